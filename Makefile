@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: MIT
 # samtools-omp. `make` works as it is; ./configure only writes config.mk
 # (paths, optional libraries), which is read here when it exists.
+#
+#   make              the program, ./samtools      make WERROR=1   warnings are errors
+#   make check        unit tests and pytest        make check-asan the same, sanitized
+#   make bench        table against the peers on PATH
+#   make install      to $(DESTDIR)$(prefix)       make uninstall
 
 CC       = cc
 CFLAGS   = -O2 -g
@@ -11,13 +16,17 @@ prefix   = /usr/local
 
 bindir   ?= $(prefix)/bin
 mandir   ?= $(prefix)/share/man
-PYTHON   ?= python3
+man1dir  ?= $(mandir)/man1
+INSTALL  ?= install
 HTS_LIBS ?= -lhts
 DEFLATE_LIBS ?= -ldeflate
 OPENMP_CFLAGS ?= -fopenmp
 
 BUILD    = build
 WARN     = -Wall -Wextra
+ifeq ($(WERROR),1)
+WARN    += -Werror
+endif
 ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(EXTRA_LIBS) -lm
@@ -28,6 +37,10 @@ LIB_SRCS = sort_opts.c bam_sort.c bgzf_block.c bgzf_omp.c bam_arena.c bam_record
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
+# Helpers of tests, demo and benchmark: one source file each, htslib only.
+TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
+# What everything is rebuilt for.
+SETTINGS = Makefile $(wildcard config.mk)
 
 all: samtools
 
@@ -37,21 +50,59 @@ samtools: $(BUILD)/samtools
 $(BUILD)/samtools: $(BUILD)/samtools.o $(LIB_OBJS)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/%.o: %.c Makefile | $(BUILD)
+$(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/gen_bam: test/gen_bam.c Makefile | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
+$(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
 
-$(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) Makefile | $(BUILD)
+$(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
 $(BUILD):
 	mkdir -p $@
 
+# ---- tests ----
+
+tools: $(TOOLS)
+
+check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS)
+
+check: check-programs
+	@BUILD=$(BUILD) sh test/run_tests.sh
+
+# Address and undefined-behaviour sanitizer, in a build of its own. The first finding ends the
+# program with a status that no test expects.
+SAN_CFLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+check-asan:
+	@ASAN_OPTIONS="exitcode=99:$$ASAN_OPTIONS" UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
+	$(MAKE) BUILD=build-asan CFLAGS='$(SAN_CFLAGS)' check
+
+bench: samtools $(TOOLS)
+	bench/bench.sh
+
+# ---- installation ----
+
+install: all
+	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)"
+	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools"
+	$(INSTALL) -m 644 doc/samtools-sort.1 "$(DESTDIR)$(man1dir)/samtools-sort.1"
+
+uninstall:
+	rm -f "$(DESTDIR)$(bindir)/samtools" "$(DESTDIR)$(man1dir)/samtools-sort.1"
+
+# ---- housekeeping ----
+
 clean:
 	rm -rf build build-* samtools
 
+distclean: clean
+	rm -rf config.mk config.log config.status configure configure~ autom4te.cache .venv demo bench/work
+
+# For scripts that want to know a setting: make -s show-CC
+show-%:
+	@echo '$($*)'
+
 -include $(wildcard $(BUILD)/*.d)
 
-.PHONY: all clean
+.PHONY: all tools check check-programs check-asan bench install uninstall clean distclean
