@@ -45,6 +45,7 @@ run_pytest() {
         return
     fi
     rm -f "$build/pytest.xml"
+    # shellcheck disable=SC2086
     SAMTOOLS_OMP=${SAMTOOLS_OMP:-$PWD/$build/samtools} PYTHONDONTWRITEBYTECODE=1 \
         .venv/bin/python -m pytest -q -p no:cacheprovider --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
     status=$?

@@ -1,0 +1,380 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# From an empty machine to a sorted BAM, and to a tested build. See usage() or `./bootstrap.sh help`.
+set -eu
+
+usage() {
+    cat <<'EOF'
+usage: ./bootstrap.sh COMMAND
+
+  demo    install what is missing, build, sort some hundred MB of reads, show and check the result
+  check   install what is missing, build, run all tests; closes with "N passed, N failed"
+  deps    install what is missing for the build, and nothing else
+  help    this text
+
+Installs with apt-get, dnf, apk, Homebrew or conda, as root or through sudo, and only what a trial
+compilation cannot find. What it makes lies in this folder: build/, demo/, .venv/.
+
+environment:
+  CC            compiler (default: that of the Makefile, cc)
+  NO_INSTALL=1  install nothing; say what is missing and stop
+  DEMO_SIZE     uncompressed size of the demo's input (default 300M)
+  WERROR=1      warnings are errors
+EOF
+}
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+cd -- "$root"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/samtools-omp.XXXXXX")
+trap 'rm -rf -- "$scratch"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+step() { printf '\n== %s\n' "$*"; }
+die() { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+cores() { nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1; }
+
+# ---- what is there? ----
+
+# Compiler and flags as the Makefile (and config.mk, if ./configure has run) will use them, plus folders
+# of headers and libraries that compilers do not search by themselves.
+read_settings() {
+    if have make; then
+        cc=${CC:-$(make -s show-CC)}
+        cppflags=$(make -s show-CPPFLAGS) ldflags=$(make -s show-LDFLAGS)
+        openmp=$(make -s show-OPENMP_CFLAGS) hts_libs=$(make -s show-HTS_LIBS) deflate_libs=$(make -s show-DEFLATE_LIBS)
+    else
+        cc=${CC:-cc} cppflags='' ldflags='' openmp=-fopenmp hts_libs=-lhts deflate_libs=-ldeflate
+    fi
+    if [ -e config.mk ]; then
+        return    # ./configure has found everything already
+    fi
+    if [ -n "${CONDA_PREFIX:-}" ] && [ -e "$CONDA_PREFIX/include/htslib/sam.h" ]; then
+        add_folder "$CONDA_PREFIX"
+        ldflags="$ldflags -Wl,-rpath,$CONDA_PREFIX/lib"
+    fi
+    if [ "$(uname -s)" = Darwin ] && have brew; then
+        add_folder "$(brew --prefix)"
+        add_folder "$(brew --prefix libomp 2>/dev/null || echo /nonexistent)"
+        if ! $cc --version 2>/dev/null | grep -q 'Free Software'; then
+            openmp='-Xpreprocessor -fopenmp' ldflags="$ldflags -lomp"    # Apple's clang
+        fi
+    fi
+}
+
+add_folder() {
+    [ -d "$1/include" ] || return 0
+    cppflags="$cppflags -I$1/include" ldflags="$ldflags -L$1/lib"
+}
+
+build() {
+    make -j"$(cores)" CC="$cc" CPPFLAGS="$cppflags" LDFLAGS="$ldflags" OPENMP_CFLAGS="$openmp" "$@"
+}
+
+# compiles SOURCE [FLAG]...: does it compile and link?
+compiles() {
+    printf '%s\n' "$1" >"$scratch/probe.c"
+    shift
+    # shellcheck disable=SC2086
+    $cc $cppflags -o "$scratch/probe" "$scratch/probe.c" "$@" $ldflags >"$scratch/probe.log" 2>&1
+}
+
+# found NEED: is it on this machine?
+found() {
+    # shellcheck disable=SC2086
+    case $1 in
+    make)       have make ;;
+    compiler)   compiles 'int main(void) { return 0; }' ;;
+    openmp)     compiles '#include <omp.h>
+int main(void) { return omp_get_max_threads() < 1; }' $openmp ;;
+    htslib)     compiles '#include <htslib/sam.h>
+int main(void) { return !hts_version(); }' $hts_libs ;;
+    libdeflate) compiles '#include <libdeflate.h>
+int main(void) { libdeflate_free_compressor(libdeflate_alloc_compressor(1)); return 0; }' $deflate_libs ;;
+    zlib)       compiles '#include <zlib.h>
+int main(void) { return !zlibVersion(); }' -lz ;;
+    xxhash)     compiles '#define XXH_INLINE_ALL
+#include <xxhash.h>
+int main(void) { return XXH3_64bits("", 0) == 0; }' ;;
+    cmocka)     compiles '#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+int main(void) { const struct CMUnitTest t[1] = { { 0 } }; return cmocka_run_group_tests(t, 0, 0); }' -lcmocka ;;
+    python)     "${PYTHON:-python3}" -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
+    autoconf)   have autoconf ;;
+    isal)       compiles '#include <isa-l/igzip_lib.h>
+int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lisal ;;
+    esac
+}
+
+build_needs='make compiler openmp htslib libdeflate zlib xxhash'
+test_needs='cmocka python'
+extra_needs='autoconf isal'    # ./configure, and a codec that is not used yet: nice to have, never an error
+
+# missing NEED...: those that are not there
+missing() {
+    for need in "$@"; do
+        found "$need" || printf '%s ' "$need"
+    done
+}
+
+# ---- installing ----
+
+# packages MANAGER NEED...: names of the packages that bring them
+packages() {
+    manager=$1
+    shift
+    for need in "$@"; do
+        case $manager/$need in
+        apt/make|apt/compiler) echo build-essential ;;
+        apt/openmp)     if is_clang; then echo libomp-dev; else echo build-essential; fi ;;
+        apt/htslib)     echo libhts-dev ;;
+        apt/libdeflate) echo libdeflate-dev ;;
+        apt/zlib)       echo zlib1g-dev ;;
+        apt/xxhash)     echo libxxhash-dev ;;
+        apt/cmocka)     echo libcmocka-dev ;;
+        apt/python)     echo python3-venv ;;
+        apt/isal)       echo libisal-dev ;;
+        dnf/compiler)   echo gcc ;;
+        dnf/openmp)     if is_clang; then echo libomp-devel; else echo gcc; fi ;;
+        dnf/htslib)     echo htslib-devel ;;
+        dnf/libdeflate) echo libdeflate-devel ;;
+        dnf/zlib)       echo zlib-devel ;;
+        dnf/xxhash)     echo xxhash-devel ;;
+        dnf/cmocka)     echo libcmocka-devel ;;
+        dnf/python)     echo python3 ;;
+        dnf/isal)       echo isa-l-devel ;;
+        apk/make|apk/compiler) echo build-base ;;
+        apk/openmp)     if is_clang; then echo openmp-dev; else echo libgomp; fi ;;
+        apk/htslib)     echo htslib-dev ;;
+        apk/libdeflate) echo libdeflate-dev ;;
+        apk/zlib)       echo zlib-dev ;;
+        apk/xxhash)     echo xxhash-dev ;;
+        apk/cmocka)     echo cmocka-dev ;;
+        apk/python)     echo python3 ;;
+        apk/isal)       echo isa-l-dev ;;
+        brew/make|brew/compiler) ;;    # not Homebrew's: xcode-select --install
+        brew/openmp)    echo libomp ;;
+        brew/isal)      echo isa-l ;;
+        conda/compiler) echo c-compiler ;;
+        conda/openmp)   if is_clang; then echo llvm-openmp; else echo libgomp; fi ;;
+        conda/isal)     echo isa-l ;;
+        *)              echo "$need" ;;
+        esac
+    done | sort -u | tr '\n' ' '
+}
+
+is_clang() {
+    $cc --version 2>/dev/null | grep -q clang
+}
+
+# Sets manager (empty: none that we know), sudo, and may_install. A folder of conda's own needs no root.
+find_manager() {
+    manager='' sudo='' may_install=yes
+    if [ "$(uname -s)" = Darwin ]; then
+        if have brew; then manager=brew; fi
+        return
+    fi
+    if have apt-get; then manager=apt
+    elif have dnf; then manager=dnf
+    elif have apk; then manager=apk
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        if have sudo; then
+            sudo=sudo
+            [ -t 0 ] || sudo='sudo -n'
+        elif [ -n "${CONDA_PREFIX:-}" ] && have conda; then
+            manager=conda
+        else
+            may_install=''
+        fi
+    fi
+}
+
+run_manager() {
+    case $manager in
+    apt)   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" ;;
+    dnf)   $sudo dnf install -y "$@" ;;
+    apk)   $sudo apk add --no-cache "$@" ;;
+    brew)  brew install "$@" ;;
+    conda) conda install -y -c conda-forge -c bioconda "$@" ;;
+    esac
+}
+
+# Output of package managers is long and of interest only when they fail.
+quietly() {
+    if "$@" >"$scratch/install.log" 2>&1 </dev/null; then
+        return 0
+    fi
+    tail -n 20 "$scratch/install.log" >&2
+    return 1
+}
+
+# cannot_install WHY NEEDS: what to install by hand, for the system at hand or for all we know
+cannot_install() {
+    printf '\nbootstrap: %s\nNot found on this machine: %s\n' "$1" "$2" >&2
+    echo 'Install these packages, then run this command again:' >&2
+    by_hand apt 'Debian, Ubuntu' 'apt-get install' "$2"
+    by_hand dnf 'Fedora; RHEL with EPEL and CRB' 'dnf install' "$2"
+    by_hand apk 'Alpine' 'apk add' "$2"
+    by_hand brew 'macOS, after xcode-select --install' 'brew install' "$2"
+    by_hand conda 'conda' 'conda install -c conda-forge -c bioconda' "$2"
+    echo 'Libraries in other folders: ./configure --with-htslib=DIR --with-libdeflate=DIR' >&2
+    exit 1
+}
+
+by_hand() {
+    case $manager in
+    ''|"$1")
+        # shellcheck disable=SC2086
+        printf '  %-36s%s %s\n' "$2" "$3" "$(packages "$1" $4)" >&2 ;;
+    esac
+}
+
+# set_up NEED...: makes sure that they are there, or ends with a clear word
+# shellcheck disable=SC2046,SC2086
+set_up() {
+    step 'Set-up'
+    read_settings
+    lacking=$(missing "$@")
+    if [ -z "$lacking" ]; then
+        echo "everything is there: $*"
+        return
+    fi
+    find_manager
+    if [ -n "${NO_INSTALL:-}" ]; then
+        cannot_install 'NO_INSTALL is set.' "$lacking"
+    elif [ -z "$manager" ]; then
+        cannot_install 'no package manager here that this script knows.' "$lacking"
+    elif [ -z "$may_install" ]; then
+        cannot_install 'installing packages takes root, or sudo.' "$lacking"
+    fi
+    wanted=$(packages $manager $lacking)
+    echo "missing: $lacking"
+    echo "installing with $manager: $wanted"
+    if [ $manager = apt ]; then
+        quietly $sudo apt-get update -q || echo 'apt-get update failed; going on with the lists that are here' >&2
+    fi
+    quietly run_manager $wanted || cannot_install "$manager could not install $wanted" "$lacking"
+    read_settings
+    lacking=$(missing "$@")
+    if [ -n "$lacking" ]; then
+        cat "$scratch/probe.log" >&2
+        cannot_install 'installed, but still not usable:' "$lacking"
+    fi
+    for need in $(missing $extra_needs); do
+        quietly run_manager $(packages $manager $need) 2>/dev/null || echo "not available here, and not needed: $need"
+    done
+    echo "everything is there: $*"
+}
+
+# shellcheck disable=SC2086
+deps() { set_up $build_needs; }
+
+# ---- demo ----
+
+# field N of the tab-separated line of build/check_sorted
+field() { printf '%s\n' "$1" | cut -f "$2"; }
+megabytes() { awk -v b="$1" 'BEGIN { printf "%.0f MB", b / 1e6 }'; }
+file_size() { wc -c <"$1" | tr -d ' '; }
+
+make_demo_input() {
+    data=test/data/NA12878.chr22.small.bam
+    key="$data $(cksum <$data) size=$size seed=1"
+    if [ -e demo/in.bam ] && [ "$(cat demo/in.key 2>/dev/null)" = "$key" ]; then
+        return
+    fi
+    rm -f demo/in.key
+    build/gen_bam --grow $data --size "$size" --seed 1 -o demo/in.bam
+    printf '%s\n' "$key" >demo/in.key
+}
+
+verdict() {
+    printf '  %-48s' "$1"
+    if [ "$2" = "$3" ]; then
+        echo "yes ($2)"
+    else
+        echo "NO: $2, not $3"
+        demo_failed=1
+    fi
+}
+
+demo() {
+    deps
+    size=${DEMO_SIZE:-300M}
+
+    step 'Build'
+    build samtools tools
+    ./samtools --version | head -n 2
+
+    step "Input: real reads from test/data, grown to $size"
+    mkdir -p demo
+    make_demo_input
+    in=$(build/check_sorted demo/in.bam)
+    echo "demo/in.bam: $(field "$in" 2) records, $(megabytes "$(field "$in" 3)") uncompressed," \
+        "$(megabytes "$(file_size demo/in.bam)") on disk, $(field "$in" 6)"
+
+    step 'Sort'
+    echo "\$ ./samtools sort -@ $(cores) -o demo/out.bam demo/in.bam"
+    build/timed demo/timed.txt ./samtools sort -@ "$(cores)" -o demo/out.bam demo/in.bam
+    tr ' =' '\n ' <demo/timed.txt | awk -v records="$(field "$in" 2)" -v bytes="$(field "$in" 3)" '
+        { is[$1] = $2 }
+        END {
+            printf "%d records in %.2f seconds: %.0f MB/s of uncompressed data\n", records, is["wall"], bytes / 1e6 / is["wall"]
+            printf "CPU %.2f seconds, peak memory %.0f MB\n", is["cpu"], is["rss_kb"] * 1024 / 1e6
+        }'
+
+    step 'Result: the first records of demo/out.bam'
+    build/check_sorted -n 5 demo/out.bam | cut -c 1-110
+    echo "  ... ($(megabytes "$(file_size demo/out.bam)") on disk)"
+
+    step 'Check of the result, read through htslib'
+    out=$(build/check_sorted demo/out.bam)
+    demo_failed=0
+    verdict 'records in coordinate order' "$(field "$out" 6)" sorted
+    verdict '@HD says so' "$(field "$out" 5)" coordinate
+    verdict 'as many records as in the input' "$(field "$out" 2)" "$(field "$in" 2)"
+    verdict 'the same records (checksum over their content)' "$(field "$out" 4)" "$(field "$in" 4)"
+    [ $demo_failed -eq 0 ] || die 'the result is wrong'
+    printf '\nNext: make install (as root), or ./bootstrap.sh check for the tests.\n'
+}
+
+# ---- check ----
+
+make_venv() {
+    if cmp -s test/requirements.txt .venv/installed.txt && .venv/bin/python -c 'import pysam, pytest' 2>/dev/null; then
+        return
+    fi
+    rm -rf .venv
+    "${PYTHON:-python3}" -m venv .venv
+    .venv/bin/python -m pip install -q --disable-pip-version-check -r test/requirements.txt ||
+        die 'pip could not install test/requirements.txt; the tests need a Python package index within reach'
+    cp test/requirements.txt .venv/installed.txt
+}
+
+check() {
+    # shellcheck disable=SC2086
+    set_up $build_needs $test_needs
+
+    step 'Build'
+    build samtools check-programs
+
+    step 'Python packages of the tests, in .venv'
+    make_venv
+    .venv/bin/python -c 'import pysam; print("pysam", pysam.__version__, "with samtools", pysam.__samtools_version__)'
+
+    step 'Tests'
+    sh test/run_tests.sh
+}
+
+case ${1:-help} in
+demo)  demo ;;
+check) check ;;
+deps)  deps ;;
+help|-h|--help) usage ;;
+*)     usage >&2; exit 2 ;;
+esac
