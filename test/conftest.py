@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""What the tests share: the program under test, the oracle (samtools 1.24, carried
+by pysam 0.24.1), and a BAM reader of our own that trusts neither.
+
+SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
+"""
+
+import collections
+import hashlib
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import zlib
+
+import pysam
+import pytest
+
+import bamgen
+
+REPO = pathlib.Path(__file__).resolve().parent.parent
+BINARY = os.path.abspath(os.environ.get("SAMTOOLS_OMP") or REPO / "samtools")
+REAL_DIR = REPO.parent / "shared" / "real"
+THREADS = (1, 2, 3, 8)
+HANG = 120  # seconds; only against hangs
+
+
+def pytest_configure(config):
+    if not os.access(BINARY, os.X_OK):
+        raise pytest.UsageError("no program to test at %s: run make, or set SAMTOOLS_OMP" % BINARY)
+
+
+# ---------------------------------------------------------------- the program
+
+
+def clean_env(**extra):
+    """The environment without what would change our behaviour unasked."""
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("OMP_", "GOMP_", "KMP_", "SAMTOOLS_"))}
+    env.update(extra)
+    return env
+
+
+def run(argv, stdin=None, env=None, timeout=HANG, **kw):
+    """Runs the program with argv; stdin: bytes, a file, or None for no input."""
+    feed = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin or subprocess.DEVNULL}
+    p = subprocess.run([BINARY, *map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       env=clean_env(**(env or {})), timeout=timeout, **feed, **kw)
+    p.stderr = p.stderr.decode(errors="replace")
+    return p
+
+
+def run_sort(args, **kw):
+    return run(["sort", *args], **kw)
+
+
+def sorted_bytes(args, **kw):
+    """Standard output of a sort that has to succeed."""
+    p = run_sort(args, **kw)
+    assert p.returncode == 0, p.stderr
+    return p.stdout
+
+
+# ---------------------------------------------------------------- reading BAM
+
+Block = collections.namedtuple("Block", "offset size data deflated")
+
+
+def blocks(data):
+    """The BGZF blocks of data, each checked: frame, BC subfield, CRC, size."""
+    out, at = [], 0
+    while at < len(data):
+        magic, xlen = data[at:at + 4], struct.unpack_from("<H", data, at + 10)[0]
+        assert magic == b"\x1f\x8b\x08\x04", "no gzip member with extra field at %d" % at
+        extra, size = data[at + 12:at + 12 + xlen], None
+        while extra:
+            n = struct.unpack_from("<H", extra, 2)[0]
+            if extra[:2] == b"BC" and n == 2:
+                size = struct.unpack_from("<H", extra, 4)[0] + 1
+            extra = extra[4 + n:]
+        assert size, "no BC subfield at %d" % at
+        assert at + size <= len(data), "cut block at %d" % at
+        z = zlib.decompressobj(-15)
+        deflated = data[at + 12 + xlen:at + size - 8]
+        plain = z.decompress(deflated)
+        crc, isize = struct.unpack_from("<II", data, at + size - 8)
+        assert z.eof and not z.unused_data, "deflate data end elsewhere at %d" % at
+        assert (crc, isize) == (zlib.crc32(plain), len(plain)), "CRC or size at %d" % at
+        out.append(Block(at, size, plain, deflated))
+        at += size
+    return out
+
+
+class Bam:
+    """header text, reference dictionary (raw), and the records as one byte string."""
+
+    def __init__(self, stream):
+        assert stream[:4] == b"BAM\1"
+        l_text, = struct.unpack_from("<I", stream, 4)
+        self.text = stream[8:8 + l_text]
+        at = start = 8 + l_text
+        n_ref, = struct.unpack_from("<I", stream, at)
+        at += 4
+        for _ in range(n_ref):
+            at += 8 + struct.unpack_from("<I", stream, at)[0]
+        self.refs = stream[start:at]
+        self.header_size = at
+        self.body = stream[at:]
+
+    def lines(self):
+        return self.text.rstrip(b"\0").decode("latin-1").split("\n")
+
+    def records(self):
+        return split_records(self.body)
+
+
+def split_records(body):
+    out, at = [], 0
+    while at < len(body):
+        end = at + 4 + struct.unpack_from("<I", body, at)[0]
+        assert end <= len(body), "record cut at %d" % at
+        out.append(body[at:end])
+        at = end
+    return out
+
+
+def read_bam(data):
+    if isinstance(data, (str, os.PathLike)):
+        data = pathlib.Path(data).read_bytes()
+    return Bam(b"".join(b.data for b in blocks(data)))
+
+
+def describe(rec):
+    tid, pos, l_name, _, _, n_cigar, flag = struct.unpack_from("<iiBBHHH", rec, 4)
+    return "%r tid=%d pos=%d flag=%d n_cigar=%d, %d bytes" % (
+        rec[36:36 + l_name - 1], tid, pos, flag, n_cigar, len(rec))
+
+
+def same_records(ours, expected):
+    """Raw bytes of every record, in order."""
+    if ours.body == expected.body:
+        return
+    a, b = ours.records(), expected.records()
+    for i, (x, y) in enumerate(zip(a, b)):
+        if x != y:
+            pytest.fail("record %d of %d differs:\n ours     %s\n expected %s\n%s" % (
+                i + 1, len(b), describe(x), describe(y),
+                "(same set of records, other order)" if sorted(a) == sorted(b) else
+                "(other records)"))
+    pytest.fail("%d records came out, expected %d" % (len(a), len(b)))
+
+
+def masked_lines(bam, input_lines):
+    """Header lines; VN and CL hidden on the @PG lines that the sort itself added."""
+    known = collections.Counter(input_lines)
+    out = []
+    for line in bam.lines():
+        if line.startswith("@PG") and not known[line]:
+            line = re.sub(r"\t(VN|CL):[^\t]*", r"\t\1:*", line)
+        known[line] -= 1
+        out.append(line)
+    return out
+
+
+def same_header(ours, expected, input_lines=()):
+    assert masked_lines(ours, input_lines) == masked_lines(expected, input_lines)
+    assert ours.refs == expected.refs, "reference dictionary differs"
+
+
+def same_bam(ours, expected, input_lines=()):
+    same_header(ours, expected, input_lines)
+    same_records(ours, expected)
+
+
+# ---------------------------------------------------------------- the oracle
+
+_known = {}
+
+
+def oracle(path, *args, scratch=None):
+    """samtools 1.24's output for this input, decoded; remembered by content.
+
+    One thread: with more it loses records whose position is below -1.
+    """
+    key = hashlib.sha256(pathlib.Path(path).read_bytes()).digest(), args
+    if key not in _known:
+        out = "%s.oracle%d" % (scratch or path, os.getpid())
+        try:
+            pysam.samtools.sort(*args, "-l", "1", "-o", out, str(path), catch_stdout=False)
+            _known[key] = read_bam(out)
+        finally:
+            if os.path.exists(out):
+                os.unlink(out)
+    return _known[key]
+
+
+ORACLE_MAIN = """
+import os, sys
+from pysam.libcutils import _pysam_dispatch
+rc, err, out = _pysam_dispatch("samtools", "sort", tuple(sys.argv[1:]), catch_stdout=False)
+sys.stderr.write(err or "")
+sys.stderr.flush()
+os._exit(rc)
+"""
+
+
+def oracle_process(args, **kw):
+    """The oracle as a program of its own: for exit status and stderr."""
+    p = subprocess.run([sys.executable, "-c", ORACLE_MAIN, *map(str, args)], timeout=HANG,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       **kw)
+    p.stderr = p.stderr.decode(errors="replace")
+    return p
+
+
+# ---------------------------------------------------------------- inputs
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """made(name, layout) -> path of a generated BAM, made once."""
+    folder = tmp_path_factory.mktemp("made")
+    contents = {}
+
+    def make(name, layout="htslib", content=None):
+        path = folder / ("%s.%s.bam" % (name, layout))
+        if not path.exists():
+            if name not in contents:
+                contents[name] = (content or bamgen.CORPUS[name])()
+            path.write_bytes(bamgen.bam(*contents[name], layout))
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def realistic_bam(made):
+    return made("realistic", content=lambda: bamgen.realistic(20000))
+
+
+def bam_files(folder, what):
+    files = sorted(folder.glob("*.bam")) if folder.is_dir() else []
+    if not files:
+        return [pytest.param(None, id="none", marks=pytest.mark.skip(reason="no %s here" % what))]
+    return [pytest.param(f, id=f.name[:-4]) for f in files]
+
+
+REAL_BAMS = bam_files(REAL_DIR, "../shared/real")
+DATA_BAMS = bam_files(REPO / "test" / "data", "test/data/*.bam")
+
+
+@pytest.fixture(params=THREADS, ids=lambda n: "t%d" % n)
+def threads(request):
+    return request.param
