@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <sys/mman.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "bam_arena.h"
+#include "bgzf_block.h"
+#include "latch.h"
+#include "sort_key.h"
+
+enum {
+    /* How far into a block a first record is looked for. Records longer than
+     * this are so few that walking them on the master costs nothing. */
+    GUESS_SPAN = 16384,
+    HUGE_PAGE = 2 << 20,
+    RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
+};
+
+uint64_t bam_checksum_segment(const uint8_t *segment, size_t size, uint64_t number)
+{
+    return number ? XXH3_64bits_withSeed(segment, size, number) : XXH3_64bits(segment, size);
+}
+
+uint64_t bam_checksum(const uint8_t *record, size_t size)
+{
+    uint64_t sum = 0;
+    for (uint64_t number = 0; size > 0; number++) {
+        size_t n = size < BGZF_FILL ? size : BGZF_FILL;
+        sum += bam_checksum_segment(record, n, number);
+        record += n;
+        size -= n;
+    }
+    return sum;
+}
+
+int bam_arena_init(struct bam_arena *arena, size_t size)
+{
+    memset(arena, 0, sizeof *arena);
+    size &= ~(size_t)4095;
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return -1;
+#ifdef MADV_HUGEPAGE
+    madvise(base, size, MADV_HUGEPAGE);
+#endif
+    arena->base = base;
+    arena->size = arena->top = arena->sublist_top = size;
+    return 0;
+}
+
+void bam_arena_free(struct bam_arena *arena)
+{
+    if (arena->base)
+        munmap(arena->base, arena->size);
+    free(arena->sublists);
+    memset(arena, 0, sizeof *arena);
+}
+
+size_t bam_arena_room(const struct bam_arena *arena)
+{
+    size_t unlisted = arena->bottom - arena->walked;
+    size_t keys = (unlisted / BAM_MIN_RECORD + 1) * sizeof(struct bam_key);
+    size_t gap = arena->top - arena->bottom;
+    if (gap <= keys)
+        return 0;
+    return (gap - keys) / (BAM_MIN_RECORD + sizeof(struct bam_key)) * BAM_MIN_RECORD;
+}
+
+static struct bam_key key_of(const struct bam_arena *arena, const uint8_t *record)
+{
+    const struct bam_record *r = (const struct bam_record *)record;
+    uint64_t offset = (uint64_t)(record - arena->base), size = bam_record_size(r);
+    return (struct bam_key){
+        sort_key_coordinate(r),
+        offset << BAM_KEY_SIZE_BITS | (size < BAM_KEY_SIZE_MAX ? size : BAM_KEY_SIZE_MAX),
+    };
+}
+
+/* Walks from start until end, until a record begins at stop, or until max keys
+ * are listed. */
+static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
+                            uint64_t stop, struct bam_key *keys, uint32_t max)
+{
+    struct bam_walk w = {.start = start, .end = start};
+    while (w.end < end && w.end != stop && w.n < max) {
+        const uint8_t *record = arena->base + w.end;
+        struct bam_verdict verdict = bam_record_check(record, end - w.end, arena->n_ref);
+        w.fault = verdict.fault;
+        if (w.fault)
+            break;
+        size_t size = bam_record_size((const struct bam_record *)record);
+        w.n_fix += (uint32_t)verdict.needs_fix;
+        w.checksum += bam_checksum(record, size);
+        keys[w.n++] = key_of(arena, record);
+        w.end += size;
+    }
+    return w;
+}
+
+struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
+                               struct bam_key *keys)
+{
+    return walk(arena, start, end, UINT64_MAX, keys, UINT32_MAX);
+}
+
+static bool sound(const struct bam_walk *w)
+{
+    return w->fault == BAM_OK || w->fault == BAM_CUT;
+}
+
+struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end,
+                                struct bam_key *keys)
+{
+    struct bam_walk w = bam_arena_walk(arena, start, end, keys);
+    if (sound(&w))
+        return w;
+    uint64_t last = end - start > GUESS_SPAN ? start + GUESS_SPAN : end;
+    for (uint64_t at = start + 1; at < last; at++) {
+        if (bam_record_check(arena->base + at, end - at, arena->n_ref).fault)
+            continue;
+        w = bam_arena_walk(arena, at, end, keys);
+        if (sound(&w))
+            return w;
+    }
+    return (struct bam_walk){.start = end, .end = end};
+}
+
+/* Gives n keys their place at the top and counts their records. */
+static struct bam_key *list_keys(struct bam_arena *arena, const struct bam_walk *w,
+                                 const struct bam_key *keys)
+{
+    arena->top -= w->n * sizeof *keys;
+    struct bam_key *placed = (struct bam_key *)(arena->base + arena->top);
+    memcpy(placed, keys, w->n * sizeof *keys);
+    arena->n_records += w->n;
+    arena->checksum += w->checksum;
+    arena->walked = w->end;
+    return placed;
+}
+
+static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct bam_record *r = (struct bam_record *)(arena->base + (keys[i].place >> BAM_KEY_SIZE_BITS));
+        size_t size = bam_record_size(r);
+        if (!bam_record_check((uint8_t *)r, size, arena->n_ref).needs_fix)
+            continue;
+        arena->checksum -= bam_checksum((uint8_t *)r, size);
+        if (bam_record_fix(r) < 0)
+            return -1;
+        keys[i] = key_of(arena, (uint8_t *)r);
+        arena->checksum += bam_checksum((uint8_t *)r, bam_record_size(r));
+    }
+    return 0;
+}
+
+/* Lists and mends what w found; says so if the record after it is bad. */
+static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const struct bam_key *keys,
+                       struct latch *latch, const struct bam_origin *origin)
+{
+    struct bam_key *placed = list_keys(arena, w, keys);
+    if (w->n_fix && fix_records(arena, placed, w->n) < 0)
+        return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
+    if (sound(w))
+        return 0;
+    return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block "
+                      "at file offset %llu) is broken: %s. Nothing was written; make the file anew or "
+                      "cut it before this record", origin->file,
+                      (unsigned long long)arena->n_records + 1,
+                      (unsigned long long)(arena->origin + w->end),
+                      (unsigned long long)origin->offset, bam_fault_text(w->fault));
+}
+
+int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
+                     const struct bam_key *keys, uint64_t block_end,
+                     struct latch *latch, const struct bam_origin *origin)
+{
+    struct bam_key few[RECORDS_AT_ONCE];
+    while (arena->walked != guess->start && arena->walked < block_end) {
+        struct bam_walk w = walk(arena, arena->walked, block_end, guess->start, few, RECORDS_AT_ONCE);
+        if (accept_walk(arena, &w, few, latch, origin) < 0)
+            return -1;
+        if (w.fault == BAM_CUT)
+            return 0;
+    }
+    return arena->walked == guess->start ? accept_walk(arena, guess, keys, latch, origin) : 0;
+}
+
+int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
+                            struct bam_sublist *sublist)
+{
+    size_t n = (arena->sublist_top - arena->top) / sizeof(struct bam_key);
+    if (n == 0 || (n < min_records && arena->walked - arena->sublist_bottom < min_bytes))
+        return 0;
+    if (arena->n_sublists == arena->max_sublists) {
+        size_t max = arena->max_sublists ? 2 * arena->max_sublists : 64;
+        struct bam_sublist *grown = realloc(arena->sublists, max * sizeof *grown);
+        if (!grown)
+            return -1;
+        arena->sublists = grown;
+        arena->max_sublists = max;
+    }
+    *sublist = (struct bam_sublist){(struct bam_key *)(arena->base + arena->top), n};
+    arena->sublists[arena->n_sublists++] = *sublist;
+    arena->sublist_top = arena->top;
+    arena->sublist_bottom = arena->walked;
+    return 1;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* The contiguous region that holds the input while it is sorted.
+ *
+ *   base                    bottom          top                        size
+ *   | inflated BAM stream ->|     free      |<- keys of the records    |
+ *
+ * Records grow from the bottom and are never moved; their 16-byte keys grow
+ * from the top; the arena is full when the two meet. One thread (the master)
+ * moves bottom and top; tasks write only into the ranges it gave out. */
+#ifndef BAM_ARENA_H
+#define BAM_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "bam_record.h"
+
+struct latch;
+
+/* What sorting moves about instead of a record. Keys compare by (sort, place);
+ * place grows with the input, so that order is the stable one. */
+struct bam_key {
+    uint64_t sort;
+    uint64_t place;              /* arena offset << 24 | record size, saturated */
+};
+
+enum { BAM_KEY_SIZE_BITS = 24 };
+#define BAM_KEY_SIZE_MAX (((uint64_t)1 << BAM_KEY_SIZE_BITS) - 1)
+#define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))
+
+static inline bool bam_key_less(const struct bam_key *a, const struct bam_key *b)
+{
+    return a->sort != b->sort ? a->sort < b->sort : a->place < b->place;
+}
+
+/* The records found in one piece of the stream, and what was found out on the way. */
+struct bam_walk {
+    uint64_t start;              /* arena offset of the first record looked at */
+    uint64_t end;                /* one past the last whole record */
+    uint64_t checksum;           /* sum of bam_checksum() over the records */
+    uint32_t n;                  /* records, and keys in the caller's list */
+    uint32_t n_fix;              /* of them, records that bam_record_fix() would change */
+    enum bam_fault fault;        /* of the record at end: BAM_CUT if it only needs more bytes */
+};
+
+struct bam_sublist {
+    struct bam_key *keys;        /* in the arena; sorted once the task that sorts it is done */
+    size_t n;
+};
+
+struct bam_arena {
+    uint8_t *base;
+    size_t size;
+    size_t bottom;               /* stream bytes given out */
+    size_t top;                  /* offset of the lowest key */
+    size_t walked;               /* where the first record not yet listed begins */
+    uint64_t n_records;          /* listed so far */
+    uint64_t checksum;           /* of the records listed */
+    uint64_t origin;             /* offset of base in the uncompressed stream, for messages */
+    size_t sublist_bottom;       /* walked, when the open sublist began */
+    size_t sublist_top;          /* top, when the open sublist began */
+    struct bam_sublist *sublists;
+    size_t n_sublists, max_sublists;
+    int32_t n_ref;               /* @SQ lines: bound of the reference ids */
+};
+
+/* Order-independent checksum of one record: sum modulo 2^64, over its segments
+ * of BGZF_FILL bytes, of XXH3_64bits(segment) with the segment's number as
+ * seed. Segments, because an output block holds at most one. */
+uint64_t bam_checksum(const uint8_t *record, size_t size);
+
+/* The part of it that one segment gives. */
+uint64_t bam_checksum_segment(const uint8_t *segment, size_t size, uint64_t number);
+
+/* Reserves size bytes of address space (touched only as they fill). -1: no memory. */
+int bam_arena_init(struct bam_arena *arena, size_t size);
+void bam_arena_free(struct bam_arena *arena);
+
+/* Bytes of stream that still fit with certainty: what is left when every byte
+ * given out and not yet listed turns out to be records of the smallest size. */
+size_t bam_arena_room(const struct bam_arena *arena);
+
+/* Walks the whole records in [start, end) of the stream, lists their keys in
+ * keys[] (room for (end - start) / BAM_MIN_RECORD + 1) and changes nothing else.
+ * Stops at the first record that is cut or bad. */
+struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
+                               struct bam_key *keys);
+
+/* The same for the block [start, end), of which nobody knows where in it the
+ * first record begins: at its start if that looks like records all along, else
+ * at the first place that does. */
+struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end,
+                                struct bam_key *keys);
+
+/* Where a block came from, for messages. */
+struct bam_origin {
+    const char *file;
+    uint64_t offset;             /* of the compressed block in the file */
+};
+
+/* Takes over the records of the block that ends at block_end, in stream order:
+ * the guess if its start is right, else by walking again; mends those that
+ * need it. -1: a bad record or no memory, told to the latch. */
+int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
+                     const struct bam_key *keys, uint64_t block_end,
+                     struct latch *latch, const struct bam_origin *origin);
+
+/* Closes the open sublist if it holds at least min_records records or
+ * min_bytes bytes (never when it is empty): 1, and the new sublist, unsorted,
+ * in *sublist; 0: stays open; -1: no memory. */
+int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
+                            struct bam_sublist *sublist);
+
+static inline const uint8_t *bam_arena_record(const struct bam_arena *arena, struct bam_key key)
+{
+    return arena->base + (key.place >> BAM_KEY_SIZE_BITS);
+}
+
+static inline size_t bam_arena_record_size(const struct bam_arena *arena, struct bam_key key)
+{
+    uint64_t size = key.place & BAM_KEY_SIZE_MAX;
+    return size < BAM_KEY_SIZE_MAX ? size
+         : bam_record_size((const struct bam_record *)bam_arena_record(arena, key));
+}
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <htslib/bgzf.h>
+#include <htslib/hfile.h>
+#include "bam_header.h"
+#include "bgzf_block.h"
+#include "bgzf_omp.h"
+#include "endian_io.h"
+#include "latch.h"
+
+enum { MAGIC_SIZE = 4, REFS_LEFT_UNKNOWN = -1 };
+static const char magic[MAGIC_SIZE] = "BAM\1";
+
+/* The inflated beginning of the file, and how far the header was followed in it. */
+struct growing {
+    uint8_t *data;
+    size_t size, max;
+    size_t at;                   /* every field before it is complete */
+    int64_t refs_left;           /* @SQ entries still to come */
+};
+
+/* Inflates one more block. 1: done; 0: end of the file; -1: told to the latch. */
+static int grow(struct growing *g, struct bgzf_source *source, const char *path, struct latch *latch)
+{
+    uint32_t n;
+    int found = bgzf_source_peek(source, &n);
+    if (found <= 0)
+        return found;
+    if (g->size + n > g->max) {
+        size_t max = 2 * (g->size + n);
+        uint8_t *data = realloc(g->data, max);
+        if (!data)
+            return latch_fail(latch, "%s: out of memory for the header", path);
+        g->data = data;
+        g->max = max;
+    }
+    if (bgzf_source_inflate(source, g->data + g->size) < 0)
+        return -1;
+    g->size += n;
+    return 1;
+}
+
+/* Follows the header as far as the data go: 1 when it is complete, 0 when more
+ * is needed, -1 when it cannot be a header. */
+static int follow(struct growing *g)
+{
+    if (g->size < MAGIC_SIZE + 4)
+        return 0;
+    if (memcmp(g->data, magic, MAGIC_SIZE) != 0)
+        return -1;
+    if (g->refs_left == REFS_LEFT_UNKNOWN) {
+        uint64_t text = load_le32(g->data + MAGIC_SIZE);
+        if (text > INT32_MAX)
+            return -1;
+        if (g->size < MAGIC_SIZE + 4 + text + 4)
+            return 0;
+        g->at = MAGIC_SIZE + 4 + text + 4;
+        g->refs_left = (int32_t)load_le32(g->data + g->at - 4);
+        if (g->refs_left < 0)
+            return -1;
+    }
+    for (; g->refs_left > 0; g->refs_left--) {
+        if (g->size < g->at + 4)
+            return 0;
+        uint64_t name = load_le32(g->data + g->at);
+        if (name < 1 || name > INT32_MAX)
+            return -1;
+        if (g->size < g->at + 4 + name + 4)
+            return 0;
+        g->at += 4 + name + 4;
+    }
+    return 1;
+}
+
+/* htslib reads its headers from files only; it has files in memory. */
+static sam_hdr_t *parse(const uint8_t *data, size_t size)
+{
+    char *copy = malloc(size);                   /* the hFILE takes and frees it */
+    if (!copy)
+        return NULL;
+    memcpy(copy, data, size);
+    hFILE *file = hopen("mem:", "r:", copy, size);
+    if (!file) {
+        free(copy);
+        return NULL;
+    }
+    BGZF *bgzf = bgzf_hopen(file, "r");
+    if (!bgzf) {
+        hclose_abruptly(file);
+        return NULL;
+    }
+    sam_hdr_t *sam = bam_hdr_read(bgzf);
+    bgzf_close(bgzf);
+    return sam;
+}
+
+int bam_header_read(struct bam_header *header, struct bgzf_source *source, const char *path,
+                    struct latch *latch)
+{
+    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
+    int complete, more = 1;
+    while ((complete = follow(&g)) == 0 && (more = grow(&g, source, path, latch)) > 0)
+        ;
+    memset(header, 0, sizeof *header);
+    if (more < 0) {
+        free(g.data);
+        return -1;
+    }
+    if (complete <= 0 || !(header->sam = parse(g.data, g.at))) {
+        const char *why = g.size == 0 ? "it is empty"
+                        : complete == 0 ? "it ends inside the header (truncated file?)"
+                        : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
+        free(g.data);
+        return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
+    }
+    header->rest_size = g.size - g.at;
+    header->rest = g.data;
+    memmove(header->rest, g.data + g.at, header->rest_size);
+    return 0;
+}
+
+void bam_header_free(struct bam_header *header)
+{
+    sam_hdr_destroy(header->sam);
+    free(header->rest);
+    memset(header, 0, sizeof *header);
+}
+
+int bam_header_mark_sorted(sam_hdr_t *sam, const char *version, const char *command_line)
+{
+    if (sam_hdr_update_hd(sam, "SO", "coordinate") < 0
+        && sam_hdr_add_line(sam, "HD", "VN", "1.6", "SO", "coordinate", NULL) < 0)
+        return -1;
+    if (sam_hdr_remove_tag_hd(sam, "GO") < 0 || sam_hdr_remove_tag_hd(sam, "SS") < 0)
+        return -1;
+    if (!command_line)
+        return 0;
+    return sam_hdr_add_pg(sam, "samtools", "VN", version, "CL", command_line, NULL);
+}
+
+int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
+{
+    const char *text = sam_hdr_str(sam);
+    size_t text_size = sam_hdr_length(sam), total = MAGIC_SIZE + 4 + text_size + 4;
+    int n_ref = sam_hdr_nref(sam);
+    if (!text || n_ref < 0)
+        return -1;
+    for (int i = 0; i < n_ref; i++)
+        total += 4 + strlen(sam_hdr_tid2name(sam, i)) + 1 + 4;
+    uint8_t *p = *bytes = malloc(total);
+    if (!p)
+        return -1;
+    *size = total;
+    memcpy(p, magic, MAGIC_SIZE);
+    store_le32(p + MAGIC_SIZE, (uint32_t)text_size);
+    memcpy(p + MAGIC_SIZE + 4, text, text_size);
+    p += MAGIC_SIZE + 4 + text_size;
+    store_le32(p, (uint32_t)n_ref);
+    p += 4;
+    for (int i = 0; i < n_ref; i++) {
+        const char *name = sam_hdr_tid2name(sam, i);
+        size_t name_size = strlen(name) + 1;
+        store_le32(p, (uint32_t)name_size);
+        memcpy(p + 4, name, name_size);
+        store_le32(p + 4 + name_size, (uint32_t)sam_hdr_tid2len(sam, i));
+        p += 4 + name_size + 4;
+    }
+    return 0;
+}

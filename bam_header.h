@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The BAM header (SAMv1 section 4.2): read, marked as sorted, made into bytes. */
+#ifndef BAM_HEADER_H
+#define BAM_HEADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+
+struct bgzf_source;
+struct latch;
+
+struct bam_header {
+    sam_hdr_t *sam;              /* owned */
+    uint8_t *rest;               /* stream bytes after the header, in its last block; owned */
+    size_t rest_size;
+};
+
+/* Reads the header from the first blocks. -1: told to the latch. */
+int bam_header_read(struct bam_header *header, struct bgzf_source *source, const char *path,
+                    struct latch *latch);
+void bam_header_free(struct bam_header *header);
+
+/* Notes in @HD that the records are in coordinate order, and adds a @PG line with
+ * command_line unless that is NULL. -1: no memory. */
+int bam_header_mark_sorted(sam_hdr_t *sam, const char *version, const char *command_line);
+
+/* The header as it stands in the uncompressed stream; the caller frees *bytes.
+ * -1: no memory, or a reference longer than 2^31-1. */
+int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size);
+
+#endif

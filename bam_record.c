@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <htslib/sam.h>
+#include "bam_record.h"
+
+/* Most CIGAR operations a record can carry outside the CG tag. */
+#define CIGAR_INLINE_MAX 0xffffu
+
+struct cigar_span { int64_t ref, query; };
+
+static struct cigar_span cigar_span(const uint8_t *cigar, uint32_t n)
+{
+    struct cigar_span span = {0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t op = load_le32(cigar + 4 * (size_t)i);
+        int64_t len = bam_cigar_oplen(op);
+        int type = bam_cigar_type(bam_cigar_op(op));
+        if (type & 1) span.query += len;
+        if (type & 2) span.ref += len;
+    }
+    return span;
+}
+
+static const uint8_t *record_cigar(const struct bam_record *r)
+{
+    return r->data + r->name_len;
+}
+
+const uint8_t *bam_record_aux(const struct bam_record *r)
+{
+    size_t l_seq = load_le32(r->seq_len);
+    return record_cigar(r) + 4 * (size_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq;
+}
+
+/* As htslib: an unmapped read, or one without reference bases, covers one base. */
+static uint16_t record_bin(const struct bam_record *r, int64_t ref_span)
+{
+    int64_t pos = bam_record_pos(r);
+    if ((bam_record_flag(r) & BAM_FUNMAP) || ref_span == 0)
+        ref_span = 1;
+    return (uint16_t)hts_reg2bin(pos, pos + ref_span, 14, 5);
+}
+
+static size_t aux_scalar_size(uint8_t type)
+{
+    switch (type) {
+    case 'A': case 'c': case 'C': return 1;
+    case 's': case 'S': return 2;
+    case 'i': case 'I': case 'f': return 4;
+    case 'd': return 8;
+    default: return 0;
+    }
+}
+
+/* One past the value whose type byte is at p; NULL when it is broken. */
+static const uint8_t *aux_skip(const uint8_t *p, const uint8_t *end)
+{
+    uint8_t type = *p++;
+    if (type == 'Z' || type == 'H') {
+        const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
+        return nul ? nul + 1 : NULL;
+    }
+    uint64_t size = aux_scalar_size(type);
+    if (type == 'B') {
+        if (end - p < 5)
+            return NULL;
+        size = 5 + (uint64_t)aux_scalar_size(p[0]) * load_le32(p + 1);
+        if (!aux_scalar_size(p[0]))
+            return NULL;
+    }
+    return size && size <= (uint64_t)(end - p) ? p + size : NULL;
+}
+
+const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad)
+{
+    *bad = 0;
+    while (p && end - p >= 3) {
+        const uint8_t *type = p + 2;
+        const uint8_t *next = aux_skip(type, end);
+        if (next && p[0] == (uint8_t)tag[0] && p[1] == (uint8_t)tag[1])
+            return type;
+        p = next;
+    }
+    *bad = p != end;
+    return NULL;
+}
+
+/* The CG tag that holds the real CIGAR of r: its type byte, or NULL. The
+ * conditions are those under which htslib moves it (SAMv1 section 4.2.2). */
+static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *bad)
+{
+    uint32_t n_cigar = load_le16(r->n_cigar), l_seq = load_le32(r->seq_len);
+    *bad = 0;
+    if (n_cigar == 0 || bam_record_ref_id(r) < 0 || bam_record_pos(r) < 0)
+        return NULL;
+    uint32_t first = load_le32(record_cigar(r));
+    if (bam_cigar_op(first) != BAM_CSOFT_CLIP || bam_cigar_oplen(first) != l_seq)
+        return NULL;
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *cg = bam_aux_find(bam_record_aux(r), end, "CG", bad);
+    if (!cg || cg[0] != 'B' || (cg[1] != 'I' && cg[1] != 'i'))
+        return NULL;
+    *n = load_le32(cg + 2);
+    return *n >= n_cigar && *n < 1u << 29 ? cg : NULL;
+}
+
+struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)
+{
+    const struct bam_record *r = (const struct bam_record *)p;
+    struct bam_verdict v = {BAM_CUT, 0};
+    if (avail < BAM_FIXED)
+        return v;
+    uint64_t body = load_le32(r->block_size);
+    uint32_t n_cigar = load_le16(r->n_cigar), l_seq = load_le32(r->seq_len);
+    int32_t ref = bam_record_ref_id(r), next = (int32_t)load_le32(r->next_ref_id);
+    v.fault = BAM_BAD_SIZE;
+    if (body < BAM_MIN_RECORD - 4 || body > INT32_MAX)
+        return v;
+    v.fault = BAM_BAD_REF;
+    if (ref < -1 || ref >= n_ref)
+        return v;
+    v.fault = BAM_BAD_NEXT_REF;
+    if (next < -1 || next >= n_ref)
+        return v;
+    v.fault = BAM_BAD_LENGTHS;
+    uint64_t need = BAM_FIXED - 4 + (uint64_t)r->name_len + 4 * (uint64_t)n_cigar
+                  + ((uint64_t)l_seq + 1) / 2 + l_seq;
+    if (r->name_len < 1 || l_seq > INT32_MAX || need > body)
+        return v;
+    v.fault = BAM_CUT;
+    if (body + 4 > avail)
+        return v;
+    v.fault = BAM_BAD_NAME;
+    if (r->data[r->name_len - 1] != 0)
+        return v;
+    v.fault = BAM_OK;
+    if (n_cigar == 0)
+        return v;
+
+    const uint8_t *cigar = record_cigar(r);
+    uint32_t n_real = n_cigar;
+    int bad;
+    const uint8_t *cg = real_cigar(r, &n_real, &bad);
+    if (cg)
+        cigar = cg + 6;
+    else
+        n_real = n_cigar;
+    struct cigar_span span = cigar_span(cigar, n_real);
+    if (bad || (n_real > CIGAR_INLINE_MAX && n_cigar < 2))
+        v.fault = BAM_BAD_CG;   /* the second: fixing it would make the record grow */
+    else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)
+        v.fault = BAM_BAD_CIGAR;
+    v.needs_fix = cg || record_bin(r, span.ref) != load_le16(r->bin);
+    return v;
+}
+
+/* Puts the n operations of the CG tag whose type byte is cg where they belong:
+ * into the CIGAR field if they fit, else to the end of the tags with
+ * "<l_seq>S<span>N" in the CIGAR field. Either way the record does not grow. */
+static int move_real_cigar(struct bam_record *r, const uint8_t *cg, uint32_t n)
+{
+    size_t ops = 4 * (size_t)n;
+    uint8_t *real = malloc(ops + 1), *start = (uint8_t *)r;
+    if (!real)
+        return -1;
+    memcpy(real, cg + 6, ops);
+    uint8_t *end = start + bam_record_size(r);
+    uint8_t *tag = (uint8_t *)(uintptr_t)cg - 2, *tag_end = tag + 8 + ops;
+    uint8_t *cigar = r->data + r->name_len;
+    uint8_t *seq = cigar + 4 * (size_t)load_le16(r->n_cigar);
+
+    memmove(tag, tag_end, (size_t)(end - tag_end));
+    end -= tag_end - tag;
+    int fits = n <= CIGAR_INLINE_MAX;
+    uint8_t *new_seq = cigar + (fits ? ops : 8);
+    memmove(new_seq, seq, (size_t)(end - seq));
+    end += new_seq - seq;
+    if (fits) {
+        memcpy(cigar, real, ops);
+        store_le16(r->n_cigar, (uint16_t)n);
+    } else {
+        uint32_t l_seq = load_le32(r->seq_len);
+        store_le32(cigar, l_seq << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP);
+        store_le32(cigar + 4, (uint32_t)cigar_span(real, n).ref << BAM_CIGAR_SHIFT | BAM_CREF_SKIP);
+        store_le16(r->n_cigar, 2);
+        memcpy(end, "CGBI", 4);
+        store_le32(end + 4, n);
+        memcpy(end + 8, real, ops);
+        end += 8 + ops;
+    }
+    store_le32(r->block_size, (uint32_t)(end - start - 4));
+    free(real);
+    return 0;
+}
+
+int bam_record_fix(struct bam_record *r)
+{
+    uint32_t n = load_le16(r->n_cigar);
+    int bad;
+    const uint8_t *cg = real_cigar(r, &n, &bad);
+    const uint8_t *cigar = cg ? cg + 6 : record_cigar(r);
+    store_le16(r->bin, record_bin(r, cigar_span(cigar, cg ? n : load_le16(r->n_cigar)).ref));
+    return cg ? move_real_cigar(r, cg, n) : 0;
+}
+
+const char *bam_fault_text(enum bam_fault fault)
+{
+    switch (fault) {
+    case BAM_OK:           return "no fault";
+    case BAM_CUT:          return "the record runs past the end of the data (truncated file?)";
+    case BAM_BAD_SIZE:     return "block_size is not that of a record";
+    case BAM_BAD_REF:      return "refID names no @SQ line of the header";
+    case BAM_BAD_NEXT_REF: return "next_refID names no @SQ line of the header";
+    case BAM_BAD_NAME:     return "the read name does not end in NUL";
+    case BAM_BAD_LENGTHS:  return "name, CIGAR and SEQ do not fit into block_size";
+    case BAM_BAD_CIGAR:    return "CIGAR and SEQ differ in length";
+    case BAM_BAD_CG:       return "the tags are broken, so its CG tag cannot be read";
+    }
+    return "unknown fault";
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* One alignment record, viewed where it lies in the uncompressed BAM stream.
+ *
+ *   block_size | refID pos l_read_name mapq bin n_cigar flag l_seq next_* tlen | name\0 cigar seq qual aux
+ *   <-- 4 ---> | <------------------- 32 -----------------------------------> | <-------- data[] -------->
+ *
+ * Format: SAMv1 section 4.2. Nothing here copies a record or knows of threads. */
+#ifndef BAM_RECORD_H
+#define BAM_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "endian_io.h"
+
+/* All fields are bytes, so the struct has alignment 1 and no padding, and may
+ * be laid over any address of the stream. */
+struct bam_record {
+    uint8_t block_size[4];   /* bytes that follow this field */
+    uint8_t ref_id[4];       /* -1: no reference */
+    uint8_t pos[4];          /* 0-based leftmost; -1: none */
+    uint8_t name_len;        /* with the closing NUL */
+    uint8_t mapq;
+    uint8_t bin[2];
+    uint8_t n_cigar[2];
+    uint8_t flag[2];
+    uint8_t seq_len[4];
+    uint8_t next_ref_id[4];
+    uint8_t next_pos[4];
+    uint8_t tlen[4];
+    uint8_t data[];          /* name, CIGAR, SEQ, QUAL, tags */
+};
+
+enum {
+    BAM_FIXED = 36,          /* bytes before data[], block_size included */
+    BAM_MIN_RECORD = BAM_FIXED + 1,   /* a name of one NUL and nothing else */
+};
+_Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");
+
+/* What can be wrong with a record; bam_fault_text() says it in words. */
+enum bam_fault {
+    BAM_OK = 0,
+    BAM_CUT,                 /* runs past the bytes at hand */
+    BAM_BAD_SIZE,
+    BAM_BAD_REF,
+    BAM_BAD_NEXT_REF,
+    BAM_BAD_NAME,
+    BAM_BAD_LENGTHS,
+    BAM_BAD_CIGAR,
+    BAM_BAD_CG,
+};
+
+/* Bits of the bam_check() result beside the fault. */
+struct bam_verdict {
+    enum bam_fault fault;
+    int needs_fix;           /* differs from what htslib would write; see bam_record_fix() */
+};
+
+/* Size of the whole record in bytes, its block_size field included. */
+static inline size_t bam_record_size(const struct bam_record *r)
+{
+    return 4 + (size_t)load_le32(r->block_size);
+}
+
+static inline int32_t bam_record_ref_id(const struct bam_record *r)
+{
+    return (int32_t)load_le32(r->ref_id);
+}
+
+static inline int32_t bam_record_pos(const struct bam_record *r)
+{
+    return (int32_t)load_le32(r->pos);
+}
+
+static inline uint16_t bam_record_flag(const struct bam_record *r)
+{
+    return load_le16(r->flag);
+}
+
+static inline const char *bam_record_name(const struct bam_record *r)
+{
+    return (const char *)r->data;
+}
+
+/* Checks the record at p, of which avail bytes may be read, against the rules
+ * of htslib's bam_read1: sizes, reference ids below n_ref, NUL-ended name,
+ * CIGAR against SEQ length. BAM_CUT when it does not end within avail. */
+struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
+
+/* Rewrites the record in place as htslib writes what it has read: bin from
+ * position and CIGAR, a CIGAR kept in the CG tag moved to where it belongs
+ * (SAMv1 section 4.2.2). The record keeps its start and never grows; the new
+ * size is in block_size. Returns 0, or -1 when memory runs out. */
+int bam_record_fix(struct bam_record *r);
+
+/* First tag named tag[2] among the aux fields [p, end): a pointer to its type
+ * byte, NULL when absent; *bad is set when the fields themselves are broken. */
+const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
+
+/* Where the aux fields of a checked record begin; they end with the record. */
+const uint8_t *bam_record_aux(const struct bam_record *r);
+
+const char *bam_fault_text(enum bam_fault fault);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver: how a BAM file gets sorted.
+ *
+ *   in.bam --> bgzf_source --> bam_arena --> sort_run --> run_merge --> bgzf_sink --> out.bam
+ *   (or -)     read-ahead,     records and   one task     heap merge    two rings,     (out_file:
+ *              one inflate     their keys    per sublist, of the        one deflate    renamed when
+ *              task per block  in one region while        sublists      task per       whole)
+ *                                            reading                    block
+ *
+ * There is one `omp parallel`, below. The master reads, hands out blocks, takes
+ * them back in order, and merges; all else is tasks. */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/hts_log.h>
+#include "bam_arena.h"
+#include "bam_header.h"
+#include "bam_sort.h"
+#include "bgzf_block.h"
+#include "bgzf_omp.h"
+#include "latch.h"
+#include "out_file.h"
+#include "run_merge.h"
+#include "sort_opts.h"
+#include "sort_run.h"
+
+enum {
+    /* Records per sublist: a sort of some 50 ms, short against any file that is
+     * worth threads, and few enough sublists for one heap. */
+    SUBLIST_RECORDS = 1 << 20,
+    PIECE_SIZE = 8 << 20,        /* bytes per read; large reads are what disks and burst buffers want */
+    BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
+};
+static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* long reads: sort before 2^20 of them came */
+static const size_t ALLOWANCE = (size_t)64 << 20;        /* what we may use beside -m x -@ */
+static const size_t PROGRAM = (size_t)12 << 20;          /* code, libraries, stacks, small headers */
+static const size_t ARENA_MIN = (size_t)1 << 20;
+
+/* What an inflate task found in its block, by ring slot. Written by the task,
+ * read by the master once it has taken the block back. */
+struct found {
+    struct bam_walk walk;
+    struct bam_key keys[BLOCK_KEYS];
+};
+
+struct bam_sort {
+    const struct sort_opts *opts;
+    const char *in_name;         /* for messages */
+    struct latch latch;
+    struct bgzf_source *source;
+    struct bgzf_sink *sink;
+    struct bam_arena arena;
+    struct bam_header header;
+    struct out_file out;
+    struct found *found;         /* one per slot of the source */
+    uint8_t *header_bytes;
+    size_t header_size;
+    uint64_t n_written;
+};
+
+/* ---------------------------------------------------------- before reading */
+
+/* Everything that the threads need beside the arena comes out of the allowance
+ * first and out of the budget for what goes beyond it. */
+static size_t arena_budget(const struct sort_opts *opts, uint32_t source_slots)
+{
+    size_t fixed = PROGRAM + 3 * (size_t)PIECE_SIZE + source_slots * sizeof(struct found)
+                 + bgzf_source_memory(opts->n_threads) + bgzf_sink_memory(opts->n_threads);
+    size_t beyond = fixed > ALLOWANCE ? fixed - ALLOWANCE : 0;
+    size_t size = opts->memory > beyond + ARENA_MIN ? opts->memory - beyond : ARENA_MIN;
+    return size < BAM_ARENA_MAX ? size : BAM_ARENA_MAX;
+}
+
+static int prepare_header(struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    if (bam_header_read(&s->header, s->source, s->in_name, &s->latch) < 0)
+        return -1;
+    s->arena.n_ref = sam_hdr_nref(s->header.sam);
+    if (bam_header_mark_sorted(s->header.sam, SAMTOOLS_VERSION, opts->no_pg ? NULL : opts->command_line) < 0
+        || bam_header_bytes(s->header.sam, &s->header_bytes, &s->header_size) < 0)
+        return latch_fail(&s->latch, "%s: the header could not be changed", s->in_name);
+    return 0;
+}
+
+/* Opens and allocates all that may fail, before the work that must not. */
+static int open_all(struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    struct bgzf_source_options from = {opts->in, opts->n_threads, PIECE_SIZE, &s->latch};
+    if (!(s->source = bgzf_source_open(&from)) || out_file_open(&s->out, opts->out, &s->latch) < 0)
+        return -1;
+    struct bgzf_sink_options to = {s->out.fd, s->out.path, opts->level, opts->n_threads, &s->latch};
+    if (!(s->sink = bgzf_sink_open(&to)))
+        return -1;
+    uint32_t slots = bgzf_source_slots(s->source);
+    size_t budget = arena_budget(opts, slots);
+    s->found = malloc(slots * sizeof *s->found);
+    if (!s->found || bam_arena_init(&s->arena, budget) < 0)
+        return latch_fail(&s->latch, "cannot reserve %zu MB of memory; use a smaller -m or -@", budget >> 20);
+    return prepare_header(s);
+}
+
+/* ----------------------------------------------------------------- reading */
+
+/* In the inflate task: find the block's records while they are in the cache. */
+static void find_records(void *arg, const struct bgzf_source_block *block)
+{
+    struct bam_sort *s = arg;
+    struct found *found = &s->found[block->slot];
+    uint64_t start = (uint64_t)(block->data - s->arena.base);
+    found->walk = bam_arena_guess(&s->arena, start, start + block->size, found->keys);
+}
+
+/* Sorts, in a task, the open sublist if it is large enough. */
+static int sort_sublist(struct bam_sort *s, size_t min_records)
+{
+    struct bam_sublist sublist;
+    int closed = bam_arena_close_sublist(&s->arena, min_records, SUBLIST_BYTES, &sublist);
+    if (closed < 0)
+        return latch_fail(&s->latch, "out of memory");
+    if (closed) {
+        #pragma omp task default(none) firstprivate(sublist, s)
+        if (!latch_tripped(&s->latch))
+            sort_run(sublist.keys, sublist.n);
+    }
+    return 0;
+}
+
+/* Takes the oldest block back into the arena. 1: done; 0: none ready; -1: stop. */
+static int take_block(struct bam_sort *s, int wait)
+{
+    struct bgzf_source_block block;
+    int taken = bgzf_source_take(s->source, wait, &block);
+    if (taken <= 0)
+        return taken;
+    const struct found *found = &s->found[block.slot];
+    struct bam_origin origin = {s->in_name, block.file_offset};
+    uint64_t end = (uint64_t)(block.data - s->arena.base) + block.size;
+    if (bam_arena_accept(&s->arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
+        return -1;
+    return sort_sublist(s, SUBLIST_RECORDS) < 0 ? -1 : 1;
+}
+
+static int take_all(struct bam_sort *s, int wait)
+{
+    int taken;
+    while ((taken = take_block(s, wait)) > 0)
+        ;
+    return taken;
+}
+
+static int does_not_fit(struct bam_sort *s)
+{
+    struct bam_arena *a = &s->arena;
+    uint64_t stream = a->bottom + bgzf_source_skip_rest(s->source);
+    double keys = a->walked ? (double)(a->size - a->top) / (double)a->walked : 0.5;
+    double spent = (double)s->opts->memory - (double)a->size;
+    double need = ((double)stream * (1 + keys) * 1.01 + spent) / s->opts->n_threads;
+    return latch_fail(&s->latch, "%s: the data do not fit into memory (-m x -@ = %llu MB). "
+                      "Sorting on disk is not supported yet; -m %.0fM with -@ %d would do",
+                      s->in_name, (unsigned long long)(s->opts->memory >> 20),
+                      need / (1 << 20) + 2, s->opts->n_threads);
+}
+
+/* Gives the next block a place in the arena, taking back others if need be. */
+static int place_block(struct bam_sort *s, uint32_t size)
+{
+    if (bgzf_source_ring_full(s->source) && take_block(s, 1) < 0)
+        return -1;
+    if (bam_arena_room(&s->arena) < size && take_all(s, 1) < 0)
+        return -1;
+    if (bam_arena_room(&s->arena) < size)
+        return does_not_fit(s);
+    uint8_t *place = s->arena.base + s->arena.bottom;
+    s->arena.bottom += size;
+    bgzf_source_hand_out(s->source, place);
+    return take_all(s, 0);
+}
+
+/* The bytes behind the header, in the header's last block, come first. */
+static int place_rest_of_header(struct bam_sort *s)
+{
+    size_t rest = s->header.rest_size;
+    if (bam_arena_room(&s->arena) < rest)
+        return does_not_fit(s);
+    memcpy(s->arena.base, s->header.rest, rest);
+    s->arena.bottom = rest;
+    return 0;
+}
+
+static int accept_end(struct bam_sort *s)
+{
+    struct bam_arena *a = &s->arena;
+    struct bam_walk none = {.start = a->bottom, .end = a->bottom};
+    struct bam_origin origin = {s->in_name, 0};
+    if (bam_arena_accept(a, &none, NULL, a->bottom, &s->latch, &origin) < 0)
+        return -1;
+    if (a->walked != a->bottom)
+        return latch_fail(&s->latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
+                          "uncompressed data: it is truncated. Nothing was written", s->in_name,
+                          (unsigned long long)a->n_records + 1, (unsigned long long)(a->origin + a->walked));
+    if (!bgzf_source_saw_eof_block(s->source) && hts_verbose >= HTS_LOG_WARNING)
+        fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n",
+                s->in_name);
+    return 0;
+}
+
+/* Phase 1: fill the arena; inflate, find and sort as the blocks come. */
+static int read_input(struct bam_sort *s)
+{
+    uint32_t size;
+    int found;
+    bgzf_source_on_inflated(s->source, find_records, s);
+    if (place_rest_of_header(s) < 0)
+        return -1;
+    while ((found = bgzf_source_peek(s->source, &size)) > 0)
+        if (place_block(s, size) < 0)
+            return -1;
+    if (found < 0 || take_all(s, 1) < 0 || accept_end(s) < 0)
+        return -1;
+    return sort_sublist(s, 1);
+}
+
+/* ----------------------------------------------------------------- writing */
+
+/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
+static int put_long(struct bam_sort *s, const uint8_t *data, size_t size, bool is_record)
+{
+    for (uint32_t segment = 0; size > 0; segment++) {
+        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
+        if (bgzf_sink_put(s->sink, (struct bgzf_piece){data, n, is_record ? segment : BGZF_NO_RECORD}) < 0)
+            return -1;
+        data += n;
+        size -= n;
+    }
+    return 0;
+}
+
+static int put_record(struct bam_sort *s, struct bam_key key)
+{
+    const uint8_t *record = bam_arena_record(&s->arena, key);
+    size_t size = bam_arena_record_size(&s->arena, key);
+    s->n_written++;
+    if (size <= BGZF_FILL)
+        return bgzf_sink_put(s->sink, (struct bgzf_piece){record, (uint32_t)size, 0});
+    return bgzf_sink_flush(s->sink) < 0 ? -1 : put_long(s, record, size, true);
+}
+
+/* Phase 2: merge the sorted sublists into the sink. */
+static int write_output(struct bam_sort *s)
+{
+    struct run_merge merge;
+    struct bam_key key;
+    if (put_long(s, s->header_bytes, s->header_size, false) < 0 || bgzf_sink_flush(s->sink) < 0)
+        return -1;
+    if (run_merge_init(&merge, s->arena.sublists, s->arena.n_sublists) < 0)
+        return latch_fail(&s->latch, "out of memory");
+    int failed = 0;
+    while (!failed && run_merge_next(&merge, &key))
+        failed = put_record(s, key) < 0;
+    run_merge_free(&merge);
+    return failed ? -1 : bgzf_sink_finish(s->sink);
+}
+
+/* Records in == records out, byte for byte: what makes it safe to delete the input. */
+static int verify(struct bam_sort *s)
+{
+    uint64_t in = s->arena.checksum, out = bgzf_sink_checksum(s->sink);
+    if (s->n_written == s->arena.n_records && in == out)
+        return 0;
+    return latch_fail(&s->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
+                      "to the output. Memory may be faulty, or this is our bug: please report it",
+                      s->in_name, (unsigned long long)s->arena.n_records, (unsigned long long)in,
+                      (unsigned long long)s->n_written, (unsigned long long)out);
+}
+
+/* --------------------------------------------------------------- the flow */
+
+static void run_phases(struct bam_sort *s)
+{
+    if (read_input(s) < 0)
+        return;
+    #pragma omp taskwait                         /* the last sublists are sorted */
+    bgzf_source_close(s->source);
+    s->source = NULL;
+    if (write_output(s) < 0)
+        return;
+    verify(s);
+}
+
+static void close_all(struct bam_sort *s)
+{
+    bgzf_source_close(s->source);
+    bgzf_sink_close(s->sink);
+    bam_header_free(&s->header);
+    bam_arena_free(&s->arena);
+    out_file_abandon(&s->out);
+    free(s->header_bytes);
+    free(s->found);
+}
+
+int bam_sort(const struct sort_opts *opts)
+{
+    struct bam_sort s = {.opts = opts, .out.fd = -1};
+    s.in_name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in;
+    latch_catch_signals();
+    if (open_all(&s) == 0) {
+        latch_hide_signals(true);
+        #pragma omp parallel num_threads(opts->n_threads)
+        #pragma omp master
+        {
+            latch_hide_signals(false);
+            run_phases(&s);
+        }
+        if (!latch_tripped(&s.latch))
+            out_file_commit(&s.out, &s.latch);
+    }
+    close_all(&s);
+    latch_reraise();
+    if (!latch_tripped(&s.latch))
+        return EXIT_SUCCESS;
+    if (hts_verbose >= HTS_LOG_ERROR)
+        fprintf(stderr, "samtools sort: %s.\n", s.latch.message);
+    return EXIT_FAILURE;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* BGZF by OpenMP tasks: a source (read-ahead, one inflate task per block) and
+ * a sink (one deflate task per block, written in order).
+ *
+ * In both, the master (the thread in the driver's `omp single`) hands out
+ * blocks through a ring of slots. A slot's task claims it; so may the master
+ * when it has to wait, so that waiting is always working and never depends on
+ * how a runtime schedules. A task that finds its slot claimed just returns. */
+#ifndef BGZF_OMP_H
+#define BGZF_OMP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct latch;
+
+/* ---------------------------------------------------------------- source */
+
+struct bgzf_source;
+
+struct bgzf_source_options {
+    const char *path;            /* "-" is standard input */
+    int n_threads;               /* of the team that runs the tasks */
+    size_t piece_size;           /* bytes per read */
+    struct latch *latch;
+};
+
+/* A block as the consumer sees it. */
+struct bgzf_source_block {
+    uint64_t file_offset;
+    uint8_t *data;               /* where it was inflated to */
+    uint32_t size;               /* inflated */
+    uint32_t slot;               /* 0 .. bgzf_source_slots() - 1; free again after the next take */
+};
+
+/* Called in the inflate task right after block was inflated, any thread. */
+typedef void bgzf_inflated_fn(void *arg, const struct bgzf_source_block *block);
+
+/* Opens the input. NULL: told to the latch. */
+struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
+void bgzf_source_close(struct bgzf_source *source);
+
+/* Slots of the ring: blocks under way at most. */
+uint32_t bgzf_source_slots(const struct bgzf_source *source);
+
+/* Called for every block that is handed out from now on. */
+void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_inflated_fn *fn, void *arg);
+
+/* Finds the next non-empty block and its inflated size, reading ahead as needed.
+ * 1: found; 0: end of the file; -1: told to the latch. Repeats itself until the
+ * block is handed out. */
+int bgzf_source_peek(struct bgzf_source *source, uint32_t *inflated_size);
+
+/* Hands out the peeked block: a task inflates it to dst. The ring must not be
+ * full. -1: no memory, told to the latch. */
+void bgzf_source_hand_out(struct bgzf_source *source, uint8_t *dst);
+
+/* Inflates the peeked block to dst at once, on the calling thread (for the
+ * header, before any block is handed out). -1: told to the latch. */
+int bgzf_source_inflate(struct bgzf_source *source, uint8_t *dst);
+
+/* Takes back the oldest block handed out once it is inflated. With wait, helps
+ * until it is. 1: *block is it; 0: none is out, or it is not ready; -1: it could not be inflated. */
+int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_block *block);
+
+int bgzf_source_ring_full(const struct bgzf_source *source);
+
+/* After the end: whether the file closed with the empty EOF block. */
+int bgzf_source_saw_eof_block(const struct bgzf_source *source);
+
+/* Inflated bytes of all that is left of the file, without inflating it; for messages. */
+uint64_t bgzf_source_skip_rest(struct bgzf_source *source);
+
+/* ------------------------------------------------------------------ sink */
+
+struct bgzf_sink;
+
+struct bgzf_sink_options {
+    int fd;                      /* written from its present position on; stays the caller's */
+    const char *path;            /* for messages */
+    int level;                   /* see bgzf_codec_new() */
+    int n_threads;
+    struct latch *latch;
+};
+
+/* Part of a block's contents; must stay unchanged until the sink is finished. */
+struct bgzf_piece {
+    const uint8_t *data;
+    uint32_t size;
+    uint32_t segment;            /* number of this segment in its record, see bam_checksum() */
+};
+#define BGZF_NO_RECORD UINT32_MAX /* as segment: header bytes, not counted in the checksum */
+
+/* NULL: no memory, told to the latch. */
+struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
+void bgzf_sink_close(struct bgzf_sink *sink);
+
+/* Adds a piece to the block being filled; when it does not fit, that block is
+ * handed to a task and the next one begun. size <= BGZF_FILL. -1: stop. */
+int bgzf_sink_put(struct bgzf_sink *sink, struct bgzf_piece piece);
+
+/* Ends the block being filled. -1: stop. */
+int bgzf_sink_flush(struct bgzf_sink *sink);
+
+/* Flushes, helps until everything is written, adds the EOF block. -1: told to the latch. */
+int bgzf_sink_finish(struct bgzf_sink *sink);
+
+/* After finish: sum over all pieces put of bam_checksum_segment(). */
+uint64_t bgzf_sink_checksum(const struct bgzf_sink *sink);
+
+/* Bytes of memory a source and a sink take for n_threads beside the pieces. */
+size_t bgzf_source_memory(int n_threads);
+size_t bgzf_sink_memory(int n_threads);
+
+#endif

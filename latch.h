@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The first error wins. Every stage may trip the latch, from any thread; every
+ * task body looks at it first and does nothing once it is tripped. */
+#ifndef LATCH_H
+#define LATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct latch {
+    atomic_bool tripped;         /* any thread, once; read by all */
+    char message[1024];          /* by the thread that tripped it; read after the parallel region */
+};
+
+/* Trips the latch with a message (file, record number, offset, cause, what to
+ * do), unless it is tripped already. Always returns -1. */
+int latch_fail(struct latch *latch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* True after a failure or a caught signal: stop working. */
+bool latch_tripped(const struct latch *latch);
+
+/* INT, TERM and HUP set a flag from now on, seen by latch_tripped(). A signal
+ * that was ignored (nohup) stays so. */
+void latch_catch_signals(void);
+
+/* Hides those signals from the threads that the caller starts from here on
+ * (hide), and shows them to the calling thread again (!hide): so that they
+ * interrupt its reads and nobody else's. */
+void latch_hide_signals(bool hide);
+
+/* The caught signal, 0 if none. */
+int latch_signal(void);
+
+/* Ends the process by the signal that was caught, after everything is cleaned up. */
+void latch_reraise(void);
+
+#endif

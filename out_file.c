@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "latch.h"
+#include "out_file.h"
+
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* The file that writing to path would change: links resolved, also when the
+ * last one points to nothing yet. NULL: errno says why. */
+static char *resolve_target(const char *path)
+{
+    enum { MAX_LINKS = 40 };                     /* as the kernel's limit */
+    char *name = strdup(path), link[PATH_MAX];
+    for (int i = 0; name && i < MAX_LINKS; i++) {
+        ssize_t n = readlink(name, link, sizeof link - 1);
+        if (n < 0)
+            return name;
+        link[n] = 0;
+        char *dir = directory_of(name), *next = NULL;
+        if (dir && (link[0] == '/' ? asprintf(&next, "%s", link) : asprintf(&next, "%s/%s", dir, link)) < 0)
+            next = NULL;
+        free(dir);
+        free(name);
+        name = next;
+    }
+    free(name);
+    errno = ELOOP;
+    return NULL;
+}
+
+static char *temp_template(const char *target)
+{
+    char *dir = directory_of(target), *name = NULL;
+    const char *base = strrchr(target, '/');
+    base = base ? base + 1 : target;
+    if (dir && asprintf(&name, "%s/.%.200s.tmp-XXXXXX", dir, base) < 0)
+        name = NULL;
+    free(dir);
+    return name;
+}
+
+static int open_temp(struct out_file *out)
+{
+#ifdef O_TMPFILE
+    char *dir = directory_of(out->target);
+    if (dir)
+        out->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    free(dir);
+    /* The link from /proc is how it gets its name later. */
+    if (out->fd >= 0 && access("/proc/self/fd", X_OK) == 0)
+        return 0;
+    if (out->fd >= 0)
+        close(out->fd);
+#endif
+    out->temp = temp_template(out->target);
+    out->fd = out->temp ? mkstemp(out->temp) : -1;
+    if (out->fd < 0) {
+        free(out->temp);
+        out->temp = NULL;
+    }
+    return out->fd < 0 ? -1 : 0;
+}
+
+int out_file_open(struct out_file *out, const char *path, struct latch *latch)
+{
+    struct stat st;
+    *out = (struct out_file){.path = path, .fd = -1};
+    if (strcmp(path, "-") == 0) {
+        out->path = "standard output";
+        out->fd = dup(STDOUT_FILENO);
+    } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        out->fd = open(path, O_WRONLY | O_CLOEXEC);
+    } else if (stat(path, &st) == 0 && access(path, W_OK) < 0) {
+        out->fd = -1;
+    } else if ((out->target = resolve_target(path))) {
+        open_temp(out);
+    }
+    if (out->fd >= 0)
+        return 0;
+    latch_fail(latch, "cannot write %s: %s. Nothing was read", out->path, strerror(errno));
+    out_file_abandon(out);
+    return -1;
+}
+
+/* Gives the unnamed file a temporary name: link() cannot replace a file, rename() can. */
+static int name_temp(struct out_file *out)
+{
+    enum { TRIES = 100 };
+    char from[64];
+    snprintf(from, sizeof from, "/proc/self/fd/%d", out->fd);
+    for (int i = 0; i < TRIES; i++) {
+        char *name = temp_template(out->target);
+        int fd = name ? mkstemp(name) : -1;      /* a free name ... */
+        if (fd < 0) {
+            free(name);
+            return -1;
+        }
+        close(fd);
+        unlink(name);                            /* ... that we take at once */
+        if (linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+            out->temp = name;
+            return 0;
+        }
+        free(name);
+        if (errno != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
+static void set_mode(int fd, const char *target)
+{
+    struct stat st;
+    if (stat(target, &st) == 0) {
+        if (fchown(fd, st.st_uid, st.st_gid) < 0 && errno != EPERM)
+            return;                              /* the mode would then be another's */
+        fchmod(fd, st.st_mode & 07777);
+    } else {
+        mode_t mask = umask(0);
+        umask(mask);
+        fchmod(fd, 0666 & ~mask);
+    }
+}
+
+int out_file_commit(struct out_file *out, struct latch *latch)
+{
+    int failed = 0;
+    if (out->target) {
+        set_mode(out->fd, out->target);
+        failed = !out->temp && name_temp(out) < 0;
+    }
+    /* Quota and network file systems tell of failed writes only here. */
+    if (!failed && close(out->fd) == 0) {
+        out->fd = -1;
+        if (!out->temp || rename(out->temp, out->target) == 0) {
+            free(out->temp);
+            out->temp = NULL;
+            out_file_abandon(out);
+            return 0;
+        }
+    }
+    return latch_fail(latch, "finishing %s failed: %s. The old file, if there was one, is unchanged",
+                      out->path, strerror(errno));
+}
+
+void out_file_abandon(struct out_file *out)
+{
+    if (out->fd >= 0)
+        close(out->fd);
+    if (out->temp)
+        unlink(out->temp);
+    free(out->temp);
+    free(out->target);
+    *out = (struct out_file){.path = out->path, .fd = -1};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The output file: invisible, or under a temporary name, until it is whole. */
+#ifndef OUT_FILE_H
+#define OUT_FILE_H
+
+#include <sys/types.h>
+
+struct latch;
+
+struct out_file {
+    const char *path;            /* as the user gave it; "-" is standard output */
+    int fd;                      /* -1: not open */
+    char *target;                /* the file to be replaced, symbolic links resolved; NULL: written directly */
+    char *temp;                  /* name beside the target while one exists, else NULL */
+};
+
+/* Checks that path can be written and opens it: standard output, pipes and
+ * devices directly; a regular file as an unnamed one in the target's directory
+ * (O_TMPFILE), or under a unique name where the file system has no such thing.
+ * The present contents of path stay until out_file_commit(). -1: told to the latch. */
+int out_file_open(struct out_file *out, const char *path, struct latch *latch);
+
+/* Puts the finished file in place: closes it and renames it over the target,
+ * which keeps its mode and, if allowed, its owner. -1: told to the latch. */
+int out_file_commit(struct out_file *out, struct latch *latch);
+
+/* Releases everything; whatever was not committed is gone. */
+void out_file_abandon(struct out_file *out);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/hts.h>
+#include "bam_sort.h"
+#include "sort_opts.h"
+#include "upstream.h"
+
+static void print_version(void)
+{
+    printf("samtools " SAMTOOLS_VERSION "\n"
+           "Using htslib %s\n"
+           "This is samtools-omp " SAMTOOLS_OMP_VERSION ": `samtools sort` on OpenMP tasks; other commands\n"
+           "are handed to the next samtools on PATH, or to $SAMTOOLS_UPSTREAM.\n", hts_version());
+}
+
+static int sort_main(int argc, char **argv)
+{
+    struct sort_opts opts;
+    int status = EXIT_FAILURE;
+    switch (sort_opts_parse(&opts, argc, argv)) {
+    case SORT_OPTS_RUN:   status = bam_sort(&opts); break;
+    case SORT_OPTS_DONE:  status = EXIT_SUCCESS; break;
+    case SORT_OPTS_ERROR: break;
+    }
+    sort_opts_free(&opts);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "sort") == 0)
+        return sort_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        print_version();
+        return EXIT_SUCCESS;
+    }
+    return upstream_exec(argv);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of `samtools sort`. */
+#ifndef SORT_OPTS_H
+#define SORT_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SAMTOOLS_OMP_VERSION "0.1.0"
+/* What pipelines compare with the samtools they ask for. */
+#define SAMTOOLS_VERSION "1.24+omp" SAMTOOLS_OMP_VERSION
+
+struct sort_opts {
+    const char *in;              /* "-": standard input */
+    const char *out;             /* "-": standard output */
+    const char *temp_prefix;     /* -T; NULL: beside the output */
+    int n_threads;               /* at least 1 */
+    uint64_t memory;             /* for all threads together, bytes */
+    int level;                   /* 0..9, or BGZF_LEVEL_DEFAULT */
+    bool no_pg;
+    char *command_line;          /* for @PG CL; owned */
+};
+
+enum sort_opts_result { SORT_OPTS_RUN, SORT_OPTS_DONE, SORT_OPTS_ERROR };
+
+/* argv[0] is the program, argv[1] "sort". SORT_OPTS_DONE: help was printed and
+ * that is all; SORT_OPTS_ERROR: the cause and, where it helps, the usage were
+ * printed to stderr. */
+enum sort_opts_result sort_opts_parse(struct sort_opts *opts, int argc, char **argv);
+void sort_opts_free(struct sort_opts *opts);
+void sort_opts_usage(FILE *to);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "sort_run.h"
+
+enum {
+    RADIX_BITS = 8,
+    BUCKETS = 1 << RADIX_BITS,
+    /* Below this insertion sort wins: 256 counters cost more than they save. */
+    SMALL = 48,
+};
+
+static void insertion_sort(struct bam_key *keys, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct bam_key key = keys[i];
+        size_t at = i;
+        for (; at > 0 && bam_key_less(&key, &keys[at - 1]); at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+/* The bits in which the keys differ, of both words. */
+static struct bam_key differing_bits(const struct bam_key *keys, size_t n)
+{
+    struct bam_key diff = {0, 0};
+    for (size_t i = 1; i < n; i++) {
+        diff.sort |= keys[i].sort ^ keys[0].sort;
+        diff.place |= keys[i].place ^ keys[0].place;
+    }
+    return diff;
+}
+
+/* The digit that ends at the highest differing bit, so that no pass is spent
+ * on bits that all keys share. */
+struct digit { int in_place, shift; };
+
+static struct digit top_digit(struct bam_key diff)
+{
+    struct digit d = {diff.sort == 0, 0};
+    uint64_t word = diff.sort ? diff.sort : diff.place;
+    int top = 63 - __builtin_clzll(word);
+    d.shift = top >= RADIX_BITS ? top - RADIX_BITS + 1 : 0;
+    return d;
+}
+
+static inline unsigned digit_of(const struct bam_key *key, struct digit d)
+{
+    return (unsigned)((d.in_place ? key->place : key->sort) >> d.shift) & (BUCKETS - 1);
+}
+
+/* American flag sort (McIlroy, Bostic and McIlroy, Engineering Radix Sort,
+ * 1993): every key goes straight to the next free place of its bucket. */
+static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t end[BUCKETS])
+{
+    size_t next[BUCKETS], count[BUCKETS] = {0}, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        count[digit_of(&keys[i], d)]++;
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        next[b] = sum;
+        end[b] = sum += count[b];
+    }
+    for (unsigned b = 0; b < BUCKETS; b++)
+        while (next[b] < end[b]) {
+            struct bam_key key = keys[next[b]];
+            for (unsigned home; (home = digit_of(&key, d)) != b;) {
+                struct bam_key other = keys[next[home]];
+                keys[next[home]++] = key;
+                key = other;
+            }
+            keys[next[b]++] = key;
+        }
+}
+
+void sort_run(struct bam_key *keys, size_t n)
+{
+    if (n <= SMALL) {
+        insertion_sort(keys, n);
+        return;
+    }
+    size_t end[BUCKETS], begin = 0;
+    distribute(keys, n, top_digit(differing_bits(keys, n)), end);
+    for (unsigned b = 0; b < BUCKETS; begin = end[b++])
+        if (end[b] - begin > 1)
+            sort_run(keys + begin, end[b] - begin);
+}

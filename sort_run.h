@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorting one sublist of keys. Serial. */
+#ifndef SORT_RUN_H
+#define SORT_RUN_H
+
+#include <stddef.h>
+#include "bam_arena.h"
+
+/* Sorts keys[n] by (sort, place), in place and without other memory: a radix
+ * sort from the top byte that differs. As place grows with the input, equal
+ * sort keys end in input order: the result is the stable one. */
+void sort_run(struct bam_key *keys, size_t n);
+
+#endif

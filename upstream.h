@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Handing a command to the samtools we stand in front of. */
+#ifndef UPSTREAM_H
+#define UPSTREAM_H
+
+/* Replaces this process by $SAMTOOLS_UPSTREAM, or else by the next `samtools`
+ * on PATH that is not this program, with argv unchanged. Returns the exit
+ * status, after a message, only when there is none. */
+int upstream_exec(char **argv);
+
+#endif
