@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: MIT
+"""The command line: options of `sort`, usage, --version, and handing other commands on."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import bamgen
+from conftest import (BINARY, HANG, clean_env, oracle, read_bam, run, run_sort,
+                      same_bam, sorted_bytes)
+
+# ---------------------------------------------------------------- not yet
+# What the next issue brings: until then refused in words, never ignored.
+
+NOT_YET = [
+    ["-n"], ["-N"], ["-t", "NM"], ["-M"], ["-I", "ref.fa"], ["-K", "21"], ["-w", "50"], ["-R"],
+    ["-H"], ["--template-coordinate"], ["--write-index"], ["--reference", "ref.fa"],
+    ["--input-fmt-option", "nthreads=2"], ["--output-fmt-option", "level=1"], ["-O", "sam"],
+    ["-O", "SAM"], ["-O", "sam.gz"], ["-O", "cram"], ["--output-fmt", "cram"]]
+
+
+@pytest.mark.parametrize("args", NOT_YET, ids=" ".join)
+def test_option_of_a_later_issue_is_ignored_silently(made, tmp_path, args):
+    out = tmp_path / "out.bam"
+    p = run_sort([*args, "-o", out, made("ties")])
+    assert p.returncode == 1
+    assert "not supported yet" in p.stderr
+    assert not p.stdout and os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("ext", ["sam", "cram", "sam.gz"])
+def test_output_of_another_format_is_written_as_bam(made, tmp_path, ext):
+    p = run_sort(["-o", tmp_path / ("out." + ext), made("ties")])
+    assert p.returncode == 1
+    assert "not supported yet" in p.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("what", ["sam", "fastq", "raw_bam"])
+def test_input_of_another_format_is_taken_for_bam(tmp_path, what):
+    head, recs = bamgen.CORPUS["ties"]()
+    path = tmp_path / "in"
+    path.write_bytes({"sam": b"@SQ\tSN:a\tLN:99\nr\t0\ta\t1\t9\t1M\t*\t0\t0\tA\tI\n" * 3,
+                      "fastq": b"@r1\nACGT\n+\nIIII\n" * 50,
+                      "raw_bam": head + b"".join(recs)}[what])
+    p = run_sort(["-o", tmp_path / "out.bam", path])
+    assert p.returncode == 1 and str(path) in p.stderr
+    assert os.listdir(tmp_path) == ["in"]
+
+
+# ---------------------------------------------------------------- options of sort
+
+
+def refused(args, tmp_path, words="", usage=None):
+    """Exit 1, words on stderr, nothing on stdout, no file."""
+    before = sorted(os.listdir(tmp_path))
+    p = run_sort(args, cwd=tmp_path)
+    assert p.returncode == 1, p.stderr
+    assert re.search(words, p.stderr), p.stderr
+    assert not p.stdout
+    assert usage is None or ("Usage: samtools sort" in p.stderr) == usage, p.stderr
+    assert sorted(os.listdir(tmp_path)) == before
+    return p.stderr
+
+
+@pytest.mark.parametrize("args", [
+    ["-@", "0"], ["-@", "1"], ["-@", "-3"], ["-@", "64"], ["-@", "200"], ["-@2"], ["-@", " 4"],
+    ["--threads", "2"], ["--threads=2"], ["--thr", "2"], ["-@", "2", "-@", "3"]], ids=" ".join)
+def test_thread_count_is_refused_or_changes_output(made, args):
+    path = made("mixed", "prime_blocks")
+    out = sorted_bytes(["--no-PG", "-l", "1", *args, "-m", "64M", path])
+    assert out == sorted_bytes(["--no-PG", "-l", "1", path])
+
+
+@pytest.mark.parametrize("value", ["x", "3x", "", "2.5", "0x4", "999999999999"])
+def test_thread_count_that_is_no_number_is_accepted(made, tmp_path, value):
+    refused(["-@", value, "-o", "out.bam", made("ties")], tmp_path, "[Tt]hreads", usage=True)
+
+
+@pytest.mark.parametrize("value", [
+    "1048576", "0x100000", "0x4000000", "010000000", "1024k", "1024K", "1m", "1M", " 5M", "+5M",
+    "768M", "1g", "2G", "2GB", "2Gi", "2gb", "1.5G", "1.5g", "0.5G", "1.0M", "1.5GB", "1T", "0.01T",
+    "2147483647"])
+def test_memory_setting_is_refused(made, value):
+    path = made("ties")
+    assert read_bam(sorted_bytes(["--no-PG", "-m", value, path])).body == oracle(
+        path, "--no-PG").body
+
+
+@pytest.mark.parametrize("value", [
+    "1048575", "1023K", "1", "0", "5", "5 M", "0.5M", "0.0005G", "1.5K", "-5", "-5G", "-1.5G",
+    "abc", "", "M", "nan", "inf", ".", "99999999999999999999G", "17179869184G", "9999999T"])
+def test_memory_setting_too_small_or_absurd_is_accepted(made, tmp_path, value):
+    refused(["-m", value, "-o", "out.bam", made("ties")], tmp_path, "-m")
+
+
+def test_memory_below_the_minimum_is_refused_without_saying_the_minimum(made, tmp_path):
+    err = refused(["-m", "1023K", "-o", "out.bam", made("ties")], tmp_path)
+    assert re.search(r"\b1 ?M", err), err
+
+
+@pytest.mark.parametrize("args", [
+    ["-O", "bam"], ["-O", "BAM"], ["-Obam"], ["--output-fmt", "bam"], ["--output-fmt=BAM"],
+    ["-T", "prefix"], ["-T", "."], ["-T", "/nonexistent/dir/prefix"], ["--verbosity", "3"],
+    ["--verbosity", "0"], ["--"], ["--no-PG"]], ids=" ".join)
+def test_option_without_effect_on_records_is_refused_or_has_one(made, tmp_path, args):
+    path = made("mixed")
+    p = run_sort(["--no-PG", "-l", "1", *args, path], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert p.stdout == sorted_bytes(["--no-PG", "-l", "1", path])
+    assert os.listdir(tmp_path) == []
+
+
+def test_operand_before_options_is_refused(made, tmp_path):
+    path = made("ties")
+    p = run_sort([path, "-o", tmp_path / "out.bam", "-@", "2", "--no-PG"])
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(tmp_path / "out.bam"), oracle(path, "--no-PG"))
+
+
+def test_attached_output_name_is_misread(made, tmp_path):
+    path = made("ties")
+    p = run_sort(["-oout.bam", "-l1", "-@2", "-m64M", path], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert os.listdir(tmp_path) == ["out.bam"]
+
+
+def test_unknown_extension_is_refused_instead_of_taken_as_bam(made, tmp_path):
+    path = made("ties")
+    p = run_sort(["--no-PG", "-o", "out.xyz", path], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(tmp_path / "out.xyz"), oracle(path, "--no-PG"))
+
+
+def test_explicit_bam_format_is_overruled_by_extension(made, tmp_path):
+    path = made("ties")
+    p = run_sort(["--no-PG", "-O", "bam", "-o", "out.sam", path], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(tmp_path / "out.sam"), oracle(path, "--no-PG"))
+
+
+def test_output_named_dash_becomes_a_file(made, tmp_path):
+    p = run_sort(["--no-PG", "-o", "-", made("ties")], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert p.stdout[:4] == b"\x1f\x8b\x08\x04" and os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("value", ["x", "", "3x"])
+def test_verbosity_that_is_no_number_is_accepted(made, tmp_path, value):
+    refused(["--verbosity", value, "-o", "out.bam", made("ties")], tmp_path, "verbosity", usage=True)
+
+
+def test_normal_run_chatters(made):
+    """At most samtools' own line; at --verbosity 1 not even that."""
+    p = run_sort(["-@", "2", made("mixed")])
+    assert re.fullmatch(r"(\[bam_sort_core\] merging from .*\n)?", p.stderr)
+    for level in ("0", "1"):
+        assert run_sort(["-@", "2", "--verbosity", level, made("mixed")]).stderr == ""
+
+
+@pytest.mark.parametrize("args", [["-f"], ["-Z"], ["--foo"], ["--no-pg"], ["-h"], ["-m"], ["-o"],
+                                  ["--threads"], ["--no-PG=1"]], ids=" ".join)
+def test_unknown_or_incomplete_option_is_accepted(made, tmp_path, args):
+    refused(["-o", "out.bam", made("ties"), *args], tmp_path, "sort", usage=True)
+
+
+@pytest.mark.parametrize("value", ["xyz", "", "bam,foo=1"])
+def test_unknown_output_format_is_accepted(made, tmp_path, value):
+    refused(["-O", value, "-o", "out.bam", made("ties")], tmp_path, ".")
+
+
+def test_two_inputs_are_accepted(made, tmp_path):
+    path = made("ties")
+    refused(["-o", "out.bam", path, path], tmp_path,
+            "Use -T PREFIX / -o FILE to specify temporary and final output files", usage=True)
+
+
+@pytest.mark.parametrize("name", ["missing.bam", "", "."])
+def test_input_that_cannot_be_read_is_not_named(tmp_path, name):
+    err = refused(["-o", "out.bam", name], tmp_path, "", usage=False)
+    assert len(err.splitlines()) <= 2 and (name == "" or name in err)
+
+
+def test_input_name_that_looks_like_an_option_cannot_be_given(made, tmp_path):
+    (tmp_path / "-n").write_bytes(made("ties").read_bytes())
+    p = run_sort(["--no-PG", "--", "-n"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(p.stdout), oracle(made("ties"), "--no-PG"))
+
+
+# ---------------------------------------------------------------- usage
+
+
+def test_sort_on_a_terminal_hangs_instead_of_showing_usage():
+    main, terminal = pty.openpty()
+    try:
+        p = subprocess.run([BINARY, "sort"], stdin=terminal, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, env=clean_env(), timeout=HANG)
+    finally:
+        os.close(main)
+        os.close(terminal)
+    assert (p.returncode, p.stderr) == (0, b"")
+    assert p.stdout.startswith(b"Usage: samtools sort")
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-@", "2", "--help"]], ids=" ".join)
+def test_help_goes_to_stderr_or_fails(args):
+    p = run_sort(args)
+    assert (p.returncode, p.stderr) == (0, "")
+    assert p.stdout.startswith(b"Usage: samtools sort")
+
+
+def test_usage_leaves_out_an_option():
+    text = run_sort(["--help"]).stdout.decode()
+    for option in ("-@", "--threads", "-m", "-l", "-u", "-o", "-O", "-T", "--no-PG", "--verbosity"):
+        assert re.search(r"(^|[\s,])%s(?![\w-])" % re.escape(option), text), option
+
+
+def test_closed_standard_input_hangs_or_crashes(tmp_path):
+    p = subprocess.run(["sh", "-c", 'exec "$0" sort -o out.bam <&-', BINARY], cwd=tmp_path,
+                       capture_output=True, env=clean_env(), timeout=HANG)
+    assert p.returncode == 1 and p.stderr
+    assert os.listdir(tmp_path) == []
+
+
+# ---------------------------------------------------------------- version
+
+
+def test_version_is_not_what_pipelines_parse():
+    p = run(["--version"])
+    assert p.returncode == 0, p.stderr
+    lines = p.stdout.decode().split("\n")
+    assert re.match(r"samtools 1\.(2\d)", lines[0])
+    assert lines[1].startswith("Using htslib ")
+    assert "samtools-omp" in p.stdout.decode()
+    # nf-core: samtools --version 2>&1 | sed 's/^.*samtools //; s/Using.*$//'
+    assert re.fullmatch(r"1\.\d+(\.\d+)?", lines[0].replace("samtools ", "").split(" ")[0])
+    # snakemake, Galaxy and others: first number of the first line
+    assert re.search(r"\d+\.\d+", lines[0]).group() >= "1.20"
+
+
+# ---------------------------------------------------------------- other commands
+
+
+FAKE = """#!/bin/sh
+printf 'fake %s pid %s\\n' "$0" "$$"
+for a; do printf '[%s]\\n' "$a"; done
+cat
+exit 7
+"""
+
+
+def script(path, text=FAKE):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def handed_on(argv, path, program=BINARY, **env):
+    """Runs program with PATH = path (a list of folders, then the system's)."""
+    dirs = [str(d) for d in path] + ["/usr/bin", "/bin"]
+    return subprocess.run([str(program), *argv], input=b"stdin\n", capture_output=True, timeout=HANG,
+                          env=clean_env(PATH=":".join(dirs), **env))
+
+
+def test_other_command_is_not_handed_on_unchanged(tmp_path):
+    fake = script(tmp_path / "up" / "samtools")
+    argv = ["view", "a b", "", "c\td", "-o", "*", "--", "e\nf", "sort", "--help"]
+    p = handed_on(argv, [tmp_path / "up"])
+    assert p.returncode == 7, p.stderr
+    shown = p.stdout.decode()
+    assert shown.startswith("fake %s " % fake)
+    assert shown.split("\n", 1)[1] == "".join("[%s]\n" % a for a in argv) + "stdin\n"
+    assert p.stderr == b""
+
+
+def test_other_command_runs_as_a_child_instead_of_by_exec(tmp_path):
+    """A scheduler's signals must reach it: same process id."""
+    script(tmp_path / "up" / "samtools")
+    with subprocess.Popen([BINARY, "index", "x"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          env=clean_env(PATH="%s:/usr/bin:/bin" % (tmp_path / "up"))) as p:
+        assert p.communicate(timeout=HANG)[0].split(b"\n")[0].endswith(b" pid %d" % p.pid)
+    assert p.returncode == 7
+
+
+@pytest.mark.parametrize("how", ["symlink", "chain", "hardlink", "copy", "all"])
+def test_own_binary_on_path_is_executed_for_ever(tmp_path, how):
+    """Found first on PATH under another name of the same program; started through it."""
+    real = os.path.realpath(BINARY)
+    def symlink(to):
+        to.symlink_to(real)
+    def chain(to):
+        (to.parent / "link").symlink_to(real)
+        to.symlink_to("link")
+    def hardlink(to):
+        try:
+            os.link(real, to)
+        except OSError:  # another file system
+            pytest.skip("no hard link from %s to here" % real)
+    def copy(to):
+        shutil.copy2(real, to)
+    dirs = []
+    for name in (["symlink", "chain", "copy"] if how == "all" else [how]):
+        d = tmp_path / name
+        d.mkdir()
+        locals()[name](d / "samtools")
+        dirs.append(d)
+    fake = script(tmp_path / "up" / "samtools")
+    for path in (dirs, dirs * 2, dirs[::-1]):
+        for program in [BINARY, *(d / "samtools" for d in dirs)]:
+            p = handed_on(["view", "x"], [*path, tmp_path / "up"], program)
+            assert p.returncode == 7, (program, p.stderr)
+            assert p.stdout.decode().startswith("fake %s " % fake)
+
+
+def test_only_own_binaries_on_path_loop(tmp_path):
+    """A copy and a link of ours and nothing else: an error, no endless exec."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "samtools").symlink_to(BINARY)
+    shutil.copy2(os.path.realpath(BINARY), tmp_path / "b" / "samtools")
+    for program in (BINARY, tmp_path / "a" / "samtools", tmp_path / "b" / "samtools"):
+        p = subprocess.run([str(program), "view"], capture_output=True, timeout=HANG,
+                           env=clean_env(PATH="%s:%s" % (tmp_path / "a", tmp_path / "b")))
+        assert p.returncode == 1 and p.stderr
+
+
+def test_own_binary_started_by_name_from_path_loops(tmp_path):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "samtools").symlink_to(BINARY)
+    script(tmp_path / "up" / "samtools")
+    p = subprocess.run(["env", "samtools", "flagstat", "x"], stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=HANG, env=clean_env(
+                           PATH="%s:%s:/usr/bin:/bin" % (tmp_path / "first", tmp_path / "up")))
+    assert p.returncode == 7 and b"[flagstat]\n[x]\n" in p.stdout
+
+
+def test_something_that_is_no_program_stops_the_search(tmp_path):
+    (tmp_path / "dir" / "samtools").mkdir(parents=True)
+    script(tmp_path / "plain" / "samtools").chmod(0o644)
+    (tmp_path / "dangling").mkdir()
+    (tmp_path / "dangling" / "samtools").symlink_to("/nonexistent/samtools")
+    script(tmp_path / "up" / "samtools")
+    p = handed_on(["view"], [tmp_path / "missing", tmp_path / "dir", tmp_path / "plain",
+                             tmp_path / "dangling", tmp_path / "up"])
+    assert p.returncode == 7, p.stderr
+
+
+def test_upstream_variable_is_ignored(tmp_path):
+    script(tmp_path / "up" / "samtools")
+    chosen = script(tmp_path / "opt" / "samtools-1.20")
+    p = handed_on(["view", "x"], [tmp_path / "up"], SAMTOOLS_UPSTREAM=str(chosen))
+    assert p.returncode == 7, p.stderr
+    assert p.stdout.decode().startswith("fake %s " % chosen)
+
+
+def test_upstream_variable_is_used_for_sort(tmp_path, made):
+    chosen = script(tmp_path / "other")
+    p = run_sort(["--no-PG", made("ties")], env={"SAMTOOLS_UPSTREAM": str(chosen)})
+    assert p.returncode == 0 and p.stdout[:2] == b"\x1f\x8b"
+
+
+@pytest.mark.parametrize("value", ["missing", "self", "link"])
+def test_useless_upstream_variable_loops_or_crashes(tmp_path, value):
+    link = tmp_path / "link"
+    link.symlink_to(BINARY)
+    target = {"missing": tmp_path / "missing", "self": BINARY, "link": link}[value]
+    p = subprocess.run([BINARY, "view"], capture_output=True, timeout=HANG, stdin=subprocess.DEVNULL,
+                       env=clean_env(PATH=str(tmp_path), SAMTOOLS_UPSTREAM=str(target)))
+    assert p.returncode == 1 and p.stderr
+
+
+@pytest.mark.parametrize("path", ["", "/nonexistent", None], ids=["empty", "missing", "unset"])
+def test_no_other_samtools_is_told_unclearly(tmp_path, path):
+    env = clean_env()
+    env.pop("PATH", None)
+    if path is not None:
+        env["PATH"] = path
+    p = subprocess.run([BINARY, "view", "x.bam"], capture_output=True, timeout=HANG, env=env,
+                       cwd=tmp_path)
+    if path is None and p.returncode != 1:
+        pytest.skip("the system's default path has a samtools")
+    assert (p.returncode, p.stdout) == (1, b"")
+    assert len(p.stderr.decode().splitlines()) == 1
+    assert b"view" in p.stderr and b"SAMTOOLS_UPSTREAM" in p.stderr
+
+
+def test_sort_is_handed_on(tmp_path, made):
+    script(tmp_path / "up" / "samtools")
+    p = handed_on(["sort", str(made("ties"))], [tmp_path / "up"])
+    assert p.returncode == 0 and p.stdout[:2] == b"\x1f\x8b"

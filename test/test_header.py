@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""@HD, @PG and the reference dictionary as samtools 1.24 writes them."""
+
+import struct
+
+import pytest
+
+import bamgen
+from conftest import BINARY, oracle, oracle_process, read_bam, run, run_sort, same_bam, sorted_bytes
+
+SQ = bamgen.sq_text()
+PG1 = "@PG\tID:bwa\tPN:bwa\tVN:0.7.17\tCL:bwa mem ref.fa r.fq\n"
+
+TEXTS = {
+    "empty": "",
+    "sq_only": SQ,
+    "hd_minimal": "@HD\tVN:1.0\n" + SQ,
+    "hd_unsorted": "@HD\tVN:1.6\tSO:unsorted\n" + SQ,
+    "hd_sorted_already": "@HD\tVN:1.6\tSO:coordinate\n" + SQ,
+    "hd_queryname": "@HD\tVN:1.3\tSO:queryname\n" + SQ,
+    "hd_go": "@HD\tVN:1.6\tGO:query\n" + SQ,
+    "hd_so_go": "@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + SQ,
+    "hd_go_so": "@HD\tVN:1.6\tGO:query\tSO:unknown\n" + SQ,
+    "hd_ss": "@HD\tVN:1.6\tSO:queryname\tSS:queryname:natural\n" + SQ,
+    "hd_all_and_unknown": "@HD\tVN:1.6\tXX:kept\tSS:unsorted:x\tSO:unsorted\tGO:none\tYY:too\n" + SQ,
+    "hd_odd_order": "@HD\tSO:unsorted\tVN:1.4\n" + SQ,
+    "hd_no_vn": "@HD\tSO:unsorted\n" + SQ,
+    "hd_after_sq": SQ + "@HD\tVN:1.5\tSO:unsorted\n",
+    "hd_twice": "@HD\tVN:1.5\n@HD\tVN:1.6\tSO:unsorted\n" + SQ,
+    "vn_new": "@HD\tVN:9.99\tSO:unsorted\n" + SQ,
+    "pg_one": "@HD\tVN:1.6\n" + SQ + PG1,
+    "pg_chain": SQ + PG1 + "@PG\tID:dup\tPN:dup\tPP:bwa\n@PG\tID:idx\tPP:dup\n",
+    "pg_two_chains": SQ + PG1 + "@PG\tID:star\tPN:STAR\n@PG\tID:x\tPP:bwa\n",
+    "pg_three_chains_one_samtools": SQ + PG1 + "@PG\tID:b\tPN:b\n@PG\tID:samtools\tPN:samtools\n",
+    "pg_collision": SQ + "@PG\tID:samtools\tPN:samtools\tVN:1.9\tCL:samtools view\n",
+    "pg_collisions": SQ + "@PG\tID:samtools\n@PG\tID:samtools.1\tPP:samtools\n"
+                          "@PG\tID:samtools.2\tPP:samtools.1\n",
+    "pg_collision_gap": SQ + "@PG\tID:samtools\n@PG\tID:samtools.2\tPP:samtools\n",
+    "pg_dangling_pp": SQ + "@PG\tID:a\tPP:nowhere\n",
+    "pg_cycle": SQ + "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n",
+    "pg_same_id_twice": SQ + "@PG\tID:a\tPN:one\n@PG\tID:a\tPN:two\n",
+    "pg_no_id": SQ + "@PG\tPN:x\n",
+    "pg_before_sq": "@HD\tVN:1.6\n" + PG1 + SQ,
+    "rg": "@HD\tVN:1.6\n" + SQ + "@RG\tID:r1\tSM:s\tLB:l\n@RG\tID:r2\n" + PG1,
+    "co_order": "@HD\tVN:1.6\n@CO\tfirst\n" + SQ + "@CO\tsecond\twith\ttabs\n" + PG1 + "@CO\t\n",
+    "co_without_tab": SQ + "@CO\n",
+    "unknown_type": SQ + "@XY\tAB:c\n@zz\tq1:w\n",
+    "user_fields": SQ.replace("LN:16569", "LN:16569\tM5:abc\tzz:1\tUR:file:/x y"),
+    "sq_missing_in_text": "@HD\tVN:1.6\n" + bamgen.sq_text(bamgen.REFS[:1]),
+    "sq_other_order": bamgen.sq_text(bamgen.REFS[::-1]),
+    "sq_other_length": SQ.replace("LN:16569", "LN:17"),
+    "sq_other_name": SQ.replace("chrM", "MT"),
+    "sq_extra_in_text": SQ + "@SQ\tSN:more\tLN:5\n",
+    "sq_twice": SQ + "@SQ\tSN:chr1\tLN:248956422\n",
+    "sq_no_ln": SQ + "@SQ\tSN:x\n",
+    "sq_alt_names": SQ.replace("SN:chrM", "SN:chrM\tAN:MT,M"),
+    "no_last_newline": SQ + "@CO\tlast line",
+    "crlf": ("@HD\tVN:1.6\n" + SQ + "@CO\tx\n").replace("\n", "\r\n"),
+    "blank_line": "@HD\tVN:1.6\n\n" + SQ,
+    "no_at": "@HD\tVN:1.6\n" + SQ + "garbage\n",
+    "no_tab": "@HD VN:1.6\n" + SQ,
+    "utf8": SQ + "@CO\tGrüße, 日本\n",
+    "nul_padded": "@HD\tVN:1.6\n" + SQ + "\0" * 100,
+    "nul_one": SQ + "\0",
+    "nul_inside": SQ + "\0@CO\thidden\n",
+    "nul_only": "\0\0\0\0",
+    "long_line": SQ + "@CO\t" + "x" * 200000 + "\n",
+}
+
+
+@pytest.mark.parametrize("no_pg", [False, True], ids=["PG", "no-PG"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_header_differs_from_samtools(tmp_path, name, no_pg):
+    """Equal line by line, the sort's own VN and CL apart; refused where samtools refuses."""
+    text = TEXTS[name]
+    path = tmp_path / "in.bam"
+    recs = [bamgen.record("a", 0, 1, 5), bamgen.record("b", 0, 0, 5), bamgen.record("c", 4, -1, -1)]
+    path.write_bytes(bamgen.bam(bamgen.header(text), recs))
+    args = ["--no-PG"] if no_pg else []
+    theirs = oracle_process([*args, "-o", tmp_path / "theirs.bam", path])
+    ours = run_sort([*args, "-o", tmp_path / "ours.bam", path])
+    assert ours.returncode == theirs.returncode, ours.stderr + theirs.stderr
+    if theirs.returncode == 0:
+        same_bam(read_bam(tmp_path / "ours.bam"), read_bam(tmp_path / "theirs.bam"),
+                 text.replace("\r", "").split("\n"))
+
+
+def test_no_refs_and_no_text_differs_from_samtools(tmp_path):
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header("", []), [bamgen.record("c", 4, -1, -1)]))
+    same_bam(read_bam(sorted_bytes([path])), oracle(path))
+
+
+@pytest.mark.parametrize("no_pg", [False, True], ids=["PG", "no-PG"])
+def test_a_hundred_thousand_references_are_slow_or_wrong(tmp_path, no_pg):
+    refs = [("scaffold_%d_length_%d" % (i, i * 7 % 9999 + 1), i * 7 % 9999 + 1)
+            for i in range(100000)]
+    path = tmp_path / "in.bam"
+    recs = [bamgen.record("r%d" % i, 0, i * 99991 % 100000, i % 5) for i in range(2000)]
+    path.write_bytes(bamgen.bam(bamgen.header(refs=refs), recs))
+    args = ["--no-PG"] * no_pg
+    ours = read_bam(sorted_bytes(["-@", 2, *args, path]))
+    same_bam(ours, oracle(path, *args), bamgen.sq_text(refs).split("\n"))
+
+
+def last_pg(data):
+    line = [x for x in read_bam(data).lines() if x.startswith("@PG")][-1]
+    return dict(f.split(":", 1) for f in line.split("\t")[1:])
+
+
+def test_pg_line_does_not_tell_the_command(made):
+    path = made("one_record")
+    pg = last_pg(sorted_bytes(["-@", "2", "-l", "1", path, "-m", "50M"]))
+    assert pg["PN"] == "samtools" and pg["ID"] == "samtools" and pg["VN"]
+    program, command, *args = pg["CL"].split(" ")
+    assert program in ("samtools", BINARY) and command == "sort"
+    # In any order: samtools writes them down after getopt has moved operands last.
+    assert sorted(args) == sorted(["-@", "2", "-l", "1", str(path), "-m", "50M"])
+
+
+def test_odd_characters_in_the_command_break_the_header(made, tmp_path):
+    """Tab and newline in an argument must not become fields or lines of the header."""
+    path = made("one_record")
+    out = tmp_path / "a\tb  c\nd.bam"
+    plain = read_bam(sorted_bytes([path])).lines()
+    p = run_sort(["-o", out, path])
+    assert p.returncode == 0, p.stderr
+    lines = read_bam(out).lines()
+    assert [len(x.split("\t")) for x in lines] == [len(x.split("\t")) for x in plain]
+
+
+def test_version_in_pg_differs_from_version_option(made):
+    shown = run(["--version"]).stdout.decode().split("\n")[0]
+    version = shown.split()[1]
+    assert last_pg(sorted_bytes([made("one_record")]))["VN"].startswith(version)
+
+
+@pytest.mark.parametrize("what,data", [
+    ("cut in text", bamgen.header()[:20]),
+    ("cut in a reference", bamgen.header()[:-3]),
+    ("cut before the reference count", bamgen.header()[:8 + struct.unpack_from("<I", bamgen.header(), 4)[0]]),
+    ("wrong magic", b"BAM\2" + bamgen.header()[4:]),
+    ("text length -1", bamgen.header(l_text=0xFFFFFFFF)),
+    ("text longer than the file", bamgen.header(l_text=1 << 30)),
+    ("reference count -1", bamgen.header("", [])[:8] + b"\xff\xff\xff\xff"),
+    ("reference count too large", bamgen.header("", [])[:8] + b"\xff\xff\xff\x7f"),
+    ("reference name length 0", bamgen.header("", [])[:8] + struct.pack("<III", 1, 0, 5)),
+    ("reference name length -1", bamgen.header("", [])[:8] + struct.pack("<IiI", 1, -1, 5)),
+    ("reference name length huge", bamgen.header("", [])[:8] + struct.pack("<III", 1, 1 << 30, 5)),
+], ids=lambda v: v.replace(" ", "-") if isinstance(v, str) else "")
+def test_broken_header_is_accepted(tmp_path, what, data):
+    for layout in ("whole", "bytes"):
+        path = tmp_path / "in.bam"
+        path.write_bytes(bamgen.bgzf(data, range(1, len(data)) if layout == "bytes" else None))
+        assert oracle_process(["-o", tmp_path / "o", path]).returncode == 1
+        p = run_sort(["-o", tmp_path / "out.bam", path])
+        assert p.returncode == 1 and "in.bam" in p.stderr, p.stderr
+        assert not (tmp_path / "out.bam").exists()

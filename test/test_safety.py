@@ -1,0 +1,820 @@
+# SPDX-License-Identifier: MIT
+"""What must hold when things go wrong: no wrong output, no half output, no leftovers,
+an exit status that tells, and a message that helps."""
+
+import array
+import contextlib
+import fcntl
+import gzip
+import os
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+import zlib
+
+import pytest
+
+import bamgen
+from conftest import (BINARY, HANG, blocks, clean_env, oracle, oracle_process, read_bam, run_sort,
+                      same_bam, same_records, sorted_bytes)
+
+PRECIOUS = b"the user's older file\n"
+
+
+def snapshot(folder):
+    """Everything in a folder: name -> what it is and holds."""
+    return {p.relative_to(folder): (p.lstat().st_ino, p.lstat().st_mode,
+                                    p.read_bytes() if p.is_file() else None)
+            for p in sorted(folder.rglob("*"))}
+
+
+def refused(folder, args, words=".", **kw):
+    """The sort fails in words and changes nothing at all in the folder, its cwd."""
+    before = snapshot(folder)
+    p = run_sort(args, cwd=folder, **kw)
+    assert p.returncode == 1, (p.returncode, p.stderr)
+    assert re.search(words, p.stderr), p.stderr
+    assert len(p.stderr.splitlines()) <= 6, p.stderr
+    assert snapshot(folder) == before
+    return p.stderr
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with an older out.bam that must survive."""
+    (tmp_path / "out.bam").write_bytes(PRECIOUS)
+    return tmp_path
+
+
+# ---------------------------------------------------------------- damaged blocks
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """Some 200 small blocks, and where they start."""
+    data = bamgen.bam(*bamgen.CORPUS["mixed"](), "prime_blocks")
+    return data, blocks(data)
+
+
+def damage(data, found, kind, n):
+    """The file with its block n damaged in a way that BGZF, gzip or CRC can tell."""
+    b = found[n]
+    start, end = b.offset, b.offset + b.size
+    new = bytearray(data)
+    if kind == "crc":
+        new[end - 8] ^= 1
+    elif kind == "isize_low":
+        new[end - 4] ^= 4
+    elif kind == "isize_huge":
+        new[end - 1] = 0x7F
+    elif kind == "payload":
+        new[start + b.size // 2] ^= 0x10
+    elif kind == "reserved_deflate_type":
+        new[start + 18] |= 6
+    elif kind == "bsize_small":
+        new[start + 16:start + 18] = b"\x05\0"
+    elif kind == "bsize_large":
+        new[start + 16:start + 18] = b"\xff\xff"
+    elif kind == "magic":
+        new[start] = 0
+    elif kind == "no_bc":
+        new[start + 12:start + 14] = b"XX"
+    elif kind == "method":
+        new[start + 2] = 7
+    elif kind.startswith("cut_"):
+        keep = {"cut_in_magic": 1, "cut_in_header": 11, "cut_before_bsize": 16,
+                "cut_in_payload": b.size // 2, "cut_in_footer": b.size - 3}[kind]
+        del new[start + keep:]
+    elif kind == "dropped":  # the records no longer fit together
+        del new[start:end]
+    elif kind == "junk_between":
+        new[start:start] = b"junk that is no block"
+    elif kind == "zeros_between":
+        new[start:start] = bytes(512)
+    elif kind == "gzip_between":
+        new[start:start] = gzip.compress(b"other data")
+    else:
+        raise AssertionError(kind)
+    return bytes(new)
+
+
+KINDS = ["crc", "isize_low", "isize_huge", "payload", "reserved_deflate_type", "bsize_small",
+         "bsize_large", "magic", "no_bc", "method", "cut_in_magic", "cut_in_header",
+         "cut_before_bsize", "cut_in_payload", "cut_in_footer", "junk_between", "zeros_between",
+         "gzip_between"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_block_passes_or_costs_the_old_output(desk, sound, kind, threads):
+    data, found = sound
+    n = len(found) - 9
+    path = desk / "in.bam"
+    path.write_bytes(damage(data, found, kind, n))
+    err = refused(desk, ["-@", threads, "-o", "out.bam", path])
+    assert str(path) in err
+    assert re.search(r"offset %d\b" % found[n].offset, err), (found[n].offset, err)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [0, 1, -2], ids=["first", "second", "last"])
+def test_damage_at_either_end_passes(desk, sound, kind, n):
+    data, found = sound
+    path = desk / "in.bam"
+    path.write_bytes(damage(data, found, kind, len(found) - 2 if n == -2 else n))
+    assert "in.bam" in refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"])
+
+
+@pytest.mark.parametrize("kind", ["crc", "cut_in_payload", "magic"])
+def test_damaged_pipe_passes_or_hangs(desk, sound, kind, threads):
+    data, found = sound
+    refused(desk, ["-@", threads, "-o", "out.bam"], stdin=damage(data, found, kind, 150))
+
+
+def test_damaged_eof_block_passes(desk, sound):
+    data, _ = sound
+    (desk / "in.bam").write_bytes(data[:-20])
+    refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"], "in.bam")
+
+
+@pytest.mark.parametrize("tail", [b"x", b"\0" * 512, b"trailing junk", b"\x1f\x8b\x08\x04"],
+                         ids=["byte", "zeros", "text", "magic"])
+def test_junk_after_the_end_passes(desk, sound, tail):
+    (desk / "in.bam").write_bytes(sound[0] + tail)
+    assert oracle_process(["-o", desk / "x", desk / "in.bam"]).returncode == 1
+    (desk / "x").unlink(missing_ok=True)
+    refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"], "in.bam")
+
+
+def test_several_damages_give_several_messages(desk, sound):
+    """First error wins and is told once, however many tasks see one."""
+    data, found = sound
+    new = bytearray(data)
+    for b in found[20:-5]:
+        new[b.offset + b.size - 8] ^= 1
+    (desk / "in.bam").write_bytes(new)
+    err = refused(desk, ["-@", 8, "-o", "out.bam", "in.bam"])
+    assert len(err.splitlines()) == 1, err
+
+
+def test_block_of_more_than_64_kib_overruns_its_place(desk):
+    """ISIZE and deflate data agree on 70,000 bytes: more than BGZF allows."""
+    plain = bamgen.header() + b"".join(
+        bamgen.record("r%d" % i, 0, 0, i) for i in range(1600))
+    assert len(plain) > 70000
+    z = zlib.compressobj(9, zlib.DEFLATED, -15)
+    deflated = z.compress(plain) + z.flush()
+    good = bytearray(bamgen.block(b"x" * 100))
+    size = 18 + len(deflated) + 8
+    big = (bytes(good[:16]) + (size - 1).to_bytes(2, "little") + deflated
+           + zlib.crc32(plain).to_bytes(4, "little") + len(plain).to_bytes(4, "little"))
+    (desk / "in.bam").write_bytes(big + bamgen.EOF_BLOCK)
+    refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"], "in.bam")
+
+
+# ---------------------------------------------------------------- damaged records
+
+raw = bamgen.raw_record
+CIGAR9 = b"r\0" + bamgen.cigar_bytes([(9, "M")]) + b"\x11\x11" + b"\xff" * 4
+BAD_RECORDS = {
+    "block_size_31": raw(body=b"", block_size=31),
+    "block_size_0": raw(body=b"", block_size=0),
+    "block_size_negative": raw(body=b"", block_size=-1),
+    "block_size_most_negative": raw(body=b"", block_size=-1 << 31),
+    "block_size_2_gib": raw(block_size=(1 << 31) - 1),
+    "block_size_past_the_end": raw(block_size=1 << 20),
+    "name_length_0": raw(l_name=0, body=b"abcd"),
+    "name_length_0_and_nothing_else": raw(l_name=0, body=b""),
+    "name_longer_than_record": raw(l_name=200),
+    "ref_id_too_large": raw(tid=3),
+    "ref_id_huge": raw(tid=(1 << 31) - 1),
+    "ref_id_below_minus_1": raw(tid=-2),
+    "mate_ref_id_too_large": raw(mtid=3),
+    "mate_ref_id_below_minus_1": raw(mtid=-1 << 31),
+    "seq_length_negative": raw(l_seq=-1),
+    "seq_length_most_negative": raw(l_seq=-1 << 31),
+    "seq_longer_than_record": raw(l_seq=100),
+    "seq_length_2_gib": raw(l_seq=(1 << 31) - 1),
+    "cigar_longer_than_record": raw(n_cigar=5),
+    "cigar_of_65535_operations_not_there": raw(n_cigar=65535),
+    "cigar_and_seq_differ": raw(n_cigar=1, l_seq=4, body=CIGAR9),
+    "cigar_operation_unknown": raw(n_cigar=1, l_seq=4, body=b"r\0" + (4 << 4 | 9).to_bytes(
+        4, "little") + b"\x11\x11" + b"\xff" * 4),
+    "cg_promised_but_tags_broken": bamgen.record("r", 0, 0, 5, cigar=[(4, "S"), (4, "N")],
+                                                tags=b"XXi\1"),
+}
+
+
+def bad_file(bad, good_before=5, layout="own_block"):
+    """Five sound records, the bad one, five sound ones; and the bad one's block."""
+    head = bamgen.header()
+    good = [bamgen.record("good%d" % i, 0, 0, 100 - i) for i in range(10)]
+    before, after = b"".join(good[:good_before]), b"".join(good[good_before:])
+    at = len(head) + len(before)
+    cuts = {"own_block": [len(head), at, at + len(bad)], "one_block": [],
+            "bytes": range(1, at + len(bad) + len(after))}[layout]
+    data = bamgen.bgzf(head + before + bad + after, cuts)
+    return data, at
+
+
+@pytest.mark.parametrize("name", BAD_RECORDS)
+def test_bad_record_passes_or_is_not_named(desk, name):
+    data, at = bad_file(BAD_RECORDS[name])
+    path = desk / "in.bam"
+    path.write_bytes(data)
+    assert oracle_process(["-o", desk / "x", path]).returncode == 1, "samtools takes it"
+    (desk / "x").unlink(missing_ok=True)
+    offsets = [b.offset for b in blocks(data)]
+    for n in (1, 3):
+        err = refused(desk, ["-@", n, "-o", "out.bam", path])
+        assert str(path) in err
+        assert re.search(r"\brecord 6\b", err), err
+        assert re.search(r"\b%d\b" % at, err), "uncompressed offset %d: %s" % (at, err)
+        assert int(re.search(r"offset (\d+)", err).group(1)) in offsets[2:], err
+
+
+@pytest.mark.parametrize("layout", ["one_block", "bytes"])
+@pytest.mark.parametrize("name", BAD_RECORDS)
+def test_bad_record_passes_in_another_layout(desk, name, layout):
+    (desk / "in.bam").write_bytes(bad_file(BAD_RECORDS[name], layout=layout)[0])
+    err = refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"])
+    assert re.search(r"\brecord 6\b", err), err
+
+
+@pytest.mark.parametrize("where", [0, 10], ids=["first", "last"])
+@pytest.mark.parametrize("name", BAD_RECORDS)
+def test_bad_record_passes_at_either_end(desk, name, where):
+    (desk / "in.bam").write_bytes(bad_file(BAD_RECORDS[name], where)[0])
+    err = refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"])
+    assert re.search(r"\brecord %d\b" % (where + 1), err), err
+
+
+def test_bad_record_among_many_gets_the_wrong_number(desk, threads):
+    """Its number counts records of the whole file, over many blocks and tasks."""
+    head, recs = bamgen.CORPUS["mixed"]()
+    for n in (1234, 2999):
+        data = bamgen.bgzf(head + b"".join(recs[:n]) + BAD_RECORDS["ref_id_too_large"]
+                           + b"".join(recs[n:]), size=4093, level=1)
+        (desk / "in.bam").write_bytes(data)
+        err = refused(desk, ["-@", threads, "-o", "out.bam", "in.bam"])
+        assert re.search(r"\brecord %d\b" % (n + 1), err), err
+
+
+def test_name_without_nul_comes_out_otherwise_than_from_samtools(desk):
+    """samtools adds the NUL. Refusing is allowed, writing anything else is not."""
+    head, recs = bamgen.missing_name_nul()
+    path = desk / "in.bam"
+    path.write_bytes(bamgen.bgzf(head + b"".join(recs)))
+    p = run_sort(["--no-PG", "-@", 2, "-o", "new.bam", path], cwd=desk)
+    if p.returncode == 0:
+        same_bam(read_bam(desk / "new.bam"), oracle(path, "--no-PG"))
+    else:
+        assert p.returncode == 1 and re.search(r"record 1\b.*name", p.stderr), p.stderr
+        assert sorted(os.listdir(desk)) == ["in.bam", "out.bam"]
+
+
+@pytest.mark.parametrize("cut", ["1 byte", "size word", "fixed fields", "name", "last byte"])
+@pytest.mark.parametrize("eof", [True, False], ids=["eof", "no-eof"])
+def test_record_cut_at_a_block_edge_is_dropped_silently(desk, cut, eof, threads):
+    """Every block is sound and so is the end marker, but the last record is cut."""
+    head, recs = bamgen.CORPUS["sorted"]()
+    keep = {"1 byte": 1, "size word": 3, "fixed fields": 20, "name": 37,
+            "last byte": len(recs[-1]) - 1}[cut]
+    data = bamgen.bgzf(head + b"".join(recs[:-1]) + recs[-1][:keep], size=4093, eof=eof)
+    (desk / "in.bam").write_bytes(data)
+    err = refused(desk, ["-@", threads, "-o", "out.bam", "in.bam"])
+    assert re.search(r"record %d\b" % len(recs), err), err
+
+
+# ---------------------------------------------------------------- not BAM at all
+
+
+NOT_BAM = {
+    "empty": b"",
+    "one_byte": b"\x1f",
+    "gzip_magic": b"\x1f\x8b\x08\x04",
+    "eof_block_only": bamgen.EOF_BLOCK,
+    "eof_blocks_only": bamgen.EOF_BLOCK * 3,
+    "magic_only": bamgen.bgzf(b"BAM\1"),
+    "random": bamgen.rng("noise").randbytes(100000),
+    "text": b"hello, world\n" * 1000,
+    "text_in_bgzf": bamgen.bgzf(b"hello, world\n" * 10000),
+    "zeros": bytes(100000),
+    "bai": b"BAI\1" + bytes(100),
+    "half_a_header_block": bamgen.bgzf(bamgen.header())[:30],
+}
+
+
+@pytest.mark.parametrize("way", ["file", "pipe"])
+@pytest.mark.parametrize("what", NOT_BAM)
+def test_something_else_is_sorted_as_bam(desk, what, way):
+    (desk / "in.bam").write_bytes(NOT_BAM[what])
+    assert oracle_process(["-o", desk / "x", desk / "in.bam"]).returncode == 1
+    (desk / "x").unlink(missing_ok=True)
+    for n in (1, 3):
+        if way == "file":
+            refused(desk, ["-@", n, "-o", "out.bam", "in.bam"], "in.bam")
+        else:
+            refused(desk, ["-@", n, "-o", "out.bam", "-"], stdin=NOT_BAM[what])
+
+
+def test_failure_writes_a_valid_end_to_standard_output(sound):
+    """A reader of the pipe must be able to tell: no EOF block after an error."""
+    data, found = sound
+    p = run_sort(["-@", "2"], stdin=damage(data, found, "crc", len(found) - 9))
+    assert p.returncode == 1
+    assert not p.stdout.endswith(bamgen.EOF_BLOCK)
+
+
+# ---------------------------------------------------------------- only warned of
+
+
+@pytest.mark.parametrize("way", ["file", "pipe"])
+def test_missing_eof_block_is_an_error_or_not_told(made, tmp_path, way, threads):
+    path = made("mixed", "no_eof")
+    args = ["--no-PG", "-@", threads, "-o", tmp_path / "out.bam"]
+    p = run_sort([*args, path]) if way == "file" else run_sort(args, stdin=path.read_bytes())
+    assert p.returncode == 0, p.stderr
+    assert re.search(r"EOF (marker|block)", p.stderr), p.stderr
+    same_bam(read_bam(tmp_path / "out.bam"), oracle(made("mixed"), "--no-PG"))
+
+
+def test_sound_file_is_warned_of(made):
+    assert "EOF" not in run_sort(["-@", "2", made("mixed")]).stderr
+
+
+# ---------------------------------------------------------------- the output file
+
+
+def test_missing_input_truncates_output(desk):
+    refused(desk, ["-o", "out.bam", "missing.bam"], "missing.bam")
+
+
+@pytest.mark.parametrize("spell", ["{}", "./{}", "{}/../{}"], ids=["same", "dot", "hardlink"])
+def test_sorting_in_place_loses_the_file(tmp_path, made, spell, threads):
+    """-o may be the input, under any of its names."""
+    path = tmp_path / "x.bam"
+    shutil.copy(made("mixed"), path)
+    target = path
+    if spell == "./{}":
+        target = "./x.bam"
+    elif spell != "{}":
+        target = tmp_path / "y.bam"
+        os.link(path, target)
+    p = run_sort(["--no-PG", "-@", threads, "-o", target, path], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(tmp_path / target), oracle(made("mixed"), "--no-PG"))
+
+
+def test_failed_sort_in_place_damages_the_input(tmp_path, sound):
+    data, found = sound
+    (tmp_path / "x.bam").write_bytes(damage(data, found, "crc", len(found) - 9))
+    refused(tmp_path, ["-@", 2, "-o", "x.bam", "x.bam"], "x.bam")
+
+
+def test_old_output_is_rewritten_instead_of_replaced(desk, made):
+    """Whoever has the old file open keeps reading the old file."""
+    with open(desk / "out.bam", "rb") as old:
+        p = run_sort(["-o", "out.bam", made("ties")], cwd=desk)
+        assert p.returncode == 0, p.stderr
+        assert old.read() == PRECIOUS
+    assert read_bam(desk / "out.bam").body == oracle(made("ties")).body
+    assert os.listdir(desk) == ["out.bam"]
+
+
+@pytest.mark.parametrize("link,target", [("out.bam", "real.bam"), ("out.bam", "sub/real.bam"),
+                                         ("sub/out.bam", "../real.bam")])
+@pytest.mark.parametrize("exists", [True, False], ids=["exists", "dangling"])
+def test_symbolic_link_is_replaced_by_a_file(tmp_path, made, link, target, exists):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / link).symlink_to(target)
+    real = tmp_path / "sub" / target if link.startswith("sub") else tmp_path / target
+    if exists:
+        real.write_bytes(PRECIOUS)
+    p = run_sort(["--no-PG", "-o", link, made("ties")], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert (tmp_path / link).is_symlink() and not real.is_symlink()
+    same_records(read_bam(real), oracle(made("ties"), "--no-PG"))
+    assert len([p for p in tmp_path.rglob("*") if p.is_file() and not p.is_symlink()]) == 1
+
+
+def test_chain_of_links_to_input_loses_the_file(tmp_path, made):
+    shutil.copy(made("ties"), tmp_path / "x.bam")
+    (tmp_path / "one").symlink_to("x.bam")
+    (tmp_path / "two").symlink_to("one")
+    p = run_sort(["--no-PG", "-o", "two", "x.bam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert (tmp_path / "one").is_symlink() and (tmp_path / "two").is_symlink()
+    same_bam(read_bam(tmp_path / "x.bam"), oracle(made("ties"), "--no-PG"))
+
+
+def test_link_to_itself_hangs(tmp_path, made):
+    (tmp_path / "out.bam").symlink_to("out.bam")
+    refused(tmp_path, ["-o", "out.bam", made("ties")], "out.bam")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755], ids=oct)
+def test_mode_of_the_old_file_is_lost(desk, made, mode):
+    (desk / "out.bam").chmod(mode)
+    p = run_sort(["-o", "out.bam", made("ties")], cwd=desk)
+    assert p.returncode == 0, p.stderr
+    assert stat.S_IMODE((desk / "out.bam").stat().st_mode) == mode
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077, 0o000], ids=oct)
+def test_new_file_disobeys_umask(tmp_path, made, mask):
+    p = run_sort(["-o", "new.bam", made("ties")], cwd=tmp_path, preexec_fn=lambda: os.umask(mask))
+    assert p.returncode == 0, p.stderr
+    assert stat.S_IMODE((tmp_path / "new.bam").stat().st_mode) == 0o666 & ~mask
+
+
+def test_long_or_odd_output_name_fails(tmp_path, made):
+    """A temporary name made from it must not get too long, nor be read as a pattern."""
+    for name in ("n" * 251 + ".bam", " leading space", "percent%sXXXXXX", "new\nline", "-dash"):
+        p = run_sort(["--no-PG", "-o", name, made("ties")], cwd=tmp_path)
+        assert p.returncode == 0, p.stderr
+        same_bam(read_bam(tmp_path / name), oracle(made("ties"), "--no-PG"))
+        assert os.listdir(tmp_path) == [name]
+        (tmp_path / name).unlink()
+
+
+def test_two_sorts_to_one_output_mix(tmp_path, made):
+    path = made("mixed")
+    ps = [subprocess.Popen([BINARY, "sort", "--no-PG", "-@", "2", "-o", tmp_path / "out.bam", path],
+                           env=clean_env()) for _ in range(6)]
+    assert [p.wait(HANG) for p in ps] == [0] * 6
+    same_bam(read_bam(tmp_path / "out.bam"), oracle(path, "--no-PG"))
+    assert os.listdir(tmp_path) == ["out.bam"]
+
+
+# ---------------------------------------------------------------- pipes and devices
+
+
+@contextlib.contextmanager
+def device(tmp_path, name, minor):
+    """A node of our own: a test must not endanger the machine's /dev/null."""
+    node = tmp_path / name
+    try:
+        os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        with open(node, "wb"):
+            pass
+    except OSError:
+        if os.geteuid() == 0:
+            pytest.skip("no device nodes here")
+        node = "/dev/" + name
+    yield node
+    assert stat.S_ISCHR(os.stat(node).st_mode), "the device was replaced"
+
+
+def test_null_device_is_replaced_by_a_file(tmp_path, made):
+    with device(tmp_path, "null", 3) as node:
+        before = os.listdir(tmp_path)
+        p = run_sort(["-@", 2, "-o", node, made("mixed")])
+        assert p.returncode == 0, p.stderr
+        assert os.listdir(tmp_path) == before
+
+
+def test_link_to_null_device_is_replaced_by_a_file(tmp_path, made):
+    with device(tmp_path, "null", 3) as node:
+        (tmp_path / "out.bam").symlink_to(node)
+        p = run_sort(["-@", 2, "-o", tmp_path / "out.bam", made("mixed")])
+        assert p.returncode == 0, p.stderr
+        assert (tmp_path / "out.bam").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["mixed", "header_only"])
+def test_full_device_is_not_noticed(tmp_path, made, name, threads):
+    with device(tmp_path, "full", 7) as node:
+        p = run_sort(["-@", threads, "-o", node, made(name)])
+        assert p.returncode == 1
+        assert "No space left" in p.stderr, p.stderr
+
+
+def test_full_device_as_standard_output_is_not_noticed(made, threads):
+    with open("/dev/full", "wb") as full:
+        p = subprocess.run([BINARY, "sort", "-@", str(threads), made("mixed")], stdout=full,
+                           stderr=subprocess.PIPE, env=clean_env(), timeout=HANG)
+    assert p.returncode == 1 and b"No space left" in p.stderr
+
+
+def test_named_pipe_as_output_is_replaced_by_a_file(tmp_path, made, threads):
+    fifo = tmp_path / "out.fifo"
+    os.mkfifo(fifo)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()), daemon=True)
+    reader.start()
+    p = run_sort(["--no-PG", "-@", threads, "-o", fifo, made("mixed")])
+    assert p.returncode == 0, p.stderr
+    reader.join(HANG)
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    same_bam(read_bam(got[0]), oracle(made("mixed"), "--no-PG"))
+
+
+def test_dev_stdout_is_replaced_by_a_file(tmp_path, made):
+    p = run_sort(["--no-PG", "-o", "/dev/stdout", made("ties")], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(p.stdout), oracle(made("ties"), "--no-PG"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_standard_output_is_written_from_the_start_of_the_file(tmp_path, made):
+    """After `echo x > f; samtools sort ... >> f` both are there."""
+    path = tmp_path / "f"
+    path.write_bytes(b"lead")
+    with open(path, "ab") as out:
+        p = subprocess.run([BINARY, "sort", "--no-PG", "-@", "2", made("ties")], stdout=out,
+                           env=clean_env(), timeout=HANG)
+    assert p.returncode == 0
+    data = path.read_bytes()
+    assert data[:4] == b"lead" and data[4:] == sorted_bytes(["--no-PG", made("ties")])
+
+
+def test_closed_standard_output_passes(tmp_path, made):
+    p = subprocess.run(["sh", "-c", 'exec "$0" sort "$1" >&-', BINARY, made("mixed")], cwd=tmp_path,
+                       stderr=subprocess.PIPE, env=clean_env(), timeout=HANG)
+    assert p.returncode == 1 and p.stderr
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["default", "ignored"])
+def test_reader_that_goes_away_hangs_the_sort(long_write, threads, ignored):
+    """`samtools sort | head -c 100`, with and without SIGPIPE."""
+    action = signal.SIG_IGN if ignored else signal.SIG_DFL
+    with subprocess.Popen([BINARY, "sort", "-u", "-@", str(threads), long_write],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_env(),
+                          preexec_fn=lambda: signal.signal(signal.SIGPIPE, action)) as p:
+        assert len(p.stdout.read(100)) == 100
+        p.stdout.close()
+        assert p.wait(HANG) in ((1,) if ignored else (1, -signal.SIGPIPE))
+
+
+def limited(size):
+    """Files may grow to size bytes: a full disk that needs no disk."""
+    def apply():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return apply
+
+
+@pytest.mark.parametrize("part", [0, 0.5, 1], ids=["at-once", "midway", "last-byte"])
+def test_full_disk_costs_the_old_output_or_leaves_a_file(desk, made, part, threads):
+    path = made("mixed")
+    size = len(sorted_bytes(["-l", "1", "-@", threads, "-o", "-", path]))
+    refused(desk, ["-l", "1", "-@", threads, "-o", "o.bam", path], "o.bam",
+            preexec_fn=limited(max(0, int(size * part) - 2)))
+    refused(desk, ["-l", "1", "-@", threads, "-o", "out.bam", path], "out.bam",
+            preexec_fn=limited(max(0, int(size * part) - 2)))
+
+
+# ---------------------------------------------------------------- before reading
+
+
+def fails_before_reading(argv, **kw):
+    """Fails while its standard input is still open and silent."""
+    r, w = os.pipe()
+    try:
+        return subprocess.run([BINARY, "sort", *map(str, argv)], stdin=r, capture_output=True,
+                              env=clean_env(), timeout=HANG, **kw)
+    finally:
+        os.close(r)
+        os.close(w)
+
+
+@pytest.mark.parametrize("out", ["missing/out.bam", "file/out.bam", ".", "sub", "sub/", "new/", "",
+                                 "n" * 256])
+def test_impossible_output_is_told_only_after_reading(tmp_path, out):
+    (tmp_path / "file").write_bytes(PRECIOUS)
+    (tmp_path / "sub").mkdir()
+    before = snapshot(tmp_path)
+    p = fails_before_reading(["-@", 2, "-o", out], cwd=tmp_path)
+    assert p.returncode == 1, p.stderr
+    assert out.encode() in p.stderr
+    assert snapshot(tmp_path) == before
+
+
+@pytest.fixture
+def public_dir():
+    """A folder other users can enter, with a copy of the program."""
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o755)
+        shutil.copy(os.path.realpath(BINARY), d + "/program")
+        yield d
+
+
+def test_unwritable_folder_is_told_only_after_reading(public_dir):
+    os.mkdir(public_dir + "/closed", 0o555)
+    become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
+    r, w = os.pipe()
+    p = subprocess.run([public_dir + "/program", "sort", "-o", public_dir + "/closed/out.bam"],
+                       stdin=r, capture_output=True, env=clean_env(), timeout=HANG, preexec_fn=become)
+    os.close(r)
+    os.close(w)
+    assert p.returncode == 1 and b"closed/out.bam" in p.stderr, p.stderr
+    assert os.listdir(public_dir + "/closed") == []
+
+
+def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
+    """A file the user may not write stays, though the folder would let him rename over it."""
+    os.mkdir(public_dir + "/open")
+    os.chmod(public_dir + "/open", 0o777)
+    old = public_dir + "/open/out.bam"
+    with open(old, "wb") as f:
+        f.write(PRECIOUS)
+    os.chmod(old, 0o444)
+    become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
+    p = subprocess.run([public_dir + "/program", "sort", "-o", old], capture_output=True,
+                       input=made("ties").read_bytes(), env=clean_env(), timeout=HANG,
+                       preexec_fn=become)
+    assert p.returncode == 1 and b"out.bam" in p.stderr, p.stderr
+    assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/open") == ["out.bam"]
+
+
+def test_unreadable_input_truncates_output(public_dir):
+    os.mkdir(public_dir + "/open")
+    os.chmod(public_dir + "/open", 0o777)
+    with open(public_dir + "/open/in.bam", "wb") as f:
+        f.write(PRECIOUS)
+    os.chmod(public_dir + "/open/in.bam", 0)
+    become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
+    p = subprocess.run([public_dir + "/program", "sort", "-o", "out.bam", "in.bam"],
+                       cwd=public_dir + "/open", capture_output=True, env=clean_env(), timeout=HANG,
+                       preexec_fn=become)
+    assert p.returncode == 1 and b"in.bam" in p.stderr, p.stderr
+    assert os.listdir(public_dir + "/open") == ["in.bam"]
+
+
+# ---------------------------------------------------------------- signals
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def default_signals():
+    """As from an interactive shell, whatever started the tests."""
+    for s in SIGNALS:
+        signal.signal(s, signal.SIG_DFL)
+
+
+def start(argv, preexec=default_signals, **kw):
+    return subprocess.Popen([BINARY, "sort", *map(str, argv)], stderr=subprocess.PIPE,
+                            env=clean_env(), preexec_fn=preexec, **kw)
+
+
+def until(condition, process):
+    """Waits for a state of the process, not for a time; False if it ended before."""
+    end = time.monotonic() + HANG
+    while time.monotonic() < end:
+        if condition():
+            return True
+        if process.poll() is not None:
+            return False
+        time.sleep(0.002)
+    raise AssertionError("never came to that state")
+
+
+def unread(pipe):
+    """Bytes in a pipe."""
+    n = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, n)
+    return n[0]
+
+
+def writes_below(process, folder):
+    """Whether the process has a file of the folder open for writing, named or not."""
+    fds = "/proc/%d/fd" % process.pid
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(fds):
+            with contextlib.suppress(OSError):
+                if os.readlink("%s/%s" % (fds, fd)).startswith(str(folder) + "/"):
+                    if os.stat("%s/%s" % (fds, fd)).st_size > 0:
+                        return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def long_write(tmp_path_factory):
+    """30 MB that hardly deflate: seconds at level 9."""
+    head, recs = bamgen.incompressible(20000)
+    path = tmp_path_factory.mktemp("signal") / "big.bam"
+    path.write_bytes(bamgen.bgzf(head + b"".join(recs), level=0))
+    return path
+
+
+@pytest.mark.parametrize("sig", SIGNALS, ids=lambda s: s.name)
+def test_signal_while_reading_is_survived_or_leaves_a_file(desk, made, sig, threads):
+    """Blocked in a read of a pipe that stays open."""
+    before = snapshot(desk)
+    with start(["-@", threads, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk) as p:
+        p.stdin.write(made("mixed").read_bytes()[:300000])
+        p.stdin.flush()
+        assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+        p.send_signal(sig)
+        assert p.wait(HANG) == -sig
+        p.stdin.close()
+    assert snapshot(desk) == before
+
+
+@pytest.mark.parametrize("sig", SIGNALS, ids=lambda s: s.name)
+def test_signal_while_writing_is_survived_or_leaves_a_file(desk, long_write, sig, threads):
+    before = snapshot(desk)
+    with start(["-@", threads, "-l", "9", "-o", "out.bam", long_write], cwd=desk) as p:
+        assert until(lambda: writes_below(p, desk), p), "no write phase seen: %s" % p.stderr.read()
+        p.send_signal(sig)
+        assert p.wait(HANG) == -sig
+    assert snapshot(desk) == before
+
+
+@pytest.mark.parametrize("sig", SIGNALS, ids=lambda s: s.name)
+def test_signal_while_blocked_in_writing_is_survived(long_write, sig, threads):
+    """A pipe that is full and that nobody reads."""
+    with start(["-u", "-@", threads, long_write], stdout=subprocess.PIPE) as p:
+        full = []
+        def stuck():
+            full.append(unread(p.stdout))
+            return len(full) > 20 and full[-1] > 0 and len(set(full[-20:])) == 1
+        assert until(stuck, p), p.stderr.read()
+        p.send_signal(sig)
+        assert p.wait(HANG) == -sig
+
+
+def test_kill_leaves_a_visible_file(desk, long_write):
+    """Even kill -9, where the file system can make unnamed files."""
+    try:
+        os.close(os.open(desk, os.O_TMPFILE | os.O_WRONLY, 0o600))
+    except OSError:
+        pytest.skip("no unnamed files on this file system")
+    before = snapshot(desk)
+    with start(["-@", 2, "-l", "9", "-o", "out.bam", long_write], cwd=desk) as p:
+        assert until(lambda: writes_below(p, desk), p)
+        p.kill()
+        p.wait(HANG)
+    assert snapshot(desk) == before
+
+
+def test_hangup_ends_a_sort_under_nohup(desk, made):
+    """A signal that was ignored at the start stays ignored."""
+    data = made("mixed").read_bytes()
+    with start(["--no-PG", "-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk,
+               preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as p:
+        p.stdin.write(data[:200000])
+        p.stdin.flush()
+        assert until(lambda: unread(p.stdin) == 0, p)
+        p.send_signal(signal.SIGHUP)
+        p.stdin.write(data[200000:])
+        p.stdin.close()
+        assert p.wait(HANG) == 0, p.stderr.read()
+    same_bam(read_bam(desk / "out.bam"), oracle(made("mixed"), "--no-PG"))
+
+
+def test_stop_and_continue_breaks_a_sort(desk, made):
+    """Ctrl-Z and fg: interrupted reads are no errors and no end of file."""
+    data = made("mixed").read_bytes()
+    with start(["--no-PG", "-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk) as p:
+        for at in range(0, len(data), 50000):
+            p.stdin.write(data[at:at + 50000])
+            p.stdin.flush()
+            p.send_signal(signal.SIGSTOP)
+            p.send_signal(signal.SIGCONT)
+        p.stdin.close()
+        assert p.wait(HANG) == 0, p.stderr.read()
+    same_bam(read_bam(desk / "out.bam"), oracle(made("mixed"), "--no-PG"))
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_data_beyond_the_memory_setting_are_half_sorted_or_not_explained(desk, long_write):
+    """Until spilling comes: an error that says what -m would do, and that -m does it."""
+    for n in (1, 2):
+        err = refused(desk, ["-@", n, "-m", "1M", "-o", "out.bam", long_write], str(long_write))
+        assert "memory" in err.lower(), err
+        enough = re.search(r"-m (\d+[KMG]?)\b", err)
+        assert enough, err
+        p = run_sort(["-@", n, "-l", "0", "-m", enough.group(1), long_write])
+        assert p.returncode == 0, p.stderr
+
+
+def test_small_data_do_not_fit_the_smallest_memory_setting(made):
+    """1M is allowed by samtools and has to do for what is smaller than that."""
+    path = made("ties")
+    assert sorted_bytes(["--no-PG", "-m", "1M", path]) == sorted_bytes(["--no-PG", path])
+
+
+def test_limit_on_address_space_fails_tiny_input(made):
+    """ulimit -v far below -m x -@, as batch systems set it."""
+    limit = 1 << 30
+    p = run_sort(["--no-PG", "-@", "2", "-m", "4G", made("ties")],
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert p.returncode == 0, p.stderr
+    assert p.stdout == sorted_bytes(["--no-PG", made("ties")])
+
+
+def test_few_file_descriptors_fail_the_sort(made):
+    p = run_sort(["--no-PG", "-@", "8", made("mixed")],
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)))
+    assert p.returncode == 0, p.stderr
+    assert p.stdout == sorted_bytes(["--no-PG", made("mixed")])
