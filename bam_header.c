@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
+#include <htslib/hts_log.h>
 #include "bam_header.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
@@ -89,7 +90,10 @@ static sam_hdr_t *parse(const uint8_t *data, size_t size)
         hclose_abruptly(file);
         return NULL;
     }
+    int verbose = hts_verbose;
+    hts_verbose = HTS_LOG_ERROR;                 /* or it would miss the EOF block of this "file" */
     sam_hdr_t *sam = bam_hdr_read(bgzf);
+    hts_verbose = verbose;
     bgzf_close(bgzf);
     return sam;
 }

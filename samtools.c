@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <htslib/hts.h>
 #include "bam_sort.h"
 #include "sort_opts.h"
@@ -14,6 +15,18 @@ static void print_version(void)
            "Using htslib %s\n"
            "This is samtools-omp " SAMTOOLS_OMP_VERSION ": `samtools sort` on OpenMP tasks; other commands\n"
            "are handed to the next samtools on PATH, or to $SAMTOOLS_UPSTREAM.\n", hts_version());
+}
+
+/* Idle threads shall sleep unless the user says otherwise: libgomp lets them
+ * spin for milliseconds by default, which takes the core from an aligner on the
+ * same node and gains nothing here (numbers in DESIGN.md). The runtime reads its
+ * settings when it is loaded, before main(), so the program starts once more. */
+static void settle_wait_policy(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME"))
+        return;
+    if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
+        execv("/proc/self/exe", argv);
 }
 
 static int sort_main(int argc, char **argv)
@@ -31,8 +44,10 @@ static int sort_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "sort") == 0)
+    if (argc > 1 && strcmp(argv[1], "sort") == 0) {
+        settle_wait_policy(argv);
         return sort_main(argc, argv);
+    }
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         print_version();
         return EXIT_SUCCESS;
