@@ -215,6 +215,10 @@ const char *bam_fault_text(enum bam_fault fault)
     case BAM_BAD_LENGTHS:  return "name, CIGAR and SEQ do not fit into block_size";
     case BAM_BAD_CIGAR:    return "CIGAR and SEQ differ in length";
     case BAM_BAD_CG:       return "the tags are broken, so its CG tag cannot be read";
+    case BAM_NO_MC:        return "a paired read has no MC tag; run samtools fixmate -m on the file first";
+    case BAM_BAD_MC:       return "its MC tag is not a string that holds a CIGAR";
+    case BAM_BAD_MI:       return "its MI tag is not a string";
+    case BAM_BAD_CB:       return "its CB tag is not a string";
     }
     return "unknown fault";
 }

@@ -47,6 +47,10 @@ enum bam_fault {
     BAM_BAD_LENGTHS,
     BAM_BAD_CIGAR,
     BAM_BAD_CG,
+    BAM_NO_MC,               /* the rest: an order needs a tag that is missing or of a wrong type */
+    BAM_BAD_MC,
+    BAM_BAD_MI,
+    BAM_BAD_CB,
 };
 
 /* Bits of the bam_check() result beside the fault. */

@@ -1,10 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-/* The 64-bit key by which records are sorted. */
+/* The orders of `samtools sort`: a 64-bit key that decides most comparisons
+ * without touching the record, and a comparison for the rest. Serial. */
 #ifndef SORT_KEY_H
 #define SORT_KEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <htslib/sam.h>
 #include "bam_record.h"
+
+enum sort_by {
+    SORT_COORDINATE,
+    SORT_NAME_NATURAL,           /* -n */
+    SORT_NAME_ASCII,             /* -N */
+    SORT_NAME_PICARD,            /* --picard: htsjdk's queryname order */
+    SORT_TAG,                    /* -t TAG, then by `then` */
+    SORT_TEMPLATE,               /* --template-coordinate */
+    SORT_MINHASH,                /* -M, see minhash.h */
+};
+
+/* What the command line asks for. */
+struct sort_order {
+    enum sort_by by;
+    enum sort_by then;           /* of SORT_TAG: SORT_COORDINATE or a name order */
+    char tag[2];                 /* of SORT_TAG */
+    int kmer;                    /* these five: of SORT_MINHASH */
+    int window;
+    bool no_reverse, squash;
+    const char *index_fasta;     /* NULL: none */
+};
+
+/* An order made ready for one input: @RG libraries, name shape. Tasks share it;
+ * it does not change after sort_key_learn(). */
+struct sort_rule;
+
+/* sam stays the caller's and may be changed afterwards. NULL: no memory. */
+struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam);
+void sort_rule_free(struct sort_rule *rule);
+
+/* Looks at the first n records of the input to choose what the 64 bits of the
+ * key are best spent on (the prefix common to the names, the shape of what
+ * follows, the alphabet of the tag). Any record may differ from the sample:
+ * keys stay right, they only decide less. Optional; once, before the first key. */
+void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n);
+
+/* The key of a checked record: if a comes before b then key(a) <= key(b).
+ * Faults: those of orders that need a tag (BAM_NO_MC and so on). */
+enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key);
+
+/* The whole order: < 0, 0 (a tie: input order decides), > 0. The records are
+ * checked ones for which sort_key_make() had no fault. */
+int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b);
+
+/* Whether equal keys are always ties, so that records are never compared. */
+bool sort_key_decides(const struct sort_rule *rule);
 
 #define FLAG_REVERSE 0x10u
 

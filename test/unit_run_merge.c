@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include "run_merge.h"
+
+enum { MAX_LISTS = 40 };
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct bam_key *x = a, *y = b;
+    return bam_key_less(x, y) ? -1 : bam_key_less(y, x);
+}
+
+/* Sublists of the given lengths; sort words below `distinct`, places unlike each other. */
+struct lists {
+    struct bam_sublist list[MAX_LISTS];
+    struct bam_key *all;         /* every key, sorted */
+    size_t n, total;
+};
+
+static struct lists make_lists(const size_t *lengths, size_t n, uint32_t distinct, uint64_t seed)
+{
+    struct lists m = {.n = n};
+    for (size_t i = 0; i < n; i++)
+        m.total += lengths[i];
+    m.all = unit_alloc(m.total * sizeof *m.all);
+    uint64_t place = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        m.list[i].n = lengths[i];
+        for (size_t j = 0; j < lengths[i]; j++, at++)
+            m.all[at] = (struct bam_key){unit_below(&seed, distinct), place += 37 << 8};
+        m.list[i].keys = (struct bam_key *)unit_exact(m.all + at - lengths[i], lengths[i] * sizeof *m.all);
+        if (lengths[i])
+            qsort(m.list[i].keys, lengths[i], sizeof *m.all, compare_keys);
+    }
+    if (m.total)
+        qsort(m.all, m.total, sizeof *m.all, compare_keys);
+    return m;
+}
+
+static void free_lists(struct lists *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        free(m->list[i].keys);
+    free(m->all);
+}
+
+static void check_merge(const struct bam_sublist *list, size_t n, const struct bam_key *want, size_t total)
+{
+    struct run_merge merge;
+    struct bam_key key;
+    assert_int_equal(run_merge_init(&merge, list, n), 0);
+    for (size_t i = 0; i < total; i++) {
+        assert_int_equal(run_merge_next(&merge, &key), 1);
+        assert_int_equal(key.sort, want[i].sort);
+        assert_int_equal(key.place, want[i].place);
+    }
+    assert_int_equal(run_merge_next(&merge, &key), 0);
+    assert_int_equal(run_merge_next(&merge, &key), 0);
+    run_merge_free(&merge);
+}
+
+static void check_lengths(const size_t *lengths, size_t n, uint32_t distinct, uint64_t seed)
+{
+    struct lists m = make_lists(lengths, n, distinct, seed);
+    check_merge(m.list, n, m.all, m.total);
+    free_lists(&m);
+}
+
+static void test_no_sublist_ends_at_once(void **state)
+{
+    (void)state;
+    check_merge(NULL, 0, NULL, 0);
+}
+
+static void test_only_empty_sublists_end_at_once(void **state)
+{
+    (void)state;
+    static const size_t none[5] = {0};
+    check_lengths(none, 1, 1, 1);
+    check_lengths(none, 5, 1, 1);
+}
+
+static void test_one_sublist_passes_unchanged(void **state)
+{
+    (void)state;
+    static const size_t one[] = {1}, many[] = {1000};
+    check_lengths(one, 1, 10, 2);
+    check_lengths(many, 1, 10, 3);
+}
+
+static void test_last_keys_of_two_sublists_are_not_lost(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < 12; a++)
+        for (size_t b = 0; b < 12; b++)
+            check_lengths((const size_t[]){a, b}, 2, 4, 100 * a + b);
+}
+
+static void test_empty_sublists_among_full_ones(void **state)
+{
+    (void)state;
+    static const size_t lengths[17] = {0, 5, 0, 0, 100, 1, 0, 2000, 0, 1, 1, 7, 0, 64, 33, 0, 0};
+    check_lengths(lengths, 17, 50, 4);
+    check_lengths(lengths + 1, 15, 1u << 31, 5);
+}
+
+static void test_ties_across_sublists_come_in_input_order(void **state)
+{
+    (void)state;
+    size_t lengths[17];
+    for (size_t i = 0; i < 17; i++)
+        lengths[i] = 500;
+    check_lengths(lengths, 17, 1, 6);            /* all equal: only place decides */
+    check_lengths(lengths, 17, 2, 7);
+}
+
+/* The sublist that was read last may hold the smallest keys, and be given first. */
+static void test_sublists_given_in_any_order(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {300, 200, 100, 1};
+    struct lists m = make_lists(lengths, 4, 3, 8);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t j = 0; j < 4; j++) {
+            struct bam_sublist swapped[4];
+            memcpy(swapped, m.list, sizeof swapped);
+            swapped[i] = m.list[j];
+            swapped[j] = m.list[i];
+            check_merge(swapped, 4, m.all, m.total);
+        }
+    free_lists(&m);
+}
+
+static void test_every_number_of_sublists(void **state)
+{
+    (void)state;
+    uint64_t seed = 9;
+    for (size_t n = 1; n <= MAX_LISTS; n++) {
+        size_t lengths[MAX_LISTS];
+        for (size_t i = 0; i < n; i++)
+            lengths[i] = unit_below(&seed, 60);
+        check_lengths(lengths, n, 1 + unit_below(&seed, 200), seed);
+    }
+}
+
+static void test_largest_keys_are_not_taken_for_an_end_mark(void **state)
+{
+    (void)state;
+    struct bam_key high[2] = {{UINT64_MAX, UINT64_MAX - 1}, {UINT64_MAX, UINT64_MAX}}, low = {0, 0};
+    const struct bam_sublist list[2] = {{high, 2}, {&low, 1}};
+    const struct bam_key want[3] = {low, high[0], high[1]};
+    check_merge(list, 2, want, 3);
+}
+
+/* Slices are merged side by side: two merges over parts of the same sublists. */
+static void test_merges_of_two_slices_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {400, 300, 500};
+    enum { SPLIT = 25 };
+    struct lists m = make_lists(lengths, 3, 50, 10);
+    struct bam_sublist part[2][3];
+    size_t first = 0;
+    for (size_t i = 0; i < 3; i++) {
+        size_t cut = 0;
+        while (cut < lengths[i] && m.list[i].keys[cut].sort < SPLIT)
+            cut++;
+        part[0][i] = (struct bam_sublist){m.list[i].keys, cut};
+        part[1][i] = (struct bam_sublist){m.list[i].keys + cut, lengths[i] - cut};
+        first += cut;
+    }
+    struct run_merge merge[2];
+    struct bam_key key;
+    size_t at[2] = {0, first};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(run_merge_init(&merge[i], part[i], 3), 0);
+    for (int more = 1; more;) {
+        more = 0;
+        for (int i = 0; i < 2; i++)
+            if (run_merge_next(&merge[i], &key)) {
+                assert_int_equal(key.place, m.all[at[i]++].place);
+                more = 1;
+            }
+    }
+    assert_int_equal(at[0], first);
+    assert_int_equal(at[1], m.total);
+    run_merge_free(&merge[0]);
+    run_merge_free(&merge[1]);
+    free_lists(&m);
+}
+
+static void test_half_read_merge_is_freed_whole(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {10, 10};
+    struct lists m = make_lists(lengths, 2, 5, 11);
+    struct run_merge merge;
+    struct bam_key key;
+    assert_int_equal(run_merge_init(&merge, m.list, 2), 0);
+    assert_int_equal(run_merge_next(&merge, &key), 1);
+    run_merge_free(&merge);
+    assert_int_equal(run_merge_next(&merge, &key), 0);
+    free_lists(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_sublist_ends_at_once),
+        cmocka_unit_test(test_only_empty_sublists_end_at_once),
+        cmocka_unit_test(test_one_sublist_passes_unchanged),
+        cmocka_unit_test(test_last_keys_of_two_sublists_are_not_lost),
+        cmocka_unit_test(test_empty_sublists_among_full_ones),
+        cmocka_unit_test(test_ties_across_sublists_come_in_input_order),
+        cmocka_unit_test(test_sublists_given_in_any_order),
+        cmocka_unit_test(test_every_number_of_sublists),
+        cmocka_unit_test(test_largest_keys_are_not_taken_for_an_end_mark),
+        cmocka_unit_test(test_merges_of_two_slices_do_not_disturb_each_other),
+        cmocka_unit_test(test_half_read_merge_is_freed_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include "sort_run.h"
+
+enum { SMALL = 48, MILLION = 1000000 };          /* SMALL: where sort_run() changes its method */
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct bam_key *x = a, *y = b;
+    return bam_key_less(x, y) ? -1 : bam_key_less(y, x);
+}
+
+/* Sorts a copy in an exact allocation and compares it with qsort's work. */
+static void check_sort(const struct bam_key *keys, size_t n)
+{
+    struct bam_key *ours = (struct bam_key *)unit_exact(keys, n * sizeof *keys);
+    struct bam_key *theirs = (struct bam_key *)unit_exact(keys, n * sizeof *keys);
+    sort_run(ours, n);
+    if (n)
+        qsort(theirs, n, sizeof *theirs, compare_keys);
+    for (size_t i = 0; i < n; i++)
+        if (ours[i].sort != theirs[i].sort || ours[i].place != theirs[i].place)
+            fail_msg("key %zu of %zu: (%llx, %llx) instead of (%llx, %llx)", i, n,
+                     (unsigned long long)ours[i].sort, (unsigned long long)ours[i].place,
+                     (unsigned long long)theirs[i].sort, (unsigned long long)theirs[i].place);
+    free(ours);
+    free(theirs);
+}
+
+/* Keys whose sort words have only the bits of mask; places as the arena gives them. */
+static struct bam_key *make_keys(size_t n, uint64_t mask, uint64_t seed)
+{
+    struct bam_key *keys = unit_alloc(n * sizeof *keys);
+    uint64_t offset = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t size = 37 + unit_below(&seed, 500);
+        keys[i] = (struct bam_key){unit_random(&seed) & mask, offset << BAM_KEY_SIZE_BITS | size};
+        offset += size;
+    }
+    return keys;
+}
+
+static void check_masked(size_t n, uint64_t mask, uint64_t seed)
+{
+    struct bam_key *keys = make_keys(n, mask, seed);
+    check_sort(keys, n);
+    free(keys);
+}
+
+static void test_every_length_around_the_change_of_method(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {0, 1, 2, 3, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL, 255, 256, 257,
+                                     1000, 4097};
+    for (size_t i = 0; i < N_OF(lengths); i++) {
+        check_masked(lengths[i], UINT64_MAX, 1 + i);
+        check_masked(lengths[i], 3, 100 + i);
+    }
+}
+
+static void test_a_million_random_keys(void **state)
+{
+    (void)state;
+    check_masked(MILLION, UINT64_MAX, 7);
+}
+
+static void test_equal_sort_keys_keep_input_order(void **state)
+{
+    (void)state;
+    check_masked(100000, 0, 8);
+    check_masked(100000, 1, 9);
+    check_masked(100000, 0x8000000000000000u, 10);
+}
+
+/* The list comes from several walks, so places need not rise in the list. */
+static void test_places_out_of_order_among_equal_sort_keys(void **state)
+{
+    (void)state;
+    enum { N = 50000 };
+    struct bam_key *keys = make_keys(N, 7, 11);
+    uint64_t seed = 12;
+    for (uint32_t i = N - 1; i > 0; i--) {
+        uint32_t j = unit_below(&seed, i + 1);
+        struct bam_key swap = keys[i];
+        keys[i] = keys[j];
+        keys[j] = swap;
+    }
+    check_sort(keys, N);
+    free(keys);
+}
+
+/* Each window of bits alone: digits that straddle bytes, the first, the last. */
+static void test_differences_in_any_few_bits_alone(void **state)
+{
+    (void)state;
+    for (int shift = 0; shift < 64; shift++) {
+        check_masked(300, (uint64_t)0x1ff << shift, 20 + (uint64_t)shift);
+        check_masked(300, (uint64_t)1 << shift | 1, 90 + (uint64_t)shift);
+    }
+}
+
+static void test_differences_in_any_few_bits_of_place_alone(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    struct bam_key keys[N];
+    for (int shift = 0; shift <= 64 - 9; shift++) {
+        for (uint64_t i = 0; i < N; i++)
+            keys[i] = (struct bam_key){42, (i * 7 % N) << shift | ((uint64_t)1 << shift) >> 1};
+        check_sort(keys, N);
+    }
+}
+
+static void test_presorted_and_reversed_input(void **state)
+{
+    (void)state;
+    enum { N = 200000 };
+    struct bam_key *keys = make_keys(N, UINT64_MAX, 13);
+    qsort(keys, N, sizeof *keys, compare_keys);
+    check_sort(keys, N);
+    for (size_t i = 0; i < N / 2; i++) {
+        struct bam_key swap = keys[i];
+        keys[i] = keys[N - 1 - i];
+        keys[N - 1 - i] = swap;
+    }
+    check_sort(keys, N);
+    free(keys);
+}
+
+/* One key apart from all others, at every byte: as deep as the recursion goes. */
+static void test_one_outlier_per_digit_is_not_lost(void **state)
+{
+    (void)state;
+    enum { N = 4096 };
+    struct bam_key *keys = make_keys(N, 0, 14);
+    for (unsigned i = 0; i < 64; i++)
+        keys[i * 61].sort = (uint64_t)1 << i;
+    for (unsigned i = 0; i < 64; i++)
+        keys[i * 61 + 30].sort = ~((uint64_t)1 << i);
+    check_sort(keys, N);
+    free(keys);
+}
+
+/* Coordinate keys: a few references, many positions, both strands, all unmapped last. */
+static void test_keys_shaped_like_coordinates(void **state)
+{
+    (void)state;
+    enum { N = 300000 };
+    struct bam_key *keys = make_keys(N, 0, 15);
+    uint64_t seed = 16;
+    for (size_t i = 0; i < N; i++) {
+        uint64_t ref = unit_below(&seed, 26), pos = unit_below(&seed, 1000000);
+        keys[i].sort = ref == 25 ? (uint64_t)0x7fffffff << 33
+                     : ref << 33 | pos << 1 | unit_below(&seed, 2);
+    }
+    check_sort(keys, N);
+    free(keys);
+}
+
+/* Nothing that the sort is told rules out two keys that are the same in both words. */
+static void test_keys_that_are_the_same_end_the_recursion(void **state)
+{
+    (void)state;
+    struct bam_key keys[3 * SMALL];
+    for (size_t n = SMALL - 1; n <= N_OF(keys); n++) {
+        for (size_t i = 0; i < n; i++)
+            keys[i] = (struct bam_key){5, 6};
+        check_sort(keys, n);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_length_around_the_change_of_method),
+        cmocka_unit_test(test_a_million_random_keys),
+        cmocka_unit_test(test_equal_sort_keys_keep_input_order),
+        cmocka_unit_test(test_places_out_of_order_among_equal_sort_keys),
+        cmocka_unit_test(test_differences_in_any_few_bits_alone),
+        cmocka_unit_test(test_differences_in_any_few_bits_of_place_alone),
+        cmocka_unit_test(test_presorted_and_reversed_input),
+        cmocka_unit_test(test_one_outlier_per_digit_is_not_lost),
+        cmocka_unit_test(test_keys_shaped_like_coordinates),
+        cmocka_unit_test(test_keys_that_are_the_same_end_the_recursion),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
