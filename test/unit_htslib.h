@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The judge of what becomes of a record: htslib, reading it and writing it again. */
+#ifndef UNIT_HTSLIB_H
+#define UNIT_HTSLIB_H
+
+#include <sys/mman.h>
+#include <htslib/bgzf.h>
+#include <htslib/hfile.h>
+#include <htslib/hts_log.h>
+#include <htslib/sam.h>
+#include "unit.h"
+
+enum { N_REF = 3 };              /* @SQ lines that the records may refer to */
+
+/* Reads one record from bytes; NULL when htslib refuses it. As sam_read1() does,
+ * refuses ids that the header does not have. */
+static inline bam1_t *htslib_read(const uint8_t *record, size_t size)
+{
+    char *copy = (char *)unit_exact(record, size);           /* the hFILE frees it */
+    hFILE *file = hopen("mem:", "r:", copy, size);
+    NEEDED(file);
+    BGZF *in = bgzf_hopen(file, "r");
+    NEEDED(in);
+    bam1_t *b = bam_init1();
+    NEEDED(b);
+    int got = bam_read1(in, b);
+    bgzf_close(in);
+    if (got >= 0 && (size_t)got == size && b->core.tid >= -1 && b->core.tid < N_REF
+        && b->core.mtid >= -1 && b->core.mtid < N_REF)
+        return b;
+    bam_destroy1(b);
+    return NULL;
+}
+
+/* The bytes that htslib writes for b; none when it refuses. */
+static inline struct unit_bytes htslib_write(const bam1_t *b)
+{
+    struct unit_bytes bytes = {NULL, 0, 0};
+    int fd = memfd_create("judge", 0);
+    NEEDED(fd >= 0);
+    hFILE *file = hdopen(dup(fd), "w");
+    NEEDED(file);
+    BGZF *out = bgzf_hopen(file, "wu");
+    NEEDED(out);
+    int put = bam_write1(out, b);
+    int closed = bgzf_close(out);
+    if (put >= 0 && closed == 0)
+        bytes = unit_read_file(fd);
+    close(fd);
+    return bytes;
+}
+
+static inline struct unit_bytes htslib_rewrite(const uint8_t *record, size_t size)
+{
+    struct unit_bytes bytes = {NULL, 0, 0};
+    bam1_t *b = htslib_read(record, size);
+    if (b) {
+        bytes = htslib_write(b);
+        bam_destroy1(b);
+    }
+    return bytes;
+}
+
+/* A record that both must take: once mended it is, byte for byte, what htslib writes. */
+static inline void check_like_htslib(const uint8_t *record, size_t size)
+{
+    struct unit_bytes want = htslib_rewrite(record, size);
+    assert_true(want.n > 0);
+    uint8_t *ours = unit_exact(record, size);
+    struct bam_verdict v = bam_record_check(ours, size, N_REF);
+    assert_int_equal(v.fault, BAM_OK);
+    if (v.needs_fix)
+        assert_int_equal(bam_record_fix((struct bam_record *)ours), 0);
+    assert_true(bam_record_size((struct bam_record *)ours) <= size);
+    assert_int_equal(bam_record_size((struct bam_record *)ours), want.n);
+    assert_memory_equal(ours, want.data, want.n);
+    assert_int_equal(bam_record_check(ours, want.n, N_REF).fault, BAM_OK);
+    free(ours);
+    unit_free(&want);
+}
+
+#endif
