@@ -38,30 +38,40 @@ static int compare_unsigned(unsigned a, unsigned b)
 void name_key_init(struct name_key *names, enum sort_by by)
 {
     names->by = by;
+    names->groups.n = 0;
     if (by == SORT_NAME_NATURAL)
-        name_shape_init(&names->shape);
+        name_shape_init(&names->shape, UINT64_MAX);
     else
         text_code_init(&names->text, UINT64_MAX);
 }
 
-void name_key_learn(struct name_key *names, const struct text *sample, size_t n)
+void name_key_learn(struct name_key *names, struct text *sample, size_t n)
 {
+    name_groups_learn(&names->groups, names->by == SORT_NAME_NATURAL, sample, n);
     if (names->by == SORT_NAME_NATURAL)
-        name_shape_learn(&names->shape, sample, n);
+        name_shape_learn(&names->shape, names->groups.range, sample, n);
     else
-        text_code_learn(&names->text, UINT64_MAX, sample, n);
+        text_code_learn(&names->text, names->groups.range, sample, n);
+}
+
+static uint64_t flag_sub_key(enum sort_by by, const struct bam_record *r)
+{
+    return by == SORT_NAME_PICARD ? (uint64_t)flag_picard(r) << (64 - PICARD_BITS)
+                                  : (uint64_t)flag_rule(r) << (64 - RULE_BITS);
 }
 
 uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
 {
+    uint64_t base, room, sub = flag_sub_key(names->by, r);
+    const char *name = bam_record_name(r);
+    const char *rest = name_groups_find(&names->groups, name, r->name_len, &base);
+    if (!rest)
+        return base;
+    size_t size = r->name_len - (size_t)(rest - name);
     if (names->by == SORT_NAME_NATURAL)
-        return name_shape_key(&names->shape, bam_record_name(r), r->name_len,
-                              (uint64_t)flag_rule(r) << (64 - RULE_BITS));
-    uint64_t sub = names->by == SORT_NAME_ASCII ? (uint64_t)flag_rule(r) << (64 - RULE_BITS)
-                                                : (uint64_t)flag_picard(r) << (64 - PICARD_BITS);
-    uint64_t room;
-    uint64_t key = text_code_key(&names->text, bam_record_text(r), &room);
-    return key + key_nest(room, sub);
+        return base + name_shape_key(&names->shape, rest, size, sub);
+    uint64_t key = text_code_key(&names->text, (struct text){rest, size - 1}, &room);
+    return base + key + key_nest(room, sub);
 }
 
 /* The HI tag of r. htsjdk knows integers only; another type counts as absent. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam_record.h"
+#include "name_groups.h"
 #include "name_shape.h"
 #include "sort_key.h"
 #include "text_code.h"
@@ -13,7 +14,8 @@
 /* Read-only once learned. */
 struct name_key {
     enum sort_by by;             /* one of the SORT_NAME_ orders */
-    union {
+    struct name_groups groups;
+    union {                      /* of what follows the group */
         struct name_shape shape; /* of SORT_NAME_NATURAL */
         struct text_code text;   /* of the others */
     };
@@ -21,8 +23,8 @@ struct name_key {
 
 void name_key_init(struct name_key *names, enum sort_by by);
 
-/* sample: the names of some records, read only during the call. */
-void name_key_learn(struct name_key *names, const struct text *sample, size_t n);
+/* sample: the names of some records; used up by the call. */
+void name_key_learn(struct name_key *names, struct text *sample, size_t n);
 
 /* Left-aligned: cut to any number of leading bits it is still a key. */
 uint64_t name_key_make(const struct name_key *names, const struct bam_record *r);

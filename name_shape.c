@@ -3,9 +3,11 @@
 #include "key_room.h"
 #include "name_shape.h"
 
-/* Decimal digits a key has room for: 10^18 leaves 18 of 2^64 for the flags. A
- * tail needs more than the flags do. */
-enum { KEY_DIGITS = 18, KEY_DIGITS_TAIL = 13 };
+/* Decimal digits there may be in a key: 10^18 leaves 18 of 2^64 for the flags. */
+enum { KEY_DIGITS = 18 };
+
+/* Keys to keep for what follows the fields: the flags, or a tail. */
+static const uint64_t room_flags = 16, room_tail = 1 << 20;
 
 static const uint64_t power10[] = {
     1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
@@ -55,9 +57,8 @@ static int number_compare(const char **a, const char **b)
     return order;
 }
 
-/* Token by token from where both are at the start of one. When a comes to its end
- * without a difference, *rest is where b stands. */
-static int natural_from(const char *a, const char *b, const char **rest)
+/* Token by token, from where both are at the start of one. */
+int name_natural_prefix(const char *a, const char *b, const char **rest)
 {
     while (*a) {
         if (is_digit(*a) && is_digit(*b)) {
@@ -99,7 +100,7 @@ int name_natural_compare(const char *a, size_t a_size, const char *b, size_t b_s
     while (at > 0 && is_digit(a[at - 1]))
         at--;
     const char *rest;
-    int order = natural_from(a + at, b + at, &rest);
+    int order = name_natural_prefix(a + at, b + at, &rest);
     return order ? order : -(*rest != 0);
 }
 
@@ -139,8 +140,8 @@ static const char *prefix_skip(const struct name_shape *shape, const char *name,
     memcpy(prefix, shape->prefix, shape->n_prefix);
     prefix[shape->n_prefix] = 0;
     const char *rest;
-    int order = natural_from(prefix, name, &rest);
-    *key = order > 0 ? 0 : UINT64_MAX;
+    int order = name_natural_prefix(prefix, name, &rest);
+    *key = order > 0 ? 0 : shape->range - 1;
     return order ? NULL : rest;
 }
 
@@ -155,7 +156,7 @@ static inline int literal_compare(const char *s, const struct name_field *field)
 
 uint64_t name_shape_key(const struct name_shape *shape, const char *name, size_t size, uint64_t sub)
 {
-    uint64_t key = 0, room = UINT64_MAX;
+    uint64_t key = 0, room = shape->range;
     const char *s = prefix_skip(shape, name, size, &key);
     if (!s)
         return key;
@@ -202,13 +203,13 @@ static void tail_fill(struct name_shape *shape, const struct byte_set *set, unsi
     shape->tail_bits = key_bits(n - 1);
 }
 
-void name_shape_init(struct name_shape *shape)
+void name_shape_init(struct name_shape *shape, uint64_t range)
 {
     struct byte_set all;
     memset(all.has, true, sizeof all.has);
     memset(shape, 0, sizeof *shape);
     shape->has_tail = true;
-    shape->room = UINT64_MAX;
+    shape->range = shape->room = range;
     tail_fill(shape, &all, TAIL_DIGITS);
 }
 
@@ -350,9 +351,12 @@ static bool sight_take_prefix(struct shape_sight *sight, const char *first, unsi
 /* Decides how many digits every number gets. First what the sample needs, then one
  * more each (files often begin with the small ones), then numbers of the prefix, then
  * the rest to those that vary. */
-static void sight_spend(struct shape_sight *sight, const char *first)
+static void sight_spend(struct shape_sight *sight, const char *first, uint64_t range)
 {
-    unsigned used = 0, most = sight->has_tail ? KEY_DIGITS_TAIL : KEY_DIGITS;
+    unsigned used = 0, most = 0;
+    range /= sight->has_tail ? room_tail : room_flags;
+    while (most < KEY_DIGITS && power10[most + 1] <= range)
+        most++;
     for (size_t i = 0; i < sight->n_fields; i++) {
         sight->digits[i] += sight->digits[i] == 0;
         if (used + sight->digits[i] > most) {
@@ -392,20 +396,31 @@ static void shape_set(struct name_shape *shape, const struct shape_sight *sight,
     }
 }
 
-void name_shape_learn(struct name_shape *shape, const struct text *sample, size_t n)
+static struct shape_sight sight_of(const struct text *sample, size_t n)
 {
-    name_shape_init(shape);
+    struct shape_sight sight = {.prefix = common_prefix(sample, n)};
+    sight_begin(&sight, sample[0].s);
+    for (size_t i = 0; i < n; i++)
+        sight_name(&sight, sample[0].s, sample[i].s);
+    return sight;
+}
+
+bool name_shape_regular(const struct text *sample, size_t n)
+{
+    struct shape_sight sight = sight_of(sample, n);
+    return sight.n_fields > 0 && !sight.has_tail;
+}
+
+void name_shape_learn(struct name_shape *shape, uint64_t range, const struct text *sample, size_t n)
+{
+    name_shape_init(shape, range);
     if (n == 0)
         return;
-    const char *first = sample[0].s;
-    struct shape_sight sight = {.prefix = common_prefix(sample, n)};
-    sight_begin(&sight, first);
-    for (size_t i = 0; i < n; i++)
-        sight_name(&sight, first, sample[i].s);
-    sight_spend(&sight, first);
+    struct shape_sight sight = sight_of(sample, n);
+    sight_spend(&sight, sample[0].s, range);
     if (sight.n_fields == 0 && !sight.has_tail)
         return;                  /* one name, without a number: the next may be anything */
-    shape_set(shape, &sight, first);
+    shape_set(shape, &sight, sample[0].s);
     if (sight.has_tail)
         tail_learn(shape, &sight, sample, n);
 }

@@ -32,6 +32,7 @@ struct name_field {
 
 /* Read-only once learned. */
 struct name_shape {
+    uint64_t range;              /* keys are below it */
     size_t n_prefix, n_fields;
     bool has_tail;               /* in shape: something may follow the last field */
     uint64_t room;               /* keys for what follows the last field */
@@ -45,8 +46,11 @@ struct name_shape {
     uint16_t symbol[256];
 };
 
-void name_shape_init(struct name_shape *shape);
-void name_shape_learn(struct name_shape *shape, const struct text *sample, size_t n);
+void name_shape_init(struct name_shape *shape, uint64_t range);
+void name_shape_learn(struct name_shape *shape, uint64_t range, const struct text *sample, size_t n);
+
+/* Whether all these names have the same number of fields, at least one, and no tail. */
+bool name_shape_regular(const struct text *sample, size_t n);
 
 /* The key of a NUL-ended name whose buffer has size bytes; sub is the left-aligned
  * key of what decides between records of the same name. */
@@ -54,5 +58,9 @@ uint64_t name_shape_key(const struct name_shape *shape, const char *name, size_t
 
 /* < 0, 0, > 0. The sizes are those of the buffers, NUL included. */
 int name_natural_compare(const char *a, size_t a_size, const char *b, size_t b_size);
+
+/* How a prefix that ends in a non-digit stands to a name: 0, and in *rest what follows
+ * it, when the name begins with it; else < 0 or > 0. */
+int name_natural_prefix(const char *prefix, const char *name, const char **rest);
 
 #endif

@@ -135,6 +135,7 @@ static int64_t own_position(const struct bam_record *r)
 static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
 {
     uint64_t span = 0, clip = 0;
+    bool inside = false;         /* past the clips in front */
     for (const char *c = cigar; *c && *c != '*'; c++) {
         uint64_t length = (unsigned char)(*c - '0') >= 10;
         for (; (unsigned char)(*c - '0') < 10; c++)
@@ -143,12 +144,14 @@ static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
             break;
         if (*c == 'S')
             clip += length;
-        if (*c == 'S' && span)
+        if (*c == 'S' && inside)
             span += length;
         if (*c != 'S' && *c != 'H' && !reverse)
             break;
-        if (strchr("MDN=X", *c))
+        if (strchr("MDN=X", *c)) {
             span += length;
+            inside = true;
+        }
     }
     return reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip);
 }
@@ -251,7 +254,9 @@ int template_key_compare(const struct template_key *rule, const struct bam_recor
 
 /* ---- keys ---- */
 
-/* The reference in the order: -1 first, "not mapped" last. */
+/* The reference in the order: -1 first, "not mapped" last. (samtools' comparison of
+ * -1, on a read that claims to be mapped, with "not mapped" overflows: its order
+ * runs in a circle there, ours does not.) */
 static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
 {
     return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);

@@ -118,6 +118,10 @@ def template_record(r, odd):
         if r.random() < chance:
             flag |= bit
     flag |= r.choice((0x40, 0x80))
+    tid = r.choice((0, 0, 0, 1, -1 if odd else 1))
+    mtid = r.choice((tid, tid, 0, 1, -1 if odd else 1))
+    # "Mapped" to no reference: samtools' comparison overflows there and goes in circles.
+    flag |= (4 if tid < 0 else 0) | (8 if mtid < 0 else 0)
     tags = b""
     if not odd or flag & 9 == 1 or r.random() < .5:
         tags += b"MC" + r.choice((b"Z", b"Z", b"Z", b"H" if odd else b"Z")) + r.choice(MATE_CIGARS if odd else CIGARS).encode() + b"\0"
@@ -127,8 +131,6 @@ def template_record(r, odd):
         tags += b"CBZ" + r.choice((b"AC-1", b"AC", b"GT-1", b"")) + b"\0"
     if r.random() < .4:
         tags += b"MIZ" + r.choice(MI if odd else MI[:4]) + b"\0"
-    tid = r.choice((0, 0, 0, 1, -1 if odd else 1))
-    mtid = r.choice((tid, tid, 0, 1, -1 if odd else 1))
     return bamgen.record(r.choice(("a", "b", "ab")), flag, tid, r.randint(-1 if odd else 0, 4),
                          cigar=parse_cigar(r.choice(CIGARS)) if r.random() < .9 else [], mtid=mtid, mpos=r.randint(0, 4),
                          seq="", tags=tags)
