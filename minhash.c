@@ -40,6 +40,7 @@ struct slot {
 
 struct kmer_index {
     struct slot *slots;          /* NULL: no index */
+    uint8_t *filter;             /* a byte for each slot: see met() */
     int log2_slots;
     size_t n;
     bool has_empty;              /* a window too short for a k-mer; reads without k-mers go there */
@@ -60,58 +61,82 @@ struct minhash {
     struct kmer_index index;
 };
 
-static size_t slot_bytes(int log2_slots)
+static size_t index_bytes(int log2_slots)
 {
-    return sizeof(struct slot) << log2_slots;
+    return (sizeof(struct slot) + 1) << log2_slots;
 }
 
-/* Huge pages, because look-ups go to random places: a miss in the TLB would
- * come on top of each miss in the cache. */
-static struct slot *slots_new(int log2_slots)
+/* An empty table. Huge pages, because look-ups go to random places: a miss in
+ * the TLB would come on top of each miss in the cache. */
+static int table_new(struct kmer_index *index, int log2_slots)
 {
-    size_t size = slot_bytes(log2_slots);
+    size_t size = index_bytes(log2_slots), n = (size_t)1 << log2_slots;
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
-        return NULL;
+        return -1;
     madvise(p, size, MADV_HUGEPAGE);
-    memset(p, 0xff, size);       /* hash NO_KMER everywhere */
-    return p;
+    index->slots = p;
+    index->filter = (uint8_t *)(index->slots + n);
+    index->log2_slots = log2_slots;
+    memset(index->slots, 0xff, n * sizeof *index->slots);     /* hash NO_KMER everywhere */
+    return 0;
 }
 
-static void slots_free(struct slot *slots, int log2_slots)
+static void table_free(struct kmer_index *index)
 {
-    if (slots)
-        munmap(slots, slot_bytes(log2_slots));
+    if (index->slots)
+        munmap(index->slots, index_bytes(index->log2_slots));
 }
 
-static inline struct slot *home(const struct kmer_index *index, uint64_t hash)
+/* Multiplicative hashing (Knuth 6.4): the upper bits are the slot, the next
+ * three the bit of the slot's byte in the filter. */
+static inline uint64_t spread(uint64_t hash)
 {
-    return &index->slots[hash * 0x9e3779b97f4a7c15u >> (64 - index->log2_slots)];
+    return hash * 0x9e3779b97f4a7c15u;
+}
+
+static inline size_t home(const struct kmer_index *index, uint64_t hash)
+{
+    return spread(hash) >> (64 - index->log2_slots);
+}
+
+static inline unsigned filter_bit(const struct kmer_index *index, uint64_t hash)
+{
+    return 1u << (spread(hash) >> (64 - 3 - index->log2_slots) & 7);
+}
+
+/* False for nine in ten of the k-mers that the index does not have: one byte
+ * read and a branch that is easy to predict, where a probe has neither. */
+static inline bool met(const struct kmer_index *index, uint64_t hash)
+{
+    return index->filter[home(index, hash)] & filter_bit(index, hash);
 }
 
 /* The slot that holds hash, or the free one where it belongs. */
 static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
 {
-    const struct slot *end = index->slots + ((size_t)1 << index->log2_slots);
-    struct slot *s = home(index, hash);
-    while (s->hash != hash && s->hash != NO_KMER)
-        if (++s == end)
-            s = index->slots;
-    return s;
+    size_t mask = ((size_t)1 << index->log2_slots) - 1, i = home(index, hash);
+    while (index->slots[i].hash != hash && index->slots[i].hash != NO_KMER)
+        i = (i + 1) & mask;
+    return &index->slots[i];
+}
+
+static void put(struct kmer_index *index, struct slot *free_slot, struct slot filled)
+{
+    *free_slot = filled;
+    index->filter[home(index, filled.hash)] |= (uint8_t)filter_bit(index, filled.hash);
 }
 
 static int grow(struct kmer_index *index)
 {
     struct kmer_index bigger = *index;
-    bigger.log2_slots++;
-    bigger.slots = slots_new(bigger.log2_slots);
-    if (!bigger.slots)
+    if (table_new(&bigger, index->log2_slots + 1) != 0)
         return -1;
     const struct slot *end = index->slots + ((size_t)1 << index->log2_slots);
     for (const struct slot *s = index->slots; s < end; s++)
         if (s->hash != NO_KMER)
-            *find(&bigger, s->hash) = *s;
-    slots_free(index->slots, index->log2_slots);
+            put(&bigger, find(&bigger, s->hash), *s);
+    table_free(index);
     *index = bigger;
     return 0;
 }
@@ -129,7 +154,7 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
         s->place = place | REPEATED;
         return 0;
     }
-    *s = (struct slot){hash, place};
+    put(index, s, (struct slot){hash, place});
     return ++index->n > INDEX_FULL(index->log2_slots) ? grow(index) : 0;
 }
 
@@ -264,9 +289,7 @@ static int index_sequences(struct minhash *m, const char *fasta)
     samFile *in = sam_open(fasta, "r");
     if (!in)
         return -1;
-    m->index.log2_slots = INDEX_LOG2_MIN;
-    m->index.slots = slots_new(INDEX_LOG2_MIN);
-    if (m->index.slots && (header = sam_hdr_read(in)) && (b = bam_init1()))
+    if (table_new(&m->index, INDEX_LOG2_MIN) == 0 && (header = sam_hdr_read(in)) && (b = bam_init1()))
         result = index_records(m, in, header, b);
     int cause = errno;
     bam_destroy1(b);
@@ -335,27 +358,42 @@ struct matches {
     uint64_t unique_place, repeated_place;
 };
 
-/* Looks up n k-mers. Once one is known that the index has met once, only smaller ones matter. */
+static inline void match(const struct kmer_index *index, uint64_t hash, int64_t at, struct matches *found)
+{
+    const struct slot *s = find(index, hash);
+    if (s->hash == NO_KMER) {
+        found->absent = smaller(found->absent, hash, at);
+    } else if (s->place & REPEATED) {
+        found->repeated = (struct minimiser){hash, at};
+        found->repeated_place = s->place & PLACE_MASK;
+    } else {
+        found->unique = (struct minimiser){hash, at};
+        found->unique_place = s->place;
+    }
+}
+
+/* Looks up n k-mers, at most BATCH. Once one is known that the index has met
+ * once, only smaller ones matter. Three passes, so that the misses of the cache overlap. */
 static void look_up(const struct kmer_index *index, const uint64_t *hash, const int64_t *at, int n,
                     struct matches *found)
 {
+    int maybe[BATCH], n_maybe = 0;
     for (int i = 0; i < n; i++)
         if (hash[i] < found->unique.hash)
-            __builtin_prefetch(home(index, hash[i]));
+            __builtin_prefetch(&index->filter[home(index, hash[i])]);
     for (int i = 0; i < n; i++) {
         if (hash[i] >= found->unique.hash)
             continue;
-        const struct slot *s = find(index, hash[i]);
-        if (s->hash == NO_KMER) {
-            found->absent = smaller(found->absent, hash[i], at[i]);
-        } else if (s->place & REPEATED) {
-            found->repeated = (struct minimiser){hash[i], at[i]};
-            found->repeated_place = s->place & PLACE_MASK;
+        if (met(index, hash[i])) {
+            __builtin_prefetch(&index->slots[home(index, hash[i])]);
+            maybe[n_maybe++] = i;
         } else {
-            found->unique = (struct minimiser){hash[i], at[i]};
-            found->unique_place = s->place;
+            found->absent = smaller(found->absent, hash[i], at[i]);
         }
     }
+    for (int i = 0; i < n_maybe; i++)
+        if (hash[maybe[i]] < found->unique.hash)
+            match(index, hash[maybe[i]], at[maybe[i]], found);
 }
 
 struct choice {
@@ -545,11 +583,11 @@ void minhash_free(struct minhash *m)
 {
     if (!m)
         return;
-    slots_free(m->index.slots, m->index.log2_slots);
+    table_free(&m->index);
     free(m);
 }
 
 size_t minhash_memory(const struct minhash *m)
 {
-    return sizeof *m + (m->index.slots ? slot_bytes(m->index.log2_slots) : 0);
+    return sizeof *m + (m->index.slots ? index_bytes(m->index.log2_slots) : 0);
 }

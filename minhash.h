@@ -34,7 +34,7 @@ struct minhash;
 /* The place of a read without reference. The lower hash comes first, then the
  * lower offset, then the forward strand (of the turned read). */
 struct minhash_rank {
-    uint64_t hash;               /* with an index: where the read would begin in the FASTA; 62 bits */
+    uint64_t hash;               /* 62 bits; with an index: where in the FASTA the read would begin, - (k - 1) */
     uint32_t offset;             /* last base of the minimiser in the turned read, capped; 0: no k-mer, or an index */
     bool reverse;                /* the minimiser is on the other strand: minhash_apply() turns the read */
 };
