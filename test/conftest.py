@@ -26,6 +26,7 @@ BINARY = os.path.abspath(os.environ.get("SAMTOOLS_OMP") or REPO / "samtools")
 REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
+SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
 
 
 def pytest_configure(config):
