@@ -62,7 +62,7 @@ struct number_sight {
 
 static void number_look(struct number_sight *sight, double v)
 {
-    if (isnan(v))
+    if (!isfinite(v))
         return;
     sight->min = sight->n == 0 || v < sight->min ? v : sight->min;
     sight->max = sight->n == 0 || v > sight->max ? v : sight->max;

@@ -21,6 +21,8 @@
 #include "bam_record.h"
 #include "sort_key.h"
 
+enum { REPEATS = 8 };
+
 struct item {
     uint64_t key;
     const struct bam_record *r;
@@ -97,6 +99,7 @@ static void learn(struct sort_rule *mine, const struct item *items, size_t n)
     free(records);
 }
 
+/* Makes all keys; returns the time it took, in ns. */
 static double make_keys(struct item *items, size_t n)
 {
     struct timespec start, end;
@@ -185,6 +188,10 @@ int main(int argc, char **argv)
             learn(mine, items, sample < n ? sample : n);
         rule = mine;
         double ns = make_keys(items, n);
+        for (int i = 0; i < REPEATS; i++) {      /* the least disturbed one counts */
+            double again = make_keys(items, n);
+            ns = again < ns ? again : ns;
+        }
         sort(items, n, ns);
         sort_rule_free(mine);
     }
