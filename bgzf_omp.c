@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -9,6 +8,7 @@
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "bgzf_slot.h"
+#include "byte_source.h"
 #include "latch.h"
 
 enum {
@@ -19,7 +19,6 @@ enum {
     SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64,
     SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16,
     WRITE_AT_ONCE = 16,          /* blocks per writev */
-    PIPE_SIZE = 1 << 20,
     SINK_PIECES = BGZF_FILL / BAM_MIN_RECORD + 1,
 };
 _Static_assert(SINK_SLOTS_MIN >= WRITE_AT_ONCE, "a full batch exists");
@@ -45,7 +44,7 @@ struct source_slot {
 
 struct bgzf_source {
     struct bgzf_source_options opt;
-    int fd;
+    int framed;                  /* BGZF blocks; else plain bytes, cut anywhere */
     struct piece pieces[N_PIECES];
     unsigned piece;              /* the one being scanned; master, as all below but codecs */
     size_t at;                   /* where in it */
@@ -108,23 +107,10 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
         return NULL;
     }
     s->opt = *options;
-    int is_stdin = strcmp(options->path, "-") == 0;
-    s->fd = is_stdin ? dup(STDIN_FILENO) : open(options->path, O_RDONLY | O_CLOEXEC);
-    if (s->fd < 0) {
-        latch_fail(options->latch, "cannot open %s: %s", is_stdin ? "standard input" : options->path,
-                   strerror(errno));
-    } else if (source_alloc(s) < 0) {
-        latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)",
-                   options->path);
-    } else {
-#ifdef F_SETPIPE_SZ
-        fcntl(s->fd, F_SETPIPE_SZ, PIPE_SIZE);   /* no pipe: no effect */
-#endif
-#ifdef POSIX_FADV_SEQUENTIAL
-        posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-#endif
+    s->framed = byte_source_framing(options->input) == BYTES_BGZF;
+    if (source_alloc(s) == 0)
         return s;
-    }
+    latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
     bgzf_source_close(s);
     return NULL;
 }
@@ -133,8 +119,6 @@ void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    if (s->fd >= 0)
-        close(s->fd);
     for (int i = 0; i < N_PIECES; i++)
         free(s->pieces[i].data);
     codecs_free(s->codecs, s->opt.n_threads);
@@ -153,12 +137,20 @@ void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_inflated_fn *fn, void *
     s->inflated_arg = arg;
 }
 
+static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
+                                      const struct bgzf_frame *frame, uint8_t *dst)
+{
+    if (s->framed)
+        return bgzf_block_inflate(s->codecs[omp_get_thread_num()], p, frame, dst);
+    memcpy(dst, p, frame->size);
+    return BGZF_OK;
+}
+
 /* Inflates the block of a claimed slot. */
 static void source_run(struct bgzf_source *s, struct source_slot *slot)
 {
     if (!latch_tripped(s->opt.latch)) {
-        slot->fault = bgzf_block_inflate(s->codecs[omp_get_thread_num()], slot->compressed,
-                                         &slot->frame, slot->block.data);
+        slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
@@ -206,18 +198,25 @@ static int source_read(struct bgzf_source *s)
     if (s->pieces[s->piece].size == s->opt.piece_size && source_rotate(s) < 0)
         return -1;
     struct piece *p = &s->pieces[s->piece];
-    ssize_t n;
-    do {
-        if (latch_tripped(s->opt.latch))
-            return -1;
-        n = read(s->fd, p->data + p->size, s->opt.piece_size - p->size);
-    } while (n < 0 && errno == EINTR);
+    ssize_t n = byte_source_read(s->opt.input, p->data + p->size, s->opt.piece_size - p->size);
     if (n < 0)
-        return latch_fail(s->opt.latch, "%s: reading at offset %llu failed: %s", s->opt.path,
-                          (unsigned long long)(p->file_offset + p->size), strerror(errno));
+        return -1;
     s->at_eof = n == 0;
     p->size += (size_t)n;
     return 0;
+}
+
+/* The frame of the block at p; plain bytes make a block of all that is there. */
+static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail,
+                                struct bgzf_frame *frame)
+{
+    if (avail == 0)
+        return BGZF_MORE;
+    if (s->framed)
+        return bgzf_block_frame(p, avail, frame);
+    frame->size = frame->inflated_size = avail < BGZF_FILL ? (uint32_t)avail : BGZF_FILL;
+    frame->data_offset = 0;
+    return BGZF_OK;
 }
 
 /* Finds the next block, empty or not, as bgzf_source_peek() does. */
@@ -226,7 +225,7 @@ static int source_frame(struct bgzf_source *s)
     for (;;) {
         struct piece *p = &s->pieces[s->piece];
         size_t avail = p->size - s->at;
-        enum bgzf_fault fault = avail ? bgzf_block_frame(p->data + s->at, avail, &s->frame) : BGZF_MORE;
+        enum bgzf_fault fault = frame_at(s, p->data + s->at, avail, &s->frame);
         if (fault == BGZF_OK)
             return 1;
         if (fault == BGZF_MORE && s->at_eof && avail == 0)
@@ -293,7 +292,7 @@ static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_f
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
 {
     struct piece *p = &s->pieces[s->piece];
-    enum bgzf_fault fault = bgzf_block_inflate(s->codecs[0], p->data + s->at, &s->frame, dst);
+    enum bgzf_fault fault = source_inflate(s, p->data + s->at, &s->frame, dst);
     if (fault)
         return block_failed(s, p->file_offset + s->at, fault);
     s->at += s->frame.size;
@@ -323,7 +322,7 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
 
 int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 {
-    return s->eof_block;
+    return s->eof_block || !s->framed;
 }
 
 uint64_t bgzf_source_skip_rest(struct bgzf_source *s)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct byte_source;
 struct latch;
 
 /* ---------------------------------------------------------------- source */
@@ -19,7 +20,8 @@ struct latch;
 struct bgzf_source;
 
 struct bgzf_source_options {
-    const char *path;            /* "-" is standard input */
+    struct byte_source *input;   /* stays the caller's */
+    const char *path;            /* for messages */
     int n_threads;               /* of the team that runs the tasks */
     size_t piece_size;           /* bytes per read */
     struct latch *latch;
@@ -36,7 +38,8 @@ struct bgzf_source_block {
 /* Called in the inflate task right after block was inflated, any thread. */
 typedef void bgzf_inflated_fn(void *arg, const struct bgzf_source_block *block);
 
-/* Opens the input. NULL: told to the latch. */
+/* NULL: told to the latch. A source of plain bytes (raw BAM, records) gives
+ * "blocks" that are cut anywhere. */
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
 
@@ -65,7 +68,7 @@ int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_bl
 
 int bgzf_source_ring_full(const struct bgzf_source *source);
 
-/* After the end: whether the file closed with the empty EOF block. */
+/* After the end: false if the file is BGZF and did not close with the empty EOF block. */
 int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 
 /* Inflated bytes of all that is left of the file, without inflating it; for messages. */
