@@ -89,8 +89,13 @@ static int open_all(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     struct bgzf_source_options from = {opts->in, opts->n_threads, PIECE_SIZE, &s->latch};
-    if (!(s->source = bgzf_source_open(&from)) || out_file_open(&s->out, opts->out, &s->latch) < 0)
+    if (!(s->source = bgzf_source_open(&from)))
         return -1;
+    latch_catch_signals();
+    if (out_file_open(&s->out, opts->out, &s->latch) < 0)
+        return -1;
+    if (!s->out.temp)
+        latch_release_signals();                 /* no name to be removed */
     struct bgzf_sink_options to = {s->out.fd, s->out.path, opts->level, opts->n_threads, &s->latch};
     if (!(s->sink = bgzf_sink_open(&to)))
         return -1;
@@ -305,7 +310,6 @@ int bam_sort(const struct sort_opts *opts)
 {
     struct bam_sort s = {.opts = opts, .out.fd = -1};
     s.in_name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in;
-    latch_catch_signals();
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
         #pragma omp parallel num_threads(opts->n_threads)

@@ -495,7 +495,7 @@ static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data
 /* Writes all of iov[n]. -1: told to the latch. */
 static int write_all(struct bgzf_sink *k, struct iovec *iov, int n)
 {
-    while (n > 0) {
+    while (n > 0 && !latch_tripped(k->opt.latch)) {
         ssize_t done = writev(k->opt.fd, iov, n);
         if (done < 0 && errno == EINTR)
             continue;

@@ -19,9 +19,14 @@ int latch_fail(struct latch *latch, const char *format, ...) __attribute__((form
 /* True after a failure or a caught signal: stop working. */
 bool latch_tripped(const struct latch *latch);
 
-/* INT, TERM and HUP set a flag from now on, seen by latch_tripped(). A signal
- * that was ignored (nohup) stays so. */
+/* INT, TERM and HUP set a flag from now on, seen by latch_tripped(): for the
+ * time in which there is a file to be removed. A signal that was ignored (nohup)
+ * stays so. With nothing to remove their default is better: it ends the process
+ * even while a thread is stuck writing to a pipe that nobody reads. */
 void latch_catch_signals(void);
+
+/* Back to the default. */
+void latch_release_signals(void);
 
 /* Hides those signals from the threads that the caller starts from here on
  * (hide), and shows them to the calling thread again (!hide): so that they

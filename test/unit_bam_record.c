@@ -234,7 +234,7 @@ static void test_cigar_lengths_add_up_beyond_32_bits(void **state)
 static void test_every_fault_has_its_words(void **state)
 {
     (void)state;
-    for (int i = BAM_OK; i <= BAM_BAD_CG; i++) {
+    for (int i = BAM_OK; i <= BAM_BAD_CB; i++) {
         const char *text = bam_fault_text((enum bam_fault)i);
         assert_non_null(text);
         assert_string_not_equal(text, "unknown fault");

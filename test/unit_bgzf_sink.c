@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include "bam_arena.h"
+#include "bgzf_block.h"
+#include "bgzf_omp.h"
+#include "latch.h"
+
+enum { MAX_PIECES = 60000 };
+static const int team_sizes[] = {1, 2, 3, 8};
+
+/* ---- what is put into the sink ---- */
+
+struct job {
+    struct unit_bytes data;
+    struct bgzf_piece piece[MAX_PIECES];     /* data: offset into the bytes until bound */
+    uint8_t flush_after[MAX_PIECES];
+    size_t n;
+    uint64_t checksum;                       /* over the pieces that belong to records */
+    uint64_t seed;
+};
+
+static struct job *job_new(uint64_t seed)
+{
+    struct job *job = calloc(1, sizeof *job);
+    NEEDED(job);
+    job->seed = seed;
+    return job;
+}
+
+static void job_free(struct job *job)
+{
+    unit_free(&job->data);
+    free(job);
+}
+
+static void add_piece(struct job *job, uint32_t size, uint32_t segment, int random)
+{
+    NEEDED(job->n < MAX_PIECES);
+    uint8_t *p = unit_more(&job->data, size);
+    for (uint32_t i = 0; i < size; i++)
+        p[i] = random ? (uint8_t)unit_random(&job->seed) : (uint8_t)"ACGT"[unit_below(&job->seed, 4)];
+    if (segment != BGZF_NO_RECORD)
+        job->checksum += bam_checksum_segment(p, size, segment);
+    job->piece[job->n++] = (struct bgzf_piece){NULL, size, segment};
+}
+
+/* Header bytes, then records of all sizes, some longer than a block, as the driver puts them. */
+static void add_random_pieces(struct job *job, size_t n)
+{
+    add_piece(job, 500, BGZF_NO_RECORD, 0);
+    job->flush_after[0] = 1;
+    while (n-- > 0) {
+        uint32_t kind = unit_below(&job->seed, 500);
+        if (kind == 0) {
+            job->flush_after[job->n - 1] = 1;
+            add_piece(job, BGZF_FILL, 0, 0);
+            add_piece(job, BGZF_FILL, 1, 0);
+            add_piece(job, 1 + unit_below(&job->seed, BGZF_FILL), 2, 0);
+        } else {
+            add_piece(job, 37 + unit_below(&job->seed, kind < 20 ? 20000 : 600), 0, kind % 16 == 0);
+        }
+    }
+}
+
+/* The pieces point into the bytes once these do not move any more. */
+static void bind(struct job *job)
+{
+    const uint8_t *at = job->data.data;
+    for (size_t i = 0; i < job->n; at += job->piece[i++].size)
+        job->piece[i].data = at;
+}
+
+/* ---- the sink at work ---- */
+
+struct writing {
+    struct latch latch;
+    size_t put;                              /* pieces taken by the sink */
+    int result;                              /* of bgzf_sink_finish(), or of the put that failed */
+    uint64_t checksum;
+};
+
+static int put_all(struct writing *w, struct bgzf_sink *sink, const struct job *job)
+{
+    for (; w->put < job->n; w->put++)
+        if (bgzf_sink_put(sink, job->piece[w->put]) < 0
+            || (job->flush_after[w->put] && bgzf_sink_flush(sink) < 0))
+            return -1;
+    return bgzf_sink_finish(sink);
+}
+
+static void write_job(struct writing *w, const struct job *job, int fd, int level, int n_threads)
+{
+    memset(w, 0, sizeof *w);
+    struct bgzf_sink_options options = {fd, "the output", level, n_threads, &w->latch};
+    struct bgzf_sink *sink = bgzf_sink_open(&options);
+    NEEDED(sink);
+    #pragma omp parallel num_threads(n_threads)
+    #pragma omp master
+    w->result = put_all(w, sink, job);
+    w->checksum = bgzf_sink_checksum(sink);
+    bgzf_sink_close(sink);
+}
+
+/* Inflates all blocks of a file; their inflated sizes in sizes[max]. */
+static struct unit_bytes inflate_all(const struct unit_bytes *file, uint32_t *sizes, size_t max, size_t *n)
+{
+    struct unit_bytes data = {NULL, 0, 0};
+    struct bgzf_codec *codec = bgzf_codec_new(0);
+    NEEDED(codec);
+    *n = 0;
+    for (size_t at = 0; at < file->n;) {
+        struct bgzf_frame frame;
+        NEEDED(bgzf_block_frame(file->data + at, file->n - at, &frame) == BGZF_OK && *n < max);
+        uint8_t *to = unit_more(&data, frame.inflated_size);
+        NEEDED(bgzf_block_inflate(codec, file->data + at, &frame, to) == BGZF_OK);
+        sizes[(*n)++] = frame.inflated_size;
+        at += frame.size;
+    }
+    bgzf_codec_free(codec);
+    return data;
+}
+
+/* Sizes of the blocks that the pieces must give: as many whole pieces as fit; the EOF block. */
+static size_t expected_blocks(const struct job *job, uint32_t *sizes)
+{
+    size_t n = 0;
+    uint32_t filling = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        uint32_t size = job->piece[i].size;
+        if (filling > 0 && filling + size > BGZF_FILL) {
+            sizes[n++] = filling;
+            filling = 0;
+        }
+        filling += size;
+        if (job->flush_after[i]) {
+            sizes[n++] = filling;
+            filling = 0;
+        }
+    }
+    if (filling > 0)
+        sizes[n++] = filling;
+    sizes[n++] = 0;
+    return n;
+}
+
+static void check_file(const struct unit_bytes *file, const struct job *job)
+{
+    enum { MAX = 20000 };
+    uint32_t *got = unit_alloc(MAX * sizeof *got), *want = unit_alloc(MAX * sizeof *want);
+    size_t n;
+    struct unit_bytes data = inflate_all(file, got, MAX, &n);
+    assert_int_equal(data.n, job->data.n);
+    if (data.n)
+        assert_memory_equal(data.data, job->data.data, data.n);
+    assert_int_equal(n, expected_blocks(job, want));
+    assert_memory_equal(got, want, n * sizeof *got);
+    assert_memory_equal(file->data + file->n - BGZF_EOF_SIZE, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_free(&data);
+    free(got);
+    free(want);
+}
+
+static void check_written(const struct writing *w, const struct job *job)
+{
+    assert_string_equal(w->latch.message, "");
+    assert_int_equal(w->result, 0);
+    assert_int_equal(w->put, job->n);
+    assert_int_equal(w->checksum, job->checksum);
+}
+
+static struct unit_bytes write_to_temp(const struct job *job, int level, int n_threads)
+{
+    struct writing w;
+    int fd = unit_temp_file();
+    write_job(&w, job, fd, level, n_threads);
+    check_written(&w, job);
+    struct unit_bytes file = unit_read_file(fd);
+    close(fd);
+    return file;
+}
+
+/* ---- tests: what is written ---- */
+
+static void test_pieces_come_out_whole_and_in_order_at_any_team_size(void **state)
+{
+    (void)state;
+    struct job *job = job_new(1);
+    add_random_pieces(job, 10000);
+    bind(job);
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct unit_bytes file = write_to_temp(job, 1, team_sizes[i]);
+        check_file(&file, job);
+        unit_free(&file);
+    }
+    job_free(job);
+}
+
+static void test_output_is_the_same_at_any_team_size(void **state)
+{
+    (void)state;
+    static const int levels[] = {BGZF_LEVEL_DEFAULT, 0, 3};
+    struct job *job = job_new(2);
+    add_random_pieces(job, 2000);
+    bind(job);
+    for (size_t l = 0; l < N_OF(levels); l++) {
+        struct unit_bytes first = write_to_temp(job, levels[l], 1);
+        check_file(&first, job);
+        for (size_t i = 1; i < N_OF(team_sizes); i++) {
+            struct unit_bytes file = write_to_temp(job, levels[l], team_sizes[i]);
+            assert_int_equal(file.n, first.n);
+            assert_memory_equal(file.data, first.data, first.n);
+            unit_free(&file);
+        }
+        unit_free(&first);
+    }
+    job_free(job);
+}
+
+/* Thousands of blocks of a few bytes: the ring turns over quickly, tickets race. */
+static void test_ring_turned_over_hundreds_of_times(void **state)
+{
+    (void)state;
+    struct job *job = job_new(3);
+    for (int i = 0; i < 5000; i++) {
+        add_piece(job, 37 + unit_below(&job->seed, 60), 0, 1);
+        job->flush_after[i] = 1;
+    }
+    bind(job);
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct unit_bytes file = write_to_temp(job, i % 2, team_sizes[i]);
+        check_file(&file, job);
+        unit_free(&file);
+    }
+    job_free(job);
+}
+
+static void test_many_more_threads_than_cores(void **state)
+{
+    (void)state;
+    struct job *job = job_new(4);
+    for (int i = 0; i < 600; i++) {
+        add_piece(job, 37 + unit_below(&job->seed, 3000), 0, 0);
+        job->flush_after[i] = unit_below(&job->seed, 4) != 0;
+    }
+    bind(job);
+    for (int i = 0; i < 20; i++) {
+        struct unit_bytes file = write_to_temp(job, 1, 16);
+        check_file(&file, job);
+        unit_free(&file);
+    }
+    job_free(job);
+}
+
+static void test_nothing_put_gives_only_the_eof_block(void **state)
+{
+    (void)state;
+    struct job *job = job_new(5);
+    struct unit_bytes file = write_to_temp(job, 6, 2);
+    assert_int_equal(file.n, BGZF_EOF_SIZE);
+    assert_memory_equal(file.data, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_free(&file);
+    job_free(job);
+}
+
+static void test_flush_of_nothing_writes_no_block(void **state)
+{
+    (void)state;
+    struct job *job = job_new(6);
+    struct latch latch = {0};
+    int fd = unit_temp_file(), failed = -1;
+    struct bgzf_sink_options options = {fd, "the output", 1, 2, &latch};
+    struct bgzf_sink *sink = bgzf_sink_open(&options);
+    NEEDED(sink);
+    add_piece(job, 100, 0, 0);
+    bind(job);
+    #pragma omp parallel num_threads(2)
+    #pragma omp master
+    {
+        failed = bgzf_sink_flush(sink) < 0;
+        failed += bgzf_sink_flush(sink) < 0;
+        failed += bgzf_sink_put(sink, job->piece[0]) < 0;
+        failed += bgzf_sink_flush(sink) < 0;
+        failed += bgzf_sink_flush(sink) < 0;
+        failed += bgzf_sink_finish(sink) < 0;
+    }
+    assert_int_equal(failed, 0);
+    bgzf_sink_close(sink);
+    struct unit_bytes file = unit_read_file(fd);
+    job->flush_after[0] = 1;
+    check_file(&file, job);
+    unit_free(&file);
+    close(fd);
+    job_free(job);
+}
+
+static void test_block_filled_to_the_last_byte(void **state)
+{
+    (void)state;
+    struct job *job = job_new(7);
+    add_piece(job, BGZF_FILL, 0, 1);
+    add_piece(job, BGZF_FILL - 37, 0, 1);
+    add_piece(job, 37, 0, 1);                    /* fits exactly */
+    add_piece(job, BGZF_FILL - 37, 0, 1);
+    add_piece(job, 38, 0, 1);                    /* one byte too long */
+    bind(job);
+    for (int level = 0; level <= 9; level += 3) {
+        struct unit_bytes file = write_to_temp(job, level, 2);
+        check_file(&file, job);
+        unit_free(&file);
+    }
+    job_free(job);
+}
+
+static void test_block_full_of_the_smallest_records(void **state)
+{
+    (void)state;
+    struct job *job = job_new(8);
+    for (int i = 0; i < 10000; i++)
+        add_piece(job, BAM_MIN_RECORD, 0, 0);
+    bind(job);
+    struct unit_bytes file = write_to_temp(job, 1, 2);
+    check_file(&file, job);
+    unit_free(&file);
+    job_free(job);
+}
+
+/* Pieces smaller than any record: a block may hold fewer bytes, but no piece is lost. */
+static void test_more_pieces_than_a_slot_has_room_for(void **state)
+{
+    (void)state;
+    struct job *job = job_new(9);
+    for (int i = 0; i < 20000; i++)
+        add_piece(job, 1, BGZF_NO_RECORD, 1);
+    bind(job);
+    struct unit_bytes file = write_to_temp(job, 1, 2);
+    enum { MAX = 100 };
+    uint32_t sizes[MAX];
+    size_t n;
+    struct unit_bytes data = inflate_all(&file, sizes, MAX, &n);
+    assert_int_equal(data.n, job->data.n);
+    assert_memory_equal(data.data, job->data.data, data.n);
+    unit_free(&data);
+    unit_free(&file);
+    job_free(job);
+}
+
+static void test_writing_begins_where_the_file_stands(void **state)
+{
+    (void)state;
+    struct job *job = job_new(10);
+    struct writing w;
+    int fd = unit_temp_file();
+    add_random_pieces(job, 500);
+    bind(job);
+    unit_write(fd, "before", 6);
+    write_job(&w, job, fd, 1, 3);
+    check_written(&w, job);
+    assert_int_equal(fcntl(fd, F_GETFD) >= 0, 1);            /* fd stays the caller's */
+    struct unit_bytes file = unit_read_file(fd);
+    assert_memory_equal(file.data, "before", 6);
+    struct unit_bytes rest = {file.data + 6, file.n - 6, 0};
+    check_file(&rest, job);
+    unit_free(&file);
+    close(fd);
+    job_free(job);
+}
+
+/* ---- tests: the checksum ---- */
+
+static void test_header_bytes_are_not_in_the_checksum(void **state)
+{
+    (void)state;
+    struct job *job = job_new(11);
+    for (int i = 0; i < 100; i++)
+        add_piece(job, 1000, BGZF_NO_RECORD, 1);
+    bind(job);
+    assert_int_equal(job->checksum, 0);
+    struct unit_bytes file = write_to_temp(job, 1, 2);
+    unit_free(&file);
+    job_free(job);
+}
+
+static void test_segments_of_a_long_record_sum_to_its_checksum(void **state)
+{
+    (void)state;
+    struct job *job = job_new(12);
+    add_piece(job, BGZF_FILL, 0, 1);
+    add_piece(job, BGZF_FILL, 1, 1);
+    add_piece(job, 4567, 2, 1);
+    bind(job);
+    assert_int_equal(job->checksum, bam_checksum(job->data.data, job->data.n));
+    struct unit_bytes file = write_to_temp(job, 0, 3);       /* compares with the sink's */
+    unit_free(&file);
+    job_free(job);
+}
+
+/* ---- tests: where writing is hard ---- */
+
+static void test_full_disk_is_an_error_and_not_a_hang(void **state)
+{
+    (void)state;
+    struct job *job = job_new(13);
+    add_random_pieces(job, 6000);
+    bind(job);
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct writing w;
+        int fd = open("/dev/full", O_WRONLY);
+        if (fd < 0)
+            skip();
+        write_job(&w, job, fd, 1, team_sizes[i]);
+        assert_int_equal(w.result, -1);
+        assert_non_null(strstr(w.latch.message, "the output"));
+        assert_non_null(strstr(w.latch.message, "No space left"));
+        close(fd);
+    }
+    job_free(job);
+}
+
+static void test_full_disk_at_the_eof_block_is_an_error(void **state)
+{
+    (void)state;
+    struct job *job = job_new(14);
+    struct writing w;
+    int fd = open("/dev/full", O_WRONLY);
+    if (fd < 0)
+        skip();
+    write_job(&w, job, fd, 1, 2);
+    assert_int_equal(w.result, -1);
+    assert_non_null(strstr(w.latch.message, "No space left"));
+    close(fd);
+    job_free(job);
+}
+
+static void test_reader_that_went_away_is_an_error(void **state)
+{
+    (void)state;
+    struct job *job = job_new(15);
+    struct writing w;
+    int ends[2];
+    NEEDED(pipe(ends) == 0);
+    close(ends[0]);
+    void (*old)(int) = signal(SIGPIPE, SIG_IGN);
+    add_random_pieces(job, 2000);
+    bind(job);
+    write_job(&w, job, ends[1], 1, 3);
+    signal(SIGPIPE, old);
+    assert_int_equal(w.result, -1);
+    assert_non_null(strstr(w.latch.message, "Broken pipe"));
+    close(ends[1]);
+    job_free(job);
+}
+
+/* Reads the pipe in bites of odd sizes, so that the writer's writes end anywhere. */
+static pid_t slow_reader(int from, int other_end, int to)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        static uint8_t bite[4000];
+        uint64_t seed = 16;
+        ssize_t n;
+        close(other_end);
+        while ((n = read(from, bite, 1 + unit_below(&seed, sizeof bite))) > 0)
+            unit_write(to, bite, (size_t)n);
+        _exit(n < 0);
+    }
+    close(from);
+    return child;
+}
+
+static void test_writes_that_end_in_the_middle_of_a_block(void **state)
+{
+    (void)state;
+    struct job *job = job_new(17);
+    struct writing w;
+    int ends[2], status, fd = unit_temp_file();
+    add_random_pieces(job, 3000);
+    bind(job);
+    NEEDED(pipe(ends) == 0);
+#ifdef F_SETPIPE_SZ
+    fcntl(ends[1], F_SETPIPE_SZ, 4096);
+#endif
+    pid_t child = slow_reader(ends[0], ends[1], fd);
+    write_job(&w, job, ends[1], 1, 3);
+    close(ends[1]);
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    check_written(&w, job);
+    struct unit_bytes file = unit_read_file(fd);
+    check_file(&file, job);
+    unit_free(&file);
+    close(fd);
+    job_free(job);
+}
+
+static void test_latch_tripped_elsewhere_ends_the_writing(void **state)
+{
+    (void)state;
+    struct job *job = job_new(18);
+    add_random_pieces(job, 3000);
+    bind(job);
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct latch latch = {0};
+        int fd = unit_temp_file(), result = 0;
+        struct bgzf_sink_options options = {fd, "the output", 1, team_sizes[i], &latch};
+        struct bgzf_sink *sink = bgzf_sink_open(&options);
+        NEEDED(sink);
+        size_t put = 0;
+        #pragma omp parallel num_threads(team_sizes[i])
+        #pragma omp master
+        {
+            for (; put < job->n && result == 0; put++) {
+                if (put == job->n / 2)
+                    latch_fail(&latch, "tripped elsewhere");
+                result = bgzf_sink_put(sink, job->piece[put]);
+            }
+            if (result == 0)
+                result = bgzf_sink_finish(sink);
+        }
+        assert_int_equal(result, -1);
+        assert_true(put < job->n);
+        assert_string_equal(latch.message, "tripped elsewhere");
+        bgzf_sink_close(sink);
+        close(fd);
+    }
+    job_free(job);
+}
+
+static void test_sink_closed_before_it_is_finished(void **state)
+{
+    (void)state;
+    struct job *job = job_new(19);
+    struct latch latch = {0};
+    int fd = unit_temp_file(), result = -1;
+    struct bgzf_sink_options options = {fd, "the output", 1, 2, &latch};
+    struct bgzf_sink *sink = bgzf_sink_open(&options);
+    NEEDED(sink);
+    add_piece(job, 100, 0, 0);
+    bind(job);
+    #pragma omp parallel num_threads(2)
+    #pragma omp master
+    result = bgzf_sink_put(sink, job->piece[0]);
+    assert_int_equal(result, 0);
+    bgzf_sink_close(sink);
+    bgzf_sink_close(NULL);
+    struct unit_bytes file = unit_read_file(fd);
+    assert_int_equal(file.n, 0);
+    unit_free(&file);
+    close(fd);
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_come_out_whole_and_in_order_at_any_team_size),
+        cmocka_unit_test(test_output_is_the_same_at_any_team_size),
+        cmocka_unit_test(test_ring_turned_over_hundreds_of_times),
+        cmocka_unit_test(test_many_more_threads_than_cores),
+        cmocka_unit_test(test_nothing_put_gives_only_the_eof_block),
+        cmocka_unit_test(test_flush_of_nothing_writes_no_block),
+        cmocka_unit_test(test_block_filled_to_the_last_byte),
+        cmocka_unit_test(test_block_full_of_the_smallest_records),
+        cmocka_unit_test(test_more_pieces_than_a_slot_has_room_for),
+        cmocka_unit_test(test_writing_begins_where_the_file_stands),
+        cmocka_unit_test(test_header_bytes_are_not_in_the_checksum),
+        cmocka_unit_test(test_segments_of_a_long_record_sum_to_its_checksum),
+        cmocka_unit_test(test_full_disk_is_an_error_and_not_a_hang),
+        cmocka_unit_test(test_full_disk_at_the_eof_block_is_an_error),
+        cmocka_unit_test(test_reader_that_went_away_is_an_error),
+        cmocka_unit_test(test_writes_that_end_in_the_middle_of_a_block),
+        cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_writing),
+        cmocka_unit_test(test_sink_closed_before_it_is_finished),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include "bgzf_block.h"
+#include "bgzf_omp.h"
+#include "latch.h"
+
+enum { PIECE = 128 << 10, MAX_BLOCKS = 6000 };
+static const int team_sizes[] = {1, 2, 3, 8};
+
+/* ---- a BGZF file to measure, and what is in it ---- */
+
+struct input {
+    struct unit_bytes file, data;
+    uint64_t offset[MAX_BLOCKS];         /* of block i in the file */
+    uint32_t size[MAX_BLOCKS];           /* of block i, inflated */
+    size_t n;
+    struct bgzf_codec *codec;
+    uint64_t seed;
+};
+
+static struct input *input_new(int level, uint64_t seed)
+{
+    struct input *in = calloc(1, sizeof *in);
+    NEEDED(in);
+    in->codec = bgzf_codec_new(level);
+    NEEDED(in->codec);
+    in->seed = seed;
+    return in;
+}
+
+static void input_free(struct input *in)
+{
+    bgzf_codec_free(in->codec);
+    unit_free(&in->file);
+    unit_free(&in->data);
+    free(in);
+}
+
+static void add_block(struct input *in, uint32_t size)
+{
+    uint8_t block[BGZF_MAX_BLOCK], *data = unit_more(&in->data, size);
+    for (uint32_t i = 0; i < size; i++)
+        data[i] = "ACGT"[unit_below(&in->seed, 4)];
+    if (size > 0) {
+        in->offset[in->n] = in->file.n;
+        in->size[in->n++] = size;
+    }
+    unit_append(&in->file, block, bgzf_block_deflate(in->codec, data, size, block));
+}
+
+/* Mostly small blocks, some full, some of one byte. */
+static void add_random_blocks(struct input *in, size_t n)
+{
+    while (n-- > 0) {
+        uint32_t kind = unit_below(&in->seed, 64);
+        add_block(in, kind == 0 ? BGZF_FILL : kind == 1 ? 1 : 1 + unit_below(&in->seed, 2500));
+    }
+}
+
+static void add_eof(struct input *in)
+{
+    unit_append(&in->file, bgzf_eof_block, BGZF_EOF_SIZE);
+}
+
+static int input_file(const struct input *in)
+{
+    int fd = unit_temp_file();
+    unit_write(fd, in->file.data, in->file.n);
+    return fd;
+}
+
+/* ---- reading it ---- */
+
+struct reading {
+    const struct input *in;
+    struct latch latch;
+    struct bgzf_source *source;
+    uint8_t *out;                        /* room for in->data and not a byte more */
+    size_t placed;                       /* bytes of out that were given to blocks */
+    size_t n;                            /* blocks taken back */
+    int result;                          /* of the last peek or take */
+    int wrong;                           /* a block came back other than it is in the file */
+    int saw_eof;
+    atomic_size_t inflated;              /* calls of note_inflated() */
+    atomic_int wrong_inflated;
+    size_t trip_at;                      /* trip the latch in this call; 0: never */
+};
+
+static void note_inflated(void *arg, const struct bgzf_source_block *block)
+{
+    struct reading *r = arg;
+    size_t at = (size_t)(block->data - r->out);
+    if (memcmp(block->data, r->in->data.data + at, block->size) != 0
+        || block->slot >= bgzf_source_slots(r->source))
+        atomic_store(&r->wrong_inflated, 1);
+    if (atomic_fetch_add(&r->inflated, 1) + 1 == r->trip_at)
+        latch_fail(&r->latch, "tripped in a task");
+}
+
+static int take_one(struct reading *r, int wait)
+{
+    struct bgzf_source_block block;
+    int taken = bgzf_source_take(r->source, wait, &block);
+    if (taken <= 0)
+        return taken;
+    if (r->n >= r->in->n || block.file_offset != r->in->offset[r->n] || block.size != r->in->size[r->n]
+        || memcmp(block.data, r->in->data.data + (block.data - r->out), block.size) != 0)
+        r->wrong = 1;
+    r->n++;
+    return 1;
+}
+
+/* The consumer's loop, as the driver has it; on the master. */
+static int read_blocks(struct reading *r)
+{
+    uint32_t size;
+    int found, taken = 0;
+    while ((found = bgzf_source_peek(r->source, &size)) > 0) {
+        if (bgzf_source_ring_full(r->source) && take_one(r, 1) < 0)
+            return -1;
+        if (r->placed + size > r->in->data.n)
+            abort();
+        bgzf_source_hand_out(r->source, r->out + r->placed);
+        r->placed += size;
+        while ((taken = take_one(r, 0)) > 0)
+            ;
+        if (taken < 0)
+            return -1;
+    }
+    while (found == 0 && (taken = take_one(r, 1)) > 0)
+        ;
+    return found < 0 ? found : taken;
+}
+
+static void reading_open(struct reading *r, const struct input *in, const char *path, int n_threads, size_t piece)
+{
+    memset(r, 0, sizeof *r);
+    struct bgzf_source_options options = {path, n_threads, piece, &r->latch};
+    r->in = in;
+    r->out = unit_alloc(in->data.n);
+    r->source = bgzf_source_open(&options);
+    NEEDED(r->source);
+    bgzf_source_on_inflated(r->source, note_inflated, r);
+}
+
+static void reading_close(struct reading *r)
+{
+    bgzf_source_close(r->source);
+    free(r->out);
+}
+
+static void read_path(struct reading *r, const struct input *in, const char *path, int n_threads, size_t piece)
+{
+    reading_open(r, in, path, n_threads, piece);
+    #pragma omp parallel num_threads(n_threads)
+    #pragma omp master
+    r->result = read_blocks(r);
+    r->saw_eof = bgzf_source_saw_eof_block(r->source);
+    reading_close(r);
+}
+
+static void read_input(struct reading *r, const struct input *in, int n_threads, size_t piece)
+{
+    char path[64];
+    int fd = input_file(in);
+    read_path(r, in, unit_fd_path(path, fd), n_threads, piece);
+    close(fd);
+}
+
+static void check_whole(const struct reading *r)
+{
+    assert_string_equal(r->latch.message, "");
+    assert_int_equal(r->result, 0);
+    assert_int_equal(r->n, r->in->n);
+    assert_int_equal(r->placed, r->in->data.n);
+    assert_int_equal(r->wrong, 0);
+    assert_int_equal(atomic_load(&r->inflated), r->in->n);
+    assert_int_equal(atomic_load(&r->wrong_inflated), 0);
+}
+
+/* A failure: the message says all of `parts`, what was taken before is right. */
+static void check_failed(const struct reading *r, const char *part, uint64_t offset)
+{
+    char text[64];
+    snprintf(text, sizeof text, "offset %llu:", (unsigned long long)offset);
+    assert_int_equal(r->result, -1);
+    assert_true(latch_tripped(&r->latch));
+    assert_non_null(strstr(r->latch.message, part));
+    if (!strstr(r->latch.message, text))
+        fail_msg("\"%s\" does not say \"%s\"", r->latch.message, text);
+    assert_int_equal(r->wrong, 0);
+    assert_int_equal(atomic_load(&r->wrong_inflated), 0);
+}
+
+/* ---- tests: order and completeness ---- */
+
+static void test_blocks_come_back_in_file_order_at_any_team_size(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 1);
+    struct reading r;
+    add_random_blocks(in, 5000);
+    add_eof(in);
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        read_input(&r, in, team_sizes[i], PIECE);
+        check_whole(&r);
+        assert_int_equal(r.saw_eof, 1);
+    }
+    input_free(in);
+}
+
+/* Blocks that do not compress and pieces hardly larger: every block straddles an edge. */
+static void test_no_block_is_lost_at_the_edges_of_pieces(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {BGZF_MAX_BLOCK, BGZF_MAX_BLOCK + 1, 70001, 100000, PIECE, 1 << 20};
+    struct input *in = input_new(0, 2);
+    struct reading r;
+    for (int i = 0; i < 40; i++)
+        add_block(in, i % 3 ? BGZF_FILL : 1 + unit_below(&in->seed, 5000));
+    add_eof(in);
+    for (size_t i = 0; i < N_OF(pieces); i++)
+        for (size_t j = 0; j < N_OF(team_sizes); j++) {
+            read_input(&r, in, team_sizes[j], pieces[i]);
+            check_whole(&r);
+        }
+    input_free(in);
+}
+
+/* The file ends exactly where a piece is full, and one byte to either side of it. */
+static void test_file_that_ends_with_a_piece(void **state)
+{
+    (void)state;
+    for (int delta = -1; delta <= 1; delta++) {
+        struct input *in = input_new(0, 3);
+        struct reading r;
+        add_block(in, BGZF_FILL);
+        add_block(in, 30000);
+        enum { STORED = BGZF_HEADER + 5 + BGZF_FOOTER };
+        add_block(in, (uint32_t)(PIECE - in->file.n - STORED - BGZF_EOF_SIZE + (size_t)delta));
+        add_eof(in);
+        assert_int_equal(in->file.n, PIECE + delta);
+        read_input(&r, in, 2, PIECE);
+        check_whole(&r);
+        assert_int_equal(r.saw_eof, 1);
+        input_free(in);
+    }
+}
+
+static void test_many_more_threads_than_cores(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 4);
+    struct reading r;
+    add_random_blocks(in, 700);
+    add_eof(in);
+    for (int i = 0; i < 20; i++) {
+        read_input(&r, in, 16, PIECE);
+        check_whole(&r);
+    }
+    input_free(in);
+}
+
+static void test_empty_blocks_in_the_middle_are_passed_over(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 5);
+    struct reading r;
+    add_eof(in);
+    add_block(in, 100);
+    for (int i = 0; i < 7000; i++)               /* more than a piece full */
+        add_eof(in);
+    add_block(in, 200);
+    bgzf_codec_free(in->codec);
+    in->codec = bgzf_codec_new(0);
+    add_block(in, 0);                            /* stored: not of 28 bytes */
+    add_block(in, 300);
+    add_eof(in);
+    read_input(&r, in, 2, PIECE);
+    check_whole(&r);
+    assert_int_equal(r.saw_eof, 1);
+    input_free(in);
+}
+
+static void test_missing_eof_block_is_noticed(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 6);
+    struct reading r;
+    add_block(in, 100);
+    read_input(&r, in, 2, PIECE);
+    check_whole(&r);
+    assert_int_equal(r.saw_eof, 0);
+    add_eof(in);
+    add_block(in, 100);                          /* it counts at the end only */
+    read_input(&r, in, 2, PIECE);
+    check_whole(&r);
+    assert_int_equal(r.saw_eof, 0);
+    input_free(in);
+}
+
+static void test_file_without_data(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 7);
+    struct reading r;
+    read_input(&r, in, 2, PIECE);
+    check_whole(&r);
+    assert_int_equal(r.saw_eof, 0);
+    add_eof(in);
+    read_input(&r, in, 2, PIECE);
+    check_whole(&r);
+    assert_int_equal(r.saw_eof, 1);
+    input_free(in);
+}
+
+/* Feeds the file to standard input in pieces of odd sizes. */
+static pid_t feed_stdin(const struct input *in)
+{
+    int ends[2];
+    NEEDED(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t seed = 8;
+        close(ends[0]);
+        for (size_t at = 0, n; at < in->file.n; at += n) {
+            n = 1 + unit_below(&seed, 9000);
+            n = n < in->file.n - at ? n : in->file.n - at;
+            unit_write(ends[1], in->file.data + at, n);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    return child;
+}
+
+static void test_pipe_that_gives_a_little_at_a_time(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 9);
+    struct reading r;
+    int status, old = dup(STDIN_FILENO);
+    add_random_blocks(in, 800);
+    add_eof(in);
+    pid_t child = feed_stdin(in);
+    read_path(&r, in, "-", 3, PIECE);
+    dup2(old, STDIN_FILENO);
+    close(old);
+    waitpid(child, &status, 0);
+    check_whole(&r);
+    assert_int_equal(r.saw_eof, 1);
+    assert_int_equal(status, 0);
+    input_free(in);
+}
+
+/* ---- tests: the ring ---- */
+
+/* Hands out blocks without taking any back; *fits: how many went in. */
+static void fill_ring(struct reading *r, uint32_t *fits)
+{
+    uint32_t size;
+    *fits = 0;
+    while (!bgzf_source_ring_full(r->source) && bgzf_source_peek(r->source, &size) > 0) {
+        bgzf_source_hand_out(r->source, r->out + r->placed);
+        r->placed += size;
+        ++*fits;
+    }
+}
+
+static void test_full_ring_takes_one_block_for_each_taken_back(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 10);
+    struct reading r;
+    uint32_t fits = 0, size, again = 0;
+    int taken = 0, full_after_take = -1, full_after_hand_out = -1, rest = -1;
+    char path[64];
+    int fd = input_file((add_random_blocks(in, 400), add_eof(in), in));
+    reading_open(&r, in, unit_fd_path(path, fd), 2, PIECE);
+    #pragma omp parallel num_threads(2)
+    #pragma omp master
+    {
+        fill_ring(&r, &fits);
+        taken = take_one(&r, 1);
+        full_after_take = bgzf_source_ring_full(r.source);
+        if (bgzf_source_peek(r.source, &size) > 0) {
+            bgzf_source_hand_out(r.source, r.out + r.placed);
+            r.placed += size;
+        }
+        full_after_hand_out = bgzf_source_ring_full(r.source);
+        while ((rest = take_one(&r, 1)) > 0)
+            again++;
+        r.result = read_blocks(&r);
+    }
+    assert_int_equal(fits, bgzf_source_slots(r.source));
+    assert_int_equal(taken, 1);
+    assert_int_equal(full_after_take, 0);
+    assert_int_equal(full_after_hand_out, 1);
+    assert_int_equal(rest, 0);
+    assert_int_equal(again, fits);
+    check_whole(&r);
+    reading_close(&r);
+    close(fd);
+    input_free(in);
+}
+
+static void test_peek_repeats_itself_until_the_block_is_handed_out(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 11);
+    struct reading r;
+    uint32_t size[3] = {0, 0, 0};
+    int found[3], early = -1;
+    char path[64];
+    int fd = input_file((add_block(in, 111), add_block(in, 222), add_eof(in), in));
+    reading_open(&r, in, unit_fd_path(path, fd), 1, PIECE);
+    #pragma omp parallel num_threads(1)
+    #pragma omp master
+    {
+        early = take_one(&r, 1);                 /* nothing is out: must not wait */
+        found[0] = bgzf_source_peek(r.source, &size[0]);
+        found[1] = bgzf_source_peek(r.source, &size[1]);
+        bgzf_source_hand_out(r.source, r.out);
+        r.placed = size[0];
+        found[2] = bgzf_source_peek(r.source, &size[2]);
+        r.result = read_blocks(&r);
+    }
+    assert_int_equal(early, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(found[i], 1);
+        assert_int_equal(size[i], i < 2 ? 111 : 222);
+    }
+    check_whole(&r);
+    reading_close(&r);
+    close(fd);
+    input_free(in);
+}
+
+static void test_header_blocks_inflated_at_once_are_not_handed_out(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 12);
+    struct reading r;
+    uint32_t size;
+    char path[64];
+    int fd = input_file((add_random_blocks(in, 300), add_eof(in), in));
+    reading_open(&r, in, unit_fd_path(path, fd), 2, PIECE);
+    for (; r.n < 200; r.n++) {
+        assert_int_equal(bgzf_source_peek(r.source, &size), 1);
+        assert_int_equal(size, in->size[r.n]);
+        assert_int_equal(bgzf_source_inflate(r.source, r.out + r.placed), 0);
+        r.placed += size;
+    }
+    assert_memory_equal(r.out, in->data.data, r.placed);
+    #pragma omp parallel num_threads(2)
+    #pragma omp master
+    r.result = read_blocks(&r);
+    assert_int_equal(r.result, 0);
+    assert_int_equal(r.n, in->n);
+    assert_int_equal(r.wrong, 0);
+    assert_int_equal(atomic_load(&r.inflated), 100);
+    reading_close(&r);
+    close(fd);
+    input_free(in);
+}
+
+static void test_size_of_the_rest_is_known_without_inflating(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 13);
+    struct reading r;
+    uint32_t size;
+    uint64_t rest = 0;
+    char path[64];
+    int fd = input_file((add_random_blocks(in, 2000), add_eof(in), in));
+    reading_open(&r, in, unit_fd_path(path, fd), 2, PIECE);
+    #pragma omp parallel num_threads(2)
+    #pragma omp master
+    {
+        for (int i = 0; i < 50 && bgzf_source_peek(r.source, &size) > 0; i++) {
+            bgzf_source_hand_out(r.source, r.out + r.placed);
+            r.placed += size;
+        }
+        rest = bgzf_source_skip_rest(r.source);  /* while blocks are out, and over many pieces */
+        while (take_one(&r, 1) > 0)
+            ;
+    }
+    assert_int_equal(rest, in->data.n - r.placed);
+    assert_int_equal(r.n, 50);
+    assert_int_equal(r.wrong, 0);
+    assert_false(latch_tripped(&r.latch));
+    reading_close(&r);
+    close(fd);
+    input_free(in);
+}
+
+/* ---- tests: failures ---- */
+
+static void test_damaged_block_is_reported_with_its_offset(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 14);
+    struct reading r;
+    add_random_blocks(in, 1000);
+    add_eof(in);
+    static const size_t at[] = {0, 1, 499, 999};
+    for (size_t i = 0; i < N_OF(at); i++)
+        for (size_t j = 0; j < N_OF(team_sizes); j++) {
+            uint64_t end = at[i] + 1 < in->n ? in->offset[at[i] + 1] : in->file.n - BGZF_EOF_SIZE;
+            in->file.data[end - 8] ^= 1;         /* CRC */
+            read_input(&r, in, team_sizes[j], PIECE);
+            in->file.data[end - 8] ^= 1;
+            check_failed(&r, "CRC", in->offset[at[i]]);
+            assert_int_equal(r.n, at[i]);
+        }
+    input_free(in);
+}
+
+static void test_first_of_two_damaged_blocks_is_reported(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 15);
+    struct reading r;
+    add_random_blocks(in, 300);
+    in->file.data[in->offset[101] - 8] ^= 1;     /* CRC of block 100 */
+    in->file.data[in->offset[103] - 8] ^= 1;
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        read_input(&r, in, team_sizes[i], PIECE);
+        check_failed(&r, "CRC", in->offset[100]);
+    }
+    input_free(in);
+}
+
+static void test_damaged_header_block_is_reported_with_its_offset(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 16);
+    struct reading r;
+    uint32_t size;
+    char path[64];
+    add_block(in, 1000);
+    add_block(in, 1000);
+    in->file.data[in->file.n - 8] ^= 1;
+    int fd = input_file(in);
+    reading_open(&r, in, unit_fd_path(path, fd), 1, PIECE);
+    assert_int_equal(bgzf_source_peek(r.source, &size), 1);
+    assert_int_equal(bgzf_source_inflate(r.source, r.out), 0);
+    assert_int_equal(bgzf_source_peek(r.source, &size), 1);
+    r.result = bgzf_source_inflate(r.source, r.out);
+    check_failed(&r, "CRC", in->offset[1]);
+    reading_close(&r);
+    close(fd);
+    input_free(in);
+}
+
+static void test_file_cut_inside_a_block_is_reported_with_its_offset(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 17);
+    struct reading r;
+    add_random_blocks(in, 200);
+    uint64_t last = in->offset[in->n - 1], size = in->file.n - last;
+    static const size_t keep[] = {1, 2, 3, 11, 17, 18, 27};
+    for (size_t i = 0; i < N_OF(keep); i++) {
+        in->file.n = last + (keep[i] < size ? keep[i] : size - 1);
+        read_input(&r, in, 2, PIECE);
+        check_failed(&r, "truncated", last);
+    }
+    in->file.n = last + size - 1;
+    read_input(&r, in, 2, PIECE);
+    check_failed(&r, "truncated", last);
+    input_free(in);
+}
+
+static void test_garbage_between_blocks_is_reported_with_its_offset(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 18);
+    struct reading r;
+    add_random_blocks(in, 200);
+    uint64_t at = in->file.n;
+    unit_append(&in->file, "garbage", 7);
+    read_input(&r, in, 2, PIECE);
+    check_failed(&r, "no BGZF block", at);
+    in->file.n = at;
+    unit_append(&in->file, "\x1f\x8b\x08\0\0\0\0\0\0\3abcdefgh", 18);
+    read_input(&r, in, 2, PIECE);
+    check_failed(&r, "gzip", at);
+    input_free(in);
+}
+
+static void test_latch_tripped_elsewhere_ends_the_reading(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 19);
+    add_random_blocks(in, 1000);
+    char path[64];
+    int fd = input_file(in);
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct reading r;
+        reading_open(&r, in, unit_fd_path(path, fd), team_sizes[i], PIECE);
+        r.trip_at = 300;
+        #pragma omp parallel num_threads(team_sizes[i])
+        #pragma omp master
+        r.result = read_blocks(&r);
+        assert_int_equal(r.result, -1);
+        assert_string_equal(r.latch.message, "tripped in a task");
+        assert_int_equal(r.wrong, 0);
+        assert_true(r.n < in->n);
+        reading_close(&r);
+    }
+    close(fd);
+    input_free(in);
+}
+
+static void test_missing_file_and_directory_are_told(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    struct bgzf_source_options options = {"/no/such/file.bam", 2, PIECE, &latch};
+    assert_null(bgzf_source_open(&options));
+    assert_non_null(strstr(latch.message, "/no/such/file.bam"));
+    assert_non_null(strstr(latch.message, "No such file"));
+
+    struct latch second = {0};
+    uint32_t size;
+    options = (struct bgzf_source_options){"/tmp", 1, PIECE, &second};
+    struct bgzf_source *source = bgzf_source_open(&options);
+    int found = source ? bgzf_source_peek(source, &size) : -1;
+    bgzf_source_close(source);
+    assert_int_equal(found, -1);
+    assert_non_null(strstr(second.message, "directory"));
+}
+
+static void test_closing_nothing_is_allowed(void **state)
+{
+    (void)state;
+    bgzf_source_close(NULL);
+    assert_true(bgzf_source_memory(64) > bgzf_source_memory(1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks_come_back_in_file_order_at_any_team_size),
+        cmocka_unit_test(test_no_block_is_lost_at_the_edges_of_pieces),
+        cmocka_unit_test(test_file_that_ends_with_a_piece),
+        cmocka_unit_test(test_many_more_threads_than_cores),
+        cmocka_unit_test(test_empty_blocks_in_the_middle_are_passed_over),
+        cmocka_unit_test(test_missing_eof_block_is_noticed),
+        cmocka_unit_test(test_file_without_data),
+        cmocka_unit_test(test_pipe_that_gives_a_little_at_a_time),
+        cmocka_unit_test(test_full_ring_takes_one_block_for_each_taken_back),
+        cmocka_unit_test(test_peek_repeats_itself_until_the_block_is_handed_out),
+        cmocka_unit_test(test_header_blocks_inflated_at_once_are_not_handed_out),
+        cmocka_unit_test(test_size_of_the_rest_is_known_without_inflating),
+        cmocka_unit_test(test_damaged_block_is_reported_with_its_offset),
+        cmocka_unit_test(test_first_of_two_damaged_blocks_is_reported),
+        cmocka_unit_test(test_damaged_header_block_is_reported_with_its_offset),
+        cmocka_unit_test(test_file_cut_inside_a_block_is_reported_with_its_offset),
+        cmocka_unit_test(test_garbage_between_blocks_is_reported_with_its_offset),
+        cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),
+        cmocka_unit_test(test_missing_file_and_directory_are_told),
+        cmocka_unit_test(test_closing_nothing_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
