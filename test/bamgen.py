@@ -464,12 +464,23 @@ def incompressible(n, seed="incompressible"):
                                  body=b"%07d\0" % i + r.randbytes(1500)) for i in range(n)]
 
 
+def qualities(r, n):
+    """Four levels as a NovaSeq bins them: long runs of 37 with dips."""
+    q, level = bytearray(), 37
+    while len(q) < n:
+        if level == 37:
+            q += b"\x25" * (int(r.expovariate(1 / 25)) + 1)
+            level = r.choice((25, 25, 11, 2))
+        else:
+            q.append(level)
+            level = 37 if r.random() < 0.7 else r.choice((25, 11))
+    return bytes(q[:n])
+
+
 def realistic(n, seed="realistic"):
-    """n reads of 150 bases as an aligner would emit them, in random order."""
+    """n reads of 150 bases, 30 times over a genome, as bwa mem would emit them."""
     r = rng(seed)
-    genome = bases(r, 300000)
-    steps = {37: (37, 37, 37, 37, 37, 37, 37, 25, 11), 25: (37, 37, 25, 11), 11: (37, 11, 25, 2),
-             2: (2, 2, 2, 11)}
+    genome = bases(r, n * 150 // 30)
     out = []
     for i in range(n):
         pos = r.randint(0, len(genome) - 151)
@@ -477,16 +488,12 @@ def realistic(n, seed="realistic"):
         if r.random() < 0.3:
             k = r.randint(0, 149)
             seq = seq[:k] + r.choice("ACGT") + seq[k + 1:]
-        q, quals = 37, bytearray()
-        for _ in range(25):
-            q = r.choice(steps[q])
-            quals += bytes([q]) * 6
         tags = (b"NMC%cMDZ150\0MCZ150M\0ASC%cXSC%cRGZlane%d\0"
                 % (i % 3, 150 - i % 5, r.randint(0, 120), i % 4))
         name = "A00132:53:HFHJKDSXX:%d:%d:%d:%d" % (i % 4 + 1, 1101 + i % 78, r.randint(1000, 33000),
                                                   r.randint(1000, 37000))
         out.append(record(name, r.choice((99, 147, 83, 163)), 0, pos, r.choice((60, 60, 60, 0, 27)),
-                          seq=seq, qual=bytes(quals), tags=tags, mtid=0,
+                          seq=seq, qual=qualities(r, 150), tags=tags, mtid=0,
                           mpos=max(0, pos + r.randint(-400, 400)), tlen=r.randint(-500, 500)))
     return header(), out
 

@@ -205,7 +205,10 @@ def dribble(args, data, pieces):
             time.sleep(0.0005)
         p.stdin.write(data[at:])
         p.stdin.close()
-        assert p.wait(HANG) == 0, p.stderr.read()
+        try:
+            assert p.wait(HANG) == 0, p.stderr.read()
+        finally:
+            p.kill()
         reader.join(HANG)
     return got[0]
 

@@ -43,7 +43,6 @@ TEXTS = {
     "pg_before_sq": "@HD\tVN:1.6\n" + PG1 + SQ,
     "rg": "@HD\tVN:1.6\n" + SQ + "@RG\tID:r1\tSM:s\tLB:l\n@RG\tID:r2\n" + PG1,
     "co_order": "@HD\tVN:1.6\n@CO\tfirst\n" + SQ + "@CO\tsecond\twith\ttabs\n" + PG1 + "@CO\t\n",
-    "co_without_tab": SQ + "@CO\n",
     "unknown_type": SQ + "@XY\tAB:c\n@zz\tq1:w\n",
     "user_fields": SQ.replace("LN:16569", "LN:16569\tM5:abc\tzz:1\tUR:file:/x y"),
     "sq_missing_in_text": "@HD\tVN:1.6\n" + bamgen.sq_text(bamgen.REFS[:1]),

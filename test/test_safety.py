@@ -29,9 +29,9 @@ PRECIOUS = b"the user's older file\n"
 
 
 def snapshot(folder):
-    """Everything in a folder: name -> what it is and holds."""
-    return {p.relative_to(folder): (p.lstat().st_ino, p.lstat().st_mode,
-                                    p.read_bytes() if p.is_file() else None)
+    """Everything in a folder: name -> what it is and holds (a checksum)."""
+    return {str(p.relative_to(folder)): (p.lstat().st_ino, oct(p.lstat().st_mode), p.lstat().st_size,
+                                         zlib.crc32(p.read_bytes()) if p.is_file() else None)
             for p in sorted(folder.rglob("*"))}
 
 
@@ -446,9 +446,10 @@ def test_long_or_odd_output_name_fails(tmp_path, made):
 
 def test_two_sorts_to_one_output_mix(tmp_path, made):
     path = made("mixed")
-    ps = [subprocess.Popen([BINARY, "sort", "--no-PG", "-@", "2", "-o", tmp_path / "out.bam", path],
-                           env=clean_env()) for _ in range(6)]
-    assert [p.wait(HANG) for p in ps] == [0] * 6
+    with contextlib.ExitStack() as stack:
+        ps = [stack.enter_context(start(["--no-PG", "-@", 2, "-o", tmp_path / "out.bam", path]))
+              for _ in range(6)]
+        assert [p.wait(HANG) for p in ps] == [0] * 6
     same_bam(read_bam(tmp_path / "out.bam"), oracle(path, "--no-PG"))
     assert os.listdir(tmp_path) == ["out.bam"]
 
@@ -545,9 +546,8 @@ def test_closed_standard_output_passes(tmp_path, made):
 def test_reader_that_goes_away_hangs_the_sort(long_write, threads, ignored):
     """`samtools sort | head -c 100`, with and without SIGPIPE."""
     action = signal.SIG_IGN if ignored else signal.SIG_DFL
-    with subprocess.Popen([BINARY, "sort", "-u", "-@", str(threads), long_write],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_env(),
-                          preexec_fn=lambda: signal.signal(signal.SIGPIPE, action)) as p:
+    with start(["-u", "-@", threads, long_write], stdout=subprocess.PIPE,
+               preexec=lambda: signal.signal(signal.SIGPIPE, action)) as p:
         assert len(p.stdout.read(100)) == 100
         p.stdout.close()
         assert p.wait(HANG) in ((1,) if ignored else (1, -signal.SIGPIPE))
@@ -586,7 +586,7 @@ def fails_before_reading(argv, **kw):
 
 
 @pytest.mark.parametrize("out", ["missing/out.bam", "file/out.bam", ".", "sub", "sub/", "new/", "",
-                                 "n" * 256])
+                                 "n" * 256], ids=lambda v: v[:20] or "empty")
 def test_impossible_output_is_told_only_after_reading(tmp_path, out):
     (tmp_path / "file").write_bytes(PRECIOUS)
     (tmp_path / "sub").mkdir()
@@ -659,9 +659,15 @@ def default_signals():
         signal.signal(s, signal.SIG_DFL)
 
 
+@contextlib.contextmanager
 def start(argv, preexec=default_signals, **kw):
-    return subprocess.Popen([BINARY, "sort", *map(str, argv)], stderr=subprocess.PIPE,
-                            env=clean_env(), preexec_fn=preexec, **kw)
+    """A running sort; killed when a test fails and leaves it running."""
+    with subprocess.Popen([BINARY, "sort", *map(str, argv)], stderr=subprocess.PIPE,
+                          env=clean_env(), preexec_fn=preexec, **kw) as p:
+        try:
+            yield p
+        finally:
+            p.kill()
 
 
 def until(condition, process):
@@ -729,9 +735,10 @@ def test_signal_while_writing_is_survived_or_leaves_a_file(desk, long_write, sig
 
 
 @pytest.mark.parametrize("sig", SIGNALS, ids=lambda s: s.name)
-def test_signal_while_blocked_in_writing_is_survived(long_write, sig, threads):
+@pytest.mark.parametrize("n", [1, 3])
+def test_signal_while_blocked_in_writing_is_survived(long_write, sig, n):
     """A pipe that is full and that nobody reads."""
-    with start(["-u", "-@", threads, long_write], stdout=subprocess.PIPE) as p:
+    with start(["-u", "-@", n, long_write], stdout=subprocess.PIPE) as p:
         full = []
         def stuck():
             full.append(unread(p.stdout))
