@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "bam_arena.h"
+#include "bam_index.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "bgzf_slot.h"
@@ -380,6 +381,8 @@ struct sink_slot {
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or claimed */
     struct bgzf_piece *pieces;   /* U */
     uint8_t *compressed;         /* C */
+    struct bam_index_entry *entries;   /* of the records that end in it; claimer, before finished */
+    uint32_t n_entries;
 };
 
 enum { LENGTH_BITS = 20 };
@@ -402,6 +405,8 @@ struct bgzf_sink {
     uint64_t head;               /* number of the next block to be begun; master */
     uint64_t help;               /* no READY slot before this one; master */
     uint64_t checksum;           /* after finish; master */
+    struct bam_index *index;     /* NULL: none; used by the thread that serves the ticket */
+    uint64_t written;            /* bytes; by the thread that serves the ticket */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block to be written next */
 };
 
@@ -454,6 +459,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
     for (uint32_t i = 0; k->slots && i < k->n_slots; i++) {
         free(k->slots[i].pieces);
         free(k->slots[i].compressed);
+        free(k->slots[i].entries);
     }
     for (int i = 0; k->threads && i < k->opt.n_threads; i++) {
         bgzf_codec_free(k->threads[i].codec);
@@ -490,6 +496,36 @@ static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data
         data += p->size;
     }
     return sum;
+}
+
+/* Notes what the index needs of the records that end in this block. */
+static void list_entries(struct sink_slot *slot)
+{
+    uint32_t after = 0;
+    slot->n_entries = 0;
+    for (uint32_t i = 0; i < slot->n; i++) {
+        const struct bgzf_piece *p = &slot->pieces[i];
+        after += p->size;
+        if (p->segment == BGZF_NO_RECORD)
+            continue;
+        size_t before = (size_t)p->segment * BGZF_FILL;
+        const uint8_t *record = p->data - before;
+        if (before + p->size == bam_record_size((const struct bam_record *)record))
+            slot->entries[slot->n_entries++] = bam_index_entry(record, after);
+    }
+}
+
+/* Enters the blocks first .. end - 1, which begin at k->written, into the index. */
+static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
+{
+    for (uint64_t i = first; i < end; i++, iov++) {
+        const struct sink_slot *slot = &k->slots[i % k->n_slots];
+        uint64_t next = k->written + iov->iov_len;
+        if (k->index && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
+            latch_fail(k->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI",
+                       k->opt.path);
+        k->written = next;
+    }
 }
 
 /* Writes all of iov[n]. -1: told to the latch. */
@@ -536,8 +572,10 @@ static void serve_ticket(struct bgzf_sink *k)
         }
         if (n == 0)
             return;
-        if (!latch_tripped(k->opt.latch))
+        if (!latch_tripped(k->opt.latch)) {
+            enter_blocks(k, first, number, iov); /* before write_all(), which consumes iov */
             write_all(k, iov, n);
+        }
         for (uint64_t i = first; i < number; i++)
             slot_pass(&k->slots[i % k->n_slots].state, SLOT_FREE);
         atomic_store(&k->ticket, number);
@@ -555,6 +593,8 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
             data = t->gathered;
         gather(slot, data);
         t->checksum += checksum_block(slot, data);
+        if (k->index)
+            list_entries(slot);
         length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
     }
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
@@ -586,6 +626,15 @@ static int sink_wait(struct bgzf_sink *k, uint64_t number)
         if (!sink_help(k))
             slot_pause(&spins);
     }
+    return 0;
+}
+
+int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
+{
+    for (uint32_t i = 0; i < k->n_slots; i++)
+        if (!(k->slots[i].entries = malloc(SINK_PIECES * sizeof(struct bam_index_entry))))
+            return -1;
+    k->index = index;
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bam_index;
 struct byte_source;
 struct latch;
 
@@ -97,6 +98,9 @@ struct bgzf_piece {
 /* NULL: no memory, told to the latch. */
 struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
 void bgzf_sink_close(struct bgzf_sink *sink);
+
+/* From now on every record is entered into the index, in its order. -1: no memory. */
+int bgzf_sink_set_index(struct bgzf_sink *sink, struct bam_index *index);
 
 /* Adds a piece to the block being filled; when it does not fit, that block is
  * handed to a task and the next one begun. size <= BGZF_FILL. -1: stop. */

@@ -15,6 +15,7 @@ struct hts_reader {
     struct bam1_bytes bytes;     /* the record as a stream */
     size_t at;                   /* how much of them was handed out */
     uint64_t n;                  /* records read, for messages */
+    int at_end;                  /* htslib must not be asked again: with threads it would wait for ever */
 };
 
 static int apply_options(struct hts_reader *r)
@@ -76,7 +77,8 @@ sam_hdr_t *hts_reader_header(struct hts_reader *r)
 /* 1: the next record's bytes are there; 0: end; -1: told to the latch. */
 static int next_record(struct hts_reader *r)
 {
-    int status = sam_read1(r->sam, r->header, r->record);
+    int status = r->at_end ? -1 : sam_read1(r->sam, r->header, r->record);
+    r->at_end |= status < 0;
     if (status == -1)
         return 0;
     r->n++;

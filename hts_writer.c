@@ -36,7 +36,7 @@ static int open_sam(struct hts_writer *w)
         return failed(w, "writing");
     /* A compression level belongs to the compressed formats; -l does not make SAM SAM.gz. */
     if (w->opt.level >= 0 && (format.format == cram || format.compression != no_compression))
-        snprintf(level, sizeof level, "%d", w->opt.level);
+        snprintf(level, sizeof level, "%d", w->opt.level % 10);
     snprintf(mode, sizeof mode, "w%s%s", format.format == cram ? "c"
              : format.format == fastq_format ? "f" : format.format == fasta_format ? "F"
              : format.compression == bgzf ? "z" : "", level);
