@@ -259,7 +259,7 @@ set_up() {
     if [ $manager = apt ]; then
         quietly $sudo apt-get update -q || echo 'apt-get update failed; going on with the lists that are here' >&2
     fi
-    quietly run_manager $wanted || cannot_install "$manager could not install $wanted" "$lacking"
+    quietly run_manager $wanted || cannot_install "$manager could not install $wanted(no network, perhaps)" "$lacking"
     read_settings
     lacking=$(missing "$@")
     if [ -n "$lacking" ]; then

@@ -12,6 +12,7 @@ name to a function (header, records) -> file bytes, so that any content can be l
 out in any way.
 """
 
+import functools
 import random
 import struct
 import zlib
@@ -429,6 +430,24 @@ CORPUS = {f.__name__[2:]: f for f in (
     c_negative_positions, c_many_refs, c_no_refs, c_header_only, c_header_only_no_refs, c_one_record,
     c_two_records, c_names, c_seq_shapes, c_tags, c_wrong_bins, c_cg_long, c_cg_short,
     c_cg_moved, c_long_records, c_block_edges, c_name_oddities, c_broken_tags)}
+
+
+@functools.lru_cache(1)
+def some_of_all():
+    return [rec for name in ("seq_shapes", "tags", "names", "cg_short", "wrong_bins",
+                             "placed_unmapped", "mixed") for rec in CORPUS[name]()[1][:60]]
+
+
+def mutated(r):
+    """A few records of all sorts, one of them with bytes changed at random."""
+    recs = r.sample(some_of_all(), r.randint(2, 8))
+    body = bytearray(b"".join(recs))
+    k = r.randrange(len(recs))
+    start = sum(map(len, recs[:k]))
+    for _ in range(r.choice((1, 1, 1, 2, 3))):
+        at = start + r.randrange(min(40, len(recs[k]))) if r.random() < 0.6 else r.randrange(len(body))
+        body[at] = r.choice((0, 1, 255, body[at] ^ 1 << r.randrange(8), r.randrange(256)))
+    return bgzf(header() + bytes(body), size=r.choice((BLOCK, 100, 37)), level=1)
 
 
 def many_ties(n, seed="many"):

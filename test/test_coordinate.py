@@ -86,6 +86,14 @@ def test_one_cpu_for_many_threads_hangs_or_changes_output(made):
     assert out == sorted_bytes([*FAST, "-@", 1, path])
 
 
+def test_a_race_changes_output_now_and_then(made):
+    """Many small blocks, more threads than cores, again and again."""
+    path = made("mixed", "prime_blocks")
+    plain = sorted_bytes([*FAST, path])
+    for i in range(60):
+        assert sorted_bytes([*FAST, "-@", (2, 3, 5, 8, 16)[i % 5], path]) == plain, i
+
+
 @pytest.mark.parametrize("m", ["40M", "100M", "1G"])
 def test_output_bytes_depend_on_memory_setting(made, m):
     path = made("mixed")

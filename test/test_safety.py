@@ -22,7 +22,7 @@ import zlib
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, blocks, clean_env, oracle, oracle_process, read_bam, run_sort,
+from conftest import (BINARY, HANG, SANITIZED, blocks, clean_env, oracle, oracle_batch, oracle_process, read_bam, run_sort,
                       same_bam, same_records, sorted_bytes)
 
 PRECIOUS = b"the user's older file\n"
@@ -152,6 +152,34 @@ def test_junk_after_the_end_passes(desk, sound, tail):
     refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"], "in.bam")
 
 
+def test_flipped_bit_passes():
+    """Anywhere in the file: an error, or no matter (time stamp and such in a gzip header)."""
+    head, recs = bamgen.CORPUS["seq_shapes"]()
+    data = bamgen.bgzf(head + b"".join(recs), size=150)
+    plain = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
+    r = bamgen.rng("flip")
+    refusals = 0
+    for bit in r.sample(range(8 * len(data)), 300):
+        new = bytearray(data)
+        new[bit // 8] ^= 1 << bit % 8
+        p = run_sort(["--no-PG", "-l", "1", "-@", 2], stdin=bytes(new))
+        assert p.returncode == 1 or (p.returncode, p.stdout) == (0, plain), (bit, p.stderr)
+        refusals += p.returncode
+    assert refusals > 200
+
+
+def test_cut_file_passes():
+    """Cut at any byte: an error, or all records and a warning where only the EOF block went."""
+    head, recs = bamgen.CORPUS["seq_shapes"]()
+    data = bamgen.bgzf(head + b"".join(recs), size=150)
+    plain = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
+    for n in range(0, len(data), 3):
+        p = run_sort(["--no-PG", "-l", "1", "-@", 2], stdin=data[:n])
+        assert p.returncode == 1 and p.stderr, n
+    p = run_sort(["--no-PG", "-l", "1", "-@", 2], stdin=data[:-28])
+    assert (p.returncode, p.stdout) == (0, plain) and "EOF" in p.stderr
+
+
 def test_several_damages_give_several_messages(desk, sound):
     """First error wins and is told once, however many tasks see one."""
     data, found = sound
@@ -279,6 +307,25 @@ def test_name_without_nul_comes_out_otherwise_than_from_samtools(desk):
         assert sorted(os.listdir(desk)) == ["in.bam", "out.bam"]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_random_damage_to_records_is_judged_otherwise_than_by_samtools(tmp_path, seed):
+    """CRCs are right, bytes of records are not: accepted and written as samtools does, or
+    refused as samtools does. A name without NUL may be refused (see above)."""
+    r = bamgen.rng("mutate %d" % seed)
+    paths = [tmp_path / ("%d.bam" % i) for i in range(100)]
+    for path in paths:
+        path.write_bytes(bamgen.mutated(r))
+    theirs = oracle_batch(paths)
+    assert {0, 1} == set(theirs)
+    for path, status in zip(paths, theirs):
+        p = run_sort(["--no-PG", "-l", "1", "-@", r.choice((1, 3)), path])
+        if (status, p.returncode) == (0, 1) and re.search("name.*NUL", p.stderr):
+            continue
+        assert p.returncode == status, (path, p.stderr)
+        if status == 0:
+            same_bam(read_bam(p.stdout), read_bam("%s.theirs" % path))
+
+
 @pytest.mark.parametrize("cut", ["1 byte", "size word", "fixed fields", "name", "last byte"])
 @pytest.mark.parametrize("eof", [True, False], ids=["eof", "no-eof"])
 def test_record_cut_at_a_block_edge_is_dropped_silently(desk, cut, eof, threads):
@@ -343,6 +390,16 @@ def test_missing_eof_block_is_an_error_or_not_told(made, tmp_path, way, threads)
     assert p.returncode == 0, p.stderr
     assert re.search(r"EOF (marker|block)", p.stderr), p.stderr
     same_bam(read_bam(tmp_path / "out.bam"), oracle(made("mixed"), "--no-PG"))
+
+
+@pytest.mark.parametrize("verbosity", ["0", "1", "3"])
+def test_low_verbosity_hides_errors(tmp_path, sound, verbosity):
+    """Exit status 1 always has its reason on stderr, as in samtools."""
+    data, found = sound
+    (tmp_path / "in.bam").write_bytes(damage(data, found, "crc", 150))
+    assert oracle_process(["--verbosity", verbosity, tmp_path / "in.bam"]).stderr
+    assert run_sort(["--verbosity", verbosity, "missing.bam"]).stderr
+    refused(tmp_path, ["--verbosity", verbosity, "-o", "out.bam", "in.bam"], "in.bam")
 
 
 def test_sound_file_is_warned_of(made):
@@ -659,11 +716,15 @@ def default_signals():
         signal.signal(s, signal.SIG_DFL)
 
 
+def start(argv, **kw):
+    return running([BINARY, "sort", *map(str, argv)], **kw)
+
+
 @contextlib.contextmanager
-def start(argv, preexec=default_signals, **kw):
-    """A running sort; killed when a test fails and leaves it running."""
-    with subprocess.Popen([BINARY, "sort", *map(str, argv)], stderr=subprocess.PIPE,
-                          env=clean_env(), preexec_fn=preexec, **kw) as p:
+def running(argv, preexec=default_signals, env=None, **kw):
+    """A running program; killed when a test fails and leaves it running."""
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, env=clean_env(**(env or {})),
+                          preexec_fn=preexec, **kw) as p:
         try:
             yield p
         finally:
@@ -791,18 +852,118 @@ def test_stop_and_continue_breaks_a_sort(desk, made):
     same_bam(read_bam(desk / "out.bam"), oracle(made("mixed"), "--no-PG"))
 
 
+# ---------------------------------------------------------------- the process
+
+
+@contextlib.contextmanager
+def reading(made, args, env=None):
+    """A sort that waits for more of its standard input, and how to read its /proc/PID/status."""
+    with start([*args], env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+        def status(field):
+            with open("/proc/%d/status" % p.pid) as f:
+                return re.search(r"^%s:\s*(\S+)" % field, f.read(), re.M).group(1)
+        p.stdin.write(made("mixed").read_bytes()[:300000])
+        p.stdin.flush()
+        assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+        yield p, status
+        p.kill()
+        p.stdin.close()
+
+
+@pytest.mark.parametrize("args,env,expected", [
+    ([], {}, 1), (["-@", 0], {}, 1), (["-@", 1], {}, 1), (["-@", -4], {}, 1), (["-@", 3], {}, 3),
+    ([], {"OMP_NUM_THREADS": "3"}, 3), ([], {"OMP_NUM_THREADS": "4,2"}, 4),
+    (["-@", 2], {"OMP_NUM_THREADS": "5"}, 2), (["-@", 8], {"OMP_THREAD_LIMIT": "2"}, 2)],
+    ids=lambda v: " ".join(map(str, v.items() if isinstance(v, dict) else v if isinstance(v, list)
+                               else [v])))
+def test_more_or_fewer_threads_run_than_asked_for(made, args, env, expected):
+    with reading(made, args, env) as (p, status):
+        assert until(lambda: int(status("Threads")) >= expected, p)
+        for _ in range(30):
+            assert int(status("Threads")) == expected
+            time.sleep(0.002)
+
+
+def test_process_goes_by_another_name_in_ps_and_top(made):
+    """killall samtools and the eyes of whoever runs top."""
+    with reading(made, ["-@", 2]) as (_, status):
+        assert status("Name") == os.path.basename(BINARY)[:15]
+
+
+# ---------------------------------------------------------------- without /proc
+
+# A leak checker cannot work without /proc.
+NO_PROC = ('mount -t tmpfs none /proc && ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" && '
+           'export ASAN_OPTIONS && exec "$0" "$@"')
+
+
+@pytest.fixture
+def no_proc():
+    """Runs a program where /proc is empty, as in a bare chroot: an unnamed file could not
+    get its name there, so that the output needs a temporary name."""
+    argv = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    argv += ["sh", "-c", NO_PROC]
+    try:
+        if subprocess.run([*argv, "true"], capture_output=True, timeout=HANG).returncode:
+            pytest.skip("cannot mount in a name space here")
+    except FileNotFoundError:
+        pytest.skip("no unshare here")
+    return [*argv, BINARY, "sort"]
+
+
+def test_output_needs_proc(desk, made, no_proc, threads):
+    (desk / "out.bam").chmod(0o640)
+    p = subprocess.run([*no_proc, "--no-PG", "-@", str(threads), "-o", "out.bam", made("mixed")],
+                       cwd=desk, capture_output=True, env=clean_env(), timeout=HANG)
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(desk / "out.bam"), oracle(made("mixed"), "--no-PG"))
+    assert os.listdir(desk) == ["out.bam"]
+    assert stat.S_IMODE((desk / "out.bam").stat().st_mode) == 0o640
+
+
+def test_failure_without_proc_leaves_a_file(desk, sound, no_proc):
+    data, found = sound
+    (desk / "in.bam").write_bytes(damage(data, found, "crc", 150))
+    before = snapshot(desk)
+    p = subprocess.run([*no_proc, "-@", "2", "-o", "out.bam", "in.bam"], cwd=desk,
+                       capture_output=True, env=clean_env(), timeout=HANG)
+    assert p.returncode == 1 and snapshot(desk) == before
+
+
+@pytest.mark.parametrize("sig", SIGNALS, ids=lambda s: s.name)
+@pytest.mark.parametrize("phase", ["reading", "writing"])
+def test_signal_without_proc_leaves_a_file(desk, made, long_write, no_proc, sig, phase, threads):
+    before = snapshot(desk)
+    argv = [*no_proc, "-@", str(threads), "-l", "9", "-o", "out.bam"]
+    argv += [long_write] if phase == "writing" else []
+    with running(argv, cwd=desk, stdin=subprocess.PIPE) as p:
+        if phase == "reading":
+            p.stdin.write(made("mixed").read_bytes()[:300000])
+            p.stdin.flush()
+            assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+        else:
+            assert until(lambda: writes_below(p, desk), p), p.stderr.read()
+        p.send_signal(sig)
+        assert p.wait(HANG) == -sig
+        p.stdin.close()
+    assert snapshot(desk) == before
+
+
 # ---------------------------------------------------------------- memory
 
 
 def test_data_beyond_the_memory_setting_are_half_sorted_or_not_explained(desk, long_write):
     """Until spilling comes: an error that says what -m would do, and that -m does it."""
     for n in (1, 2):
-        err = refused(desk, ["-@", n, "-m", "1M", "-o", "out.bam", long_write], str(long_write))
-        assert "memory" in err.lower(), err
-        enough = re.search(r"-m (\d+[KMG]?)\b", err)
-        assert enough, err
-        p = run_sort(["-@", n, "-l", "0", "-m", enough.group(1), long_write])
-        assert p.returncode == 0, p.stderr
+        for way in ([long_write], []):
+            def feed():
+                return {} if way else {"stdin": long_write.read_bytes()}
+            err = refused(desk, ["-@", n, "-m", "1M", "-o", "out.bam", *way], "memory", **feed())
+            assert not way or str(long_write) in err
+            enough = re.search(r"-m (\d+[KMG]?)\b", err)
+            assert enough, err
+            p = run_sort(["-@", n, "-u", "-m", enough.group(1), *way], **feed())
+            assert p.returncode == 0, p.stderr
 
 
 def test_small_data_do_not_fit_the_smallest_memory_setting(made):
@@ -811,6 +972,7 @@ def test_small_data_do_not_fit_the_smallest_memory_setting(made):
     assert sorted_bytes(["--no-PG", "-m", "1M", path]) == sorted_bytes(["--no-PG", path])
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
 def test_limit_on_address_space_fails_tiny_input(made):
     """ulimit -v far below -m x -@, as batch systems set it."""
     limit = 1 << 30

@@ -419,6 +419,29 @@ static void test_full_disk_is_an_error_and_not_a_hang(void **state)
     job_free(job);
 }
 
+/* Nothing is put after it that could notice: finish has to. */
+static void test_failure_to_write_the_last_block_is_not_forgotten(void **state)
+{
+    (void)state;
+    for (int n_pieces = 1; n_pieces <= 3; n_pieces++) {
+        struct job *job = job_new(20);
+        for (int i = 0; i < n_pieces; i++)
+            add_piece(job, BGZF_FILL, 0, 0);
+        bind(job);
+        for (size_t i = 0; i < N_OF(team_sizes); i++) {
+            struct writing w;
+            int fd = open("/dev/full", O_WRONLY);
+            if (fd < 0)
+                skip();
+            write_job(&w, job, fd, 1, team_sizes[i]);
+            assert_non_null(strstr(w.latch.message, "No space left"));
+            assert_int_equal(w.result, -1);
+            close(fd);
+        }
+        job_free(job);
+    }
+}
+
 static void test_full_disk_at_the_eof_block_is_an_error(void **state)
 {
     (void)state;
@@ -568,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_header_bytes_are_not_in_the_checksum),
         cmocka_unit_test(test_segments_of_a_long_record_sum_to_its_checksum),
         cmocka_unit_test(test_full_disk_is_an_error_and_not_a_hang),
+        cmocka_unit_test(test_failure_to_write_the_last_block_is_not_forgotten),
         cmocka_unit_test(test_full_disk_at_the_eof_block_is_an_error),
         cmocka_unit_test(test_reader_that_went_away_is_an_error),
         cmocka_unit_test(test_writes_that_end_in_the_middle_of_a_block),

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <htslib/sam.h>
 #include "unit.h"
 #include "sort_key.h"
 
@@ -90,6 +92,537 @@ static void test_position_overflow_does_not_reach_the_reference(void **state)
     }
 }
 
+/* ---- the other orders: what they share ---- */
+
+static const char header[] = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000000\n@SQ\tSN:b\tLN:250000000\n@SQ\tSN:c\tLN:16000\n"
+    "@RG\tID:g1\tLB:libB\n@RG\tID:g2\tLB:libA\n@RG\tID:g3\n@RG\tID:g4\tLB:libA\n";
+
+/* Records in one buffer, and pointers to them. */
+struct set {
+    struct unit_bytes bytes;
+    size_t at[4096];
+    const struct bam_record *r[4096];
+    size_t n;
+};
+
+static struct bam_record *set_add(struct set *set, const struct unit_record *r)
+{
+    assert_true(set->n < N_OF(set->at));
+    set->at[set->n] = set->bytes.n;
+    unit_append_record(&set->bytes, r);
+    struct bam_record *out = (struct bam_record *)(set->bytes.data + set->at[set->n++]);
+    for (size_t i = 0; i < set->n; i++)
+        set->r[i] = (const struct bam_record *)(set->bytes.data + set->at[i]);
+    return out;
+}
+
+static void set_free(struct set *set)
+{
+    unit_free(&set->bytes);
+    free(set);
+}
+
+static struct set *set_new(void)
+{
+    struct set *set = unit_alloc(sizeof *set);
+    memset(set, 0, sizeof *set);
+    return set;
+}
+
+static struct sort_rule *rule_for(enum sort_by by, enum sort_by then, const char *tag)
+{
+    struct sort_order order = {.by = by, .then = then};
+    memcpy(order.tag, tag, 2);
+    sam_hdr_t *sam = sam_hdr_parse(sizeof header - 1, header);
+    NEEDED(sam);
+    struct sort_rule *rule = sort_rule_new(&order, sam);
+    NEEDED(rule);
+    sam_hdr_destroy(sam);
+    return rule;
+}
+
+static uint64_t key_of(const struct sort_rule *rule, const struct bam_record *r)
+{
+    uint64_t key = 0;
+    uint8_t *exact = unit_exact(r, bam_record_size(r));      /* reading past it shows */
+    assert_int_equal(sort_key_make(rule, (const struct bam_record *)exact, &key), BAM_OK);
+    free(exact);
+    return key;
+}
+
+static int sign(int v)
+{
+    return (v > 0) - (v < 0);
+}
+
+/* Every pair: the comparison is antisymmetric and no key contradicts it; every
+ * third record with random others: it is transitive, ties included. */
+static void check_rule(const struct sort_rule *rule, const struct set *set, const char *what)
+{
+    uint64_t *keys = unit_alloc(set->n * sizeof *keys), seed = 7;
+    for (size_t i = 0; i < set->n; i++)
+        keys[i] = key_of(rule, set->r[i]);
+    for (size_t i = 0; i < set->n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            int order = sign(sort_key_compare(rule, set->r[i], set->r[j]));
+            if (order != -sign(sort_key_compare(rule, set->r[j], set->r[i])))
+                fail_msg("%s: not antisymmetric: %s %s", what, bam_record_name(set->r[i]), bam_record_name(set->r[j]));
+            if ((order < 0 && keys[i] > keys[j]) || (order > 0 && keys[i] < keys[j]))
+                fail_msg("%s: keys %llx %llx contradict %d: '%s' %x '%s' %x", what, (unsigned long long)keys[i],
+                         (unsigned long long)keys[j], order, bam_record_name(set->r[i]), bam_record_flag(set->r[i]),
+                         bam_record_name(set->r[j]), bam_record_flag(set->r[j]));
+            if (order == 0 && keys[i] != keys[j] && !sort_key_decides(rule))
+                fail_msg("%s: keys %llx %llx decide a tie: '%s' '%s'", what, (unsigned long long)keys[i],
+                         (unsigned long long)keys[j], bam_record_name(set->r[i]), bam_record_name(set->r[j]));
+        }
+    }
+    for (int i = 0; i < 20000; i++) {
+        const struct bam_record *a = set->r[unit_below(&seed, (uint32_t)set->n)];
+        const struct bam_record *b = set->r[unit_below(&seed, (uint32_t)set->n)];
+        const struct bam_record *c = set->r[unit_below(&seed, (uint32_t)set->n)];
+        int ab = sort_key_compare(rule, a, b), bc = sort_key_compare(rule, b, c);
+        if (ab <= 0 && bc <= 0)
+            assert_true(sort_key_compare(rule, a, c) <= 0 && (ab == 0 && bc == 0) <= (sort_key_compare(rule, a, c) == 0));
+    }
+    free(keys);
+}
+
+/* The set against rules that have seen nothing, all of it, its beginning, one record, every 7th. */
+static void check_order(enum sort_by by, enum sort_by then, const char *tag, const struct set *set, const char *what)
+{
+    static const struct { size_t first, n, every; } samples[] = {
+        {0, 0, 1}, {0, 4096, 1}, {0, 20, 1}, {3, 1, 1}, {5, 4096, 7}, {40, 30, 1}, {0, 2, 1}, {9, 8, 1}};
+    for (size_t i = 0; i < N_OF(samples); i++) {
+        struct sort_rule *rule = rule_for(by, then, tag);
+        const struct bam_record *sample[4096];
+        size_t n = 0;
+        for (size_t j = samples[i].first; j < set->n && n < samples[i].n; j += samples[i].every)
+            sample[n++] = set->r[j];
+        if (i > 0)
+            sort_rule_learn(rule, sample, n);
+        check_rule(rule, set, what);
+        sort_rule_free(rule);
+    }
+}
+
+/* ---- names ---- */
+
+static const uint16_t name_flags[] = {0, 0x40, 0x80, 0xc0, 0x100, 0x800, 0x900, 0x140, 0x841, 0x941, 0x191, 0x83, 0x91,
+                                      0x41, 0x51, 0x1, 0xc1, 0xd1, 0x811, 0xfff};
+
+static void add_name(struct set *set, const char *name, uint16_t flag, const void *aux, size_t n_aux)
+{
+    struct unit_record r = {.ref_id = -1, .pos = -1, .flag = flag, .name = name, .aux = aux, .n_aux = n_aux};
+    set_add(set, &r);
+}
+
+/* The spec in plain words: bytes; digit runs without leading zeros by length, then by digits. */
+static int naive_natural(const char *a, const char *b)
+{
+    const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
+    while (*x && *y) {
+        if (isdigit(*x) && isdigit(*y)) {
+            while (*x == '0') x++;
+            while (*y == '0') y++;
+            size_t m = strspn((const char *)x, "0123456789"), n = strspn((const char *)y, "0123456789");
+            if (m != n)
+                return m < n ? -1 : 1;
+            int order = memcmp(x, y, m);
+            if (order)
+                return sign(order);
+            x += m;
+            y += n;
+        } else {
+            if (*x != *y)
+                return *x < *y ? -1 : 1;
+            x++;
+            y++;
+        }
+    }
+    return *x ? 1 : *y ? -1 : 0;
+}
+
+static const char *const odd_names[] = {
+    "", "0", "00", "000", "1", "01", "9", "09", "10", "010", "99", "100", "a", "a0", "a00", "a9", "a09", "a009", "a9b",
+    "a09b", "a9b1", "a09b1", "a09a", "a10", "a1a", "a1.", "a:", "a/", "ab", "aB", "A", "a\x7f", "a\x80", "a\xff", "\xff",
+    "\x80", "\x01", "a9\x80", "a9\xff", "a9:", "a9/", "9a", "9:", "9/", "a18446744073709551615", "a18446744073709551616",
+    "a18446744073709551617", "a99999999999999999999", "a100000000000000000000", "a018446744073709551616",
+    "a1000000000000000000", "a999999999999999999", "a9999999999999999999", "a10000000000000000000",
+    "SRR12.1", "SRR12.2", "SRR12.10", "SRR012.2", "SRR12.", "SRR12", "SRR1", "SRR123.1", "SRR13.1", "SRR11.1", "SRR12/1",
+    "SRR12.1/1", "SRR12.1/2", "SRR12.1 ", "SRR12.1x", "SRR12.999999999", "SRR12.9999999999999999999999999",
+    "SRR12.00000000000000000000000000000000000000000000001",
+};
+
+static struct set *odd_name_set(void)
+{
+    struct set *set = set_new();
+    uint64_t seed = 3;
+    for (size_t i = 0; i < N_OF(odd_names); i++)
+        for (int j = 0; j < 3; j++)
+            add_name(set, odd_names[i], name_flags[unit_below(&seed, N_OF(name_flags))], NULL, 0);
+    return set;
+}
+
+/* As instruments write them, from n_runs runs; now and then one out of shape. */
+static struct set *illumina_set(uint32_t n_runs, uint64_t seed)
+{
+    static const char *const runs[] = {"A00:45:HFYKC", "A00:45:HFYKD", "A7:45:HXX", "A7:046:HXX", "B:1:2", "A00:450:HFYKC",
+                                       "A:0:0:0", "A00:45:HFYK", "M_1-x"};
+    struct set *set = set_new();
+    for (int i = 0; i < 300; i++) {
+        char name[80];
+        uint32_t odd = unit_below(&seed, 40), lane = 1 + unit_below(&seed, 4), tile = 1101 + unit_below(&seed, 3);
+        snprintf(name, sizeof name, odd == 0 ? "%s:%u:0%u:%u:%u" : odd == 1 ? "%s:%u:%u:%u" : odd == 2 ? "%s:%u;%u:%u:%u"
+                 : odd == 3 ? "%s:%u:%u:%u:%uA" : odd == 4 ? "%s:%ux%u:%u:%u" : odd == 5 ? "%s:%u:%u:%u:%u000000000" : "%s:%u:%u:%u:%u",
+                 runs[unit_below(&seed, n_runs)], lane, tile, 1000 + unit_below(&seed, i < 60 ? 100 : 30000), unit_below(&seed, 30));
+        add_name(set, name, name_flags[unit_below(&seed, N_OF(name_flags))], NULL, 0);
+    }
+    return set;
+}
+
+static struct set *random_name_set(const char *alphabet, uint32_t max, uint64_t seed)
+{
+    struct set *set = set_new();
+    for (int i = 0; i < 300; i++) {
+        char name[64] = "";
+        uint32_t n = unit_below(&seed, max + 1);
+        for (uint32_t j = 0; j < n; j++)
+            name[j] = alphabet[unit_below(&seed, (uint32_t)strlen(alphabet))];
+        add_name(set, name, name_flags[unit_below(&seed, 4)], NULL, 0);
+    }
+    return set;
+}
+
+static void check_names(struct set *set, const char *what)
+{
+    check_order(SORT_NAME_NATURAL, SORT_COORDINATE, "XX", set, what);
+    check_order(SORT_NAME_ASCII, SORT_COORDINATE, "XX", set, what);
+    set_free(set);
+}
+
+static void test_no_key_contradicts_the_order_of_odd_names(void **state)
+{
+    (void)state;
+    check_names(odd_name_set(), "odd names");
+    check_names(random_name_set("a09", 8, 1), "a09");
+    check_names(random_name_set("a0:\xff", 20, 2), "a0: and byte 255");
+    check_names(random_name_set("0123456789", 25, 3), "digits");
+    check_names(random_name_set("0123456789abcdef-", 36, 4), "hex");
+    check_names(random_name_set("b", 40, 5), "one letter");
+    check_names(random_name_set("\x01 !/0:@~\x7f\x80\xfe\xff", 3, 6), "far bytes");
+}
+
+static void test_no_key_contradicts_the_order_of_instrument_names(void **state)
+{
+    (void)state;
+    for (uint32_t runs = 1; runs <= 9; runs++)
+        check_names(illumina_set(runs, runs), "runs");
+}
+
+static void test_natural_order_is_that_of_the_spec(void **state)
+{
+    (void)state;
+    struct sort_rule *rule = rule_for(SORT_NAME_NATURAL, SORT_COORDINATE, "XX");
+    struct set *sets[] = {odd_name_set(), illumina_set(9, 1), random_name_set("a09", 8, 1)};
+    for (size_t s = 0; s < N_OF(sets); s++) {
+        for (size_t i = 0; i < sets[s]->n; i++)
+            for (size_t j = 0; j < sets[s]->n; j++) {
+                const struct bam_record *a = sets[s]->r[i], *b = sets[s]->r[j];
+                int naive = naive_natural(bam_record_name(a), bam_record_name(b));
+                if (naive && naive != sign(sort_key_compare(rule, a, b)))
+                    fail_msg("%s against %s", bam_record_name(a), bam_record_name(b));
+            }
+        set_free(sets[s]);
+    }
+    sort_rule_free(rule);
+}
+
+/* Each record of the set comes before the next. */
+static void check_ascending(struct sort_rule *rule, struct set *set)
+{
+    for (size_t i = 1; i < set->n; i++)
+        if (sort_key_compare(rule, set->r[i - 1], set->r[i]) >= 0)
+            fail_msg("record %zu does not come before the next: %s %x, %s %x", i - 1, bam_record_name(set->r[i - 1]),
+                     bam_record_flag(set->r[i - 1]), bam_record_name(set->r[i]), bam_record_flag(set->r[i]));
+    set_free(set);
+    sort_rule_free(rule);
+}
+
+static void test_reads_of_one_name_go_by_mate_then_supplementary_then_secondary(void **state)
+{
+    (void)state;
+    static const uint16_t ascending[] = {0x10, 0x800, 0x100, 0x900, 0x41, 0x853, 0x140, 0x940, 0x80, 0x880, 0x191, 0x980, 0xc0, 0x9c0};
+    static const enum sort_by orders[] = {SORT_NAME_NATURAL, SORT_NAME_ASCII};
+    for (size_t i = 0; i < N_OF(orders); i++) {
+        struct set *set = set_new();
+        for (size_t j = 0; j < N_OF(ascending); j++)
+            add_name(set, j % 2 && orders[i] == SORT_NAME_NATURAL ? "r07" : "r7", ascending[j], NULL, 0);
+        check_ascending(rule_for(orders[i], SORT_COORDINATE, "XX"), set);
+    }
+}
+
+static void test_picard_breaks_ties_as_htsjdk_does(void **state)
+{
+    (void)state;
+    static const uint16_t ascending[] = {0x41, 0x841, 0x141, 0x941, 0x51, 0x1, 0x81, 0x91, 0x991, 0x0, 0x800, 0x100, 0x10};
+    struct set *set = set_new();
+    add_name(set, "a10", 0, NULL, 0);
+    for (size_t i = 0; i < N_OF(ascending); i++)
+        add_name(set, "a9", ascending[i], NULL, 0);
+    add_name(set, "a9", 0x10, "HIc\xff", 4);
+    add_name(set, "a9", 0x10, "HIC\xff", 4);
+    add_name(set, "a9", 0x10, "HIs\0\1", 5);
+    check_order(SORT_NAME_PICARD, SORT_COORDINATE, "XX", set, "picard");
+    check_ascending(rule_for(SORT_NAME_PICARD, SORT_COORDINATE, "XX"), set);
+    struct set *odd = odd_name_set();
+    check_order(SORT_NAME_PICARD, SORT_COORDINATE, "XX", odd, "picard, odd names");
+    set_free(odd);
+}
+
+/* ---- tags ---- */
+
+struct value { const char *bytes; size_t n; };
+#define VALUE(s) {s, sizeof(s) - 1}
+
+/* Ascending; those in one row tie, by value. */
+static const struct value values[][4] = {
+    {VALUE(""), VALUE("YYAx"), VALUE("XXZbroken"), VALUE("XXi\1")},
+    {VALUE("XXA!")}, {VALUE("XXAz")}, {VALUE("XXA\x80")},
+    {VALUE("XXBC\2\0\0\0ab"), VALUE("XXBf\0\0\0\0"), VALUE("XXBi\1\0\0\0aaaa")},
+    {VALUE("XXZ\0"), VALUE("XXH\0")}, {VALUE("XXZA\0")}, {VALUE("XXZAA\0"), VALUE("XXHAA\0")}, {VALUE("XXZACGT-1\0")},
+    {VALUE("XXZACGT-2\0")}, {VALUE("XXZB\0")}, {VALUE("XXZ\x80\0")},
+    {VALUE("XXf\0\0\x80\xff")},                                  /* -inf */
+    {VALUE("XXi\0\0\0\x80")}, {VALUE("XXs\0\x80")}, {VALUE("XXc\x80"), VALUE("XXs\x80\xff"), VALUE("XXi\x80\xff\xff\xff")},
+    {VALUE("XXf\0\0\x80\xbf"), VALUE("XXc\xff")},                /* -1 */
+    {VALUE("XXc\0"), VALUE("XXf\0\0\0\0"), VALUE("XXf\0\0\0\x80"), VALUE("XXS\0\0")},
+    {VALUE("XXf\0\0\0\x3f")},                                    /* 0.5 */
+    {VALUE("XXC\1"), VALUE("XXd\0\0\0\0\0\0\xf0\x3f"), VALUE("XXI\1\0\0\0")},
+    {VALUE("XXC\xff"), VALUE("XXS\xff\0")}, {VALUE("XXS\xff\xff")}, {VALUE("XXi\xff\xff\xff\x7f")}, {VALUE("XXI\xff\xff\xff\xff")},
+    {VALUE("XXf\0\0\x80\x7f")},                                  /* inf */
+    {VALUE("XXf\0\0\xc0\x7f"), VALUE("XXf\1\0\x80\xff"), VALUE("XXd\0\0\0\0\0\0\xf8\x7f")},
+};
+
+static void test_tag_values_order_by_class_then_value(void **state)
+{
+    (void)state;
+    struct sort_rule *rule = rule_for(SORT_TAG, SORT_COORDINATE, "XX");
+    struct set *set = set_new();
+    size_t row_of[N_OF(values) * 4];
+    for (size_t i = 0; i < N_OF(values); i++)
+        for (size_t j = 0; j < 4 && (j == 0 || values[i][j].n); j++) {
+            row_of[set->n] = i;
+            add_name(set, "r", 4, values[i][j].bytes, values[i][j].n);
+        }
+    for (size_t i = 0; i < set->n; i++)
+        for (size_t j = 0; j < set->n; j++)
+            assert_int_equal(sign(sort_key_compare(rule, set->r[i], set->r[j])), compare(row_of[i], row_of[j]));
+    sort_rule_free(rule);
+    set_free(set);
+}
+
+static struct set *tag_set(uint64_t seed, size_t low, size_t high)
+{
+    struct set *set = set_new();
+    for (int i = 0; i < 250; i++) {
+        const struct value *v = &values[low + unit_below(&seed, (uint32_t)(high - low))][0];
+        v += v[1].n ? unit_below(&seed, 2) : 0;
+        struct unit_record r = {
+            .ref_id = (int32_t)unit_below(&seed, 4) - 1, .pos = (int32_t)unit_below(&seed, 3) - 1 + (unit_below(&seed, 9) ? 0 : 300000000),
+            .flag = name_flags[unit_below(&seed, N_OF(name_flags))], .name = odd_names[unit_below(&seed, 40)],
+            .aux = v->bytes, .n_aux = v->n,
+        };
+        set_add(set, &r);
+    }
+    return set;
+}
+
+static void test_no_key_contradicts_the_tag_orders(void **state)
+{
+    (void)state;
+    static const enum sort_by then[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_ASCII};
+    for (size_t i = 0; i < N_OF(then); i++)
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            static const size_t ranges[][2] = {{0, N_OF(values)}, {5, 12}, {12, N_OF(values)}, {16, 21}};
+            struct set *set = tag_set(seed, ranges[seed][0], ranges[seed][1]);
+            check_order(SORT_TAG, then[i], "XX", set, "tags");
+            set_free(set);
+        }
+}
+
+static struct set *barcode_set(uint64_t seed, uint32_t length)
+{
+    struct set *set = set_new();
+    for (int i = 0; i < 250; i++) {
+        char aux[64] = "XXZ";
+        uint32_t n = length ? length : unit_below(&seed, 40);
+        for (uint32_t j = 0; j < n; j++)
+            aux[3 + j] = "ACGTN"[unit_below(&seed, j < 12 ? 1 : i < 200 ? 4 : 5)];
+        struct unit_record r = {.ref_id = (int32_t)unit_below(&seed, 3), .pos = (int32_t)unit_below(&seed, 16000), .name = "b",
+                                .aux = aux, .n_aux = 4 + n};
+        set_add(set, &r);
+    }
+    return set;
+}
+
+static void test_no_key_contradicts_the_order_of_barcodes(void **state)
+{
+    (void)state;
+    for (uint32_t length = 0; length <= 60; length += 15) {
+        struct set *set = barcode_set(length + 1, length);
+        check_order(SORT_TAG, SORT_COORDINATE, "XX", set, "barcodes");
+        set_free(set);
+    }
+}
+
+/* ---- template-coordinate ---- */
+
+struct end { int32_t ref, pos; bool reverse, unmapped; uint32_t cigar[4]; const char *mc; };
+
+static struct bam_record *add_template(struct set *set, const char *name, uint16_t flag, struct end own, struct end mate,
+                                       const char *tags)
+{
+    char aux[256] = "";
+    size_t n_aux = 0, n_cigar = 0;
+    flag |= (uint16_t)(own.reverse << 4 | mate.reverse << 5 | own.unmapped << 2 | mate.unmapped << 3);
+    if (mate.mc)
+        n_aux = (size_t)snprintf(aux, sizeof aux, "MCZ%s", mate.mc) + 1;
+    for (const char *t = tags; *t; t += *t == ' ') {      /* "RGZg1 CBZx" */
+        size_t n = strcspn(t, " ");
+        memcpy(aux + n_aux, t, n);
+        n_aux += n + 1;
+        t += n;
+    }
+    while (n_cigar < 4 && own.cigar[n_cigar])
+        n_cigar++;
+    struct unit_record r = {.ref_id = own.ref, .pos = own.pos, .flag = flag, .name = name, .cigar = own.cigar,
+                            .n_cigar = (uint32_t)n_cigar, .aux = aux, .n_aux = n_aux};
+    struct bam_record *out = set_add(set, &r);
+    store_le32(out->next_ref_id, (uint32_t)mate.ref);
+    store_le32(out->next_pos, (uint32_t)mate.pos);
+    return out;
+}
+
+static const struct end ends[] = {
+    {0, 100, false, false, {UNIT_OP(50, UNIT_M)}, "50M"},
+    {0, 105, false, false, {UNIT_OP(5, UNIT_S), UNIT_OP(45, UNIT_M)}, "5S45M"},
+    {0, 100, false, false, {UNIT_OP(5, UNIT_H), UNIT_OP(45, UNIT_M)}, "5H45M"},
+    {0, 51, true, false, {UNIT_OP(50, UNIT_M)}, "50M"},
+    {0, 51, true, false, {UNIT_OP(40, UNIT_M), UNIT_OP(5, UNIT_D), UNIT_OP(5, UNIT_S)}, "40M5D5S"},
+    {0, 2, false, false, {UNIT_OP(9, UNIT_S), UNIT_OP(9, UNIT_M)}, "9S9M"},
+    {0, -1, true, false, {0}, "*"},
+    {0, 2000000000, false, false, {UNIT_OP(50, UNIT_M)}, "50M"},
+    {0, 2000000001, true, false, {UNIT_OP(50, UNIT_M)}, "50M"},
+    {1, 20000000, true, false, {UNIT_OP(50, UNIT_M)}, "50M"},
+    {1, 90000000, true, false, {UNIT_OP(50, UNIT_M), UNIT_OP(3, UNIT_S)}, "50M3S"},
+    {1, 100, true, false, {UNIT_OP(3, UNIT_S)}, "3S"},
+    {2, 0, false, false, {UNIT_OP(70000, UNIT_S), UNIT_OP(1, UNIT_M)}, "70000S1M"},
+    {-1, -1, false, false, {0}, "99999999999999999999999999999M"},
+    {-1, -1, false, true, {0}, NULL},
+    {0, 100, false, true, {0}, NULL},
+};
+
+static struct set *template_set(uint64_t seed, int n)
+{
+    static const char *const tags[] = {"", "", "RGZg1", "RGZg2", "RGZg4 CBZAC", "RGZg3 CBZACG", "RGZnone", "RGHg1", "CBZ MIZ1/A",
+                                       "MIZ1/B", "MIZ1", "MIZ/", "MIZ/A", "MIZ12/A CBZAC", "CBZ\xff", "MIZ1/AB"};
+    struct set *set = set_new();
+    for (int i = 0; i < n; i++) {
+        const struct end *own = &ends[unit_below(&seed, N_OF(ends))], *mate = &ends[unit_below(&seed, N_OF(ends))];
+        add_template(set, odd_names[unit_below(&seed, 20)], (uint16_t)(unit_below(&seed, 4) ? 1 : 0), *own, *mate,
+                     tags[unit_below(&seed, N_OF(tags))]);
+    }
+    return set;
+}
+
+static void test_no_key_contradicts_the_template_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        struct set *set = template_set(seed, 300);
+        check_order(SORT_TEMPLATE, SORT_COORDINATE, "XX", set, "templates");
+        set_free(set);
+    }
+}
+
+static void test_templates_order_by_unclipped_ends(void **state)
+{
+    (void)state;
+    const struct end at100 = ends[0], clipped100 = ends[1], hard = ends[2], reverse100 = ends[3], far = ends[10], none = ends[14];
+    struct set *set = set_new();
+    add_template(set, "a", 1, reverse100, far, "");              /* reverse first */
+    add_template(set, "a", 1, at100, far, "");
+    add_template(set, "aa", 1, clipped100, far, "");             /* 105 - 5 is 100 */
+    add_template(set, "ab", 1, far, hard, "");                   /* hard clips do not count; upper end */
+    add_template(set, "a", 1, at100, far, "MIZ1");
+    add_template(set, "b", 1, at100, far, "MIZ1/B");
+    add_template(set, "a", 1, at100, far, "CBZA");
+    add_template(set, "a", 1, at100, far, "RGZg2");
+    add_template(set, "b", 1, at100, far, "RGZg4");
+    add_template(set, "a", 1, at100, far, "RGZg1");
+    add_template(set, "a", 1, at100, none, "");
+    add_template(set, "b", 0, at100, none, "");
+    add_template(set, "a", 1, none, none, "RGZg3");
+    add_template(set, "b", 1, none, none, "");
+    struct sort_rule *rule = rule_for(SORT_TEMPLATE, SORT_COORDINATE, "XX");
+    check_ascending(rule, set);
+}
+
+static void test_lower_end_comes_first(void **state)
+{
+    (void)state;
+    struct set *set = set_new();
+    add_template(set, "a", 0x41, ends[0], ends[10], "");
+    add_template(set, "a", 0x81, ends[10], ends[0], "");
+    check_ascending(rule_for(SORT_TEMPLATE, SORT_COORDINATE, "XX"), set);
+}
+
+static void test_missing_or_wrong_tags_are_faults(void **state)
+{
+    (void)state;
+    static const struct { const char *tags; enum bam_fault fault; } cases[] = {
+        {"", BAM_NO_MC}, {"MCAx", BAM_BAD_MC}, {"MCZ50M", BAM_OK}, {"MCH50M", BAM_OK}, {"MCZ50M MIAx", BAM_BAD_MI},
+        {"MCZ50M CBAx", BAM_BAD_CB}, {"MCZ50M RGAx", BAM_OK}, {"XXZy MCZ1M", BAM_OK}, {"XX? MCZ1M", BAM_NO_MC},
+    };
+    struct sort_rule *rule = rule_for(SORT_TEMPLATE, SORT_COORDINATE, "XX");
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct set *set = set_new();
+        struct end mate = ends[9];
+        uint64_t key;
+        mate.mc = NULL;
+        /* An 'A' is one byte; the NUL that add_template() puts behind it cuts the rest off. */
+        const struct bam_record *r = add_template(set, "a", 1, ends[0], mate, cases[i].tags);
+        if (sort_key_make(rule, r, &key) != cases[i].fault)
+            fail_msg("'%s' gives %d", cases[i].tags, sort_key_make(rule, r, &key));
+        set_free(set);
+    }
+    sort_rule_free(rule);
+}
+
+/* ---- what a key is for ---- */
+
+/* Sorts a sample's worth of names of which only the first were shown: how many
+ * different ones share a key with another. */
+static void test_keys_decide_names_of_a_file_in_machine_order(void **state)
+{
+    (void)state;
+    struct set *set = set_new();
+    uint64_t seed = 1;
+    for (int i = 0; i < 2000; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "A00261:419:HF5K3DSX2:%d:%d:%u:%u", 1 + i / 1000, 1101 + i / 100 % 10,
+                 1000 + (uint32_t)i % 100 * 300, 1000 + unit_below(&seed, 36000));
+        add_name(set, name, 0x41, NULL, 0);
+        add_name(set, name, 0x81, NULL, 0);
+    }
+    struct sort_rule *rule = rule_for(SORT_NAME_NATURAL, SORT_COORDINATE, "XX");
+    sort_rule_learn(rule, set->r, 20);
+    for (size_t i = 1; i < set->n; i++)
+        assert_true(key_of(rule, set->r[i - 1]) != key_of(rule, set->r[i]));
+    assert_false(sort_key_decides(rule));
+    sort_rule_free(rule);
+    set_free(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +630,19 @@ int main(void)
         cmocka_unit_test(test_unplaced_reads_come_after_every_reference),
         cmocka_unit_test(test_only_the_strand_bit_of_the_flag_counts),
         cmocka_unit_test(test_position_overflow_does_not_reach_the_reference),
+        cmocka_unit_test(test_no_key_contradicts_the_order_of_odd_names),
+        cmocka_unit_test(test_no_key_contradicts_the_order_of_instrument_names),
+        cmocka_unit_test(test_natural_order_is_that_of_the_spec),
+        cmocka_unit_test(test_reads_of_one_name_go_by_mate_then_supplementary_then_secondary),
+        cmocka_unit_test(test_picard_breaks_ties_as_htsjdk_does),
+        cmocka_unit_test(test_tag_values_order_by_class_then_value),
+        cmocka_unit_test(test_no_key_contradicts_the_tag_orders),
+        cmocka_unit_test(test_no_key_contradicts_the_order_of_barcodes),
+        cmocka_unit_test(test_no_key_contradicts_the_template_order),
+        cmocka_unit_test(test_templates_order_by_unclipped_ends),
+        cmocka_unit_test(test_lower_end_comes_first),
+        cmocka_unit_test(test_missing_or_wrong_tags_are_faults),
+        cmocka_unit_test(test_keys_decide_names_of_a_file_in_machine_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "key_room.h"
+#include "name_key.h"
+#include "sort_key.h"
+#include "tag_key.h"
+#include "template_key.h"
+
+/* Records looked at to learn, evenly spread over those given: enough to meet the
+ * alphabet and the widths, few enough to cost under 10 ms. */
+enum { SAMPLE_MAX = 1 << 14 };
+
+struct sort_rule {
+    struct sort_order order;
+    enum sort_by names_by;       /* the name order in use, or SORT_COORDINATE */
+    unsigned ref_bits;           /* n_ref, which stands for "none", fits */
+    unsigned pos_bits;           /* max_pos fits */
+    uint64_t max_pos;            /* greatest position + 1 that is told apart */
+    int32_t n_ref;
+    struct name_key names;
+    struct tag_key tags;
+    struct template_key templates;
+};
+
+static void coordinate_init(struct sort_rule *rule, sam_hdr_t *sam)
+{
+    rule->n_ref = sam_hdr_nref(sam);
+    for (int i = 0; i < rule->n_ref; i++) {
+        uint64_t length = (uint64_t)sam_hdr_tid2len(sam, i);
+        rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
+    }
+    rule->max_pos = rule->max_pos < UINT32_MAX ? rule->max_pos + 1 : UINT32_MAX;
+    rule->ref_bits = key_bits((uint64_t)rule->n_ref);
+    rule->pos_bits = key_bits(rule->max_pos);
+}
+
+/* The coordinate in as few leading bits as this header needs. Positions beyond every
+ * reference share a key. */
+static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct bam_record *r)
+{
+    struct key_fill fill = {0, 64};
+    int32_t ref = bam_record_ref_id(r);
+    uint64_t pos = (uint32_t)(load_le32(r->pos) + 1);
+    key_put(&fill, (uint64_t)(ref < 0 ? rule->n_ref : ref), rule->ref_bits);
+    if (pos > rule->max_pos) {
+        key_put_ones(&fill);
+    } else {
+        key_put(&fill, pos, rule->pos_bits);
+        key_put(&fill, (bam_record_flag(r) & FLAG_REVERSE) != 0, 1);
+    }
+    return fill.key;
+}
+
+static int coordinate_compare(const struct bam_record *a, const struct bam_record *b)
+{
+    uint64_t x = sort_key_coordinate(a), y = sort_key_coordinate(b);
+    return (x > y) - (x < y);
+}
+
+static enum sort_by names_by(const struct sort_order *order)
+{
+    enum sort_by by = order->by == SORT_TAG ? order->then : order->by;
+    switch (by) {
+    case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
+        return by;
+    default:
+        return SORT_COORDINATE;
+    }
+}
+
+struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
+{
+    struct sort_rule *rule = calloc(1, sizeof *rule);
+    if (!rule)
+        return NULL;
+    rule->order = *order;
+    rule->names_by = names_by(order);
+    coordinate_init(rule, sam);
+    if (rule->names_by != SORT_COORDINATE)
+        name_key_init(&rule->names, rule->names_by);
+    if (order->by == SORT_TAG)
+        tag_key_init(&rule->tags, order->tag);
+    if (order->by == SORT_TEMPLATE && template_key_init(&rule->templates, sam)) {
+        free(rule);
+        return NULL;
+    }
+    return rule;
+}
+
+void sort_rule_free(struct sort_rule *rule)
+{
+    if (rule)
+        template_key_free(&rule->templates);
+    free(rule);
+}
+
+static void names_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n)
+{
+    struct text *names = calloc(n + 1, sizeof *names);
+    if (!names)
+        return;                  /* keys decide less, that is all */
+    for (size_t i = 0; i < n; i++)
+        names[i] = bam_record_text(records[i]);
+    name_key_learn(&rule->names, names, n);
+    free(names);
+}
+
+void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n)
+{
+    size_t every = n / SAMPLE_MAX + 1, n_sample = (n + every - 1) / every;
+    const struct bam_record **sample = calloc(n_sample + 1, sizeof *sample);
+    if (!sample)
+        return;
+    for (size_t i = 0; i < n_sample; i++)
+        sample[i] = records[i * every];
+    if (rule->names_by != SORT_COORDINATE)
+        names_learn(rule, sample, n_sample);
+    if (rule->order.by == SORT_TAG)
+        tag_key_learn(&rule->tags, sample, n_sample);
+    if (rule->order.by == SORT_TEMPLATE)
+        template_key_learn(&rule->templates, sample, n_sample);
+    free(sample);
+}
+
+enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key)
+{
+    switch (rule->order.by) {
+    case SORT_COORDINATE:
+        *key = sort_key_coordinate(r);
+        break;
+    case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
+        *key = name_key_make(&rule->names, r);
+        break;
+    case SORT_TAG:
+        *key = tag_key_make(&rule->tags, r, rule->names_by == SORT_COORDINATE
+                            ? coordinate_sub_key(rule, r) : name_key_make(&rule->names, r));
+        break;
+    case SORT_TEMPLATE:
+        return template_key_make(&rule->templates, r, key);
+    case SORT_MINHASH:
+        *key = 0;
+    }
+    return BAM_OK;
+}
+
+int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b)
+{
+    if (rule->order.by == SORT_TEMPLATE)
+        return template_key_compare(&rule->templates, a, b);
+    int order = rule->order.by == SORT_TAG ? tag_key_compare(&rule->tags, a, b) : 0;
+    if (order)
+        return order;
+    return rule->names_by == SORT_COORDINATE ? coordinate_compare(a, b)
+                                             : name_key_compare(rule->names_by, a, b);
+}
+
+bool sort_key_decides(const struct sort_rule *rule)
+{
+    return rule->order.by == SORT_COORDINATE;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/kstring.h>
+#include "key_room.h"
+#include "name_key.h"
+#include "template_key.h"
+
+/* Unclipped ends may lie a little before the first base or behind the last one;
+ * those further out share a key with the last that is told apart. */
+enum { POS_MARGIN = 1 << 10 };
+
+/* Bits for the distance of ends on one reference: 128 kb reaches over most introns.
+ * Longer ones share a key. */
+enum { SPAN_BITS = 17 };
+
+/* Fewer bits than these tell little of a name and cost a walk over it. */
+enum { TEXT_BITS_LEAST = 14 };
+
+/* One end of a template. */
+struct template_end {
+    int64_t pos;                 /* unclipped 5' end, 0-based; unused without reference */
+    int32_t ref;                 /* INT32_MAX: not mapped */
+    bool reverse;
+};
+
+/* The record as the order sees it. */
+struct template_view {
+    struct template_end end[2];  /* the earlier first */
+    bool upper;                  /* the record is end 2 */
+    unsigned library;
+    struct text cell, molecule, name;   /* empty without the tag */
+};
+
+/* The tags that count: their type bytes, NULL without. */
+struct template_tags { const uint8_t *mc, *rg, *cb, *mi; };
+
+/* ---- tags ---- */
+
+/* One past the value whose type byte is at p; NULL when it is broken. */
+static inline const uint8_t *tag_skip(const uint8_t *p, const uint8_t *end)
+{
+    static const uint8_t sizes[256] = {
+        ['A'] = 1, ['c'] = 1, ['C'] = 1, ['s'] = 2, ['S'] = 2, ['i'] = 4, ['I'] = 4, ['f'] = 4, ['d'] = 8,
+    };
+    uint8_t type = *p++;
+    uint64_t size = sizes[type];
+    if (type == 'Z' || type == 'H') {
+        const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
+        return nul ? nul + 1 : NULL;
+    }
+    if (type == 'B') {
+        if (end - p < 5 || !sizes[p[0]])
+            return NULL;
+        size = 5 + (uint64_t)sizes[p[0]] * load_le32(p + 1);
+    }
+    return size && size <= (uint64_t)(end - p) ? p + size : NULL;
+}
+
+/* All of them in one pass, which is what most of a key's time goes into. The first
+ * of a name counts; broken tags hide what follows them, as in htslib. */
+static struct template_tags tags_find(const struct bam_record *r)
+{
+    enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
+    struct template_tags tags = {NULL, NULL, NULL, NULL};
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r), *next;
+    for (const uint8_t *p = bam_record_aux(r); end - p >= 3; p = next) {
+        const uint8_t *type = p + 2;
+        next = tag_skip(type, end);
+        if (!next)
+            break;
+        const uint8_t **slot;
+        switch (load_le16(p)) {
+        case MC: slot = &tags.mc; break;
+        case RG: slot = &tags.rg; break;
+        case CB: slot = &tags.cb; break;
+        case MI: slot = &tags.mi; break;
+        default: continue;
+        }
+        if (!*slot)
+            *slot = type;
+    }
+    return tags;
+}
+
+static bool is_string(const uint8_t *type)
+{
+    return *type == 'Z' || *type == 'H';
+}
+
+/* The tag's string, of a record that has the tag. */
+static struct text tag_text(const uint8_t *type)
+{
+    const char *s = (const char *)type + 1;
+    return (struct text){s, strlen(s)};
+}
+
+/* "12/A" and "12/B" are the two strands of one molecule. */
+static struct text molecule_text(const uint8_t *type)
+{
+    struct text mi = tag_text(type);
+    if (mi.n >= 2 && mi.s[mi.n - 2] == '/')
+        mi.n -= 2;
+    return mi;
+}
+
+/* ---- ends ---- */
+
+/* The unclipped 5' end of the read itself; hard clips do not count. */
+static int64_t own_position(const struct bam_record *r)
+{
+    const uint8_t *cigar = r->data + r->name_len;
+    uint32_t n = load_le16(r->n_cigar);
+    int64_t pos = bam_record_pos(r), span = 0, clip = 0;
+    bool reverse = bam_record_flag(r) & BAM_FREVERSE;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t op = load_le32(cigar + 4 * (size_t)i);
+        if (bam_cigar_op(op) == BAM_CSOFT_CLIP) {
+            clip += bam_cigar_oplen(op);
+        } else if (bam_cigar_op(op) != BAM_CHARD_CLIP) {
+            if (!reverse)
+                break;
+            clip = 0;
+            if (bam_cigar_type(bam_cigar_op(op)) & 2)
+                span += bam_cigar_oplen(op);
+        }
+            }
+    return reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip;
+}
+
+/* The same for the mate, whose CIGAR is the string of the MC tag. Like samtools it
+ * forgives much: no number is 1, unknown operations are passed over, and a CIGAR
+ * of clips alone has no end to unclip. Unsigned, for numbers that no CIGAR has. */
+static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
+{
+    uint64_t span = 0, clip = 0;
+    bool inside = false;         /* past the clips in front */
+    for (const char *c = cigar; *c && *c != '*'; c++) {
+        uint64_t length = (unsigned char)(*c - '0') >= 10;
+        for (; (unsigned char)(*c - '0') < 10; c++)
+            length = length * 10 + (uint64_t)(*c - '0');
+        if (*c == 0)
+            break;
+        if (*c == 'S')
+            clip += length;
+        if (*c == 'S' && inside)
+            span += length;
+        if (*c != 'S' && *c != 'H' && !reverse)
+            break;
+        if (strchr("MDN=X", *c)) {
+            span += length;
+            inside = true;
+        }
+    }
+    return reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip);
+}
+
+static bool end_before(const struct template_end *a, const struct template_end *b)
+{
+    if (a->ref != b->ref)
+        return a->ref < b->ref;
+    if (a->pos != b->pos)
+        return a->pos < b->pos;
+    return !a->reverse;
+}
+
+static unsigned library_of(const struct template_key *rule, const uint8_t *rg)
+{
+    size_t low = 0, high = rule->n_groups;
+    if (!rg || *rg != 'Z')
+        return 0;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        int order = strcmp((const char *)rg + 1, rule->groups[mid].id);
+        if (order == 0)
+            return rule->groups[mid].library;
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return 0;
+}
+
+static enum bam_fault view_make(const struct template_key *rule, const struct bam_record *r, struct template_view *view)
+{
+    static const struct template_end nowhere = {0, INT32_MAX, false};
+    static const struct text empty = {"", 0};
+    struct template_tags tags = tags_find(r);
+    struct template_end own = nowhere, mate = nowhere;
+    unsigned flag = bam_record_flag(r);
+    if (!(flag & BAM_FUNMAP))
+        own = (struct template_end){own_position(r), bam_record_ref_id(r), flag & BAM_FREVERSE};
+    if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
+        if (!tags.mc)
+            return BAM_NO_MC;
+        if (!is_string(tags.mc))
+            return BAM_BAD_MC;
+        mate.ref = (int32_t)load_le32(r->next_ref_id);
+        mate.reverse = flag & BAM_FMREVERSE;
+        mate.pos = mate_position((int32_t)load_le32(r->next_pos), (const char *)tags.mc + 1, mate.reverse);
+    }
+    if (tags.cb && !is_string(tags.cb))
+        return BAM_BAD_CB;
+    if (tags.mi && !is_string(tags.mi))
+        return BAM_BAD_MI;
+    view->upper = !end_before(&own, &mate);
+    view->end[view->upper] = own;
+    view->end[!view->upper] = mate;
+    view->library = library_of(rule, tags.rg);
+    view->cell = tags.cb ? tag_text(tags.cb) : empty;
+    view->molecule = tags.mi ? molecule_text(tags.mi) : empty;
+    view->name = (struct text){bam_record_name(r), r->name_len - 1u};
+    return BAM_OK;
+}
+
+/* ---- comparison ---- */
+
+static int compare_signed(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int text_compare(struct text a, struct text b)
+{
+    int order = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static int view_compare(const struct template_view *a, const struct template_view *b)
+{
+    int order = 0;
+    for (int i = 0; i < 2 && !order; i++)
+        order = compare_signed(a->end[i].ref, b->end[i].ref);
+    for (int i = 0; i < 2 && !order; i++)
+        order = compare_signed(a->end[i].pos, b->end[i].pos);
+    for (int i = 0; i < 2 && !order; i++)
+        order = b->end[i].reverse - a->end[i].reverse;
+    if (!order) order = compare_signed(a->library, b->library);
+    if (!order) order = text_compare(a->cell, b->cell);
+    if (!order) order = text_compare(a->molecule, b->molecule);
+    if (!order) order = strcmp(a->name.s, b->name.s);
+    return order ? order : a->upper - b->upper;
+}
+
+int template_key_compare(const struct template_key *rule, const struct bam_record *a, const struct bam_record *b)
+{
+    struct template_view x, y;
+    if (view_make(rule, a, &x) || view_make(rule, b, &y))
+        return 0;                /* such records have no key and are never sorted */
+    return view_compare(&x, &y);
+}
+
+/* ---- keys ---- */
+
+/* The reference in the order: -1 first, "not mapped" last. (samtools' comparison of
+ * -1, on a read that claims to be mapped, with "not mapped" overflows: its order
+ * runs in a circle there, ours does not.) */
+static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
+{
+    return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);
+}
+
+/* Appends v in n bits; false, and no more to be said, when v is outside [0, max]. */
+static bool put_clamped(struct key_fill *fill, int64_t v, int64_t max, unsigned n)
+{
+    if (v < 0 || v > max) {
+        if (v > max)
+            key_put_ones(fill);
+        fill->room = 0;
+        return false;
+    }
+    key_put(fill, (uint64_t)v, n);
+    return true;
+}
+
+/* Where the ends are; false when the key is complete. */
+static bool put_ends(struct key_fill *fill, const struct template_key *rule, const struct template_end end[2])
+{
+    bool together = end[0].ref == end[1].ref;
+    key_put(fill, ref_rank(rule, end[0].ref), rule->ref_bits);
+    key_put(fill, !together, 1);
+    if (!together)
+        key_put(fill, ref_rank(rule, end[1].ref), rule->ref_bits);
+    if (end[0].ref == INT32_MAX)
+        return fill->room > 0;
+    if (!put_clamped(fill, end[0].pos + POS_MARGIN, rule->max_pos, rule->pos_bits))
+        return false;
+    if (together && !put_clamped(fill, end[1].pos - end[0].pos, (1 << SPAN_BITS) - 1, SPAN_BITS))
+        return false;
+    if (!together && end[1].ref != INT32_MAX
+        && !put_clamped(fill, end[1].pos + POS_MARGIN, rule->max_pos, rule->pos_bits))
+        return false;
+    key_put(fill, !end[0].reverse, 1);
+    key_put(fill, !end[1].reverse, 1);
+    return fill->room > 0;
+}
+
+/* Left-aligned: without cell and molecule 0 and the name, else 1 and the cell. */
+static uint64_t text_rank(const struct template_key *rule, const struct template_view *view)
+{
+    uint64_t room;
+    if (view->cell.n == 0 && view->molecule.n == 0)
+        return text_code_key(&rule->name, view->name, &room) >> 1;
+    return (uint64_t)1 << 63 | text_code_key(&rule->cell, view->cell, &room) >> 1;
+}
+
+enum bam_fault template_key_make(const struct template_key *rule, const struct bam_record *r, uint64_t *key)
+{
+    struct template_view view;
+    struct key_fill fill = {0, 64};
+    enum bam_fault fault = view_make(rule, r, &view);
+    if (fault)
+        return fault;
+    if (put_ends(&fill, rule, view.end)) {
+        key_put(&fill, view.library, rule->library_bits);
+        if (fill.room >= TEXT_BITS_LEAST)
+            fill.key |= text_rank(rule, &view) >> (64 - fill.room);
+    }
+    *key = fill.key;
+    return BAM_OK;
+}
+
+/* ---- libraries ---- */
+
+static int by_string(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct template_group *)a)->id, ((const struct template_group *)b)->id);
+}
+
+/* The library of the read group at line i: "" without one; NULL: no memory. */
+static char *library_name(sam_hdr_t *sam, int i)
+{
+    kstring_t lb = KS_INITIALIZE;
+    if (sam_hdr_find_tag_pos(sam, "RG", i, "LB", &lb) < 0 || !lb.s) {
+        ks_free(&lb);
+        return strdup("");
+    }
+    return ks_release(&lb);
+}
+
+/* Reads the n @RG lines; libraries[i] belongs to groups[i]. */
+static int groups_read(struct template_key *rule, sam_hdr_t *sam, int n, char **libraries)
+{
+    for (int i = 0; i < n; i++) {
+        const char *id = sam_hdr_line_name(sam, "RG", i);
+        rule->groups[i].id = id ? strdup(id) : NULL;
+        libraries[i] = library_name(sam, i);
+        rule->n_groups++;
+        if (!rule->groups[i].id || !libraries[i])
+            return -1;
+    }
+    return 0;
+}
+
+/* sorted: the same strings as libraries. "" has rank 0, whether it occurs or not. */
+static void libraries_rank(struct template_key *rule, char *const *libraries, char **sorted)
+{
+    size_t n = rule->n_groups, distinct = 0;
+    qsort(sorted, n, sizeof *sorted, by_string);
+    for (size_t i = 0; i < n; i++)
+        if (*sorted[i] && (distinct == 0 || strcmp(sorted[distinct - 1], sorted[i]) != 0))
+            sorted[distinct++] = sorted[i];
+    for (size_t i = 0; i < n; i++) {
+        char **at = bsearch(&libraries[i], sorted, distinct, sizeof *sorted, by_string);
+        rule->groups[i].library = at ? (unsigned)(at - sorted) + 1 : 0;
+    }
+    rule->n_libraries = (unsigned)distinct + 1;
+    qsort(rule->groups, n, sizeof *rule->groups, by_id);
+}
+
+static int libraries_learn(struct template_key *rule, sam_hdr_t *sam)
+{
+    int n = sam_hdr_count_lines(sam, "RG"), result = -1;
+    if (n < 0)
+        n = 0;
+    char **libraries = calloc((size_t)n + 1, sizeof *libraries);
+    char **sorted = calloc((size_t)n + 1, sizeof *sorted);
+    rule->groups = calloc((size_t)n + 1, sizeof *rule->groups);
+    if (!libraries || !sorted || !rule->groups || groups_read(rule, sam, n, libraries))
+        goto out;
+    memcpy(sorted, libraries, (size_t)n * sizeof *sorted);
+    libraries_rank(rule, libraries, sorted);
+    result = 0;
+out:
+    for (int i = 0; libraries && i < n; i++)
+        free(libraries[i]);
+    free(libraries);
+    free(sorted);
+    return result;
+}
+
+int template_key_init(struct template_key *rule, sam_hdr_t *sam)
+{
+    memset(rule, 0, sizeof *rule);
+    rule->n_ref = sam_hdr_nref(sam);
+    rule->ref_bits = key_bits((uint64_t)rule->n_ref + 1);
+    for (int i = 0; i < rule->n_ref; i++) {
+        int64_t length = sam_hdr_tid2len(sam, i);
+        rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
+    }
+    rule->max_pos += 2 * POS_MARGIN;
+    rule->pos_bits = key_bits((uint64_t)rule->max_pos);
+    text_code_init(&rule->name, UINT64_MAX);
+    text_code_init(&rule->cell, UINT64_MAX);
+    if (libraries_learn(rule, sam)) {
+        template_key_free(rule);
+        return -1;
+    }
+    rule->library_bits = key_bits(rule->n_libraries - 1);
+    return 0;
+}
+
+void template_key_free(struct template_key *rule)
+{
+    for (size_t i = 0; i < rule->n_groups; i++)
+        free(rule->groups[i].id);
+    free(rule->groups);
+    rule->groups = NULL;
+    rule->n_groups = 0;
+}
+
+int template_key_learn(struct template_key *rule, const struct bam_record *const *records, size_t n)
+{
+    struct text *texts = calloc(n + 1, sizeof *texts);
+    if (!texts)
+        return -1;
+    size_t n_cells = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *cb = tags_find(records[i]).cb;
+        if (cb && is_string(cb))
+            texts[n_cells++] = tag_text(cb);
+    }
+    text_code_learn(&rule->cell, UINT64_MAX, texts, n_cells);
+    for (size_t i = 0; i < n; i++)
+        texts[i] = bam_record_text(records[i]);
+    text_code_learn(&rule->name, UINT64_MAX, texts, n);
+    free(texts);
+    return 0;
+}

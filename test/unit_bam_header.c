@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include "unit_htslib.h"
+#include "bam_header.h"
+#include "bgzf_block.h"
+#include "bgzf_omp.h"
+#include "latch.h"
+
+enum { PIECE = 128 << 10 };
+
+/* ---- headers made by hand, cut into blocks at will ---- */
+
+struct ref { const char *name; uint32_t length; };
+
+static struct unit_bytes make_header(const char *text, size_t n_text, const struct ref *refs, uint32_t n)
+{
+    struct unit_bytes b = {NULL, 0, 0};
+    unit_append(&b, "BAM\1", 4);
+    unit_append_le32(&b, (uint32_t)n_text);
+    unit_append(&b, text, n_text);
+    unit_append_le32(&b, n);
+    for (uint32_t i = 0; i < n; i++) {
+        unit_append_le32(&b, (uint32_t)strlen(refs[i].name) + 1);
+        unit_append(&b, refs[i].name, strlen(refs[i].name) + 1);
+        unit_append_le32(&b, refs[i].length);
+    }
+    return b;
+}
+
+static const struct ref two_refs[] = {{"chr1", 1000}, {"chrUn_random", 248956422}};
+static const char two_text[] = "@HD\tVN:1.6\n@SQ\tSN:chr1\tLN:1000\n@SQ\tSN:chrUn_random\tLN:248956422\n@CO\tx\n";
+
+static struct unit_bytes usual_header(void)
+{
+    return make_header(two_text, sizeof two_text - 1, two_refs, 2);
+}
+
+/* A BGZF file of the bytes, in blocks of block_size. */
+static int make_file(const uint8_t *data, size_t n, uint32_t block_size)
+{
+    int fd = unit_temp_file();
+    struct bgzf_codec *codec = bgzf_codec_new(1);
+    struct unit_bytes file = {NULL, 0, 0};
+    uint8_t block[BGZF_MAX_BLOCK];
+    NEEDED(codec);
+    for (size_t at = 0; at < n; at += block_size) {
+        uint32_t size = n - at < block_size ? (uint32_t)(n - at) : block_size;
+        unit_append(&file, block, bgzf_block_deflate(codec, data + at, size, block));
+    }
+    unit_append(&file, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_write(fd, file.data, file.n);
+    bgzf_codec_free(codec);
+    unit_free(&file);
+    return fd;
+}
+
+/* ---- reading them ---- */
+
+struct reading {
+    struct latch latch;
+    struct bam_header header;
+    struct unit_bytes after;     /* all that follows the header: rest, then the blocks after it */
+    int result;
+};
+
+static void read_header(struct reading *r, const struct unit_bytes *data, uint32_t block_size)
+{
+    memset(r, 0, sizeof *r);
+    char path[64];
+    uint32_t size;
+    int fd = make_file(data->data, data->n, block_size);
+    struct bgzf_source_options options = {unit_fd_path(path, fd), 1, PIECE, &r->latch};
+    struct bgzf_source *source = bgzf_source_open(&options);
+    NEEDED(source);
+    r->result = bam_header_read(&r->header, source, "in.bam", &r->latch);
+    if (r->result == 0) {
+        unit_append(&r->after, r->header.rest, r->header.rest_size);
+        while (bgzf_source_peek(source, &size) > 0)
+            NEEDED(bgzf_source_inflate(source, unit_more(&r->after, size)) == 0);
+    }
+    bgzf_source_close(source);
+    close(fd);
+}
+
+static void reading_free(struct reading *r)
+{
+    bam_header_free(&r->header);
+    unit_free(&r->after);
+}
+
+static void check_refused(const struct unit_bytes *data, const char *why)
+{
+    struct reading r;
+    read_header(&r, data, 100);
+    assert_int_equal(r.result, -1);
+    assert_non_null(strstr(r.latch.message, "in.bam"));
+    if (!strstr(r.latch.message, why))
+        fail_msg("\"%s\" does not say \"%s\"", r.latch.message, why);
+    reading_free(&r);
+}
+
+/* ---- the judge: what htslib writes ---- */
+
+static BGZF *open_bgzf(int fd, const char *mode)
+{
+    lseek(fd, 0, SEEK_SET);
+    hFILE *file = hdopen(dup(fd), mode);
+    NEEDED(file);
+    BGZF *bgzf = bgzf_hopen(file, mode);
+    NEEDED(bgzf);
+    return bgzf;
+}
+
+static struct unit_bytes htslib_header(const sam_hdr_t *sam)
+{
+    enum { AT_ONCE = 1 << 16 };
+    int fd = unit_temp_file();
+    BGZF *out = open_bgzf(fd, "w");
+    int put = bam_hdr_write(out, sam), closed = bgzf_close(out);
+    NEEDED(put == 0 && closed == 0);
+    struct unit_bytes bytes = {NULL, 0, 0};
+    BGZF *in = open_bgzf(fd, "r");
+    for (ssize_t n = 1; n > 0;) {
+        size_t at = bytes.n;
+        n = bgzf_read(in, unit_more(&bytes, AT_ONCE), AT_ONCE);
+        NEEDED(n >= 0);
+        bytes.n = at + (size_t)n;
+    }
+    bgzf_close(in);
+    close(fd);
+    return bytes;
+}
+
+static void check_bytes(sam_hdr_t *sam)
+{
+    uint8_t *bytes;
+    size_t size;
+    sam_hdr_t *copy = sam_hdr_dup(sam);
+    struct unit_bytes want = htslib_header(copy);
+    assert_int_equal(bam_header_bytes(sam, &bytes, &size), 0);
+    assert_int_equal(size, want.n);
+    assert_memory_equal(bytes, want.data, size);
+    free(bytes);
+    unit_free(&want);
+    sam_hdr_destroy(copy);
+}
+
+static void check_refs(sam_hdr_t *sam, const struct ref *refs, uint32_t n)
+{
+    assert_int_equal(sam_hdr_nref(sam), n);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_string_equal(sam_hdr_tid2name(sam, (int)i), refs[i].name);
+        assert_int_equal(sam_hdr_tid2len(sam, (int)i), refs[i].length);
+    }
+}
+
+/* ---- tests: reading ---- */
+
+static void test_header_over_blocks_of_any_size_loses_no_byte_behind_it(void **state)
+{
+    (void)state;
+    static const char after[] = "the records begin here and go on for a while";
+    struct unit_bytes data = usual_header();
+    size_t n_header = data.n;
+    unit_append(&data, after, sizeof after);
+    for (uint32_t size = 1; size <= data.n; size++) {
+        struct reading r;
+        read_header(&r, &data, size);
+        assert_int_equal(r.result, 0);
+        check_refs(r.header.sam, two_refs, 2);
+        assert_string_equal(sam_hdr_str(r.header.sam), two_text);
+        assert_int_equal(r.after.n, sizeof after);
+        assert_memory_equal(r.after.data, after, sizeof after);
+        assert_int_equal(r.header.rest_size, n_header % size ? (n_header + size - 1) / size * size < data.n
+                         ? (n_header + size - 1) / size * size - n_header : data.n - n_header : 0);
+        reading_free(&r);
+    }
+    unit_free(&data);
+}
+
+static void test_header_that_ends_with_its_block_has_no_rest(void **state)
+{
+    (void)state;
+    struct unit_bytes data = usual_header();
+    struct reading r;
+    read_header(&r, &data, (uint32_t)data.n);
+    assert_int_equal(r.result, 0);
+    assert_int_equal(r.header.rest_size, 0);
+    assert_int_equal(r.after.n, 0);
+    reading_free(&r);
+    unit_free(&data);
+}
+
+static void test_large_header_over_many_full_blocks(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    struct ref *refs = unit_alloc(N * sizeof *refs);
+    char (*names)[16] = unit_alloc(N * sizeof *names);
+    struct unit_bytes text = {NULL, 0, 0};
+    for (uint32_t i = 0; i < N; i++) {
+        char line[64];
+        snprintf(names[i], sizeof names[i], "contig%u", i);
+        refs[i] = (struct ref){names[i], 100 + i};
+        int n = snprintf(line, sizeof line, "@SQ\tSN:%s\tLN:%u\n", names[i], 100 + i);
+        unit_append(&text, line, (size_t)n);
+    }
+    struct unit_bytes data = make_header((char *)text.data, text.n, refs, N);
+    unit_append(&data, "rest", 4);
+    struct reading r;
+    read_header(&r, &data, BGZF_FILL);
+    assert_int_equal(r.result, 0);
+    check_refs(r.header.sam, refs, N);
+    assert_int_equal(r.after.n, 4);
+    assert_memory_equal(r.after.data, "rest", 4);
+    check_bytes(r.header.sam);
+    reading_free(&r);
+    unit_free(&data);
+    unit_free(&text);
+    free(refs);
+    free(names);
+}
+
+static void test_references_that_only_the_binary_list_has(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "@HD\tVN:1.4\n", "@CO\tno references here\n"};
+    for (size_t i = 0; i < N_OF(texts); i++) {
+        struct unit_bytes data = make_header(texts[i], strlen(texts[i]), two_refs, 2);
+        struct reading r;
+        read_header(&r, &data, 50);
+        assert_int_equal(r.result, 0);
+        check_refs(r.header.sam, two_refs, 2);
+        check_bytes(r.header.sam);
+        assert_int_equal(bam_header_mark_sorted(r.header.sam, "1", "samtools sort"), 0);
+        check_refs(r.header.sam, two_refs, 2);
+        check_bytes(r.header.sam);
+        reading_free(&r);
+        unit_free(&data);
+    }
+}
+
+static void test_empty_header_is_a_header(void **state)
+{
+    (void)state;
+    struct unit_bytes data = make_header("", 0, NULL, 0);
+    struct reading r;
+    read_header(&r, &data, 5);
+    assert_int_equal(r.result, 0);
+    assert_int_equal(sam_hdr_nref(r.header.sam), 0);
+    check_bytes(r.header.sam);
+    reading_free(&r);
+    unit_free(&data);
+}
+
+static void test_text_padded_with_nuls(void **state)
+{
+    (void)state;
+    struct unit_bytes text = {NULL, 0, 0};
+    unit_append(&text, two_text, sizeof two_text - 1);
+    memset(unit_more(&text, 100), 0, 100);
+    struct unit_bytes data = make_header((char *)text.data, text.n, two_refs, 2);
+    unit_append(&data, "rest", 4);
+    struct reading r;
+    read_header(&r, &data, 64);
+    assert_int_equal(r.result, 0);
+    check_refs(r.header.sam, two_refs, 2);
+    assert_int_equal(r.after.n, 4);
+    assert_int_equal(bam_header_mark_sorted(r.header.sam, "1", NULL), 0);
+    check_bytes(r.header.sam);
+    reading_free(&r);
+    unit_free(&data);
+    unit_free(&text);
+}
+
+/* ---- tests: what is no header ---- */
+
+static void test_file_that_ends_inside_the_header_at_any_byte(void **state)
+{
+    (void)state;
+    struct unit_bytes data = usual_header();
+    size_t whole = data.n;
+    for (data.n = 1; data.n < whole; data.n++)
+        check_refused(&data, "ends inside the header");
+    data.n = 0;
+    check_refused(&data, "it is empty");
+    unit_free(&data);
+}
+
+static void test_other_data_are_not_taken_for_bam(void **state)
+{
+    (void)state;
+    static const char *const other[] = {"@HD\tVN:1.6\tSO:unsorted\n", "CRAM\3\1 and more of it", "BAM\2 and so on",
+                                        "##fileformat=VCFv4.2\n", "BCF\2\2\xff\xff\xff\xff"};
+    for (size_t i = 0; i < N_OF(other); i++) {
+        struct unit_bytes data = {(uint8_t *)(uintptr_t)other[i], strlen(other[i]), 0};
+        check_refused(&data, "not that of a BAM file");
+    }
+}
+
+/* The usual header with another 32-bit number at `at`. */
+static void check_number(size_t at, uint32_t value, const char *why)
+{
+    struct unit_bytes data = usual_header();
+    store_le32(data.data + at, value);
+    check_refused(&data, why);
+    unit_free(&data);
+}
+
+static void test_lengths_that_cannot_be(void **state)
+{
+    (void)state;
+    enum { N_REF_AT = 8 + sizeof two_text - 1, NAME_AT = N_REF_AT + 4 };
+    check_number(4, 0x80000000u, "not that of a BAM file");
+    check_number(4, UINT32_MAX, "not that of a BAM file");
+    check_number(4, INT32_MAX, "ends inside the header");        /* and no 2 GiB are allocated for it */
+    check_number(N_REF_AT, 0x80000000u, "not that of a BAM file");
+    check_number(N_REF_AT, UINT32_MAX, "not that of a BAM file");
+    check_number(N_REF_AT, 3, "ends inside the header");
+    check_number(N_REF_AT, INT32_MAX, "ends inside the header");
+    check_number(NAME_AT, 0, "not that of a BAM file");
+    check_number(NAME_AT, UINT32_MAX, "not that of a BAM file");
+    check_number(NAME_AT, INT32_MAX, "ends inside the header");
+}
+
+static void test_header_lines_that_are_broken(void **state)
+{
+    (void)state;
+    static const char text[] = "@SQ\tSN:chr1\tLN:1000\n@SQ\tSN:chr1\tLN:1000\n@XX no tab\n";
+    struct unit_bytes data = make_header(text, sizeof text - 1, two_refs, 1);
+    struct reading r;
+    read_header(&r, &data, 1000);
+    if (r.result < 0)
+        assert_non_null(strstr(r.latch.message, "header lines are broken"));
+    else
+        check_bytes(r.header.sam);               /* as much as htslib makes of it */
+    reading_free(&r);
+    unit_free(&data);
+}
+
+static void test_damaged_block_in_the_header(void **state)
+{
+    (void)state;
+    struct unit_bytes data = usual_header();
+    int fd = make_file(data.data, data.n, 40);
+    struct unit_bytes file = unit_read_file(fd);
+    struct bgzf_frame frame;
+    assert_int_equal(bgzf_block_frame(file.data, file.n, &frame), BGZF_OK);
+    file.data[frame.size + BGZF_HEADER + 5] ^= 0x55;             /* in the second block */
+    assert_int_equal(pwrite(fd, file.data, file.n, 0), file.n);
+    char path[64];
+    struct latch latch = {0};
+    struct bam_header header;
+    struct bgzf_source_options options = {unit_fd_path(path, fd), 1, PIECE, &latch};
+    struct bgzf_source *source = bgzf_source_open(&options);
+    NEEDED(source);
+    assert_int_equal(bam_header_read(&header, source, "in.bam", &latch), -1);
+    snprintf(path, sizeof path, "offset %u:", frame.size);
+    assert_non_null(strstr(latch.message, path));
+    bam_header_free(&header);                    /* of a header that was not read */
+    bgzf_source_close(source);
+    unit_free(&file);
+    unit_free(&data);
+    close(fd);
+}
+
+/* ---- tests: @HD and @PG ---- */
+
+/* The text of a header after it was marked. */
+static void check_marked(const char *before, const char *command, const char *want)
+{
+    sam_hdr_t *sam = sam_hdr_parse(strlen(before), before);
+    NEEDED(sam);
+    assert_int_equal(bam_header_mark_sorted(sam, "9.9", command), 0);
+    assert_string_equal(sam_hdr_str(sam), want);
+    check_bytes(sam);
+    sam_hdr_destroy(sam);
+}
+
+static void test_header_is_marked_as_sorted(void **state)
+{
+    (void)state;
+    check_marked("", NULL, "@HD\tVN:1.6\tSO:coordinate\n");
+    check_marked("@SQ\tSN:a\tLN:5\n", NULL, "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:5\n");
+    check_marked("@HD\tVN:1.0\n", NULL, "@HD\tVN:1.0\tSO:coordinate\n");
+    check_marked("@HD\tVN:1.5\tSO:queryname\n@CO\tx\n", NULL, "@HD\tVN:1.5\tSO:coordinate\n@CO\tx\n");
+    check_marked("@HD\tVN:1.5\tSO:coordinate\n", NULL, "@HD\tVN:1.5\tSO:coordinate\n");
+    check_marked("@HD\tVN:1.6\tXX:kept\tSO:unknown\n", NULL, "@HD\tVN:1.6\tXX:kept\tSO:coordinate\n");
+}
+
+static void test_grouping_and_subsort_are_removed(void **state)
+{
+    (void)state;
+    check_marked("@HD\tVN:1.6\tSO:unsorted\tGO:query\n", NULL, "@HD\tVN:1.6\tSO:coordinate\n");
+    check_marked("@HD\tVN:1.6\tGO:query\tSO:unsorted\tSS:unsorted:template-coordinate\n", NULL,
+                 "@HD\tVN:1.6\tSO:coordinate\n");
+    check_marked("@HD\tVN:1.6\tSO:queryname\tSS:queryname:natural\n", NULL, "@HD\tVN:1.6\tSO:coordinate\n");
+}
+
+static void test_command_line_is_noted_at_the_end_of_the_chain(void **state)
+{
+    (void)state;
+    check_marked("@HD\tVN:1.6\n", "samtools sort x",
+                 "@HD\tVN:1.6\tSO:coordinate\n@PG\tID:samtools\tPN:samtools\tVN:9.9\tCL:samtools sort x\n");
+    check_marked("@HD\tVN:1.6\n@PG\tID:bwa\tPN:bwa\n", "c",
+                 "@HD\tVN:1.6\tSO:coordinate\n@PG\tID:bwa\tPN:bwa\n"
+                 "@PG\tID:samtools\tPN:samtools\tPP:bwa\tVN:9.9\tCL:c\n");
+    check_marked("@HD\tVN:1.6\n@PG\tID:samtools\tPN:samtools\n", "c",
+                 "@HD\tVN:1.6\tSO:coordinate\n@PG\tID:samtools\tPN:samtools\n"
+                 "@PG\tID:samtools.1\tPN:samtools\tPP:samtools\tVN:9.9\tCL:c\n");
+}
+
+/* ---- tests: bytes ---- */
+
+static void test_bytes_are_those_that_htslib_writes(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "@CO\tonly a comment\n", two_text, "@HD\tVN:1.6\n@RG\tID:a\tSM:b\n@SQ\tSN:z\tLN:1\n@SQ\tSN:a\tLN:2147483647\n",
+        "@SQ\tSN:no newline at the end\tLN:7",
+    };
+    for (size_t i = 0; i < N_OF(texts); i++) {
+        sam_hdr_t *sam = sam_hdr_parse(strlen(texts[i]), texts[i]);
+        NEEDED(sam);
+        check_bytes(sam);
+        sam_hdr_destroy(sam);
+    }
+}
+
+static void test_header_written_and_read_again_is_the_same(void **state)
+{
+    (void)state;
+    struct unit_bytes data = usual_header();
+    struct reading r;
+    uint8_t *bytes;
+    size_t size;
+    read_header(&r, &data, 77);
+    assert_int_equal(bam_header_bytes(r.header.sam, &bytes, &size), 0);
+    assert_int_equal(size, data.n);
+    assert_memory_equal(bytes, data.data, size);
+    free(bytes);
+    reading_free(&r);
+    unit_free(&data);
+}
+
+/* BAM has 31 bits for a position: such a reference must not be written as a shorter one. */
+static void test_reference_too_long_for_bam_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"@SQ\tSN:a\tLN:2147483648\n", "@SQ\tSN:a\tLN:3000000000\n",
+                                        "@SQ\tSN:b\tLN:5\n@SQ\tSN:a\tLN:6000000000\n"};
+    for (size_t i = 0; i < N_OF(texts); i++) {
+        sam_hdr_t *sam = sam_hdr_parse(strlen(texts[i]), texts[i]);
+        uint8_t *bytes = NULL;
+        size_t size;
+        NEEDED(sam);
+        assert_int_equal(bam_header_bytes(sam, &bytes, &size), -1);
+        sam_hdr_destroy(sam);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_header_over_blocks_of_any_size_loses_no_byte_behind_it),
+        cmocka_unit_test(test_header_that_ends_with_its_block_has_no_rest),
+        cmocka_unit_test(test_large_header_over_many_full_blocks),
+        cmocka_unit_test(test_references_that_only_the_binary_list_has),
+        cmocka_unit_test(test_empty_header_is_a_header),
+        cmocka_unit_test(test_text_padded_with_nuls),
+        cmocka_unit_test(test_file_that_ends_inside_the_header_at_any_byte),
+        cmocka_unit_test(test_other_data_are_not_taken_for_bam),
+        cmocka_unit_test(test_lengths_that_cannot_be),
+        cmocka_unit_test(test_header_lines_that_are_broken),
+        cmocka_unit_test(test_damaged_block_in_the_header),
+        cmocka_unit_test(test_header_is_marked_as_sorted),
+        cmocka_unit_test(test_grouping_and_subsort_are_removed),
+        cmocka_unit_test(test_command_line_is_noted_at_the_end_of_the_chain),
+        cmocka_unit_test(test_bytes_are_those_that_htslib_writes),
+        cmocka_unit_test(test_header_written_and_read_again_is_the_same),
+        cmocka_unit_test(test_reference_too_long_for_bam_is_refused),
+    };
+    hts_set_log_level(HTS_LOG_OFF);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

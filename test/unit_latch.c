@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include "latch.h"
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* ---- failures ---- */
+
+static void test_nothing_is_tripped_at_first(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    assert_false(latch_tripped(&latch));
+    assert_int_equal(latch_signal(), 0);
+    latch_reraise();                             /* without a signal: goes on */
+}
+
+static void test_first_failure_is_not_overwritten(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    assert_int_equal(latch_fail(&latch, "%s: record %d", "in.bam", 7), -1);
+    assert_true(latch_tripped(&latch));
+    assert_int_equal(latch_fail(&latch, "%s", "a later one"), -1);
+    assert_string_equal(latch.message, "in.bam: record 7");
+}
+
+static void test_message_too_long_is_cut_and_ended(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    char longer[2 * sizeof latch.message];
+    memset(longer, 'x', sizeof longer);
+    longer[sizeof longer - 1] = 0;
+    latch_fail(&latch, "%s", longer);
+    assert_int_equal(strlen(latch.message), sizeof latch.message - 1);
+    assert_memory_equal(latch.message, longer, sizeof latch.message - 1);
+}
+
+/* All threads fail at once: the message is one thread's, and whole. */
+static void test_messages_of_threads_do_not_mix(void **state)
+{
+    (void)state;
+    enum { N_THREADS = 16, LENGTH = 900 };
+    for (int round = 0; round < 50; round++) {
+        struct latch latch = {0};
+        int wrong = 0;
+        #pragma omp parallel for num_threads(N_THREADS) schedule(static) reduction(+:wrong)
+        for (int i = 0; i < N_THREADS; i++) {
+            char text[LENGTH + 1];
+            memset(text, 'a' + i, LENGTH);
+            text[LENGTH] = 0;
+            wrong += latch_fail(&latch, "%s", text) != -1 || !latch_tripped(&latch);
+        }
+        assert_int_equal(wrong, 0);
+        assert_int_equal(strlen(latch.message), LENGTH);
+        for (int i = 1; i < LENGTH; i++)
+            assert_int_equal(latch.message[i], latch.message[0]);
+    }
+}
+
+/* ---- signals: each in a process of its own, which returns a status ---- */
+
+static int status_of(int (*child)(int), int argument)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(child(argument));
+    NEEDED(waitpid(pid, &status, 0) == pid);
+    return status;
+}
+
+static void check_exit(int (*child)(int), int argument)
+{
+    int status = status_of(child, argument);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void check_killed(int (*child)(int), int sig)
+{
+    int status = status_of(child, sig);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), sig);
+}
+
+static int note_signal(int sig)
+{
+    struct latch latch = {0};
+    latch_catch_signals();
+    raise(sig);
+    return !latch_tripped(&latch) || latch_signal() != sig;
+}
+
+static void test_signal_trips_every_latch(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(signals); i++)
+        check_exit(note_signal, signals[i]);
+}
+
+static int note_and_reraise(int sig)
+{
+    if (note_signal(sig))
+        return 1;
+    latch_reraise();
+    return 2;
+}
+
+static void test_process_ends_by_the_signal_it_caught(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(signals); i++)
+        check_killed(note_and_reraise, signals[i]);
+}
+
+static int ignore_and_raise(int sig)
+{
+    struct latch latch = {0};
+    signal(sig, SIG_IGN);
+    latch_catch_signals();
+    raise(sig);
+    if (latch_tripped(&latch) || latch_signal() != 0)
+        return 1;
+    latch_release_signals();
+    raise(sig);                                  /* would end us if it were the default */
+    return 0;
+}
+
+static void test_signal_ignored_by_nohup_stays_ignored(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(signals); i++)
+        check_exit(ignore_and_raise, signals[i]);
+}
+
+static int release_and_raise(int sig)
+{
+    latch_catch_signals();
+    latch_release_signals();
+    raise(sig);
+    return 1;
+}
+
+static void test_released_signal_ends_the_process(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(signals); i++)
+        check_killed(release_and_raise, signals[i]);
+}
+
+static int uncaught(int sig)
+{
+    raise(sig);
+    return 1;
+}
+
+static void test_signals_are_not_caught_before_they_are_asked_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(signals); i++)
+        check_killed(uncaught, signals[i]);
+}
+
+/* A read that waits for a byte which never comes, and a process that signals until it is told to stop. */
+static int interrupted_read(int sig)
+{
+    int ends[2], status;
+    char byte;
+    latch_catch_signals();
+    NEEDED(pipe(ends) == 0);
+    pid_t reader = getpid(), pest = fork();
+    if (pest == 0)
+        while (kill(reader, sig) == 0)
+            usleep(1000);
+    ssize_t n = read(ends[0], &byte, 1);
+    int error = errno;
+    kill(pest, SIGKILL);
+    while (waitpid(pest, &status, 0) < 0)
+        ;
+    return n != -1 || error != EINTR;
+}
+
+static void test_read_that_waits_is_interrupted(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(signals); i++)
+        check_exit(interrupted_read, signals[i]);
+}
+
+/* ---- signals and threads ---- */
+
+static bool hidden(int sig)
+{
+    sigset_t set;
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
+    return sigismember(&set, sig) == 1;
+}
+
+static void *hidden_in_thread(void *count)
+{
+    for (size_t i = 0; i < N_OF(signals); i++)
+        *(size_t *)count += hidden(signals[i]);
+    return NULL;
+}
+
+static void test_only_the_calling_thread_sees_signals(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    size_t in_thread = 0, in_master = 0;
+    latch_hide_signals(true);
+    NEEDED(pthread_create(&thread, NULL, hidden_in_thread, &in_thread) == 0);
+    latch_hide_signals(false);
+    hidden_in_thread(&in_master);
+    pthread_join(thread, NULL);
+    assert_int_equal(in_thread, N_OF(signals));
+    assert_int_equal(in_master, 0);
+}
+
+static void test_hiding_leaves_other_signals_alone(void **state)
+{
+    (void)state;
+    latch_hide_signals(true);
+    bool others = hidden(SIGSEGV) || hidden(SIGPIPE) || hidden(SIGALRM) || hidden(SIGQUIT);
+    latch_hide_signals(false);
+    assert_false(others);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_tripped_at_first),
+        cmocka_unit_test(test_first_failure_is_not_overwritten),
+        cmocka_unit_test(test_message_too_long_is_cut_and_ended),
+        cmocka_unit_test(test_messages_of_threads_do_not_mix),
+        cmocka_unit_test(test_signal_trips_every_latch),
+        cmocka_unit_test(test_process_ends_by_the_signal_it_caught),
+        cmocka_unit_test(test_signal_ignored_by_nohup_stays_ignored),
+        cmocka_unit_test(test_released_signal_ends_the_process),
+        cmocka_unit_test(test_signals_are_not_caught_before_they_are_asked_for),
+        cmocka_unit_test(test_read_that_waits_is_interrupted),
+        cmocka_unit_test(test_only_the_calling_thread_sees_signals),
+        cmocka_unit_test(test_hiding_leaves_other_signals_alone),
+    };
+    /* Whatever started us may have ignored or blocked them. */
+    for (size_t i = 0; i < N_OF(signals); i++)
+        signal(signals[i], SIG_DFL);
+    latch_hide_signals(false);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include "latch.h"
+#include "out_file.h"
+
+enum { NOBODY = 65534 };
+
+static char dir[32];                     /* a fresh one for each test, removed after it */
+static struct latch latch;
+static struct out_file out;
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/unit-XXXXXX");
+    memset(&latch, 0, sizeof latch);
+    umask(022);
+    return mkdtemp(dir) ? chdir("/tmp") : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    umask(022);
+    return system(command);
+}
+
+/* ---- helpers ---- */
+
+/* Paths in the directory; four of them live at a time. */
+static const char *in_dir(const char *name)
+{
+    static char paths[4][400];
+    static unsigned next;
+    char *path = paths[next++ % N_OF(paths)];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+static void make_file(const char *path, const char *text, mode_t mode)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    NEEDED(fd >= 0);
+    unit_write(fd, text, strlen(text));
+    fchmod(fd, mode);
+    close(fd);
+}
+
+static void check_text(const char *path, const char *want)
+{
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    struct unit_bytes got = unit_read_file(fd);
+    assert_int_equal(got.n, strlen(want));
+    assert_memory_equal(got.data, want, got.n);
+    unit_free(&got);
+    close(fd);
+}
+
+static void check_mode(const char *path, mode_t want)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, want);
+}
+
+static int is_link(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static int n_files(const char *path)
+{
+    DIR *d = opendir(path);
+    NEEDED(d);
+    int n = -2;                                  /* . and .. */
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static int n_open(void)
+{
+    return n_files("/proc/self/fd");
+}
+
+static void write_and_commit(const char *path, const char *text)
+{
+    assert_int_equal(out_file_open(&out, path, &latch), 0);
+    unit_write(out.fd, text, strlen(text));
+    assert_int_equal(out_file_commit(&out, &latch), 0);
+    assert_string_equal(latch.message, "");
+    assert_int_equal(out.fd, -1);
+}
+
+/* open refuses the path, says why, and leaves nothing behind. */
+static void check_refused(const char *path, const char *why)
+{
+    int before = n_open();
+    memset(&latch, 0, sizeof latch);
+    assert_int_equal(out_file_open(&out, path, &latch), -1);
+    assert_true(latch_tripped(&latch));
+    assert_non_null(strstr(latch.message, path));
+    assert_non_null(strstr(latch.message, why));
+    assert_int_equal(out.fd, -1);
+    assert_int_equal(n_open(), before);
+}
+
+/* ---- a file that is not there yet ---- */
+
+static void test_new_file_is_invisible_until_it_is_whole(void **state)
+{
+    (void)state;
+    const char *path = in_dir("new.bam");
+    int before = n_open();
+    assert_int_equal(out_file_open(&out, path, &latch), 0);
+    unit_write(out.fd, "part", 4);
+    assert_int_equal(access(path, F_OK), -1);
+    unit_write(out.fd, "whole", 5);
+    assert_int_equal(out_file_commit(&out, &latch), 0);
+    check_text(path, "partwhole");
+    assert_int_equal(n_files(dir), 1);
+    assert_int_equal(n_open(), before);
+}
+
+static void test_new_file_obeys_the_umask(void **state)
+{
+    (void)state;
+    static const mode_t masks[] = {0, 022, 027, 077};
+    for (size_t i = 0; i < N_OF(masks); i++) {
+        umask(masks[i]);
+        unlink(in_dir("new.bam"));
+        write_and_commit(in_dir("new.bam"), "x");
+        check_mode(in_dir("new.bam"), 0666 & ~masks[i]);
+        assert_int_equal(umask(022), masks[i]);
+    }
+}
+
+static void test_abandoned_new_file_leaves_nothing(void **state)
+{
+    (void)state;
+    int before = n_open();
+    assert_int_equal(out_file_open(&out, in_dir("new.bam"), &latch), 0);
+    unit_write(out.fd, "half", 4);
+    out_file_abandon(&out);
+    assert_int_equal(n_files(dir), 0);
+    assert_int_equal(n_open(), before);
+    out_file_abandon(&out);                      /* once more does no harm */
+    assert_int_equal(n_open(), before);
+}
+
+static void test_process_that_dies_leaves_nothing(void **state)
+{
+    (void)state;
+    int status;
+    assert_int_equal(out_file_open(&out, in_dir("new.bam"), &latch), 0);
+    int has_name = out.temp != NULL;
+    out_file_abandon(&out);
+    if (has_name)
+        skip();                                  /* a file system without unnamed files */
+    pid_t child = fork();
+    if (child == 0) {
+        if (out_file_open(&out, in_dir("new.bam"), &latch) == 0)
+            unit_write(out.fd, "half", 4);
+        raise(SIGKILL);
+    }
+    NEEDED(waitpid(child, &status, 0) == child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(n_files(dir), 0);
+}
+
+static void test_name_without_directory(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(dir), 0);
+    write_and_commit("bare.bam", "x");
+    write_and_commit("bare.bam", "xy");
+    check_text(in_dir("bare.bam"), "xy");
+    assert_int_equal(n_files(dir), 1);
+}
+
+static void test_longest_name(void **state)
+{
+    (void)state;
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = 0;
+    write_and_commit(in_dir(name), "x");
+    check_text(in_dir(name), "x");
+    assert_int_equal(n_files(dir), 1);
+}
+
+/* ---- a file that is there ---- */
+
+static void test_old_file_stays_until_the_new_one_is_whole(void **state)
+{
+    (void)state;
+    const char *path = in_dir("old.bam");
+    make_file(path, "old", 0644);
+    int reader = open(path, O_RDONLY);           /* as -o in.bam in.bam has it */
+    assert_int_equal(out_file_open(&out, path, &latch), 0);
+    unit_write(out.fd, "new", 3);
+    check_text(path, "old");
+    assert_int_equal(out_file_commit(&out, &latch), 0);
+    check_text(path, "new");
+    struct unit_bytes still = unit_read_file(reader);
+    assert_int_equal(still.n, 3);
+    assert_memory_equal(still.data, "old", 3);
+    unit_free(&still);
+    close(reader);
+    assert_int_equal(n_files(dir), 1);
+}
+
+static void test_abandoned_file_leaves_the_old_one(void **state)
+{
+    (void)state;
+    make_file(in_dir("old.bam"), "old", 0640);
+    assert_int_equal(out_file_open(&out, in_dir("old.bam"), &latch), 0);
+    unit_write(out.fd, "new", 3);
+    out_file_abandon(&out);
+    check_text(in_dir("old.bam"), "old");
+    check_mode(in_dir("old.bam"), 0640);
+    assert_int_equal(n_files(dir), 1);
+}
+
+static void test_mode_of_the_old_file_is_kept(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {0600, 0640, 0664, 0666, 0755};
+    umask(077);
+    for (size_t i = 0; i < N_OF(modes); i++) {
+        make_file(in_dir("old.bam"), "old", modes[i]);
+        write_and_commit(in_dir("old.bam"), "new");
+        check_mode(in_dir("old.bam"), modes[i]);
+    }
+}
+
+static void test_owner_of_the_old_file_is_kept(void **state)
+{
+    (void)state;
+    struct stat st;
+    make_file(in_dir("old.bam"), "old", 0640);
+    if (geteuid() != 0 || chown(in_dir("old.bam"), 1234, 5678) < 0)
+        skip();
+    write_and_commit(in_dir("old.bam"), "new");
+    assert_int_equal(stat(in_dir("old.bam"), &st), 0);
+    assert_int_equal(st.st_uid, 1234);
+    assert_int_equal(st.st_gid, 5678);
+    check_mode(in_dir("old.bam"), 0640);
+}
+
+/* ---- symbolic links ---- */
+
+static void test_link_stays_a_link_and_its_target_is_replaced(void **state)
+{
+    (void)state;
+    mkdir(in_dir("data"), 0755);
+    make_file(in_dir("data/real.bam"), "old", 0640);
+    assert_int_equal(symlink("data/real.bam", in_dir("link.bam")), 0);
+    write_and_commit(in_dir("link.bam"), "new");
+    assert_true(is_link(in_dir("link.bam")));
+    assert_false(is_link(in_dir("data/real.bam")));
+    check_text(in_dir("data/real.bam"), "new");
+    check_mode(in_dir("data/real.bam"), 0640);
+    assert_int_equal(n_files(dir), 2);
+    assert_int_equal(n_files(in_dir("data")), 1);
+}
+
+static void test_link_to_a_link_to_an_absolute_path(void **state)
+{
+    (void)state;
+    mkdir(in_dir("a"), 0755);
+    make_file(in_dir("real.bam"), "old", 0644);
+    assert_int_equal(symlink(in_dir("real.bam"), in_dir("a/second")), 0);
+    assert_int_equal(symlink("a/second", in_dir("first")), 0);
+    write_and_commit(in_dir("first"), "new");
+    assert_true(is_link(in_dir("first")));
+    assert_true(is_link(in_dir("a/second")));
+    check_text(in_dir("real.bam"), "new");
+}
+
+static void test_link_to_nothing_makes_the_file_it_names(void **state)
+{
+    (void)state;
+    mkdir(in_dir("data"), 0755);
+    assert_int_equal(symlink("data/new.bam", in_dir("dangling.bam")), 0);
+    write_and_commit(in_dir("dangling.bam"), "new");
+    assert_true(is_link(in_dir("dangling.bam")));
+    check_text(in_dir("data/new.bam"), "new");
+    check_mode(in_dir("data/new.bam"), 0644);
+    assert_int_equal(n_files(dir), 2);
+}
+
+static void test_link_that_names_itself_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(symlink("loop", in_dir("loop")), 0);
+    check_refused(in_dir("loop"), "symbolic link");
+    assert_int_equal(n_files(dir), 1);
+}
+
+/* ---- paths that cannot be written: told before anything is read ---- */
+
+static void test_missing_directory_is_refused(void **state)
+{
+    (void)state;
+    check_refused(in_dir("no/such.bam"), "No such file");
+    make_file(in_dir("file"), "", 0644);
+    check_refused(in_dir("file/x.bam"), "Not a directory");
+    assert_int_equal(symlink("no/such.bam", in_dir("dangling")), 0);
+    check_refused(in_dir("dangling"), "No such file");
+}
+
+static void test_directory_is_refused(void **state)
+{
+    (void)state;
+    check_refused(dir, "s a directory");
+    check_refused(in_dir(""), "s a directory");
+    check_refused(in_dir("new/"), "No such file");
+}
+
+static void test_empty_name_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(dir), 0);
+    assert_int_equal(out_file_open(&out, "", &latch), -1);
+    assert_true(latch_tripped(&latch));
+    out_file_abandon(&out);
+}
+
+/* In a process without privileges: 0 when open refuses path for want of permission. */
+static int refused_to_nobody(const char *path)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))
+            _exit(77);
+        int refused = out_file_open(&out, path, &latch) < 0;
+        int told = latch_tripped(&latch) && strstr(latch.message, "ermission denied");
+        out_file_abandon(&out);
+        _exit(!(refused && told));
+    }
+    NEEDED(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_directory_without_write_permission_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(chmod(dir, 0555), 0);
+    int status = refused_to_nobody(in_dir("new.bam"));
+    chmod(dir, 0755);
+    assert_int_equal(status, 0);
+    assert_int_equal(n_files(dir), 0);
+}
+
+static void test_file_without_write_permission_is_refused(void **state)
+{
+    (void)state;
+    make_file(in_dir("readonly.bam"), "old", 0444);
+    assert_int_equal(chmod(dir, 0777), 0);
+    assert_int_equal(refused_to_nobody(in_dir("readonly.bam")), 0);
+    check_text(in_dir("readonly.bam"), "old");
+    assert_int_equal(n_files(dir), 1);
+}
+
+static void test_target_that_became_a_directory_is_told_at_the_end(void **state)
+{
+    (void)state;
+    int before = n_open();
+    assert_int_equal(out_file_open(&out, in_dir("x.bam"), &latch), 0);
+    unit_write(out.fd, "x", 1);
+    mkdir(in_dir("x.bam"), 0755);
+    assert_int_equal(out_file_commit(&out, &latch), -1);
+    assert_non_null(strstr(latch.message, "x.bam"));
+    out_file_abandon(&out);
+    assert_int_equal(n_files(dir), 1);
+    assert_int_equal(n_open(), before);
+}
+
+static void test_directory_that_went_away_is_told_at_the_end(void **state)
+{
+    (void)state;
+    mkdir(in_dir("gone"), 0755);
+    assert_int_equal(out_file_open(&out, in_dir("gone/x.bam"), &latch), 0);
+    unit_write(out.fd, "x", 1);
+    assert_int_equal(rename(in_dir("gone"), in_dir("moved")), 0);
+    assert_int_equal(out_file_commit(&out, &latch), -1);
+    assert_true(latch_tripped(&latch));
+    out_file_abandon(&out);
+}
+
+/* ---- not a regular file: written directly ---- */
+
+static void test_device_is_written_and_stays_a_device(void **state)
+{
+    (void)state;
+    struct stat st;
+    write_and_commit("/dev/null", "x");
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+}
+
+static void test_fifo_is_written_and_stays_a_fifo(void **state)
+{
+    (void)state;
+    char got[8] = "";
+    struct stat st;
+    assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
+    int reader = open(in_dir("fifo"), O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    write_and_commit(in_dir("fifo"), "bytes");
+    assert_int_equal(read(reader, got, sizeof got), 5);
+    assert_memory_equal(got, "bytes", 5);
+    close(reader);
+    assert_int_equal(stat(in_dir("fifo"), &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(n_files(dir), 1);
+}
+
+static void test_standard_output_is_written_and_stays_open(void **state)
+{
+    (void)state;
+    int file = unit_temp_file(), before = n_open();
+    fflush(stdout);
+    int old = dup(STDOUT_FILENO);
+    dup2(file, STDOUT_FILENO);
+    int opened = out_file_open(&out, "-", &latch);
+    unit_write(out.fd, "bytes", 5);
+    int committed = out_file_commit(&out, &latch);
+    unit_write(STDOUT_FILENO, "more", 4);
+    dup2(old, STDOUT_FILENO);
+    close(old);
+    assert_int_equal(opened, 0);
+    assert_int_equal(committed, 0);
+    struct unit_bytes got = unit_read_file(file);
+    assert_int_equal(got.n, 9);
+    assert_memory_equal(got.data, "bytesmore", 9);
+    unit_free(&got);
+    assert_int_equal(n_open(), before);
+    close(file);
+}
+
+/* ---- without /proc there are no unnamed files: a temporary name beside the target ---- */
+
+/* 0: all as it should be; otherwise the number of the step that was not. */
+static int work_without_proc(void)
+{
+    struct stat st;
+    if ((geteuid() != 0 && unshare(CLONE_NEWUSER) < 0) || chroot(dir) < 0 || chdir("/") < 0)
+        return 77;
+    umask(027);
+    if (out_file_open(&out, "/new.bam", &latch) < 0) return 1;
+    if (!out.temp || access(out.temp, F_OK) < 0 || n_files("/") != 1) return 2;
+    out_file_abandon(&out);
+    if (n_files("/") != 0) return 3;
+    if (out_file_open(&out, "/new.bam", &latch) < 0) return 4;
+    unit_write(out.fd, "new", 3);
+    if (access("/new.bam", F_OK) == 0) return 5;
+    if (out_file_commit(&out, &latch) < 0 || n_files("/") != 1) return 6;
+    if (stat("/new.bam", &st) < 0 || st.st_size != 3 || (st.st_mode & 07777) != 0640) return 7;
+    if (out_file_open(&out, "/no/new.bam", &latch) == 0) return 8;
+    return n_files("/") != 1 ? 9 : 0;
+}
+
+static void test_temporary_name_where_there_are_no_unnamed_files(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(work_without_proc());
+    NEEDED(waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_new_file_is_invisible_until_it_is_whole),
+        TEST(test_new_file_obeys_the_umask),
+        TEST(test_abandoned_new_file_leaves_nothing),
+        TEST(test_process_that_dies_leaves_nothing),
+        TEST(test_name_without_directory),
+        TEST(test_longest_name),
+        TEST(test_old_file_stays_until_the_new_one_is_whole),
+        TEST(test_abandoned_file_leaves_the_old_one),
+        TEST(test_mode_of_the_old_file_is_kept),
+        TEST(test_owner_of_the_old_file_is_kept),
+        TEST(test_link_stays_a_link_and_its_target_is_replaced),
+        TEST(test_link_to_a_link_to_an_absolute_path),
+        TEST(test_link_to_nothing_makes_the_file_it_names),
+        TEST(test_link_that_names_itself_is_refused),
+        TEST(test_missing_directory_is_refused),
+        TEST(test_directory_is_refused),
+        TEST(test_empty_name_is_refused),
+        TEST(test_directory_without_write_permission_is_refused),
+        TEST(test_file_without_write_permission_is_refused),
+        TEST(test_target_that_became_a_directory_is_told_at_the_end),
+        TEST(test_directory_that_went_away_is_told_at_the_end),
+        TEST(test_device_is_written_and_stays_a_device),
+        TEST(test_fifo_is_written_and_stays_a_fifo),
+        TEST(test_standard_output_is_written_and_stays_open),
+        TEST(test_temporary_name_where_there_are_no_unnamed_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

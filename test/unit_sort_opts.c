@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <fcntl.h>
+#include <getopt.h>
+#include <htslib/hts_log.h>
+#include "bgzf_block.h"
+#include "sort_opts.h"
+
+enum { MAX_WORDS = 16, MAX_PRINTED = 4000 };
+#define KIB ((uint64_t)1 << 10)
+#define MIB (KIB << 10)
+#define GIB (MIB << 10)
+#define TIB (GIB << 10)
+
+/* ---- parsing a line, with what it prints caught ---- */
+
+struct parsed {
+    struct sort_opts opts;
+    enum sort_opts_result result;
+    char text[400];              /* the words that opts points to */
+    char out[MAX_PRINTED], err[MAX_PRINTED];
+};
+
+/* getopt keeps its place between calls; a process has only one command line. */
+static void reset_getopt(void)
+{
+    char *none[] = {"none", NULL};
+    optind = 0;
+    getopt(1, none, "");
+}
+
+static int redirect(FILE *stream, int *file)
+{
+    fflush(stream);
+    int old = dup(fileno(stream));
+    *file = unit_temp_file();
+    dup2(*file, fileno(stream));
+    return old;
+}
+
+static void restore(FILE *stream, int old, int file, char text[MAX_PRINTED])
+{
+    fflush(stream);
+    dup2(old, fileno(stream));
+    close(old);
+    ssize_t n = pread(file, text, MAX_PRINTED - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    close(file);
+}
+
+static void parse_words(struct parsed *p, int argc, char **argv)
+{
+    int out_file, err_file, out = redirect(stdout, &out_file), err = redirect(stderr, &err_file);
+    reset_getopt();
+    p->result = sort_opts_parse(&p->opts, argc, argv);
+    restore(stdout, out, out_file, p->out);
+    restore(stderr, err, err_file, p->err);
+}
+
+/* "samtools sort" and the words of line, which single blanks part. */
+static struct parsed *parse(const char *line)
+{
+    struct parsed *p = calloc(1, sizeof *p);
+    NEEDED(p);
+    char *argv[MAX_WORDS + 1] = {"samtools", "sort"};
+    int argc = 2;
+    snprintf(p->text, sizeof p->text, "%s", line);
+    for (char *word = strtok(p->text, " "); word; word = strtok(NULL, " ")) {
+        NEEDED(argc < MAX_WORDS);
+        argv[argc++] = word;
+    }
+    parse_words(p, argc, argv);
+    return p;
+}
+
+static void forget(struct parsed *p)
+{
+    sort_opts_free(&p->opts);
+    free(p);
+}
+
+/* Sound: nothing was printed. */
+static struct parsed *parse_good(const char *line)
+{
+    struct parsed *p = parse(line);
+    if (p->result != SORT_OPTS_RUN || p->out[0] || p->err[0])
+        fail_msg("\"%s\": result %d, \"%s\"", line, (int)p->result, p->err);
+    return p;
+}
+
+/* An error that is told on stderr, in words that hold `part`; nothing on stdout. */
+static void check_bad(const char *line, const char *part)
+{
+    struct parsed *p = parse(line);
+    if (p->result != SORT_OPTS_ERROR || p->out[0] || !strstr(p->err, part))
+        fail_msg("\"%s\": result %d, stdout \"%s\", stderr \"%s\"", line, (int)p->result, p->out, p->err);
+    forget(p);
+}
+
+/* ---- defaults ---- */
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_good("in.bam");
+    assert_string_equal(p->opts.in, "in.bam");
+    assert_string_equal(p->opts.out, "-");
+    assert_null(p->opts.temp_prefix);
+    assert_int_equal(p->opts.n_threads, 1);
+    assert_int_equal(p->opts.memory, 768 * MIB);
+    assert_int_equal(p->opts.level, BGZF_LEVEL_DEFAULT);
+    assert_false(p->opts.no_pg);
+    assert_string_equal(p->opts.command_line, "samtools sort in.bam");
+    forget(p);
+}
+
+static void test_all_options_at_once(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_good("-@ 4 -m 2M -l 5 -o out.bam -O bam -T tmp --no-PG in.bam");
+    assert_string_equal(p->opts.in, "in.bam");
+    assert_string_equal(p->opts.out, "out.bam");
+    assert_string_equal(p->opts.temp_prefix, "tmp");
+    assert_int_equal(p->opts.n_threads, 4);
+    assert_int_equal(p->opts.memory, 8 * MIB);
+    assert_int_equal(p->opts.level, 5);
+    assert_true(p->opts.no_pg);
+    forget(p);
+}
+
+static void test_options_after_the_operand(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_good("in.bam -@3 -oout.bam --threads=2 --no-PG");
+    assert_string_equal(p->opts.in, "in.bam");
+    assert_string_equal(p->opts.out, "out.bam");
+    assert_int_equal(p->opts.n_threads, 2);
+    assert_true(p->opts.no_pg);
+    forget(p);
+    p = parse_good("-o out.bam -- -odd-name.bam");
+    assert_string_equal(p->opts.in, "-odd-name.bam");
+    forget(p);
+}
+
+static void test_dash_is_standard_input(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_good("-o out.bam -");
+    assert_string_equal(p->opts.in, "-");
+    forget(p);
+}
+
+/* ---- -m ---- */
+
+static void test_memory_in_all_its_spellings(void **state)
+{
+    (void)state;
+    static const struct { const char *text; uint64_t bytes; } table[] = {
+        {"1M", MIB}, {"1m", MIB}, {"1048576", MIB}, {"1048577", MIB + 1}, {"1024K", MIB}, {"1024k", MIB},
+        {"3G", 3 * GIB}, {"3g", 3 * GIB}, {"2T", 2 * TIB}, {"2t", 2 * TIB}, {"0x100000", MIB}, {"0x10M", 16 * MIB},
+        {"010M", 8 * MIB}, {"2GB", 2 * GIB}, {"2Gi", 2 * GIB}, {"2GiB", 2 * GIB}, {"1.5G", 3 * GIB / 2},
+        {"0.5g", GIB / 2}, {".5G", GIB / 2}, {"1.M", MIB}, {"1.25M", MIB + MIB / 4}, {"768M", 768 * MIB},
+        {"+1M", MIB}, {"2097152.9", 2 * MIB},
+    };
+    for (size_t i = 0; i < N_OF(table); i++) {
+        char line[100];
+        snprintf(line, sizeof line, "-m %s in.bam", table[i].text);
+        struct parsed *p = parse_good(line);
+        if (p->opts.memory != table[i].bytes)
+            fail_msg("-m %s: %llu bytes", table[i].text, (unsigned long long)p->opts.memory);
+        forget(p);
+    }
+}
+
+static void test_memory_that_is_too_little(void **state)
+{
+    (void)state;
+    static const char *const few[] = {"0", "1", "768", "1048575", "1023K", "0.9M", "0x0M", "1e9", "0.0001G", "4X"};
+    for (size_t i = 0; i < N_OF(few); i++) {
+        char line[100];
+        snprintf(line, sizeof line, "-m %s in.bam", few[i]);
+        check_bad(line, few[i]);
+        check_bad(line, "1M");                   /* the minimum is named */
+    }
+}
+
+static void test_memory_that_is_no_size(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"G", "x", ".", ".G", "-1G", "-5", "99999999999999999999", "18446744073709551616",
+                                        "20000000000G", "nan", "inf", "0.5.5.5-", "8388608T"};
+    for (size_t i = 0; i < N_OF(wrong); i++) {
+        char line[100];
+        snprintf(line, sizeof line, "-m %s in.bam", wrong[i]);
+        check_bad(line, wrong[i]);
+    }
+    char *empty[] = {"samtools", "sort", "-m", "", "in.bam", NULL};
+    struct parsed p;
+    parse_words(&p, 5, empty);
+    assert_int_equal(p.result, SORT_OPTS_ERROR);
+    sort_opts_free(&p.opts);
+}
+
+static void test_memory_is_per_thread_and_does_not_overflow(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_good("-m 3G -@ 32 in.bam");
+    assert_int_equal(p->opts.memory, 96 * GIB);
+    forget(p);
+    p = parse_good("-@ 32 -m 3G in.bam");
+    assert_int_equal(p->opts.memory, 96 * GIB);
+    forget(p);
+    p = parse_good("-@ 4096 -m 4000000T in.bam");
+    assert_int_equal(p->opts.memory, UINT64_MAX);
+    forget(p);
+}
+
+/* ---- -l, -u ---- */
+
+static void test_levels(void **state)
+{
+    (void)state;
+    static const struct { const char *line; int level; } table[] = {
+        {"-l 0 x", 0}, {"-l 1 x", 1}, {"-l 6 x", 6}, {"-l 9 x", 9}, {"-l 10 x", 9}, {"-l 2147483647 x", 9},
+        {"-l -1 x", BGZF_LEVEL_DEFAULT}, {"-l -5 x", BGZF_LEVEL_DEFAULT}, {"-u x", 0}, {"-l9 x", 9},
+        {"-l +3 x", 3},
+    };
+    for (size_t i = 0; i < N_OF(table); i++) {
+        struct parsed *p = parse_good(table[i].line);
+        assert_int_equal(p->opts.level, table[i].level);
+        forget(p);
+    }
+}
+
+static void test_last_of_level_and_uncompressed_wins(void **state)
+{
+    (void)state;
+    static const struct { const char *line; int level; } table[] = {
+        {"-l 5 -u x", 0}, {"-u -l 5 x", 5}, {"-u -l 5 -u x", 0}, {"-l 1 -l 2 x", 2}, {"-ul3 x", 3},
+        {"-u -l -1 x", BGZF_LEVEL_DEFAULT}, {"-l 4 x -u", 0},
+    };
+    for (size_t i = 0; i < N_OF(table); i++) {
+        struct parsed *p = parse_good(table[i].line);
+        assert_int_equal(p->opts.level, table[i].level);
+        forget(p);
+    }
+}
+
+static void test_level_that_is_no_number(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"x", "5x", "1.5", "0x5", "99999999999", "-99999999999999999999"};
+    for (size_t i = 0; i < N_OF(wrong); i++) {
+        char line[100];
+        snprintf(line, sizeof line, "-l %s in.bam", wrong[i]);
+        check_bad(line, "Invalid compression level");
+        check_bad(line, "Usage: samtools sort");
+    }
+}
+
+/* ---- -@ ---- */
+
+static void test_threads(void **state)
+{
+    (void)state;
+    static const struct { const char *line; int n; } table[] = {
+        {"-@ 1 x", 1}, {"-@ 0 x", 1}, {"-@ -3 x", 1}, {"-@ 2 x", 2}, {"-@64 x", 64}, {"--threads 8 x", 8},
+        {"-@ 4096 x", 4096}, {"-@ 8 -@ 2 x", 2},
+    };
+    for (size_t i = 0; i < N_OF(table); i++) {
+        struct parsed *p = parse_good(table[i].line);
+        assert_int_equal(p->opts.n_threads, table[i].n);
+        forget(p);
+    }
+}
+
+static void test_threads_that_are_no_number(void **state)
+{
+    (void)state;
+    check_bad("-@ many x", "many");
+    check_bad("-@ 4x x", "4x");
+    check_bad("-@ 2.5 x", "2.5");
+    check_bad("-@ 4097 x", "4097");
+    check_bad("-@ 99999999999 x", "99999999999");
+}
+
+static void test_threads_of_openmp_count_when_none_are_given(void **state)
+{
+    (void)state;
+    static const struct { const char *text; int n; } table[] = {
+        {"6", 6}, {"4,2", 4}, {"0", 1}, {"-2", 1}, {"junk", 1}, {"", 1}, {"1000000", 4096},
+    };
+    for (size_t i = 0; i < N_OF(table); i++) {
+        setenv("OMP_NUM_THREADS", table[i].text, 1);
+        struct parsed *p = parse_good("-m 1M x");
+        assert_int_equal(p->opts.n_threads, table[i].n);
+        assert_int_equal(p->opts.memory, (uint64_t)table[i].n * MIB);
+        forget(p);
+        p = parse_good("-@ 3 x");
+        assert_int_equal(p->opts.n_threads, 3);
+        forget(p);
+    }
+    unsetenv("OMP_NUM_THREADS");
+}
+
+/* ---- formats ---- */
+
+static void test_bam_is_written_whatever_the_extension_when_it_is_asked_for(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"-O bam x", "-O BAM x", "--output-fmt Bam x", "-O bam -o x.sam x",
+                                        "-o x.bam x", "-o x x", "-o sam x", "-o .sam/x x"};
+    for (size_t i = 0; i < N_OF(lines); i++)
+        forget(parse_good(lines[i]));
+}
+
+static void test_format_that_is_not_there_yet_is_never_ignored(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"-O sam x", "-O cram x", "-O bam,level=1 x", "-O ba x", "-O bamm x",
+                                        "-o x.sam x", "-o x.SAM x", "-o x.cram x", "-o x.sam.gz x", "-O json x",
+                                        "-o x.bam##idx##x.bai x"};
+    for (size_t i = 0; i < N_OF(lines); i++)
+        check_bad(lines[i], "not supported yet");
+}
+
+static void test_option_that_is_not_there_yet_is_never_ignored(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "-n x", "-N x", "-t RG x", "-M x", "-I ref.fa x", "-K 20 x", "-w 100 x", "-R x", "-H x",
+        "--template-coordinate x", "--write-index x", "--reference ref.fa x", "--input-fmt-option nthreads=1 x",
+        "--output-fmt-option level=1 x", "-un x", "x -n",
+    };
+    for (size_t i = 0; i < N_OF(lines); i++)
+        check_bad(lines[i], "not supported yet");
+}
+
+/* ---- mistakes and help ---- */
+
+static void test_mistakes_print_the_usage_to_stderr(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"--no-such-option x", "-Z x", "-m", "-@", "-o", "-f x", "a.bam b.bam",
+                                        "a.bam b.bam c.bam", "-l"};
+    for (size_t i = 0; i < N_OF(lines); i++)
+        check_bad(lines[i], "Usage: samtools sort");
+    check_bad("in.bam out_prefix", "Use -T PREFIX / -o FILE");
+}
+
+static void test_help_goes_to_stdout_and_is_no_error(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"--help", "-h", "-o x.bam --help in.bam", "in.bam -h"};
+    for (size_t i = 0; i < N_OF(lines); i++) {
+        struct parsed *p = parse(lines[i]);
+        assert_int_equal(p->result, SORT_OPTS_DONE);
+        assert_non_null(strstr(p->out, "Usage: samtools sort"));
+        assert_string_equal(p->err, "");
+        forget(p);
+    }
+}
+
+static void test_usage_names_every_option(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"-@", "--threads", "-m ", "-l ", "-u ", "-o ", "-O", "--output-fmt", "-T ",
+                                        "--no-PG", "--verbosity", "--help"};
+    struct parsed *p = parse("--help");
+    for (size_t i = 0; i < N_OF(names); i++)
+        assert_non_null(strstr(p->out, names[i]));
+    forget(p);
+}
+
+static void test_no_operand_reads_a_pipe_and_helps_at_a_terminal(void **state)
+{
+    (void)state;
+    int old = dup(STDIN_FILENO), null = open("/dev/null", O_RDONLY), terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    dup2(null, STDIN_FILENO);
+    struct parsed *pipe = parse("-o out.bam");
+    struct parsed *tty = NULL;
+    if (terminal >= 0) {
+        dup2(terminal, STDIN_FILENO);
+        tty = isatty(STDIN_FILENO) ? parse("-o out.bam") : NULL;
+        close(terminal);
+    }
+    dup2(old, STDIN_FILENO);
+    close(old);
+    close(null);
+    assert_int_equal(pipe->result, SORT_OPTS_RUN);
+    assert_string_equal(pipe->opts.in, "-");
+    forget(pipe);
+    if (!tty)
+        skip();
+    assert_int_equal(tty->result, SORT_OPTS_DONE);
+    assert_non_null(strstr(tty->out, "Usage: samtools sort"));
+    forget(tty);
+}
+
+static void test_verbosity_is_handed_to_htslib(void **state)
+{
+    (void)state;
+    int before = hts_verbose;
+    forget(parse_good("--verbosity 7 x"));
+    int seven = hts_verbose;
+    forget(parse_good("--verbosity 0 x"));
+    int none = hts_verbose;
+    hts_verbose = before;
+    assert_int_equal(seven, 7);
+    assert_int_equal(none, 0);
+    check_bad("--verbosity loud x", "loud");
+}
+
+/* ---- the @PG line ---- */
+
+static void test_command_line_has_no_tab_or_newline(void **state)
+{
+    (void)state;
+    char *argv[] = {"samtools", "sort", "-o", "a\tb\nc.bam", "in put.bam", NULL};
+    struct parsed p;
+    parse_words(&p, 5, argv);
+    assert_int_equal(p.result, SORT_OPTS_RUN);
+    assert_string_equal(p.opts.command_line, "samtools sort -o a b c.bam in put.bam");
+    assert_string_equal(p.opts.out, "a\tb\nc.bam");
+    sort_opts_free(&p.opts);
+}
+
+static void test_command_line_keeps_its_order(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_good("in.bam -u -o out.bam");       /* getopt moves operands to the end */
+    assert_string_equal(p->opts.command_line, "samtools sort in.bam -u -o out.bam");
+    forget(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_all_options_at_once),
+        cmocka_unit_test(test_options_after_the_operand),
+        cmocka_unit_test(test_dash_is_standard_input),
+        cmocka_unit_test(test_memory_in_all_its_spellings),
+        cmocka_unit_test(test_memory_that_is_too_little),
+        cmocka_unit_test(test_memory_that_is_no_size),
+        cmocka_unit_test(test_memory_is_per_thread_and_does_not_overflow),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_last_of_level_and_uncompressed_wins),
+        cmocka_unit_test(test_level_that_is_no_number),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads_that_are_no_number),
+        cmocka_unit_test(test_threads_of_openmp_count_when_none_are_given),
+        cmocka_unit_test(test_bam_is_written_whatever_the_extension_when_it_is_asked_for),
+        cmocka_unit_test(test_format_that_is_not_there_yet_is_never_ignored),
+        cmocka_unit_test(test_option_that_is_not_there_yet_is_never_ignored),
+        cmocka_unit_test(test_mistakes_print_the_usage_to_stderr),
+        cmocka_unit_test(test_help_goes_to_stdout_and_is_no_error),
+        cmocka_unit_test(test_usage_names_every_option),
+        cmocka_unit_test(test_no_operand_reads_a_pipe_and_helps_at_a_terminal),
+        cmocka_unit_test(test_verbosity_is_handed_to_htslib),
+        cmocka_unit_test(test_command_line_has_no_tab_or_newline),
+        cmocka_unit_test(test_command_line_keeps_its_order),
+    };
+    unsetenv("OMP_NUM_THREADS");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
