@@ -13,6 +13,7 @@
  * There is one `omp parallel`, below. The master reads, hands out blocks, takes
  * them back in order, and merges; all else is tasks. */
 #include <omp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@
 #include "bgzf_omp.h"
 #include "byte_source.h"
 #include "latch.h"
+#include "minhash.h"
+#include "minhash_run.h"
 #include "out_file.h"
 #include "record_sink.h"
 #include "run_merge.h"
@@ -63,6 +66,8 @@ struct bam_sort {
     struct bam_arena arena;
     struct bam_header header;
     struct sort_rule *rule;
+    struct minhash *minhash;     /* of -M; else NULL */
+    _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
     struct out_file out, index;
     struct found *found;         /* one per slot of the source */
 };
@@ -88,8 +93,14 @@ static int prepare_header(struct bam_sort *s)
     s->rule = sort_rule_new(&s->opts->order, s->header.sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
-    if (s->opts->order.by != SORT_COORDINATE)
-        s->arena.rule = s->rule;                 /* coordinate keys need none */
+    if (s->opts->order.by == SORT_MINHASH) {
+        if (s->arena.n_ref >= MINHASH_REF_MAX)
+            return latch_fail(&s->latch, "%s: too many references for -M", s->in_name);
+        if (!(s->minhash = minhash_new(&s->opts->order)))
+            return latch_fail(&s->latch, "-I: no minimiser index, see above");
+    }
+    bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
+    s->arena.rule = keys_do ? NULL : s->rule;
     return 0;
 }
 
@@ -156,6 +167,16 @@ static void find_records(void *arg, const struct bgzf_source_block *block)
     found->walk = bam_arena_guess(&s->arena, start, start + block->size, found->keys);
 }
 
+static void sort_keys(struct bam_sort *s, struct bam_sublist sublist)
+{
+    struct bam_key_order order = bam_arena_order(&s->arena);
+    if (latch_tripped(&s->latch))
+        return;
+    if (s->minhash)
+        atomic_fetch_add(&s->turned, minhash_run(s->minhash, s->arena.base, sublist.keys, sublist.n));
+    sort_run(sublist.keys, sublist.n, &order);
+}
+
 /* Sorts, in a task, the open sublist if it is large enough. */
 static int sort_sublist(struct bam_sort *s, size_t min_records)
 {
@@ -165,11 +186,7 @@ static int sort_sublist(struct bam_sort *s, size_t min_records)
         return latch_fail(&s->latch, "out of memory");
     if (closed) {
         #pragma omp task default(none) firstprivate(sublist, s)
-        if (!latch_tripped(&s->latch))
-        {
-            struct bam_key_order order = bam_arena_order(&s->arena);
-            sort_run(sublist.keys, sublist.n, &order);
-        }
+        sort_keys(s, sublist);
     }
     return 0;
 }
@@ -310,6 +327,14 @@ static int put_header(struct bam_sort *s)
     return record_sink_header(s->sink, sam, opts->out.index ? out_file_name(&s->index) : NULL, index_format(s));
 }
 
+/* Puts away the rank that the merge has compared. */
+static void finish_minhash(struct bam_sort *s, struct bam_key key)
+{
+    struct bam_record *r = (struct bam_record *)(s->arena.base + (key.place >> BAM_KEY_SIZE_BITS));
+    if (!minhash_decides(s->minhash) && minhash_applies(r))
+        minhash_finish(r);
+}
+
 /* Phase 2: merge the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
@@ -321,8 +346,11 @@ static int write_output(struct bam_sort *s)
     if (run_merge_init(&merge, a->sublists, a->n_sublists, bam_arena_order(a)) < 0)
         return latch_fail(&s->latch, "out of memory");
     int failed = 0;
-    while (!failed && run_merge_next(&merge, &key))
+    while (!failed && run_merge_next(&merge, &key)) {
+        if (s->minhash)
+            finish_minhash(s, key);
         failed = record_sink_put(s->sink, bam_arena_record(a, key), bam_arena_record_size(a, key)) < 0;
+    }
     run_merge_free(&merge);
     return failed ? -1 : record_sink_finish(s->sink);
 }
@@ -330,7 +358,7 @@ static int write_output(struct bam_sort *s)
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
 static int verify(struct bam_sort *s)
 {
-    uint64_t in = s->arena.checksum, out = record_sink_checksum(s->sink);
+    uint64_t in = s->arena.checksum + s->turned, out = record_sink_checksum(s->sink);
     uint64_t n_in = s->arena.n_records, n_out = record_sink_count(s->sink);
     if (n_in == n_out && in == out)
         return 0;
@@ -360,6 +388,7 @@ static void close_all(struct bam_sort *s)
     byte_source_close(s->input);
     record_sink_close(s->sink);
     sort_rule_free(s->rule);
+    minhash_free(s->minhash);
     bam_header_free(&s->header);
     bam_arena_free(&s->arena);
     out_file_abandon(&s->out);
