@@ -67,14 +67,33 @@ size_t bam_arena_room(const struct bam_arena *arena)
     return (gap - keys) / (BAM_MIN_RECORD + sizeof(struct bam_key)) * BAM_MIN_RECORD;
 }
 
-static struct bam_key key_of(const struct bam_arena *arena, const uint8_t *record)
+struct bam_key_order bam_arena_order(const struct bam_arena *arena)
+{
+    bool decided = !arena->rule || sort_key_decides(arena->rule);
+    return (struct bam_key_order){decided ? NULL : arena->rule, arena->base};
+}
+
+int bam_key_compare_records(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b)
+{
+    return sort_key_compare(order->rule,
+                            (const struct bam_record *)(order->base + (a->place >> BAM_KEY_SIZE_BITS)),
+                            (const struct bam_record *)(order->base + (b->place >> BAM_KEY_SIZE_BITS)));
+}
+
+static uint64_t place_of(const struct bam_arena *arena, const uint8_t *record)
+{
+    uint64_t offset = (uint64_t)(record - arena->base), size = bam_record_size((const struct bam_record *)record);
+    return offset << BAM_KEY_SIZE_BITS | (size < BAM_KEY_SIZE_MAX ? size : BAM_KEY_SIZE_MAX);
+}
+
+static enum bam_fault make_key(const struct bam_arena *arena, const uint8_t *record, struct bam_key *key)
 {
     const struct bam_record *r = (const struct bam_record *)record;
-    uint64_t offset = (uint64_t)(record - arena->base), size = bam_record_size(r);
-    return (struct bam_key){
-        sort_key_coordinate(r),
-        offset << BAM_KEY_SIZE_BITS | (size < BAM_KEY_SIZE_MAX ? size : BAM_KEY_SIZE_MAX),
-    };
+    key->place = place_of(arena, record);
+    if (arena->rule)
+        return sort_key_make(arena->rule, r, &key->sort);
+    key->sort = sort_key_coordinate(r);
+    return BAM_OK;
 }
 
 /* Walks from start until end, until a record begins at stop, or until max keys
@@ -86,13 +105,13 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
     while (w.end < end && w.end != stop && w.n < max) {
         const uint8_t *record = arena->base + w.end;
         struct bam_verdict verdict = bam_record_check(record, end - w.end, arena->n_ref);
-        w.fault = verdict.fault;
+        w.fault = verdict.fault ? verdict.fault : make_key(arena, record, &keys[w.n]);
         if (w.fault)
             break;
+        w.n++;
         size_t size = bam_record_size((const struct bam_record *)record);
         w.n_fix += (uint32_t)verdict.needs_fix;
         w.checksum += bam_checksum(record, size);
-        keys[w.n++] = key_of(arena, record);
         w.end += size;
     }
     return w;
@@ -149,7 +168,7 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
         arena->checksum -= bam_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
-        keys[i] = key_of(arena, (uint8_t *)r);
+        keys[i].place = place_of(arena, (uint8_t *)r);
         arena->checksum += bam_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;

@@ -16,6 +16,7 @@
 #include "bam_record.h"
 
 struct latch;
+struct sort_rule;
 
 /* What sorting moves about instead of a record. Keys compare by (sort, place);
  * place grows with the input, so that order is the stable one. */
@@ -28,9 +29,22 @@ enum { BAM_KEY_SIZE_BITS = 24 };
 #define BAM_KEY_SIZE_MAX (((uint64_t)1 << BAM_KEY_SIZE_BITS) - 1)
 #define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))
 
-static inline bool bam_key_less(const struct bam_key *a, const struct bam_key *b)
+/* What decides between keys that are equal in sort, before place does. */
+struct bam_key_order {
+    const struct sort_rule *rule;   /* NULL: nothing does */
+    const uint8_t *base;         /* of the arena */
+};
+
+/* sort_key_compare() on the records of two keys. */
+int bam_key_compare_records(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b);
+
+static inline bool bam_key_less(const struct bam_key_order *order, const struct bam_key *a,
+                                const struct bam_key *b)
 {
-    return a->sort != b->sort ? a->sort < b->sort : a->place < b->place;
+    if (a->sort != b->sort)
+        return a->sort < b->sort;
+    int by_record = order->rule ? bam_key_compare_records(order, a, b) : 0;
+    return by_record ? by_record < 0 : a->place < b->place;
 }
 
 /* The records found in one piece of the stream, and what was found out on the way. */
@@ -62,6 +76,7 @@ struct bam_arena {
     struct bam_sublist *sublists;
     size_t n_sublists, max_sublists;
     int32_t n_ref;               /* @SQ lines: bound of the reference ids */
+    const struct sort_rule *rule;   /* makes the keys; NULL: coordinate order */
 };
 
 /* Order-independent checksum of one record: sum modulo 2^64, over its segments
@@ -79,6 +94,9 @@ void bam_arena_free(struct bam_arena *arena);
 /* Bytes of stream that still fit with certainty: what is left when every byte
  * given out and not yet listed turns out to be records of the smallest size. */
 size_t bam_arena_room(const struct bam_arena *arena);
+
+/* The order of this arena's keys. */
+struct bam_key_order bam_arena_order(const struct bam_arena *arena);
 
 /* Walks the whole records in [start, end) of the stream, lists their keys in
  * keys[] (room for (end - start) / BAM_MIN_RECORD + 1) and changes nothing else.

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
 #include <htslib/hts_log.h>
 #include "bam_header.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
+#include "byte_source.h"
 #include "endian_io.h"
 #include "latch.h"
+#include "sort_key.h"
 
 enum { MAGIC_SIZE = 4, REFS_LEFT_UNKNOWN = -1 };
 static const char magic[MAGIC_SIZE] = "BAM\1";
@@ -98,14 +102,18 @@ static sam_hdr_t *parse(const uint8_t *data, size_t size)
     return sam;
 }
 
-int bam_header_read(struct bam_header *header, struct bgzf_source *source, const char *path,
-                    struct latch *latch)
+int bam_header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
+                    const char *path, struct latch *latch)
 {
+    memset(header, 0, sizeof *header);
+    if (byte_source_framing(input) == BYTES_RECORDS) {
+        header->sam = byte_source_header(input);
+        return 0;
+    }
     struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
     int complete, more = 1;
     while ((complete = follow(&g)) == 0 && (more = grow(&g, source, path, latch)) > 0)
         ;
-    memset(header, 0, sizeof *header);
     if (more < 0) {
         free(g.data);
         return -1;
@@ -130,12 +138,60 @@ void bam_header_free(struct bam_header *header)
     memset(header, 0, sizeof *header);
 }
 
-int bam_header_mark_sorted(sam_hdr_t *sam, const char *version, const char *command_line)
+/* What @HD says of an order: SO, GO, SS; NULL: the field is removed. */
+struct hd_fields {
+    const char *so, *go;
+    char ss[64];
+};
+
+static struct hd_fields hd_fields(const struct sort_order *order, bool unplaced)
 {
-    if (sam_hdr_update_hd(sam, "SO", "coordinate") < 0
-        && sam_hdr_add_line(sam, "HD", "VN", "1.6", "SO", "coordinate", NULL) < 0)
+    static const char *const name_ss[] = {
+        [SORT_NAME_NATURAL] = "queryname:natural",
+        [SORT_NAME_ASCII] = "queryname:lexicographical",
+        [SORT_NAME_PICARD] = "queryname:lexicographical",
+        [SORT_COORDINATE] = "coordinate",
+    };
+    struct hd_fields f = {"coordinate", NULL, ""};
+    switch (order->by) {
+    case SORT_COORDINATE:
+        break;
+    case SORT_NAME_NATURAL:
+    case SORT_NAME_ASCII:
+    case SORT_NAME_PICARD:
+        f.so = "queryname";
+        strcpy(f.ss, name_ss[order->by]);
+        break;
+    case SORT_TAG:
+        f.so = "unsorted";
+        snprintf(f.ss, sizeof f.ss, "unsorted:%.2s:%s", order->tag, name_ss[order->then]);
+        break;
+    case SORT_TEMPLATE:
+        f.so = "unsorted";
+        f.go = "query";
+        strcpy(f.ss, "unsorted:template-coordinate");
+        break;
+    case SORT_MINHASH:
+        f.so = unplaced ? "unsorted" : "coordinate";
+        snprintf(f.ss, sizeof f.ss, "%s:minhash", f.so);
+        break;
+    }
+    return f;
+}
+
+static int set_field(sam_hdr_t *sam, const char *tag, const char *value)
+{
+    return value && *value ? sam_hdr_update_hd(sam, tag, value) : sam_hdr_remove_tag_hd(sam, tag);
+}
+
+int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
+                           const char *version, const char *command_line)
+{
+    struct hd_fields f = hd_fields(order, unplaced);
+    if (sam_hdr_update_hd(sam, "SO", f.so) < 0
+        && sam_hdr_add_line(sam, "HD", "VN", "1.6", "SO", f.so, NULL) < 0)
         return -1;
-    if (sam_hdr_remove_tag_hd(sam, "GO") < 0 || sam_hdr_remove_tag_hd(sam, "SS") < 0)
+    if (set_field(sam, "GO", f.go) < 0 || set_field(sam, "SS", f.ss) < 0)
         return -1;
     if (!command_line)
         return 0;

@@ -3,11 +3,14 @@
 #ifndef BAM_HEADER_H
 #define BAM_HEADER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
 
 struct bgzf_source;
+struct byte_source;
+struct sort_order;
 struct latch;
 
 struct bam_header {
@@ -16,14 +19,17 @@ struct bam_header {
     size_t rest_size;
 };
 
-/* Reads the header from the first blocks. -1: told to the latch. */
-int bam_header_read(struct bam_header *header, struct bgzf_source *source, const char *path,
-                    struct latch *latch);
+/* Takes the header that input has read, if it has; else reads it from the first
+ * blocks of source. -1: told to the latch. */
+int bam_header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
+                    const char *path, struct latch *latch);
 void bam_header_free(struct bam_header *header);
 
-/* Notes in @HD that the records are in coordinate order, and adds a @PG line with
- * command_line unless that is NULL. -1: no memory. */
-int bam_header_mark_sorted(sam_hdr_t *sam, const char *version, const char *command_line);
+/* Notes the order in @HD (SO, GO, SS), and adds a @PG line with command_line
+ * unless that is NULL. unplaced: no record has a reference, which matters for
+ * -M only. -1: no memory. */
+int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
+                           const char *version, const char *command_line);
 
 /* The header as it stands in the uncompressed stream; the caller frees *bytes.
  * -1: no memory, or a reference longer than 2^31-1. */

@@ -21,7 +21,7 @@ static struct cigar_span cigar_span(const uint8_t *cigar, uint32_t n)
     return span;
 }
 
-static const uint8_t *record_cigar(const struct bam_record *r)
+static const uint8_t *inline_cigar(const struct bam_record *r)
 {
     return r->data + r->name_len;
 }
@@ -29,16 +29,19 @@ static const uint8_t *record_cigar(const struct bam_record *r)
 const uint8_t *bam_record_aux(const struct bam_record *r)
 {
     size_t l_seq = load_le32(r->seq_len);
-    return record_cigar(r) + 4 * (size_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq;
+    return inline_cigar(r) + 4 * (size_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq;
 }
 
 /* As htslib: an unmapped read, or one without reference bases, covers one base. */
+static int64_t covered(const struct bam_record *r, int64_t ref_span)
+{
+    return (bam_record_flag(r) & BAM_FUNMAP) || ref_span == 0 ? 1 : ref_span;
+}
+
 static uint16_t record_bin(const struct bam_record *r, int64_t ref_span)
 {
     int64_t pos = bam_record_pos(r);
-    if ((bam_record_flag(r) & BAM_FUNMAP) || ref_span == 0)
-        ref_span = 1;
-    return (uint16_t)hts_reg2bin(pos, pos + ref_span, 14, 5);
+    return (uint16_t)hts_reg2bin(pos, pos + covered(r, ref_span), 14, 5);
 }
 
 static size_t aux_scalar_size(uint8_t type)
@@ -93,7 +96,7 @@ static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *b
     *bad = 0;
     if (n_cigar == 0 || bam_record_ref_id(r) < 0 || bam_record_pos(r) < 0)
         return NULL;
-    uint32_t first = load_le32(record_cigar(r));
+    uint32_t first = load_le32(inline_cigar(r));
     if (bam_cigar_op(first) != BAM_CSOFT_CLIP || bam_cigar_oplen(first) != l_seq)
         return NULL;
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
@@ -102,6 +105,24 @@ static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *b
         return NULL;
     *n = load_le32(cg + 2);
     return *n >= n_cigar && *n < 1u << 29 ? cg : NULL;
+}
+
+const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag)
+{
+    int bad;
+    const uint8_t *cg = real_cigar(r, n, &bad);
+    *tag = cg ? cg - 2 : NULL;
+    if (cg)
+        return cg + 6;
+    *n = load_le16(r->n_cigar);
+    return inline_cigar(r);
+}
+
+int64_t bam_record_ref_span(const struct bam_record *r)
+{
+    uint32_t n;
+    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
+    return covered(r, cigar_span(cigar, n).ref);
 }
 
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)
@@ -137,7 +158,7 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
     if (n_cigar == 0)
         return v;
 
-    const uint8_t *cigar = record_cigar(r);
+    const uint8_t *cigar = inline_cigar(r);
     uint32_t n_real = n_cigar;
     int bad;
     const uint8_t *cg = real_cigar(r, &n_real, &bad);
@@ -198,7 +219,7 @@ int bam_record_fix(struct bam_record *r)
     uint32_t n = load_le16(r->n_cigar);
     int bad;
     const uint8_t *cg = real_cigar(r, &n, &bad);
-    const uint8_t *cigar = cg ? cg + 6 : record_cigar(r);
+    const uint8_t *cigar = cg ? cg + 6 : inline_cigar(r);
     store_le16(r->bin, record_bin(r, cigar_span(cigar, cg ? n : load_le16(r->n_cigar)).ref));
     return cg ? move_real_cigar(r, cg, n) : 0;
 }

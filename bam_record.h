@@ -100,6 +100,14 @@ int bam_record_fix(struct bam_record *r);
  * byte, NULL when absent; *bad is set when the fields themselves are broken. */
 const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
 
+/* The n operations of a checked record's CIGAR, little-endian: those of the CG
+ * tag if it is kept there (then *tag is that tag's first byte, else NULL). */
+const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag);
+
+/* Reference bases that a checked record covers; one if it is unmapped or covers
+ * none, as htslib's bam_endpos() has it. */
+int64_t bam_record_ref_span(const struct bam_record *r);
+
 /* Where the aux fields of a checked record begin; they end with the record. */
 const uint8_t *bam_record_aux(const struct bam_record *r);
 

@@ -3,24 +3,33 @@
  *
  *   in.bam --> bgzf_source --> bam_arena --> sort_run --> run_merge --> bgzf_sink --> out.bam
  *   (or -)     read-ahead,     records and   one task     heap merge    two rings,     (out_file:
- *              one inflate     their keys    per sublist, of the        one deflate    renamed when
- *              task per block  in one region while        sublists      task per       whole)
- *                                            reading                    block
+ *     |        one inflate     their keys    per sublist, of the        one deflate    renamed when
+ *     |        task per block  in one region while        sublists      task per       whole)
+ *     |                                      reading          |         block
+ *   byte_source: whatever the input is,        record_sink: -+
+ *   a stream of BAM bytes (SAM, CRAM:          (SAM, CRAM: hts_writer)
+ *   hts_reader)
  *
  * There is one `omp parallel`, below. The master reads, hands out blocks, takes
  * them back in order, and merges; all else is tasks. */
 #include <omp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
 #include "bam_arena.h"
 #include "bam_header.h"
+#include "bam_index.h"
 #include "bam_sort.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
+#include "byte_source.h"
 #include "latch.h"
+#include "minhash.h"
+#include "minhash_run.h"
 #include "out_file.h"
+#include "record_sink.h"
 #include "run_merge.h"
 #include "sort_opts.h"
 #include "sort_run.h"
@@ -31,6 +40,9 @@ enum {
     SUBLIST_RECORDS = 1 << 20,
     PIECE_SIZE = 8 << 20,        /* bytes per read; large reads are what disks and burst buffers want */
     BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
+    /* What the shape of names is learned from: one block's worth. */
+    SAMPLE_BYTES = BGZF_FILL,
+    SAMPLE_RECORDS = 256,
 };
 static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* long reads: sort before 2^20 of them came */
 static const size_t ALLOWANCE = (size_t)64 << 20;        /* what we may use beside -m x -@ */
@@ -48,15 +60,16 @@ struct bam_sort {
     const struct sort_opts *opts;
     const char *in_name;         /* for messages */
     struct latch latch;
+    struct byte_source *input;
     struct bgzf_source *source;
-    struct bgzf_sink *sink;
+    struct record_sink *sink;
     struct bam_arena arena;
     struct bam_header header;
-    struct out_file out;
+    struct sort_rule *rule;
+    struct minhash *minhash;     /* of -M; else NULL */
+    _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
+    struct out_file out, index;
     struct found *found;         /* one per slot of the source */
-    uint8_t *header_bytes;
-    size_t header_size;
-    uint64_t n_written;
 };
 
 /* ---------------------------------------------------------- before reading */
@@ -74,30 +87,60 @@ static size_t arena_budget(const struct sort_opts *opts, uint32_t source_slots)
 
 static int prepare_header(struct bam_sort *s)
 {
-    const struct sort_opts *opts = s->opts;
-    if (bam_header_read(&s->header, s->source, s->in_name, &s->latch) < 0)
+    if (bam_header_read(&s->header, s->input, s->source, s->in_name, &s->latch) < 0)
         return -1;
     s->arena.n_ref = sam_hdr_nref(s->header.sam);
-    if (bam_header_mark_sorted(s->header.sam, SAMTOOLS_VERSION, opts->no_pg ? NULL : opts->command_line) < 0
-        || bam_header_bytes(s->header.sam, &s->header_bytes, &s->header_size) < 0)
-        return latch_fail(&s->latch, "%s: the header could not be changed", s->in_name);
+    s->rule = sort_rule_new(&s->opts->order, s->header.sam);
+    if (!s->rule)
+        return latch_fail(&s->latch, "out of memory");
+    if (s->opts->order.by == SORT_MINHASH) {
+        if (s->arena.n_ref >= MINHASH_REF_MAX)
+            return latch_fail(&s->latch, "%s: too many references for -M", s->in_name);
+        if (!(s->minhash = minhash_new(&s->opts->order)))
+            return latch_fail(&s->latch, "-I: no minimiser index, see above");
+    }
+    bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
+    s->arena.rule = keys_do ? NULL : s->rule;
     return 0;
 }
 
-/* Opens and allocates all that may fail, before the work that must not. */
-static int open_all(struct bam_sort *s)
+/* BAI holds 2^29 bases per reference; an index for longer ones becomes CSI. */
+static int index_format(const struct bam_sort *s)
+{
+    int wanted = s->opts->out.index_format;
+    return wanted == HTS_FMT_BAI && !bam_index_fits_bai(s->header.sam) ? HTS_FMT_CSI : wanted;
+}
+
+static int open_index(struct bam_sort *s)
+{
+    const char *path = s->opts->out.index;
+    if (!path)
+        return 0;
+    if (index_format(s) != s->opts->out.index_format)
+        fprintf(stderr, "[W::bam_sort] %s: a reference is too long for BAI; the index is CSI\n", path);
+    return out_file_open(&s->index, path, &s->latch);
+}
+
+static int open_output(struct bam_sort *s)
+{
+    latch_catch_signals();
+    if (out_file_open(&s->out, s->opts->out.path, &s->latch) < 0 || open_index(s) < 0)
+        return -1;
+    if (!s->out.temp && !s->index.temp)
+        latch_release_signals();                 /* no name to be removed */
+    s->sink = record_sink_open(s->opts, s->out.fd, s->out.path, &s->latch);
+    return s->sink ? 0 : -1;
+}
+
+static int open_input(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct bgzf_source_options from = {opts->in, opts->n_threads, PIECE_SIZE, &s->latch};
+    struct byte_source_options file = {opts->in, opts->n_threads, opts->reference, opts->in_format.specific,
+                                       &s->latch};
+    if (!(s->input = byte_source_open(&file)))
+        return -1;
+    struct bgzf_source_options from = {s->input, s->in_name, opts->n_threads, PIECE_SIZE, &s->latch};
     if (!(s->source = bgzf_source_open(&from)))
-        return -1;
-    latch_catch_signals();
-    if (out_file_open(&s->out, opts->out, &s->latch) < 0)
-        return -1;
-    if (!s->out.temp)
-        latch_release_signals();                 /* no name to be removed */
-    struct bgzf_sink_options to = {s->out.fd, s->out.path, opts->level, opts->n_threads, &s->latch};
-    if (!(s->sink = bgzf_sink_open(&to)))
         return -1;
     uint32_t slots = bgzf_source_slots(s->source);
     size_t budget = arena_budget(opts, slots);
@@ -105,6 +148,12 @@ static int open_all(struct bam_sort *s)
     if (!s->found || bam_arena_init(&s->arena, budget) < 0)
         return latch_fail(&s->latch, "cannot reserve %zu MB of memory; use a smaller -m or -@", budget >> 20);
     return prepare_header(s);
+}
+
+/* Opens and allocates all that may fail, before the work that must not. */
+static int open_all(struct bam_sort *s)
+{
+    return open_input(s) < 0 ? -1 : open_output(s);
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -118,6 +167,16 @@ static void find_records(void *arg, const struct bgzf_source_block *block)
     found->walk = bam_arena_guess(&s->arena, start, start + block->size, found->keys);
 }
 
+static void sort_keys(struct bam_sort *s, struct bam_sublist sublist)
+{
+    struct bam_key_order order = bam_arena_order(&s->arena);
+    if (latch_tripped(&s->latch))
+        return;
+    if (s->minhash)
+        atomic_fetch_add(&s->turned, minhash_run(s->minhash, s->arena.base, sublist.keys, sublist.n));
+    sort_run(sublist.keys, sublist.n, &order);
+}
+
 /* Sorts, in a task, the open sublist if it is large enough. */
 static int sort_sublist(struct bam_sort *s, size_t min_records)
 {
@@ -127,8 +186,7 @@ static int sort_sublist(struct bam_sort *s, size_t min_records)
         return latch_fail(&s->latch, "out of memory");
     if (closed) {
         #pragma omp task default(none) firstprivate(sublist, s)
-        if (!latch_tripped(&s->latch))
-            sort_run(sublist.keys, sublist.n);
+        sort_keys(s, sublist);
     }
     return 0;
 }
@@ -195,6 +253,29 @@ static int place_rest_of_header(struct bam_sort *s)
     return 0;
 }
 
+/* Inflates the first blocks alone and lets the order look at their records. */
+static int place_sample(struct bam_sort *s)
+{
+    const struct bam_record *sample[SAMPLE_RECORDS];
+    struct bam_arena *a = &s->arena;
+    uint32_t size;
+    size_t n = 0;
+    int found = 1;
+    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(s->source, &size)) > 0) {
+        if (bam_arena_room(a) < size)
+            return does_not_fit(s);
+        if (bgzf_source_inflate(s->source, a->base + a->bottom) < 0)
+            return -1;
+        a->bottom += size;
+    }
+    for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(a->base + at, a->bottom - at, a->n_ref).fault; n++) {
+        sample[n] = (const struct bam_record *)(a->base + at);
+        at += bam_record_size(sample[n]);
+    }
+    sort_rule_learn(s->rule, sample, n);
+    return found < 0 ? -1 : 0;
+}
+
 static int accept_end(struct bam_sort *s)
 {
     struct bam_arena *a = &s->arena;
@@ -218,7 +299,7 @@ static int read_input(struct bam_sort *s)
     uint32_t size;
     int found;
     bgzf_source_on_inflated(s->source, find_records, s);
-    if (place_rest_of_header(s) < 0)
+    if (place_rest_of_header(s) < 0 || (s->arena.rule && place_sample(s) < 0))
         return -1;
     while ((found = bgzf_source_peek(s->source, &size)) > 0)
         if (place_block(s, size) < 0)
@@ -230,55 +311,61 @@ static int read_input(struct bam_sort *s)
 
 /* ----------------------------------------------------------------- writing */
 
-/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
-static int put_long(struct bam_sort *s, const uint8_t *data, size_t size, bool is_record)
+/* With -M the header depends on whether any record has a reference. */
+static int put_header(struct bam_sort *s)
 {
-    for (uint32_t segment = 0; size > 0; segment++) {
-        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
-        if (bgzf_sink_put(s->sink, (struct bgzf_piece){data, n, is_record ? segment : BGZF_NO_RECORD}) < 0)
-            return -1;
-        data += n;
-        size -= n;
+    const struct sort_opts *opts = s->opts;
+    sam_hdr_t *sam = s->header.sam;
+    bool unplaced = true;
+    for (size_t i = 0; i < s->arena.n_sublists && unplaced; i++) {
+        struct bam_key first = s->arena.sublists[i].keys[0];
+        unplaced = bam_record_ref_id((const struct bam_record *)bam_arena_record(&s->arena, first)) < 0;
     }
-    return 0;
+    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION,
+                               opts->no_pg ? NULL : opts->command_line) < 0)
+        return latch_fail(&s->latch, "%s: the header could not be changed", s->in_name);
+    return record_sink_header(s->sink, sam, opts->out.index ? out_file_name(&s->index) : NULL, index_format(s));
 }
 
-static int put_record(struct bam_sort *s, struct bam_key key)
+/* Puts away the rank that the merge has compared. */
+static void finish_minhash(struct bam_sort *s, struct bam_key key)
 {
-    const uint8_t *record = bam_arena_record(&s->arena, key);
-    size_t size = bam_arena_record_size(&s->arena, key);
-    s->n_written++;
-    if (size <= BGZF_FILL)
-        return bgzf_sink_put(s->sink, (struct bgzf_piece){record, (uint32_t)size, 0});
-    return bgzf_sink_flush(s->sink) < 0 ? -1 : put_long(s, record, size, true);
+    struct bam_record *r = (struct bam_record *)(s->arena.base + (key.place >> BAM_KEY_SIZE_BITS));
+    if (!minhash_decides(s->minhash) && minhash_applies(r))
+        minhash_finish(r);
 }
 
 /* Phase 2: merge the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
+    struct bam_arena *a = &s->arena;
     struct run_merge merge;
     struct bam_key key;
-    if (put_long(s, s->header_bytes, s->header_size, false) < 0 || bgzf_sink_flush(s->sink) < 0)
+    if (put_header(s) < 0)
         return -1;
-    if (run_merge_init(&merge, s->arena.sublists, s->arena.n_sublists) < 0)
+    if (run_merge_init(&merge, a->sublists, a->n_sublists, bam_arena_order(a)) < 0)
         return latch_fail(&s->latch, "out of memory");
     int failed = 0;
-    while (!failed && run_merge_next(&merge, &key))
-        failed = put_record(s, key) < 0;
+    while (!failed && run_merge_next(&merge, &key)) {
+        if (s->minhash)
+            finish_minhash(s, key);
+        failed = record_sink_put(s->sink, bam_arena_record(a, key), bam_arena_record_size(a, key)) < 0;
+    }
     run_merge_free(&merge);
-    return failed ? -1 : bgzf_sink_finish(s->sink);
+    return failed ? -1 : record_sink_finish(s->sink);
 }
 
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
 static int verify(struct bam_sort *s)
 {
-    uint64_t in = s->arena.checksum, out = bgzf_sink_checksum(s->sink);
-    if (s->n_written == s->arena.n_records && in == out)
+    uint64_t in = s->arena.checksum + s->turned, out = record_sink_checksum(s->sink);
+    uint64_t n_in = s->arena.n_records, n_out = record_sink_count(s->sink);
+    if (n_in == n_out && in == out)
         return 0;
     return latch_fail(&s->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
                       "to the output. Memory may be faulty, or this is our bug: please report it",
-                      s->in_name, (unsigned long long)s->arena.n_records, (unsigned long long)in,
-                      (unsigned long long)s->n_written, (unsigned long long)out);
+                      s->in_name, (unsigned long long)n_in, (unsigned long long)in,
+                      (unsigned long long)n_out, (unsigned long long)out);
 }
 
 /* --------------------------------------------------------------- the flow */
@@ -298,17 +385,29 @@ static void run_phases(struct bam_sort *s)
 static void close_all(struct bam_sort *s)
 {
     bgzf_source_close(s->source);
-    bgzf_sink_close(s->sink);
+    byte_source_close(s->input);
+    record_sink_close(s->sink);
+    sort_rule_free(s->rule);
+    minhash_free(s->minhash);
     bam_header_free(&s->header);
     bam_arena_free(&s->arena);
     out_file_abandon(&s->out);
-    free(s->header_bytes);
+    out_file_abandon(&s->index);
     free(s->found);
+}
+
+/* The index first: while it is new and the data are old, readers complain of it
+ * and nothing worse. */
+static void commit(struct bam_sort *s)
+{
+    if (s->opts->out.index && out_file_commit(&s->index, &s->latch) < 0)
+        return;
+    out_file_commit(&s->out, &s->latch);
 }
 
 int bam_sort(const struct sort_opts *opts)
 {
-    struct bam_sort s = {.opts = opts, .out.fd = -1};
+    struct bam_sort s = {.opts = opts, .out.fd = -1, .index.fd = -1};
     s.in_name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in;
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
@@ -319,7 +418,7 @@ int bam_sort(const struct sort_opts *opts)
             run_phases(&s);
         }
         if (!latch_tripped(&s.latch))
-            out_file_commit(&s.out, &s.latch);
+            commit(&s);
     }
     close_all(&s);
     latch_reraise();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "bam_arena.h"
+#include "bam_index.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "bgzf_slot.h"
+#include "byte_source.h"
 #include "latch.h"
 
 enum {
@@ -19,7 +20,6 @@ enum {
     SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64,
     SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16,
     WRITE_AT_ONCE = 16,          /* blocks per writev */
-    PIPE_SIZE = 1 << 20,
     SINK_PIECES = BGZF_FILL / BAM_MIN_RECORD + 1,
 };
 _Static_assert(SINK_SLOTS_MIN >= WRITE_AT_ONCE, "a full batch exists");
@@ -45,7 +45,7 @@ struct source_slot {
 
 struct bgzf_source {
     struct bgzf_source_options opt;
-    int fd;
+    int framed;                  /* BGZF blocks; else plain bytes, cut anywhere */
     struct piece pieces[N_PIECES];
     unsigned piece;              /* the one being scanned; master, as all below but codecs */
     size_t at;                   /* where in it */
@@ -108,23 +108,10 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
         return NULL;
     }
     s->opt = *options;
-    int is_stdin = strcmp(options->path, "-") == 0;
-    s->fd = is_stdin ? dup(STDIN_FILENO) : open(options->path, O_RDONLY | O_CLOEXEC);
-    if (s->fd < 0) {
-        latch_fail(options->latch, "cannot open %s: %s", is_stdin ? "standard input" : options->path,
-                   strerror(errno));
-    } else if (source_alloc(s) < 0) {
-        latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)",
-                   options->path);
-    } else {
-#ifdef F_SETPIPE_SZ
-        fcntl(s->fd, F_SETPIPE_SZ, PIPE_SIZE);   /* no pipe: no effect */
-#endif
-#ifdef POSIX_FADV_SEQUENTIAL
-        posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-#endif
+    s->framed = byte_source_framing(options->input) == BYTES_BGZF;
+    if (source_alloc(s) == 0)
         return s;
-    }
+    latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
     bgzf_source_close(s);
     return NULL;
 }
@@ -133,8 +120,6 @@ void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    if (s->fd >= 0)
-        close(s->fd);
     for (int i = 0; i < N_PIECES; i++)
         free(s->pieces[i].data);
     codecs_free(s->codecs, s->opt.n_threads);
@@ -153,12 +138,20 @@ void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_inflated_fn *fn, void *
     s->inflated_arg = arg;
 }
 
+static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
+                                      const struct bgzf_frame *frame, uint8_t *dst)
+{
+    if (s->framed)
+        return bgzf_block_inflate(s->codecs[omp_get_thread_num()], p, frame, dst);
+    memcpy(dst, p, frame->size);
+    return BGZF_OK;
+}
+
 /* Inflates the block of a claimed slot. */
 static void source_run(struct bgzf_source *s, struct source_slot *slot)
 {
     if (!latch_tripped(s->opt.latch)) {
-        slot->fault = bgzf_block_inflate(s->codecs[omp_get_thread_num()], slot->compressed,
-                                         &slot->frame, slot->block.data);
+        slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
@@ -206,18 +199,25 @@ static int source_read(struct bgzf_source *s)
     if (s->pieces[s->piece].size == s->opt.piece_size && source_rotate(s) < 0)
         return -1;
     struct piece *p = &s->pieces[s->piece];
-    ssize_t n;
-    do {
-        if (latch_tripped(s->opt.latch))
-            return -1;
-        n = read(s->fd, p->data + p->size, s->opt.piece_size - p->size);
-    } while (n < 0 && errno == EINTR);
+    ssize_t n = byte_source_read(s->opt.input, p->data + p->size, s->opt.piece_size - p->size);
     if (n < 0)
-        return latch_fail(s->opt.latch, "%s: reading at offset %llu failed: %s", s->opt.path,
-                          (unsigned long long)(p->file_offset + p->size), strerror(errno));
+        return -1;
     s->at_eof = n == 0;
     p->size += (size_t)n;
     return 0;
+}
+
+/* The frame of the block at p; plain bytes make a block of all that is there. */
+static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail,
+                                struct bgzf_frame *frame)
+{
+    if (avail == 0)
+        return BGZF_MORE;
+    if (s->framed)
+        return bgzf_block_frame(p, avail, frame);
+    frame->size = frame->inflated_size = avail < BGZF_FILL ? (uint32_t)avail : BGZF_FILL;
+    frame->data_offset = 0;
+    return BGZF_OK;
 }
 
 /* Finds the next block, empty or not, as bgzf_source_peek() does. */
@@ -226,7 +226,7 @@ static int source_frame(struct bgzf_source *s)
     for (;;) {
         struct piece *p = &s->pieces[s->piece];
         size_t avail = p->size - s->at;
-        enum bgzf_fault fault = avail ? bgzf_block_frame(p->data + s->at, avail, &s->frame) : BGZF_MORE;
+        enum bgzf_fault fault = frame_at(s, p->data + s->at, avail, &s->frame);
         if (fault == BGZF_OK)
             return 1;
         if (fault == BGZF_MORE && s->at_eof && avail == 0)
@@ -293,7 +293,7 @@ static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_f
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
 {
     struct piece *p = &s->pieces[s->piece];
-    enum bgzf_fault fault = bgzf_block_inflate(s->codecs[0], p->data + s->at, &s->frame, dst);
+    enum bgzf_fault fault = source_inflate(s, p->data + s->at, &s->frame, dst);
     if (fault)
         return block_failed(s, p->file_offset + s->at, fault);
     s->at += s->frame.size;
@@ -323,7 +323,7 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
 
 int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 {
-    return s->eof_block;
+    return s->eof_block || !s->framed;
 }
 
 uint64_t bgzf_source_skip_rest(struct bgzf_source *s)
@@ -381,6 +381,8 @@ struct sink_slot {
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or claimed */
     struct bgzf_piece *pieces;   /* U */
     uint8_t *compressed;         /* C */
+    struct bam_index_entry *entries;   /* of the records that end in it; claimer, before finished */
+    uint32_t n_entries;
 };
 
 enum { LENGTH_BITS = 20 };
@@ -403,6 +405,8 @@ struct bgzf_sink {
     uint64_t head;               /* number of the next block to be begun; master */
     uint64_t help;               /* no READY slot before this one; master */
     uint64_t checksum;           /* after finish; master */
+    struct bam_index *index;     /* NULL: none; used by the thread that serves the ticket */
+    uint64_t written;            /* bytes; by the thread that serves the ticket */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block to be written next */
 };
 
@@ -455,6 +459,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
     for (uint32_t i = 0; k->slots && i < k->n_slots; i++) {
         free(k->slots[i].pieces);
         free(k->slots[i].compressed);
+        free(k->slots[i].entries);
     }
     for (int i = 0; k->threads && i < k->opt.n_threads; i++) {
         bgzf_codec_free(k->threads[i].codec);
@@ -491,6 +496,36 @@ static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data
         data += p->size;
     }
     return sum;
+}
+
+/* Notes what the index needs of the records that end in this block. */
+static void list_entries(struct sink_slot *slot)
+{
+    uint32_t after = 0;
+    slot->n_entries = 0;
+    for (uint32_t i = 0; i < slot->n; i++) {
+        const struct bgzf_piece *p = &slot->pieces[i];
+        after += p->size;
+        if (p->segment == BGZF_NO_RECORD)
+            continue;
+        size_t before = (size_t)p->segment * BGZF_FILL;
+        const uint8_t *record = p->data - before;
+        if (before + p->size == bam_record_size((const struct bam_record *)record))
+            slot->entries[slot->n_entries++] = bam_index_entry(record, after);
+    }
+}
+
+/* Enters the blocks first .. end - 1, which begin at k->written, into the index. */
+static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
+{
+    for (uint64_t i = first; i < end; i++, iov++) {
+        const struct sink_slot *slot = &k->slots[i % k->n_slots];
+        uint64_t next = k->written + iov->iov_len;
+        if (k->index && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
+            latch_fail(k->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI",
+                       k->opt.path);
+        k->written = next;
+    }
 }
 
 /* Writes all of iov[n]. -1: told to the latch. */
@@ -537,8 +572,10 @@ static void serve_ticket(struct bgzf_sink *k)
         }
         if (n == 0)
             return;
-        if (!latch_tripped(k->opt.latch))
+        if (!latch_tripped(k->opt.latch)) {
+            enter_blocks(k, first, number, iov); /* before write_all(), which consumes iov */
             write_all(k, iov, n);
+        }
         for (uint64_t i = first; i < number; i++)
             slot_pass(&k->slots[i % k->n_slots].state, SLOT_FREE);
         atomic_store(&k->ticket, number);
@@ -556,6 +593,8 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
             data = t->gathered;
         gather(slot, data);
         t->checksum += checksum_block(slot, data);
+        if (k->index)
+            list_entries(slot);
         length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
     }
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
@@ -587,6 +626,15 @@ static int sink_wait(struct bgzf_sink *k, uint64_t number)
         if (!sink_help(k))
             slot_pause(&spins);
     }
+    return 0;
+}
+
+int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
+{
+    for (uint32_t i = 0; i < k->n_slots; i++)
+        if (!(k->slots[i].entries = malloc(SINK_PIECES * sizeof(struct bam_index_entry))))
+            return -1;
+    k->index = index;
     return 0;
 }
 

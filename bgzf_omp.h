@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bam_index;
+struct byte_source;
 struct latch;
 
 /* ---------------------------------------------------------------- source */
@@ -19,7 +21,8 @@ struct latch;
 struct bgzf_source;
 
 struct bgzf_source_options {
-    const char *path;            /* "-" is standard input */
+    struct byte_source *input;   /* stays the caller's */
+    const char *path;            /* for messages */
     int n_threads;               /* of the team that runs the tasks */
     size_t piece_size;           /* bytes per read */
     struct latch *latch;
@@ -36,7 +39,8 @@ struct bgzf_source_block {
 /* Called in the inflate task right after block was inflated, any thread. */
 typedef void bgzf_inflated_fn(void *arg, const struct bgzf_source_block *block);
 
-/* Opens the input. NULL: told to the latch. */
+/* NULL: told to the latch. A source of plain bytes (raw BAM, records) gives
+ * "blocks" that are cut anywhere. */
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
 
@@ -65,7 +69,7 @@ int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_bl
 
 int bgzf_source_ring_full(const struct bgzf_source *source);
 
-/* After the end: whether the file closed with the empty EOF block. */
+/* After the end: false if the file is BGZF and did not close with the empty EOF block. */
 int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 
 /* Inflated bytes of all that is left of the file, without inflating it; for messages. */
@@ -94,6 +98,9 @@ struct bgzf_piece {
 /* NULL: no memory, told to the latch. */
 struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
 void bgzf_sink_close(struct bgzf_sink *sink);
+
+/* From now on every record is entered into the index, in its order. -1: no memory. */
+int bgzf_sink_set_index(struct bgzf_sink *sink, struct bam_index *index);
 
 /* Adds a piece to the block being filled; when it does not fit, that block is
  * handed to a task and the next one begun. size <= BGZF_FILL. -1: stop. */

@@ -99,8 +99,7 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch)
 static int name_temp(struct out_file *out)
 {
     enum { TRIES = 100 };
-    char from[64];
-    snprintf(from, sizeof from, "/proc/self/fd/%d", out->fd);
+    const char *from = out_file_name(out);
     for (int i = 0; i < TRIES; i++) {
         char *name = temp_template(out->target);
         int fd = name ? mkstemp(name) : -1;      /* a free name ... */
@@ -119,6 +118,14 @@ static int name_temp(struct out_file *out)
             return -1;
     }
     return -1;
+}
+
+const char *out_file_name(struct out_file *out)
+{
+    if (out->temp)
+        return out->temp;
+    snprintf(out->by_fd, sizeof out->by_fd, "/proc/self/fd/%d", out->fd);
+    return out->by_fd;
 }
 
 static void set_mode(int fd, const char *target)

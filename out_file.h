@@ -12,6 +12,7 @@ struct out_file {
     int fd;                      /* -1: not open */
     char *target;                /* the file to be replaced, symbolic links resolved; NULL: written directly */
     char *temp;                  /* name beside the target while one exists, else NULL */
+    char by_fd[32];              /* see out_file_name() */
 };
 
 /* Checks that path can be written and opens it: standard output, pipes and
@@ -19,6 +20,9 @@ struct out_file {
  * (O_TMPFILE), or under a unique name where the file system has no such thing.
  * The present contents of path stay until out_file_commit(). -1: told to the latch. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);
+
+/* A name under which the open file can be opened once more, valid until the next call. */
+const char *out_file_name(struct out_file *out);
 
 /* Puts the finished file in place: closes it and renames it over the target,
  * which keeps its mode and, if allowed, its owner. -1: told to the latch. */

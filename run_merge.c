@@ -7,18 +7,20 @@ static void sift_down(struct run_merge *m, size_t at)
 {
     struct merge_run run = m->heap[at];
     for (size_t child; (child = 2 * at + 1) < m->n; at = child) {
-        if (child + 1 < m->n && bam_key_less(&m->heap[child + 1].head, &m->heap[child].head))
+        if (child + 1 < m->n && bam_key_less(&m->order, &m->heap[child + 1].head, &m->heap[child].head))
             child++;
-        if (!bam_key_less(&m->heap[child].head, &run.head))
+        if (!bam_key_less(&m->order, &m->heap[child].head, &run.head))
             break;
         m->heap[at] = m->heap[child];
     }
     m->heap[at] = run;
 }
 
-int run_merge_init(struct run_merge *m, const struct bam_sublist *sublists, size_t n)
+int run_merge_init(struct run_merge *m, const struct bam_sublist *sublists, size_t n,
+                   struct bam_key_order order)
 {
     m->n = 0;
+    m->order = order;
     m->heap = malloc((n + 1) * sizeof *m->heap);
     if (!m->heap)
         return -1;

@@ -17,11 +17,13 @@ struct merge_run {
 struct run_merge {
     struct merge_run *heap;      /* smallest head first */
     size_t n;
+    struct bam_key_order order;
 };
 
-/* Merges the n sublists, each sorted. Ties go by place, which is input order.
+/* Merges the n sublists, each sorted by order. Ties go by place, which is input order.
  * Returns 0; -1 when memory runs out. */
-int run_merge_init(struct run_merge *merge, const struct bam_sublist *sublists, size_t n);
+int run_merge_init(struct run_merge *merge, const struct bam_sublist *sublists, size_t n,
+                   struct bam_key_order order);
 void run_merge_free(struct run_merge *merge);
 
 /* The next key in order; 0 at the end. */

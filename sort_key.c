@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "key_room.h"
+#include "minhash.h"
 #include "name_key.h"
 #include "sort_key.h"
 #include "tag_key.h"
@@ -139,7 +140,7 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
     case SORT_TEMPLATE:
         return template_key_make(&rule->templates, r, key);
     case SORT_MINHASH:
-        *key = 0;
+        *key = 0;                /* minhash_run() makes it */
     }
     return BAM_OK;
 }
@@ -148,6 +149,8 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
 {
     if (rule->order.by == SORT_TEMPLATE)
         return template_key_compare(&rule->templates, a, b);
+    if (rule->order.by == SORT_MINHASH)
+        return minhash_compare(a, b);
     int order = rule->order.by == SORT_TAG ? tag_key_compare(&rule->tags, a, b) : 0;
     if (order)
         return order;

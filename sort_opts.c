@@ -8,7 +8,10 @@
 #include <strings.h>
 #include <unistd.h>
 #include <htslib/hts.h>
+#include <htslib/hts_log.h>
+#include <htslib/sam.h>
 #include "bgzf_block.h"
+#include "machine.h"
 #include "sort_opts.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -16,42 +19,83 @@
 enum {
     MEMORY_PER_THREAD_MIB = 768,
     THREADS_MAX = 4096,
+    KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
     /* Long options without a letter. */
-    OPT_NO_PG = 256, OPT_VERBOSITY, OPT_HELP, OPT_LATER,
+    OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
+    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY,
 };
 
-static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RHf";
+static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
 
 static const struct option long_options[] = {
     {"threads", required_argument, NULL, '@'},
     {"output-fmt", required_argument, NULL, 'O'},
+    {"output-fmt-option", required_argument, NULL, OPT_OUTPUT_FMT},
+    {"input-fmt-option", required_argument, NULL, OPT_INPUT_FMT},
+    {"reference", required_argument, NULL, OPT_REFERENCE},
+    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
+    {"picard", no_argument, NULL, OPT_PICARD},
+    {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
     {"no-PG", no_argument, NULL, OPT_NO_PG},
     {"verbosity", required_argument, NULL, OPT_VERBOSITY},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"template-coordinate", no_argument, NULL, OPT_LATER},
-    {"write-index", no_argument, NULL, OPT_LATER},
-    {"reference", required_argument, NULL, OPT_LATER},
-    {"input-fmt", required_argument, NULL, OPT_LATER},
-    {"input-fmt-option", required_argument, NULL, OPT_LATER},
-    {"output-fmt-option", required_argument, NULL, OPT_LATER},
+    {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
+};
+
+/* The command line as far as it was read; what it means together is settled at its end. */
+struct parsed {
+    struct sort_opts *o;
+    htsFormat format;            /* of -O */
+    int format_given;
+    int level;                   /* of -l, -u */
+    uint64_t per_thread;
+    uint64_t total;              /* of --total-memory; 0: not given */
+    int ascii;                   /* -N was given: names stay ASCII */
+    int by_tag;                  /* -t was given */
+    int write_index;
+    const char *index_format;    /* of --write-index=...; NULL: by the name */
 };
 
 void sort_opts_usage(FILE *to)
 {
     fputs("Usage: samtools sort [options...] [in.bam]\n"
-          "Sorts a BAM file by coordinate, on as many threads as -@ gives.\n"
+          "Sorts alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n"
           "\n"
-          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-          "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
+          "Order (default: by coordinate)\n"
+          "  -n                      by read name, numbers in it by value\n"
+          "  -N                      by read name, as ASCII text\n"
+          "  -t TAG                  by the value of TAG, then by coordinate (or by name, with -n or -N)\n"
+          "  -M                      reads without a reference by minimiser\n"
+          "  -I FILE                 as -M, by the minimisers' positions in the FASTA FILE\n"
+          "  -K INT, -w INT          length of the k-mer [20]; window of -I [100]\n"
+          "  -R, -H                  -M without the reverse strand; -M on squashed homopolymers\n"
+          "      --template-coordinate\n"
+          "                          by the coordinates of both ends of the template\n"
+          "Output\n"
+          "  -o FILE                 write to FILE instead of standard output\n"
+          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+          "      --output-fmt-option OPT[=VAL]\n"
           "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
           "  -u                      no compression, as -l 0\n"
-          "  -o FILE                 write to FILE instead of standard output\n"
-          "  -O, --output-fmt bam    output format\n"
-          "  -T PREFIX               place for temporary files [beside the output]\n"
+          "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
           "      --no-PG             add no @PG line to the header\n"
+          "Input\n"
+          "      --reference FILE    FASTA of the references, for CRAM\n"
+          "      --input-fmt-option OPT[=VAL]\n"
+          "Resources\n"
+          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
+          "  -T PREFIX               place for temporary files [beside the output]\n"
           "      --verbosity INT     below 3: no warnings; below 1: no errors\n"
           "  -h, --help              print this text\n"
+          "\n"
+          "Beyond samtools\n"
+          "      --picard            by read name, in Picard's order\n"
+          "      --total-memory SIZE|N%\n"
+          "                          memory in all, or as a share of what the machine or its cgroup has\n"
+          "      --write-index=bai|csi\n"
           "\n"
           "The data must fit into SIZE x threads. The input is replaced safely by -o in.bam in.bam.\n", to);
 }
@@ -115,63 +159,103 @@ static int parse_memory(const char *text, uint64_t *per_thread)
     return -1;
 }
 
-static int not_yet(const char *what)
+/* --total-memory: a size, or a share of the memory there is. */
+static int parse_total(const char *text, uint64_t *total)
 {
-    fprintf(stderr, "[bam_sort] %s is not supported yet by samtools-omp " SAMTOOLS_OMP_VERSION
-            "; set SAMTOOLS_UPSTREAM aside and call upstream samtools for it\n", what);
-    return -1;
-}
-
-static int check_format(const char *format)
-{
-    size_t n = strcspn(format, ",");
-    if (n == 3 && strncasecmp(format, "bam", n) == 0 && !format[n])
+    size_t n = strlen(text);
+    if (n > 1 && text[n - 1] == '%') {
+        char *end;
+        double share = strtod(text, &end);
+        if (end == text + n - 1 && share > 0 && share <= 100) {
+            *total = (uint64_t)(share / 100 * (double)machine_memory());
+            return 0;
+        }
+    } else if (parse_size(text, total) == 0 && *total >= MIB) {
         return 0;
-    return not_yet(format);
-}
-
-/* Without -O the extension of -o chooses the format, as in samtools. */
-static int check_extension(const char *path)
-{
-    static const char *const later[] = {".sam", ".sam.gz", ".cram", ".fq", ".fastq", ".fa", ".fasta"};
-    size_t n = strlen(path);
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        size_t m = strlen(later[i]);
-        if (n > m && strcasecmp(path + n - m, later[i]) == 0)
-            return not_yet(later[i] + 1);
     }
-    return strstr(path, "##idx##") ? not_yet("##idx##") : 0;
+    return fail_usage("--total-memory needs a size of at least 1M, or a share such as 80%, not ", text);
 }
 
-static int parse_one(struct sort_opts *o, int c, const char **format, uint64_t *per_thread, char **argv)
+static int parse_count(const char *option, const char *text, int low, int high, int *value)
 {
-    int value;
+    if (parse_int(text, value) < 0) {
+        fprintf(stderr, "[bam_sort] %s needs a number, not %s\n", option, text);
+        sort_opts_usage(stderr);
+        return -1;
+    }
+    *value = *value < low ? low : *value > high ? high : *value;
+    return 0;
+}
+
+static int parse_tag(struct parsed *p, const char *text)
+{
+    if (!isalpha((unsigned char)text[0]) || !isalnum((unsigned char)text[1]))
+        return fail_usage("-t needs the two characters of a tag, not ", text);
+    memcpy(p->o->order.tag, text, 2);
+    p->by_tag = 1;
+    return 0;
+}
+
+/* Options of the order. -1: an error was printed; 0: not one of these; 1: taken. */
+static int parse_order(struct parsed *p, int c)
+{
+    struct sort_order *order = &p->o->order;
     switch (c) {
-    case 'u': o->level = 0; return 0;
-    case 'o': o->out = optarg; return 0;
-    case 'O': *format = optarg; return 0;
+    case 'n': order->by = SORT_NAME_NATURAL; return 1;
+    case 'N': order->by = SORT_NAME_NATURAL; p->ascii = 1; return 1;
+    case OPT_PICARD: order->by = SORT_NAME_PICARD; return 1;
+    case OPT_TEMPLATE: order->by = SORT_TEMPLATE; return 1;
+    case 'I': order->index_fasta = optarg; /* fall through */
+    case 'M': order->by = SORT_MINHASH; return 1;
+    case 't': return parse_tag(p, optarg) < 0 ? -1 : 1;
+    case 'K': return parse_count("-K", optarg, 1, KMER_MAX, &order->kmer) < 0 ? -1 : 1;
+    case 'w': return parse_count("-w", optarg, 1, INT_MAX, &order->window) < 0 ? -1 : 1;
+    case 'R': order->no_reverse = true; return 1;
+    case 'H': order->squash = true; return 1;
+    default:  return 0;
+    }
+}
+
+static int parse_format(struct parsed *p, const char *text)
+{
+    if (hts_parse_format(&p->format, text) < 0 || p->format.category == index_file)
+        return fail_usage("unknown output format: ", text);
+    p->format_given = 1;
+    return 0;
+}
+
+static int parse_one(struct parsed *p, int c)
+{
+    struct sort_opts *o = p->o;
+    int taken = parse_order(p, c);
+    if (taken)
+        return taken < 0 ? -1 : 0;
+    switch (c) {
+    case 'u': p->level = 0; return 0;
+    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : -1;
+    case 'O': return parse_format(p, optarg);
     case 'T': o->temp_prefix = optarg; return 0;
-    case 'm': return parse_memory(optarg, per_thread);
+    case 'm': return parse_memory(optarg, &p->per_thread);
     case 'l':
-        if (parse_int(optarg, &o->level) < 0)
+        if (parse_int(optarg, &p->level) < 0)
             return fail_usage("Invalid compression level: ", optarg);
-        if (o->level < 0)
-            o->level = BGZF_LEVEL_DEFAULT;
         return 0;
-    case '@':
-        if (parse_int(optarg, &value) < 0 || value > THREADS_MAX)
-            return fail_usage("-@ needs a number of threads, not ", optarg);
-        o->n_threads = value < 1 ? 1 : value;
-        return 0;
+    case '@': return parse_count("-@", optarg, 1, THREADS_MAX, &o->n_threads);
+    case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
     case OPT_NO_PG: o->no_pg = true; return 0;
+    case OPT_REFERENCE: o->reference = optarg; return 0;
+    case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
+    case OPT_INPUT_FMT:
+        return hts_opt_add((hts_opt **)&o->in_format.specific, optarg) < 0
+             ? fail_usage("unknown --input-fmt-option: ", optarg) : 0;
+    case OPT_OUTPUT_FMT:
+        return hts_opt_add((hts_opt **)&p->format.specific, optarg) < 0
+             ? fail_usage("unknown --output-fmt-option: ", optarg) : 0;
     case OPT_VERBOSITY:
-        if (parse_int(optarg, &value) < 0)
-            return fail_usage("--verbosity needs a number, not ", optarg);
-        hts_verbose = value;
-        return 0;
-    case '?': sort_opts_usage(stderr); return -1;
-    case 'f': return fail_usage("-f is no option of samtools sort any more; use -o", NULL);
-    default:  return not_yet(argv[optind - 1]);
+        return parse_count("--verbosity", optarg, 0, INT_MAX, &hts_verbose);
+    default:
+        sort_opts_usage(stderr);
+        return -1;
     }
 }
 
@@ -200,6 +284,105 @@ static char *join(int argc, char **argv)
     return line;
 }
 
+/* The value of "level=" among the format's options; -1: not there. */
+static int level_option(const htsFormat *format)
+{
+    int level = -1;
+    for (const hts_opt *opt = format->specific; opt; opt = opt->next)
+        if (opt->opt == HTS_OPT_COMPRESSION_LEVEL)
+            level = opt->val.i;
+    return level;
+}
+
+/* The format by -O, else by the extension of -o, else BAM, as in samtools. */
+static void settle_format(struct parsed *p)
+{
+    struct sort_output *out = &p->o->out;
+    char mode[16] = "";
+    out->format = p->format;
+    if (!p->format_given) {
+        out->format.category = sequence_data;
+        out->format.format = bam;
+        if (sam_open_mode(mode, out->path, NULL) == 0 && !strchr(mode, 'b')) {
+            out->format.format = strchr(mode, 'c') ? cram : strchr(mode, 'f') ? fastq_format
+                               : strchr(mode, 'F') ? fasta_format : sam;
+            out->format.compression = strchr(mode, 'z') ? bgzf : no_compression;
+        }
+    }
+    out->level = p->level;
+    int level = level_option(&out->format);
+    if (level >= 0) {
+        out->level = level;
+        if (out->format.format == sam && level > 0)
+            out->format.compression = bgzf;
+    }
+    if (out->level > BGZF_LEVEL_MAX)
+        out->level = BGZF_LEVEL_MAX;
+    if (out->level < 0)
+        out->level = BGZF_LEVEL_DEFAULT;
+}
+
+static void settle_order(struct parsed *p)
+{
+    struct sort_order *order = &p->o->order;
+    if (order->by == SORT_NAME_NATURAL && p->ascii)
+        order->by = SORT_NAME_ASCII;
+    if (!p->by_tag)
+        return;
+    int named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
+    order->then = named ? order->by : SORT_COORDINATE;
+    order->by = SORT_TAG;
+}
+
+/* Cuts FILE##idx##INDEX in two; the index's name, or NULL. */
+static const char *split_index_name(char *path)
+{
+    char *mark = strstr(path, HTS_IDX_DELIM);
+    if (!mark)
+        return NULL;
+    *mark = 0;
+    return mark + strlen(HTS_IDX_DELIM);
+}
+
+static int has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcasecmp(text + n - m, suffix) == 0;
+}
+
+static int settle_index(struct parsed *p, const char *name)
+{
+    struct sort_output *out = &p->o->out;
+    enum htsExactFormat format = out->format.format;
+    if (!p->write_index)
+        return 0;
+    if (p->o->order.by != SORT_COORDINATE && p->o->order.by != SORT_MINHASH) {
+        if (hts_verbose >= HTS_LOG_WARNING)
+            fputs("[W::bam_sort] Ignoring --write-index as it only works for position sorted files.\n", stderr);
+        return 0;
+    }
+    if (strcmp(out->path, "-") == 0 && !name)
+        return fail_usage("--write-index needs an output file (-o), to name the index after", NULL);
+    if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
+        return fail_usage("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed", NULL);
+    const char *wanted = p->index_format ? p->index_format : name && has_suffix(name, ".bai") ? "bai" : "csi";
+    if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
+        return fail_usage("--write-index can be bai or csi, not ", wanted);
+    out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;
+    if (format == cram)
+        wanted = "crai";
+    if (name ? !(out->index = strdup(name)) : asprintf(&out->index, "%s.%s", out->path, wanted) < 0)
+        return fail_usage("out of memory", NULL);
+    return 0;
+}
+
+static void settle_memory(struct parsed *p)
+{
+    struct sort_opts *o = p->o;
+    uint64_t n = (uint64_t)o->n_threads;
+    o->memory = p->total ? p->total : p->per_thread > UINT64_MAX / n ? UINT64_MAX : p->per_thread * n;
+}
+
 static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **operands)
 {
     if (n > 1) {
@@ -216,31 +399,38 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
 
 enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv)
 {
-    const char *format = NULL;
-    uint64_t per_thread = MEMORY_PER_THREAD_MIB * MIB;
-    *o = (struct sort_opts){.out = "-", .level = BGZF_LEVEL_DEFAULT, .n_threads = default_threads()};
+    struct parsed p = {.o = o, .level = BGZF_LEVEL_DEFAULT, .per_thread = MEMORY_PER_THREAD_MIB * MIB};
+    *o = (struct sort_opts){.n_threads = default_threads(),
+                            .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT}};
     o->command_line = join(argc, argv);
-    if (!o->command_line)
+    o->out.path = strdup("-");
+    if (!o->command_line || !o->out.path)
         return SORT_OPTS_ERROR;
     optind = 2;
     for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0;) {
-        if (c == 'h' || c == OPT_HELP) {
+        if (c == 'h') {
             sort_opts_usage(stdout);
             return SORT_OPTS_DONE;
         }
-        if (parse_one(o, c, &format, &per_thread, argv) < 0)
+        if (parse_one(&p, c) < 0) {
+            o->out.format = p.format;            /* owned from here on */
             return SORT_OPTS_ERROR;
+        }
     }
-    if ((format ? check_format(format) : check_extension(o->out)) < 0)
+    const char *index_name = split_index_name(o->out.path);
+    settle_format(&p);
+    settle_order(&p);
+    settle_memory(&p);
+    if (settle_index(&p, index_name) < 0)
         return SORT_OPTS_ERROR;
-    if (o->level > BGZF_LEVEL_MAX)
-        o->level = BGZF_LEVEL_MAX;
-    o->memory = per_thread > UINT64_MAX / (uint64_t)o->n_threads ? UINT64_MAX
-              : per_thread * (uint64_t)o->n_threads;
     return check_operands(o, argc - optind, argv + optind);
 }
 
 void sort_opts_free(struct sort_opts *o)
 {
+    hts_opt_free(o->in_format.specific);
+    hts_opt_free(o->out.format.specific);
+    free(o->out.path);
+    free(o->out.index);
     free(o->command_line);
 }

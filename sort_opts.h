@@ -6,18 +6,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <htslib/hts.h>
+#include "sort_key.h"
 
 #define SAMTOOLS_OMP_VERSION "0.1.0"
 /* What pipelines compare with the samtools they ask for. */
 #define SAMTOOLS_VERSION "1.24+omp" SAMTOOLS_OMP_VERSION
 
+/* What becomes of the sorted records. */
+struct sort_output {
+    char *path;                  /* "-": standard output; owned */
+    htsFormat format;            /* with the options of --output-fmt-option; owned */
+    int level;                   /* 0..9, or BGZF_LEVEL_DEFAULT */
+    char *index;                 /* file for the index; NULL: none; owned */
+    int index_format;            /* HTS_FMT_CSI, HTS_FMT_BAI or HTS_FMT_CRAI */
+};
+
 struct sort_opts {
     const char *in;              /* "-": standard input */
-    const char *out;             /* "-": standard output */
+    struct sort_output out;
+    struct sort_order order;
     const char *temp_prefix;     /* -T; NULL: beside the output */
+    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
+    htsFormat in_format;         /* holds the options of --input-fmt-option; owned */
     int n_threads;               /* at least 1 */
     uint64_t memory;             /* for all threads together, bytes */
-    int level;                   /* 0..9, or BGZF_LEVEL_DEFAULT */
     bool no_pg;
     char *command_line;          /* for @PG CL; owned */
 };

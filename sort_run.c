@@ -8,12 +8,12 @@ enum {
     SMALL = 48,
 };
 
-static void insertion_sort(struct bam_key *keys, size_t n)
+static void insertion_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
     for (size_t i = 1; i < n; i++) {
         struct bam_key key = keys[i];
         size_t at = i;
-        for (; at > 0 && bam_key_less(&key, &keys[at - 1]); at--)
+        for (; at > 0 && bam_key_less(order, &key, &keys[at - 1]); at--)
             keys[at] = keys[at - 1];
         keys[at] = key;
     }
@@ -71,15 +71,47 @@ static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t en
         }
 }
 
-void sort_run(struct bam_key *keys, size_t n)
+/* Heapsort: in place, and n log n whatever the records are. Equal keys are few
+ * in every real file, so that this is for the odd one. */
+static void sift_down(struct bam_key *keys, size_t at, size_t n, const struct bam_key_order *order)
+{
+    struct bam_key key = keys[at];
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && bam_key_less(order, &keys[child], &keys[child + 1]))
+            child++;
+        if (!bam_key_less(order, &key, &keys[child]))
+            break;
+        keys[at] = keys[child];
+    }
+    keys[at] = key;
+}
+
+static void sort_by_record(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sift_down(keys, i, n, order);
+    for (size_t last = n; last-- > 1;) {
+        struct bam_key largest = keys[0];
+        keys[0] = keys[last];
+        keys[last] = largest;
+        sift_down(keys, 0, last, order);
+    }
+}
+
+void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
     if (n <= SMALL) {
-        insertion_sort(keys, n);
+        insertion_sort(keys, n, order);
+        return;
+    }
+    struct bam_key diff = differing_bits(keys, n);
+    if (diff.sort == 0 && order->rule) {
+        sort_by_record(keys, n, order);
         return;
     }
     size_t end[BUCKETS], begin = 0;
-    distribute(keys, n, top_digit(differing_bits(keys, n)), end);
+    distribute(keys, n, top_digit(diff), end);
     for (unsigned b = 0; b < BUCKETS; begin = end[b++])
         if (end[b] - begin > 1)
-            sort_run(keys + begin, end[b] - begin);
+            sort_run(keys + begin, end[b] - begin, order);
 }

@@ -6,9 +6,10 @@
 #include <stddef.h>
 #include "bam_arena.h"
 
-/* Sorts keys[n] by (sort, place), in place and without other memory: a radix
- * sort from the top byte that differs. As place grows with the input, equal
- * sort keys end in input order: the result is the stable one. */
-void sort_run(struct bam_key *keys, size_t n);
+/* Sorts keys[n] by (sort, record, place), in place and without other memory: a
+ * radix sort from the top byte that differs; records are compared only where
+ * order has a rule and sort is equal. As place grows with the input, equal
+ * records end in input order: the result is the stable one. */
+void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order);
 
 #endif

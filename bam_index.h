@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The index of the BAM file being written (SAMv1 section 5, CSIv1), by htslib. */
+#ifndef BAM_INDEX_H
+#define BAM_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+
+struct latch;
+struct bam_index;
+
+/* What the index needs of a record; made in the deflate task. */
+struct bam_index_entry {
+    int64_t begin, end;          /* reference bases covered, 0-based, half open */
+    int32_t ref_id;
+    uint32_t after;              /* bytes of the block up to the record's end */
+    int mapped;
+};
+
+/* Whether every reference is short enough for BAI (2^29 bases). */
+bool bam_index_fits_bai(sam_hdr_t *sam);
+
+/* format: HTS_FMT_CSI or HTS_FMT_BAI; path must live as long as the index.
+ * NULL: no memory. */
+struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
+void bam_index_free(struct bam_index *index);
+
+/* The entry of a checked record that ends `after` bytes into its block. */
+struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
+
+/* A block that was written, in output order: its file offset, its uncompressed
+ * size, where the block after it will be, and its records. -1: htslib refused one. */
+int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
+                  const struct bam_index_entry *entries, uint32_t n);
+
+/* Writes the index to its path. -1: told to the latch. */
+int bam_index_save(struct bam_index *index, struct latch *latch);
+
+#endif

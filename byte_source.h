@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The input as a stream of BAM bytes, whatever it is: BAM files and pipes as
+ * they are (BGZF or raw), URLs through htslib's hFILE, and SAM, CRAM and all
+ * else that htslib reads, turned into raw BAM records. */
+#ifndef BYTE_SOURCE_H
+#define BYTE_SOURCE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <htslib/sam.h>
+
+struct latch;
+struct byte_source;
+
+struct byte_source_options {
+    const char *path;            /* "-": standard input */
+    int n_threads;               /* for htslib's own threads, where it decodes */
+    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
+    const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
+    struct latch *latch;
+};
+
+enum byte_framing {
+    BYTES_BGZF,                  /* a BAM file: BGZF blocks, the header first */
+    BYTES_RAW_BAM,               /* the same without compression */
+    BYTES_RECORDS,               /* BAM records only; the header is byte_source_header() */
+};
+
+/* NULL: told to the latch. */
+struct byte_source *byte_source_open(const struct byte_source_options *options);
+void byte_source_close(struct byte_source *source);
+
+enum byte_framing byte_source_framing(const struct byte_source *source);
+
+/* The header of a source of BYTES_RECORDS, the caller's from then on. */
+sam_hdr_t *byte_source_header(struct byte_source *source);
+
+/* As read(): up to n bytes, at least one but at the end. -1: told to the latch. */
+ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam1_bytes.h"
+#include "hts_reader.h"
+#include "latch.h"
+
+struct hts_reader {
+    struct hts_reader_options opt;
+    samFile *sam;
+    sam_hdr_t *header;           /* what records are parsed against */
+    sam_hdr_t *given;            /* its copy, until the caller takes it */
+    bam1_t *record;
+    struct bam1_bytes bytes;     /* the record as a stream */
+    size_t at;                   /* how much of them was handed out */
+    uint64_t n;                  /* records read, for messages */
+    int at_end;                  /* htslib must not be asked again: with threads it would wait for ever */
+};
+
+static int apply_options(struct hts_reader *r)
+{
+    /* htslib takes a list that it does not change, but says so nowhere. */
+    if (r->opt.format_options && hts_opt_apply(r->sam, (hts_opt *)(uintptr_t)r->opt.format_options) < 0)
+        return latch_fail(r->opt.latch, "%s: an --input-fmt-option does not fit its format", r->opt.path);
+    if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
+        return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
+    if (r->opt.n_threads > 1 && hts_set_threads(r->sam, r->opt.n_threads) < 0)
+        return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
+    return 0;
+}
+
+struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options *options)
+{
+    struct hts_reader *r = calloc(1, sizeof *r);
+    if (r)
+        r->opt = *options;
+    if (!r || !(r->record = bam_init1())) {
+        latch_fail(options->latch, "out of memory");
+        hclose_abruptly(file);
+    } else if (!(r->sam = hts_hopen(file, options->path, "r"))) {
+        latch_fail(options->latch, "%s is in no format that htslib knows", options->path);
+        hclose_abruptly(file);
+    } else if (hts_get_format(r->sam)->category != sequence_data) {
+        latch_fail(options->latch, "%s does not hold alignments", options->path);
+    } else if (apply_options(r) == 0) {
+        r->header = sam_hdr_read(r->sam);
+        r->given = r->header ? sam_hdr_dup(r->header) : NULL;
+        if (r->given)
+            return r;
+        latch_fail(options->latch, "%s: its header cannot be read", options->path);
+    }
+    hts_reader_close(r);
+    return NULL;
+}
+
+void hts_reader_close(struct hts_reader *r)
+{
+    if (!r)
+        return;
+    if (r->sam)
+        hts_close(r->sam);
+    sam_hdr_destroy(r->header);
+    sam_hdr_destroy(r->given);
+    bam_destroy1(r->record);
+    bam1_bytes_free(&r->bytes);
+    free(r);
+}
+
+sam_hdr_t *hts_reader_header(struct hts_reader *r)
+{
+    sam_hdr_t *given = r->given;
+    r->given = NULL;
+    return given;
+}
+
+/* 1: the next record's bytes are there; 0: end; -1: told to the latch. */
+static int next_record(struct hts_reader *r)
+{
+    int status = r->at_end ? -1 : sam_read1(r->sam, r->header, r->record);
+    r->at_end |= status < 0;
+    if (status == -1)
+        return 0;
+    r->n++;
+    if (status < -1)
+        return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
+                          "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
+    if (bam1_bytes_set(&r->bytes, r->record) < 0)
+        return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
+                          errno == ENOMEM ? "out of memory"
+                          : "its position or name does not fit into BAM (SAMv1 section 4.2)");
+    r->at = 0;
+    return 1;
+}
+
+ssize_t hts_reader_read(struct hts_reader *r, void *buffer, size_t n)
+{
+    uint8_t *out = buffer;
+    size_t filled = 0;
+    while (filled < n) {
+        if (r->at == r->bytes.size) {
+            int next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
+            if (next < 0)
+                return -1;
+            if (next == 0)
+                break;
+        }
+        size_t part = r->bytes.size - r->at < n - filled ? r->bytes.size - r->at : n - filled;
+        memcpy(out + filled, r->bytes.data + r->at, part);
+        r->at += part;
+        filled += part;
+    }
+    return (ssize_t)filled;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <htslib/hfile.h>
+#include "bam1_bytes.h"
+#include "bam_arena.h"
+#include "hts_writer.h"
+#include "latch.h"
+
+enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
+
+struct hts_writer {
+    struct hts_writer_options opt;
+    samFile *sam;
+    sam_hdr_t *header;           /* the caller's */
+    bam1_t *record;
+    uint64_t checksum;
+};
+
+static int failed(struct hts_writer *w, const char *what)
+{
+    return latch_fail(w->opt.latch, "%s %s failed: %s", what, w->opt.path,
+                      errno ? strerror(errno) : "htslib gave no reason");
+}
+
+static int open_sam(struct hts_writer *w)
+{
+    char mode[16], level[4] = "";
+    htsFormat format = *w->opt.format;           /* htslib wants it writable */
+    int fd = dup(w->opt.fd);
+    hFILE *file = fd < 0 ? NULL : hdopen(fd, "w");
+    if (!file)
+        return failed(w, "writing");
+    /* A compression level belongs to the compressed formats; -l does not make SAM SAM.gz. */
+    if (w->opt.level >= 0 && (format.format == cram || format.compression != no_compression))
+        snprintf(level, sizeof level, "%d", w->opt.level % 10);
+    snprintf(mode, sizeof mode, "w%s%s", format.format == cram ? "c"
+             : format.format == fastq_format ? "f" : format.format == fasta_format ? "F"
+             : format.compression == bgzf ? "z" : "", level);
+    w->sam = hts_hopen(file, w->opt.path, mode);
+    if (!w->sam) {
+        hclose_abruptly(file);
+        return failed(w, "opening");
+    }
+    return 0;
+}
+
+static int configure(struct hts_writer *w)
+{
+    if (w->opt.format->specific && hts_opt_apply(w->sam, w->opt.format->specific) < 0)
+        return latch_fail(w->opt.latch, "%s: an output format option does not fit the format", w->opt.path);
+    if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
+        return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
+    if (w->opt.n_threads > 1 && hts_set_threads(w->sam, w->opt.n_threads) < 0)
+        return failed(w, "starting threads for");
+    if (sam_hdr_write(w->sam, w->header) < 0)
+        return failed(w, "writing the header of");
+    if (w->opt.index && sam_idx_init(w->sam, w->header, CSI_MIN_SHIFT, w->opt.index) < 0)
+        return failed(w, "starting the index of");
+    return 0;
+}
+
+struct hts_writer *hts_writer_open(const struct hts_writer_options *options, sam_hdr_t *header)
+{
+    struct hts_writer *w = calloc(1, sizeof *w);
+    if (!w || !(w->record = bam_init1())) {
+        latch_fail(options->latch, "out of memory");
+        free(w);
+        return NULL;
+    }
+    w->opt = *options;
+    w->header = header;
+    errno = 0;
+    if (open_sam(w) == 0 && configure(w) == 0)
+        return w;
+    hts_writer_close(w);
+    return NULL;
+}
+
+int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
+{
+    w->checksum += bam_checksum(record, size);
+    if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
+        return latch_fail(w->opt.latch, "out of memory");
+    errno = 0;
+    if (sam_write1(w->sam, w->header, w->record) < 0)
+        return failed(w, "writing");
+    return latch_tripped(w->opt.latch) ? -1 : 0;
+}
+
+int hts_writer_finish(struct hts_writer *w)
+{
+    errno = 0;
+    if (w->opt.index && sam_idx_save(w->sam) < 0)
+        return failed(w, "writing the index of");
+    int status = hts_close(w->sam);
+    w->sam = NULL;
+    return status < 0 ? failed(w, "writing") : 0;
+}
+
+void hts_writer_close(struct hts_writer *w)
+{
+    if (!w)
+        return;
+    if (w->sam)
+        hts_close(w->sam);
+    bam_destroy1(w->record);
+    free(w);
+}
+
+uint64_t hts_writer_checksum(const struct hts_writer *w)
+{
+    return w->checksum;
+}

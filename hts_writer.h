@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Records out in any format that htslib writes (SAM, SAM.gz, CRAM, FASTQ, FASTA). */
+#ifndef HTS_WRITER_H
+#define HTS_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+
+struct latch;
+struct hts_writer;
+
+struct hts_writer_options {
+    int fd;                      /* stays the caller's */
+    const char *path;            /* for messages */
+    const htsFormat *format;     /* with its options (--output-fmt-option) */
+    int level;                   /* -1: the format's own default */
+    int n_threads;
+    const char *reference;       /* for CRAM; NULL: as htslib finds it */
+    const char *index;           /* file to write an index to; NULL: none */
+    struct latch *latch;
+};
+
+/* Writes the header, which must live as long as the writer. NULL: told to the latch. */
+struct hts_writer *hts_writer_open(const struct hts_writer_options *options, sam_hdr_t *header);
+
+/* One checked record. -1: told to the latch. */
+int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
+
+/* Writes what is left, and the index. -1: told to the latch. */
+int hts_writer_finish(struct hts_writer *writer);
+void hts_writer_close(struct hts_writer *writer);
+
+/* Sum of bam_checksum() over the records put. */
+uint64_t hts_writer_checksum(const struct hts_writer *writer);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "machine.h"
+
+/* The number in a one-line file; UINT64_MAX if there is none ("max"). */
+static uint64_t limit_in(const char *path)
+{
+    uint64_t value = UINT64_MAX;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return value;
+    if (fscanf(file, "%" SCNu64, &value) != 1)
+        value = UINT64_MAX;
+    fclose(file);
+    return value;
+}
+
+/* The smallest limit on the way from our cgroup (v2) up to the root. */
+static uint64_t cgroup2_limit(const char *group)
+{
+    uint64_t least = UINT64_MAX;
+    char *path = strdup(group);
+    for (char *slash; path; *slash = 0) {
+        char *file = NULL;
+        if (asprintf(&file, "/sys/fs/cgroup%s/memory.max", path) < 0)
+            break;
+        uint64_t limit = limit_in(file);
+        free(file);
+        least = limit < least ? limit : least;
+        if (!(slash = strrchr(path, '/')))
+            break;
+    }
+    free(path);
+    return least;
+}
+
+static uint64_t cgroup_limit(void)
+{
+    char line[4096];
+    uint64_t least = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");   /* v1 */
+    FILE *file = fopen("/proc/self/cgroup", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, "0::", 3) == 0) {
+            uint64_t limit = cgroup2_limit(strcmp(line + 3, "/") == 0 ? "" : line + 3);
+            least = limit < least ? limit : least;
+        }
+    }
+    if (file)
+        fclose(file);
+    return least;
+}
+
+uint64_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    uint64_t physical = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+    uint64_t limit = cgroup_limit();
+    return limit < physical ? limit : physical;
+}

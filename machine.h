@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What the machine, or the container we are in, gives us. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <stdint.h>
+
+/* Bytes of memory we may hope for: the physical memory or the cgroup's limit,
+ * whichever is less. */
+uint64_t machine_memory(void);
+
+#endif

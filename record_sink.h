@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Where sorted records go: BAM through our own encoder, all else through htslib. */
+#ifndef RECORD_SINK_H
+#define RECORD_SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+
+struct latch;
+struct record_sink;
+struct sort_opts;
+
+/* fd stays the caller's; path is for messages. Allocates all that is needed.
+ * NULL: told to the latch. */
+struct record_sink *record_sink_open(const struct sort_opts *opts, int fd, const char *path,
+                                     struct latch *latch);
+void record_sink_close(struct record_sink *sink);
+
+/* Before the first record. sam must live as long as the sink. index: the file
+ * to write the index to, NULL: none; index_format: HTS_FMT_CSI, ..., of BAM.
+ * -1: told to the latch. */
+int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
+
+/* One checked record, which must stay unchanged until the sink is finished. -1: stop. */
+int record_sink_put(struct record_sink *sink, const uint8_t *record, size_t size);
+
+/* Writes everything that is left, and the index. -1: told to the latch. */
+int record_sink_finish(struct record_sink *sink);
+
+/* After finish: records put, and the sum of bam_checksum() over what was encoded. */
+uint64_t record_sink_count(const struct record_sink *sink);
+uint64_t record_sink_checksum(const struct record_sink *sink);
+
+#endif
