@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* How it works, in the order of bam_deflate():
+/* In the order of bam_deflate():
  *
- *   parse    in[n] -> literals and sequences (so many literals, then a match)
- *   codes    symbol counts -> two Huffman codes, their header
- *   write    literals and sequences -> bits
+ *   parse     in[n] -> literals, and sequences: so many literals, then a match
+ *   blocks    where a new pair of Huffman codes pays: at which segments
+ *   codes     per block: symbol counts -> two codes -> the block's header
+ *   output    per block: literals and sequences -> bits
  *
- * A block has at most 64 KiB, so a position fits 16 bits and the tables of
- * positions start empty (all 0: position 0 is as good a candidate as any, since
- * every candidate is compared). */
+ * Positions fit 16 bits, and the tables of positions start as zeros: position 0
+ * is as good a candidate as any, since every candidate's bytes are compared.
+ *
+ * What costs time are mispredicted branches and the chain from one match to the
+ * next, not the bytes; hence the many short branchless stretches. */
 #include <stdbool.h>
 #include <stdlib.h>
 #ifdef __SSE2__
@@ -18,7 +21,6 @@
 
 enum {
     /* RFC 1951 section 3.2.5 */
-    MIN_MATCH = 4,                /* of 3 allowed: shorter ones hardly pay in BAM */
     MAX_MATCH = 258,
     MAX_DIST = 32768,
     END_OF_BLOCK = 256,
@@ -27,27 +29,63 @@ enum {
     /* section 3.2.7 */
     N_PRECODE = 19,
     MAX_PRECODE_BITS = 7,
-    /* 15 are allowed. With 14, four literals always fit the bit buffer. */
-    MAX_BITS = 14,
-    SKIP = 6,
     STORED_HEADER = 5,            /* section 3.2.4, from a byte boundary */
+    /* 15 are allowed. With 14, four literals fit the bit buffer at any time. */
+    MAX_BITS = 14,
+    MAX_EXTRA_LEN = 5,
+    MAX_EXTRA_DIST = 13,
+    /* 3 are allowed, but such rarely cost less than their literals. */
+    MIN_MATCH = 4,
 
-
-    /* Every position the parser visits has this many bytes after it, so that
-     * candidates are compared 16 bytes at once without looking for the end. */
+    /* Bytes after every position the parser looks at: it loads up to 16 from any
+     * of four positions. */
     MARGIN = 32,
+    /* The first position looked at: eight bytes before it can be loaded. */
+    FIRST = 16,
+
+    /* Fast: one table, 32 KiB. Hashing 5 bytes costs 1 % more size than 4 on
+     * 40 quality levels, and saves 1 % on 4 levels. */
     FAST_HASH_BYTES = 5,
-    FAST_BITS = 13,
-    LONG_HASH_BYTES = 8,
-    LONG_BITS = 13,
-    SHORT_HASH_BYTES = 4,
-    SHORT_BITS = 12,
-    WAYS = 4,
+    FAST_HASH_BITS = 14,
+    FAST_GROUP = 4,
+    FAST_SKIP = 6,                /* steps grow by 1 per 64 literals in a row */
+    /* Every third position inside a match is inserted, three at a time: every one
+     * is 10 % slower and 1 % smaller. */
+    FAST_STRIDE = 3,
+    FAST_INSERT = 3,
+
+    /* Default: the last four positions with the same 8 bytes (sequence, names,
+     * tags), the last two with the same 4; 128 and 32 KiB. */
+    LONG_BYTES = 8,
+    LONG_BITS = 14,
+    LONG_WAYS = 4,
+    SHORT_BYTES = 4,
+    SHORT_BITS = 13,
+    SHORT_WAYS = 2,
+    SKIP = 8,                     /* steps grow by 1 per 256 literals in a row */
+    NICE_LEN = 64,                /* no search for a better one; 40 is 0.3 % larger */
+    /* What a match one or two bytes later must gain more, in quarter bytes. */
+    BIAS_1 = 1,
+    BIAS_2 = 8,
+
+    /* A DEFLATE block may end between segments of so many bytes. */
+    SEGMENT = 4096,
+    MAX_SEGMENTS = BAM_DEFLATE_MAX / SEGMENT + 2,
+    N_CLASSES = 33,               /* 32 of literals, one of matches */
+    /* Bits that a new block must save by an estimate that sees classes only. A
+     * header takes some 500; the classes hide about half of what is saved. */
+    SPLIT_BITS = 250,
 
     MAX_SEQS = BAM_DEFLATE_MAX / MIN_MATCH + 2,
 };
+_Static_assert(BAM_DEFLATE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
+_Static_assert(7 + 4 * MAX_BITS < 64, "four literals fit what flush() leaves");
+_Static_assert(7 + 2 * MAX_BITS + MAX_EXTRA_LEN + MAX_EXTRA_DIST < 64, "so does a match");
+_Static_assert(MARGIN >= FAST_GROUP - 1 + 16 && MARGIN >= 16 + 2, "loads stay inside the input");
+_Static_assert(FAST_HASH_BYTES + FAST_STRIDE * FAST_INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(FIRST >= 8 && LONG_BYTES == 8, "extend_back() loads 8 bytes; find_long() compares 8");
 
-/* Literals, then a match; the last one of a stream has no match (len 0). */
+/* Literals, then a match; the last sequence has none (len 0). */
 struct seq {
     uint16_t lits;
     uint16_t len;
@@ -56,31 +94,45 @@ struct seq {
     uint8_t dist_sym;
 };
 
-struct code {
-    uint16_t bits;                /* as they go out, lowest first */
-    uint16_t len;
+/* The first sequence and the first literal of a segment. */
+struct mark {
+    uint32_t seq, lit;
 };
+
+/* A Huffman code word: its bits, the first to go out lowest, and its length << 16. */
+typedef uint32_t code;
+static inline uint32_t code_bits(code c) { return c & 0xffff; }
+static inline uint32_t code_len(code c) { return c >> 16; }
 
 struct bam_deflate {
     int effort;
-    uint32_t n_seqs, n_lits;
-    uint8_t lit[BAM_DEFLATE_MAX + 33];
-    uint32_t litlen_freq[N_LITLEN];
-    uint32_t dist_freq[N_DIST];
-    struct code litlen[N_LITLEN];
-    struct code dist[N_DIST];
-    struct seq seq[MAX_SEQS];
-    uint32_t match_code[MAX_MATCH + 1];
-    uint8_t match_bits[MAX_MATCH + 1];
+    /* parse */
     union {
-        uint16_t fast_head[1 << FAST_BITS];
+        uint16_t fast_head[1 << FAST_HASH_BITS];
         struct {
-            /* The last WAYS positions of a hash, newest lowest. */
-            uint64_t long_head[1 << LONG_BITS];
-            uint64_t short_head[1 << SHORT_BITS];
+            uint64_t long_head[1 << LONG_BITS];      /* LONG_WAYS positions, newest lowest */
+            uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
         };
     };
+    uint32_t n_seqs, n_lits, n_segments;
+    struct seq seq[MAX_SEQS];
+    uint8_t lit[BAM_DEFLATE_MAX + 16];               /* copied in whole 16 bytes */
+    struct mark mark[MAX_SEGMENTS + 1];
+    /* blocks */
+    uint16_t lit_freq[MAX_SEGMENTS][256];
+    /* codes of the present block */
+    uint32_t litlen_freq[N_LITLEN];
+    uint32_t dist_freq[N_DIST];
+    code litlen[N_LITLEN];
+    code dist[N_DIST];
+    uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits */
+    uint8_t match_len[MAX_MATCH + 1];
 };
+_Static_assert(sizeof(struct bam_deflate) <= 400 << 10, "one per thread, to stay in its L2 cache");
+_Static_assert(LONG_WAYS * 16 == 64 && SHORT_WAYS * 16 == 32, "positions fill a word");
+
+static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static inline uint64_t load_le64(const uint8_t *p)
 {
@@ -134,9 +186,7 @@ static inline uint32_t len_symbol(uint32_t len)
 
 /* ---------------------------------------------------------------- matches */
 
-static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
+/* Of the first bytes of v; the multiplier is 2^64 over the golden ratio. */
 static inline uint32_t hash(uint64_t v, uint32_t bytes, uint32_t bits)
 {
     return (uint32_t)((v << (64 - 8 * bytes)) * 0x9e3779b97f4a7c15u >> (64 - bits));
@@ -194,256 +244,322 @@ static inline void put_seq(struct bam_deflate *d, const uint8_t *in, uint32_t li
     s->dist = (uint16_t)dist;
     s->len_sym = (uint8_t)(len_sym - 256);
     s->dist_sym = (uint8_t)dist_sym;
-    d->litlen_freq[len_sym]++;
-    d->dist_freq[dist_sym]++;
     put_literals(d, in, lits);
 }
 
-/* ---- fast: of four positions at once take the best match, without a branch ---- */
+/* The state of a parser between segments. */
+struct parse {
+    const uint8_t *in;
+    uint32_t n;
+    uint32_t last;                /* positions from here on are not looked at */
+    uint32_t at;                  /* next position to look at */
+    uint32_t anchor;              /* first byte that is in no sequence yet */
+};
 
-/* Inserts in + at, and rates the candidate found: by length up to 16, then how
- * early (k of 4), then how near. */
+/* Puts a match at `at`, and as much before it as agrees; moves on behind it. */
+static inline void put_match(struct bam_deflate *d, struct parse *p, uint32_t at, uint32_t cand, uint32_t len)
+{
+    uint32_t back = extend_back(p->in + at, p->in + cand);
+    back = min_u32(back, min_u32(at - p->anchor, MAX_MATCH - len));
+    put_seq(d, p->in + p->anchor, at - back - p->anchor, len + back, at - cand);
+    p->at = p->anchor = at + len;
+}
+
+/* ---- fast: of four positions at once the best match, found without a branch ---- */
+
+static inline uint32_t hash_fast(const uint8_t *at)
+{
+    return hash(load_le64(at), FAST_HASH_BYTES, FAST_HASH_BITS);
+}
+
+/* Inserts position at + k and rates the candidate found there: by its length up
+ * to 16, then how early, then how near it is. far: it may exceed the window. */
 static inline uint32_t probe_fast(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t k, bool far)
 {
-    uint32_t h = hash(load_le64(in + at + k), FAST_HASH_BYTES, FAST_BITS);
-    uint32_t cand = head[h];
+    uint32_t h = hash_fast(in + at + k), cand = head[h];
     head[h] = (uint16_t)(at + k);
-    uint32_t score = agree16(in + at + k, in + cand) << 18 | (3 - k) << 16 | cand;
+    uint32_t score = agree16(in + at + k, in + cand) << 18 | (FAST_GROUP - 1 - k) << 16 | cand;
     if (far)
         score &= (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
     return score;
 }
 
-static inline void insert_fast(uint16_t *head, const uint8_t *in, uint32_t at)
-{
-    head[hash(load_le64(in + at), FAST_HASH_BYTES, FAST_BITS)] = (uint16_t)at;
-}
-
-#ifndef FIX
-#define FIX 3
-#define STR 3
-#define LOOP 1
-#define TEND 1
-#endif
+/* Inserts positions of a match, and of what is before it if it is short. The
+ * loop rarely runs more than twice: a count that is hard to predict costs more
+ * than inserting a position again. */
 static inline void insert_matched(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t end)
 {
-    uint32_t last = end - FIX * STR + STR - TEND;
-    if (LOOP)
-        while (at < last)
-            for (int i = 0; i < FIX; i++, at += STR)
-                insert_fast(head, in, at);
-    for (int i = 0; i < FIX; i++)
-        insert_fast(head, in, last + STR * i);
+    uint32_t final = end - FAST_STRIDE * FAST_INSERT + FAST_STRIDE - 1;
+    for (; at < final; at += FAST_STRIDE * FAST_INSERT)
+        for (uint32_t i = 0; i < FAST_INSERT; i++)
+            head[hash_fast(in + at + FAST_STRIDE * i)] = (uint16_t)(at + FAST_STRIDE * i);
+    for (uint32_t i = 0; i < FAST_INSERT; i++)
+        head[hash_fast(in + final + FAST_STRIDE * i)] = (uint16_t)(final + FAST_STRIDE * i);
 }
 
-struct parse {
-    uint32_t at;                  /* next position to look at */
-    uint32_t anchor;              /* first byte not in a sequence yet */
-};
-
-/* Parses up to stop; far: distances may exceed the window. */
-static inline void parse_fast(struct bam_deflate *d, const uint8_t *in, uint32_t n, struct parse *p,
-                              uint32_t stop, bool far)
+static inline void parse_fast(struct bam_deflate *d, struct parse *state, uint32_t stop, bool far)
 {
-    uint32_t at = p->at, anchor = p->anchor;
-    while (at < stop) {
-        uint32_t score[4];
-        for (uint32_t k = 0; k < 4; k++)
-            score[k] = probe_fast(d->fast_head, in, at, k, far);
+    struct parse p = *state;
+    while (p.at < stop) {
+        uint32_t score[FAST_GROUP];
+        for (uint32_t k = 0; k < FAST_GROUP; k++)
+            score[k] = probe_fast(d->fast_head, p.in, p.at, k, far);
         uint32_t best = max_u32(max_u32(score[0], score[1]), max_u32(score[2], score[3]));
-        uint32_t cand = best & 0xffff;
-        if (best < MIN_MATCH << 18 || cand < 8) {
-            at += 4 + ((at - anchor) >> SKIP);
+        uint32_t cand = best & 0xffff, len = best >> 18;
+        if (len < MIN_MATCH || cand < 8) {
+            p.at += FAST_GROUP + ((p.at - p.anchor) >> FAST_SKIP);
             continue;
         }
-        at += 3 - (best >> 16 & 3);
-#ifdef EXT0
-        uint32_t fwd = extend(in + at, in + cand, 0, min_u32(n - at, MAX_MATCH));
-#else
-        uint32_t fwd = best >> 18;
-        if (fwd == 16)
-            fwd = extend(in + at, in + cand, 16, min_u32(n - at, MAX_MATCH));
-#endif
-        uint32_t back = min_u32(extend_back(in + at, in + cand), min_u32(at - anchor, MAX_MATCH - fwd));
-        put_seq(d, in + anchor, at - back - anchor, fwd + back, at - cand);
-        anchor = at + fwd;
-        if (anchor < stop)
-            insert_matched(d->fast_head, in, at + 4, anchor);
-        at = anchor;
+        uint32_t at = p.at + FAST_GROUP - 1 - (best >> 16 & 3);
+        if (len == 16)
+            len = extend(p.in + at, p.in + cand, 16, min_u32(p.n - at, MAX_MATCH));
+        put_match(d, &p, at, cand, len);
+        if (p.at < p.last)
+            insert_matched(d->fast_head, p.in, at + FAST_GROUP, p.at);
     }
-    p->at = at;
-    p->anchor = anchor;
+    *state = p;
 }
 
-/* ---- default: lazy, the last four positions of two hashes ---- */
+/* ---- default: lazy, among the last positions of two hashes ---- */
 
 struct match {
-    uint32_t len, cand;
+    uint32_t len, cand;           /* cand 0: none found */
     int32_t gain;
 };
 
-/* What a match is worth, in units that serve to compare matches. */
-static inline int32_t gain_of(uint32_t len, uint32_t dist)
-{
-    return (int32_t)(4 * len) - (int32_t)log2_floor(dist);
-}
-
+/* Takes the candidate if it is better: what it saves, in quarter bytes, less
+ * the bits of its distance. */
 static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_t len)
 {
-    int32_t gain = gain_of(len, at - cand);
+    int32_t gain = (int32_t)(4 * len) - (int32_t)log2_floor(at - cand);
     if (gain > m->gain)
         *m = (struct match){len, cand, gain};
 }
 
-static inline void push(uint64_t *head, uint32_t at)
+static inline uint64_t *long_slot(struct bam_deflate *d, uint64_t v)
 {
-    *head = *head << 16 | at;
+    return &d->long_head[hash(v, LONG_BYTES, LONG_BITS)];
 }
 
-static inline void insert_default(struct bam_deflate *d, const uint8_t *in, uint32_t at)
+static inline uint32_t *short_slot(struct bam_deflate *d, uint64_t v)
 {
-    uint64_t v = load_le64(in + at);
-    push(&d->long_head[hash(v, LONG_HASH_BYTES, LONG_BITS)], at);
-    push(&d->short_head[hash(v, SHORT_HASH_BYTES, SHORT_BITS)], at);
+    return &d->short_head[hash(v, SHORT_BYTES, SHORT_BITS)];
 }
 
-/* Rates a candidate by length up to 7, then how near. */
+static inline void insert(struct bam_deflate *d, const uint8_t *in, uint32_t at)
+{
+    uint64_t v = load_le64(in + at), *l = long_slot(d, v);
+    uint32_t *s = short_slot(d, v);
+    *l = *l << 16 | at;
+    *s = *s << 16 | at;
+}
+
+static inline void find_long(struct match *m, const struct parse *p, uint32_t at, uint64_t cands)
+{
+    const uint8_t *here = p->in + at;
+    uint64_t v = load_le64(here);
+    uint32_t limit = min_u32(p->n - at, MAX_MATCH);
+    for (int k = 0; k < LONG_WAYS; k++) {
+        uint32_t cand = cands >> 16 * k & 0xffff;
+        const uint8_t *there = p->in + cand;
+        if (load_le64(there) != v || at - cand > MAX_DIST)
+            continue;
+        /* Nearer ones came first: only a longer match can be better. */
+        if (m->len >= 8
+            && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
+            continue;
+        consider(m, at, cand, extend(here, there, 8, limit));
+    }
+}
+
+/* Rates a candidate by its length up to 7, then how near it is. */
 static inline uint32_t score_short(const uint8_t *in, uint64_t v, uint32_t at, uint32_t cand)
 {
     uint64_t x = (load_le64(in + cand) ^ v) | 1ull << 63;
-    uint32_t score = ((uint32_t)__builtin_ctzll(x) & 0x38) << 13 | cand;
+    uint32_t score = (uint32_t)__builtin_ctzll(x) / 8 << 16 | cand;
     return score & (uint32_t)((int32_t)(at - cand - (MAX_DIST + 1)) >> 31);
 }
 
-static inline void find_long(struct match *m, const uint8_t *in, uint64_t v, uint32_t at, uint64_t cands, uint32_t limit)
+static inline void find_short(struct match *m, const struct parse *p, uint32_t at, uint32_t cands)
 {
-    for (int k = 0; k < WAYS; k++) {
-        uint32_t cand = cands >> 16 * k & 0xffff;
-        if (load_le64(in + cand) != v || at - cand > MAX_DIST)
-            continue;
-        /* Only a longer match can be better, since nearer ones came first. */
-        if (m->len > 8 && (m->len >= limit
-            || load_le64(in + cand + m->len - 7) != load_le64(in + at + m->len - 7)))
-            continue;
-        consider(m, at, cand, extend(in + at, in + cand, 8, limit));
-    }
+    const uint8_t *in = p->in;
+    uint64_t v = load_le64(in + at);
+    uint32_t best = max_u32(score_short(in, v, at, cands & 0xffff), score_short(in, v, at, cands >> 16));
+    uint32_t cand = best & 0xffff, len = best >> 16;
+    if (len < MIN_MATCH)
+        return;
+    if (len == 7)
+        len = extend(in + at, in + cand, 7, min_u32(p->n - at, MAX_MATCH));
+    consider(m, at, cand, len);
 }
 
-/* Finds the best match at in + at that gains more than m, and inserts it. */
-static inline bool find(struct bam_deflate *d, struct match *m, const uint8_t *in, uint32_t at, uint32_t n, int32_t bias)
+/* Inserts position at. Is there a match that gains more than m and bias? To m with it. */
+static inline bool find(struct bam_deflate *d, const struct parse *p, uint32_t at, struct match *m, int32_t bias)
 {
-    uint64_t v = load_le64(in + at);
-    uint64_t *lh = &d->long_head[hash(v, LONG_HASH_BYTES, LONG_BITS)];
-    uint64_t *sh = &d->short_head[hash(v, SHORT_HASH_BYTES, SHORT_BITS)];
-    uint64_t longs = *lh, shorts = *sh;
-    push(lh, at);
-    push(sh, at);
-    uint32_t limit = min_u32(n - at, MAX_MATCH), before = m->len;
-    struct match b = {m->len, 0, m->gain + bias};
-    find_long(&b, in, v, at, longs, limit);
-    if (b.cand == 0 && before < 8) {
-        uint32_t s = 0;
-        for (int k = 0; k < WAYS; k++)
-            s = max_u32(s, score_short(in, v, at, shorts >> 16 * k & 0xffff));
-        uint32_t len = s >> 16, cand = s & 0xffff;
-        if (len >= MIN_MATCH) {
-            if (len == 7)
-                len = extend(in + at, in + cand, 7, limit);
-            consider(&b, at, cand, len);
-        }
-    }
-    if (b.cand == 0)
+    uint64_t v = load_le64(p->in + at), *l = long_slot(d, v), longs = *l;
+    uint32_t *s = short_slot(d, v), shorts = *s;
+    *l = longs << 16 | at;
+    *s = shorts << 16 | at;
+    struct match better = {m->len, 0, m->gain + bias};
+    find_long(&better, p, at, longs);
+    if (better.cand == 0 && m->len < 8)
+        find_short(&better, p, at, shorts);
+    if (better.cand == 0)
         return false;
-    *m = b;
+    *m = better;
     return true;
 }
 
-#ifndef NICE
-#define NICE 40
-#endif
-#ifndef LAZY
-#define LAZY 1
-#define BIAS 1
-#endif
-#ifndef BIAS2
-#define BIAS2 5
-#endif
-#ifndef STRIDE
-#define STRIDE 1
-#endif
-static void parse_default(struct bam_deflate *d, const uint8_t *in, uint32_t n, struct parse *p, uint32_t stop)
+static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t stop)
 {
-    uint32_t at = p->at, anchor = p->anchor;
-    while (at < stop) {
+    struct parse p = *state;
+    while (p.at < stop) {
         struct match m = {0};
-        if (!find(d, &m, in, at, n, 0)) {
-            at += 1 + ((at - anchor) >> 8);
+        uint32_t at = p.at, seen = at;
+        if (!find(d, &p, at, &m, 0)) {
+            p.at += 1 + ((at - p.anchor) >> SKIP);
             continue;
         }
-        uint32_t done = at;
-        while (m.len < NICE) {
-            done = at + 1;
-            if (find(d, &m, in, at + 1, n, BIAS)) {
-                at++;
+        while (m.len < NICE_LEN && seen + 2 < p.last) {
+            seen = at + 1;
+            if (find(d, &p, seen, &m, BIAS_1)) {
+                at = seen;
                 continue;
             }
-            if (LAZY < 2) break;
-            done = at + 2;
-            if (!find(d, &m, in, at + 2, n, BIAS2))
+            seen = at + 2;
+            if (!find(d, &p, seen, &m, BIAS_2))
                 break;
-            at += 2;
+            at = seen;
         }
-        uint32_t back = m.cand < 8 ? 0 : min_u32(extend_back(in + at, in + m.cand), min_u32(at - anchor, MAX_MATCH - m.len));
-        put_seq(d, in + anchor, at - back - anchor, m.len + back, at - m.cand);
-        anchor = at + m.len;
-        if (anchor < stop)
-            for (at = done + 1; at < anchor; at += STRIDE)
-                insert_default(d, in, at);
-        at = anchor;
+        put_match(d, &p, at, m.cand, m.len);
+        for (uint32_t end = min_u32(p.at, p.last), i = seen + 1; i < end; i++)
+            insert(d, p.in, i);
     }
-    p->at = at;
-    p->anchor = anchor;
+    *state = p;
 }
+
+/* ---- both ---- */
+
+static void parse_segments(struct bam_deflate *d, struct parse *p)
+{
+    if (d->effort == BAM_DEFLATE_FAST) {
+        memset(d->fast_head, 0, sizeof d->fast_head);
+    } else {
+        memset(d->long_head, 0, sizeof d->long_head);
+        memset(d->short_head, 0, sizeof d->short_head);
+    }
+    p->at = FIRST;
+    for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
+        uint32_t stop = min_u32(end, p->last);
+        if (d->effort != BAM_DEFLATE_FAST)
+            parse_default(d, p, stop);
+        else if (stop <= MAX_DIST)
+            parse_fast(d, p, stop, false);
+        else
+            parse_fast(d, p, stop, true);
+        d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
+    }
+}
+_Static_assert(MAX_DIST % SEGMENT == 0, "parse_fast() is told by segments whether the window matters");
 
 static void parse(struct bam_deflate *d, const uint8_t *in, uint32_t n)
 {
-    struct parse p = {.at = 0, .anchor = 0};
-    d->n_seqs = d->n_lits = 0;
-    memset(d->litlen_freq, 0, sizeof d->litlen_freq);
-    memset(d->dist_freq, 0, sizeof d->dist_freq);
-    if (n > 2 * MARGIN) {
-        uint32_t stop = n - MARGIN;
-        p.at = 16;
-        if (d->effort == BAM_DEFLATE_FAST) {
-            memset(d->fast_head, 0, sizeof d->fast_head);
-            parse_fast(d, in, n, &p, min_u32(stop, MAX_DIST), false);
-            parse_fast(d, in, n, &p, stop, true);
-        } else {
-            memset(d->long_head, 0, sizeof d->long_head);
-            memset(d->short_head, 0, sizeof d->short_head);
-            parse_default(d, in, n, &p, stop);
-        }
+    struct parse p = {.in = in, .n = n};
+    d->n_seqs = d->n_lits = d->n_segments = 0;
+    if (n > FIRST + MARGIN) {
+        p.last = n - MARGIN;
+        parse_segments(d, &p);
     }
-    uint32_t lits = n - p.anchor;
-    d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)lits};
-    memcpy(d->lit + d->n_lits, in + p.anchor, lits);
-    d->n_lits += lits;
+    uint32_t rest = n - p.anchor;
+    d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)rest};
+    memcpy(d->lit + d->n_lits, in + p.anchor, rest);
+    d->n_lits += rest;
+    d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
 }
 
-/* Counts the literals of all sequences. Four tables, since equal neighbours
- * would wait for each other's counter. */
-static void count_literals(struct bam_deflate *d)
+/* ---------------------------------------------------------------- blocks */
+
+/* Two tables, since equal neighbours would wait for each other's counter. */
+static void count_segments(struct bam_deflate *d)
 {
-    uint32_t freq[4][256] = {0}, i = 0;
-    for (; i + 8 <= d->n_lits; i += 8) {
-        uint64_t v = load_le64(d->lit + i);
-        for (int k = 0; k < 8; k++)
-            freq[k & 3][v >> 8 * k & 0xff]++;
+    for (uint32_t g = 0; g < d->n_segments; g++) {
+        uint16_t freq[2][256] = {0};
+        uint32_t i = d->mark[g].lit, end = d->mark[g + 1].lit;
+        for (; i + 2 <= end; i += 2) {
+            freq[0][d->lit[i]]++;
+            freq[1][d->lit[i + 1]]++;
+        }
+        if (i < end)
+            freq[0][d->lit[i]]++;
+        for (i = 0; i < 256; i++)
+            d->lit_freq[g][i] = (uint16_t)(freq[0][i] + freq[1][i]);
     }
-    for (; i < d->n_lits; i++)
-        freq[0][d->lit[i]]++;
-    for (i = 0; i < 256; i++)
-        d->litlen_freq[i] = freq[0][i] + freq[1][i] + freq[2][i] + freq[3][i];
+}
+
+/* n log2(n) in 1/256 bit; the curve between powers of two is a parabola. */
+static uint32_t n_log2_n(uint32_t n)
+{
+    if (n < 2)
+        return 0;
+    uint32_t e = log2_floor(n), m = (n << 8 >> e) & 255;
+    return n * (256 * e + m + (88 * m * (256 - m) >> 16));
+}
+
+/* Bits that a code of its own would take for these, in 1/256 bit. */
+static uint32_t entropy(const uint32_t *count)
+{
+    uint32_t total = 0, sum = 0;
+    for (int i = 0; i < N_CLASSES; i++) {
+        total += count[i];
+        sum += n_log2_n(count[i]);
+    }
+    return n_log2_n(total) - sum;
+}
+
+static void classify(const struct bam_deflate *d, uint32_t g, uint32_t *count)
+{
+    for (int c = 0; c < N_CLASSES - 1; c++) {
+        count[c] = 0;
+        for (int i = 0; i < 8; i++)
+            count[c] += d->lit_freq[g][8 * c + i];
+    }
+    count[N_CLASSES - 1] = d->mark[g + 1].seq - d->mark[g].seq;
+}
+
+/* The end of the block that begins with segment g: segments join it until
+ * one differs too much. */
+static uint32_t block_end(const struct bam_deflate *d, uint32_t g)
+{
+    uint32_t block[N_CLASSES], next[N_CLASSES], both[N_CLASSES];
+    classify(d, g, block);
+    uint32_t bits = entropy(block);
+    for (g++; g < d->n_segments; g++) {
+        classify(d, g, next);
+        for (int i = 0; i < N_CLASSES; i++)
+            both[i] = block[i] + next[i];
+        uint32_t joint = entropy(both);
+        if (joint > bits + entropy(next) + SPLIT_BITS * 256)
+            break;
+        bits = joint;
+        memcpy(block, both, sizeof block);
+    }
+    return g;
+}
+
+/* Counts the symbols of segments [from, to). */
+static void count_symbols(struct bam_deflate *d, uint32_t from, uint32_t to)
+{
+    memset(d->litlen_freq, 0, sizeof d->litlen_freq);
+    memset(d->dist_freq, 0, sizeof d->dist_freq);
+    for (uint32_t g = from; g < to; g++)
+        for (int i = 0; i < 256; i++)
+            d->litlen_freq[i] += d->lit_freq[g][i];
+    d->litlen_freq[END_OF_BLOCK] = 1;
+    for (uint32_t i = d->mark[from].seq; i < d->mark[to].seq; i++)
+        if (d->seq[i].len) {
+            d->litlen_freq[256 + d->seq[i].len_sym]++;
+            d->dist_freq[d->seq[i].dist_sym]++;
+        }
 }
 
 /* ---------------------------------------------------------------- codes */
@@ -511,7 +627,7 @@ static uint32_t reverse_bits(uint32_t v, uint32_t n)
 }
 
 /* Canonical codes from lengths (RFC 1951 section 3.2.2). */
-static void assign_codes(struct code *code, int n, const uint32_t *num)
+static void assign_codes(code *codes, int n, const uint32_t *num)
 {
     uint32_t next[16], c = 0;
     for (uint32_t l = 1; l < 16; l++) {
@@ -519,45 +635,54 @@ static void assign_codes(struct code *code, int n, const uint32_t *num)
         c = (c + num[l]) << 1;
     }
     for (int i = 0; i < n; i++)
-        if (code[i].len)
-            code[i].bits = (uint16_t)reverse_bits(next[code[i].len]++, code[i].len);
+        if (code_len(codes[i]))
+            codes[i] |= reverse_bits(next[code_len(codes[i])]++, code_len(codes[i]));
+}
+
+enum { SYMBOL_BITS = 9 };
+_Static_assert(N_LITLEN <= 1 << SYMBOL_BITS, "count << SYMBOL_BITS | symbol");
+
+/* Sorts by count, of 16 bits: least significant byte first. Equal counts stay
+ * in the order of their symbols. */
+static void sort_by_count(uint32_t *a, uint32_t n)
+{
+    uint32_t to[N_LITLEN];
+    for (uint32_t shift = SYMBOL_BITS; shift < SYMBOL_BITS + 16; shift += 8) {
+        uint16_t start[257] = {0};
+        for (uint32_t i = 0; i < n; i++)
+            start[(a[i] >> shift & 255) + 1]++;
+        for (uint32_t i = 0; i < 256; i++)
+            start[i + 1] = (uint16_t)(start[i + 1] + start[i]);
+        for (uint32_t i = 0; i < n; i++)
+            to[start[a[i] >> shift & 255]++] = a[i];
+        memcpy(a, to, n * sizeof *a);
+    }
 }
 
 /* A code for freq[n] with lengths up to limit. At least two symbols get one, so
  * that the code is complete: not all decoders take another. */
-static void make_code(struct code *code, const uint32_t *freq, int n, uint32_t limit)
+static void make_code(code *codes, const uint32_t *freq, int n, uint32_t limit)
 {
-    uint32_t sorted[N_LITLEN], weight[N_LITLEN], num[16] = {0};
-    int used = 0;
+    uint32_t sorted[N_LITLEN], weight[N_LITLEN], num[16] = {0}, used = 0;
     for (int i = 0; i < n; i++) {
-        code[i] = (struct code){0};
+        codes[i] = 0;
         if (freq[i])
-            sorted[used++] = freq[i] << 9 | (uint32_t)i;
+            sorted[used++] = freq[i] << SYMBOL_BITS | (uint32_t)i;
     }
-    for (int i = 0; used < 2; i++)
+    for (uint32_t i = 0; used < 2; i++)
         if (!freq[i])
-            sorted[used++] = (uint32_t)i;
-    {
-        uint32_t tmp[N_LITLEN];
-        for (int sh = 9; sh < 25; sh += 8) {
-            uint16_t n_[257] = {0};
-            for (int i = 0; i < used; i++) n_[(sorted[i] >> sh & 255) + 1]++;
-            for (int i = 0; i < 256; i++) n_[i + 1] += n_[i];
-            for (int i = 0; i < used; i++) tmp[n_[sorted[i] >> sh & 255]++] = sorted[i];
-            memcpy(sorted, tmp, (size_t)used * 4);
-        }
-    }
-    for (int i = 0; i < used; i++)
-        weight[i] = sorted[i] >> 9;
-    huffman_depths(weight, used);
-    for (int i = 0; i < used; i++)
-        num[weight[i] < limit ? weight[i] : limit]++;
+            sorted[used++] = i;
+    sort_by_count(sorted, used);
+    for (uint32_t i = 0; i < used; i++)
+        weight[i] = sorted[i] >> SYMBOL_BITS;
+    huffman_depths(weight, (int)used);
+    for (uint32_t i = 0; i < used; i++)
+        num[min_u32(weight[i], limit)]++;
     refill(num, limit);
-    int i = 0;
-    for (uint32_t l = limit; l > 0; l--)
-        for (uint32_t k = num[l]; k > 0; k--)
-            code[sorted[i++] & 511].len = (uint16_t)l;
-    assign_codes(code, n, num);
+    for (uint32_t len = limit, i = 0; len > 0; len--)
+        for (uint32_t k = num[len]; k > 0; k--)
+            codes[sorted[i++] & ((1 << SYMBOL_BITS) - 1)] = len << 16;
+    assign_codes(codes, n, num);
 }
 
 /* ---------------------------------------------------------------- output */
@@ -574,6 +699,11 @@ static inline void put(struct bits *b, uint64_t v, uint32_t n)
     b->n += n;
 }
 
+static inline void put_code(struct bits *b, code c)
+{
+    put(b, code_bits(c), code_len(c));
+}
+
 /* Leaves up to 7 bits. Stores 8 bytes. */
 static inline void flush(struct bits *b)
 {
@@ -587,7 +717,7 @@ static inline void flush(struct bits *b)
 struct header {
     uint32_t n_litlen, n_dist, n_precode, n_items;
     uint16_t item[N_LITLEN + N_DIST];            /* symbol | extra << 5 */
-    struct code precode[N_PRECODE];
+    code precode[N_PRECODE];
 };
 
 static const uint8_t precode_order[N_PRECODE] = {
@@ -630,25 +760,25 @@ static uint32_t make_header(struct header *h, const struct bam_deflate *d)
     uint8_t lens[N_LITLEN + N_DIST];
     uint32_t freq[N_PRECODE] = {0}, n = 0;
     h->n_items = 0;
-    for (h->n_litlen = N_LITLEN; h->n_litlen > 257 && !d->litlen[h->n_litlen - 1].len;)
+    for (h->n_litlen = N_LITLEN; h->n_litlen > 257 && !d->litlen[h->n_litlen - 1];)
         h->n_litlen--;
-    for (h->n_dist = N_DIST; h->n_dist > 1 && !d->dist[h->n_dist - 1].len;)
+    for (h->n_dist = N_DIST; h->n_dist > 1 && !d->dist[h->n_dist - 1];)
         h->n_dist--;
     for (uint32_t i = 0; i < h->n_litlen; i++)
-        lens[n++] = (uint8_t)d->litlen[i].len;
+        lens[n++] = (uint8_t)code_len(d->litlen[i]);
     for (uint32_t i = 0; i < h->n_dist; i++)
-        lens[n++] = (uint8_t)d->dist[i].len;
+        lens[n++] = (uint8_t)code_len(d->dist[i]);
     for (uint32_t i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && lens[j] == lens[i];)
             j++;
         put_run(h, freq, lens[i], j - i);
     }
     make_code(h->precode, freq, N_PRECODE, MAX_PRECODE_BITS);
-    for (h->n_precode = N_PRECODE; h->n_precode > 4 && !h->precode[precode_order[h->n_precode - 1]].len;)
+    for (h->n_precode = N_PRECODE; h->n_precode > 4 && !h->precode[precode_order[h->n_precode - 1]];)
         h->n_precode--;
     uint32_t size = 3 + 5 + 5 + 4 + 3 * h->n_precode;
     for (uint32_t i = 0; i < N_PRECODE; i++)
-        size += freq[i] * (h->precode[i].len + precode_extra[i]);
+        size += freq[i] * (code_len(h->precode[i]) + precode_extra[i]);
     return size;
 }
 
@@ -660,57 +790,57 @@ static void write_header(struct bits *b, const struct header *h, bool final)
     put(b, h->n_precode - 4, 4);
     flush(b);
     for (uint32_t i = 0; i < h->n_precode; i++) {
-        put(b, h->precode[precode_order[i]].len, 3);
+        put(b, code_len(h->precode[precode_order[i]]), 3);
         flush(b);
     }
     for (uint32_t i = 0; i < h->n_items; i++) {
         uint32_t sym = h->item[i] & 31;
-        put(b, h->precode[sym].bits, h->precode[sym].len);
+        put_code(b, h->precode[sym]);
         put(b, h->item[i] >> 5, precode_extra[sym]);
         flush(b);
     }
 }
 
-/* Code and extra bits of every match length in one. */
 static void make_match_codes(struct bam_deflate *d)
 {
     for (uint32_t len = MIN_MATCH; len <= MAX_MATCH; len++) {
-        struct code c = d->litlen[len_symbol(len)];
+        code c = d->litlen[len_symbol(len)];
         uint32_t extra = len_extra_bits(len);
-        d->match_code[len] = c.bits | ((len - 3) & ((1u << extra) - 1)) << c.len;
-        d->match_bits[len] = (uint8_t)(c.len + extra);
+        d->match_bits[len] = code_bits(c) | ((len - 3) & ((1u << extra) - 1)) << code_len(c);
+        d->match_len[len] = (uint8_t)(code_len(c) + extra);
     }
 }
 
-static void write_seqs(const struct bam_deflate *d, struct bits *out)
+/* Four literals at once; those beyond n come out as no bits. */
+static inline void put_literal_codes(const struct bam_deflate *d, struct bits *b, const uint8_t *lit, int32_t n)
+{
+    for (int32_t k = 0; k < 4; k++)
+        put_code(b, d->litlen[lit[k]] & (uint32_t)((k - n) >> 31));
+    flush(b);
+}
+
+static void write_seqs(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *out)
 {
     struct bits b = *out;
-    const uint8_t *lit = d->lit;
-    const struct seq *s = d->seq;
-    for (uint32_t i = 0; i < d->n_seqs; i++, s++) {
+    const uint8_t *lit = d->lit + d->mark[from].lit;
+    const struct seq *end = d->seq + d->mark[to].seq;
+    for (const struct seq *s = d->seq + d->mark[from].seq; s < end; s++) {
         int32_t left = s->lits;
         do {
-            for (int k = 0; k < 4; k++) {
-                uint32_t c;
-                memcpy(&c, &d->litlen[lit[k]], 4);
-                c &= (uint32_t)((k - left) >> 31);
-                put(&b, c & 0xffff, c >> 16);
-            }
-            flush(&b);
+            put_literal_codes(d, &b, lit, left);
             lit += 4;
             left -= 4;
         } while (left > 0);
         lit += left;
         if (s->len) {
-            struct code c = d->dist[s->dist_sym];
             uint32_t extra = dist_extra_bits(s->dist);
-            put(&b, d->match_code[s->len], d->match_bits[s->len]);
-            put(&b, c.bits, c.len);
+            put(&b, d->match_bits[s->len], d->match_len[s->len]);
+            put_code(&b, d->dist[s->dist_sym]);
             put(&b, (s->dist - 1u) & ((1u << extra) - 1), extra);
             flush(&b);
         }
     }
-    put(&b, d->litlen[END_OF_BLOCK].bits, d->litlen[END_OF_BLOCK].len);
+    put_code(&b, d->litlen[END_OF_BLOCK]);
     flush(&b);
     *out = b;
 }
@@ -730,35 +860,39 @@ static uint64_t data_bits(const struct bam_deflate *d)
 {
     uint64_t bits = 0;
     for (uint32_t i = 0; i < N_LITLEN; i++)
-        bits += (uint64_t)d->litlen_freq[i] * d->litlen[i].len;
+        bits += (uint64_t)d->litlen_freq[i] * code_len(d->litlen[i]);
     for (uint32_t i = 265; i < 285; i++)
         bits += (uint64_t)d->litlen_freq[i] * ((i - 261) / 4);
     for (uint32_t i = 0; i < N_DIST; i++)
-        bits += (uint64_t)d->dist_freq[i] * (d->dist[i].len + (i < 4 ? 0 : i / 2 - 1));
+        bits += (uint64_t)d->dist_freq[i] * (code_len(d->dist[i]) + (i < 4 ? 0 : i / 2 - 1));
     return bits;
 }
 
 size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t cap)
 {
-    parse(d, in, (uint32_t)n);
-    count_literals(d);
-    d->litlen_freq[END_OF_BLOCK]++;
-    make_code(d->litlen, d->litlen_freq, N_LITLEN, MAX_BITS);
-    make_code(d->dist, d->dist_freq, N_DIST, MAX_BITS);
-    struct header h;
-    size_t size = (size_t)((make_header(&h, d) + data_bits(d) + 7) / 8);
-    if (size >= n + STORED_HEADER || size + 8 > cap)
-        return store(in, n, out, cap);
-    make_match_codes(d);
     struct bits b = {.out = out};
-    write_header(&b, &h, true);
-    write_seqs(d, &b);
+    size_t room = cap < n + STORED_HEADER ? cap : n + STORED_HEADER;
+    parse(d, in, (uint32_t)n);
+    count_segments(d);
+    for (uint32_t g = 0, end; g < d->n_segments; g = end) {
+        struct header h;
+        end = block_end(d, g);
+        count_symbols(d, g, end);
+        make_code(d->litlen, d->litlen_freq, N_LITLEN, MAX_BITS);
+        make_code(d->dist, d->dist_freq, N_DIST, MAX_BITS);
+        size_t size = (size_t)((b.n + make_header(&h, d) + data_bits(d) + 7) / 8);
+        if ((size_t)(b.out - out) + size + 8 > room)
+            return store(in, n, out, cap);
+        make_match_codes(d);
+        write_header(&b, &h, end == d->n_segments);
+        write_seqs(d, g, end, &b);
+    }
     return (size_t)(b.out - out) + (b.n > 0);
 }
 
 struct bam_deflate *bam_deflate_new(int effort)
 {
-    struct bam_deflate *d = malloc(sizeof *d);
+    struct bam_deflate *d = calloc(1, sizeof *d);
     if (d)
         d->effort = effort;
     return d;
