@@ -11,14 +11,14 @@ enum { SEPARATORS_MAX = 6 };
 /* The 8 bytes at s as a number in their order; zeros where the buffer has no more. */
 static inline uint64_t load_word(const char *s, size_t size)
 {
-    uint8_t bytes[8] = {0};
     uint64_t word = 0;
-    if (size >= 8)
-        memcpy(bytes, s, 8);
+    if (size < 8)
+        memcpy(&word, s, size);
     else
-        memcpy(bytes, s, size);
-    for (int i = 0; i < 8; i++)
-        word = word << 8 | bytes[i];
+        memcpy(&word, s, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
     return word;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 #include "key_room.h"
@@ -8,6 +9,9 @@
  * weigh in this order, so that a template comes as
  * none < R1 < R2 < both, and in each primary < supplementary < secondary < both. */
 enum { RULE_BITS = 4, PICARD_BITS = 5 };
+
+/* One name in so many may be of another form without being learned from. */
+enum { STRANGE_SHARE = 10 };
 
 static unsigned flag_rule(const struct bam_record *r)
 {
@@ -45,8 +49,42 @@ void name_key_init(struct name_key *names, enum sort_by by)
         text_code_init(&names->text, UINT64_MAX);
 }
 
+/* A number for the row of separators in the name, which tells one writer's names
+ * from another's. */
+static uint32_t name_form(const char *s)
+{
+    uint32_t form = 0;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s))
+            form = form * 257 + (unsigned char)*s + 1;
+    return form;
+}
+
+/* Where nearly all names have one form, keeps only those: a few strange ones among
+ * them must not spoil the shape of the others. Returns how many are left. */
+static size_t names_usual(struct text *sample, size_t n)
+{
+    size_t lead = 0, count = 0, kept = 0;
+    uint32_t form = 0;
+    for (size_t i = 0; i < n; i++) {             /* majority vote: the only form that can be most */
+        uint32_t mine = name_form(sample[i].s);
+        if (lead == 0)
+            form = mine;
+        lead += mine == form ? 1 : (size_t)-1;
+    }
+    for (size_t i = 0; i < n; i++)
+        count += name_form(sample[i].s) == form;
+    if (count == n || n - count > n / STRANGE_SHARE)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (name_form(sample[i].s) == form)
+            sample[kept++] = sample[i];
+    return kept;
+}
+
 void name_key_learn(struct name_key *names, struct text *sample, size_t n)
 {
+    n = names_usual(sample, n);
     name_groups_learn(&names->groups, names->by == SORT_NAME_NATURAL, sample, n);
     if (names->by == SORT_NAME_NATURAL)
         name_shape_learn(&names->shape, names->groups.range, sample, n);

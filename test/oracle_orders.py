@@ -3,7 +3,13 @@
 
     python3 test/oracle_orders.py ORDER_DUMP [SEED | FILE.bam ...]
 
-ORDER_DUMP is the built test/order_dump.c. Inputs are made to tie and to hit the
+ORDER_DUMP is the built test/order_dump.c:
+
+    cc -O2 -std=c11 -D_GNU_SOURCE -I. -o order_dump test/order_dump.c sort_key.c name_*.c \\
+        tag_key.c template_key.c text_code.c bam_record.c -lhts -lm
+
+The environment's ORDERS="n template" leaves only these to the files given. Inputs
+are made to tie and to hit the
 corners of each order; files given on the command line are added to them.
 pysam.sort() is the judge: after it, order_dump prints the records as they lie.
 """
