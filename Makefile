@@ -58,6 +58,7 @@ $(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
 
+$(BUILD)/unit_bam_deflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <libdeflate.h>
+#include <zlib.h>
+#include "bam_deflate.h"
+#include "endian_io.h"
+
+enum {
+    MAX = BAM_DEFLATE_MAX,
+    STORED = 5,                  /* what a stored block adds */
+    GUARD = 64,
+    MIN_MATCH = 3, MAX_MATCH = 258, MAX_DIST = 32768,
+};
+static const uint8_t guard_byte = 0xa5;
+
+static struct bam_deflate *codec[2];
+static struct libdeflate_decompressor *inflater;
+static uint8_t in[MAX], out[MAX + STORED + GUARD], back[MAX + 1];
+static const int efforts[2] = {BAM_DEFLATE_FAST, BAM_DEFLATE_DEFAULT};
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (int e = 0; e < 2; e++)
+        codec[e] = bam_deflate_new(efforts[e]);
+    inflater = libdeflate_alloc_decompressor();
+    return !codec[0] || !codec[1] || !inflater;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (int e = 0; e < 2; e++)
+        bam_deflate_free(codec[e]);
+    libdeflate_free_decompressor(inflater);
+    return 0;
+}
+
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t below)
+{
+    return unit_below(&seed, below);
+}
+
+/* ---- round trips ---- */
+
+static void check_zlib(const uint8_t *data, size_t size, const uint8_t *expected, size_t n)
+{
+    z_stream z = {.next_in = (Bytef *)data, .avail_in = (uInt)size, .next_out = back, .avail_out = MAX + 1};
+    assert_int_equal(inflateInit2(&z, -15), Z_OK);
+    int end = inflate(&z, Z_FINISH);
+    size_t made = z.total_out, used = z.total_in;
+    inflateEnd(&z);
+    assert_int_equal(end, Z_STREAM_END);
+    assert_int_equal(made, n);
+    assert_int_equal(used, size);
+    assert_memory_equal(back, expected, n);
+}
+
+static void check_libdeflate(const uint8_t *data, size_t size, const uint8_t *expected, size_t n)
+{
+    size_t used, made;
+    memset(back, 0, n);
+    assert_int_equal(libdeflate_deflate_decompress_ex(inflater, data, size, back, MAX + 1, &used, &made),
+                     LIBDEFLATE_SUCCESS);
+    assert_int_equal(made, n);
+    assert_int_equal(used, size);
+    assert_memory_equal(back, expected, n);
+}
+
+static size_t compress_within(int e, size_t n, size_t cap)
+{
+    memset(out, guard_byte, sizeof out);
+    size_t size = bam_deflate(codec[e], in, n, out, cap);
+    assert_true(size <= cap);
+    for (size_t i = cap; i < cap + GUARD && i < sizeof out; i++)
+        assert_int_equal(out[i], guard_byte);
+    return size;
+}
+
+/* in[n] there and back at both efforts; the size of the better one. */
+static size_t round_trip(size_t n)
+{
+    size_t best = SIZE_MAX;
+    for (int e = 0; e < 2; e++) {
+        size_t size = compress_within(e, n, n + STORED);
+        assert_in_range(size, 1, n + STORED);
+        check_zlib(out, size, in, n);
+        check_libdeflate(out, size, in, n);
+        best = size < best ? size : best;
+    }
+    return best;
+}
+
+/* ---- data ---- */
+
+/* Something like sorted BAM records with reads of `len` bases; returns the bytes made. */
+static size_t make_records(size_t n, uint32_t len, uint32_t quals)
+{
+    static uint8_t genome[1 << 14];
+    for (size_t i = 0; i < sizeof genome; i++)
+        genome[i] = (uint8_t)(1 << rnd(4) | (1 << rnd(4)) << 4);
+    size_t size = 36 + 12 + len / 2 + len + 8, at = 0;
+    for (uint32_t pos = 1000; at + size <= n; at += size, pos += rnd(8)) {
+        uint8_t *r = in + at;
+        memset(r, 0, 36);
+        store_le32(r, (uint32_t)size - 4);
+        store_le32(r + 8, pos);
+        store_le32(r + 12, 0x1249 << 16 | 60 << 8 | 12);
+        store_le16(r + 16, 0);
+        store_le32(r + 20, len);
+        char name[32];
+        snprintf(name, sizeof name, "r:%u:%u", 1101 + rnd(4), 10000 + rnd(9999));
+        memcpy(r + 36, name, 12);
+        uint8_t *seq = r + 48, *qual = seq + len / 2;
+        memcpy(seq, genome + pos / 2 % (sizeof genome / 2), len / 2);
+        for (uint32_t i = 0; i < len; i++)
+            qual[i] = rnd(12) ? 37 : (uint8_t)(2 + rnd(quals));
+        memcpy(qual + len, "NMC\0MDZ1", 8);
+    }
+    return at;
+}
+
+/* Pieces of all kinds, one after the other. */
+static size_t make_mixture(size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        size_t len = 1 + rnd(rnd(4) ? 300 : 9000);
+        len = len < n - at ? len : n - at;
+        uint32_t kind = rnd(6), dist = at ? 1 + rnd(at < MAX_DIST + 9 ? (uint32_t)at : MAX_DIST + 9) : 0;
+        uint32_t low = rnd(200), span = 1 + rnd(1 + rnd(56));
+        if (rnd(4) == 0 && at)
+            dist = 1 + rnd(at < 8 ? (uint32_t)at : 8);
+        for (size_t i = 0; i < len; i++) {
+            switch (kind) {
+            case 0:  in[at + i] = (uint8_t)rnd(256); break;
+            case 1:  in[at + i] = (uint8_t)low; break;
+            case 2:  in[at + i] = (uint8_t)(low + rnd(span)); break;
+            default: in[at + i] = dist ? in[at + i - dist] : (uint8_t)low; break;
+            }
+        }
+        at += len;
+    }
+    return n;
+}
+
+static void fill_random(size_t n)
+{
+    unit_fill(&seed, in, n);
+}
+
+/* ---- tests ---- */
+
+static void test_any_small_size_comes_back(void **state)
+{
+    (void)state;
+    seed = 1;
+    for (size_t n = 0; n <= 300; n++) {
+        fill_random(n);
+        round_trip(n);
+        memset(in, 'A', n);
+        round_trip(n);
+        for (size_t i = 0; i < n; i++)
+            in[i] = (uint8_t)("acgt"[rnd(4)]);
+        round_trip(n);
+    }
+}
+
+static void test_largest_size_comes_back(void **state)
+{
+    (void)state;
+    seed = 2;
+    for (size_t n = MAX - 40; n <= MAX; n++)
+        round_trip(make_mixture(n));
+    make_records(MAX, 100, 40);
+    round_trip(MAX);
+}
+
+static void test_runs_become_next_to_nothing(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; c += 51) {
+        memset(in, c, MAX);
+        assert_in_range(round_trip(MAX), 1, 600);
+    }
+    for (size_t period = 2; period < 40; period++) {
+        for (size_t i = 0; i < MAX; i++)
+            in[i] = (uint8_t)(i % period * 7);
+        assert_in_range(round_trip(MAX), 1, 700);
+    }
+}
+
+static void test_incompressible_data_are_stored(void **state)
+{
+    (void)state;
+    seed = 3;
+    for (size_t n = 1; n <= MAX; n = n * 3 + 1) {
+        fill_random(n);
+        assert_int_equal(round_trip(n), n + STORED);
+    }
+}
+
+/* Every 4-gram of 16 letters once: nothing to match, but hashes and 4-bit letters. */
+static void test_de_bruijn_sequence_comes_back(void **state)
+{
+    (void)state;
+    enum { K = 16, N = 4 };
+    uint8_t a[K * N] = {0};
+    size_t n = 0;
+    /* Lyndon words in order (Fredricksen, Kessler, Maiorana) */
+    for (int len = 1; len > 0;) {
+        if (N % len == 0)
+            for (int i = 0; i < len && n < MAX; i++)
+                in[n++] = a[i];
+        for (int i = len; i < N; i++)
+            a[i] = a[i - len];
+        for (len = N; len > 0 && a[len - 1] == K - 1;)
+            len--;
+        if (len > 0)
+            a[len - 1]++;
+    }
+    assert_int_equal(n, MAX);
+    assert_in_range(round_trip(n), 1, MAX / 2 + 1000);
+}
+
+static void test_records_shrink(void **state)
+{
+    (void)state;
+    seed = 4;
+    for (uint32_t len = 50; len <= 12800; len *= 2)
+        for (uint32_t quals = 3; quals <= 40; quals += 37) {
+            size_t n = make_records(MAX, len, quals);
+            assert_in_range(round_trip(n), 1, n / 2);
+        }
+}
+
+/* Literals whose counts are Fibonacci's numbers want codes of 20 bits and more. */
+static void test_code_lengths_beyond_the_limit_are_cut(void **state)
+{
+    (void)state;
+    seed = 5;
+    for (int letters = 10; letters <= 22; letters++) {
+        size_t n = 0;
+        for (uint32_t i = 0, a = 1, b = 1; i < (uint32_t)letters; i++) {
+            for (uint32_t k = 0; k < a && n < MAX; k++)
+                in[n++] = (uint8_t)(i * 11);
+            uint32_t c = a + b;
+            a = b;
+            b = c;
+        }
+        for (size_t i = n; i > 1; i--) {
+            size_t j = rnd((uint32_t)i);
+            uint8_t t = in[i - 1];
+            in[i - 1] = in[j];
+            in[j] = t;
+        }
+        round_trip(n);
+    }
+}
+
+static void test_every_length_comes_back(void **state)
+{
+    (void)state;
+    seed = 6;
+    for (uint32_t len = MIN_MATCH; len <= MAX_MATCH + 20; len++) {
+        fill_random(3000);
+        for (uint32_t k = 0; k < 3; k++)
+            memcpy(in + 1000 + 600 * k, in + 10, len);
+        round_trip(3000);
+    }
+}
+
+static void test_every_edge_of_the_window_comes_back(void **state)
+{
+    (void)state;
+    seed = 7;
+    static const uint32_t dists[] = {1, 2, 3, 4, 5, 8, 9, 255, 256, 257, 16384, 16385, 24577,
+                                     MAX_DIST - 1, MAX_DIST, MAX_DIST + 1, MAX_DIST + 2, 40000};
+    for (size_t i = 0; i < sizeof dists / sizeof *dists; i++) {
+        uint32_t dist = dists[i], start = 100, n = start + dist + 400;
+        memset(in, 0, n);
+        for (uint32_t k = 0; k < n; k += 50)
+            in[k] = (uint8_t)rnd(256);
+        for (uint32_t k = 0; k < 300; k++)
+            in[start + k] = (uint8_t)rnd(256);
+        for (uint32_t k = 0; k < 300; k++)
+            in[start + dist + k] = in[start + k];
+        round_trip(n);
+        /* nothing but one far repetition: it must be found within the window only */
+        fill_random(n);
+        memcpy(in + start + dist, in + start, dist < 300 ? 0 : 300);
+        size_t size = round_trip(n);
+        if (dist >= 300 && dist <= MAX_DIST && n < 2000)
+            assert_true(size < n + STORED);
+    }
+}
+
+static void test_nothing_is_written_beyond_the_room(void **state)
+{
+    (void)state;
+    seed = 8;
+    for (int round = 0; round < 3; round++) {
+        size_t n = round == 0 ? make_records(MAX, 150, 4) : make_mixture(round == 1 ? 3000 : 60000);
+        for (int e = 0; e < 2; e++) {
+            size_t size = compress_within(e, n, n + STORED), cap = size + 20;
+            while (cap > 0 && compress_within(e, n, cap) != 0)
+                cap--;
+            /* the smallest room that is refused is hardly larger than the output */
+            assert_in_range(cap, size - 1, size + 7);
+            for (; cap > size - 9; cap--)
+                assert_int_equal(compress_within(e, n, cap), 0);
+            for (cap = 0; cap < 12; cap++)
+                assert_int_equal(compress_within(e, n, cap), 0);
+        }
+    }
+    fill_random(100);
+    assert_int_equal(compress_within(0, 100, 100 + STORED), 100 + STORED);
+    assert_int_equal(compress_within(0, 100, 100 + STORED - 1), 0);
+}
+
+/* What was compressed before must not show. */
+static void test_output_depends_on_the_input_only(void **state)
+{
+    (void)state;
+    static uint8_t first[MAX + STORED];
+    for (int e = 0; e < 2; e++) {
+        seed = 9;
+        size_t n = make_records(MAX, 150, 8), size = compress_within(e, n, n + STORED);
+        memcpy(first, out, size);
+        round_trip(make_mixture(MAX));
+        memset(in, 0xff, MAX);
+        round_trip(MAX);
+        seed = 9;
+        n = make_records(MAX, 150, 8);
+        assert_int_equal(compress_within(e, n, n + STORED), size);
+        assert_memory_equal(out, first, size);
+    }
+}
+
+static void test_random_mixtures_come_back(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3000; i++) {
+        seed = 1000 + i;
+        round_trip(make_mixture(1 + rnd(i % 20 ? 3000 : MAX)));
+    }
+}
+
+/* A search that goes on and on must stop before the end of the input, which
+ * is the end of its memory here. */
+static void test_nothing_is_read_beyond_the_input(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 600; i++) {
+        seed = 7000 + i;
+        size_t n = 40 + rnd(1200);
+        make_mixture(n);
+        if (i % 2)               /* matches that get longer with every byte skipped */
+            for (size_t at = 0, len = 4; at + len + 1 < n; at += len, len += rnd(3))
+                memmove(in + at + len, in + at + 1, len + 1 < n - at - len ? len + 1 : n - at - len);
+        uint8_t *exact = unit_exact(in, n);
+        for (int e = 0; e < 2; e++)
+            assert_in_range(bam_deflate(codec[e], exact, n, out, n + STORED), 1, n + STORED);
+        free(exact);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_small_size_comes_back),
+        cmocka_unit_test(test_largest_size_comes_back),
+        cmocka_unit_test(test_runs_become_next_to_nothing),
+        cmocka_unit_test(test_incompressible_data_are_stored),
+        cmocka_unit_test(test_de_bruijn_sequence_comes_back),
+        cmocka_unit_test(test_records_shrink),
+        cmocka_unit_test(test_code_lengths_beyond_the_limit_are_cut),
+        cmocka_unit_test(test_every_length_comes_back),
+        cmocka_unit_test(test_every_edge_of_the_window_comes_back),
+        cmocka_unit_test(test_nothing_is_written_beyond_the_room),
+        cmocka_unit_test(test_output_depends_on_the_input_only),
+        cmocka_unit_test(test_random_mixtures_come_back),
+        cmocka_unit_test(test_nothing_is_read_beyond_the_input),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
