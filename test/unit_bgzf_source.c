@@ -6,11 +6,12 @@
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "latch.h"
+#include "unit_source.h"
 
 enum { PIECE = 128 << 10, MAX_BLOCKS = 6000 };
 static const int team_sizes[] = {1, 2, 3, 8};
 
-/* ---- a BGZF file to measure, and what is in it ---- */
+/* ---- a BGZF file to measure, which begins like BAM, and what is in it ---- */
 
 struct input {
     struct unit_bytes file, data;
@@ -44,6 +45,8 @@ static void add_block(struct input *in, uint32_t size)
     uint8_t block[BGZF_MAX_BLOCK], *data = unit_more(&in->data, size);
     for (uint32_t i = 0; i < size; i++)
         data[i] = "ACGT"[unit_below(&in->seed, 4)];
+    if (in->n == 0 && size >= 4)
+        memcpy(data, "BAM\1", 4);
     if (size > 0) {
         in->offset[in->n] = in->file.n;
         in->size[in->n++] = size;
@@ -54,6 +57,8 @@ static void add_block(struct input *in, uint32_t size)
 /* Mostly small blocks, some full, some of one byte. */
 static void add_random_blocks(struct input *in, size_t n)
 {
+    for (; in->n == 0 && n > 0; n--)
+        add_block(in, 1000);
     while (n-- > 0) {
         uint32_t kind = unit_below(&in->seed, 64);
         add_block(in, kind == 0 ? BGZF_FILL : kind == 1 ? 1 : 1 + unit_below(&in->seed, 2500));
@@ -77,7 +82,8 @@ static int input_file(const struct input *in)
 struct reading {
     const struct input *in;
     struct latch latch;
-    struct bgzf_source *source;
+    struct unit_source opened;
+    struct bgzf_source *source;          /* of opened */
     uint8_t *out;                        /* room for in->data and not a byte more */
     size_t placed;                       /* bytes of out that were given to blocks */
     size_t n;                            /* blocks taken back */
@@ -138,17 +144,16 @@ static int read_blocks(struct reading *r)
 static void reading_open(struct reading *r, const struct input *in, const char *path, int n_threads, size_t piece)
 {
     memset(r, 0, sizeof *r);
-    struct bgzf_source_options options = {path, n_threads, piece, &r->latch};
     r->in = in;
     r->out = unit_alloc(in->data.n);
-    r->source = bgzf_source_open(&options);
-    NEEDED(r->source);
+    NEEDED(unit_source_open(&r->opened, path, n_threads, piece, &r->latch) == 0);
+    r->source = r->opened.blocks;
     bgzf_source_on_inflated(r->source, note_inflated, r);
 }
 
 static void reading_close(struct reading *r)
 {
-    bgzf_source_close(r->source);
+    unit_source_close(&r->opened);
     free(r->out);
 }
 
@@ -269,7 +274,6 @@ static void test_empty_blocks_in_the_middle_are_passed_over(void **state)
     (void)state;
     struct input *in = input_new(1, 5);
     struct reading r;
-    add_eof(in);
     add_block(in, 100);
     for (int i = 0; i < 7000; i++)               /* more than a piece full */
         add_eof(in);
@@ -305,16 +309,20 @@ static void test_missing_eof_block_is_noticed(void **state)
 static void test_file_without_data(void **state)
 {
     (void)state;
-    struct input *in = input_new(1, 7);
-    struct reading r;
-    read_input(&r, in, 2, PIECE);
-    check_whole(&r);
-    assert_int_equal(r.saw_eof, 0);
-    add_eof(in);
-    read_input(&r, in, 2, PIECE);
-    check_whole(&r);
-    assert_int_equal(r.saw_eof, 1);
-    input_free(in);
+    struct unit_source opened;
+    char path[64];
+    struct latch latch = {0};
+    int fd = unit_temp_file();
+    assert_int_equal(unit_source_open(&opened, unit_fd_path(path, fd), 2, PIECE, &latch), -1);
+    assert_non_null(strstr(latch.message, "empty"));
+    unit_source_close(&opened);
+
+    struct latch second = {0};
+    unit_write(fd, bgzf_eof_block, BGZF_EOF_SIZE);
+    assert_int_equal(unit_source_open(&opened, path, 2, PIECE, &second), -1);
+    assert_true(latch_tripped(&second));
+    unit_source_close(&opened);
+    close(fd);
 }
 
 /* Feeds the file to standard input in pieces of odd sizes. */
@@ -622,18 +630,15 @@ static void test_missing_file_and_directory_are_told(void **state)
 {
     (void)state;
     struct latch latch = {0};
-    struct bgzf_source_options options = {"/no/such/file.bam", 2, PIECE, &latch};
-    assert_null(bgzf_source_open(&options));
+    struct unit_source opened;
+    assert_int_equal(unit_source_open(&opened, "/no/such/file.bam", 2, PIECE, &latch), -1);
+    unit_source_close(&opened);
     assert_non_null(strstr(latch.message, "/no/such/file.bam"));
     assert_non_null(strstr(latch.message, "No such file"));
 
     struct latch second = {0};
-    uint32_t size;
-    options = (struct bgzf_source_options){"/tmp", 1, PIECE, &second};
-    struct bgzf_source *source = bgzf_source_open(&options);
-    int found = source ? bgzf_source_peek(source, &size) : -1;
-    bgzf_source_close(source);
-    assert_int_equal(found, -1);
+    assert_int_equal(unit_source_open(&opened, "/tmp", 1, PIECE, &second), -1);
+    unit_source_close(&opened);
     assert_non_null(strstr(second.message, "directory"));
 }
 

@@ -167,7 +167,8 @@ static void test_signals_are_not_caught_before_they_are_asked_for(void **state)
         check_killed(uncaught, signals[i]);
 }
 
-/* A read that waits for a byte which never comes, and a process that signals until it is told to stop. */
+/* A read that waits for a byte which never comes, and a process that signals again and again,
+ * and at last ends the reader for good. */
 static int interrupted_read(int sig)
 {
     int ends[2], status;
@@ -175,9 +176,12 @@ static int interrupted_read(int sig)
     latch_catch_signals();
     NEEDED(pipe(ends) == 0);
     pid_t reader = getpid(), pest = fork();
-    if (pest == 0)
-        while (kill(reader, sig) == 0)
+    if (pest == 0) {
+        for (int i = 0; i < 2000 && kill(reader, sig) == 0; i++)
             usleep(1000);
+        kill(reader, SIGKILL);
+        _exit(0);
+    }
     ssize_t n = read(ends[0], &byte, 1);
     int error = errno;
     kill(pest, SIGKILL);

@@ -402,13 +402,23 @@ static void test_directory_that_went_away_is_told_at_the_end(void **state)
 
 /* ---- not a regular file: written directly ---- */
 
+/* A node of our own like /dev/null: if this goes wrong for root, the machine's must not suffer. */
 static void test_device_is_written_and_stays_a_device(void **state)
 {
     (void)state;
-    struct stat st;
-    write_and_commit("/dev/null", "x");
-    assert_int_equal(stat("/dev/null", &st), 0);
+    struct stat st, null;
+    if (stat("/dev/null", &null) < 0 || mknod(in_dir("null"), S_IFCHR | 0666, null.st_rdev) < 0
+        || access(in_dir("null"), W_OK) < 0)
+        skip();
+    int fd = open(in_dir("null"), O_WRONLY);
+    if (fd < 0)
+        skip();                                  /* a file system without devices */
+    close(fd);
+    write_and_commit(in_dir("null"), "x");
+    assert_int_equal(stat(in_dir("null"), &st), 0);
     assert_true(S_ISCHR(st.st_mode));
+    assert_int_equal(st.st_rdev, null.st_rdev);
+    assert_int_equal(n_files(dir), 1);
 }
 
 static void test_fifo_is_written_and_stays_a_fifo(void **state)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include "run_merge.h"
+#include "sort_key.h"
 
 enum { MAX_LISTS = 40 };
+
+static struct bam_key_order order;       /* without a rule at first */
 
 static int compare_keys(const void *a, const void *b)
 {
     const struct bam_key *x = a, *y = b;
-    return bam_key_less(x, y) ? -1 : bam_key_less(y, x);
+    return bam_key_less(&order, x, y) ? -1 : bam_key_less(&order, y, x);
 }
 
 /* Sublists of the given lengths; sort words below `distinct`, places unlike each other. */
@@ -49,7 +52,7 @@ static void check_merge(const struct bam_sublist *list, size_t n, const struct b
 {
     struct run_merge merge;
     struct bam_key key;
-    assert_int_equal(run_merge_init(&merge, list, n), 0);
+    assert_int_equal(run_merge_init(&merge, list, n, order), 0);
     for (size_t i = 0; i < total; i++) {
         assert_int_equal(run_merge_next(&merge, &key), 1);
         assert_int_equal(key.sort, want[i].sort);
@@ -174,7 +177,7 @@ static void test_merges_of_two_slices_do_not_disturb_each_other(void **state)
     struct bam_key key;
     size_t at[2] = {0, first};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(run_merge_init(&merge[i], part[i], 3), 0);
+        assert_int_equal(run_merge_init(&merge[i], part[i], 3, order), 0);
     for (int more = 1; more;) {
         more = 0;
         for (int i = 0; i < 2; i++)
@@ -197,11 +200,44 @@ static void test_half_read_merge_is_freed_whole(void **state)
     struct lists m = make_lists(lengths, 2, 5, 11);
     struct run_merge merge;
     struct bam_key key;
-    assert_int_equal(run_merge_init(&merge, m.list, 2), 0);
+    assert_int_equal(run_merge_init(&merge, m.list, 2, order), 0);
     assert_int_equal(run_merge_next(&merge, &key), 1);
     run_merge_free(&merge);
     assert_int_equal(run_merge_next(&merge, &key), 0);
     free_lists(&m);
+}
+
+/* Keys that are all alike: the names of the records decide, then place. */
+static void test_records_decide_where_keys_do_not(void **state)
+{
+    (void)state;
+    enum { N = 600, N_LISTS = 3 };
+    struct sort_order by_name = {.by = SORT_NAME_NATURAL};
+    struct bam_key keys[N], all[N];
+    struct bam_sublist list[N_LISTS];
+    struct unit_bytes records = {NULL, 0, 0};
+    sam_hdr_t *sam = sam_hdr_init();
+    uint64_t seed = 12;
+    struct sort_rule *rule = sort_rule_new(&by_name, sam);
+    NEEDED(sam && rule);
+    for (int i = 0; i < N; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "r%u", unit_below(&seed, 100));
+        struct unit_record r = {.ref_id = -1, .pos = -1, .name = name};
+        uint64_t at = records.n;
+        keys[i] = all[i] = (struct bam_key){7, at << BAM_KEY_SIZE_BITS | unit_append_record(&records, &r)};
+    }
+    order = (struct bam_key_order){rule, records.data};
+    for (int i = 0; i < N_LISTS; i++) {
+        list[i] = (struct bam_sublist){keys + i * (N / N_LISTS), N / N_LISTS};
+        qsort(list[i].keys, list[i].n, sizeof *keys, compare_keys);
+    }
+    qsort(all, N, sizeof *all, compare_keys);
+    check_merge(list, N_LISTS, all, N);
+    order = (struct bam_key_order){NULL, NULL};
+    sort_rule_free(rule);
+    sam_hdr_destroy(sam);
+    unit_free(&records);
 }
 
 int main(void)
@@ -218,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_largest_keys_are_not_taken_for_an_end_mark),
         cmocka_unit_test(test_merges_of_two_slices_do_not_disturb_each_other),
         cmocka_unit_test(test_half_read_merge_is_freed_whole),
+        cmocka_unit_test(test_records_decide_where_keys_do_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

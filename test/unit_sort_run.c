@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+#include <sys/wait.h>
+#include "sort_key.h"
 #include "sort_run.h"
 
 enum { SMALL = 48, MILLION = 1000000 };          /* SMALL: where sort_run() changes its method */
 
+static struct bam_key_order order;       /* qsort() hands nothing on; without a rule at first */
+
 static int compare_keys(const void *a, const void *b)
 {
     const struct bam_key *x = a, *y = b;
-    return bam_key_less(x, y) ? -1 : bam_key_less(y, x);
+    return bam_key_less(&order, x, y) ? -1 : bam_key_less(&order, y, x);
 }
 
 /* Sorts a copy in an exact allocation and compares it with qsort's work. */
@@ -15,7 +19,7 @@ static void check_sort(const struct bam_key *keys, size_t n)
 {
     struct bam_key *ours = (struct bam_key *)unit_exact(keys, n * sizeof *keys);
     struct bam_key *theirs = (struct bam_key *)unit_exact(keys, n * sizeof *keys);
-    sort_run(ours, n);
+    sort_run(ours, n, &order);
     if (n)
         qsort(theirs, n, sizeof *theirs, compare_keys);
     for (size_t i = 0; i < n; i++)
@@ -157,16 +161,87 @@ static void test_keys_shaped_like_coordinates(void **state)
     free(keys);
 }
 
-/* Nothing that the sort is told rules out two keys that are the same in both words. */
+/* Nothing that the sort is told rules out two keys that are the same in both words.
+ * In a process of its own: a recursion without end would take all tests with it. */
 static void test_keys_that_are_the_same_end_the_recursion(void **state)
 {
     (void)state;
-    struct bam_key keys[3 * SMALL];
-    for (size_t n = SMALL - 1; n <= N_OF(keys); n++) {
-        for (size_t i = 0; i < n; i++)
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        struct bam_key keys[3 * SMALL];
+        for (size_t i = 0; i < N_OF(keys); i++)
             keys[i] = (struct bam_key){5, 6};
-        check_sort(keys, n);
+        for (size_t n = SMALL - 1; n <= N_OF(keys); n++)
+            sort_run(keys, n, &order);
+        _exit(0);
     }
+    NEEDED(waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
+}
+
+/* ---- orders that need the records ---- */
+
+/* Records with names out of `distinct` ones, and their keys; only bits of mask are left in sort,
+ * so that a rule has much or all to decide. */
+struct named {
+    struct unit_bytes records;
+    struct bam_key *keys;
+    struct sort_rule *rule;
+    sam_hdr_t *sam;
+};
+
+static struct named make_named(size_t n, uint32_t distinct, uint64_t mask, uint64_t seed)
+{
+    struct sort_order by_name = {.by = SORT_NAME_NATURAL};
+    struct named m = {.keys = unit_alloc(n * sizeof *m.keys), .sam = sam_hdr_init()};
+    NEEDED(m.sam);
+    m.rule = sort_rule_new(&by_name, m.sam);
+    NEEDED(m.rule);
+    for (size_t i = 0; i < n; i++) {
+        char name[32];
+        uint64_t at = m.records.n;
+        snprintf(name, sizeof name, "read%u:%u", unit_below(&seed, distinct), unit_below(&seed, 3));
+        struct unit_record r = {.ref_id = -1, .pos = -1, .flag = unit_below(&seed, 2) ? 0x40 : 0x80,
+                                .name = name};
+        size_t size = unit_append_record(&m.records, &r);
+        m.keys[i] = (struct bam_key){0, at << BAM_KEY_SIZE_BITS | size};
+        assert_int_equal(sort_key_make(m.rule, (const struct bam_record *)(m.records.data + at),
+                                       &m.keys[i].sort), BAM_OK);
+        m.keys[i].sort &= mask;
+    }
+    return m;
+}
+
+static void check_named(size_t n, uint32_t distinct, uint64_t mask, uint64_t seed)
+{
+    struct named m = make_named(n, distinct, mask, seed);
+    order = (struct bam_key_order){m.rule, m.records.data};
+    check_sort(m.keys, n);
+    order = (struct bam_key_order){NULL, NULL};
+    sort_rule_free(m.rule);
+    sam_hdr_destroy(m.sam);
+    unit_free(&m.records);
+    free(m.keys);
+}
+
+static void test_records_decide_where_keys_do_not(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {0, 1, 2, SMALL, SMALL + 1, SMALL + 2, 1000, 1001, 20000};
+    for (size_t i = 0; i < N_OF(lengths); i++) {
+        check_named(lengths[i], 1000, 0, 200 + i);                   /* all by the records */
+        check_named(lengths[i], 1000, (uint64_t)3 << 62, 300 + i);
+        check_named(lengths[i], 50000, UINT64_MAX, 400 + i);
+    }
+}
+
+static void test_equal_records_keep_input_order(void **state)
+{
+    (void)state;
+    check_named(20000, 1, 0, 17);
+    check_named(20000, 3, 0, 18);
+    check_named(20000, 3, UINT64_MAX, 19);
 }
 
 int main(void)
@@ -182,6 +257,8 @@ int main(void)
         cmocka_unit_test(test_one_outlier_per_digit_is_not_lost),
         cmocka_unit_test(test_keys_shaped_like_coordinates),
         cmocka_unit_test(test_keys_that_are_the_same_end_the_recursion),
+        cmocka_unit_test(test_records_decide_where_keys_do_not),
+        cmocka_unit_test(test_equal_records_keep_input_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* A BGZF source over a file by its path. */
+#ifndef UNIT_SOURCE_H
+#define UNIT_SOURCE_H
+
+#include "bgzf_omp.h"
+#include "byte_source.h"
+#include "latch.h"
+#include "unit.h"
+
+struct unit_source {
+    struct byte_source *bytes;
+    struct bgzf_source *blocks;
+};
+
+/* -1: told to the latch. */
+static inline int unit_source_open(struct unit_source *s, const char *path, int n_threads, size_t piece_size,
+                                   struct latch *latch)
+{
+    struct byte_source_options from = {.path = path, .n_threads = n_threads, .latch = latch};
+    s->blocks = NULL;
+    s->bytes = byte_source_open(&from);
+    if (!s->bytes)
+        return -1;
+    struct bgzf_source_options options = {s->bytes, path, n_threads, piece_size, latch};
+    s->blocks = bgzf_source_open(&options);
+    return s->blocks ? 0 : -1;
+}
+
+static inline void unit_source_close(struct unit_source *s)
+{
+    bgzf_source_close(s->blocks);
+    byte_source_close(s->bytes);
+}
+
+#endif
