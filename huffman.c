@@ -100,7 +100,8 @@ static void sort_by_count(uint32_t *a, uint32_t n)
 
 void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit)
 {
-    uint32_t sorted[HUFFMAN_MAX_SYMBOLS], weight[HUFFMAN_MAX_SYMBOLS], num[HUFFMAN_MAX_BITS + 1] = {0}, used = 0;
+    uint32_t sorted[HUFFMAN_MAX_SYMBOLS], weight[HUFFMAN_MAX_SYMBOLS];
+    uint32_t num[HUFFMAN_MAX_BITS + 1] = {0}, used = 0;
     for (int i = 0; i < n; i++) {
         codes[i] = 0;
         if (freq[i])
