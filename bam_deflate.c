@@ -73,6 +73,8 @@ enum {
     SHORT_WAYS = 2,
     SKIP = 8,                     /* steps grow by 1 per 256 literals in a row */
     NICE_LEN = 128,               /* no search for a better one; 64 is 0.2 % larger */
+    DENSE_LEN = 32,               /* of longer matches every other position is inserted: up
+                                     to 8 % faster, 0.1-0.2 % larger */
     /* What a match one or two bytes later must gain more, in quarter bytes. */
     BIAS_1 = 1,
     BIAS_2 = 8,
@@ -443,7 +445,8 @@ static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t s
             at = seen;
         }
         put_match(d, &p, at, m.cand, m.len);
-        for (uint32_t end = min_u32(p.at, p.last), i = seen + 1; i < end; i++)
+        uint32_t end = min_u32(p.at, p.last), step = m.len > DENSE_LEN ? 2 : 1;
+        for (uint32_t i = seen + 1; i < end; i += step)
             insert(d, p.in, i);
     }
     *state = p;
