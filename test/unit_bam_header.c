@@ -5,8 +5,11 @@
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "latch.h"
+#include "sort_key.h"
+#include "unit_source.h"
 
-enum { PIECE = 128 << 10 };
+enum { PIECE = 128 << 10, MAGIC_SIZE = 4 };      /* the first block must hold the magic, as for htslib */
+static const struct sort_order by_coordinate = {.by = SORT_COORDINATE};
 
 /* ---- headers made by hand, cut into blocks at will ---- */
 
@@ -69,16 +72,16 @@ static void read_header(struct reading *r, const struct unit_bytes *data, uint32
     char path[64];
     uint32_t size;
     int fd = make_file(data->data, data->n, block_size);
-    struct bgzf_source_options options = {unit_fd_path(path, fd), 1, PIECE, &r->latch};
-    struct bgzf_source *source = bgzf_source_open(&options);
-    NEEDED(source);
-    r->result = bam_header_read(&r->header, source, "in.bam", &r->latch);
+    struct unit_source opened;
+    NEEDED(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &r->latch) == 0);
+    struct bgzf_source *source = opened.blocks;
+    r->result = bam_header_read(&r->header, opened.bytes, source, "in.bam", &r->latch);
     if (r->result == 0) {
         unit_append(&r->after, r->header.rest, r->header.rest_size);
         while (bgzf_source_peek(source, &size) > 0)
             NEEDED(bgzf_source_inflate(source, unit_more(&r->after, size)) == 0);
     }
-    bgzf_source_close(source);
+    unit_source_close(&opened);
     close(fd);
 }
 
@@ -163,7 +166,7 @@ static void test_header_over_blocks_of_any_size_loses_no_byte_behind_it(void **s
     struct unit_bytes data = usual_header();
     size_t n_header = data.n;
     unit_append(&data, after, sizeof after);
-    for (uint32_t size = 1; size <= data.n; size++) {
+    for (uint32_t size = MAGIC_SIZE; size <= data.n; size++) {
         struct reading r;
         read_header(&r, &data, size);
         assert_int_equal(r.result, 0);
@@ -232,7 +235,7 @@ static void test_references_that_only_the_binary_list_has(void **state)
         assert_int_equal(r.result, 0);
         check_refs(r.header.sam, two_refs, 2);
         check_bytes(r.header.sam);
-        assert_int_equal(bam_header_mark_sorted(r.header.sam, "1", "samtools sort"), 0);
+        assert_int_equal(bam_header_mark_sorted(r.header.sam, &by_coordinate, false, "1", "samtools sort"), 0);
         check_refs(r.header.sam, two_refs, 2);
         check_bytes(r.header.sam);
         reading_free(&r);
@@ -266,7 +269,7 @@ static void test_text_padded_with_nuls(void **state)
     assert_int_equal(r.result, 0);
     check_refs(r.header.sam, two_refs, 2);
     assert_int_equal(r.after.n, 4);
-    assert_int_equal(bam_header_mark_sorted(r.header.sam, "1", NULL), 0);
+    assert_int_equal(bam_header_mark_sorted(r.header.sam, &by_coordinate, false, "1", NULL), 0);
     check_bytes(r.header.sam);
     reading_free(&r);
     unit_free(&data);
@@ -280,21 +283,29 @@ static void test_file_that_ends_inside_the_header_at_any_byte(void **state)
     (void)state;
     struct unit_bytes data = usual_header();
     size_t whole = data.n;
-    for (data.n = 1; data.n < whole; data.n++)
+    for (data.n = MAGIC_SIZE; data.n < whole; data.n++)
         check_refused(&data, "ends inside the header");
-    data.n = 0;
-    check_refused(&data, "it is empty");
     unit_free(&data);
 }
 
 static void test_other_data_are_not_taken_for_bam(void **state)
 {
     (void)state;
-    static const char *const other[] = {"@HD\tVN:1.6\tSO:unsorted\n", "CRAM\3\1 and more of it", "BAM\2 and so on",
-                                        "##fileformat=VCFv4.2\n", "BCF\2\2\xff\xff\xff\xff"};
+    static const char *const other[] = {"BAM\2 and so on", "CRAM\3\1 and more of it", "##fileformat=VCFv4.2\n",
+                                        "BCF\2\2\xff\xff\xff\xff", "nothing that anybody knows\n"};
     for (size_t i = 0; i < N_OF(other); i++) {
-        struct unit_bytes data = {(uint8_t *)(uintptr_t)other[i], strlen(other[i]), 0};
-        check_refused(&data, "not that of a BAM file");
+        struct latch latch = {0};
+        struct unit_source opened;
+        char path[64];
+        int fd = make_file((const uint8_t *)other[i], strlen(other[i]), 100);
+        if (unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0) {
+            struct bam_header header;
+            assert_int_equal(bam_header_read(&header, opened.bytes, opened.blocks, "in.bam", &latch), -1);
+            bam_header_free(&header);
+        }
+        assert_true(latch_tripped(&latch));
+        unit_source_close(&opened);
+        close(fd);
     }
 }
 
@@ -351,14 +362,13 @@ static void test_damaged_block_in_the_header(void **state)
     char path[64];
     struct latch latch = {0};
     struct bam_header header;
-    struct bgzf_source_options options = {unit_fd_path(path, fd), 1, PIECE, &latch};
-    struct bgzf_source *source = bgzf_source_open(&options);
-    NEEDED(source);
-    assert_int_equal(bam_header_read(&header, source, "in.bam", &latch), -1);
+    struct unit_source opened;
+    NEEDED(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0);
+    assert_int_equal(bam_header_read(&header, opened.bytes, opened.blocks, "in.bam", &latch), -1);
     snprintf(path, sizeof path, "offset %u:", frame.size);
     assert_non_null(strstr(latch.message, path));
     bam_header_free(&header);                    /* of a header that was not read */
-    bgzf_source_close(source);
+    unit_source_close(&opened);
     unit_free(&file);
     unit_free(&data);
     close(fd);
@@ -371,7 +381,7 @@ static void check_marked(const char *before, const char *command, const char *wa
 {
     sam_hdr_t *sam = sam_hdr_parse(strlen(before), before);
     NEEDED(sam);
-    assert_int_equal(bam_header_mark_sorted(sam, "9.9", command), 0);
+    assert_int_equal(bam_header_mark_sorted(sam, &by_coordinate, false, "9.9", command), 0);
     assert_string_equal(sam_hdr_str(sam), want);
     check_bytes(sam);
     sam_hdr_destroy(sam);
@@ -386,6 +396,35 @@ static void test_header_is_marked_as_sorted(void **state)
     check_marked("@HD\tVN:1.5\tSO:queryname\n@CO\tx\n", NULL, "@HD\tVN:1.5\tSO:coordinate\n@CO\tx\n");
     check_marked("@HD\tVN:1.5\tSO:coordinate\n", NULL, "@HD\tVN:1.5\tSO:coordinate\n");
     check_marked("@HD\tVN:1.6\tXX:kept\tSO:unknown\n", NULL, "@HD\tVN:1.6\tXX:kept\tSO:coordinate\n");
+}
+
+/* @HD of an empty header after it was marked as sorted so. */
+static void check_order(struct sort_order order, bool unplaced, const char *want)
+{
+    sam_hdr_t *sam = sam_hdr_parse(24, "@HD\tVN:1.6\tSO:x\tGO:y\n");
+    char line[200];
+    NEEDED(sam);
+    snprintf(line, sizeof line, "@HD\tVN:1.6\t%s\n", want);
+    assert_int_equal(bam_header_mark_sorted(sam, &order, unplaced, "9.9", NULL), 0);
+    assert_string_equal(sam_hdr_str(sam), line);
+    sam_hdr_destroy(sam);
+}
+
+static void test_every_order_is_named_as_by_samtools(void **state)
+{
+    (void)state;
+    check_order((struct sort_order){.by = SORT_COORDINATE}, false, "SO:coordinate");
+    check_order((struct sort_order){.by = SORT_NAME_NATURAL}, false, "SO:queryname\tSS:queryname:natural");
+    check_order((struct sort_order){.by = SORT_NAME_ASCII}, false, "SO:queryname\tSS:queryname:lexicographical");
+    check_order((struct sort_order){.by = SORT_TAG, .tag = "RG"}, false, "SO:unsorted\tSS:unsorted:RG:coordinate");
+    check_order((struct sort_order){.by = SORT_TAG, .tag = "RG", .then = SORT_NAME_NATURAL}, false,
+                "SO:unsorted\tSS:unsorted:RG:queryname:natural");
+    check_order((struct sort_order){.by = SORT_TAG, .tag = "CB", .then = SORT_NAME_ASCII}, true,
+                "SO:unsorted\tSS:unsorted:CB:queryname:lexicographical");
+    check_order((struct sort_order){.by = SORT_MINHASH}, false, "SO:coordinate\tSS:coordinate:minhash");
+    check_order((struct sort_order){.by = SORT_MINHASH}, true, "SO:unsorted\tSS:unsorted:minhash");
+    check_order((struct sort_order){.by = SORT_TEMPLATE}, false,
+                "SO:unsorted\tGO:query\tSS:unsorted:template-coordinate");
 }
 
 static void test_grouping_and_subsort_are_removed(void **state)
@@ -474,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_header_lines_that_are_broken),
         cmocka_unit_test(test_damaged_block_in_the_header),
         cmocka_unit_test(test_header_is_marked_as_sorted),
+        cmocka_unit_test(test_every_order_is_named_as_by_samtools),
         cmocka_unit_test(test_grouping_and_subsort_are_removed),
         cmocka_unit_test(test_command_line_is_noted_at_the_end_of_the_chain),
         cmocka_unit_test(test_bytes_are_those_that_htslib_writes),
