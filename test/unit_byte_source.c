@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <fcntl.h>
+#include <sys/wait.h>
+#include "bgzf_block.h"
+#include "byte_source.h"
+#include "latch.h"
+#include "unit_htslib.h"
+
+/* ---- inputs ---- */
+
+static const char text[] = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000\n@SQ\tSN:b\tLN:70000\n";
+static const char sam_lines[] =
+    "r1\t0\ta\t11\t60\t4M\t*\t0\t0\tACGT\tIIII\tNM:i:0\n"
+    "r2\t16\tb\t60001\t9\t2S3M1D4M\t=\t5\t-77\tACGTACGTA\t*\tMD:Z:3^A4\tXB:B:s,1,-2\n"
+    "r3\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n";
+
+/* The bytes of a BAM file before compression: header and two records. */
+static struct unit_bytes raw_bam(void)
+{
+    struct unit_bytes b = {NULL, 0, 0};
+    unit_append(&b, "BAM\1", 4);
+    unit_append_le32(&b, sizeof text - 1);
+    unit_append(&b, text, sizeof text - 1);
+    unit_append_le32(&b, 2);
+    unit_append_le32(&b, 2);
+    unit_append(&b, "a", 2);
+    unit_append_le32(&b, 1000);
+    unit_append_le32(&b, 2);
+    unit_append(&b, "b", 2);
+    unit_append_le32(&b, 70000);
+    unit_append_smallest(&b, 7);
+    unit_append_smallest(&b, 5);
+    return b;
+}
+
+/* The same bytes in blocks of block_size, after `first` empty ones. */
+static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
+{
+    struct unit_bytes raw = raw_bam(), b = {NULL, 0, 0};
+    struct bgzf_codec *codec = bgzf_codec_new(6);
+    uint8_t block[BGZF_MAX_BLOCK];
+    NEEDED(codec);
+    while (first-- > 0)
+        unit_append(&b, bgzf_eof_block, BGZF_EOF_SIZE);
+    for (size_t at = 0; at < raw.n; at += block_size) {
+        uint32_t n = raw.n - at < block_size ? (uint32_t)(raw.n - at) : block_size;
+        unit_append(&b, block, bgzf_block_deflate(codec, raw.data + at, n, block));
+    }
+    unit_append(&b, bgzf_eof_block, BGZF_EOF_SIZE);
+    bgzf_codec_free(codec);
+    unit_free(&raw);
+    return b;
+}
+
+/* ---- reading ---- */
+
+static struct latch latch;
+
+static struct byte_source *open_path(const char *path)
+{
+    struct byte_source_options options = {.path = path, .n_threads = 1, .latch = &latch};
+    memset(&latch, 0, sizeof latch);
+    return byte_source_open(&options);
+}
+
+static struct byte_source *open_bytes(const void *data, size_t n)
+{
+    char path[64];
+    int fd = unit_temp_file();
+    unit_write(fd, data, n);
+    struct byte_source *source = open_path(unit_fd_path(path, fd));
+    close(fd);
+    return source;
+}
+
+/* Reads all that is left, at most `at_once` bytes with each call. */
+static struct unit_bytes read_rest(struct byte_source *source, size_t at_once)
+{
+    struct unit_bytes b = {NULL, 0, 0};
+    for (ssize_t n = 1; n > 0;) {
+        size_t at = b.n;
+        n = byte_source_read(source, unit_more(&b, at_once), at_once);
+        assert_true(n >= 0 && (size_t)n <= at_once);
+        b.n = at + (size_t)n;
+    }
+    assert_int_equal(byte_source_read(source, unit_more(&b, at_once) - at_once, at_once), 0);
+    b.n -= at_once;
+    return b;
+}
+
+/* The source gives `want` as it is, in reads of any size. */
+static void check_bytes(const struct unit_bytes *file, enum byte_framing framing)
+{
+    static const size_t sizes[] = {1, 2, 3, 100, 1 << 20};
+    for (size_t i = 0; i < N_OF(sizes); i++) {
+        struct byte_source *source = open_bytes(file->data, file->n);
+        if (!source)
+            fail_msg("%s", latch.message);
+        assert_int_equal(byte_source_framing(source), framing);
+        struct unit_bytes got = read_rest(source, sizes[i]);
+        assert_int_equal(got.n, file->n);
+        assert_memory_equal(got.data, file->data, got.n);
+        assert_string_equal(latch.message, "");
+        unit_free(&got);
+        byte_source_close(source);
+    }
+}
+
+static void check_refused(const void *data, size_t n, const char *why)
+{
+    struct byte_source *source = open_bytes(data, n);
+    assert_null(source);
+    assert_true(latch_tripped(&latch));
+    if (!strstr(latch.message, why))
+        fail_msg("\"%s\" does not say \"%s\"", latch.message, why);
+}
+
+/* ---- BAM ---- */
+
+static void test_bam_is_given_as_it_is(void **state)
+{
+    (void)state;
+    struct unit_bytes file = bgzf_bam(BGZF_FILL, 0);
+    check_bytes(&file, BYTES_BGZF);
+    unit_free(&file);
+}
+
+static void test_bam_without_compression_is_given_as_it_is(void **state)
+{
+    (void)state;
+    struct unit_bytes file = raw_bam();
+    check_bytes(&file, BYTES_RAW_BAM);
+    unit_free(&file);
+}
+
+static void test_bam_larger_than_what_was_read_ahead(void **state)
+{
+    (void)state;
+    struct unit_bytes file = raw_bam();
+    while (file.n < 1000000)
+        unit_append_smallest(&file, (int32_t)file.n);
+    struct byte_source *source = open_bytes(file.data, file.n);
+    NEEDED(source);
+    struct unit_bytes got = read_rest(source, 70001);
+    assert_int_equal(got.n, file.n);
+    assert_memory_equal(got.data, file.data, got.n);
+    byte_source_close(source);
+    unit_free(&got);
+    unit_free(&file);
+}
+
+/* Writers may end a block anywhere, so also inside "BAM\1". samtools 1.24 reads such a file. */
+static void test_magic_that_is_split_over_blocks(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size <= 8; size++) {
+        struct unit_bytes file = bgzf_bam(size, 0);
+        check_bytes(&file, BYTES_BGZF);
+        unit_free(&file);
+    }
+}
+
+/* As `cat` of BAM files without header, or of an empty part, makes it. samtools 1.24 reads it. */
+static void test_empty_blocks_before_the_header(void **state)
+{
+    (void)state;
+    for (int first = 1; first <= 3; first++) {
+        struct unit_bytes file = bgzf_bam(BGZF_FILL, first);
+        check_bytes(&file, BYTES_BGZF);
+        unit_free(&file);
+    }
+}
+
+/* Feeds standard input from a pipe, a few bytes at a time. */
+static pid_t feed_stdin(const struct unit_bytes *file)
+{
+    int ends[2];
+    NEEDED(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        for (size_t at = 0; at < file->n; at++)
+            unit_write(ends[1], file->data + at, 1);
+        _exit(0);
+    }
+    close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    return child;
+}
+
+static void check_stdin(const struct unit_bytes *file, enum byte_framing framing)
+{
+    int status, old = dup(STDIN_FILENO);
+    pid_t child = feed_stdin(file);
+    struct byte_source *source = open_path("-");
+    enum byte_framing found = source ? byte_source_framing(source) : BYTES_RECORDS;
+    struct unit_bytes got = {NULL, 0, 0};
+    if (source)
+        got = read_rest(source, 1000);
+    byte_source_close(source);
+    dup2(old, STDIN_FILENO);
+    close(old);
+    waitpid(child, &status, 0);
+    assert_int_equal(found, framing);
+    assert_int_equal(got.n, file->n);
+    assert_memory_equal(got.data, file->data, got.n);
+    unit_free(&got);
+}
+
+static void test_pipe_that_gives_a_byte_at_a_time(void **state)
+{
+    (void)state;
+    struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
+    check_stdin(&file, BYTES_BGZF);
+    check_stdin(&raw, BYTES_RAW_BAM);
+    unit_free(&file);
+    unit_free(&raw);
+}
+
+/* ---- SAM, turned into records ---- */
+
+/* What htslib writes for the lines. */
+static struct unit_bytes records_of(const char *lines, sam_hdr_t *sam)
+{
+    struct unit_bytes all = {NULL, 0, 0};
+    bam1_t *b = bam_init1();
+    NEEDED(b);
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        kstring_t line = {0, 0, NULL};
+        kputsn(lines, n, &line);
+        assert_int_equal(sam_parse1(&line, sam, b), 0);
+        struct unit_bytes one = htslib_write(b);
+        unit_append(&all, one.data, one.n);
+        unit_free(&one);
+        free(line.s);
+        lines += n + 1;
+    }
+    bam_destroy1(b);
+    return all;
+}
+
+static void check_sam(size_t at_once)
+{
+    struct unit_bytes file = {NULL, 0, 0};
+    unit_append(&file, text, sizeof text - 1);
+    unit_append(&file, sam_lines, sizeof sam_lines - 1);
+    struct byte_source *source = open_bytes(file.data, file.n);
+    if (!source)
+        fail_msg("%s", latch.message);
+    assert_int_equal(byte_source_framing(source), BYTES_RECORDS);
+    sam_hdr_t *sam = byte_source_header(source);
+    assert_non_null(sam);
+    assert_int_equal(sam_hdr_nref(sam), 2);
+    assert_string_equal(sam_hdr_str(sam), text);
+    struct unit_bytes want = records_of(sam_lines, sam), got = read_rest(source, at_once);
+    assert_int_equal(got.n, want.n);
+    assert_memory_equal(got.data, want.data, got.n);
+    sam_hdr_destroy(sam);
+    byte_source_close(source);
+    unit_free(&want);
+    unit_free(&got);
+    unit_free(&file);
+}
+
+static void test_sam_becomes_the_records_that_htslib_writes(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {65536, 1000, 100, 37, 1};
+    for (size_t i = 0; i < N_OF(sizes); i++)
+        check_sam(sizes[i]);
+}
+
+static void test_broken_sam_line_is_an_error_and_no_end(void **state)
+{
+    (void)state;
+    struct unit_bytes file = {NULL, 0, 0};
+    uint8_t buffer[4096];
+    unit_append(&file, text, sizeof text - 1);
+    unit_append(&file, sam_lines, sizeof sam_lines - 1);
+    unit_append(&file, "broken\t0\ta\tx\n", 13);
+    struct byte_source *source = open_bytes(file.data, file.n);
+    NEEDED(source);
+    sam_hdr_t *sam = byte_source_header(source);
+    ssize_t n;
+    while ((n = byte_source_read(source, buffer, sizeof buffer)) > 0)
+        ;
+    assert_int_equal(n, -1);
+    assert_true(latch_tripped(&latch));
+    sam_hdr_destroy(sam);
+    byte_source_close(source);
+    unit_free(&file);
+}
+
+/* ---- what cannot be read ---- */
+
+static void test_empty_file_is_refused(void **state)
+{
+    (void)state;
+    check_refused("", 0, "empty");
+}
+
+static void test_other_data_are_refused(void **state)
+{
+    (void)state;
+    check_refused("##fileformat=VCFv4.2\n#CHROM\tPOS\n", 32, "");
+    check_refused("\x89PNG\r\n\x1a\n and so on", 17, "");
+    check_refused("%PDF-1.4 and so on", 18, "");
+}
+
+static void test_missing_file_and_directory_are_told(void **state)
+{
+    (void)state;
+    assert_null(open_path("/no/such/file.bam"));
+    assert_non_null(strstr(latch.message, "/no/such/file.bam"));
+    assert_non_null(strstr(latch.message, "No such file"));
+    assert_null(open_path("/tmp"));
+    assert_non_null(strstr(latch.message, "/tmp"));
+    assert_non_null(strstr(latch.message, "directory"));
+    byte_source_close(NULL);
+}
+
+static void test_tripped_latch_ends_the_reading(void **state)
+{
+    (void)state;
+    struct unit_bytes file = bgzf_bam(50, 0);
+    struct byte_source *source = open_bytes(file.data, file.n);
+    uint8_t buffer[10];
+    NEEDED(source);
+    assert_int_equal(byte_source_read(source, buffer, sizeof buffer), sizeof buffer);
+    latch_fail(&latch, "elsewhere");
+    assert_int_equal(byte_source_read(source, buffer, sizeof buffer), -1);
+    assert_string_equal(latch.message, "elsewhere");
+    byte_source_close(source);
+    unit_free(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bam_is_given_as_it_is),
+        cmocka_unit_test(test_bam_without_compression_is_given_as_it_is),
+        cmocka_unit_test(test_bam_larger_than_what_was_read_ahead),
+        cmocka_unit_test(test_magic_that_is_split_over_blocks),
+        cmocka_unit_test(test_empty_blocks_before_the_header),
+        cmocka_unit_test(test_pipe_that_gives_a_byte_at_a_time),
+        cmocka_unit_test(test_sam_becomes_the_records_that_htslib_writes),
+        cmocka_unit_test(test_broken_sam_line_is_an_error_and_no_end),
+        cmocka_unit_test(test_empty_file_is_refused),
+        cmocka_unit_test(test_other_data_are_refused),
+        cmocka_unit_test(test_missing_file_and_directory_are_told),
+        cmocka_unit_test(test_tripped_latch_ends_the_reading),
+    };
+    hts_set_log_level(HTS_LOG_OFF);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
