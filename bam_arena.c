@@ -12,7 +12,7 @@ enum {
     /* How far into a block a first record is looked for. Records longer than
      * this are so few that walking them on the master costs nothing. */
     GUESS_SPAN = 16384,
-    HUGE_PAGE = 2 << 20,
+    PAGE = 4096,
     RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
 };
 
@@ -35,10 +35,12 @@ uint64_t bam_checksum(const uint8_t *record, size_t size)
 
 int bam_arena_init(struct bam_arena *arena, size_t size)
 {
+    void *base = MAP_FAILED;
     memset(arena, 0, sizeof *arena);
-    size &= ~(size_t)4095;
-    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (size *= 2; base == MAP_FAILED && size / 2 >= PAGE;) {
+        size = size / 2 & ~(size_t)(PAGE - 1);
+        base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
     if (base == MAP_FAILED)
         return -1;
 #ifdef MADV_HUGEPAGE
@@ -151,7 +153,8 @@ static struct bam_key *list_keys(struct bam_arena *arena, const struct bam_walk 
 {
     arena->top -= w->n * sizeof *keys;
     struct bam_key *placed = (struct bam_key *)(arena->base + arena->top);
-    memcpy(placed, keys, w->n * sizeof *keys);
+    if (w->n)
+        memcpy(placed, keys, w->n * sizeof *keys);
     arena->n_records += w->n;
     arena->checksum += w->checksum;
     arena->walked = w->end;

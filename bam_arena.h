@@ -87,7 +87,8 @@ uint64_t bam_checksum(const uint8_t *record, size_t size);
 /* The part of it that one segment gives. */
 uint64_t bam_checksum_segment(const uint8_t *segment, size_t size, uint64_t number);
 
-/* Reserves size bytes of address space (touched only as they fill). -1: no memory. */
+/* Reserves size bytes of address space (touched only as they fill), or as much
+ * of it as a limit (ulimit -v) lets one have. -1: no memory. */
 int bam_arena_init(struct bam_arena *arena, size_t size);
 void bam_arena_free(struct bam_arena *arena);
 

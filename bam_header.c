@@ -125,6 +125,7 @@ int bam_header_read(struct bam_header *header, struct byte_source *input, struct
         free(g.data);
         return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
     }
+    header->size = g.at;
     header->rest_size = g.size - g.at;
     header->rest = g.data;
     memmove(header->rest, g.data + g.at, header->rest_size);

@@ -17,6 +17,7 @@ struct bam_header {
     sam_hdr_t *sam;              /* owned */
     uint8_t *rest;               /* stream bytes after the header, in its last block; owned */
     size_t rest_size;
+    uint64_t size;               /* bytes of the header in the uncompressed stream; 0 if it is no BAM stream */
 };
 
 /* Takes the header that input has read, if it has; else reads it from the first

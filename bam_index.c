@@ -78,8 +78,6 @@ static int start(struct bam_index *index, uint64_t offset)
 int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                   const struct bam_index_entry *entries, uint32_t n)
 {
-    if (n == 0)
-        return 0;                                /* the header, or the middle of a long record */
     if (!index->idx && start(index, offset) < 0)
         return -1;
     for (uint32_t i = 0; i < n; i++) {

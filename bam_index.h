@@ -29,8 +29,9 @@ void bam_index_free(struct bam_index *index);
 /* The entry of a checked record that ends `after` bytes into its block. */
 struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 
-/* A block that was written, in output order: its file offset, its uncompressed
- * size, where the block after it will be, and its records. -1: htslib refused one. */
+/* A block that was written, in output order, from the first that holds records
+ * on: its file offset, its uncompressed size, where the block after it will be,
+ * and the records that end in it. -1: htslib refused one. */
 int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                   const struct bam_index_entry *entries, uint32_t n);
 

@@ -5,6 +5,8 @@
 
 /* Most CIGAR operations a record can carry outside the CG tag. */
 #define CIGAR_INLINE_MAX 0xffffu
+/* Longest operation there is: its length has 28 bits. */
+#define CIGAR_LONGEST ((1 << 28) - 1)
 
 struct cigar_span { int64_t ref, query; };
 
@@ -55,13 +57,14 @@ static size_t aux_scalar_size(uint8_t type)
     }
 }
 
-/* One past the value whose type byte is at p; NULL when it is broken. */
+/* One past the value whose type byte is at p; NULL when it is broken. As in
+ * htslib, the record may end a text that has no NUL. */
 static const uint8_t *aux_skip(const uint8_t *p, const uint8_t *end)
 {
     uint8_t type = *p++;
     if (type == 'Z' || type == 'H') {
         const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
-        return nul ? nul + 1 : NULL;
+        return nul ? nul + 1 : end;
     }
     uint64_t size = aux_scalar_size(type);
     if (type == 'B') {
@@ -74,6 +77,12 @@ static const uint8_t *aux_skip(const uint8_t *p, const uint8_t *end)
     return size && size <= (uint64_t)(end - p) ? p + size : NULL;
 }
 
+/* Whether the value from type to end is no text, or one closed by NUL. */
+static int text_ends(const uint8_t *type, const uint8_t *end)
+{
+    return (*type != 'Z' && *type != 'H') || (end > type + 1 && end[-1] == 0);
+}
+
 const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad)
 {
     *bad = 0;
@@ -81,10 +90,10 @@ const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag
         const uint8_t *type = p + 2;
         const uint8_t *next = aux_skip(type, end);
         if (next && p[0] == (uint8_t)tag[0] && p[1] == (uint8_t)tag[1])
-            return type;
+            return text_ends(type, next) ? type : (*bad = 1, NULL);
         p = next;
     }
-    *bad = p != end;
+    *bad = !p;                   /* a rest of one or two bytes is no tag, and no harm */
     return NULL;
 }
 
@@ -167,8 +176,8 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
     else
         n_real = n_cigar;
     struct cigar_span span = cigar_span(cigar, n_real);
-    if (bad || (n_real > CIGAR_INLINE_MAX && n_cigar < 2))
-        v.fault = BAM_BAD_CG;   /* the second: fixing it would make the record grow */
+    if (bad || (n_real > CIGAR_INLINE_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
+        v.fault = BAM_BAD_CG;   /* n_cigar < 2: mending it would make the record grow */
     else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)
         v.fault = BAM_BAD_CIGAR;
     v.needs_fix = cg || record_bin(r, span.ref) != load_le16(r->bin);
@@ -235,7 +244,7 @@ const char *bam_fault_text(enum bam_fault fault)
     case BAM_BAD_NAME:     return "the read name does not end in NUL";
     case BAM_BAD_LENGTHS:  return "name, CIGAR and SEQ do not fit into block_size";
     case BAM_BAD_CIGAR:    return "CIGAR and SEQ differ in length";
-    case BAM_BAD_CG:       return "the tags are broken, so its CG tag cannot be read";
+    case BAM_BAD_CG:       return "its CIGAR in the CG tag cannot be read";
     case BAM_NO_MC:        return "a paired read has no MC tag; run samtools fixmate -m on the file first";
     case BAM_BAD_MC:       return "its MC tag is not a string that holds a CIGAR";
     case BAM_BAD_MI:       return "its MI tag is not a string";

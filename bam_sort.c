@@ -90,6 +90,7 @@ static int prepare_header(struct bam_sort *s)
     if (bam_header_read(&s->header, s->input, s->source, s->in_name, &s->latch) < 0)
         return -1;
     s->arena.n_ref = sam_hdr_nref(s->header.sam);
+    s->arena.origin = s->header.size;
     s->rule = sort_rule_new(&s->opts->order, s->header.sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
@@ -400,9 +401,10 @@ static void close_all(struct bam_sort *s)
  * and nothing worse. */
 static void commit(struct bam_sort *s)
 {
-    if (s->opts->out.index && out_file_commit(&s->index, &s->latch) < 0)
-        return;
-    out_file_commit(&s->out, &s->latch);
+    latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
+    if (!s->opts->out.index || out_file_commit(&s->index, &s->latch) == 0)
+        out_file_commit(&s->out, &s->latch);
+    latch_hide_signals(false);
 }
 
 int bam_sort(const struct sort_opts *opts)
@@ -424,7 +426,6 @@ int bam_sort(const struct sort_opts *opts)
     latch_reraise();
     if (!latch_tripped(&s.latch))
         return EXIT_SUCCESS;
-    if (hts_verbose >= HTS_LOG_ERROR)
-        fprintf(stderr, "samtools sort: %s.\n", s.latch.message);
+    fprintf(stderr, "samtools sort: %s.\n", s.latch.message);
     return EXIT_FAILURE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <libdeflate.h>
+#include "bam_deflate.h"
 #include "bgzf_block.h"
 #include "endian_io.h"
 
@@ -20,25 +21,34 @@ const uint8_t bgzf_eof_block[BGZF_EOF_SIZE] = {
 /* samtools' -l 1..9 in libdeflate's levels (the map htslib uses). */
 static const int libdeflate_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
 
-/* samtools without -l compresses at libdeflate's level 7. Level 6 is 1.6 times
- * as fast and its output 1.7 % larger (bench/RESULTS.md). */
-#define LIBDEFLATE_DEFAULT 6
-
 struct bgzf_codec {
-    struct libdeflate_compressor *deflate;       /* NULL: store */
+    struct bam_deflate *ours;                    /* -l 1 and the default; NULL: libdeflate, or store */
+    struct libdeflate_compressor *deflate;       /* the other levels; NULL: ours, or store */
     struct libdeflate_decompressor *inflate;
 };
+
+/* -l 1 and no -l are what people use, so they have an encoder of our own: about
+ * the size of libdeflate's level 1, and at most 2 % above that of its level 7
+ * (which is what samtools does without -l), in less time (bench/RESULTS.md). */
+static int our_effort(int level)
+{
+    return level < 0 ? BAM_DEFLATE_DEFAULT : level == 1 ? BAM_DEFLATE_FAST : -1;
+}
 
 struct bgzf_codec *bgzf_codec_new(int level)
 {
     struct bgzf_codec *codec = calloc(1, sizeof *codec);
     if (!codec)
         return NULL;
-    int wanted = level < 0 ? LIBDEFLATE_DEFAULT
-               : libdeflate_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
+    int effort = our_effort(level), failed;
     codec->inflate = libdeflate_alloc_decompressor();
-    codec->deflate = wanted ? libdeflate_alloc_compressor(wanted) : NULL;
-    if (!codec->inflate || (wanted && !codec->deflate)) {
+    if (effort >= 0) {
+        failed = !(codec->ours = bam_deflate_new(effort));
+    } else {
+        int wanted = libdeflate_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
+        failed = wanted && !(codec->deflate = libdeflate_alloc_compressor(wanted));
+    }
+    if (failed || !codec->inflate) {
         bgzf_codec_free(codec);
         return NULL;
     }
@@ -49,6 +59,7 @@ void bgzf_codec_free(struct bgzf_codec *codec)
 {
     if (!codec)
         return;
+    bam_deflate_free(codec->ours);
     if (codec->deflate)
         libdeflate_free_compressor(codec->deflate);
     if (codec->inflate)
@@ -112,7 +123,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
 
 uint8_t *bgzf_stored_data(const struct bgzf_codec *codec, uint8_t *out)
 {
-    return codec->deflate ? NULL : out + BGZF_HEADER + STORED_HEADER;
+    return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + STORED_HEADER;
 }
 
 static uint32_t store_data(const uint8_t *data, uint32_t n, uint8_t *out)
@@ -126,10 +137,12 @@ static uint32_t store_data(const uint8_t *data, uint32_t n, uint8_t *out)
 
 uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out)
 {
-    uint32_t size = 0;
-    if (codec->deflate)
-        size = (uint32_t)libdeflate_deflate_compress(codec->deflate, data, n, out + BGZF_HEADER,
-                                                     BGZF_MAX_BLOCK - BGZF_HEADER - BGZF_FOOTER);
+    enum { ROOM = BGZF_MAX_BLOCK - BGZF_HEADER - BGZF_FOOTER };
+    size_t size = 0;
+    if (codec->ours)
+        size = bam_deflate(codec->ours, data, n, out + BGZF_HEADER, ROOM);
+    else if (codec->deflate)
+        size = libdeflate_deflate_compress(codec->deflate, data, n, out + BGZF_HEADER, ROOM);
     if (size == 0)
         size = store_data(data, n, out + BGZF_HEADER);
     uint8_t *footer = out + BGZF_HEADER + size;
@@ -137,7 +150,7 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
     store_le16(out + BGZF_HEADER - 2, (uint16_t)(BGZF_HEADER + size + BGZF_FOOTER - 1));
     store_le32(footer, libdeflate_crc32(0, data, n));
     store_le32(footer + 4, n);
-    return BGZF_HEADER + size + BGZF_FOOTER;
+    return (uint32_t)(BGZF_HEADER + size + BGZF_FOOTER);
 }
 
 const char *bgzf_fault_text(enum bgzf_fault fault)

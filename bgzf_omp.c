@@ -521,7 +521,8 @@ static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, cons
     for (uint64_t i = first; i < end; i++, iov++) {
         const struct sink_slot *slot = &k->slots[i % k->n_slots];
         uint64_t next = k->written + iov->iov_len;
-        if (k->index && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
+        bool records = slot->pieces[0].segment != BGZF_NO_RECORD;   /* the header ends its block */
+        if (k->index && records && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
             latch_fail(k->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI",
                        k->opt.path);
         k->written = next;

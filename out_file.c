@@ -78,14 +78,14 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch)
 {
     struct stat st;
     *out = (struct out_file){.path = path, .fd = -1};
+    int exists = stat(path, &st) == 0, impossible = !exists && (errno != ENOENT || !*path);
     if (strcmp(path, "-") == 0) {
         out->path = "standard output";
         out->fd = dup(STDOUT_FILENO);
-    } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    } else if (exists && !S_ISREG(st.st_mode)) {
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
-    } else if (stat(path, &st) == 0 && access(path, W_OK) < 0) {
-        out->fd = -1;
-    } else if ((out->target = resolve_target(path))) {
+    } else if (!impossible && (!exists || access(path, W_OK) == 0)
+               && (out->target = resolve_target(path))) {
         open_temp(out);
     }
     if (out->fd >= 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,12 @@ static void settle_wait_policy(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME"))
         return;
-    if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
-        execv("/proc/self/exe", argv);
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);   /* by its name, for ps and killall */
+    if (n > 0 && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) {
+        self[n] = 0;
+        execv(self, argv);
+    }
 }
 
 static int sort_main(int argc, char **argv)

@@ -88,7 +88,7 @@ void sort_opts_usage(FILE *to)
           "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
           "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
           "  -T PREFIX               place for temporary files [beside the output]\n"
-          "      --verbosity INT     below 3: no warnings; below 1: no errors\n"
+          "      --verbosity INT     below 3: no warnings\n"
           "  -h, --help              print this text\n"
           "\n"
           "Beyond samtools\n"

@@ -105,6 +105,8 @@ void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
         return;
     }
     struct bam_key diff = differing_bits(keys, n);
+    if (diff.sort == 0 && diff.place == 0)
+        return;
     if (diff.sort == 0 && order->rule) {
         sort_by_record(keys, n, order);
         return;
