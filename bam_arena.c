@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "bam_arena.h"
@@ -13,6 +14,11 @@ enum {
      * this are so few that walking them on the master costs nothing. */
     GUESS_SPAN = 16384,
     PAGE = 4096,
+    /* Huge pages are asked for window by window, until one comes slowly: 2 MiB
+     * are cleared in 0.2 ms, but where a virtual machine gives its free memory
+     * back to the host, large blocks first, it takes 4 ms: 2 s for each GB. */
+    WINDOW = 16 << 20,
+    SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
 };
 
@@ -33,6 +39,42 @@ uint64_t bam_checksum(const uint8_t *record, size_t size)
     return sum;
 }
 
+static long nanoseconds_to_touch(volatile uint8_t *p)
+{
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    *p = 0;
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    return (after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec;
+}
+
+/* Decides on the window after the one that bottom is in: nothing lies there yet. */
+static void advise_windows(struct bam_arena *arena)
+{
+#if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
+    while (arena->advised < arena->bottom + WINDOW && arena->advised < arena->top) {
+        uint8_t *window = arena->base + arena->advised;
+        size_t n = arena->size - arena->advised < WINDOW ? arena->size - arena->advised : WINDOW;
+        madvise(window, n, arena->huge_pages_are_slow ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+        if (!arena->huge_pages_are_slow && nanoseconds_to_touch(window) > SLOW_NANOSECONDS) {
+            madvise(window, n, MADV_NOHUGEPAGE);
+            arena->huge_pages_are_slow = true;
+        }
+        arena->advised += n;
+    }
+#else
+    (void)arena;
+#endif
+}
+
+uint8_t *bam_arena_take(struct bam_arena *arena, size_t size)
+{
+    uint8_t *place = arena->base + arena->bottom;
+    arena->bottom += size;
+    advise_windows(arena);
+    return place;
+}
+
 int bam_arena_init(struct bam_arena *arena, size_t size)
 {
     void *base = MAP_FAILED;
@@ -43,11 +85,9 @@ int bam_arena_init(struct bam_arena *arena, size_t size)
     }
     if (base == MAP_FAILED)
         return -1;
-#ifdef MADV_HUGEPAGE
-    madvise(base, size, MADV_HUGEPAGE);
-#endif
     arena->base = base;
     arena->size = arena->top = arena->sublist_top = size;
+    advise_windows(arena);
     return 0;
 }
 

@@ -67,6 +67,8 @@ struct bam_arena {
     size_t size;
     size_t bottom;               /* stream bytes given out */
     size_t top;                  /* offset of the lowest key */
+    size_t advised;              /* where no decision on huge pages was made yet; a multiple of the window */
+    bool huge_pages_are_slow;    /* so no more are asked for */
     size_t walked;               /* where the first record not yet listed begins */
     uint64_t n_records;          /* listed so far */
     uint64_t checksum;           /* of the records listed */
@@ -98,6 +100,10 @@ size_t bam_arena_room(const struct bam_arena *arena);
 
 /* The order of this arena's keys. */
 struct bam_key_order bam_arena_order(const struct bam_arena *arena);
+
+/* Gives out the next size bytes of the stream; returns their place. The caller
+ * has looked at bam_arena_room(). */
+uint8_t *bam_arena_take(struct bam_arena *arena, size_t size);
 
 /* Walks the whole records in [start, end) of the stream, lists their keys in
  * keys[] (room for (end - start) / BAM_MIN_RECORD + 1) and changes nothing else.

@@ -237,9 +237,7 @@ static int place_block(struct bam_sort *s, uint32_t size)
         return -1;
     if (bam_arena_room(&s->arena) < size)
         return does_not_fit(s);
-    uint8_t *place = s->arena.base + s->arena.bottom;
-    s->arena.bottom += size;
-    bgzf_source_hand_out(s->source, place);
+    bgzf_source_hand_out(s->source, bam_arena_take(&s->arena, size));
     return take_all(s, 0);
 }
 
@@ -249,8 +247,8 @@ static int place_rest_of_header(struct bam_sort *s)
     size_t rest = s->header.rest_size;
     if (bam_arena_room(&s->arena) < rest)
         return does_not_fit(s);
-    memcpy(s->arena.base, s->header.rest, rest);
-    s->arena.bottom = rest;
+    if (rest)
+        memcpy(bam_arena_take(&s->arena, rest), s->header.rest, rest);
     return 0;
 }
 
@@ -265,9 +263,8 @@ static int place_sample(struct bam_sort *s)
     while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(s->source, &size)) > 0) {
         if (bam_arena_room(a) < size)
             return does_not_fit(s);
-        if (bgzf_source_inflate(s->source, a->base + a->bottom) < 0)
+        if (bgzf_source_inflate(s->source, bam_arena_take(a, size)) < 0)
             return -1;
-        a->bottom += size;
     }
     for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(a->base + at, a->bottom - at, a->n_ref).fault; n++) {
         sample[n] = (const struct bam_record *)(a->base + at);
