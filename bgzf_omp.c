@@ -545,7 +545,7 @@ static int write_all(struct bgzf_sink *k, struct iovec *iov, int n)
             iov->iov_len -= (size_t)done;
         }
     }
-    return 0;
+    return n > 0 ? -1 : 0;
 }
 
 /* Claims block `number` if it is finished: its length, else 0. */
@@ -684,7 +684,7 @@ int bgzf_sink_finish(struct bgzf_sink *k)
     for (int i = 0; i < k->opt.n_threads; i++)
         k->checksum += k->threads[i].checksum;
     struct iovec eof = {(void *)(uintptr_t)bgzf_eof_block, BGZF_EOF_SIZE};
-    return write_all(k, &eof, 1);
+    return write_all(k, &eof, 1);                /* -1 too if a block before it failed */
 }
 
 uint64_t bgzf_sink_checksum(const struct bgzf_sink *k)

@@ -50,9 +50,12 @@ static int detect(struct byte_source *s)
     htsFormat format;
     if (hts_detect_format(s->file, &format) < 0)
         return latch_fail(s->opt.latch, "reading %s failed: %s", s->opt.path, strerror(errno));
-    if (format.format == empty_format)
+    /* htslib looks into the first block only, which may be empty or too short:
+     * what it does not know is left to bam_header_read(). */
+    bool blocks = format.compression == bgzf && (format.format == bam || format.category != sequence_data);
+    if (format.format == empty_format && !blocks)
         return latch_fail(s->opt.latch, "%s is empty: there is not even a header", s->opt.path);
-    if (format.format == bam && format.compression == bgzf) {
+    if (blocks) {
         s->framing = BYTES_BGZF;
     } else if (format.format == bam && format.compression == no_compression) {
         s->framing = BYTES_RAW_BAM;
