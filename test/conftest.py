@@ -11,13 +11,15 @@ import hashlib
 import os
 import pathlib
 import re
+import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import zlib
 
-import pysam
 import pytest
+from pysam.libcutils import _pysam_dispatch
 
 import bamgen
 
@@ -178,34 +180,59 @@ def same_bam(ours, expected, input_lines=()):
 
 # ---------------------------------------------------------------- the oracle
 
-_known = {}
-
-
-def oracle(path, *args, scratch=None):
-    """samtools 1.24's output for this input, decoded; remembered by content.
+def oracle_sort(args, stdin=None):
+    """samtools 1.24's `sort`: (exit status, stderr). In a child: it keeps -N, the index of -I
+    and what else was asked for in globals, so that one call would change the next.
 
     One thread: with more it loses records whose position is below -1.
     """
+    with tempfile.TemporaryFile() as told:
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            status = 99
+            try:
+                signal.alarm(HANG)
+                feed = os.open(stdin or os.devnull, os.O_RDONLY)
+                os.dup2(feed, 0)
+                status, err, _ = _pysam_dispatch("samtools", "sort", tuple(map(str, args)),
+                                                 catch_stdout=False)
+                told.write((err or "").encode("utf-8", "replace"))
+                told.flush()
+            finally:
+                os._exit(status & 0xFF)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        told.seek(0)
+        err = told.read().decode(errors="replace")
+    assert status in (0, 1), "the oracle crashed or hung: %d %s" % (status, err)
+    return status, err
+
+
+def oracle_bytes(path, *args, scratch=None, stdin=None):
+    """The file that samtools 1.24 makes of this input; path None: of stdin."""
+    out = "%s.oracle%d" % (scratch or path, os.getpid())
+    try:
+        status, err = oracle_sort([*args, "-o", out, *([path] if path else [])], stdin)
+        assert status == 0, err
+        return pathlib.Path(out).read_bytes()
+    finally:
+        if os.path.exists(out):
+            os.unlink(out)
+
+
+_known = {}
+KEEP = 1 << 22  # larger answers are not remembered
+
+
+def oracle(path, *args, scratch=None):
+    """samtools 1.24's output for this input, decoded; remembered by content."""
     key = hashlib.sha256(pathlib.Path(path).read_bytes()).digest(), args
-    if key not in _known:
-        out = "%s.oracle%d" % (scratch or path, os.getpid())
-        try:
-            pysam.samtools.sort(*args, "-l", "1", "-o", out, str(path), catch_stdout=False)
-            _known[key] = read_bam(out)
-        finally:
-            if os.path.exists(out):
-                os.unlink(out)
-    return _known[key]
-
-
-ORACLE_MAIN = """
-import os, sys
-from pysam.libcutils import _pysam_dispatch
-rc, err, out = _pysam_dispatch("samtools", "sort", tuple(sys.argv[1:]), catch_stdout=False)
-sys.stderr.write(err or "")
-sys.stderr.flush()
-os._exit(rc)
-"""
+    if key in _known:
+        return _known[key]
+    bam = read_bam(oracle_bytes(path, *args, "-l", "1", "-O", "bam", scratch=scratch))
+    if len(bam.body) <= KEEP:
+        _known[key] = bam
+    return bam
 
 
 def oracle_process(args, **kw):
