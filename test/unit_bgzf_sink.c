@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include "bam_arena.h"
 #include "bgzf_block.h"
@@ -476,7 +479,44 @@ static void test_reader_that_went_away_is_an_error(void **state)
     job_free(job);
 }
 
-/* Reads the pipe in bites of odd sizes, so that the writer's writes end anywhere. */
+/* Ours instead of the C library's. While this is not 0 it does what the system may do at any
+ * time: it writes only a part, of one or more of the pieces, or nothing because of a signal. */
+static uint64_t short_writes;
+
+ssize_t writev(int fd, const struct iovec *iov, int n)
+{
+    if (!short_writes)
+        return syscall(SYS_writev, fd, iov, n);
+    if (unit_below(&short_writes, 4) == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    struct iovec part[64];
+    int n_part = 1 + (int)unit_below(&short_writes, (uint32_t)(n < 64 ? n : 64));
+    memcpy(part, iov, (size_t)n_part * sizeof *part);
+    if (unit_below(&short_writes, 4) > 0)        /* else it ends with a piece */
+        part[n_part - 1].iov_len = 1 + unit_below(&short_writes, (uint32_t)part[n_part - 1].iov_len);
+    return syscall(SYS_writev, fd, part, n_part);
+}
+
+/* One thread: the seed of short_writes is not for sharing. */
+static void test_system_that_writes_less_than_asked(void **state)
+{
+    (void)state;
+    struct job *job = job_new(21);
+    add_random_pieces(job, 3000);
+    bind(job);
+    for (int round = 1; round <= 5; round++) {
+        short_writes = (uint64_t)round;
+        struct unit_bytes file = write_to_temp(job, round % 2, 1);
+        short_writes = 0;
+        check_file(&file, job);
+        unit_free(&file);
+    }
+    job_free(job);
+}
+
+/* Reads the pipe in bites of odd sizes, so that the writer has to wait again and again. */
 static pid_t slow_reader(int from, int other_end, int to)
 {
     pid_t child = fork();
@@ -493,7 +533,7 @@ static pid_t slow_reader(int from, int other_end, int to)
     return child;
 }
 
-static void test_writes_that_end_in_the_middle_of_a_block(void **state)
+static void test_slow_reader_of_a_pipe_gets_everything(void **state)
 {
     (void)state;
     struct job *job = job_new(17);
@@ -594,7 +634,8 @@ int main(void)
         cmocka_unit_test(test_failure_to_write_the_last_block_is_not_forgotten),
         cmocka_unit_test(test_full_disk_at_the_eof_block_is_an_error),
         cmocka_unit_test(test_reader_that_went_away_is_an_error),
-        cmocka_unit_test(test_writes_that_end_in_the_middle_of_a_block),
+        cmocka_unit_test(test_system_that_writes_less_than_asked),
+        cmocka_unit_test(test_slow_reader_of_a_pipe_gets_everything),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_writing),
         cmocka_unit_test(test_sink_closed_before_it_is_finished),
     };

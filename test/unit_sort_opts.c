@@ -187,7 +187,7 @@ static void test_memory_that_is_too_little(void **state)
 static void test_memory_that_is_no_size(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"G", "x", ".", ".G", "-1G", "-5", "99999999999999999999", "18446744073709551616",
+    static const char *const wrong[] = {"G", "x", ".", ".G", "-1G", "-5", "-0.5G", "-.5T", "99999999999999999999", "18446744073709551616",
                                         "20000000000G", "nan", "inf", "0.5.5.5-", "8388608T"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
         char line[100];
