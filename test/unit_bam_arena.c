@@ -609,6 +609,32 @@ static void test_arena_beyond_the_address_space_is_made_smaller(void **state)
     bam_arena_free(&a);
 }
 
+/* Pages are tried out ahead of the stream: never where stream or keys already lie. */
+static void test_taking_room_disturbs_neither_stream_nor_keys(void **state)
+{
+    (void)state;
+    enum { SIZE = 40 << 20, KEYS = 5 << 20, MOST = 3 << 20 };
+    struct bam_arena a;
+    uint64_t seed = 10;
+    assert_int_equal(bam_arena_init(&a, SIZE), 0);
+    a.top -= KEYS;
+    memset(a.base + a.top, 0xcc, KEYS);
+    for (;;) {
+        size_t before = a.bottom, n = 1 + unit_below(&seed, MOST);
+        if (n > a.top - a.bottom)
+            break;
+        uint8_t *place = bam_arena_take(&a, n);
+        assert_ptr_equal(place, a.base + before);
+        assert_int_equal(a.bottom, before + n);
+        memset(place, 0x33, n);
+    }
+    assert_in_range(a.bottom, SIZE - KEYS - MOST, SIZE - KEYS);
+    for (size_t i = 0; i < a.size; i++)
+        if (a.base[i] != (i < a.bottom ? 0x33 : i < a.top ? 0 : 0xcc))
+            fail_msg("byte %zu is %02x", i, a.base[i]);
+    bam_arena_free(&a);
+}
+
 /* ---- tests: checksum ---- */
 
 static void test_checksum_does_not_depend_on_the_order_of_records(void **state)
@@ -751,6 +777,7 @@ int main(void)
         cmocka_unit_test(test_room_is_filled_to_the_end_and_keys_never_reach_the_records),
         cmocka_unit_test(test_room_of_a_tiny_or_full_arena_does_not_wrap_around),
         cmocka_unit_test(test_arena_beyond_the_address_space_is_made_smaller),
+        cmocka_unit_test(test_taking_room_disturbs_neither_stream_nor_keys),
         cmocka_unit_test(test_checksum_does_not_depend_on_the_order_of_records),
         cmocka_unit_test(test_checksum_of_a_long_record_is_the_sum_of_its_segments),
         cmocka_unit_test(test_checksum_sees_every_bit_and_swapped_segments),
