@@ -33,11 +33,6 @@ enum {
     MAX_MATCH = 258,
     MAX_DIST = 32768,
     END_OF_BLOCK = 256,
-    N_LITLEN = 286,
-    N_DIST = 30,
-    /* section 3.2.7 */
-    N_PRECODE = 19,
-    MAX_PRECODE_BITS = 7,
     STORED_HEADER = 5,            /* section 3.2.4, from a byte boundary */
     /* 15 are allowed. With 14, four literals fit the bit buffer at any time. */
     MAX_BITS = 14,
@@ -50,18 +45,15 @@ enum {
      * of four positions. */
     MARGIN = 32,
     /* The first position looked at: eight bytes before it can be loaded. */
-    FIRST = 16,
+    FIRST = 24,
 
-    /* Fast: one table, 32 KiB. Hashing 5 bytes is 1 % smaller than 4 on reads
-     * of few quality levels, and 1 % larger on generated ones of 40. */
-    FAST_HASH_BYTES = 5,
+    /* Fast: one table, 32 KiB. */
     FAST_HASH_BITS = 14,
     FAST_GROUP = 4,
     FAST_SKIP = 6,                /* steps grow by 1 per 64 literals in a row */
-    /* Every third position inside a match is inserted, three at a time. Every second
-     * is 2 % slower and 0.3 % smaller; every one 10 % and 1 %. */
-    FAST_STRIDE = 3,
-    FAST_INSERT = 3,
+    FAST_INSERT = 3,              /* positions inside a match are inserted three at a time */
+    FAST_MAX_STRIDE = 5,
+    FAST_SAMPLE_STRIDE = 127,
 
     /* Default: the last four positions with the same 8 bytes (sequence, names,
      * tags), the last two with the same 4; 128 and 32 KiB. */
@@ -90,12 +82,11 @@ enum {
     MAX_SEQS = BAM_DEFLATE_MAX / MIN_MATCH + 2,
 };
 _Static_assert((int)BAM_DEFLATE_MAX <= (int)HUFFMAN_MAX_COUNT, "any count can be sorted");
-_Static_assert((int)N_LITLEN <= (int)HUFFMAN_MAX_SYMBOLS, "room for every symbol");
 _Static_assert(BAM_DEFLATE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
 _Static_assert(7 + 4 * MAX_BITS < 64, "four literals fit what flush() leaves");
 _Static_assert(7 + 2 * MAX_BITS + MAX_EXTRA_LEN + MAX_EXTRA_DIST < 64, "so does a match");
 _Static_assert(MARGIN >= FAST_GROUP - 1 + 16 && MARGIN >= 16 + 2, "loads stay inside the input");
-_Static_assert(FAST_HASH_BYTES + FAST_STRIDE * FAST_INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(FAST_MAX_STRIDE * FAST_INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(FIRST >= 8 && LONG_BYTES == 8, "extend_back() loads 8 bytes; find_long() compares 8");
 
 /* Literals, then a match; the last sequence has none (len 0). */
@@ -129,10 +120,10 @@ struct bam_deflate {
     /* blocks */
     uint16_t lit_freq[MAX_SEGMENTS][256];
     /* codes of the present block */
-    uint32_t litlen_freq[N_LITLEN];
-    uint32_t dist_freq[N_DIST];
-    code litlen[N_LITLEN];
-    code dist[N_DIST];
+    uint32_t litlen_freq[HUFFMAN_N_LITLEN];
+    uint32_t dist_freq[HUFFMAN_N_DIST];
+    code litlen[HUFFMAN_N_LITLEN];
+    code dist[HUFFMAN_N_DIST];
     uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits */
     uint8_t match_len[MAX_MATCH + 1];
 };
@@ -194,10 +185,13 @@ static inline uint32_t len_symbol(uint32_t len)
 
 /* ---------------------------------------------------------------- matches */
 
-/* Of the first bytes of v; the multiplier is 2^64 over the golden ratio. */
-static inline uint32_t hash(uint64_t v, uint32_t bytes, uint32_t bits)
+/* Multiplied by this, the highest bits depend on so many first bytes only. The
+ * odd number is 2^64 over the golden ratio. */
+#define HASH_FACTOR(bytes) (0x9e3779b97f4a7c15u << (64 - 8 * (bytes)))
+
+static inline uint32_t hash(uint64_t v, uint64_t factor, uint32_t bits)
 {
-    return (uint32_t)((v << (64 - 8 * bytes)) * 0x9e3779b97f4a7c15u >> (64 - bits));
+    return (uint32_t)(v * factor >> (64 - bits));
 }
 
 /* How many of 16 bytes agree before the first that does not. */
@@ -275,18 +269,42 @@ static inline void put_match(struct bam_deflate *d, struct parse *p, uint32_t at
 
 /* ---- fast: of four positions at once the best match, found without a branch ---- */
 
-static inline uint32_t hash_fast(const uint8_t *at)
+struct tuning {
+    uint64_t factor;              /* HASH_FACTOR() */
+    uint32_t stride;              /* every so manyth position of a match is inserted */
+    bool nearest;                 /* of equally long matches the nearest, not the first */
+};
+
+/* What suits a block, by how often two bytes of a sample are the same. 4 bytes
+ * instead of 5 are 3 % smaller on generated qualities of 40 levels; 6 and the
+ * nearest, 2 % on those of 4. */
+static struct tuning tune(const uint8_t *in, uint32_t n)
 {
-    return hash(load_le64(at), FAST_HASH_BYTES, FAST_HASH_BITS);
+    uint16_t count[256] = {0};
+    uint32_t pairs = 0, samples = 0;
+    for (uint32_t i = 0; i < n; i += FAST_SAMPLE_STRIDE, samples++)
+        pairs += count[in[i]]++;
+    uint32_t all = samples * (samples - 1) / 2;
+    if (pairs < all / 32)
+        return (struct tuning){HASH_FACTOR(4), 3, true};
+    if (pairs < all / 16)
+        return (struct tuning){HASH_FACTOR(5), 3, false};
+    return (struct tuning){HASH_FACTOR(6), FAST_MAX_STRIDE, true};
+}
+
+static inline uint32_t hash_fast(const uint8_t *at, uint64_t factor)
+{
+    return hash(load_le64(at), factor, FAST_HASH_BITS);
 }
 
 /* Inserts position at + k and rates the candidate found there: by its length up
- * to 16, then how early, then how near it is. far: it may exceed the window. */
-static inline uint32_t probe_fast(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t k, bool far)
+ * to 16, then how near it is or how early. far: it may exceed the window. */
+static inline uint32_t probe_fast(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t k,
+                                  uint64_t factor, bool nearest, bool far)
 {
-    uint32_t h = hash_fast(in + at + k), cand = head[h];
+    uint32_t h = hash_fast(in + at + k, factor), cand = head[h], early = FAST_GROUP - 1 - k;
     head[h] = (uint16_t)(at + k);
-    uint32_t score = agree16(in + at + k, in + cand) << 18 | (FAST_GROUP - 1 - k) << 16 | cand;
+    uint32_t score = agree16(in + at + k, in + cand) << 18 | (nearest ? cand << 2 | early : early << 16 | cand);
     if (far)
         score &= (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
     return score;
@@ -295,40 +313,58 @@ static inline uint32_t probe_fast(uint16_t *head, const uint8_t *in, uint32_t at
 /* Inserts positions of a match, and of what is before it if it is short. The
  * loop rarely runs more than twice: a count that is hard to predict costs more
  * than inserting a position again. */
-static inline void insert_matched(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t end)
+static inline void insert_matched(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t end,
+                                  uint64_t factor, uint32_t stride)
 {
-    uint32_t final = end - FAST_STRIDE * FAST_INSERT + FAST_STRIDE - 1;
-    for (; at < final; at += FAST_STRIDE * FAST_INSERT)
+    uint32_t final = end - stride * FAST_INSERT + stride - 1;
+    for (; at < final; at += stride * FAST_INSERT)
         UNROLL(3)
         for (uint32_t i = 0; i < FAST_INSERT; i++)
-            head[hash_fast(in + at + FAST_STRIDE * i)] = (uint16_t)(at + FAST_STRIDE * i);
+            head[hash_fast(in + at + stride * i, factor)] = (uint16_t)(at + stride * i);
     UNROLL(3)
     for (uint32_t i = 0; i < FAST_INSERT; i++)
-        head[hash_fast(in + final + FAST_STRIDE * i)] = (uint16_t)(final + FAST_STRIDE * i);
+        head[hash_fast(in + final + stride * i, factor)] = (uint16_t)(final + stride * i);
 }
 
-static inline void parse_fast(struct bam_deflate *d, struct parse *state, uint32_t stop, bool far)
+__attribute__((always_inline))
+static inline void parse_fast_as(struct bam_deflate *d, struct parse *state, uint32_t stop,
+                                 const struct tuning *t, bool nearest, bool far)
 {
     struct parse p = *state;
+    const uint64_t factor = t->factor;
     while (p.at < stop) {
         uint32_t score[FAST_GROUP];
         UNROLL(4)
         for (uint32_t k = 0; k < FAST_GROUP; k++)
-            score[k] = probe_fast(d->fast_head, p.in, p.at, k, far);
+            score[k] = probe_fast(d->fast_head, p.in, p.at, k, factor, nearest, far);
         uint32_t best = max_u32(max_u32(score[0], score[1]), max_u32(score[2], score[3]));
-        uint32_t cand = best & 0xffff, len = best >> 18;
+        uint32_t len = best >> 18, cand = (nearest ? best >> 2 : best) & 0xffff;
+        uint32_t early = (nearest ? best : best >> 16) & 3;
         if (len < MIN_MATCH || cand < 8) {
             p.at += FAST_GROUP + ((p.at - p.anchor) >> FAST_SKIP);
             continue;
         }
-        uint32_t at = p.at + FAST_GROUP - 1 - (best >> 16 & 3);
+        uint32_t at = p.at + FAST_GROUP - 1 - early;
         if (len == 16)
             len = extend(p.in + at, p.in + cand, 16, min_u32(p.n - at, MAX_MATCH));
         put_match(d, &p, at, cand, len);
         if (p.at < p.last)
-            insert_matched(d->fast_head, p.in, at + FAST_GROUP, p.at);
+            insert_matched(d->fast_head, p.in, at + FAST_GROUP, p.at, factor, t->stride);
     }
     *state = p;
+}
+
+static void parse_fast(struct bam_deflate *d, struct parse *state, uint32_t stop, const struct tuning *t)
+{
+    bool far = stop > MAX_DIST;
+    if (t->nearest && far)
+        parse_fast_as(d, state, stop, t, true, true);
+    else if (t->nearest)
+        parse_fast_as(d, state, stop, t, true, false);
+    else if (far)
+        parse_fast_as(d, state, stop, t, false, true);
+    else
+        parse_fast_as(d, state, stop, t, false, false);
 }
 
 /* ---- default: lazy, among the last positions of two hashes ---- */
@@ -349,12 +385,12 @@ static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_
 
 static inline uint64_t *long_slot(struct bam_deflate *d, uint64_t v)
 {
-    return &d->long_head[hash(v, LONG_BYTES, LONG_BITS)];
+    return &d->long_head[hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
 }
 
 static inline uint32_t *short_slot(struct bam_deflate *d, uint64_t v)
 {
-    return &d->short_head[hash(v, SHORT_BYTES, SHORT_BITS)];
+    return &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
 }
 
 static inline void insert(struct bam_deflate *d, const uint8_t *in, uint32_t at)
@@ -456,7 +492,9 @@ static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t s
 
 static void parse_segments(struct bam_deflate *d, struct parse *p)
 {
+    struct tuning t = {0};
     if (d->effort == BAM_DEFLATE_FAST) {
+        t = tune(p->in, p->n);
         memset(d->fast_head, 0, sizeof d->fast_head);
     } else {
         memset(d->long_head, 0, sizeof d->long_head);
@@ -467,10 +505,8 @@ static void parse_segments(struct bam_deflate *d, struct parse *p)
         uint32_t stop = min_u32(end, p->last);
         if (d->effort != BAM_DEFLATE_FAST)
             parse_default(d, p, stop);
-        else if (stop <= MAX_DIST)
-            parse_fast(d, p, stop, false);
         else
-            parse_fast(d, p, stop, true);
+            parse_fast(d, p, stop, &t);
         d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
     }
 }
@@ -604,76 +640,7 @@ static inline void flush(struct bits *b)
     b->n &= 7;
 }
 
-/* What section 3.2.7 puts before the data: run-length coded code lengths. */
-struct header {
-    uint32_t n_litlen, n_dist, n_precode, n_items;
-    uint16_t item[N_LITLEN + N_DIST];            /* symbol | extra << 5 */
-    code precode[N_PRECODE];
-};
-
-static const uint8_t precode_order[N_PRECODE] = {
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
-};
-static const uint8_t precode_extra[N_PRECODE] = {[16] = 2, [17] = 3, [18] = 7};
-
-static void put_item(struct header *h, uint32_t *freq, uint32_t sym, uint32_t extra)
-{
-    h->item[h->n_items++] = (uint16_t)(sym | extra << 5);
-    freq[sym]++;
-}
-
-static void put_run(struct header *h, uint32_t *freq, uint32_t len, uint32_t run)
-{
-    while (len == 0 && run >= 11) {
-        uint32_t k = run < 138 ? run : 138;
-        put_item(h, freq, 18, k - 11);
-        run -= k;
-    }
-    if (len == 0 && run >= 3) {
-        put_item(h, freq, 17, run - 3);
-        return;
-    }
-    if (len != 0 && run >= 4) {
-        put_item(h, freq, len, 0);
-        for (run--; run >= 3;) {
-            uint32_t k = run < 6 ? run : 6;
-            put_item(h, freq, 16, k - 3);
-            run -= k;
-        }
-    }
-    while (run-- > 0)
-        put_item(h, freq, len, 0);
-}
-
-/* Returns the header's size in bits, the three of the block's type included. */
-static uint32_t make_header(struct header *h, const struct bam_deflate *d)
-{
-    uint8_t lens[N_LITLEN + N_DIST];
-    uint32_t freq[N_PRECODE] = {0}, n = 0;
-    h->n_items = 0;
-    for (h->n_litlen = N_LITLEN; h->n_litlen > 257 && !d->litlen[h->n_litlen - 1];)
-        h->n_litlen--;
-    for (h->n_dist = N_DIST; h->n_dist > 1 && !d->dist[h->n_dist - 1];)
-        h->n_dist--;
-    for (uint32_t i = 0; i < h->n_litlen; i++)
-        lens[n++] = (uint8_t)code_len(d->litlen[i]);
-    for (uint32_t i = 0; i < h->n_dist; i++)
-        lens[n++] = (uint8_t)code_len(d->dist[i]);
-    for (uint32_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && lens[j] == lens[i];)
-            j++;
-        put_run(h, freq, lens[i], j - i);
-    }
-    huffman_code(h->precode, freq, N_PRECODE, MAX_PRECODE_BITS);
-    for (h->n_precode = N_PRECODE; h->n_precode > 4 && !h->precode[precode_order[h->n_precode - 1]];)
-        h->n_precode--;
-    uint32_t size = 3 + 5 + 5 + 4 + 3 * h->n_precode;
-    for (uint32_t i = 0; i < N_PRECODE; i++)
-        size += freq[i] * (code_len(h->precode[i]) + precode_extra[i]);
-    return size;
-}
-
-static void write_header(struct bits *b, const struct header *h, bool final)
+static void write_header(struct bits *b, const struct huffman_header *h, bool final)
 {
     put(b, final | 2 << 1, 3);
     put(b, h->n_litlen - 257, 5);
@@ -681,13 +648,13 @@ static void write_header(struct bits *b, const struct header *h, bool final)
     put(b, h->n_precode - 4, 4);
     flush(b);
     for (uint32_t i = 0; i < h->n_precode; i++) {
-        put(b, code_len(h->precode[precode_order[i]]), 3);
+        put(b, code_len(h->precode[huffman_precode_order[i]]), 3);
         flush(b);
     }
     for (uint32_t i = 0; i < h->n_items; i++) {
         uint32_t sym = h->item[i] & 31;
         put_code(b, h->precode[sym]);
-        put(b, h->item[i] >> 5, precode_extra[sym]);
+        put(b, h->item[i] >> 5, huffman_precode_extra[sym]);
         flush(b);
     }
 }
@@ -751,11 +718,11 @@ static size_t store(const uint8_t *in, size_t n, uint8_t *out, size_t cap)
 static uint64_t data_bits(const struct bam_deflate *d)
 {
     uint64_t bits = 0;
-    for (uint32_t i = 0; i < N_LITLEN; i++)
+    for (uint32_t i = 0; i < HUFFMAN_N_LITLEN; i++)
         bits += (uint64_t)d->litlen_freq[i] * code_len(d->litlen[i]);
     for (uint32_t i = 265; i < 285; i++)
         bits += (uint64_t)d->litlen_freq[i] * ((i - 261) / 4);
-    for (uint32_t i = 0; i < N_DIST; i++)
+    for (uint32_t i = 0; i < HUFFMAN_N_DIST; i++)
         bits += (uint64_t)d->dist_freq[i] * (code_len(d->dist[i]) + (i < 4 ? 0 : i / 2 - 1));
     return bits;
 }
@@ -767,12 +734,12 @@ size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *
     parse(d, in, (uint32_t)n);
     count_segments(d);
     for (uint32_t g = 0, end; g < d->n_segments; g = end) {
-        struct header h;
+        struct huffman_header h;
         end = block_end(d, g);
         count_symbols(d, g, end);
-        huffman_code(d->litlen, d->litlen_freq, N_LITLEN, MAX_BITS);
-        huffman_code(d->dist, d->dist_freq, N_DIST, MAX_BITS);
-        size_t size = (size_t)((b.n + make_header(&h, d) + data_bits(d) + 7) / 8);
+        huffman_code(d->litlen, d->litlen_freq, HUFFMAN_N_LITLEN, MAX_BITS);
+        huffman_code(d->dist, d->dist_freq, HUFFMAN_N_DIST, MAX_BITS);
+        size_t size = (size_t)((b.n + huffman_header(&h, d->litlen, d->dist) + data_bits(d) + 7) / 8);
         if ((size_t)(b.out - out) + size + 8 > room)
             return store(in, n, out, cap);
         make_match_codes(d);

@@ -122,3 +122,68 @@ void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit)
             codes[sorted[i++] & ((1 << SYMBOL_BITS) - 1)] = len << 16;
     assign_codes(codes, n, num);
 }
+
+/* ---------------------------------------------------------------- header */
+
+enum { MAX_PRECODE_BITS = 7 };
+
+const uint8_t huffman_precode_order[HUFFMAN_N_PRECODE] = {
+    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
+};
+const uint8_t huffman_precode_extra[HUFFMAN_N_PRECODE] = {[16] = 2, [17] = 3, [18] = 7};
+
+static void put_item(struct huffman_header *h, uint32_t *freq, uint32_t sym, uint32_t extra)
+{
+    h->item[h->n_items++] = (uint16_t)(sym | extra << 5);
+    freq[sym]++;
+}
+
+static void put_run(struct huffman_header *h, uint32_t *freq, uint32_t len, uint32_t run)
+{
+    while (len == 0 && run >= 11) {
+        uint32_t k = run < 138 ? run : 138;
+        put_item(h, freq, 18, k - 11);
+        run -= k;
+    }
+    if (len == 0 && run >= 3) {
+        put_item(h, freq, 17, run - 3);
+        return;
+    }
+    if (len != 0 && run >= 4) {
+        put_item(h, freq, len, 0);
+        for (run--; run >= 3;) {
+            uint32_t k = run < 6 ? run : 6;
+            put_item(h, freq, 16, k - 3);
+            run -= k;
+        }
+    }
+    while (run-- > 0)
+        put_item(h, freq, len, 0);
+}
+
+uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code *dist)
+{
+    uint8_t lens[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST];
+    uint32_t freq[HUFFMAN_N_PRECODE] = {0}, n = 0;
+    h->n_items = 0;
+    for (h->n_litlen = HUFFMAN_N_LITLEN; h->n_litlen > 257 && !litlen[h->n_litlen - 1];)
+        h->n_litlen--;
+    for (h->n_dist = HUFFMAN_N_DIST; h->n_dist > 1 && !dist[h->n_dist - 1];)
+        h->n_dist--;
+    for (uint32_t i = 0; i < h->n_litlen; i++)
+        lens[n++] = (uint8_t)code_len(litlen[i]);
+    for (uint32_t i = 0; i < h->n_dist; i++)
+        lens[n++] = (uint8_t)code_len(dist[i]);
+    for (uint32_t i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && lens[j] == lens[i];)
+            j++;
+        put_run(h, freq, lens[i], j - i);
+    }
+    huffman_code(h->precode, freq, HUFFMAN_N_PRECODE, MAX_PRECODE_BITS);
+    for (h->n_precode = HUFFMAN_N_PRECODE; h->n_precode > 4 && !h->precode[huffman_precode_order[h->n_precode - 1]];)
+        h->n_precode--;
+    uint32_t size = 3 + 5 + 5 + 4 + 3 * h->n_precode;
+    for (uint32_t i = 0; i < HUFFMAN_N_PRECODE; i++)
+        size += freq[i] * (code_len(h->precode[i]) + huffman_precode_extra[i]);
+    return size;
+}

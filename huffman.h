@@ -10,6 +10,10 @@ enum {
     HUFFMAN_MAX_SYMBOLS = 288,
     HUFFMAN_MAX_BITS = 15,
     HUFFMAN_MAX_COUNT = 65535,
+    /* sections 3.2.5 and 3.2.7 */
+    HUFFMAN_N_LITLEN = 286,
+    HUFFMAN_N_DIST = 30,
+    HUFFMAN_N_PRECODE = 19,
 };
 
 /* A code word: its bits, the first to go out lowest, and its length << 16. 0: none. */
@@ -21,5 +25,17 @@ static inline uint32_t code_len(code c) { return c >> 16; }
  * for the limit. At least two symbols get a word, so that the code is complete:
  * not all decoders take another. */
 void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit);
+
+/* What section 3.2.7 puts before the data: run-length coded code lengths. */
+struct huffman_header {
+    uint32_t n_litlen, n_dist, n_precode, n_items;
+    uint16_t item[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST];            /* symbol | extra bits << 5 */
+    code precode[HUFFMAN_N_PRECODE];
+};
+extern const uint8_t huffman_precode_order[HUFFMAN_N_PRECODE];
+extern const uint8_t huffman_precode_extra[HUFFMAN_N_PRECODE];   /* how many extra bits */
+
+/* Returns the header's size in bits, the three of the block's type included. */
+uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code *dist);
 
 #endif
