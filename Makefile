@@ -17,6 +17,7 @@ prefix   = /usr/local
 bindir   ?= $(prefix)/bin
 mandir   ?= $(prefix)/share/man
 man1dir  ?= $(mandir)/man1
+completionsdir ?= $(prefix)/share/bash-completion/completions
 INSTALL  ?= install
 HTS_LIBS ?= -lhts
 DEFLATE_LIBS ?= -ldeflate
@@ -34,7 +35,7 @@ LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(EXTRA_LIBS) -lm
 # Everything but main(), so that unit tests and fuzzers link the same objects.
 LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_omp.c bam_arena.c bam_record.c \
            sort_run.c run_merge.c sort_key.c name_key.c name_groups.c name_shape.c tag_key.c template_key.c text_code.c minhash.c \
-           minhash_run.c byte_source.c hts_reader.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
+           minhash_run.c sort_check.c byte_source.c hts_reader.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
            out_file.c upstream.c machine.c latch.c
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 UNIT_SRCS = $(wildcard test/unit_*.c)
@@ -87,12 +88,14 @@ bench: samtools $(TOOLS)
 # ---- installation ----
 
 install: all
-	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)"
+	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)"
 	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools"
 	$(INSTALL) -m 644 doc/samtools-sort.1 "$(DESTDIR)$(man1dir)/samtools-sort.1"
+	$(INSTALL) -m 644 doc/samtools-sort.bash "$(DESTDIR)$(completionsdir)/samtools"
 
 uninstall:
 	rm -f "$(DESTDIR)$(bindir)/samtools" "$(DESTDIR)$(man1dir)/samtools-sort.1"
+	rm -f "$(DESTDIR)$(completionsdir)/samtools"
 
 # ---- housekeeping ----
 

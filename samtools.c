@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <htslib/hts.h>
 #include "bam_sort.h"
+#include "sort_check.h"
 #include "sort_opts.h"
 #include "upstream.h"
 
@@ -39,7 +40,7 @@ static int sort_main(int argc, char **argv)
     struct sort_opts opts;
     int status = EXIT_FAILURE;
     switch (sort_opts_parse(&opts, argc, argv)) {
-    case SORT_OPTS_RUN:   status = bam_sort(&opts); break;
+    case SORT_OPTS_RUN:   status = opts.check ? sort_check(&opts) : bam_sort(&opts); break;
     case SORT_OPTS_DONE:  status = EXIT_SUCCESS; break;
     case SORT_OPTS_ERROR: break;
     }

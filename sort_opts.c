@@ -22,7 +22,7 @@ enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
-    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY,
+    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK,
 };
 
 static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
@@ -37,6 +37,7 @@ static const struct option long_options[] = {
     {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
     {"picard", no_argument, NULL, OPT_PICARD},
     {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
+    {"check", no_argument, NULL, OPT_CHECK},
     {"no-PG", no_argument, NULL, OPT_NO_PG},
     {"verbosity", required_argument, NULL, OPT_VERBOSITY},
     {"help", no_argument, NULL, 'h'},
@@ -92,6 +93,7 @@ void sort_opts_usage(FILE *to)
           "  -h, --help              print this text\n"
           "\n"
           "Beyond samtools\n"
+          "      --check             only look whether the input is in order; the first offence is an error\n"
           "      --picard            by read name, in Picard's order\n"
           "      --total-memory SIZE|N%\n"
           "                          memory in all, or as a share of what the machine or its cgroup has\n"
@@ -243,6 +245,7 @@ static int parse_one(struct parsed *p, int c)
     case '@': return parse_count("-@", optarg, 1, THREADS_MAX, &o->n_threads);
     case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
     case OPT_NO_PG: o->no_pg = true; return 0;
+    case OPT_CHECK: o->check = true; return 0;
     case OPT_REFERENCE: o->reference = optarg; return 0;
     case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
     case OPT_INPUT_FMT:

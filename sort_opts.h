@@ -32,6 +32,7 @@ struct sort_opts {
     int n_threads;               /* at least 1 */
     uint64_t memory;             /* for all threads together, bytes */
     bool no_pg;
+    bool check;                  /* see sort_check(): nothing is sorted or written */
     char *command_line;          /* for @PG CL; owned */
 };
 

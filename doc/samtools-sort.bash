@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# bash completion of `samtools sort`. Sourced by bash-completion on the first
+# completion of samtools; other commands complete as file names.
+_samtools_omp()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words='sort view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck --version'
+    elif [ "${COMP_WORDS[1]}" = sort ]; then
+        case $prev in
+            -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
+            -l) words='0 1 2 3 4 5 6 7 8 9' ;;
+            -m|--total-memory) words='768M 1G 2G 4G' ;;
+            -@|--threads|-K|-w|-t|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            *) [[ $cur == -* ]] && words='-n -N -t -M -I -K -w -R -H -l -u -m -@ -o -O -T -h
+                --template-coordinate --picard --check --write-index --write-index=bai --write-index=csi
+                --threads --output-fmt --output-fmt-option --input-fmt-option --reference
+                --total-memory --no-PG --verbosity --help' ;;
+        esac
+    fi
+    if [ -n "$words" ]; then
+        COMPREPLY=($(compgen -W "$words" -- "$cur"))
+    else
+        COMPREPLY=($(compgen -f -- "$cur"))
+    fi
+}
+complete -o filenames -F _samtools_omp samtools

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* --check: is a file in the given order? Writes nothing. */
+#ifndef SORT_CHECK_H
+#define SORT_CHECK_H
+
+struct sort_opts;
+
+/* Reads opts->in once, holding two records. Returns the exit status: 0 if no
+ * record comes before the one that precedes it; else 1, the first offence or
+ * the error is on stderr. */
+int sort_check(const struct sort_opts *opts);
+
+#endif
