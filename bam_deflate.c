@@ -53,7 +53,6 @@ enum {
     FAST_SKIP = 6,                /* steps grow by 1 per 64 literals in a row */
     FAST_INSERT = 3,              /* positions inside a match are inserted three at a time */
     FAST_MAX_STRIDE = 5,
-    FAST_SAMPLE_STRIDE = 127,
 
     /* Default: the last four positions with the same 8 bytes (sequence, names,
      * tags), the last two with the same 4; 128 and 32 KiB. */
@@ -65,11 +64,11 @@ enum {
     SHORT_WAYS = 2,
     SKIP = 8,                     /* steps grow by 1 per 256 literals in a row */
     NICE_LEN = 128,               /* no search for a better one; 64 is 0.2 % larger */
-    DENSE_LEN = 32,               /* of longer matches every other position is inserted: up
-                                     to 8 % faster, 0.1-0.2 % larger */
     /* What a match one or two bytes later must gain more, in quarter bytes. */
     BIAS_1 = 1,
     BIAS_2 = 8,
+
+    SAMPLE_STRIDE = 127,
 
     /* A DEFLATE block may end between segments of so many bytes. */
     SEGMENT = 4096,
@@ -267,30 +266,41 @@ static inline void put_match(struct bam_deflate *d, struct parse *p, uint32_t at
     p->at = p->anchor = at + len;
 }
 
-/* ---- fast: of four positions at once the best match, found without a branch ---- */
-
+/* What suits a block. */
 struct tuning {
+    /* fast */
     uint64_t factor;              /* HASH_FACTOR() */
     uint32_t stride;              /* every so manyth position of a match is inserted */
     bool nearest;                 /* of equally long matches the nearest, not the first */
+    /* default */
+    int32_t min_gain;             /* a match must gain more, in quarter bytes */
+    uint32_t dense_len;           /* of longer matches every other position is inserted: up
+                                     to 8 % faster, 0.1-0.2 % larger */
 };
 
-/* What suits a block, by how often two bytes of a sample are the same. 4 bytes
- * instead of 5 are 3 % smaller on generated qualities of 40 levels; 6 and the
- * nearest, 2 % on those of 4. */
+/* Goes by how often two bytes of a sample are the same. Fast: hashing 4 bytes
+ * instead of 5 is 3 % smaller on generated qualities of 40 levels; 6 and the
+ * nearest, 2 % on those of 4. Default: the literals of some data cost so little
+ * that short matches do not pay (10x reads 0.25 %, unmapped ones 3 %). */
 static struct tuning tune(const uint8_t *in, uint32_t n)
 {
     uint16_t count[256] = {0};
-    uint32_t pairs = 0, samples = 0;
-    for (uint32_t i = 0; i < n; i += FAST_SAMPLE_STRIDE, samples++)
-        pairs += count[in[i]]++;
-    uint32_t all = samples * (samples - 1) / 2;
-    if (pairs < all / 32)
-        return (struct tuning){HASH_FACTOR(4), 3, true};
-    if (pairs < all / 16)
-        return (struct tuning){HASH_FACTOR(5), 3, false};
-    return (struct tuning){HASH_FACTOR(6), FAST_MAX_STRIDE, true};
+    uint32_t same = 0, samples = 0;
+    for (uint32_t i = 0; i < n; i += SAMPLE_STRIDE, samples++)
+        same += count[in[i]]++;
+    uint32_t pairs = samples * (samples - 1) / 2;
+    if (same < pairs / 32)
+        return (struct tuning){HASH_FACTOR(4), 3, true, 0, 32};
+    if (same < pairs / 16)
+        return (struct tuning){HASH_FACTOR(5), 3, false, 0, 32};
+    if (same < pairs / 11)
+        return (struct tuning){HASH_FACTOR(6), FAST_MAX_STRIDE, true, 4, 64};
+    if (same < pairs / 9 * 2)
+        return (struct tuning){HASH_FACTOR(6), FAST_MAX_STRIDE, true, 0, 32};
+    return (struct tuning){HASH_FACTOR(6), FAST_MAX_STRIDE, true, 6, 32};
 }
+
+/* ---- fast: of four positions at once the best match, found without a branch ---- */
 
 static inline uint32_t hash_fast(const uint8_t *at, uint64_t factor)
 {
@@ -459,11 +469,12 @@ static inline bool find(struct bam_deflate *d, const struct parse *p, uint32_t a
     return true;
 }
 
-static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t stop)
+static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t stop,
+                          const struct tuning *t)
 {
     struct parse p = *state;
     while (p.at < stop) {
-        struct match m = {0};
+        struct match m = {.gain = t->min_gain};
         uint32_t at = p.at, seen = at;
         if (!find(d, &p, at, &m, 0)) {
             p.at += 1 + ((at - p.anchor) >> SKIP);
@@ -481,7 +492,7 @@ static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t s
             at = seen;
         }
         put_match(d, &p, at, m.cand, m.len);
-        uint32_t end = min_u32(p.at, p.last), step = m.len > DENSE_LEN ? 2 : 1;
+        uint32_t end = min_u32(p.at, p.last), step = m.len > t->dense_len ? 2 : 1;
         for (uint32_t i = seen + 1; i < end; i += step)
             insert(d, p.in, i);
     }
@@ -492,9 +503,8 @@ static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t s
 
 static void parse_segments(struct bam_deflate *d, struct parse *p)
 {
-    struct tuning t = {0};
+    const struct tuning t = tune(p->in, p->n);
     if (d->effort == BAM_DEFLATE_FAST) {
-        t = tune(p->in, p->n);
         memset(d->fast_head, 0, sizeof d->fast_head);
     } else {
         memset(d->long_head, 0, sizeof d->long_head);
@@ -504,7 +514,7 @@ static void parse_segments(struct bam_deflate *d, struct parse *p)
     for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
         uint32_t stop = min_u32(end, p->last);
         if (d->effort != BAM_DEFLATE_FAST)
-            parse_default(d, p, stop);
+            parse_default(d, p, stop, &t);
         else
             parse_fast(d, p, stop, &t);
         d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
