@@ -338,6 +338,24 @@ static void test_output_depends_on_the_input_only(void **state)
     }
 }
 
+static void test_output_does_not_depend_on_the_processor(void **state)
+{
+    (void)state;
+    static uint8_t first[MAX + STORED];
+    for (int e = 0; e < 2; e++) {
+        struct bam_deflate *portable = bam_deflate_new_portable(efforts[e]);
+        assert_non_null(portable);
+        for (uint32_t i = 0; i < 60; i++) {
+            seed = 20000 + i;
+            size_t n = i % 2 ? make_mixture(MAX - rnd(999)) : make_records(MAX, 50 << i % 7, 2 + i);
+            size_t size = bam_deflate(portable, in, n, first, sizeof first);
+            assert_int_equal(compress_within(e, n, n + STORED), size);
+            assert_memory_equal(out, first, size);
+        }
+        bam_deflate_free(portable);
+    }
+}
+
 static void test_random_mixtures_come_back(void **state)
 {
     (void)state;
@@ -380,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_every_edge_of_the_window_comes_back),
         cmocka_unit_test(test_nothing_is_written_beyond_the_room),
         cmocka_unit_test(test_output_depends_on_the_input_only),
+        cmocka_unit_test(test_output_does_not_depend_on_the_processor),
         cmocka_unit_test(test_random_mixtures_come_back),
         cmocka_unit_test(test_nothing_is_read_beyond_the_input),
     };

@@ -212,8 +212,8 @@ static void test_cigar_that_does_not_fit_the_sequence(void **state)
         assert_int_equal(fault_of_op(UNIT_OP(10, op), 10, 0), query ? BAM_OK : BAM_BAD_CIGAR);
         assert_int_equal(fault_of_op(UNIT_OP(9, op), 10, 0), BAM_BAD_CIGAR);
         assert_int_equal(fault_of_op(UNIT_OP(11, op), 10, 0), BAM_BAD_CIGAR);
-        assert_int_equal(fault_of_op(UNIT_OP(9, op), 10, 4), BAM_OK);      /* unmapped: not looked at */
-        assert_int_equal(fault_of_op(UNIT_OP(9, op), 0, 0), BAM_OK);       /* no SEQ: nothing to compare */
+        assert_int_equal(fault_of_op(UNIT_OP(9, op), 10, 4), BAM_OK); /* unmapped: not looked at */
+        assert_int_equal(fault_of_op(UNIT_OP(9, op), 0, 0), BAM_OK);  /* no SEQ: no comparison */
     }
 }
 
@@ -224,7 +224,8 @@ static void test_cigar_lengths_add_up_beyond_32_bits(void **state)
     for (int i = 0; i < 16; i++)
         cigar[i] = UNIT_OP((1u << 28) - 1, UNIT_M);
     cigar[16] = UNIT_OP(16 + 10, UNIT_M);                    /* modulo 2^32: 10 */
-    struct unit_record r = {.ref_id = 1, .pos = 0, .name = "x", .cigar = cigar, .n_cigar = 17, .seq_len = 10};
+    struct unit_record r
+        = {.ref_id = 1, .pos = 0, .name = "x", .cigar = cigar, .n_cigar = 17, .seq_len = 10};
     struct unit_bytes b = {NULL, 0, 0};
     unit_append_record(&b, &r);
     assert_int_equal(fault_of(&b), BAM_BAD_CIGAR);
@@ -259,8 +260,9 @@ static const uint8_t *find(const void *aux, size_t n, const char *tag, int *bad)
 static void test_tag_after_tags_of_every_type(void **state)
 {
     (void)state;
-    static const char aux[] = "X0AcX1c1X2C1X3s12X4S12X5i1234X6I1234X7f1234X8d12345678X9Zabc\0Y0H1A\0"
-                              "Y1Bc\1\0\0\0aY2BS\2\0\0\0abcdY3Bf\0\0\0\0";
+    static const char aux[]
+        = "X0AcX1c1X2C1X3s12X4S12X5i1234X6I1234X7f1234X8d12345678X9Zabc\0Y0H1A\0"
+          "Y1Bc\1\0\0\0aY2BS\2\0\0\0abcdY3Bf\0\0\0\0";
     static const char tags[] = "X0X1X2X3X4X5X6X7X8X9Y0Y1Y2Y3", types[] = "AcCsSiIfdZHBBB";
     for (size_t i = 0; i < sizeof types - 1; i++) {
         int bad = -1;
@@ -290,16 +292,18 @@ static void test_broken_tag_is_told(void **state)
 {
     (void)state;
     static const struct { const char *aux; size_t n; } broken[] = {
-        {"X0A", 3}, {"X0s1", 4}, {"X0i123", 6}, {"X0d1234567", 10}, {"X0?1", 4}, {"X0B", 3}, {"X0Bc\1\0\0", 7},
-        {"X0Bc\2\0\0\0a", 9}, {"X0Bi\1\0\0\0abc", 11}, {"X0BZ\1\0\0\0a", 9}, {"X0Bi\0\0\0\100", 8},
-        {"X0Bi\377\377\377\377", 8}, {"X0\0", 3},
+        {"X0A", 3},           {"X0s1", 4},           {"X0i123", 6},
+        {"X0d1234567", 10},   {"X0?1", 4},           {"X0B", 3},
+        {"X0Bc\1\0\0", 7},    {"X0Bc\2\0\0\0a", 9},  {"X0Bi\1\0\0\0abc", 11},
+        {"X0BZ\1\0\0\0a", 9}, {"X0Bi\0\0\0\100", 8}, {"X0Bi\377\377\377\377", 8},
+        {"X0\0", 3},
     };
     for (size_t i = 0; i < N_OF(broken); i++) {
         int bad = 0;
         assert_null(find(broken[i].aux, broken[i].n, "CG", &bad));
         assert_int_not_equal(bad, 0);
         bad = 0;
-        assert_null(find(broken[i].aux, broken[i].n, "X0", &bad));       /* nor is the broken one found */
+        assert_null(find(broken[i].aux, broken[i].n, "X0", &bad));    /* nor the broken one */
         assert_int_not_equal(bad, 0);
     }
 }
@@ -319,8 +323,8 @@ static void test_tags_begin_after_the_qualities(void **state)
     static const uint32_t cigar[] = {UNIT_OP(1, UNIT_H), UNIT_OP(3, UNIT_D)};
     for (uint32_t seq = 0; seq < 6; seq++)
         for (uint32_t n = 0; n < 3; n++) {
-            struct unit_record r = {.ref_id = 1, .flag = 4, .name = "abc", .cigar = cigar, .n_cigar = n,
-                                    .seq_len = seq, .aux = "NMC\1", .n_aux = 4};
+            struct unit_record r = {.ref_id = 1, .flag = 4, .name = "abc", .cigar = cigar,
+                                    .n_cigar = n, .seq_len = seq, .aux = "NMC\1", .n_aux = 4};
             struct unit_bytes b = {NULL, 0, 0};
             unit_append_record(&b, &r);
             assert_ptr_equal(bam_record_aux(view(&b)), b.data + b.n - 4);

@@ -41,10 +41,11 @@ static void job_free(struct job *job)
 
 static void add_piece(struct job *job, uint32_t size, uint32_t segment, int random)
 {
+    static const uint8_t bases[4] = {'A', 'C', 'G', 'T'};
     NEEDED(job->n < MAX_PIECES);
     uint8_t *p = unit_more(&job->data, size);
     for (uint32_t i = 0; i < size; i++)
-        p[i] = random ? (uint8_t)unit_random(&job->seed) : (uint8_t)"ACGT"[unit_below(&job->seed, 4)];
+        p[i] = random ? (uint8_t)unit_random(&job->seed) : bases[unit_below(&job->seed, 4)];
     if (segment != BGZF_NO_RECORD)
         job->checksum += bam_checksum_segment(p, size, segment);
     job->piece[job->n++] = (struct bgzf_piece){NULL, size, segment};
@@ -63,7 +64,8 @@ static void add_random_pieces(struct job *job, size_t n)
             add_piece(job, BGZF_FILL, 1, 0);
             add_piece(job, 1 + unit_below(&job->seed, BGZF_FILL), 2, 0);
         } else {
-            add_piece(job, 37 + unit_below(&job->seed, kind < 20 ? 20000 : 600), 0, kind % 16 == 0);
+            add_piece(job, 37 + unit_below(&job->seed, kind < 20 ? 20000 : 600), 0,
+                      kind % 16 == 0);
         }
     }
 }
@@ -108,7 +110,8 @@ static void write_job(struct writing *w, const struct job *job, int fd, int leve
 }
 
 /* Inflates all blocks of a file; their inflated sizes in sizes[max]. */
-static struct unit_bytes inflate_all(const struct unit_bytes *file, uint32_t *sizes, size_t max, size_t *n)
+static struct unit_bytes inflate_all(const struct unit_bytes *file, uint32_t *sizes, size_t max,
+                                     size_t *n)
 {
     struct unit_bytes data = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(0);
@@ -495,7 +498,8 @@ ssize_t writev(int fd, const struct iovec *iov, int n)
     int n_part = 1 + (int)unit_below(&short_writes, (uint32_t)(n < 64 ? n : 64));
     memcpy(part, iov, (size_t)n_part * sizeof *part);
     if (unit_below(&short_writes, 4) > 0)        /* else it ends with a piece */
-        part[n_part - 1].iov_len = 1 + unit_below(&short_writes, (uint32_t)part[n_part - 1].iov_len);
+        part[n_part - 1].iov_len
+            = 1 + unit_below(&short_writes, (uint32_t)part[n_part - 1].iov_len);
     return syscall(SYS_writev, fd, part, n_part);
 }
 

@@ -112,7 +112,8 @@ static int take_one(struct reading *r, int wait)
     int taken = bgzf_source_take(r->source, wait, &block);
     if (taken <= 0)
         return taken;
-    if (r->n >= r->in->n || block.file_offset != r->in->offset[r->n] || block.size != r->in->size[r->n]
+    if (r->n >= r->in->n || block.file_offset != r->in->offset[r->n]
+        || block.size != r->in->size[r->n]
         || memcmp(block.data, r->in->data.data + (block.data - r->out), block.size) != 0)
         r->wrong = 1;
     r->n++;
@@ -141,7 +142,8 @@ static int read_blocks(struct reading *r)
     return found < 0 ? found : taken;
 }
 
-static void reading_open(struct reading *r, const struct input *in, const char *path, int n_threads, size_t piece)
+static void reading_open(struct reading *r, const struct input *in, const char *path,
+                         int n_threads, size_t piece)
 {
     memset(r, 0, sizeof *r);
     r->in = in;
@@ -157,7 +159,8 @@ static void reading_close(struct reading *r)
     free(r->out);
 }
 
-static void read_path(struct reading *r, const struct input *in, const char *path, int n_threads, size_t piece)
+static void read_path(struct reading *r, const struct input *in, const char *path, int n_threads,
+                      size_t piece)
 {
     reading_open(r, in, path, n_threads, piece);
     #pragma omp parallel num_threads(n_threads)
@@ -221,7 +224,8 @@ static void test_blocks_come_back_in_file_order_at_any_team_size(void **state)
 static void test_no_block_is_lost_at_the_edges_of_pieces(void **state)
 {
     (void)state;
-    static const size_t pieces[] = {BGZF_MAX_BLOCK, BGZF_MAX_BLOCK + 1, 70001, 100000, PIECE, 1 << 20};
+    static const size_t pieces[]
+        = {BGZF_MAX_BLOCK, BGZF_MAX_BLOCK + 1, 70001, 100000, PIECE, 1 << 20};
     struct input *in = input_new(0, 2);
     struct reading r;
     for (int i = 0; i < 40; i++)

@@ -32,7 +32,8 @@ static struct lists make_lists(const size_t *lengths, size_t n, uint32_t distinc
         m.list[i].n = lengths[i];
         for (size_t j = 0; j < lengths[i]; j++, at++)
             m.all[at] = (struct bam_key){unit_below(&seed, distinct), place += 37 << 8};
-        m.list[i].keys = (struct bam_key *)unit_exact(m.all + at - lengths[i], lengths[i] * sizeof *m.all);
+        m.list[i].keys
+            = (struct bam_key *)unit_exact(m.all + at - lengths[i], lengths[i] * sizeof *m.all);
         if (lengths[i])
             qsort(m.list[i].keys, lengths[i], sizeof *m.all, compare_keys);
     }
@@ -48,7 +49,8 @@ static void free_lists(struct lists *m)
     free(m->all);
 }
 
-static void check_merge(const struct bam_sublist *list, size_t n, const struct bam_key *want, size_t total)
+static void check_merge(const struct bam_sublist *list, size_t n, const struct bam_key *want,
+                        size_t total)
 {
     struct run_merge merge;
     struct bam_key key;
@@ -150,7 +152,8 @@ static void test_every_number_of_sublists(void **state)
 static void test_largest_keys_are_not_taken_for_an_end_mark(void **state)
 {
     (void)state;
-    struct bam_key high[2] = {{UINT64_MAX, UINT64_MAX - 1}, {UINT64_MAX, UINT64_MAX}}, low = {0, 0};
+    struct bam_key high[2] = {{UINT64_MAX, UINT64_MAX - 1}, {UINT64_MAX, UINT64_MAX}},
+                   low = {0, 0};
     const struct bam_sublist list[2] = {{high, 2}, {&low, 1}};
     const struct bam_key want[3] = {low, high[0], high[1]};
     check_merge(list, 2, want, 3);
@@ -225,7 +228,8 @@ static void test_records_decide_where_keys_do_not(void **state)
         snprintf(name, sizeof name, "r%u", unit_below(&seed, 100));
         struct unit_record r = {.ref_id = -1, .pos = -1, .name = name};
         uint64_t at = records.n;
-        keys[i] = all[i] = (struct bam_key){7, at << BAM_KEY_SIZE_BITS | unit_append_record(&records, &r)};
+        keys[i] = all[i]
+            = (struct bam_key){7, at << BAM_KEY_SIZE_BITS | unit_append_record(&records, &r)};
     }
     order = (struct bam_key_order){rule, records.data};
     for (int i = 0; i < N_LISTS; i++) {

@@ -93,7 +93,8 @@ static void check_bad(const char *line, const char *part)
 {
     struct parsed *p = parse(line);
     if (p->result != SORT_OPTS_ERROR || p->out[0] || !strstr(p->err, part))
-        fail_msg("\"%s\": result %d, stdout \"%s\", stderr \"%s\"", line, (int)p->result, p->out, p->err);
+        fail_msg("\"%s\": result %d, stdout \"%s\", stderr \"%s\"", line, (int)p->result, p->out,
+                 p->err);
     forget(p);
 }
 
@@ -156,11 +157,14 @@ static void test_memory_in_all_its_spellings(void **state)
 {
     (void)state;
     static const struct { const char *text; uint64_t bytes; } table[] = {
-        {"1M", MIB}, {"1m", MIB}, {"1048576", MIB}, {"1048577", MIB + 1}, {"1024K", MIB}, {"1024k", MIB},
-        {"3G", 3 * GIB}, {"3g", 3 * GIB}, {"2T", 2 * TIB}, {"2t", 2 * TIB}, {"0x100000", MIB}, {"0x10M", 16 * MIB},
-        {"010M", 8 * MIB}, {"2GB", 2 * GIB}, {"2Gi", 2 * GIB}, {"2GiB", 2 * GIB}, {"1.5G", 3 * GIB / 2},
-        {"0.5g", GIB / 2}, {".5G", GIB / 2}, {"1.M", MIB}, {"1.25M", MIB + MIB / 4}, {"768M", 768 * MIB},
-        {"+1M", MIB}, {"2097152.9", 2 * MIB},
+        {"1M", MIB},          {"1m", MIB},           {"1048576", MIB},
+        {"1048577", MIB + 1}, {"1024K", MIB},        {"1024k", MIB},
+        {"3G", 3 * GIB},      {"3g", 3 * GIB},       {"2T", 2 * TIB},
+        {"2t", 2 * TIB},      {"0x100000", MIB},     {"0x10M", 16 * MIB},
+        {"010M", 8 * MIB},    {"2GB", 2 * GIB},      {"2Gi", 2 * GIB},
+        {"2GiB", 2 * GIB},    {"1.5G", 3 * GIB / 2}, {"0.5g", GIB / 2},
+        {".5G", GIB / 2},     {"1.M", MIB},          {"1.25M", MIB + MIB / 4},
+        {"768M", 768 * MIB},  {"+1M", MIB},          {"2097152.9", 2 * MIB},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
         char line[100];
@@ -175,7 +179,8 @@ static void test_memory_in_all_its_spellings(void **state)
 static void test_memory_that_is_too_little(void **state)
 {
     (void)state;
-    static const char *const few[] = {"0", "1", "768", "1048575", "1023K", "0.9M", "0x0M", "1e9", "0.0001G", "4X"};
+    static const char *const few[]
+        = {"0", "1", "768", "1048575", "1023K", "0.9M", "0x0M", "1e9", "0.0001G", "4X"};
     for (size_t i = 0; i < N_OF(few); i++) {
         char line[100];
         snprintf(line, sizeof line, "-m %s in.bam", few[i]);
@@ -187,8 +192,21 @@ static void test_memory_that_is_too_little(void **state)
 static void test_memory_that_is_no_size(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"G", "x", ".", ".G", "-1G", "-5", "-0.5G", "-.5T", "99999999999999999999", "18446744073709551616",
-                                        "20000000000G", "nan", "inf", "0.5.5.5-", "8388608T"};
+    static const char *const wrong[] = {"G",
+                                        "x",
+                                        ".",
+                                        ".G",
+                                        "-1G",
+                                        "-5",
+                                        "-0.5G",
+                                        "-.5T",
+                                        "99999999999999999999",
+                                        "18446744073709551616",
+                                        "20000000000G",
+                                        "nan",
+                                        "inf",
+                                        "0.5.5.5-",
+                                        "8388608T"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
         char line[100];
         snprintf(line, sizeof line, "-m %s in.bam", wrong[i]);
@@ -221,8 +239,16 @@ static void test_levels(void **state)
 {
     (void)state;
     static const struct { const char *line; int level; } table[] = {
-        {"-l 0 x", 0}, {"-l 1 x", 1}, {"-l 6 x", 6}, {"-l 9 x", 9}, {"-l 10 x", 9}, {"-l 2147483647 x", 9},
-        {"-l -1 x", BGZF_LEVEL_DEFAULT}, {"-l -5 x", BGZF_LEVEL_DEFAULT}, {"-u x", 0}, {"-l9 x", 9},
+        {"-l 0 x", 0},
+        {"-l 1 x", 1},
+        {"-l 6 x", 6},
+        {"-l 9 x", 9},
+        {"-l 10 x", 9},
+        {"-l 2147483647 x", 9},
+        {"-l -1 x", BGZF_LEVEL_DEFAULT},
+        {"-l -5 x", BGZF_LEVEL_DEFAULT},
+        {"-u x", 0},
+        {"-l9 x", 9},
         {"-l +3 x", 3},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
@@ -249,7 +275,8 @@ static void test_last_of_level_and_uncompressed_wins(void **state)
 static void test_level_that_is_no_number(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"x", "5x", "1.5", "0x5", "99999999999", "-99999999999999999999"};
+    static const char *const wrong[]
+        = {"x", "5x", "1.5", "0x5", "99999999999", "-99999999999999999999"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
         char line[100];
         snprintf(line, sizeof line, "-l %s in.bam", wrong[i]);
@@ -264,9 +291,9 @@ static void test_threads(void **state)
 {
     (void)state;
     static const struct { const char *line; int n; } table[] = {
-        {"-@ 1 x", 1}, {"-@ 0 x", 1}, {"-@ -3 x", 1}, {"-@ 2 x", 2}, {"-@64 x", 64}, {"--threads 8 x", 8},
-        {"-@ 4096 x", 4096}, {"-@ 4097 x", 4096},
-        {"-@ 8 -@ 2 x", 2},
+        {"-@ 1 x", 1},       {"-@ 0 x", 1},       {"-@ -3 x", 1},
+        {"-@ 2 x", 2},       {"-@64 x", 64},      {"--threads 8 x", 8},
+        {"-@ 4096 x", 4096}, {"-@ 4097 x", 4096}, {"-@ 8 -@ 2 x", 2},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
         struct parsed *p = parse_good(table[i].line);
@@ -309,19 +336,35 @@ static void test_formats(void **state)
 {
     (void)state;
     static const struct { const char *line; int format, compression; } table[] = {
-        {"x", bam, -1}, {"-o x.bam x", bam, -1}, {"-o x x", bam, -1}, {"-o sam x", bam, -1}, {"-o .sam/x x", bam, -1},
-        {"-o x.sam x", sam, no_compression}, {"-o x.SAM x", sam, no_compression}, {"-o x.sam.gz x", sam, bgzf},
-        {"-o x.cram x", cram, -1}, {"-O bam x", bam, -1}, {"-O BAM x", bam, -1}, {"--output-fmt Bam x", bam, -1},
-        {"-O sam x", sam, no_compression}, {"-O sam.gz x", sam, bgzf}, {"-O cram x", cram, -1},
-        {"-O bam -o x.sam x", bam, -1}, {"-o x.cram -O sam x", sam, no_compression}, {"-O sam -O bam x", bam, -1},
-        {"-O sam,level=5 x", sam, bgzf}, {"-O sam -l 5 x", sam, no_compression}, {"-o x.fq x", fastq_format, -1},
+        {"x", bam, -1},
+        {"-o x.bam x", bam, -1},
+        {"-o x x", bam, -1},
+        {"-o sam x", bam, -1},
+        {"-o .sam/x x", bam, -1},
+        {"-o x.sam x", sam, no_compression},
+        {"-o x.SAM x", sam, no_compression},
+        {"-o x.sam.gz x", sam, bgzf},
+        {"-o x.cram x", cram, -1},
+        {"-O bam x", bam, -1},
+        {"-O BAM x", bam, -1},
+        {"--output-fmt Bam x", bam, -1},
+        {"-O sam x", sam, no_compression},
+        {"-O sam.gz x", sam, bgzf},
+        {"-O cram x", cram, -1},
+        {"-O bam -o x.sam x", bam, -1},
+        {"-o x.cram -O sam x", sam, no_compression},
+        {"-O sam -O bam x", bam, -1},
+        {"-O sam,level=5 x", sam, bgzf},
+        {"-O sam -l 5 x", sam, no_compression},
+        {"-o x.fq x", fastq_format, -1},
         {"-O fasta x", fasta_format, -1},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
         struct parsed *p = parse_good(table[i].line);
         if ((int)p->opts.out.format.format != table[i].format)
             fail_msg("%s: format %d", table[i].line, (int)p->opts.out.format.format);
-        if (table[i].compression >= 0 && (int)p->opts.out.format.compression != table[i].compression)
+        if (table[i].compression >= 0
+            && (int)p->opts.out.format.compression != table[i].compression)
             fail_msg("%s: compression %d", table[i].line, (int)p->opts.out.format.compression);
         forget(p);
     }
@@ -331,8 +374,10 @@ static void test_level_of_the_format_wins(void **state)
 {
     (void)state;
     static const struct { const char *line; int level; } table[] = {
-        {"-O bam,level=3 x", 3}, {"-O bam,level=3 -l 5 x", 3}, {"-l 5 -O bam,level=3 x", 3}, {"-u -O bam,level=4 x", 4},
-        {"-O bam,level=0 -l 5 x", 0}, {"--output-fmt-option level=2 x", 2}, {"-O bam -l 5 x", 5},
+        {"-O bam,level=3 x", 3},      {"-O bam,level=3 -l 5 x", 3},
+        {"-l 5 -O bam,level=3 x", 3}, {"-u -O bam,level=4 x", 4},
+        {"-O bam,level=0 -l 5 x", 0}, {"--output-fmt-option level=2 x", 2},
+        {"-O bam -l 5 x", 5},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
         struct parsed *p = parse_good(table[i].line);
@@ -358,21 +403,34 @@ static void test_last_order_wins_but_ascii_stays(void **state)
 {
     (void)state;
     static const struct { const char *line; enum sort_by by, then; } table[] = {
-        {"x", SORT_COORDINATE, 0}, {"-n x", SORT_NAME_NATURAL, 0}, {"-N x", SORT_NAME_ASCII, 0},
-        {"-N -n x", SORT_NAME_ASCII, 0}, {"-n -N x", SORT_NAME_ASCII, 0}, {"-nN x", SORT_NAME_ASCII, 0},
-        {"-M x", SORT_MINHASH, 0}, {"-M -n x", SORT_NAME_NATURAL, 0}, {"-n -M x", SORT_MINHASH, 0},
-        {"-N -M -n x", SORT_NAME_ASCII, 0}, {"-I ref.fa x", SORT_MINHASH, 0},
-        {"--template-coordinate x", SORT_TEMPLATE, 0}, {"-n --template-coordinate x", SORT_TEMPLATE, 0},
-        {"--template-coordinate -n x", SORT_NAME_NATURAL, 0}, {"x -n", SORT_NAME_NATURAL, 0},
-        {"-t RG x", SORT_TAG, SORT_COORDINATE}, {"-t RG -n x", SORT_TAG, SORT_NAME_NATURAL},
-        {"-n -t RG x", SORT_TAG, SORT_NAME_NATURAL}, {"-N -t RG x", SORT_TAG, SORT_NAME_ASCII},
-        {"-t RG -M x", SORT_TAG, SORT_COORDINATE}, {"--template-coordinate -t RG x", SORT_TAG, SORT_COORDINATE},
+        {"x", SORT_COORDINATE, 0},
+        {"-n x", SORT_NAME_NATURAL, 0},
+        {"-N x", SORT_NAME_ASCII, 0},
+        {"-N -n x", SORT_NAME_ASCII, 0},
+        {"-n -N x", SORT_NAME_ASCII, 0},
+        {"-nN x", SORT_NAME_ASCII, 0},
+        {"-M x", SORT_MINHASH, 0},
+        {"-M -n x", SORT_NAME_NATURAL, 0},
+        {"-n -M x", SORT_MINHASH, 0},
+        {"-N -M -n x", SORT_NAME_ASCII, 0},
+        {"-I ref.fa x", SORT_MINHASH, 0},
+        {"--template-coordinate x", SORT_TEMPLATE, 0},
+        {"-n --template-coordinate x", SORT_TEMPLATE, 0},
+        {"--template-coordinate -n x", SORT_NAME_NATURAL, 0},
+        {"x -n", SORT_NAME_NATURAL, 0},
+        {"-t RG x", SORT_TAG, SORT_COORDINATE},
+        {"-t RG -n x", SORT_TAG, SORT_NAME_NATURAL},
+        {"-n -t RG x", SORT_TAG, SORT_NAME_NATURAL},
+        {"-N -t RG x", SORT_TAG, SORT_NAME_ASCII},
+        {"-t RG -M x", SORT_TAG, SORT_COORDINATE},
+        {"--template-coordinate -t RG x", SORT_TAG, SORT_COORDINATE},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
         struct parsed *p = parse_good(table[i].line);
         if (p->opts.order.by != table[i].by
             || (table[i].by == SORT_TAG && p->opts.order.then != table[i].then))
-            fail_msg("%s: order %d, %d", table[i].line, (int)p->opts.order.by, (int)p->opts.order.then);
+            fail_msg("%s: order %d, %d", table[i].line, (int)p->opts.order.by,
+                     (int)p->opts.order.then);
         forget(p);
     }
 }
@@ -409,7 +467,8 @@ static void test_minimiser_options(void **state)
     assert_true(p->opts.order.squash);
     forget(p);
     static const struct { const char *line; int kmer; } table[] = {
-        {"-M -K 31 x", 31}, {"-M -K 32 x", 31}, {"-M -K 1 x", 1}, {"-M -K 0 x", 1}, {"-M -K -4 x", 1},
+        {"-M -K 31 x", 31}, {"-M -K 32 x", 31}, {"-M -K 1 x", 1},
+        {"-M -K 0 x", 1},   {"-M -K -4 x", 1},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
         p = parse_good(table[i].line);
@@ -427,10 +486,12 @@ static void test_index_and_its_name(void **state)
 {
     (void)state;
     static const struct { const char *line, *out, *index; int format; } table[] = {
-        {"-o x.bam x", "x.bam", NULL, 0}, {"--write-index -o x.bam x", "x.bam", "x.bam.csi", HTS_FMT_CSI},
+        {"-o x.bam x", "x.bam", NULL, 0},
+        {"--write-index -o x.bam x", "x.bam", "x.bam.csi", HTS_FMT_CSI},
         {"--write-index -o x.bam##idx##y.bai x", "x.bam", "y.bai", HTS_FMT_BAI},
         {"--write-index -o x.bam##idx##y.csi x", "x.bam", "y.csi", HTS_FMT_CSI},
-        {"-o x.bam##idx##y.bai x", "x.bam", NULL, 0}, {"--write-index=bai -o x.bam x", "x.bam", "x.bam.bai", HTS_FMT_BAI},
+        {"-o x.bam##idx##y.bai x", "x.bam", NULL, 0},
+        {"--write-index=bai -o x.bam x", "x.bam", "x.bam.bai", HTS_FMT_BAI},
         {"--write-index=csi -o x.bam x", "x.bam", "x.bam.csi", HTS_FMT_CSI},
         {"--write-index -o x.cram x", "x.cram", "x.cram.crai", HTS_FMT_CRAI},
         {"--write-index -o x.sam.gz x", "x.sam.gz", "x.sam.gz.csi", HTS_FMT_CSI},
@@ -457,7 +518,8 @@ static void test_index_that_cannot_be_written(void **state)
     struct parsed *p = parse("--write-index -n -o x.bam x");         /* a warning, as samtools */
     assert_int_equal(p->result, SORT_OPTS_RUN);
     assert_null(p->opts.out.index);
-    assert_non_null(strstr(p->err, "Ignoring --write-index as it only works for position sorted files."));
+    assert_non_null(
+        strstr(p->err, "Ignoring --write-index as it only works for position sorted files."));
     forget(p);
 }
 
@@ -475,7 +537,8 @@ static void test_memory_in_all(void **state)
     assert_true(whole->opts.memory - 2 * p->opts.memory <= 1);
     forget(p);
     forget(whole);
-    static const char *const wrong[] = {"0%", "101%", "-5%", "%", "x%", "5%%", "1023K", "lots", "-1G"};
+    static const char *const wrong[]
+        = {"0%", "101%", "-5%", "%", "x%", "5%%", "1023K", "lots", "-1G"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
         char line[100];
         snprintf(line, sizeof line, "--total-memory %s x", wrong[i]);
@@ -488,8 +551,9 @@ static void test_memory_in_all(void **state)
 static void test_mistakes_print_the_usage_to_stderr(void **state)
 {
     (void)state;
-    static const char *const lines[] = {"--no-such-option x", "-Z x", "-m", "-@", "-o", "-f x", "a.bam b.bam",
-                                        "a.bam b.bam c.bam", "-l"};
+    static const char *const lines[]
+        = {"--no-such-option x", "-Z x", "-m", "-@", "-o", "-f x", "a.bam b.bam",
+           "a.bam b.bam c.bam",  "-l"};
     for (size_t i = 0; i < N_OF(lines); i++)
         check_bad(lines[i], "Usage: samtools sort");
     check_bad("in.bam out_prefix", "Use -T PREFIX / -o FILE");
@@ -512,9 +576,33 @@ static void test_usage_names_every_option(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "-@", "--threads", "-m ", "-l ", "-u ", "-o ", "-O", "--output-fmt ", "-T ", "--no-PG", "--verbosity", "--help",
-        "-n ", "-N ", "-t ", "-M ", "-I ", "-K ", "-w ", "-R", "-H", "--template-coordinate", "--write-index",
-        "--reference", "--input-fmt-option", "--output-fmt-option", "--total-memory",
+        "-@",
+        "--threads",
+        "-m ",
+        "-l ",
+        "-u ",
+        "-o ",
+        "-O",
+        "--output-fmt ",
+        "-T ",
+        "--no-PG",
+        "--verbosity",
+        "--help",
+        "-n ",
+        "-N ",
+        "-t ",
+        "-M ",
+        "-I ",
+        "-K ",
+        "-w ",
+        "-R",
+        "-H",
+        "--template-coordinate",
+        "--write-index",
+        "--reference",
+        "--input-fmt-option",
+        "--output-fmt-option",
+        "--total-memory",
     };
     struct parsed *p = parse("--help");
     for (size_t i = 0; i < N_OF(names); i++)
@@ -525,7 +613,8 @@ static void test_usage_names_every_option(void **state)
 static void test_no_operand_reads_a_pipe_and_helps_at_a_terminal(void **state)
 {
     (void)state;
-    int old = dup(STDIN_FILENO), null = open("/dev/null", O_RDONLY), terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    int old = dup(STDIN_FILENO), null = open("/dev/null", O_RDONLY),
+        terminal = posix_openpt(O_RDWR | O_NOCTTY);
     dup2(null, STDIN_FILENO);
     struct parsed *pipe = parse("-o out.bam");
     struct parsed *tty = NULL;
@@ -578,7 +667,7 @@ static void test_command_line_has_no_tab_or_newline(void **state)
 static void test_command_line_keeps_its_order(void **state)
 {
     (void)state;
-    struct parsed *p = parse_good("in.bam -u -o out.bam");       /* getopt moves operands to the end */
+    struct parsed *p = parse_good("in.bam -u -o out.bam"); /* getopt moves operands to the end */
     assert_string_equal(p->opts.command_line, "samtools sort in.bam -u -o out.bam");
     forget(p);
 }

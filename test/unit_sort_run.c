@@ -54,8 +54,8 @@ static void check_masked(size_t n, uint64_t mask, uint64_t seed)
 static void test_every_length_around_the_change_of_method(void **state)
 {
     (void)state;
-    static const size_t lengths[] = {0, 1, 2, 3, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL, 255, 256, 257,
-                                     1000, 4097};
+    static const size_t lengths[]
+        = {0, 1, 2, 3, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL, 255, 256, 257, 1000, 4097};
     for (size_t i = 0; i < N_OF(lengths); i++) {
         check_masked(lengths[i], UINT64_MAX, 1 + i);
         check_masked(lengths[i], 3, 100 + i);
@@ -201,9 +201,10 @@ static struct named make_named(size_t n, uint32_t distinct, uint64_t mask, uint6
     for (size_t i = 0; i < n; i++) {
         char name[32];
         uint64_t at = m.records.n;
-        snprintf(name, sizeof name, "read%u:%u", unit_below(&seed, distinct), unit_below(&seed, 3));
-        struct unit_record r = {.ref_id = -1, .pos = -1, .flag = unit_below(&seed, 2) ? 0x40 : 0x80,
-                                .name = name};
+        snprintf(name, sizeof name, "read%u:%u", unit_below(&seed, distinct),
+                 unit_below(&seed, 3));
+        struct unit_record r
+            = {.ref_id = -1, .pos = -1, .flag = unit_below(&seed, 2) ? 0x40 : 0x80, .name = name};
         size_t size = unit_append_record(&m.records, &r);
         m.keys[i] = (struct bam_key){0, at << BAM_KEY_SIZE_BITS | size};
         assert_int_equal(sort_key_make(m.rule, (const struct bam_record *)(m.records.data + at),

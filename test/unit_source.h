@@ -14,8 +14,8 @@ struct unit_source {
 };
 
 /* -1: told to the latch. */
-static inline int unit_source_open(struct unit_source *s, const char *path, int n_threads, size_t piece_size,
-                                   struct latch *latch)
+static inline int unit_source_open(struct unit_source *s, const char *path, int n_threads,
+                                   size_t piece_size, struct latch *latch)
 {
     struct byte_source_options from = {.path = path, .n_threads = n_threads, .latch = latch};
     s->blocks = NULL;
