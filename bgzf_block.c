@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <libdeflate.h>
+#ifdef HAVE_ISAL
+#include <isa-l/crc.h>
+#endif
 #include "bam_deflate.h"
 #include "bgzf_block.h"
 #include "endian_io.h"
@@ -67,6 +70,17 @@ void bgzf_codec_free(struct bgzf_codec *codec)
     free(codec);
 }
 
+/* CRC-32 of RFC 1952. ISA-L's has AVX-512: 80 GB/s where libdeflate 1.14 has 26,
+ * 1 % of the CPU time at -l 1. */
+static uint32_t crc32_of(const uint8_t *data, uint32_t n)
+{
+#ifdef HAVE_ISAL
+    return crc32_gzip_refl(0, data, n);
+#else
+    return libdeflate_crc32(0, data, n);
+#endif
+}
+
 /* Value of the BC subfield in extra[xlen]; -1 if there is none. */
 static int bc_subfield(const uint8_t *extra, uint32_t xlen)
 {
@@ -116,7 +130,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                       (size_t)(footer - p) - frame->data_offset,
                                       out, frame->inflated_size, NULL) != LIBDEFLATE_SUCCESS)
         return BGZF_BAD_DEFLATE;
-    if (libdeflate_crc32(0, out, frame->inflated_size) != load_le32(footer))
+    if (crc32_of(out, frame->inflated_size) != load_le32(footer))
         return BGZF_BAD_CRC;
     return BGZF_OK;
 }
@@ -148,7 +162,7 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
     uint8_t *footer = out + BGZF_HEADER + size;
     memcpy(out, bgzf_eof_block, BGZF_HEADER);
     store_le16(out + BGZF_HEADER - 2, (uint16_t)(BGZF_HEADER + size + BGZF_FOOTER - 1));
-    store_le32(footer, libdeflate_crc32(0, data, n));
+    store_le32(footer, crc32_of(data, n));
     store_le32(footer + 4, n);
     return (uint32_t)(BGZF_HEADER + size + BGZF_FOOTER);
 }

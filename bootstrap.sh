@@ -113,7 +113,7 @@ int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lis
 
 build_needs='make compiler openmp htslib libdeflate zlib xxhash'
 test_needs='cmocka python'
-extra_needs='autoconf isal'    # ./configure, and a codec that is not used yet: nice to have, never an error
+extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
 
 # missing NEED...: those that are not there
 missing() {
