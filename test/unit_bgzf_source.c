@@ -378,6 +378,61 @@ static void test_pipe_that_gives_a_little_at_a_time(void **state)
     input_free(in);
 }
 
+/* Takes back the oldest block of plain bytes, wherever it was cut, if it begins at `done`. */
+static int take_plain(struct reading *r, size_t *done, int wait)
+{
+    struct bgzf_source_block block;
+    int taken = bgzf_source_take(r->source, wait, &block);
+    if (taken <= 0)
+        return taken;
+    if (block.file_offset != *done || block.data != r->out + *done)
+        return -1;
+    *done += block.size;
+    return 1;
+}
+
+static int read_plain(struct reading *r, size_t *done)
+{
+    uint32_t size;
+    int found, taken;
+    while ((found = bgzf_source_peek(r->source, &size)) > 0) {
+        if (bgzf_source_ring_full(r->source) && take_plain(r, done, 1) <= 0)
+            return -1;
+        bgzf_source_hand_out(r->source, r->out + r->placed);
+        r->placed += size;
+    }
+    while ((taken = take_plain(r, done, 1)) > 0)
+        ;
+    return found < 0 ? found : taken;
+}
+
+/* BAM without compression has no blocks; the source cuts it where it likes. */
+static void test_plain_bytes_come_back_whole(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 20);
+    char path[64];
+    int fd = unit_temp_file();
+    for (int i = 0; i < 30; i++)
+        add_block(in, BGZF_FILL - 1);
+    unit_write(fd, in->data.data, in->data.n);
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct reading r;
+        size_t done = 0;
+        reading_open(&r, in, unit_fd_path(path, fd), team_sizes[i], PIECE);
+        #pragma omp parallel num_threads(team_sizes[i])
+        #pragma omp master
+        r.result = read_plain(&r, &done);
+        assert_int_equal(r.result, 0);
+        assert_int_equal(done, in->data.n);
+        assert_memory_equal(r.out, in->data.data, done);
+        assert_int_equal(bgzf_source_saw_eof_block(r.source), 1);    /* nothing to be missed */
+        reading_close(&r);
+    }
+    close(fd);
+    input_free(in);
+}
+
 /* ---- tests: the ring ---- */
 
 /* Hands out blocks without taking any back; *fits: how many went in. */
@@ -672,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_missing_eof_block_is_noticed),
         cmocka_unit_test(test_file_without_data),
         cmocka_unit_test(test_pipe_that_gives_a_little_at_a_time),
+        cmocka_unit_test(test_plain_bytes_come_back_whole),
         cmocka_unit_test(test_full_ring_takes_one_block_for_each_taken_back),
         cmocka_unit_test(test_peek_repeats_itself_until_the_block_is_handed_out),
         cmocka_unit_test(test_header_blocks_inflated_at_once_are_not_handed_out),
