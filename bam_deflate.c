@@ -16,6 +16,9 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include "bam_deflate.h"
 #include "endian_io.h"
 #include "huffman.h"
@@ -28,9 +31,26 @@
 #define UNROLL(n) PRAGMA(GCC unroll n)
 #endif
 
+#define INLINE __attribute__((always_inline)) static inline
+
+/* The parser and the output are compiled twice, the second time for processors of
+ * 2013 and later: 4 % faster, the same bytes. With avx2 clang makes it slower. */
+#ifdef __x86_64__
+#define NEWER __attribute__((target("bmi,bmi2,lzcnt")))
+static bool cpu_is_newer(void)
+{
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
+        && __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+}
+#else
+#define NEWER
+static bool cpu_is_newer(void) { return false; }
+#endif
+
 enum {
     /* RFC 1951 section 3.2.5 */
-    MAX_MATCH = 258,
+    MAX_MATCH = HUFFMAN_MAX_LEN,
     MAX_DIST = 32768,
     END_OF_BLOCK = 256,
     STORED_HEADER = 5,            /* section 3.2.4, from a byte boundary */
@@ -104,6 +124,7 @@ struct mark {
 
 struct bam_deflate {
     int effort;
+    bool newer;                   /* the CPU */
     /* parse */
     union {
         uint16_t fast_head[1 << FAST_HASH_BITS];
@@ -148,38 +169,6 @@ static inline void store_le64(uint8_t *p, uint64_t v)
     v = __builtin_bswap64(v);
 #endif
     memcpy(p, &v, sizeof v);
-}
-
-/* ---------------------------------------------------------------- symbols */
-
-static inline uint32_t log2_floor(uint32_t v)
-{
-    return 31u - (uint32_t)__builtin_clz(v);
-}
-
-/* RFC 1951 section 3.2.5: two symbols per power of two, distances 1-4 alone. */
-static inline uint32_t dist_extra_bits(uint32_t dist)
-{
-    uint32_t log = log2_floor((dist - 1) | 2);
-    return log - 1;
-}
-
-static inline uint32_t dist_symbol(uint32_t dist)
-{
-    uint32_t extra = dist_extra_bits(dist);
-    return 2 * extra + ((dist - 1) >> extra);
-}
-
-/* Four symbols per power of two, lengths 3-10 alone, 258 out of line. */
-static inline uint32_t len_extra_bits(uint32_t len)
-{
-    return len == MAX_MATCH ? 0 : log2_floor((len - 3) | 4) - 2;
-}
-
-static inline uint32_t len_symbol(uint32_t len)
-{
-    uint32_t extra = len_extra_bits(len);
-    return len == MAX_MATCH ? 285 : 257 + 4 * extra + ((len - 3) >> extra);
 }
 
 /* ---------------------------------------------------------------- matches */
@@ -336,9 +325,8 @@ static inline void insert_matched(uint16_t *head, const uint8_t *in, uint32_t at
         head[hash_fast(in + final + stride * i, factor)] = (uint16_t)(final + stride * i);
 }
 
-__attribute__((always_inline))
-static inline void parse_fast_as(struct bam_deflate *d, struct parse *state, uint32_t stop,
-                                 const struct tuning *t, bool nearest, bool far)
+INLINE void parse_fast_as(struct bam_deflate *d, struct parse *state, uint32_t stop,
+                          const struct tuning *t, bool nearest, bool far)
 {
     struct parse p = *state;
     const uint64_t factor = t->factor;
@@ -364,7 +352,7 @@ static inline void parse_fast_as(struct bam_deflate *d, struct parse *state, uin
     *state = p;
 }
 
-static void parse_fast(struct bam_deflate *d, struct parse *state, uint32_t stop, const struct tuning *t)
+INLINE void parse_fast(struct bam_deflate *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     bool far = stop > MAX_DIST;
     if (t->nearest && far)
@@ -469,7 +457,7 @@ static inline bool find(struct bam_deflate *d, const struct parse *p, uint32_t a
     return true;
 }
 
-static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t stop,
+INLINE void parse_default(struct bam_deflate *d, struct parse *state, uint32_t stop,
                           const struct tuning *t)
 {
     struct parse p = *state;
@@ -501,7 +489,7 @@ static void parse_default(struct bam_deflate *d, struct parse *state, uint32_t s
 
 /* ---- both ---- */
 
-static void parse_segments(struct bam_deflate *d, struct parse *p)
+INLINE void parse_segments(struct bam_deflate *d, struct parse *p)
 {
     const struct tuning t = tune(p->in, p->n);
     if (d->effort == BAM_DEFLATE_FAST) {
@@ -522,13 +510,16 @@ static void parse_segments(struct bam_deflate *d, struct parse *p)
 }
 _Static_assert(MAX_DIST % SEGMENT == 0, "parse_fast() is told by segments whether the window matters");
 
+static void parse_older(struct bam_deflate *d, struct parse *p) { parse_segments(d, p); }
+NEWER static void parse_newer(struct bam_deflate *d, struct parse *p) { parse_segments(d, p); }
+
 static void parse(struct bam_deflate *d, const uint8_t *in, uint32_t n)
 {
     struct parse p = {.in = in, .n = n};
     d->n_seqs = d->n_lits = d->n_segments = 0;
     if (n > FIRST + MARGIN) {
         p.last = n - MARGIN;
-        parse_segments(d, &p);
+        (d->newer ? parse_newer : parse_older)(d, &p);
     }
     uint32_t rest = n - p.anchor;
     d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)rest};
@@ -688,7 +679,7 @@ static inline void put_literal_codes(const struct bam_deflate *d, struct bits *b
     flush(b);
 }
 
-static void write_seqs(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *out)
+INLINE void write_seqs(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *out)
 {
     struct bits b = *out;
     const uint8_t *lit = d->lit + d->mark[from].lit;
@@ -712,6 +703,16 @@ static void write_seqs(const struct bam_deflate *d, uint32_t from, uint32_t to, 
     put_code(&b, d->litlen[END_OF_BLOCK]);
     flush(&b);
     *out = b;
+}
+
+static void write_older(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *b)
+{
+    write_seqs(d, from, to, b);
+}
+
+NEWER static void write_newer(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *b)
+{
+    write_seqs(d, from, to, b);
 }
 
 static size_t store(const uint8_t *in, size_t n, uint8_t *out, size_t cap)
@@ -754,16 +755,24 @@ size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *
             return store(in, n, out, cap);
         make_match_codes(d);
         write_header(&b, &h, end == d->n_segments);
-        write_seqs(d, g, end, &b);
+        (d->newer ? write_newer : write_older)(d, g, end, &b);
     }
     return (size_t)(b.out - out) + (b.n > 0);
 }
 
-struct bam_deflate *bam_deflate_new(int effort)
+struct bam_deflate *bam_deflate_new_portable(int effort)
 {
     struct bam_deflate *d = calloc(1, sizeof *d);
     if (d)
         d->effort = effort;
+    return d;
+}
+
+struct bam_deflate *bam_deflate_new(int effort)
+{
+    struct bam_deflate *d = bam_deflate_new_portable(effort);
+    if (d)
+        d->newer = cpu_is_newer();
     return d;
 }
 

@@ -19,6 +19,8 @@ struct bam_deflate;
 
 /* effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT; NULL when memory runs out. */
 struct bam_deflate *bam_deflate_new(int effort);
+/* The same for tests: makes no use of what only some processors have. */
+struct bam_deflate *bam_deflate_new_portable(int effort);
 void bam_deflate_free(struct bam_deflate *d);
 
 /* Compresses in[n], n <= BAM_DEFLATE_MAX, to out[cap]; returns the size, 0 if it

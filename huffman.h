@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Huffman codes as DEFLATE wants them: canonical, complete, of limited length
- * (RFC 1951 section 3.2.2). */
+ * (RFC 1951 section 3.2.2), and what else depends on its symbols. */
 #ifndef HUFFMAN_H
 #define HUFFMAN_H
 
@@ -14,6 +14,7 @@ enum {
     HUFFMAN_N_LITLEN = 286,
     HUFFMAN_N_DIST = 30,
     HUFFMAN_N_PRECODE = 19,
+    HUFFMAN_MAX_LEN = 258,
 };
 
 /* A code word: its bits, the first to go out lowest, and its length << 16. 0: none. */
@@ -37,5 +38,37 @@ extern const uint8_t huffman_precode_extra[HUFFMAN_N_PRECODE];   /* how many ext
 
 /* Returns the header's size in bits, the three of the block's type included. */
 uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code *dist);
+
+/* ---- symbols of matches ---- */
+
+static inline uint32_t log2_floor(uint32_t v)
+{
+    return 31u - (uint32_t)__builtin_clz(v);
+}
+
+/* RFC 1951 section 3.2.5: two symbols per power of two, distances 1-4 alone. */
+static inline uint32_t dist_extra_bits(uint32_t dist)
+{
+    uint32_t log = log2_floor((dist - 1) | 2);
+    return log - 1;
+}
+
+static inline uint32_t dist_symbol(uint32_t dist)
+{
+    uint32_t extra = dist_extra_bits(dist);
+    return 2 * extra + ((dist - 1) >> extra);
+}
+
+/* Four symbols per power of two, lengths 3-10 alone, 258 out of line. */
+static inline uint32_t len_extra_bits(uint32_t len)
+{
+    return len == HUFFMAN_MAX_LEN ? 0 : log2_floor((len - 3) | 4) - 2;
+}
+
+static inline uint32_t len_symbol(uint32_t len)
+{
+    uint32_t extra = len_extra_bits(len);
+    return len == HUFFMAN_MAX_LEN ? 285 : 257 + 4 * extra + ((len - 3) >> extra);
+}
 
 #endif
