@@ -211,7 +211,7 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
         arena->checksum -= bam_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
-        keys[i].place = place_of(arena, (uint8_t *)r);
+        make_key(arena, (uint8_t *)r, &keys[i]);   /* no fault before, none now */
         arena->checksum += bam_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;
@@ -229,7 +229,7 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
     return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block "
                       "at file offset %llu) is broken: %s. Nothing was written; make the file anew or "
                       "cut it before this record", origin->file,
-                      (unsigned long long)arena->n_records + 1,
+                      (unsigned long long)(arena->n_records - arena->n_before) + 1,
                       (unsigned long long)(arena->origin + w->end),
                       (unsigned long long)origin->offset, bam_fault_text(w->fault));
 }

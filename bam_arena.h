@@ -72,7 +72,8 @@ struct bam_arena {
     size_t walked;               /* where the first record not yet listed begins */
     uint64_t n_records;          /* listed so far */
     uint64_t checksum;           /* of the records listed */
-    uint64_t origin;             /* offset of base in the uncompressed stream, for messages */
+    uint64_t origin;             /* offset of base in the input's uncompressed stream, modulo 2^64, for messages */
+    uint64_t n_before;           /* of n_records, those of inputs before the present one, for messages */
     size_t sublist_bottom;       /* walked, when the open sublist began */
     size_t sublist_top;          /* top, when the open sublist began */
     struct bam_sublist *sublists;

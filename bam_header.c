@@ -5,6 +5,7 @@
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
 #include <htslib/hts_log.h>
+#include <htslib/kstring.h>
 #include "bam_header.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
@@ -137,6 +138,67 @@ void bam_header_free(struct bam_header *header)
     sam_hdr_destroy(header->sam);
     free(header->rest);
     memset(header, 0, sizeof *header);
+}
+
+static int same_references(sam_hdr_t *a, sam_hdr_t *b)
+{
+    if (sam_hdr_nref(a) != sam_hdr_nref(b))
+        return 0;
+    for (int i = 0; i < sam_hdr_nref(a); i++)
+        if (sam_hdr_tid2len(a, i) != sam_hdr_tid2len(b, i)
+            || strcmp(sam_hdr_tid2name(a, i), sam_hdr_tid2name(b, i)) != 0)
+            return 0;
+    return 1;
+}
+
+/* Adds line number i of the type, if there is none of its ID. 0: added, or the
+ * same as what is there; 1: another line of its ID is there; -1: no memory. */
+static int merge_line(sam_hdr_t *into, sam_hdr_t *from, const char *type, int i)
+{
+    kstring_t line = KS_INITIALIZE, there = KS_INITIALIZE;
+    const char *id = sam_hdr_line_name(from, type, i);
+    int status = -1;
+    if (id && sam_hdr_find_line_id(from, type, "ID", id, &line) == 0) {
+        if (sam_hdr_find_line_id(into, type, "ID", id, &there) == 0)
+            status = strcmp(ks_str(&line), ks_str(&there)) != 0;
+        else
+            status = sam_hdr_add_lines(into, ks_str(&line), ks_len(&line));
+    }
+    ks_free(&line);
+    ks_free(&there);
+    return status;
+}
+
+static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
+{
+    kstring_t line = KS_INITIALIZE;
+    int status = 0;
+    for (int i = 0; i < sam_hdr_count_lines(from, "CO") && status == 0; i++) {
+        status = sam_hdr_find_line_pos(from, "CO", i, &line);
+        const char *text = sam_hdr_str(into);
+        if (status == 0 && !(text && strstr(text, ks_str(&line))))
+            status = sam_hdr_add_lines(into, ks_str(&line), ks_len(&line));
+    }
+    ks_free(&line);
+    return status;
+}
+
+int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch)
+{
+    int status = 0;
+    if (!same_references(into, from))
+        return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
+                          "sorted together. Nothing was written", file);
+    for (int i = 0; i < sam_hdr_count_lines(from, "RG") && status == 0; i++)
+        if ((status = merge_line(into, from, "RG", i)) > 0)
+            return latch_fail(latch, "%s: its @RG line of ID %s differs from that of an input before it. "
+                              "Nothing was written; rename the read group", file,
+                              sam_hdr_line_name(from, "RG", i));
+    for (int i = 0; i < sam_hdr_count_lines(from, "PG") && status >= 0; i++)
+        status = merge_line(into, from, "PG", i);   /* of two programs of one ID the first stays */
+    if (status < 0 || merge_comments(into, from) < 0)
+        return latch_fail(latch, "%s: its header lines cannot be added to those of the first input", file);
+    return 0;
 }
 
 /* What @HD says of an order: SO, GO, SS; NULL: the field is removed. */

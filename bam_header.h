@@ -26,6 +26,12 @@ int bam_header_read(struct bam_header *header, struct byte_source *input, struct
                     const char *path, struct latch *latch);
 void bam_header_free(struct bam_header *header);
 
+/* Adds the lines of `from`, the header of another input, to `into`: @RG and @CO
+ * that are not there yet, and @PG whose ID is not. The inputs must agree in @SQ,
+ * since records name references by number, and in @RG of one ID. -1: told to the
+ * latch, with file, which is that of `from`. */
+int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch);
+
 /* Notes the order in @HD (SO, GO, SS), and adds a @PG line with command_line
  * unless that is NULL. unplaced: no record has a reference, which matters for
  * -M only. -1: no memory. */

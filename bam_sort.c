@@ -39,6 +39,7 @@ enum {
      * worth threads, and few enough sublists for one heap. */
     SUBLIST_RECORDS = 1 << 20,
     PIECE_SIZE = 8 << 20,        /* bytes per read; large reads are what disks and burst buffers want */
+    PIECE_MIN = 512 << 10,       /* with many inputs, which share them */
     BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
     /* What the shape of names is learned from: one block's worth. */
     SAMPLE_BYTES = BGZF_FILL,
@@ -56,15 +57,24 @@ struct found {
     struct bam_key keys[BLOCK_KEYS];
 };
 
+/* One of the inputs, open from the start, so that what is wrong with its header
+ * is told before anything is read. */
+struct input {
+    const char *name;            /* for messages */
+    struct byte_source *bytes;
+    struct bgzf_source *source;
+    struct bam_header header;
+};
+
 struct bam_sort {
     const struct sort_opts *opts;
-    const char *in_name;         /* for messages */
     struct latch latch;
-    struct byte_source *input;
-    struct bgzf_source *source;
+    struct input *inputs;        /* in the order in which they are read */
+    size_t n_inputs;
+    struct input *in;            /* the one being read */
     struct record_sink *sink;
     struct bam_arena arena;
-    struct bam_header header;
+    sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
@@ -85,18 +95,15 @@ static size_t arena_budget(const struct sort_opts *opts, uint32_t source_slots)
     return size < BAM_ARENA_MAX ? size : BAM_ARENA_MAX;
 }
 
-static int prepare_header(struct bam_sort *s)
+static int prepare_order(struct bam_sort *s)
 {
-    if (bam_header_read(&s->header, s->input, s->source, s->in_name, &s->latch) < 0)
-        return -1;
-    s->arena.n_ref = sam_hdr_nref(s->header.sam);
-    s->arena.origin = s->header.size;
-    s->rule = sort_rule_new(&s->opts->order, s->header.sam);
+    s->arena.n_ref = sam_hdr_nref(s->sam);
+    s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
     if (s->opts->order.by == SORT_MINHASH) {
         if (s->arena.n_ref >= MINHASH_REF_MAX)
-            return latch_fail(&s->latch, "%s: too many references for -M", s->in_name);
+            return latch_fail(&s->latch, "%s: too many references for -M", s->in->name);
         if (!(s->minhash = minhash_new(&s->opts->order)))
             return latch_fail(&s->latch, "-I: no minimiser index, see above");
     }
@@ -109,7 +116,7 @@ static int prepare_header(struct bam_sort *s)
 static int index_format(const struct bam_sort *s)
 {
     int wanted = s->opts->out.index_format;
-    return wanted == HTS_FMT_BAI && !bam_index_fits_bai(s->header.sam) ? HTS_FMT_CSI : wanted;
+    return wanted == HTS_FMT_BAI && !bam_index_fits_bai(s->sam) ? HTS_FMT_CSI : wanted;
 }
 
 static int open_index(struct bam_sort *s)
@@ -133,28 +140,54 @@ static int open_output(struct bam_sort *s)
     return s->sink ? 0 : -1;
 }
 
-static int open_input(struct bam_sort *s)
+static int open_input(struct bam_sort *s, struct input *in, const char *path)
 {
     const struct sort_opts *opts = s->opts;
-    struct byte_source_options file = {opts->in, opts->n_threads, opts->reference, opts->in_format.specific,
-                                       &s->latch};
-    if (!(s->input = byte_source_open(&file)))
+    size_t piece = PIECE_SIZE / s->n_inputs > PIECE_MIN ? PIECE_SIZE / s->n_inputs : PIECE_MIN;
+    in->name = strcmp(path, "-") == 0 ? "standard input" : path;
+    struct byte_source_options file = {path, opts->n_threads, opts->reference, opts->in_format.specific, &s->latch};
+    if (!(in->bytes = byte_source_open(&file)))
         return -1;
-    struct bgzf_source_options from = {s->input, s->in_name, opts->n_threads, PIECE_SIZE, &s->latch};
-    if (!(s->source = bgzf_source_open(&from)))
+    struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, piece, &s->latch};
+    if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    uint32_t slots = bgzf_source_slots(s->source);
-    size_t budget = arena_budget(opts, slots);
+    return bam_header_read(&in->header, in->bytes, in->source, in->name, &s->latch);
+}
+
+static int open_inputs(struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    s->inputs = calloc(1 + opts->n_more, sizeof *s->inputs);
+    if (!s->inputs)
+        return latch_fail(&s->latch, "out of memory");
+    s->n_inputs = 1 + opts->n_more;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        s->in = &s->inputs[i];
+        if (open_input(s, s->in, i ? opts->more[i - 1] : opts->in) < 0
+            || (i && bam_header_merge(s->inputs[0].header.sam, s->in->header.sam, s->in->name, &s->latch) < 0))
+            return -1;
+    }
+    s->in = &s->inputs[0];
+    s->sam = s->in->header.sam;
+    return 0;
+}
+
+static int reserve_memory(struct bam_sort *s)
+{
+    uint32_t slots = bgzf_source_slots(s->in->source);
+    size_t budget = arena_budget(s->opts, slots);
     s->found = malloc(slots * sizeof *s->found);
     if (!s->found || bam_arena_init(&s->arena, budget) < 0)
         return latch_fail(&s->latch, "cannot reserve %zu MB of memory; use a smaller -m or -@", budget >> 20);
-    return prepare_header(s);
+    return 0;
 }
 
 /* Opens and allocates all that may fail, before the work that must not. */
 static int open_all(struct bam_sort *s)
 {
-    return open_input(s) < 0 ? -1 : open_output(s);
+    if (open_inputs(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
+        return -1;
+    return open_output(s);
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -196,11 +229,11 @@ static int sort_sublist(struct bam_sort *s, size_t min_records)
 static int take_block(struct bam_sort *s, int wait)
 {
     struct bgzf_source_block block;
-    int taken = bgzf_source_take(s->source, wait, &block);
+    int taken = bgzf_source_take(s->in->source, wait, &block);
     if (taken <= 0)
         return taken;
     const struct found *found = &s->found[block.slot];
-    struct bam_origin origin = {s->in_name, block.file_offset};
+    struct bam_origin origin = {s->in->name, block.file_offset};
     uint64_t end = (uint64_t)(block.data - s->arena.base) + block.size;
     if (bam_arena_accept(&s->arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
         return -1;
@@ -218,37 +251,39 @@ static int take_all(struct bam_sort *s, int wait)
 static int does_not_fit(struct bam_sort *s)
 {
     struct bam_arena *a = &s->arena;
-    uint64_t stream = a->bottom + bgzf_source_skip_rest(s->source);
+    uint64_t stream = a->bottom;
+    for (struct input *in = s->in; in < s->inputs + s->n_inputs; in++)
+        stream += bgzf_source_skip_rest(in->source);
     double keys = a->walked ? (double)(a->size - a->top) / (double)a->walked : 0.5;
     double spent = (double)s->opts->memory - (double)a->size;
     double need = ((double)stream * (1 + keys) * 1.01 + spent) / s->opts->n_threads;
     return latch_fail(&s->latch, "%s: the data do not fit into memory (-m x -@ = %llu MB). "
                       "Sorting on disk is not supported yet; -m %.0fM with -@ %d would do",
-                      s->in_name, (unsigned long long)(s->opts->memory >> 20),
+                      s->in->name, (unsigned long long)(s->opts->memory >> 20),
                       need / (1 << 20) + 2, s->opts->n_threads);
 }
 
 /* Gives the next block a place in the arena, taking back others if need be. */
 static int place_block(struct bam_sort *s, uint32_t size)
 {
-    if (bgzf_source_ring_full(s->source) && take_block(s, 1) < 0)
+    if (bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0)
         return -1;
     if (bam_arena_room(&s->arena) < size && take_all(s, 1) < 0)
         return -1;
     if (bam_arena_room(&s->arena) < size)
         return does_not_fit(s);
-    bgzf_source_hand_out(s->source, bam_arena_take(&s->arena, size));
+    bgzf_source_hand_out(s->in->source, bam_arena_take(&s->arena, size));
     return take_all(s, 0);
 }
 
 /* The bytes behind the header, in the header's last block, come first. */
 static int place_rest_of_header(struct bam_sort *s)
 {
-    size_t rest = s->header.rest_size;
+    size_t rest = s->in->header.rest_size;
     if (bam_arena_room(&s->arena) < rest)
         return does_not_fit(s);
     if (rest)
-        memcpy(bam_arena_take(&s->arena, rest), s->header.rest, rest);
+        memcpy(bam_arena_take(&s->arena, rest), s->in->header.rest, rest);
     return 0;
 }
 
@@ -260,10 +295,10 @@ static int place_sample(struct bam_sort *s)
     uint32_t size;
     size_t n = 0;
     int found = 1;
-    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(s->source, &size)) > 0) {
+    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(s->in->source, &size)) > 0) {
         if (bam_arena_room(a) < size)
             return does_not_fit(s);
-        if (bgzf_source_inflate(s->source, bam_arena_take(a, size)) < 0)
+        if (bgzf_source_inflate(s->in->source, bam_arena_take(a, size)) < 0)
             return -1;
     }
     for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(a->base + at, a->bottom - at, a->n_ref).fault; n++) {
@@ -278,32 +313,44 @@ static int accept_end(struct bam_sort *s)
 {
     struct bam_arena *a = &s->arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
-    struct bam_origin origin = {s->in_name, 0};
+    struct bam_origin origin = {s->in->name, 0};
     if (bam_arena_accept(a, &none, NULL, a->bottom, &s->latch, &origin) < 0)
         return -1;
     if (a->walked != a->bottom)
         return latch_fail(&s->latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
-                          "uncompressed data: it is truncated. Nothing was written", s->in_name,
-                          (unsigned long long)a->n_records + 1, (unsigned long long)(a->origin + a->walked));
-    if (!bgzf_source_saw_eof_block(s->source) && hts_verbose >= HTS_LOG_WARNING)
+                          "uncompressed data: it is truncated. Nothing was written", s->in->name,
+                          (unsigned long long)(a->n_records - a->n_before) + 1,
+                          (unsigned long long)(a->origin + a->walked));
+    if (!bgzf_source_saw_eof_block(s->in->source) && hts_verbose >= HTS_LOG_WARNING)
         fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n",
-                s->in_name);
+                s->in->name);
     return 0;
+}
+
+static int read_one(struct bam_sort *s)
+{
+    struct bam_arena *a = &s->arena;
+    uint32_t size;
+    int found;
+    a->origin = s->in->header.size - a->bottom;
+    a->n_before = a->n_records;
+    bgzf_source_on_inflated(s->in->source, find_records, s);
+    if (place_rest_of_header(s) < 0 || (a->rule && s->in == s->inputs && place_sample(s) < 0))
+        return -1;
+    while ((found = bgzf_source_peek(s->in->source, &size)) > 0)
+        if (place_block(s, size) < 0)
+            return -1;
+    return found < 0 || take_all(s, 1) < 0 ? -1 : accept_end(s);
 }
 
 /* Phase 1: fill the arena; inflate, find and sort as the blocks come. */
 static int read_input(struct bam_sort *s)
 {
-    uint32_t size;
-    int found;
-    bgzf_source_on_inflated(s->source, find_records, s);
-    if (place_rest_of_header(s) < 0 || (s->arena.rule && place_sample(s) < 0))
-        return -1;
-    while ((found = bgzf_source_peek(s->source, &size)) > 0)
-        if (place_block(s, size) < 0)
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        s->in = &s->inputs[i];
+        if (read_one(s) < 0)
             return -1;
-    if (found < 0 || take_all(s, 1) < 0 || accept_end(s) < 0)
-        return -1;
+    }
     return sort_sublist(s, 1);
 }
 
@@ -313,7 +360,7 @@ static int read_input(struct bam_sort *s)
 static int put_header(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    sam_hdr_t *sam = s->header.sam;
+    sam_hdr_t *sam = s->sam;
     bool unplaced = true;
     for (size_t i = 0; i < s->arena.n_sublists && unplaced; i++) {
         struct bam_key first = s->arena.sublists[i].keys[0];
@@ -321,7 +368,7 @@ static int put_header(struct bam_sort *s)
     }
     if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION,
                                opts->no_pg ? NULL : opts->command_line) < 0)
-        return latch_fail(&s->latch, "%s: the header could not be changed", s->in_name);
+        return latch_fail(&s->latch, "%s: the header could not be changed", s->in->name);
     return record_sink_header(s->sink, sam, opts->out.index ? out_file_name(&s->index) : NULL, index_format(s));
 }
 
@@ -362,19 +409,27 @@ static int verify(struct bam_sort *s)
         return 0;
     return latch_fail(&s->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
                       "to the output. Memory may be faulty, or this is our bug: please report it",
-                      s->in_name, (unsigned long long)n_in, (unsigned long long)in,
+                      s->in->name, (unsigned long long)n_in, (unsigned long long)in,
                       (unsigned long long)n_out, (unsigned long long)out);
 }
 
 /* --------------------------------------------------------------- the flow */
+
+static void close_input(struct input *in)
+{
+    bgzf_source_close(in->source);               /* before what it reads from */
+    byte_source_close(in->bytes);
+    in->source = NULL;
+    in->bytes = NULL;
+}
 
 static void run_phases(struct bam_sort *s)
 {
     if (read_input(s) < 0)
         return;
     #pragma omp taskwait                         /* the last sublists are sorted */
-    bgzf_source_close(s->source);
-    s->source = NULL;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        close_input(&s->inputs[i]);              /* their buffers */
     if (write_output(s) < 0)
         return;
     verify(s);
@@ -382,12 +437,14 @@ static void run_phases(struct bam_sort *s)
 
 static void close_all(struct bam_sort *s)
 {
-    bgzf_source_close(s->source);
-    byte_source_close(s->input);
+    for (size_t i = 0; i < s->n_inputs; i++)
+        close_input(&s->inputs[i]);
     record_sink_close(s->sink);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
-    bam_header_free(&s->header);
+    for (size_t i = 0; i < s->n_inputs; i++)
+        bam_header_free(&s->inputs[i].header);
+    free(s->inputs);
     bam_arena_free(&s->arena);
     out_file_abandon(&s->out);
     out_file_abandon(&s->index);
@@ -407,7 +464,6 @@ static void commit(struct bam_sort *s)
 int bam_sort(const struct sort_opts *opts)
 {
     struct bam_sort s = {.opts = opts, .out.fd = -1, .index.fd = -1};
-    s.in_name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in;
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
         #pragma omp parallel num_threads(opts->n_threads)

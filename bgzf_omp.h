@@ -33,7 +33,7 @@ struct bgzf_source_block {
     uint64_t file_offset;
     uint8_t *data;               /* where it was inflated to */
     uint32_t size;               /* inflated */
-    uint32_t slot;               /* 0 .. bgzf_source_slots() - 1; free again after the next take */
+    uint32_t slot;               /* 0 .. bgzf_source_slots() - 1; free again at the next hand-out */
 };
 
 /* Called in the inflate task right after block was inflated, any thread. */

@@ -22,7 +22,7 @@ enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
-    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK,
+    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT,
 };
 
 static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
@@ -37,6 +37,7 @@ static const struct option long_options[] = {
     {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
     {"picard", no_argument, NULL, OPT_PICARD},
     {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
+    {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"check", no_argument, NULL, OPT_CHECK},
     {"no-PG", no_argument, NULL, OPT_NO_PG},
     {"verbosity", required_argument, NULL, OPT_VERBOSITY},
@@ -93,6 +94,7 @@ void sort_opts_usage(FILE *to)
           "  -h, --help              print this text\n"
           "\n"
           "Beyond samtools\n"
+          "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
           "      --check             only look whether the input is in order; the first offence is an error\n"
           "      --picard            by read name, in Picard's order\n"
           "      --total-memory SIZE|N%\n"
@@ -226,6 +228,16 @@ static int parse_format(struct parsed *p, const char *text)
     return 0;
 }
 
+static int add_input(struct sort_opts *o, const char *path)
+{
+    const char **more = realloc(o->more, (o->n_more + 1) * sizeof *more);
+    if (!more)
+        return fail_usage("out of memory", NULL);
+    o->more = more;
+    o->more[o->n_more++] = path;
+    return strcmp(path, "-") == 0 ? fail_usage("--add-input needs a file, not standard input", NULL) : 0;
+}
+
 static int parse_one(struct parsed *p, int c)
 {
     struct sort_opts *o = p->o;
@@ -246,6 +258,7 @@ static int parse_one(struct parsed *p, int c)
     case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
     case OPT_NO_PG: o->no_pg = true; return 0;
     case OPT_CHECK: o->check = true; return 0;
+    case OPT_ADD_INPUT: return add_input(o, optarg);
     case OPT_REFERENCE: o->reference = optarg; return 0;
     case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
     case OPT_INPUT_FMT:
@@ -433,6 +446,7 @@ void sort_opts_free(struct sort_opts *o)
 {
     hts_opt_free(o->in_format.specific);
     hts_opt_free(o->out.format.specific);
+    free(o->more);
     free(o->out.path);
     free(o->out.index);
     free(o->command_line);

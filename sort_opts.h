@@ -24,6 +24,8 @@ struct sort_output {
 
 struct sort_opts {
     const char *in;              /* "-": standard input */
+    const char **more;           /* --add-input: read after it; owned, the names not */
+    size_t n_more;
     struct sort_output out;
     struct sort_order order;
     const char *temp_prefix;     /* -T; NULL: beside the output */
