@@ -7,6 +7,7 @@ TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
 """
 
 import collections
+import functools
 import hashlib
 import os
 import pathlib
@@ -54,6 +55,19 @@ def run(argv, stdin=None, env=None, timeout=HANG, **kw):
                        env=clean_env(**(env or {})), timeout=timeout, **feed, **kw)
     p.stderr = p.stderr.decode(errors="replace")
     return p
+
+
+@functools.cache
+def htslib_version():
+    """Of the htslib that the program is linked with: (1, 16)."""
+    found = re.search(rb"Using htslib (\d+)\.(\d+)", run(["--version"]).stdout)
+    return tuple(map(int, found.groups()))
+
+
+def needs_htslib(*version):
+    """Skips where the program's htslib is older and decides otherwise than samtools 1.24's."""
+    if htslib_version() < version:
+        pytest.skip("needs htslib %d.%d" % version)
 
 
 def run_sort(args, **kw):
