@@ -16,6 +16,7 @@ struct hts_writer {
     struct hts_writer_options opt;
     samFile *sam;
     sam_hdr_t *header;           /* the caller's */
+    bool indexed;
     bam1_t *record;
     uint64_t checksum;
 };
@@ -56,14 +57,10 @@ static int configure(struct hts_writer *w)
         return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
     if (w->opt.n_threads > 1 && hts_set_threads(w->sam, w->opt.n_threads) < 0)
         return failed(w, "starting threads for");
-    if (sam_hdr_write(w->sam, w->header) < 0)
-        return failed(w, "writing the header of");
-    if (w->opt.index && sam_idx_init(w->sam, w->header, CSI_MIN_SHIFT, w->opt.index) < 0)
-        return failed(w, "starting the index of");
     return 0;
 }
 
-struct hts_writer *hts_writer_open(const struct hts_writer_options *options, sam_hdr_t *header)
+struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
 {
     struct hts_writer *w = calloc(1, sizeof *w);
     if (!w || !(w->record = bam_init1())) {
@@ -72,12 +69,23 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options, sam
         return NULL;
     }
     w->opt = *options;
-    w->header = header;
     errno = 0;
     if (open_sam(w) == 0 && configure(w) == 0)
         return w;
     hts_writer_close(w);
     return NULL;
+}
+
+int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index)
+{
+    errno = 0;
+    w->header = header;
+    w->indexed = index != NULL;
+    if (sam_hdr_write(w->sam, header) < 0)
+        return failed(w, "writing the header of");
+    if (index && sam_idx_init(w->sam, header, CSI_MIN_SHIFT, index) < 0)
+        return failed(w, "starting the index of");
+    return 0;
 }
 
 int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
@@ -94,7 +102,7 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
 int hts_writer_finish(struct hts_writer *w)
 {
     errno = 0;
-    if (w->opt.index && sam_idx_save(w->sam) < 0)
+    if (w->indexed && sam_idx_save(w->sam) < 0)
         return failed(w, "writing the index of");
     int status = hts_close(w->sam);
     w->sam = NULL;

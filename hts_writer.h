@@ -18,12 +18,15 @@ struct hts_writer_options {
     int level;                   /* -1: the format's own default */
     int n_threads;
     const char *reference;       /* for CRAM; NULL: as htslib finds it */
-    const char *index;           /* file to write an index to; NULL: none */
     struct latch *latch;
 };
 
-/* Writes the header, which must live as long as the writer. NULL: told to the latch. */
-struct hts_writer *hts_writer_open(const struct hts_writer_options *options, sam_hdr_t *header);
+/* Checks and prepares all that does not need the header. NULL: told to the latch. */
+struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
+
+/* Writes the header, which must live as long as the writer. index: the file to
+ * write an index to, NULL: none. -1: told to the latch. */
+int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index);
 
 /* One checked record. -1: told to the latch. */
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);

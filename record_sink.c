@@ -12,8 +12,7 @@
 
 struct record_sink {
     struct bgzf_sink *bgzf;      /* BAM; else NULL ... */
-    struct hts_writer *hts;      /* ... and this, from the header on */
-    struct hts_writer_options hts_options;
+    struct hts_writer *hts;      /* ... and this */
     struct bam_index *index;     /* of BAM; NULL: none */
     uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
     struct latch *latch;
@@ -29,10 +28,15 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, int fd, const
         return NULL;
     }
     k->latch = latch;
-    k->hts_options = (struct hts_writer_options){fd, path, &opts->out.format, opts->out.level,
-                                                 opts->n_threads, opts->reference, NULL, latch};
-    struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, latch};
-    if (opts->out.format.format != bam || (k->bgzf = bgzf_sink_open(&bgzf)))
+    if (opts->out.format.format == bam) {
+        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, latch};
+        k->bgzf = bgzf_sink_open(&bgzf);
+    } else {
+        struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,
+                                         opts->reference, latch};
+        k->hts = hts_writer_open(&hts);
+    }
+    if (k->bgzf || k->hts)
         return k;
     free(k);
     return NULL;
@@ -65,11 +69,8 @@ static int put_long(struct record_sink *k, const uint8_t *data, size_t size, boo
 int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format)
 {
     size_t size;
-    if (!k->bgzf) {
-        k->hts_options.index = index;
-        k->hts = hts_writer_open(&k->hts_options, sam);
-        return k->hts ? 0 : -1;
-    }
+    if (k->hts)
+        return hts_writer_header(k->hts, sam, index);
     if (bam_header_bytes(sam, &k->header, &size) < 0)
         return latch_fail(k->latch, "out of memory for the header");
     if (index) {
