@@ -23,6 +23,8 @@ BENCH_THREADS=${BENCH_THREADS:-2}
 BENCH_MEM=${BENCH_MEM:-1G}                      # per thread, as in samtools -m
 BENCH_RUNS=${BENCH_RUNS:-5}                     # timed rounds, after one warm-up
 BENCH_TIMEOUT=${BENCH_TIMEOUT:-3600}            # seconds for one run
+BENCH_TOUCH=${BENCH_TOUCH:-}                    # MiB to touch before each run, see measure.py
+export BENCH_TOUCH
 BENCH_REST=${BENCH_REST:-0}                     # seconds of rest before each run
 
 say() { printf 'bench: %s\n' "$*" >&2; }
@@ -164,8 +166,8 @@ print_header() {
         "$(awk -F ': *' '/model name/ { print $2; exit }' /proc/cpuinfo)" "$(nproc)" \
         "$(awk '/MemTotal/ { printf "%.0f", $2 / 1048576 }' /proc/meminfo)" "$(uname -sr)"
     printf -- '- date: %s; load before the first run: %s\n' "$(date -u +%FT%TZ)" "$(cut -d ' ' -f 1-3 /proc/loadavg)"
-    printf -- '- %s timed rounds after a warm-up, programs in turn within a round; %s threads; memory %s a thread; output on %s\n' \
-        "$BENCH_RUNS" "$BENCH_THREADS" "$BENCH_MEM" "$(stat -f -c %T "$BENCH_OUT")"
+    printf -- '- %s timed rounds after a warm-up, programs in turn within a round; %s threads; memory %s a thread; output on %s; memory touched before each run: %s MiB\n' \
+        "$BENCH_RUNS" "$BENCH_THREADS" "$BENCH_MEM" "$(stat -f -c %T "$BENCH_OUT")" "${BENCH_TOUCH:-0}"
     printf -- '- wall/samtools and size/samtools: median of the ratios within each round\n'
     for p in "${programs[@]}"; do
         printf -- '- %s: %s `%s`; libraries: %s\n' "$p" "$(version "$p")" "${program_path[$p]}" "$(libraries "$p")"
