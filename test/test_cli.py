@@ -10,47 +10,8 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, clean_env, oracle, read_bam, run, run_sort,
+from conftest import (BINARY, HANG, clean_env, oracle, oracle_sort, read_bam, run, run_sort,
                       same_bam, sorted_bytes)
-
-# ---------------------------------------------------------------- not yet
-# What the next issue brings: until then refused in words, never ignored.
-
-NOT_YET = [
-    ["-n"], ["-N"], ["-t", "NM"], ["-M"], ["-I", "ref.fa"], ["-K", "21"], ["-w", "50"], ["-R"],
-    ["-H"], ["--template-coordinate"], ["--write-index"], ["--reference", "ref.fa"],
-    ["--input-fmt-option", "nthreads=2"], ["--output-fmt-option", "level=1"], ["-O", "sam"],
-    ["-O", "SAM"], ["-O", "sam.gz"], ["-O", "cram"], ["--output-fmt", "cram"]]
-
-
-@pytest.mark.parametrize("args", NOT_YET, ids=" ".join)
-def test_option_of_a_later_issue_is_ignored_silently(made, tmp_path, args):
-    out = tmp_path / "out.bam"
-    p = run_sort([*args, "-o", out, made("ties")])
-    assert p.returncode == 1
-    assert "not supported yet" in p.stderr
-    assert not p.stdout and os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("ext", ["sam", "cram", "sam.gz"])
-def test_output_of_another_format_is_written_as_bam(made, tmp_path, ext):
-    p = run_sort(["-o", tmp_path / ("out." + ext), made("ties")])
-    assert p.returncode == 1
-    assert "not supported yet" in p.stderr
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("what", ["sam", "fastq", "raw_bam"])
-def test_input_of_another_format_is_taken_for_bam(tmp_path, what):
-    head, recs = bamgen.CORPUS["ties"]()
-    path = tmp_path / "in"
-    path.write_bytes({"sam": b"@SQ\tSN:a\tLN:99\nr\t0\ta\t1\t9\t1M\t*\t0\t0\tA\tI\n" * 3,
-                      "fastq": b"@r1\nACGT\n+\nIIII\n" * 50,
-                      "raw_bam": head + b"".join(recs)}[what])
-    p = run_sort(["-o", tmp_path / "out.bam", path])
-    assert p.returncode == 1 and str(path) in p.stderr
-    assert os.listdir(tmp_path) == ["in"]
-
 
 # ---------------------------------------------------------------- options of sort
 
@@ -192,6 +153,107 @@ def test_input_name_that_looks_like_an_option_cannot_be_given(made, tmp_path):
     same_bam(read_bam(p.stdout), oracle(made("ties"), "--no-PG"))
 
 
+# ---------------------------------------------------------------- orders, formats, memory
+
+
+@pytest.mark.parametrize("args,words", [
+    (["-t", ""], "-t"), (["-t", "N"], "-t"), (["-t", "1A"], "-t"), (["-t", "N:"], "-t"), (["-t", "*"], "-t"),
+    (["-K", "x"], "-K"), (["-K", ""], "-K"), (["-K", "2.5"], "-K"), (["-K", "20k"], "-K"),
+    (["-w", "x"], "-w"), (["-w", ""], "-w"), (["-w", "1e3"], "-w"),
+    (["--input-fmt-option", "nonsense=1"], "input-fmt-option"), (["--input-fmt-option", "nonsense"], "input-fmt-option"),
+    (["--output-fmt-option", "nonsense=1"], "output-fmt-option")], ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_bad_value_of_an_order_or_format_option_is_accepted(made, tmp_path, args, words):
+    refused([*args, "-o", "out.bam", made("ties")], tmp_path, words, usage=True)
+
+
+@pytest.mark.parametrize("option", ["-t", "-I", "-K", "-w", "--reference", "--input-fmt-option", "--output-fmt-option",
+                                    "--total-memory", "-O"])
+def test_option_without_its_value_is_accepted(made, tmp_path, option):
+    refused(["-o", "out.bam", made("ties"), option], tmp_path, "requires an argument", usage=True)
+
+
+@pytest.mark.parametrize("option", ["--template-coordinate=1", "--picard=1", "--no-PG=x", "--write-inde=foo"])
+def test_value_where_none_is_taken_is_accepted(made, tmp_path, option):
+    refused(["-o", "out.bam", option, made("ties")], tmp_path, "sort", usage=True)
+
+
+def silent_stdin(args, tmp_path):
+    """The sort's end while its standard input is open and silent."""
+    r, w = os.pipe()
+    try:
+        return run_sort(args, stdin=r, cwd=tmp_path, timeout=8)
+    finally:
+        os.close(r)
+        os.close(w)
+
+
+@pytest.mark.parametrize("args,words", [
+    (["-I", "missing.fa"], "missing.fa"), (["-M", "-I", "."], "-I|[Dd]irectory"),
+    (["--reference", "missing.fa", "-O", "cram"], "missing.fa")],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_missing_reference_is_told_only_after_reading(made, tmp_path, args, words):
+    refused([*args, "-o", "out.bam", made("ties")], tmp_path, words)
+    p = silent_stdin([*args, "-o", "out.bam"], tmp_path)
+    assert p.returncode == 1 and re.search(words, p.stderr), p.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("what", ["empty", "text", "cut"])
+def test_minimiser_reference_that_is_no_fasta_crashes(made, tmp_path, what):
+    """As samtools: an error, or an index without sequences."""
+    (tmp_path / "x.fa").write_bytes({"empty": b"", "text": b"hello\nworld\n", "cut": b">a"}[what])
+    args = ["--no-PG", "-I", tmp_path / "x.fa", "-o", tmp_path / "theirs.bam", made("all_unmapped")]
+    status, _ = oracle_sort(args)
+    p = run_sort(["--no-PG", "-I", tmp_path / "x.fa", made("all_unmapped")])
+    assert p.returncode in (status, 1), p.stderr
+    if p.returncode == 0:
+        same_bam(read_bam(p.stdout), read_bam(tmp_path / "theirs.bam"))
+
+
+@pytest.mark.parametrize("value", ["1M", "64M", "1G", "1.5G", "0x4000000", "67108864", "50%", "100%", "0.5%", "12.5%", "2GB"])
+def test_total_memory_is_refused(made, value):
+    path = made("ties")
+    plain = sorted_bytes(["--no-PG", path])
+    for n in (1, 3):
+        assert sorted_bytes(["--no-PG", "--total-memory", value, "-@", n, path]) == plain
+
+
+@pytest.mark.parametrize("value", ["", "x", "%", "0%", "-5%", "101%", "50%%", "5 %", "nan%", "inf%", "1023K", "0", "-1G", "5",
+                                   "99999999999999999999G"])
+def test_total_memory_too_small_or_absurd_is_accepted(made, tmp_path, value):
+    refused(["--total-memory", value, "-o", "out.bam", made("ties")], tmp_path, "--total-memory")
+
+
+def test_total_memory_is_taken_per_thread(made, tmp_path):
+    """8 MB of data do not fit into 2 MB, whatever -m and -@ say; and in 64 MB they do."""
+    head, recs = bamgen.incompressible(5500)
+    path = made("eight_megabytes", content=lambda: (head, recs))
+    for args in (["--total-memory", "2M"], ["-m", "1G", "--total-memory", "2M"], ["--total-memory", "2M", "-m", "1G"]):
+        refused(["-@", "8", *args, "-o", "out.bam", path], tmp_path, "memory")
+    assert run_sort(["-u", "-m", "1M", "--total-memory", "64M", path]).returncode == 0
+
+
+@pytest.mark.parametrize("args", [["-n", "--"], ["-n"], ["-@", "2", "-n"]], ids=" ".join)
+def test_order_after_the_operand_is_ignored(made, args):
+    path = made("mixed")
+    expected = sorted_bytes(["--no-PG", "-n", path])
+    assert expected != sorted_bytes(["--no-PG", path])
+    assert sorted_bytes(["--no-PG", path, *args]) == expected
+
+
+def test_option_after_double_dash_is_taken_for_one(made, tmp_path):
+    refused(["-o", "out.bam", "--", made("ties"), "-n"], tmp_path, "Use -T PREFIX / -o FILE", usage=True)
+
+
+@pytest.mark.parametrize("short,long", [
+    (["-n", "-t", "NM"], ["-nt", "NM"]), (["-M", "-K", "7", "-R"], ["-MRK7"]), (["-t", "NM"], ["-tNM"]),
+    (["--template-coordinate"], ["--template"]), (["--output-fmt", "sam"], ["-Osam"]),
+    (["--reference", "/dev/null"], ["--reference=/dev/null"])], ids=lambda v: " ".join(v))
+def test_other_spelling_of_options_means_something_else(made, short, long):
+    path = made("all_unmapped")
+    assert sorted_bytes(["--no-PG", *long, path]) == sorted_bytes(["--no-PG", *short, path])
+
+
 # ---------------------------------------------------------------- usage
 
 
@@ -216,7 +278,9 @@ def test_help_goes_to_stderr_or_fails(args):
 
 def test_usage_leaves_out_an_option():
     text = run_sort(["--help"]).stdout.decode()
-    for option in ("-@", "--threads", "-m", "-l", "-u", "-o", "-O", "-T", "--no-PG", "--verbosity"):
+    for option in ("-@", "--threads", "-m", "-l", "-u", "-o", "-O", "-T", "--no-PG", "--verbosity", "-n", "-N", "-t", "-M",
+                   "-I", "-K", "-w", "-R", "-H", "--template-coordinate", "--write-index", "--reference", "--output-fmt",
+                   "--input-fmt-option", "--output-fmt-option", "--picard", "--total-memory", "-h", "--help"):
         assert re.search(r"(^|[\s,])%s(?![\w-])" % re.escape(option), text), option
 
 

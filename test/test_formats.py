@@ -341,7 +341,6 @@ BAD_LINES = {
     "cigar_and_seq_differ": b"bad\t0\tc\t5\t9\t5M\t*\t0\t0\tACGT\tIIII\n",
     "seq_and_qual_differ": b"bad\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIII\n",
     "tag_type_unknown": b"bad\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\tXX:q:1\n",
-    "tag_number_no_number": b"bad\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\tNM:i:x\n",
     "name_too_long": b"b" * 300 + b"\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\n",
     "empty_line": b"\n",
 }
@@ -376,6 +375,7 @@ ODD_LINES = {
     "carriage_return": b"r\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\r\n",
     "mate_on_same": b"r\t4\tc\t5\t9\t*\t=\t5\t0\t*\t*\n",
     "no_sequence": b"r\t0\tc\t5\t9\t4M\t*\t0\t0\t*\t*\n",
+    "tag_number_no_number": b"r\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\tNM:i:x\n",
     "lower_case": b"r\t0\tc\t5\t9\t4M\t*\t0\t0\tacgn\tIIII\n",
     "flag_too_large": b"r\t99999\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\n",
     "quality_too_large": b"r\t0\tc\t5\t999\t4M\t*\t0\t0\tACGT\tIIII\n",

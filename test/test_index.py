@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """--write-index: what comes with the file answers as an index made afterwards does."""
 
+import gzip
+import itertools
 import os
 import re
 
@@ -9,6 +11,8 @@ import pytest
 
 import bamgen
 from conftest import DATA_BAMS, REAL_BAMS, run_sort, oracle_sort
+
+MOST = 300  # records looked at in one place
 
 KINDS = {  # output name, options, index name
     "csi": ("out.bam", ["--write-index"], "out.bam.csi"),
@@ -19,15 +23,14 @@ KINDS = {  # output name, options, index name
 }
 
 
-def regions(f, r, n):
+def regions(path, n):
     """Random places: short, long, whole references, around where reads are."""
-    refs = [(name, length) for name, length in zip(f.references, f.lengths)]
-    busy = []
-    for i, x in enumerate(f):
-        if x.reference_id >= 0 and i % 7 == 0:
-            busy.append((x.reference_name, x.reference_start, x.reference_end or x.reference_start + 1))
-    f.reset()
-    out = []
+    r, busy, out = bamgen.rng("regions"), [], []
+    with pysam.AlignmentFile(str(path), check_sq=False, ignore_truncation=True) as f:
+        refs = list(zip(f.references, f.lengths))
+        for i, x in enumerate(f):
+            if x.reference_id >= 0 and i % 7 == 0:
+                busy.append((x.reference_name, x.reference_start, x.reference_end or x.reference_start + 1))
     for _ in range(n):
         if busy and r.random() < .7:
             name, begin, end = r.choice(busy)
@@ -35,20 +38,25 @@ def regions(f, r, n):
         else:
             name, length = r.choice(refs)
             begin = r.randint(0, length - 1)
-        out.append((name, begin, begin + r.choice((1, 1, 2, 100, 16384, 1 << 20, 1 << 28))))
+        out.append((name, begin, min((1 << 31) - 1, begin + r.choice((1, 1, 2, 100, 16384, 1 << 20, 1 << 28)))))
     return out + [(name, None, None) for name, _ in refs[:50]]
 
 
 def answers(path, index, places):
     """For each place how many records and a digest of them; idxstats."""
     out = []
+    if str(path).endswith(".sam.gz"):  # pysam has no fetch() for those
+        for name, begin, end in places[:150]:
+            spot = name if begin is None else "%s:%d-%d" % (name, begin + 1, end)
+            text = pysam.samtools.view("-X", str(path), str(index), spot)
+            out.append((name, text.count("\n"), hash(text)))
+        return out
     with pysam.AlignmentFile(str(path), index_filename=str(index)) as f:
         for place in places:
-            names = [(x.query_name, x.flag, x.reference_start) for x in f.fetch(*place)]
-            out.append((place, len(names), hash(tuple(names))))
+            names = [(x.query_name, x.flag, x.reference_start) for x in itertools.islice(f.fetch(*place), MOST)]
+            out.append((place[0], len(names), hash(tuple(names))))
         if f.is_bam:
-            out.append([tuple(s) for s in f.get_index_statistics()])
-            out.append((f.mapped, f.unmapped, f.nocoordinate))
+            out.append(("idxstats", 0, [tuple(s) for s in f.get_index_statistics()], f.nocoordinate))
     return out
 
 
@@ -65,12 +73,21 @@ def same_index(folder, path, args, out, index, n, sort=()):
     p = run_sort([*sort, *args, "-l", "1", "-o", out, path], cwd=folder)
     assert p.returncode == 0, p.stderr
     data = folder / out.split("##")[0]
-    assert (folder / index).stat().st_mtime >= data.stat().st_mtime or "older" not in p.stderr
-    with pysam.AlignmentFile(str(data)) as f:
-        places = regions(f, bamgen.rng("regions"), n)
+    later = made_afterwards(data, index)
+    places = regions(path, n)
+    if same_bytes(folder / index, later):  # then the answers can but be the same
+        places = places[-60:]
     ours = answers(data, folder / index, places)
-    assert ours == answers(data, made_afterwards(data, index), places)
-    return sum(x[1] for x in ours if len(x) == 3 and isinstance(x[0], tuple))
+    assert ours == answers(data, later, places)
+    return sum(x[1] for x in ours)
+
+
+def same_bytes(a, b):
+    def plain(path):
+        with open(path, "rb") as f:
+            data = f.read()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    return plain(a) == plain(b)
 
 
 def spread_input():
@@ -96,7 +113,7 @@ def spread_input():
 def test_index_answers_otherwise_than_one_made_afterwards(made, tmp_path, kind, n):
     out, args, index = KINDS[kind]
     path = made("index", content=spread_input)
-    assert same_index(tmp_path, path, [*args, "-@", n], out, index, 1000) > 3000
+    assert same_index(tmp_path, path, [*args, "-@", n], out, index, 1000) > 1000
 
 
 @pytest.mark.parametrize("kind", ["csi", "bai"])
@@ -169,8 +186,8 @@ def test_index_goes_by_another_name_than_asked(made, tmp_path, args, out, index)
     assert sorted(str(x.relative_to(tmp_path)) for x in tmp_path.rglob("*") if x.is_file()) == sorted((data, index))
     head = (tmp_path / index).read_bytes()[:4]
     assert (head == b"BAI\1") == (index.endswith("bai") or "=bai" in str(args)) or head[:2] == b"\x1f\x8b"
-    with pysam.AlignmentFile(str(tmp_path / data), index_filename=str(tmp_path / index)) as f:
-        assert sum(1 for _ in f.fetch("chr1")) > 500
+    found = pysam.samtools.view("-c", "-X", str(tmp_path / data), str(tmp_path / index), "chr1")
+    assert int(found) > 500
 
 
 def test_older_index_is_left_beside_new_data(made, tmp_path):
@@ -206,6 +223,7 @@ def test_reference_too_long_for_bai_loses_reads(made, tmp_path, length):
     assert is_csi == (length > 1 << 29) == ("CSI" in p.stderr), p.stderr
     with pysam.AlignmentFile(str(tmp_path / "out.bam"), index_filename=str(tmp_path / index)) as f:
         got = [x.query_name for x in f.fetch("a", length - 1000, length)]
+        f.reset()
         assert got == [x.query_name for x in f.fetch(until_eof=True) if x.reference_start >= length - 1000]
         assert len(got) > 100
 
@@ -237,7 +255,7 @@ def test_index_that_cannot_be_is_refused_only_after_reading(tmp_path, args):
     """Input that never ends must not matter."""
     r, w = os.pipe()
     try:
-        p = run_sort(["--write-index", *args], stdin=r, cwd=tmp_path)
+        p = run_sort(["--write-index", *args], stdin=r, cwd=tmp_path, timeout=8)
     finally:
         os.close(r)
         os.close(w)
