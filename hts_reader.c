@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <htslib/bgzf.h>
 #include "bam1_bytes.h"
 #include "hts_reader.h"
 #include "latch.h"
@@ -74,17 +75,32 @@ sam_hdr_t *hts_reader_header(struct hts_reader *r)
     return given;
 }
 
+/* With threads htslib 1.16 takes a block of SAM.gz that it cannot inflate for the end. */
+static int ended_in_error(const struct hts_reader *r)
+{
+    const htsFormat *format = hts_get_format(r->sam);
+    return format->format == sam && format->compression != no_compression && r->sam->fp.bgzf->errcode;
+}
+
+static int bad_record(struct hts_reader *r)
+{
+    /* htslib's threads parse many lines at once and tell of an error for all of them. */
+    int many = hts_get_format(r->sam)->format == sam && r->opt.n_threads > 1;
+    return latch_fail(r->opt.latch, "%s: record %llu%s cannot be read: it is broken or the file is "
+                      "truncated. Nothing was written%s", r->opt.path, (unsigned long long)r->n,
+                      many ? " or one soon after it" : "", many ? "; -@ 1 tells which" : "");
+}
+
 /* 1: the next record's bytes are there; 0: end; -1: told to the latch. */
 static int next_record(struct hts_reader *r)
 {
     int status = r->at_end ? -1 : sam_read1(r->sam, r->header, r->record);
     r->at_end |= status < 0;
-    if (status == -1)
+    if (status == -1 && !ended_in_error(r))
         return 0;
     r->n++;
-    if (status < -1)
-        return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
-                          "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
+    if (status < 0)
+        return bad_record(r);
     if (bam1_bytes_set(&r->bytes, r->record) < 0)
         return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
                           errno == ENOMEM ? "out of memory"

@@ -38,9 +38,10 @@ static int open_sam(struct hts_writer *w)
     /* A compression level belongs to the compressed formats; -l does not make SAM SAM.gz. */
     if (w->opt.level >= 0 && (format.format == cram || format.compression != no_compression))
         snprintf(level, sizeof level, "%d", w->opt.level % 10);
-    snprintf(mode, sizeof mode, "w%s%s", format.format == cram ? "c"
-             : format.format == fastq_format ? "f" : format.format == fasta_format ? "F"
-             : format.compression == bgzf ? "z" : "", level);
+    snprintf(mode, sizeof mode, "w%s%s%s",
+             format.format == cram ? "c" : format.format == fastq_format ? "f"
+             : format.format == fasta_format ? "F" : "",
+             format.format != cram && format.compression == bgzf ? "z" : "", level);
     w->sam = hts_hopen(file, w->opt.path, mode);
     if (!w->sam) {
         hclose_abruptly(file);

@@ -329,7 +329,7 @@ static void settle_format(struct parsed *p)
     int level = level_option(&out->format);
     if (level >= 0) {
         out->level = level;
-        if (out->format.format == sam && level > 0)
+        if (out->format.format == sam)
             out->format.compression = bgzf;
     }
     if (out->level > BGZF_LEVEL_MAX)
