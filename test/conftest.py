@@ -249,6 +249,16 @@ def oracle(path, *args, scratch=None):
     return bam
 
 
+ORACLE_MAIN = """
+import os, sys
+from pysam.libcutils import _pysam_dispatch
+rc, err, out = _pysam_dispatch("samtools", "sort", tuple(sys.argv[1:]), catch_stdout=False)
+sys.stderr.write(err or "")
+sys.stderr.flush()
+os._exit(rc)
+"""
+
+
 def oracle_process(args, **kw):
     """The oracle as a program of its own: for exit status and stderr."""
     p = subprocess.run([sys.executable, "-c", ORACLE_MAIN, *map(str, args)], timeout=HANG,
