@@ -12,11 +12,15 @@
  *
  * There is one `omp parallel`, below. The master reads, hands out blocks, takes
  * them back in order, and merges; all else is tasks. */
+#include <errno.h>
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <htslib/hfile.h>
 #include <htslib/hts_log.h>
 #include "bam_arena.h"
 #include "bam_header.h"
@@ -182,9 +186,24 @@ static int reserve_memory(struct bam_sort *s)
     return 0;
 }
 
+/* A FASTA that is named and not there is told before a pipe is waited for. */
+static int check_fasta(struct bam_sort *s, const char *path)
+{
+    struct stat st;
+    if (!path || hisremote(path))
+        return 0;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return latch_fail(&s->latch, "cannot read %s: it is a directory. Nothing was read", path);
+    if (access(path, R_OK) < 0)
+        return latch_fail(&s->latch, "cannot read %s: %s. Nothing was read", path, strerror(errno));
+    return 0;
+}
+
 /* Opens and allocates all that may fail, before the work that must not. */
 static int open_all(struct bam_sort *s)
 {
+    if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0)
+        return -1;
     if (open_inputs(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
         return -1;
     return open_output(s);
