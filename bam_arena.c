@@ -226,6 +226,10 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
     if (sound(w))
         return 0;
+    if (w->fault >= BAM_NO_MC)                   /* nothing is wrong with the file as such */
+        return latch_fail(latch, "%s: record %llu: %s. Nothing was written", origin->file,
+                          (unsigned long long)(arena->n_records - arena->n_before) + 1,
+                          bam_fault_text(w->fault));
     return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block "
                       "at file offset %llu) is broken: %s. Nothing was written; make the file anew or "
                       "cut it before this record", origin->file,

@@ -84,6 +84,7 @@ struct bam_sort {
     _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
     struct out_file out, index;
     struct found *found;         /* one per slot of the source */
+    uint64_t last_block;         /* file offset of the block taken back last, for messages */
 };
 
 /* ---------------------------------------------------------- before reading */
@@ -130,15 +131,19 @@ static int open_index(struct bam_sort *s)
         return 0;
     if (index_format(s) != s->opts->out.index_format)
         fprintf(stderr, "[W::bam_sort] %s: a reference is too long for BAI; the index is CSI\n", path);
-    return out_file_open(&s->index, path, &s->latch);
+    if (out_file_open(&s->index, path, &s->latch) < 0)
+        return -1;
+    if (s->index.temp)
+        latch_catch_signals();
+    return 0;
 }
 
 static int open_output(struct bam_sort *s)
 {
     latch_catch_signals();
-    if (out_file_open(&s->out, s->opts->out.path, &s->latch) < 0 || open_index(s) < 0)
+    if (out_file_open(&s->out, s->opts->out.path, &s->latch) < 0)
         return -1;
-    if (!s->out.temp && !s->index.temp)
+    if (!s->out.temp)
         latch_release_signals();                 /* no name to be removed */
     s->sink = record_sink_open(s->opts, s->out.fd, s->out.path, &s->latch);
     return s->sink ? 0 : -1;
@@ -199,14 +204,16 @@ static int check_fasta(struct bam_sort *s, const char *path)
     return 0;
 }
 
-/* Opens and allocates all that may fail, before the work that must not. */
+/* Opens and allocates all that may fail, before the work that must not; first
+ * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
-    if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0)
+    if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
+        || open_output(s) < 0)
         return -1;
     if (open_inputs(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
         return -1;
-    return open_output(s);
+    return open_index(s);
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -253,6 +260,7 @@ static int take_block(struct bam_sort *s, int wait)
         return taken;
     const struct found *found = &s->found[block.slot];
     struct bam_origin origin = {s->in->name, block.file_offset};
+    s->last_block = block.file_offset;
     uint64_t end = (uint64_t)(block.data - s->arena.base) + block.size;
     if (bam_arena_accept(&s->arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
         return -1;
@@ -332,14 +340,15 @@ static int accept_end(struct bam_sort *s)
 {
     struct bam_arena *a = &s->arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
-    struct bam_origin origin = {s->in->name, 0};
+    struct bam_origin origin = {s->in->name, s->last_block};
     if (bam_arena_accept(a, &none, NULL, a->bottom, &s->latch, &origin) < 0)
         return -1;
     if (a->walked != a->bottom)
         return latch_fail(&s->latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
-                          "uncompressed data: it is truncated. Nothing was written", s->in->name,
+                          "uncompressed data, in or before the block at file offset %llu: it is truncated. "
+                          "Nothing was written", s->in->name,
                           (unsigned long long)(a->n_records - a->n_before) + 1,
-                          (unsigned long long)(a->origin + a->walked));
+                          (unsigned long long)(a->origin + a->walked), (unsigned long long)s->last_block);
     if (!bgzf_source_saw_eof_block(s->in->source) && hts_verbose >= HTS_LOG_WARNING)
         fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n",
                 s->in->name);

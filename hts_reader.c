@@ -104,7 +104,7 @@ static int next_record(struct hts_reader *r)
     if (bam1_bytes_set(&r->bytes, r->record) < 0)
         return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
                           errno == ENOMEM ? "out of memory"
-                          : "its position or name does not fit into BAM (SAMv1 section 4.2)");
+                          : "its position, TLEN or name does not fit into BAM (SAMv1 section 4.2)");
     r->at = 0;
     return 1;
 }
