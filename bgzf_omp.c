@@ -694,7 +694,7 @@ uint64_t bgzf_sink_checksum(const struct bgzf_sink *k)
 
 size_t bgzf_sink_memory(int n_threads)
 {
-    enum { DEFLATE_STATE = 1 << 20 };            /* libdeflate's compressor at level 6, rounded up */
+    enum { DEFLATE_STATE = 1 << 20 };            /* but -l 8 and 9 (libdeflate 10, 12), which take more */
     return sink_slots_for(n_threads) * (SINK_PIECES * sizeof(struct bgzf_piece) + BGZF_MAX_BLOCK)
          + (size_t)n_threads * (DEFLATE_STATE + BGZF_FILL);
 }

@@ -46,7 +46,7 @@ struct minhash_rank {
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 
-/* Bytes of memory it holds: 21 to 43 for each different minimiser of the index. */
+/* Bytes of memory it holds: 23 to 45 for each different minimiser of the index. */
 size_t minhash_memory(const struct minhash *m);
 
 /* Whether -M orders the record by rank (it has no reference) or by coordinate.
