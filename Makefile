@@ -21,6 +21,7 @@ completionsdir ?= $(prefix)/share/bash-completion/completions
 INSTALL  ?= install
 HTS_LIBS ?= -lhts
 DEFLATE_LIBS ?= -ldeflate
+LZ4_LIBS ?= -llz4
 OPENMP_CFLAGS ?= -fopenmp
 
 BUILD    = build
@@ -30,12 +31,12 @@ WARN    += -Werror
 endif
 ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(CFLAGS)
-LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(EXTRA_LIBS) -lm
+LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
 # Everything but main(), so that unit tests and fuzzers link the same objects.
 LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_omp.c bam_arena.c bam_record.c \
            sort_run.c run_merge.c sort_key.c name_key.c name_groups.c name_shape.c tag_key.c template_key.c text_code.c minhash.c \
-           minhash_run.c sort_check.c byte_source.c hts_reader.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
+           minhash_run.c spill.c spill_run.c spill_slice.c spill_store.c run_reader.c memory_plan.c sort_check.c byte_source.c hts_reader.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
            out_file.c upstream.c machine.c latch.c
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 UNIT_SRCS = $(wildcard test/unit_*.c)

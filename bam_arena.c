@@ -14,6 +14,7 @@ enum {
      * this are so few that walking them on the master costs nothing. */
     GUESS_SPAN = 16384,
     PAGE = 4096,
+    SIZE_MIN = 256 << 10,        /* some blocks and their keys */
     /* Huge pages are asked for window by window, until one comes slowly: 2 MiB
      * are cleared in 0.2 ms, but where a virtual machine gives its free memory
      * back to the host, large blocks first, it takes 4 ms: 2 s for each GB. */
@@ -75,26 +76,78 @@ uint8_t *bam_arena_take(struct bam_arena *arena, size_t size)
     return place;
 }
 
+static void *map_region(size_t size)
+{
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return base == MAP_FAILED ? NULL : base;
+}
+
+static size_t whole_pages(size_t size)
+{
+    return size & ~(size_t)(PAGE - 1);
+}
+
 int bam_arena_init(struct bam_arena *arena, size_t size)
 {
-    void *base = MAP_FAILED;
     memset(arena, 0, sizeof *arena);
-    for (size *= 2; base == MAP_FAILED && size / 2 >= PAGE;) {
-        size = size / 2 & ~(size_t)(PAGE - 1);
-        base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (size *= 2; !arena->base && size / 2 >= SIZE_MIN;) {
+        size = whole_pages(size / 2);
+        arena->base = map_region(size);
     }
-    if (base == MAP_FAILED)
+    if (!arena->base)
         return -1;
-    arena->base = base;
-    arena->size = arena->top = arena->sublist_top = size;
+    arena->size = arena->mapped = arena->top = arena->sublist_top = size;
     advise_windows(arena);
+    return 0;
+}
+
+void bam_arena_reset(struct bam_arena *arena, size_t size)
+{
+    size = whole_pages(size);
+    if (size < arena->size) {
+        madvise(arena->base + size, arena->size - size, MADV_DONTNEED);
+        arena->size = size;
+    }
+    arena->bottom = arena->walked = arena->sublist_bottom = 0;
+    arena->top = arena->sublist_top = arena->size;
+    arena->n_sublists = 0;
+}
+
+int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
+{
+    size_t cut = from->bottom - from->walked;
+    to->n_records = from->n_records;
+    to->checksum = from->checksum;
+    to->origin = from->origin + from->walked;
+    to->n_before = from->n_before;
+    if (bam_arena_room(to) < cut && bam_arena_grow(to, cut) < 0)
+        return -1;
+    if (cut)
+        memcpy(bam_arena_take(to, cut), from->base + from->walked, cut);
+    return 0;
+}
+
+/* Room counts with the smallest records and their keys, hence the factor. */
+int bam_arena_grow(struct bam_arena *arena, size_t room)
+{
+    size_t size = whole_pages((arena->bottom + room) * 2 + PAGE);
+    uint8_t *base = map_region(size);
+    if (!base)
+        return -1;
+    struct bam_arena old = *arena;
+    arena->base = base;
+    arena->size = arena->mapped = arena->top = arena->sublist_top = size;
+    arena->advised = 0;
+    advise_windows(arena);                       /* before there is anything: it touches what it looks at */
+    memcpy(base, old.base, old.bottom);
+    munmap(old.base, old.mapped);
     return 0;
 }
 
 void bam_arena_free(struct bam_arena *arena)
 {
     if (arena->base)
-        munmap(arena->base, arena->size);
+        munmap(arena->base, arena->mapped);
     free(arena->sublists);
     memset(arena, 0, sizeof *arena);
 }
@@ -118,14 +171,13 @@ struct bam_key_order bam_arena_order(const struct bam_arena *arena)
 int bam_key_compare_records(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b)
 {
     return sort_key_compare(order->rule,
-                            (const struct bam_record *)(order->base + (a->place >> BAM_KEY_SIZE_BITS)),
-                            (const struct bam_record *)(order->base + (b->place >> BAM_KEY_SIZE_BITS)));
+                            (const struct bam_record *)bam_key_record(order->base, *a),
+                            (const struct bam_record *)bam_key_record(order->base, *b));
 }
 
 static uint64_t place_of(const struct bam_arena *arena, const uint8_t *record)
 {
-    uint64_t offset = (uint64_t)(record - arena->base), size = bam_record_size((const struct bam_record *)record);
-    return offset << BAM_KEY_SIZE_BITS | (size < BAM_KEY_SIZE_MAX ? size : BAM_KEY_SIZE_MAX);
+    return bam_key_place((uint64_t)(record - arena->base), bam_record_size((const struct bam_record *)record));
 }
 
 static enum bam_fault make_key(const struct bam_arena *arena, const uint8_t *record, struct bam_key *key)

@@ -29,6 +29,23 @@ enum { BAM_KEY_SIZE_BITS = 24 };
 #define BAM_KEY_SIZE_MAX (((uint64_t)1 << BAM_KEY_SIZE_BITS) - 1)
 #define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))
 
+/* The record of a key whose place is relative to base. */
+static inline const uint8_t *bam_key_record(const uint8_t *base, struct bam_key key)
+{
+    return base + (key.place >> BAM_KEY_SIZE_BITS);
+}
+
+static inline size_t bam_key_record_size(const uint8_t *base, struct bam_key key)
+{
+    uint64_t size = key.place & BAM_KEY_SIZE_MAX;
+    return size < BAM_KEY_SIZE_MAX ? size : bam_record_size((const struct bam_record *)bam_key_record(base, key));
+}
+
+static inline uint64_t bam_key_place(uint64_t offset, size_t record_size)
+{
+    return offset << BAM_KEY_SIZE_BITS | (record_size < BAM_KEY_SIZE_MAX ? record_size : BAM_KEY_SIZE_MAX);
+}
+
 /* What decides between keys that are equal in sort, before place does. */
 struct bam_key_order {
     const struct sort_rule *rule;   /* NULL: nothing does */
@@ -65,6 +82,7 @@ struct bam_sublist {
 struct bam_arena {
     uint8_t *base;
     size_t size;
+    size_t mapped;               /* bytes reserved; size may be less, see bam_arena_reset() */
     size_t bottom;               /* stream bytes given out */
     size_t top;                  /* offset of the lowest key */
     size_t advised;              /* where no decision on huge pages was made yet; a multiple of the window */
@@ -94,6 +112,12 @@ uint64_t bam_checksum_segment(const uint8_t *segment, size_t size, uint64_t numb
  * of it as a limit (ulimit -v) lets one have. -1: no memory. */
 int bam_arena_init(struct bam_arena *arena, size_t size);
 void bam_arena_free(struct bam_arena *arena);
+
+/* Whether no record is listed. */
+static inline bool bam_arena_empty(const struct bam_arena *arena)
+{
+    return arena->top == arena->size;
+}
 
 /* Bytes of stream that still fit with certainty: what is left when every byte
  * given out and not yet listed turns out to be records of the smallest size. */
@@ -137,16 +161,17 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
                             struct bam_sublist *sublist);
 
-static inline const uint8_t *bam_arena_record(const struct bam_arena *arena, struct bam_key key)
-{
-    return arena->base + (key.place >> BAM_KEY_SIZE_BITS);
-}
+/* Makes an arena in which nothing of worth lies empty again; of size bytes at
+ * most, the rest goes back to the system. What the stream is about (counts,
+ * offsets, order) stays. */
+void bam_arena_reset(struct bam_arena *arena, size_t size);
 
-static inline size_t bam_arena_record_size(const struct bam_arena *arena, struct bam_key key)
-{
-    uint64_t size = key.place & BAM_KEY_SIZE_MAX;
-    return size < BAM_KEY_SIZE_MAX ? size
-         : bam_record_size((const struct bam_record *)bam_arena_record(arena, key));
-}
+/* Goes on in the empty arena `to` with the stream that `from` has the beginning
+ * of: the bytes of the record that is cut at from's end move there. -1: no memory. */
+int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from);
+
+/* Gives an arena without keys room for `room` bytes more of stream, by moving
+ * it: for a record that is larger than the arena. -1: no memory. */
+int bam_arena_grow(struct bam_arena *arena, size_t room);
 
 #endif

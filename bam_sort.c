@@ -31,28 +31,28 @@
 #include "byte_source.h"
 #include "latch.h"
 #include "minhash.h"
+#include "memory_plan.h"
 #include "minhash_run.h"
 #include "out_file.h"
 #include "record_sink.h"
 #include "run_merge.h"
+#include "run_reader.h"
 #include "sort_opts.h"
 #include "sort_run.h"
+#include "spill.h"
+#include "spill_store.h"
 
 enum {
     /* Records per sublist: a sort of some 50 ms, short against any file that is
      * worth threads, and few enough sublists for one heap. */
     SUBLIST_RECORDS = 1 << 20,
-    PIECE_SIZE = 8 << 20,        /* bytes per read; large reads are what disks and burst buffers want */
-    PIECE_MIN = 512 << 10,       /* with many inputs, which share them */
     BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
     /* What the shape of names is learned from: one block's worth. */
     SAMPLE_BYTES = BGZF_FILL,
     SAMPLE_RECORDS = 256,
 };
 static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* long reads: sort before 2^20 of them came */
-static const size_t ALLOWANCE = (size_t)64 << 20;        /* what we may use beside -m x -@ */
-static const size_t PROGRAM = (size_t)12 << 20;          /* code, libraries, stacks, small headers */
-static const size_t ARENA_MIN = (size_t)1 << 20;
+static const double PACKED_RATIO = 3;            /* of records as BAM has them to packed ones, about */
 
 /* What an inflate task found in its block, by ring slot. Written by the task,
  * read by the master once it has taken the block back. */
@@ -77,7 +77,15 @@ struct bam_sort {
     size_t n_inputs;
     struct input *in;            /* the one being read */
     struct record_sink *sink;
-    struct bam_arena arena;
+    struct memory_plan plan;
+    struct bam_arena arenas[2];  /* one is filled while the other leaves memory */
+    struct bam_arena *arena;     /* the one that is filled; master */
+    _Atomic uint32_t unsorted[2];   /* sublists of each not sorted yet, and one more while it is filled; any thread */
+    struct spill_store *store;
+    struct spill *spill;
+    struct run_reader *reader;   /* NULL: everything is in memory */
+    bool spilling;               /* it is known that not all fits into memory */
+    bool placed;                 /* of -M: a record with a reference has left memory */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
@@ -89,32 +97,39 @@ struct bam_sort {
 
 /* ---------------------------------------------------------- before reading */
 
-/* Everything that the threads need beside the arena comes out of the allowance
- * first and out of the budget for what goes beyond it. */
-static size_t arena_budget(const struct sort_opts *opts, uint32_t source_slots)
-{
-    size_t fixed = PROGRAM + 3 * (size_t)PIECE_SIZE + source_slots * sizeof(struct found)
-                 + bgzf_source_memory(opts->n_threads) + bgzf_sink_memory(opts->n_threads);
-    size_t beyond = fixed > ALLOWANCE ? fixed - ALLOWANCE : 0;
-    size_t size = opts->memory > beyond + ARENA_MIN ? opts->memory - beyond : ARENA_MIN;
-    return size < BAM_ARENA_MAX ? size : BAM_ARENA_MAX;
-}
-
 static int prepare_order(struct bam_sort *s)
 {
-    s->arena.n_ref = sam_hdr_nref(s->sam);
+    int32_t n_ref = sam_hdr_nref(s->sam);
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
     if (s->opts->order.by == SORT_MINHASH) {
-        if (s->arena.n_ref >= MINHASH_REF_MAX)
+        if (n_ref >= MINHASH_REF_MAX)
             return latch_fail(&s->latch, "%s: too many references for -M", s->in->name);
         if (!(s->minhash = minhash_new(&s->opts->order)))
             return latch_fail(&s->latch, "-I: no minimiser index, see above");
     }
     bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
-    s->arena.rule = keys_do ? NULL : s->rule;
+    for (int i = 0; i < 2; i++) {
+        s->arenas[i].n_ref = n_ref;
+        s->arenas[i].rule = keys_do ? NULL : s->rule;
+    }
     return 0;
+}
+
+/* What compares records of equal keys; NULL: nothing does. */
+static const struct sort_rule *tie_rule(const struct bam_sort *s)
+{
+    return bam_arena_order(s->arena).rule;
+}
+
+static void plan_memory(struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    struct memory_use use = {opts->memory, opts->n_threads, opts->out.level, 1 + opts->n_more, 0};
+    for (size_t i = 0; i < s->n_inputs; i++)
+        use.header += s->inputs[i].header.size;
+    s->plan = memory_plan_make(&use, sizeof(struct found));
 }
 
 /* BAI holds 2^29 bases per reference; an index for longer ones becomes CSI. */
@@ -145,19 +160,19 @@ static int open_output(struct bam_sort *s)
         return -1;
     if (!s->out.temp)
         latch_release_signals();                 /* no name to be removed */
-    s->sink = record_sink_open(s->opts, s->out.fd, s->out.path, &s->latch);
+    s->sink = record_sink_open(s->opts, s->plan.sink_slots, s->out.fd, s->out.path, &s->latch);
     return s->sink ? 0 : -1;
 }
 
 static int open_input(struct bam_sort *s, struct input *in, const char *path)
 {
     const struct sort_opts *opts = s->opts;
-    size_t piece = PIECE_SIZE / s->n_inputs > PIECE_MIN ? PIECE_SIZE / s->n_inputs : PIECE_MIN;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
     struct byte_source_options file = {path, opts->n_threads, opts->reference, opts->in_format.specific, &s->latch};
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
-    struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, piece, &s->latch};
+    struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, s->plan.source_slots,
+                                       s->plan.piece_size, &s->latch};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
     return bam_header_read(&in->header, in->bytes, in->source, in->name, &s->latch);
@@ -183,12 +198,29 @@ static int open_inputs(struct bam_sort *s)
 
 static int reserve_memory(struct bam_sort *s)
 {
-    uint32_t slots = bgzf_source_slots(s->in->source);
-    size_t budget = arena_budget(s->opts, slots);
-    s->found = malloc(slots * sizeof *s->found);
-    if (!s->found || bam_arena_init(&s->arena, budget) < 0)
-        return latch_fail(&s->latch, "cannot reserve %zu MB of memory; use a smaller -m or -@", budget >> 20);
+    plan_memory(s);                              /* again: now the headers are known */
+    s->found = malloc(s->plan.source_slots * sizeof *s->found);
+    s->arena = &s->arenas[0];
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&s->unsorted[i], 1);
+        if (!s->found || bam_arena_init(&s->arenas[i], s->plan.arena_size) < 0)
+            return latch_fail(&s->latch, "cannot reserve %zu MB of memory; use a smaller -m or -@",
+                              s->plan.arena_size >> 19);
+    }
     return 0;
+}
+
+/* Where data go that do not fit into memory: -T, else beside the output. */
+static int open_spill(struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    struct spill_store_options store = {opts->temp_prefixes, opts->n_temp_prefixes, &s->latch};
+    if (!(s->store = spill_store_open(&store)))
+        return -1;
+    struct spill_options spill = {s->store, tie_rule(s), s->plan.slice_size, s->plan.merge_memory,
+                                  s->plan.fan_in, opts->n_threads, &s->latch};
+    s->spill = spill_open(&spill);
+    return s->spill ? 0 : -1;
 }
 
 /* A FASTA that is named and not there is told before a pipe is waited for. */
@@ -208,10 +240,11 @@ static int check_fasta(struct bam_sort *s, const char *path)
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
+    plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
         || open_output(s) < 0)
         return -1;
-    if (open_inputs(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
+    if (open_inputs(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0 || open_spill(s) < 0)
         return -1;
     return open_index(s);
 }
@@ -223,30 +256,42 @@ static void find_records(void *arg, const struct bgzf_source_block *block)
 {
     struct bam_sort *s = arg;
     struct found *found = &s->found[block->slot];
-    uint64_t start = (uint64_t)(block->data - s->arena.base);
-    found->walk = bam_arena_guess(&s->arena, start, start + block->size, found->keys);
+    uint64_t start = (uint64_t)(block->data - s->arena->base);
+    found->walk = bam_arena_guess(s->arena, start, start + block->size, found->keys);
 }
 
-static void sort_keys(struct bam_sort *s, struct bam_sublist sublist)
+/* One sublist of the arena less to be sorted; the last one, of an arena that is
+ * not filled any more, lets it leave memory. */
+static void count_sorted(struct bam_sort *s, const struct bam_arena *arena)
 {
-    struct bam_key_order order = bam_arena_order(&s->arena);
+    if (atomic_fetch_sub(&s->unsorted[arena - s->arenas], 1) == 1 && !latch_tripped(&s->latch))
+        spill_arena_is_sorted(s->spill);
+}
+
+static void sort_keys(struct bam_sort *s, const struct bam_arena *arena, struct bam_sublist sublist)
+{
+    struct bam_key_order order = bam_arena_order(arena);
     if (latch_tripped(&s->latch))
         return;
     if (s->minhash)
-        atomic_fetch_add(&s->turned, minhash_run(s->minhash, s->arena.base, sublist.keys, sublist.n));
+        atomic_fetch_add(&s->turned, minhash_run(s->minhash, arena->base, sublist.keys, sublist.n));
     sort_run(sublist.keys, sublist.n, &order);
+    count_sorted(s, arena);
 }
 
 /* Sorts, in a task, the open sublist if it is large enough. */
 static int sort_sublist(struct bam_sort *s, size_t min_records)
 {
     struct bam_sublist sublist;
-    int closed = bam_arena_close_sublist(&s->arena, min_records, SUBLIST_BYTES, &sublist);
+    const struct bam_arena *arena = s->arena;
+    int closed = bam_arena_close_sublist(s->arena, min_records, SUBLIST_BYTES, &sublist);
     if (closed < 0)
         return latch_fail(&s->latch, "out of memory");
     if (closed) {
-        #pragma omp task default(none) firstprivate(sublist, s)
-        sort_keys(s, sublist);
+        atomic_fetch_add(&s->unsorted[arena - s->arenas], 1);
+        bool others = s->opts->n_threads > 1;    /* a master alone must not wait for its own tasks */
+        #pragma omp task default(none) firstprivate(sublist, s, arena) if(others)
+        sort_keys(s, arena, sublist);
     }
     return 0;
 }
@@ -261,8 +306,8 @@ static int take_block(struct bam_sort *s, int wait)
     const struct found *found = &s->found[block.slot];
     struct bam_origin origin = {s->in->name, block.file_offset};
     s->last_block = block.file_offset;
-    uint64_t end = (uint64_t)(block.data - s->arena.base) + block.size;
-    if (bam_arena_accept(&s->arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
+    uint64_t end = (uint64_t)(block.data - s->arena->base) + block.size;
+    if (bam_arena_accept(s->arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
         return -1;
     return sort_sublist(s, SUBLIST_RECORDS) < 0 ? -1 : 1;
 }
@@ -275,31 +320,120 @@ static int take_all(struct bam_sort *s, int wait)
     return taken;
 }
 
-static int does_not_fit(struct bam_sort *s)
+static struct bam_arena *other_arena(struct bam_sort *s)
 {
-    struct bam_arena *a = &s->arena;
-    uint64_t stream = a->bottom;
-    for (struct input *in = s->in; in < s->inputs + s->n_inputs; in++)
-        stream += bgzf_source_skip_rest(in->source);
-    double keys = a->walked ? (double)(a->size - a->top) / (double)a->walked : 0.5;
-    double spent = (double)s->opts->memory - (double)a->size;
-    double need = ((double)stream * (1 + keys) * 1.01 + spent) / s->opts->n_threads;
-    return latch_fail(&s->latch, "%s: the data do not fit into memory (-m x -@ = %llu MB). "
-                      "Sorting on disk is not supported yet; -m %.0fM with -@ %d would do",
-                      s->in->name, (unsigned long long)(s->opts->memory >> 20),
-                      need / (1 << 20) + 2, s->opts->n_threads);
+    return &s->arenas[s->arena == &s->arenas[0]];
+}
+
+/* Bytes of uncompressed records to be expected in all; 0: nobody knows. */
+static double expected_size(const struct bam_sort *s)
+{
+    if (s->opts->size_hint)
+        return (double)s->opts->size_hint;
+    double files = 0, so_far = (double)(s->arena->origin + s->arena->walked);
+    for (const struct input *in = s->in; in < s->inputs + s->n_inputs; in++) {
+        double size = (double)byte_source_size(in->bytes);
+        if (size <= 0)
+            return 0;
+        files += size;
+    }
+    return s->last_block ? files / (double)s->last_block * so_far : 0;
+}
+
+/* From here on it is known that not all fits into memory. */
+static int start_spilling(struct bam_sort *s)
+{
+    uint64_t room;
+    double expected = expected_size(s);
+    s->spilling = true;
+    if (spill_store_prepare(s->store, &room) < 0)
+        return -1;
+    if (expected > 0 && bam_arena_empty(other_arena(s)))
+        spill_store_use_memory(s->store, s->plan.store_memory);
+    if (expected / PACKED_RATIO > (double)room && hts_verbose >= HTS_LOG_WARNING)
+        fprintf(stderr, "[W::bam_sort] about %.0f MB of temporary data are to be expected, but only %.0f MB are "
+                "free where they go. -T names another place\n", expected / PACKED_RATIO / 1e6, (double)room / 1e6);
+    return 0;
+}
+
+/* Lets a full arena leave memory, in the background. */
+static int send_off(struct bam_sort *s, const struct bam_arena *arena)
+{
+    if (spill_begin(s->spill, arena) < 0)
+        return -1;
+    count_sorted(s, arena);                      /* nothing more will be added */
+    return 0;
+}
+
+static bool any_placed(const struct bam_arena *a)
+{
+    for (size_t i = 0; i < a->n_sublists; i++) {
+        struct bam_key first = a->sublists[i].keys[0];
+        if (bam_record_ref_id((const struct bam_record *)bam_key_record(a->base, first)) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* Waits, working, for the arena that is on its way, and empties it. */
+static int await_spill(struct bam_sort *s)
+{
+    const struct bam_arena *leaving = spill_arena(s->spill);
+    if (!leaving)
+        return 0;
+    if (spill_wait(s->spill) < 0)
+        return -1;
+    ptrdiff_t i = leaving - s->arenas;
+    s->placed = s->placed || any_placed(leaving);
+    bam_arena_reset(&s->arenas[i], memory_plan_arena_size(&s->plan, spill_store_uses_memory(s->store)));
+    atomic_store(&s->unsorted[i], 1);
+    return 0;
+}
+
+/* Whether it is time that the full arena leaves, lest the reader must wait for it. */
+static bool must_hurry(struct bam_sort *s)
+{
+    return !s->spilling && !bam_arena_empty(other_arena(s))
+        && s->arena->top - s->arena->bottom < s->arena->size / 4;
+}
+
+/* The arena is full and its last sublist closed: goes on in the other one. */
+static int change_arena(struct bam_sort *s)
+{
+    struct bam_arena *full = s->arena, *next = other_arena(s);
+    double expected = expected_size(s), share = (double)full->size / (double)full->walked;
+    if (!s->spilling && expected * share > 2 * (double)full->size && start_spilling(s) < 0)
+        return -1;
+    if (await_spill(s) < 0 || (s->spilling && send_off(s, full) < 0))
+        return -1;
+    if (bam_arena_carry(next, full) < 0)
+        return latch_fail(&s->latch, "out of memory for a long record");
+    s->arena = next;
+    return 0;
+}
+
+/* Sees to it that the next size bytes have a place, taking back all blocks if need be. */
+static int make_room(struct bam_sort *s, size_t size)
+{
+    if (must_hurry(s) && (start_spilling(s) < 0 || send_off(s, other_arena(s)) < 0))
+        return -1;
+    while (bam_arena_room(s->arena) < size) {
+        if (take_all(s, 1) < 0 || sort_sublist(s, 1) < 0)
+            return -1;
+        if (bam_arena_room(s->arena) >= size)
+            break;
+        if (!bam_arena_empty(s->arena) ? change_arena(s) < 0 : bam_arena_grow(s->arena, size) < 0)
+            return latch_fail(&s->latch, "%s: out of memory for a long record", s->in->name);
+    }
+    return 0;
 }
 
 /* Gives the next block a place in the arena, taking back others if need be. */
 static int place_block(struct bam_sort *s, uint32_t size)
 {
-    if (bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0)
+    if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
         return -1;
-    if (bam_arena_room(&s->arena) < size && take_all(s, 1) < 0)
-        return -1;
-    if (bam_arena_room(&s->arena) < size)
-        return does_not_fit(s);
-    bgzf_source_hand_out(s->in->source, bam_arena_take(&s->arena, size));
+    bgzf_source_hand_out(s->in->source, bam_arena_take(s->arena, size));
     return take_all(s, 0);
 }
 
@@ -307,10 +441,10 @@ static int place_block(struct bam_sort *s, uint32_t size)
 static int place_rest_of_header(struct bam_sort *s)
 {
     size_t rest = s->in->header.rest_size;
-    if (bam_arena_room(&s->arena) < rest)
-        return does_not_fit(s);
+    if (make_room(s, rest) < 0)
+        return -1;
     if (rest)
-        memcpy(bam_arena_take(&s->arena, rest), s->in->header.rest, rest);
+        memcpy(bam_arena_take(s->arena, rest), s->in->header.rest, rest);
     return 0;
 }
 
@@ -318,16 +452,13 @@ static int place_rest_of_header(struct bam_sort *s)
 static int place_sample(struct bam_sort *s)
 {
     const struct bam_record *sample[SAMPLE_RECORDS];
-    struct bam_arena *a = &s->arena;
+    struct bam_arena *a = s->arena;
     uint32_t size;
     size_t n = 0;
     int found = 1;
-    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(s->in->source, &size)) > 0) {
-        if (bam_arena_room(a) < size)
-            return does_not_fit(s);
+    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(s->in->source, &size)) > 0)
         if (bgzf_source_inflate(s->in->source, bam_arena_take(a, size)) < 0)
             return -1;
-    }
     for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(a->base + at, a->bottom - at, a->n_ref).fault; n++) {
         sample[n] = (const struct bam_record *)(a->base + at);
         at += bam_record_size(sample[n]);
@@ -338,7 +469,7 @@ static int place_sample(struct bam_sort *s)
 
 static int accept_end(struct bam_sort *s)
 {
-    struct bam_arena *a = &s->arena;
+    struct bam_arena *a = s->arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
     struct bam_origin origin = {s->in->name, s->last_block};
     if (bam_arena_accept(a, &none, NULL, a->bottom, &s->latch, &origin) < 0)
@@ -357,11 +488,12 @@ static int accept_end(struct bam_sort *s)
 
 static int read_one(struct bam_sort *s)
 {
-    struct bam_arena *a = &s->arena;
+    struct bam_arena *a = s->arena;
     uint32_t size;
     int found;
     a->origin = s->in->header.size - a->bottom;
     a->n_before = a->n_records;
+    s->last_block = 0;
     bgzf_source_on_inflated(s->in->source, find_records, s);
     if (place_rest_of_header(s) < 0 || (a->rule && s->in == s->inputs && place_sample(s) < 0))
         return -1;
@@ -389,11 +521,7 @@ static int put_header(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     sam_hdr_t *sam = s->sam;
-    bool unplaced = true;
-    for (size_t i = 0; i < s->arena.n_sublists && unplaced; i++) {
-        struct bam_key first = s->arena.sublists[i].keys[0];
-        unplaced = bam_record_ref_id((const struct bam_record *)bam_arena_record(&s->arena, first)) < 0;
-    }
+    bool unplaced = !s->placed && !any_placed(&s->arenas[0]) && !any_placed(&s->arenas[1]);
     if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION,
                                opts->no_pg ? NULL : opts->command_line) < 0)
         return latch_fail(&s->latch, "%s: the header could not be changed", s->in->name);
@@ -401,29 +529,66 @@ static int put_header(struct bam_sort *s)
 }
 
 /* Puts away the rank that the merge has compared. */
-static void finish_minhash(struct bam_sort *s, struct bam_key key)
+static void finish_minhash(struct bam_sort *s, const uint8_t *record)
 {
-    struct bam_record *r = (struct bam_record *)(s->arena.base + (key.place >> BAM_KEY_SIZE_BITS));
+    struct bam_record *r = (struct bam_record *)(uintptr_t)record;   /* in an arena or a slice: ours to change */
     if (!minhash_decides(s->minhash) && minhash_applies(r))
         minhash_finish(r);
 }
 
-/* Phase 2: merge the sorted sublists into the sink. */
+static void add_sublists(struct run_merge *merge, const struct bam_arena *a)
+{
+    for (size_t i = 0; i < a->n_sublists; i++)
+        run_merge_add(merge, (struct merge_source){a->sublists[i].keys, a->sublists[i].keys + a->sublists[i].n, a->base});
+}
+
+static int put_merged(struct bam_sort *s, struct run_merge *merge)
+{
+    struct merge_item item;
+    int there;
+    while ((there = run_merge_next(merge, &item)) > 0) {
+        const uint8_t *record = bam_key_record(item.base, item.key);
+        if (s->minhash)
+            finish_minhash(s, record);
+        if (record_sink_put(s->sink, record, bam_key_record_size(item.base, item.key)) < 0)
+            return -1;
+    }
+    return there;
+}
+
+/* Brings the runs back into the memory of the arena that is free by now. */
+static int open_runs(struct bam_sort *s, size_t *n)
+{
+    struct bam_arena *spare = other_arena(s);
+    spill_runs(s->spill, n);
+    if (*n == 0)
+        return 0;
+    if (spill_settle(s->spill, spare->base, spare->size) < 0)
+        return -1;
+    const struct spill_run *runs = spill_runs(s->spill, n);
+    struct run_reader_options how = {runs, *n, s->store, s->sink, s->plan.slice_size, spare->base, spare->size,
+                                     s->opts->n_threads, &s->latch};
+    if (hts_verbose >= HTS_LOG_ERROR + 1)
+        fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", *n, s->arena->n_sublists);
+    s->reader = run_reader_open(&how);
+    return s->reader ? 0 : -1;
+}
+
+/* Phase 2: merge the runs and the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
-    struct bam_arena *a = &s->arena;
     struct run_merge merge;
-    struct bam_key key;
-    if (put_header(s) < 0)
+    size_t n_runs;
+    if (open_runs(s, &n_runs) < 0 || put_header(s) < 0)
         return -1;
-    if (run_merge_init(&merge, a->sublists, a->n_sublists, bam_arena_order(a)) < 0)
+    if (run_merge_init(&merge, tie_rule(s), n_runs + s->arenas[0].n_sublists + s->arenas[1].n_sublists) < 0)
         return latch_fail(&s->latch, "out of memory");
-    int failed = 0;
-    while (!failed && run_merge_next(&merge, &key)) {
-        if (s->minhash)
-            finish_minhash(s, key);
-        failed = record_sink_put(s->sink, bam_arena_record(a, key), bam_arena_record_size(a, key)) < 0;
-    }
+    for (size_t i = 0; i < n_runs; i++)
+        run_merge_add(&merge, (struct merge_source){0});
+    add_sublists(&merge, other_arena(s));        /* the older ones */
+    add_sublists(&merge, s->arena);
+    int failed = run_merge_start(&merge, s->reader ? run_reader_more : NULL, s->reader) < 0
+              || put_merged(s, &merge) < 0;
     run_merge_free(&merge);
     return failed ? -1 : record_sink_finish(s->sink);
 }
@@ -431,8 +596,8 @@ static int write_output(struct bam_sort *s)
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
 static int verify(struct bam_sort *s)
 {
-    uint64_t in = s->arena.checksum + s->turned, out = record_sink_checksum(s->sink);
-    uint64_t n_in = s->arena.n_records, n_out = record_sink_count(s->sink);
+    uint64_t in = s->arena->checksum + s->turned, out = record_sink_checksum(s->sink);
+    uint64_t n_in = s->arena->n_records, n_out = record_sink_count(s->sink);
     if (n_in == n_out && in == out)
         return 0;
     return latch_fail(&s->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
@@ -456,6 +621,8 @@ static void run_phases(struct bam_sort *s)
     if (read_input(s) < 0)
         return;
     #pragma omp taskwait                         /* the last sublists are sorted */
+    if (await_spill(s) < 0)
+        return;
     for (size_t i = 0; i < s->n_inputs; i++)
         close_input(&s->inputs[i]);              /* their buffers */
     if (write_output(s) < 0)
@@ -473,7 +640,11 @@ static void close_all(struct bam_sort *s)
     for (size_t i = 0; i < s->n_inputs; i++)
         bam_header_free(&s->inputs[i].header);
     free(s->inputs);
-    bam_arena_free(&s->arena);
+    run_reader_close(s->reader);
+    spill_close(s->spill);
+    spill_store_close(s->store);
+    for (int i = 0; i < 2; i++)
+        bam_arena_free(&s->arenas[i]);
     out_file_abandon(&s->out);
     out_file_abandon(&s->index);
     free(s->found);

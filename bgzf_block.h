@@ -52,6 +52,9 @@ struct bgzf_codec;
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
+/* Bytes that a codec takes, rounded up. */
+size_t bgzf_codec_memory(int level);
+
 /* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. */
 enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out);

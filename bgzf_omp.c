@@ -15,15 +15,9 @@
 enum {
     CACHE_LINE = 64,
     N_PIECES = 3,                /* one being read into, one being inflated, one in between */
-    /* Ring sizes. A thread that sorts a sublist leaves its blocks to the others
-     * for some 50 ms; the rest must have enough handed out to go on. */
-    SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64,
-    SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16,
     WRITE_AT_ONCE = 16,          /* blocks per writev */
     SINK_PIECES = BGZF_FILL / BAM_MIN_RECORD + 1,
 };
-_Static_assert(SINK_SLOTS_MIN >= WRITE_AT_ONCE, "a full batch exists");
-
 /* ---------------------------------------------------------------- source */
 
 /* A buffer of compressed input. */
@@ -53,7 +47,6 @@ struct bgzf_source {
     int eof_block;               /* the last block seen was the empty one of 28 bytes */
     int peeked;                  /* frame is the block at `at` */
     struct bgzf_frame frame;
-    uint32_t n_slots;
     struct source_slot *slots;
     uint64_t head, tail;         /* blocks handed out, blocks taken back */
     uint64_t help;               /* no READY slot before this one */
@@ -61,11 +54,6 @@ struct bgzf_source {
     void *inflated_arg;
     struct bgzf_codec **codecs;  /* one per thread, each used by its thread only */
 };
-
-static uint32_t source_slots_for(int n_threads)
-{
-    return SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * (uint32_t)n_threads;
-}
 
 static struct bgzf_codec **codecs_new(int n_threads, int level)
 {
@@ -91,8 +79,7 @@ static void codecs_free(struct bgzf_codec **codecs, int n_threads)
 
 static int source_alloc(struct bgzf_source *s)
 {
-    s->n_slots = source_slots_for(s->opt.n_threads);
-    s->slots = calloc(s->n_slots, sizeof *s->slots);
+    s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
     s->codecs = codecs_new(s->opt.n_threads, 0);
     for (int i = 0; i < N_PIECES; i++)
         if (!(s->pieces[i].data = malloc(s->opt.piece_size)))
@@ -125,11 +112,6 @@ void bgzf_source_close(struct bgzf_source *s)
     codecs_free(s->codecs, s->opt.n_threads);
     free(s->slots);
     free(s);
-}
-
-uint32_t bgzf_source_slots(const struct bgzf_source *s)
-{
-    return s->n_slots;
 }
 
 void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_inflated_fn *fn, void *arg)
@@ -165,7 +147,7 @@ static int source_help(struct bgzf_source *s)
     if (s->help < s->tail)
         s->help = s->tail;
     for (; s->help < s->head; s->help++) {
-        struct source_slot *slot = &s->slots[s->help % s->n_slots];
+        struct source_slot *slot = &s->slots[s->help % s->opt.n_slots];
         if (slot_claim(&slot->state)) {
             source_run(s, slot);
             return 1;
@@ -260,13 +242,13 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
 
 int bgzf_source_ring_full(const struct bgzf_source *s)
 {
-    return s->head - s->tail == s->n_slots;
+    return s->head - s->tail == s->opt.n_slots;
 }
 
 void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
 {
     struct piece *p = &s->pieces[s->piece];
-    uint32_t index = (uint32_t)(s->head++ % s->n_slots);
+    uint32_t index = (uint32_t)(s->head++ % s->opt.n_slots);
     struct source_slot *slot = &s->slots[index];
     slot->frame = s->frame;
     slot->compressed = p->data + s->at;
@@ -305,7 +287,7 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
 {
     if (s->head == s->tail)
         return 0;
-    struct source_slot *slot = &s->slots[s->tail % s->n_slots];
+    struct source_slot *slot = &s->slots[s->tail % s->opt.n_slots];
     unsigned spins = 0;
     while (slot_state(&slot->state) != SLOT_DONE) {
         if (!wait)
@@ -326,22 +308,9 @@ int bgzf_source_saw_eof_block(const struct bgzf_source *s)
     return s->eof_block || !s->framed;
 }
 
-uint64_t bgzf_source_skip_rest(struct bgzf_source *s)
+size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size)
 {
-    uint64_t total = 0;
-    uint32_t size;
-    while (bgzf_source_peek(s, &size) > 0) {
-        total += size;
-        s->at += s->frame.size;
-        s->peeked = 0;
-    }
-    return total;
-}
-
-size_t bgzf_source_memory(int n_threads)
-{
-    enum { INFLATE_STATE = 16 << 10 };           /* libdeflate's decompressor, rounded up */
-    return source_slots_for(n_threads) * sizeof(struct source_slot) + (size_t)n_threads * INFLATE_STATE;
+    return N_PIECES * piece_size + n_slots * sizeof(struct source_slot) + (size_t)n_threads * bgzf_codec_memory(0);
 }
 
 /* ------------------------------------------------------------------ sink */
@@ -398,7 +367,6 @@ struct sink_thread {
 
 struct bgzf_sink {
     struct bgzf_sink_options opt;
-    uint32_t n_slots;
     struct sink_slot *slots;
     struct sink_thread *threads;
     struct sink_slot *filling;   /* the slot being filled, NULL if none; master */
@@ -410,20 +378,14 @@ struct bgzf_sink {
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block to be written next */
 };
 
-static uint32_t sink_slots_for(int n_threads)
-{
-    return SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * (uint32_t)n_threads;
-}
-
 static int sink_alloc(struct bgzf_sink *k)
 {
     int n = k->opt.n_threads;
-    k->n_slots = sink_slots_for(n);
-    k->slots = calloc(k->n_slots, sizeof *k->slots);
+    k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
     k->threads = calloc((size_t)n, sizeof *k->threads);
     if (!k->slots || !k->threads)
         return -1;
-    for (uint32_t i = 0; i < k->n_slots; i++) {
+    for (uint32_t i = 0; i < k->opt.n_slots; i++) {
         k->slots[i].pieces = malloc(SINK_PIECES * sizeof(struct bgzf_piece));
         k->slots[i].compressed = malloc(BGZF_MAX_BLOCK);
         if (!k->slots[i].pieces || !k->slots[i].compressed)
@@ -456,7 +418,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
 {
     if (!k)
         return;
-    for (uint32_t i = 0; k->slots && i < k->n_slots; i++) {
+    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++) {
         free(k->slots[i].pieces);
         free(k->slots[i].compressed);
         free(k->slots[i].entries);
@@ -519,7 +481,7 @@ static void list_entries(struct sink_slot *slot)
 static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
 {
     for (uint64_t i = first; i < end; i++, iov++) {
-        const struct sink_slot *slot = &k->slots[i % k->n_slots];
+        const struct sink_slot *slot = &k->slots[i % k->opt.n_slots];
         uint64_t next = k->written + iov->iov_len;
         bool records = slot->pieces[0].segment != BGZF_NO_RECORD;   /* the header ends its block */
         if (k->index && records && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
@@ -567,8 +529,8 @@ static void serve_ticket(struct bgzf_sink *k)
         uint32_t length;
         int n = 0;
         while (n < WRITE_AT_ONCE
-               && (length = claim_finished(&k->slots[number % k->n_slots], number)) > 0) {
-            iov[n++] = (struct iovec){k->slots[number % k->n_slots].compressed, length};
+               && (length = claim_finished(&k->slots[number % k->opt.n_slots], number)) > 0) {
+            iov[n++] = (struct iovec){k->slots[number % k->opt.n_slots].compressed, length};
             number++;
         }
         if (n == 0)
@@ -578,7 +540,7 @@ static void serve_ticket(struct bgzf_sink *k)
             write_all(k, iov, n);
         }
         for (uint64_t i = first; i < number; i++)
-            slot_pass(&k->slots[i % k->n_slots].state, SLOT_FREE);
+            slot_pass(&k->slots[i % k->opt.n_slots].state, SLOT_FREE);
         atomic_store(&k->ticket, number);
     }
 }
@@ -602,13 +564,13 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
     serve_ticket(k);
 }
 
-static int sink_help(struct bgzf_sink *k)
+int bgzf_sink_help(struct bgzf_sink *k)
 {
     uint64_t oldest = atomic_load(&k->ticket);
     if (k->help < oldest)
         k->help = oldest;
     for (; k->help < k->head; k->help++) {
-        struct sink_slot *slot = &k->slots[k->help % k->n_slots];
+        struct sink_slot *slot = &k->slots[k->help % k->opt.n_slots];
         if (slot_claim(&slot->state)) {
             sink_run(k, slot);
             return 1;
@@ -624,7 +586,7 @@ static int sink_wait(struct bgzf_sink *k, uint64_t number)
     while (atomic_load(&k->ticket) <= number) {
         if (latch_tripped(k->opt.latch))
             return -1;
-        if (!sink_help(k))
+        if (!bgzf_sink_help(k))
             slot_pause(&spins);
     }
     return 0;
@@ -632,7 +594,7 @@ static int sink_wait(struct bgzf_sink *k, uint64_t number)
 
 int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
 {
-    for (uint32_t i = 0; i < k->n_slots; i++)
+    for (uint32_t i = 0; i < k->opt.n_slots; i++)
         if (!(k->slots[i].entries = malloc(SINK_PIECES * sizeof(struct bam_index_entry))))
             return -1;
     k->index = index;
@@ -653,11 +615,26 @@ int bgzf_sink_flush(struct bgzf_sink *k)
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
+uint64_t bgzf_sink_mark(const struct bgzf_sink *k)
+{
+    return k->head;
+}
+
+bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
+{
+    return atomic_load(&k->ticket) >= mark;
+}
+
+bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
+{
+    return !k->filling || mark < k->head;
+}
+
 static int sink_begin(struct bgzf_sink *k)
 {
-    if (k->head >= k->n_slots && sink_wait(k, k->head - k->n_slots) < 0)
+    if (k->head >= k->opt.n_slots && sink_wait(k, k->head - k->opt.n_slots) < 0)
         return -1;
-    struct sink_slot *slot = &k->slots[k->head % k->n_slots];
+    struct sink_slot *slot = &k->slots[k->head % k->opt.n_slots];
     slot->number = k->head++;
     slot->n = slot->size = 0;
     k->filling = slot;
@@ -692,9 +669,8 @@ uint64_t bgzf_sink_checksum(const struct bgzf_sink *k)
     return k->checksum;
 }
 
-size_t bgzf_sink_memory(int n_threads)
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level)
 {
-    enum { DEFLATE_STATE = 1 << 20 };            /* but -l 8 and 9 (libdeflate 10, 12), which take more */
-    return sink_slots_for(n_threads) * (SINK_PIECES * sizeof(struct bgzf_piece) + BGZF_MAX_BLOCK)
-         + (size_t)n_threads * (DEFLATE_STATE + BGZF_FILL);
+    return n_slots * (sizeof(struct sink_slot) + SINK_PIECES * sizeof(struct bgzf_piece) + BGZF_MAX_BLOCK)
+         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL);
 }

@@ -9,6 +9,7 @@
 #ifndef BGZF_OMP_H
 #define BGZF_OMP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct bgzf_source_options {
     struct byte_source *input;   /* stays the caller's */
     const char *path;            /* for messages */
     int n_threads;               /* of the team that runs the tasks */
+    uint32_t n_slots;            /* blocks under way at most */
     size_t piece_size;           /* bytes per read */
     struct latch *latch;
 };
@@ -33,7 +35,7 @@ struct bgzf_source_block {
     uint64_t file_offset;
     uint8_t *data;               /* where it was inflated to */
     uint32_t size;               /* inflated */
-    uint32_t slot;               /* 0 .. bgzf_source_slots() - 1; free again at the next hand-out */
+    uint32_t slot;               /* 0 .. n_slots - 1; free again at the next hand-out */
 };
 
 /* Called in the inflate task right after block was inflated, any thread. */
@@ -43,9 +45,6 @@ typedef void bgzf_inflated_fn(void *arg, const struct bgzf_source_block *block);
  * "blocks" that are cut anywhere. */
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
-
-/* Slots of the ring: blocks under way at most. */
-uint32_t bgzf_source_slots(const struct bgzf_source *source);
 
 /* Called for every block that is handed out from now on. */
 void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_inflated_fn *fn, void *arg);
@@ -72,9 +71,6 @@ int bgzf_source_ring_full(const struct bgzf_source *source);
 /* After the end: false if the file is BGZF and did not close with the empty EOF block. */
 int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 
-/* Inflated bytes of all that is left of the file, without inflating it; for messages. */
-uint64_t bgzf_source_skip_rest(struct bgzf_source *source);
-
 /* ------------------------------------------------------------------ sink */
 
 struct bgzf_sink;
@@ -84,10 +80,11 @@ struct bgzf_sink_options {
     const char *path;            /* for messages */
     int level;                   /* see bgzf_codec_new() */
     int n_threads;
+    uint32_t n_slots;            /* blocks under way at most */
     struct latch *latch;
 };
 
-/* Part of a block's contents; must stay unchanged until the sink is finished. */
+/* Part of a block's contents; must stay unchanged until bgzf_sink_passed(). */
 struct bgzf_piece {
     const uint8_t *data;
     uint32_t size;
@@ -106,6 +103,19 @@ int bgzf_sink_set_index(struct bgzf_sink *sink, struct bam_index *index);
  * handed to a task and the next one begun. size <= BGZF_FILL. -1: stop. */
 int bgzf_sink_put(struct bgzf_sink *sink, struct bgzf_piece piece);
 
+/* A mark behind everything put so far. */
+uint64_t bgzf_sink_mark(const struct bgzf_sink *sink);
+
+/* Whether everything before the mark is written, so that its pieces may change. */
+bool bgzf_sink_passed(const struct bgzf_sink *sink, uint64_t mark);
+
+/* Whether that needs no more than waiting: not while the block that is being
+ * filled has pieces from before the mark. */
+bool bgzf_sink_will_pass(const struct bgzf_sink *sink, uint64_t mark);
+
+/* Works at a block that nobody has begun; 0: there is none. */
+int bgzf_sink_help(struct bgzf_sink *sink);
+
 /* Ends the block being filled. -1: stop. */
 int bgzf_sink_flush(struct bgzf_sink *sink);
 
@@ -115,8 +125,8 @@ int bgzf_sink_finish(struct bgzf_sink *sink);
 /* After finish: sum over all pieces put of bam_checksum_segment(). */
 uint64_t bgzf_sink_checksum(const struct bgzf_sink *sink);
 
-/* Bytes of memory a source and a sink take for n_threads beside the pieces. */
-size_t bgzf_source_memory(int n_threads);
-size_t bgzf_sink_memory(int n_threads);
+/* Bytes of memory that a source and a sink with these options take. */
+size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size);
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level);
 
 #endif

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "byte_source.h"
@@ -105,6 +106,12 @@ enum byte_framing byte_source_framing(const struct byte_source *s)
 sam_hdr_t *byte_source_header(struct byte_source *s)
 {
     return hts_reader_header(s->reader);
+}
+
+uint64_t byte_source_size(const struct byte_source *s)
+{
+    struct stat st;
+    return s->fd >= 0 && !s->reader && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
 /* What htslib has read ahead, to find out the format, comes first; then local

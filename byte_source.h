@@ -6,6 +6,7 @@
 #define BYTE_SOURCE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <htslib/sam.h>
 
@@ -34,6 +35,9 @@ enum byte_framing byte_source_framing(const struct byte_source *source);
 
 /* The header of a source of BYTES_RECORDS, the caller's from then on. */
 sam_hdr_t *byte_source_header(struct byte_source *source);
+
+/* Bytes of the whole input as it is read; 0: not known (a pipe, SAM, CRAM). */
+uint64_t byte_source_size(const struct byte_source *source);
 
 /* As read(): up to n bytes, at least one but at the end. -1: told to the latch. */
 ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);

@@ -19,7 +19,7 @@ struct record_sink {
     uint64_t n;
 };
 
-struct record_sink *record_sink_open(const struct sort_opts *opts, int fd, const char *path,
+struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
                                      struct latch *latch)
 {
     struct record_sink *k = calloc(1, sizeof *k);
@@ -29,7 +29,7 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, int fd, const
     }
     k->latch = latch;
     if (opts->out.format.format == bam) {
-        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, latch};
+        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch};
         k->bgzf = bgzf_sink_open(&bgzf);
     } else {
         struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,
@@ -89,6 +89,27 @@ int record_sink_put(struct record_sink *k, const uint8_t *record, size_t size)
     if (size <= BGZF_FILL)
         return bgzf_sink_put(k->bgzf, (struct bgzf_piece){record, (uint32_t)size, 0});
     return bgzf_sink_flush(k->bgzf) < 0 ? -1 : put_long(k, record, size, true);
+}
+
+/* htslib's formats copy what they are given. */
+uint64_t record_sink_mark(const struct record_sink *k)
+{
+    return k->hts ? 0 : bgzf_sink_mark(k->bgzf);
+}
+
+bool record_sink_passed(const struct record_sink *k, uint64_t mark)
+{
+    return k->hts || bgzf_sink_passed(k->bgzf, mark);
+}
+
+bool record_sink_will_pass(const struct record_sink *k, uint64_t mark)
+{
+    return k->hts || bgzf_sink_will_pass(k->bgzf, mark);
+}
+
+int record_sink_help(struct record_sink *k)
+{
+    return k->hts ? 0 : bgzf_sink_help(k->bgzf);
 }
 
 int record_sink_finish(struct record_sink *k)

@@ -3,6 +3,7 @@
 #ifndef RECORD_SINK_H
 #define RECORD_SINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
@@ -11,9 +12,10 @@ struct latch;
 struct record_sink;
 struct sort_opts;
 
-/* fd stays the caller's; path is for messages. Allocates all that is needed.
+/* fd stays the caller's; path is for messages; n_slots: BAM blocks under way at
+ * most. Allocates all that is needed.
  * NULL: told to the latch. */
-struct record_sink *record_sink_open(const struct sort_opts *opts, int fd, const char *path,
+struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
                                      struct latch *latch);
 void record_sink_close(struct record_sink *sink);
 
@@ -22,8 +24,14 @@ void record_sink_close(struct record_sink *sink);
  * -1: told to the latch. */
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
 
-/* One checked record, which must stay unchanged until the sink is finished. -1: stop. */
+/* One checked record, which must stay unchanged until record_sink_passed(). -1: stop. */
 int record_sink_put(struct record_sink *sink, const uint8_t *record, size_t size);
+
+/* As those of bgzf_sink. */
+uint64_t record_sink_mark(const struct record_sink *sink);
+bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
+bool record_sink_will_pass(const struct record_sink *sink, uint64_t mark);
+int record_sink_help(struct record_sink *sink);
 
 /* Writes everything that is left, and the index. -1: told to the latch. */
 int record_sink_finish(struct record_sink *sink);

@@ -23,6 +23,7 @@ enum {
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
     OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT,
+    OPT_SIZE_HINT, OPT_TMPDIR_ENV,
 };
 
 static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
@@ -39,6 +40,8 @@ static const struct option long_options[] = {
     {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
     {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"check", no_argument, NULL, OPT_CHECK},
+    {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
+    {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"no-PG", no_argument, NULL, OPT_NO_PG},
     {"verbosity", required_argument, NULL, OPT_VERBOSITY},
     {"help", no_argument, NULL, 'h'},
@@ -55,6 +58,7 @@ struct parsed {
     uint64_t total;              /* of --total-memory; 0: not given */
     int ascii;                   /* -N was given: names stay ASCII */
     int by_tag;                  /* -t was given */
+    int tmpdir_env;
     int write_index;
     const char *index_format;    /* of --write-index=...; NULL: by the name */
 };
@@ -89,7 +93,7 @@ void sort_opts_usage(FILE *to)
           "Resources\n"
           "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
           "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
-          "  -T PREFIX               place for temporary files [beside the output]\n"
+          "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
           "      --verbosity INT     below 3: no warnings\n"
           "  -h, --help              print this text\n"
           "\n"
@@ -97,11 +101,13 @@ void sort_opts_usage(FILE *to)
           "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
           "      --check             only look whether the input is in order; the first offence is an error\n"
           "      --picard            by read name, in Picard's order\n"
+          "      --size-hint SIZE    about how many bytes of uncompressed records will come by a pipe\n"
+          "      --tmpdir-env        temporary files in TMPDIR, without -T\n"
           "      --total-memory SIZE|N%\n"
           "                          memory in all, or as a share of what the machine or its cgroup has\n"
           "      --write-index=bai|csi\n"
           "\n"
-          "The data must fit into SIZE x threads. The input is replaced safely by -o in.bam in.bam.\n", to);
+          "The input is replaced safely by -o in.bam in.bam.\n", to);
 }
 
 static int fail_usage(const char *message, const char *what)
@@ -228,13 +234,20 @@ static int parse_format(struct parsed *p, const char *text)
     return 0;
 }
 
+static int add_text(const char ***list, size_t *n, const char *text)
+{
+    const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
+    if (!grown)
+        return fail_usage("out of memory", NULL);
+    *list = grown;
+    grown[(*n)++] = text;
+    return 0;
+}
+
 static int add_input(struct sort_opts *o, const char *path)
 {
-    const char **more = realloc(o->more, (o->n_more + 1) * sizeof *more);
-    if (!more)
-        return fail_usage("out of memory", NULL);
-    o->more = more;
-    o->more[o->n_more++] = path;
+    if (add_text(&o->more, &o->n_more, path) < 0)
+        return -1;
     return strcmp(path, "-") == 0 ? fail_usage("--add-input needs a file, not standard input", NULL) : 0;
 }
 
@@ -248,7 +261,7 @@ static int parse_one(struct parsed *p, int c)
     case 'u': p->level = 0; return 0;
     case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : -1;
     case 'O': return parse_format(p, optarg);
-    case 'T': o->temp_prefix = optarg; return 0;
+    case 'T': return add_text(&o->temp_prefixes, &o->n_temp_prefixes, optarg);
     case 'm': return parse_memory(optarg, &p->per_thread);
     case 'l':
         if (parse_int(optarg, &p->level) < 0)
@@ -259,6 +272,10 @@ static int parse_one(struct parsed *p, int c)
     case OPT_NO_PG: o->no_pg = true; return 0;
     case OPT_CHECK: o->check = true; return 0;
     case OPT_ADD_INPUT: return add_input(o, optarg);
+    case OPT_TMPDIR_ENV: p->tmpdir_env = 1; return 0;
+    case OPT_SIZE_HINT:
+        return parse_size(optarg, &o->size_hint) < 0
+             ? fail_usage("--size-hint needs a size such as 300G, not ", optarg) : 0;
     case OPT_REFERENCE: o->reference = optarg; return 0;
     case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
     case OPT_INPUT_FMT:
@@ -399,6 +416,24 @@ static void settle_memory(struct parsed *p)
     o->memory = p->total ? p->total : p->per_thread > UINT64_MAX / n ? UINT64_MAX : p->per_thread * n;
 }
 
+/* Where temporary files go: -T, else TMPDIR where that is wanted, else beside
+ * the output; for standard output, the current directory. */
+static int settle_temp(struct parsed *p)
+{
+    struct sort_opts *o = p->o;
+    const char *tmpdir = getenv("TMPDIR");
+    if (o->n_temp_prefixes)
+        return 0;
+    if (p->tmpdir_env && (!tmpdir || !*tmpdir))
+        return fail_usage("--tmpdir-env: TMPDIR is not set", NULL);
+    int made = p->tmpdir_env ? asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir)
+             : strcmp(o->out.path, "-") == 0 ? asprintf(&o->default_prefix, "samtools-sort.tmp")
+             : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
+    if (made < 0)
+        return fail_usage("out of memory", NULL);
+    return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
+}
+
 static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **operands)
 {
     if (n > 1) {
@@ -437,7 +472,7 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
     settle_format(&p);
     settle_order(&p);
     settle_memory(&p);
-    if (settle_index(&p, index_name) < 0)
+    if (settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_OPTS_ERROR;
     return check_operands(o, argc - optind, argv + optind);
 }
@@ -447,6 +482,8 @@ void sort_opts_free(struct sort_opts *o)
     hts_opt_free(o->in_format.specific);
     hts_opt_free(o->out.format.specific);
     free(o->more);
+    free(o->temp_prefixes);
+    free(o->default_prefix);
     free(o->out.path);
     free(o->out.index);
     free(o->command_line);

@@ -28,7 +28,10 @@ struct sort_opts {
     size_t n_more;
     struct sort_output out;
     struct sort_order order;
-    const char *temp_prefix;     /* -T; NULL: beside the output */
+    const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
+    size_t n_temp_prefixes;      /* ... at least one */
+    char *default_prefix;        /* the one made up; owned */
+    uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     htsFormat in_format;         /* holds the options of --input-fmt-option; owned */
     int n_threads;               /* at least 1 */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "bam_arena.h"
+#include "bgzf_omp.h"
+#include "memory_plan.h"
+#include "spill_slice.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static const size_t ALLOWANCE = 64 * MIB;        /* what we may use beside the budget */
+static const size_t PROGRAM = 12 * MIB;          /* code, libraries, the allocator's own */
+static const size_t PER_THREAD = 160 * KIB;      /* its stack, the allocator's heap for it */
+/* htslib keeps the text, a parsed form, and the dictionary of names of a header. */
+enum { HEADER_COPIES = 8 };
+
+static const size_t PIECE_MIN = 256 * KIB, PIECE_MAX = 8 * MIB;     /* large reads are what disks want */
+static const size_t SLICE_MIN = 128 * KIB, SLICE_MAX = 2 * MIB;     /* packed: a fourth of it, read at once */
+static const size_t MERGE_MAX = 64 * MIB;
+static const size_t ARENA_MIN = 2 * MIB;
+/* A thread that sorts a sublist leaves its blocks to the others for some 50 ms;
+ * the rest must have enough handed out to go on. */
+enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
+enum { SLICE_ALIGN = 4096 };
+
+static size_t clamp(size_t value, size_t low, size_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* As many slots as a share of the memory pays for, one for each thread at least. */
+static uint32_t slots(size_t wanted, size_t share, size_t each, int n_threads)
+{
+    return (uint32_t)clamp(wanted, (size_t)n_threads + 4, clamp(share / each, (size_t)n_threads + 4, wanted));
+}
+
+static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use, size_t found)
+{
+    size_t n = (size_t)use->n_threads;
+    return PROGRAM + n * PER_THREAD + HEADER_COPIES * use->header
+         + use->n_inputs * bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
+         + p->source_slots * found
+         + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
+         + n * (spill_packer_memory(p->slice_size) + p->slice_size / 2)   /* and what is loaded */
+         + p->merge_memory;
+}
+
+/* Slices that are to arenas what they are in earnest. */
+static void divide_for_test(struct memory_plan *p, size_t arena_size)
+{
+    enum { SLICES = 16, MERGED = 4 };
+    p->arena_size = arena_size;
+    p->slice_size = arena_size / SLICES / sizeof(struct bam_key) * sizeof(struct bam_key);
+    p->merge_memory = MERGED * p->slice_size;
+    p->store_memory = arena_size / 2;
+}
+
+struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
+{
+    size_t n = (size_t)use->n_threads;
+    uint64_t budget = use->budget < BAM_ARENA_MAX ? use->budget : BAM_ARENA_MAX;
+    size_t all = (size_t)budget + ALLOWANCE;
+    struct memory_plan p = {
+        .piece_size = clamp(all / 64 / use->n_inputs, PIECE_MIN, PIECE_MAX / use->n_inputs > PIECE_MIN
+                            ? PIECE_MAX / use->n_inputs : PIECE_MIN),
+        .source_slots = slots(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, all / 24, found, use->n_threads),
+        .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 12,
+                            bgzf_sink_memory(0, 1, use->level), use->n_threads),
+        .slice_size = clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX)
+                      / SLICE_ALIGN * SLICE_ALIGN,
+        .merge_memory = all / 12 < MERGE_MAX ? all / 12 : MERGE_MAX,
+    };
+    size_t fixed = fixed_memory(&p, use, found);
+    size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
+    p.arena_size = left / 2;
+    p.store_memory = left / 4;
+    const char *test = getenv("SAMTOOLS_OMP_ARENA");
+    if (test)
+        divide_for_test(&p, strtoull(test, NULL, 0));
+    p.fan_in = memory_plan_arena_size(&p, true) / (2 * p.slice_size);
+    return p;
+}
+
+size_t memory_plan_arena_size(const struct memory_plan *p, bool beside_store)
+{
+    return beside_store ? p->arena_size - p->store_memory / 2 : p->arena_size;
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bgzf_slot.h"
+#include "latch.h"
+#include "run_merge.h"
+#include "sort_key.h"
+#include "sort_run.h"
+#include "spill.h"
+
+enum {
+    /* Enough for threads to share them evenly, few enough that their last,
+     * partly filled slices do not matter. */
+    RANGES_PER_THREAD = 8, SLICES_PER_RANGE = 4,
+    SAMPLES_PER_RANGE = 32,
+    AHEAD = 16,                  /* records fetched into the cache before they are copied */
+};
+
+/* A part of the arena that one task writes. */
+struct range {
+    atomic_int state;            /* bgzf_slot.h */
+    struct bam_key from;         /* its first key or one before it; by the splitter */
+    struct spill_run part;       /* claimer, before DONE */
+};
+
+/* Adjacent runs that a task merges into one. */
+struct merging {
+    atomic_int state;            /* bgzf_slot.h; FREE: none */
+    size_t first, n;             /* of the runs; master */
+    struct spill_run *runs;      /* copies of them: the list may move; master */
+    uint8_t *memory;             /* n slices; master */
+    struct spill_run into;       /* claimer, before DONE */
+    int result;                  /* of spill_merge(); claimer, before DONE */
+};
+
+/* What one thread needs to write and load slices, made when it first does. */
+struct workspace {
+    struct spill_packer *packer;
+    struct spill_loader loader;
+};
+
+struct spill {
+    struct spill_options opt;
+    struct workspace *work;      /* one per thread */
+    const struct bam_arena *arena;   /* on its way; master */
+    struct range *ranges;
+    size_t max_ranges;
+    struct bam_key *samples;
+    _Atomic size_t n_ranges;     /* 0 until they are cut; by the splitter */
+    _Atomic size_t n_done;       /* ranges; any thread */
+    size_t help;                 /* no READY range before this one; master */
+    struct spill_run *runs;      /* master, as all below */
+    size_t n_runs, max_runs;
+    struct bam_key last_key;     /* of the latest run: its last record, at last_record */
+    uint8_t *last_record;
+    struct merging *mergings;    /* [0] is the one in the background */
+    uint8_t *memory;             /* of that one */
+    atomic_bool cancelled;       /* that one is no longer wanted; master */
+};
+
+struct spill *spill_open(const struct spill_options *options)
+{
+    struct spill *p = calloc(1, sizeof *p);
+    if (p) {
+        size_t n = (size_t)options->n_threads;
+        p->opt = *options;
+        p->max_ranges = n * RANGES_PER_THREAD;
+        p->work = calloc(n, sizeof *p->work);
+        p->mergings = calloc(n, sizeof *p->mergings);
+        p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
+        p->samples = calloc(p->max_ranges * SAMPLES_PER_RANGE, sizeof *p->samples);
+        if (p->work && p->mergings && p->ranges && p->samples)
+            return p;
+    }
+    latch_fail(options->latch, "out of memory");
+    spill_close(p);
+    return NULL;
+}
+
+void spill_close(struct spill *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; p->work && i < p->opt.n_threads; i++) {
+        spill_packer_free(p->work[i].packer);
+        spill_loader_free(&p->work[i].loader);
+    }
+    for (size_t i = 0; p->ranges && i < p->max_ranges; i++)
+        spill_run_free(&p->ranges[i].part);
+    for (int i = 0; p->mergings && i < p->opt.n_threads; i++) {
+        spill_run_free(&p->mergings[i].into);
+        free(p->mergings[i].runs);
+    }
+    for (size_t i = 0; i < p->n_runs; i++)
+        spill_run_free(&p->runs[i]);
+    free(p->work);
+    free(p->ranges);
+    free(p->samples);
+    free(p->mergings);
+    free(p->runs);
+    free(p->last_record);
+    free(p->memory);
+    free(p);
+}
+
+const struct bam_arena *spill_arena(const struct spill *p)
+{
+    return p->arena;
+}
+
+const struct spill_run *spill_runs(const struct spill *p, size_t *n)
+{
+    *n = p->n_runs;
+    return p->runs;
+}
+
+/* The calling thread's workspace; NULL: no memory, told to the latch. */
+static struct workspace *workspace(struct spill *p)
+{
+    struct workspace *w = &p->work[omp_get_thread_num()];
+    if (!w->packer && !(w->packer = spill_packer_new(p->opt.slice_size)))
+        latch_fail(p->opt.latch, "out of memory for sorting on disk; use fewer threads (-@)");
+    return w->packer ? w : NULL;
+}
+
+/* ---------------------------------------------------------- arenas to runs */
+
+static struct bam_key_order order_of(const struct spill *p)
+{
+    return (struct bam_key_order){p->opt.rule, p->arena->base};
+}
+
+/* The first key of the sublist that is not less than `key`. */
+static const struct bam_key *lower_bound(const struct bam_sublist *sublist, struct bam_key key,
+                                         const struct bam_key_order *order)
+{
+    const struct bam_key *from = sublist->keys;
+    for (size_t n = sublist->n; n > 0;) {
+        size_t half = n / 2;
+        if (bam_key_less(order, &from[half], &key)) {
+            from += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return from;
+}
+
+/* The part of a sublist that belongs to range `number`. */
+static struct merge_source part_of(const struct spill *p, size_t number, const struct bam_sublist *sublist)
+{
+    struct bam_key_order order = order_of(p);
+    const struct bam_key *from = sublist->keys, *end = from + sublist->n;
+    if (number > 0)
+        from = lower_bound(sublist, p->ranges[number].from, &order);
+    if (number + 1 < p->n_ranges)
+        end = lower_bound(sublist, p->ranges[number + 1].from, &order);
+    return (struct merge_source){from, end, p->arena->base};
+}
+
+/* Takes keys some at a time, so that their records, which lie anywhere, are on
+ * their way from memory when they are copied. */
+static int write_merged(struct spill_writer *writer, struct run_merge *merge)
+{
+    struct merge_item items[AHEAD];
+    size_t n;
+    do {
+        for (n = 0; n < AHEAD && run_merge_next(merge, &items[n]) > 0; n++) {
+            const uint8_t *record = bam_key_record(items[n].base, items[n].key);
+            for (int line = 0; line < 6; line++)
+                __builtin_prefetch(record + 64 * line);
+        }
+        for (size_t i = 0; i < n; i++)
+            if (spill_writer_put(writer, items[i].key.sort, bam_key_record(items[i].base, items[i].key),
+                                 bam_key_record_size(items[i].base, items[i].key)) < 0)
+                return -1;
+    } while (n == AHEAD);
+    return spill_writer_end(writer);
+}
+
+static void write_range(struct spill *p, size_t number)
+{
+    struct workspace *w = workspace(p);
+    struct run_merge merge;
+    const struct bam_arena *a = p->arena;
+    if (!w)
+        return;
+    if (run_merge_init(&merge, p->opt.rule, a->n_sublists) < 0) {
+        latch_fail(p->opt.latch, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < a->n_sublists; i++)
+        run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
+    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, p->opt.latch};
+    run_merge_start(&merge, NULL, NULL);         /* without `more` it cannot fail */
+    write_merged(&writer, &merge);
+    run_merge_free(&merge);
+}
+
+/* Writes range `number`, unless another thread does. */
+static int run_range(struct spill *p, size_t number)
+{
+    struct range *range = &p->ranges[number];
+    if (!slot_claim(&range->state))
+        return 0;
+    if (!latch_tripped(p->opt.latch))
+        write_range(p, number);
+    slot_pass(&range->state, SLOT_DONE);
+    atomic_fetch_add(&p->n_done, 1);
+    return 1;
+}
+
+/* Evenly spread samples of all sublists, sorted; returns how many. */
+static size_t take_samples(struct spill *p, size_t wanted, size_t n_records)
+{
+    const struct bam_arena *a = p->arena;
+    struct bam_key_order order = order_of(p);
+    size_t every = n_records / wanted + 1, n = 0;
+    for (size_t i = 0; i < a->n_sublists; i++)
+        for (size_t at = every / 2; at < a->sublists[i].n && n < wanted; at += every)
+            p->samples[n++] = a->sublists[i].keys[at];
+    sort_run(p->samples, n, &order);
+    return n;
+}
+
+/* How many ranges, and the first key of each. */
+static size_t cut_ranges(struct spill *p)
+{
+    const struct bam_arena *a = p->arena;
+    size_t n = a->walked / (p->opt.slice_size * SLICES_PER_RANGE) + 1, n_records = 0;
+    if (n > p->max_ranges)
+        n = p->max_ranges;
+    for (size_t i = 0; i < a->n_sublists; i++)
+        n_records += a->sublists[i].n;
+    size_t n_samples = take_samples(p, n * SAMPLES_PER_RANGE, n_records);
+    if (n > n_samples)
+        n = n_samples ? n_samples : 1;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            p->ranges[i].from = p->samples[i * n_samples / n];
+        slot_pass(&p->ranges[i].state, SLOT_READY);
+    }
+    return n;
+}
+
+void spill_arena_is_sorted(struct spill *p)
+{
+    size_t n = cut_ranges(p);
+    atomic_store(&p->n_ranges, n);
+    for (size_t i = 0; i < n; i++) {
+        #pragma omp task default(none) firstprivate(p, i)
+        run_range(p, i);
+    }
+}
+
+int spill_begin(struct spill *p, const struct bam_arena *arena)
+{
+    p->arena = arena;
+    p->help = 0;
+    atomic_store(&p->n_done, 0);
+    atomic_store(&p->n_ranges, 0);
+    return latch_tripped(p->opt.latch) ? -1 : 0;
+}
+
+/* Writes one range that nobody has claimed yet; 0: there is none. */
+static int help(struct spill *p)
+{
+    for (size_t n = atomic_load(&p->n_ranges); p->help < n; p->help++)
+        if (run_range(p, p->help))
+            return 1;
+    return 0;
+}
+
+/* ------------------------------------------------------------ list of runs */
+
+/* The first and the last key of the arena in its order. */
+static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key *last)
+{
+    const struct bam_arena *a = p->arena;
+    struct bam_key_order order = order_of(p);
+    *first = a->sublists[0].keys[0];
+    *last = a->sublists[0].keys[a->sublists[0].n - 1];
+    for (size_t i = 1; i < a->n_sublists; i++) {
+        const struct bam_sublist *list = &a->sublists[i];
+        if (bam_key_less(&order, &list->keys[0], first))
+            *first = list->keys[0];
+        if (bam_key_less(&order, last, &list->keys[list->n - 1]))
+            *last = list->keys[list->n - 1];
+    }
+}
+
+/* Whether the arena, which begins with this key, only goes on where the latest
+ * run ends: of sorted input, however long, one run is made. */
+static bool goes_on(const struct spill *p, struct bam_key first)
+{
+    if (!p->last_record)
+        return false;
+    if (first.sort != p->last_key.sort)
+        return first.sort > p->last_key.sort;
+    return !p->opt.rule
+        || sort_key_compare(p->opt.rule, (const struct bam_record *)p->last_record,
+                            (const struct bam_record *)bam_key_record(p->arena->base, first)) <= 0;
+}
+
+static int note_last(struct spill *p, struct bam_key last)
+{
+    const uint8_t *record = bam_key_record(p->arena->base, last);
+    size_t size = bam_key_record_size(p->arena->base, last);
+    uint8_t *copy = realloc(p->last_record, size);
+    if (!copy)
+        return -1;
+    memcpy(copy, record, size);
+    p->last_record = copy;
+    p->last_key = last;
+    return 0;
+}
+
+static struct spill_run *new_run(struct spill *p)
+{
+    if (p->n_runs == p->max_runs) {
+        size_t max = p->max_runs ? 2 * p->max_runs : 64;
+        struct spill_run *grown = realloc(p->runs, max * sizeof *grown);
+        if (!grown)
+            return NULL;
+        p->runs = grown;
+        p->max_runs = max;
+    }
+    p->runs[p->n_runs] = (struct spill_run){0};
+    return &p->runs[p->n_runs++];
+}
+
+/* Makes the parts a run, or the rest of the latest one. */
+static int list_run(struct spill *p)
+{
+    struct bam_key first, last;
+    ends_of(p, &first, &last);
+    struct spill_run *run = goes_on(p, first) ? &p->runs[p->n_runs - 1] : new_run(p);
+    int failed = !run || note_last(p, last) < 0;
+    for (size_t i = 0; i < p->n_ranges && !failed; i++)
+        failed = spill_run_append(run, &p->ranges[i].part) < 0;
+    return failed ? latch_fail(p->opt.latch, "out of memory for the list of temporary data") : 0;
+}
+
+/* -------------------------------------------------------------- fewer runs */
+
+/* Merges the runs of m, unless another thread does. */
+static int run_merging(struct spill *p, struct merging *m)
+{
+    if (!slot_claim(&m->state))
+        return 0;
+    struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
+    m->result = -1;
+    if (w) {
+        struct spill_writer writer = {w->packer, p->opt.store, &m->into, p->opt.latch};
+        struct spill_merge how = {m->runs, m->n, p->opt.rule, m->memory, p->opt.slice_size,
+                                  &w->loader, writer, &p->cancelled};
+        m->result = spill_merge(&how);
+    }
+    slot_pass(&m->state, SLOT_DONE);
+    return 1;
+}
+
+static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory)
+{
+    m->runs = malloc(n * sizeof *m->runs);
+    if (!m->runs)
+        return latch_fail(p->opt.latch, "out of memory");
+    memcpy(m->runs, p->runs + first, n * sizeof *m->runs);
+    m->first = first;
+    m->n = n;
+    m->memory = memory;
+    slot_pass(&m->state, SLOT_READY);
+
+    #pragma omp task default(none) firstprivate(p, m)
+    run_merging(p, m);
+    return 0;
+}
+
+/* Puts the merged run in the place of those it was made of. */
+static void replace_runs(struct spill *p, struct merging *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        spill_run_remove(&p->runs[m->first + i], p->opt.store);
+    p->runs[m->first] = m->into;
+    m->into = (struct spill_run){0};
+    size_t behind = m->first + m->n, fewer = m->n - 1;
+    memmove(p->runs + m->first + 1, p->runs + behind, (p->n_runs - behind) * sizeof *p->runs);
+    p->n_runs -= fewer;
+    for (int i = 0; i < p->opt.n_threads; i++)
+        if (p->mergings[i].first > m->first)
+            p->mergings[i].first -= fewer;
+}
+
+/* Takes the result of a merging that is done. -1: it failed. */
+static int end_merging(struct spill *p, struct merging *m)
+{
+    if (m->result > 0)
+        replace_runs(p, m);
+    else
+        spill_run_remove(&m->into, p->opt.store);
+    free(m->runs);
+    m->runs = NULL;
+    slot_pass(&m->state, SLOT_FREE);
+    return m->result < 0 ? -1 : 0;
+}
+
+static bool being_merged(const struct spill *p, size_t first, size_t n)
+{
+    for (int i = 0; i < p->opt.n_threads; i++) {
+        const struct merging *m = &p->mergings[i];
+        if (slot_state(&m->state) != SLOT_FREE && first < m->first + m->n && m->first < first + n)
+            return true;
+    }
+    return false;
+}
+
+/* The n adjacent ones with the fewest bytes among the first `among` runs: so
+ * small runs meet small ones, and no byte is merged often. 0: there are none. */
+static int choose_runs(const struct spill *p, size_t n, size_t among, size_t *first)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t at = 0; at + n <= among; at++) {
+        uint64_t bytes = 0;
+        for (size_t i = at; i < at + n; i++)
+            bytes += p->runs[i].bytes;
+        if (bytes < least && !being_merged(p, at, n)) {
+            least = bytes;
+            *first = at;
+        }
+    }
+    return least < UINT64_MAX;
+}
+
+/* Begins to merge runs before there are too many. The latest may still grow. */
+static int merge_in_background(struct spill *p)
+{
+    struct merging *m = &p->mergings[0];
+    size_t n = p->opt.merge_memory / p->opt.slice_size, first;
+    if (slot_state(&m->state) == SLOT_DONE && end_merging(p, m) < 0)
+        return -1;
+    if (n > p->n_runs - 1)
+        n = p->n_runs - 1;
+    if (p->opt.n_threads == 1 || p->n_runs <= p->opt.fan_in || n < 2
+        || slot_state(&m->state) != SLOT_FREE || !choose_runs(p, n, p->n_runs - 1, &first))
+        return 0;
+    if (!p->memory && !(p->memory = malloc(p->opt.merge_memory)))
+        return 0;                                /* it can be done when all is read */
+    return begin_merging(p, m, first, n, p->memory);
+}
+
+int spill_wait(struct spill *p)
+{
+    unsigned spins = 0;
+    while (p->n_ranges == 0 || atomic_load(&p->n_done) < p->n_ranges) {
+        if (latch_tripped(p->opt.latch))
+            return -1;
+        if (!help(p))
+            slot_pause(&spins);
+    }
+    if (latch_tripped(p->opt.latch) || list_run(p) < 0)
+        return -1;
+    p->arena = NULL;
+    return merge_in_background(p);
+}
+
+static int finish_merging(struct spill *p, struct merging *m)
+{
+    unsigned spins = 0;
+    run_merging(p, m);
+    while (slot_state(&m->state) != SLOT_DONE)
+        slot_pause(&spins);
+    return end_merging(p, m);
+}
+
+/* Merges, in several tasks, until `excess` runs are gone or each task had its share. */
+static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, size_t n_slices)
+{
+    enum { FEWEST = 8 };                         /* runs worth a task of their own */
+    size_t n_tasks = n_slices / FEWEST < 1 ? 1 : n_slices / FEWEST;
+    if (n_tasks > (size_t)p->opt.n_threads)
+        n_tasks = (size_t)p->opt.n_threads;
+    size_t share = n_slices / n_tasks, begun = 0, first;
+    for (; begun < n_tasks && excess > 0; begun++) {
+        size_t n = (excess + n_tasks - begun - 1) / (n_tasks - begun) + 1;
+        n = n < share ? n : share;
+        if (n < 2 || !choose_runs(p, n, p->n_runs, &first))
+            break;
+        if (begin_merging(p, &p->mergings[begun], first, n, memory + begun * share * p->opt.slice_size) < 0)
+            return -1;
+        excess -= n - 1;
+    }
+    if (begun == 0)
+        return latch_fail(p->opt.latch, "too little memory to merge temporary data; use a larger -m");
+    for (size_t i = 0; i < begun; i++)
+        if (finish_merging(p, &p->mergings[i]) < 0)
+            return -1;
+    return 0;
+}
+
+int spill_settle(struct spill *p, uint8_t *memory, size_t size)
+{
+    atomic_store(&p->cancelled, p->n_runs <= p->opt.fan_in);
+    if (slot_state(&p->mergings[0].state) != SLOT_FREE && finish_merging(p, &p->mergings[0]) < 0)
+        return -1;
+    atomic_store(&p->cancelled, false);
+    while (p->n_runs > p->opt.fan_in)
+        if (merge_side_by_side(p, p->n_runs - p->opt.fan_in, memory, size / p->opt.slice_size) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Arenas leave memory as sorted runs, by tasks, while reading goes on; and runs
+ * that are too many are merged into fewer in the background.
+ *
+ * An arena is cut into ranges of keys, more than there are threads. A task
+ * merges its range of all sublists and writes it, slice by slice; the ranges'
+ * slices in order are the run. Where in the file a slice lies does not matter,
+ * so no task waits for another, and nothing is done by one thread alone. */
+#ifndef SPILL_H
+#define SPILL_H
+
+#include "bam_arena.h"
+#include "spill_run.h"
+
+struct latch;
+struct spill;
+
+struct spill_options {
+    struct spill_store *store;   /* stays the caller's */
+    const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does */
+    size_t slice_size;           /* bytes in memory, a multiple of 16 */
+    size_t merge_memory;         /* for merging in the background */
+    size_t fan_in;               /* runs that the last merge can take */
+    int n_threads;
+    struct latch *latch;
+};
+
+/* NULL: no memory, told to the latch. */
+struct spill *spill_open(const struct spill_options *options);
+void spill_close(struct spill *spill);
+
+/* The master says that this arena, all sublists closed, is to leave. -1: told to the latch. */
+int spill_begin(struct spill *spill, const struct bam_arena *arena);
+
+/* The arena of spill_begin() is sorted: tasks begin to write it. Once, any thread. */
+void spill_arena_is_sorted(struct spill *spill);
+
+/* The arena on its way, NULL if none. */
+const struct bam_arena *spill_arena(const struct spill *spill);
+
+/* The master helps until the arena has left. -1: told to the latch. */
+int spill_wait(struct spill *spill);
+
+/* After the last arena: merges runs until they are no more than fan_in, with
+ * the tasks' help and the memory at hand, at a multiple of 16. -1: told to the latch. */
+int spill_settle(struct spill *spill, uint8_t *memory, size_t size);
+
+/* The runs, in input order; they stay the spill's. */
+const struct spill_run *spill_runs(const struct spill *spill, size_t *n);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* A slice: the unit in which sorted records leave memory and come back. Serial,
+ * no I/O.
+ *
+ * In memory it is a little arena, records up and keys down:
+ *
+ *   base          bottom              size
+ *   | records ---->|   free   |<- keys |      places are relative to base
+ *
+ * Packed (integers little-endian):
+ *
+ *   | XXH3-64 of all that follows | bytes of records | records | bytes of keys | keys | unit unit ... |
+ *   <------------- 8 -------------> <------ 8 ------> <-- 8 --> <----- 8 ----->
+ *
+ * Keys are the differences between neighbours, seven bits a byte, least first,
+ * the top bit set where more follow. They are kept and not made anew, because
+ * making them can be dear, and -M makes them of what it then removes. A unit
+ * is SPILL_UNIT bytes of records (the last one: the rest), as their packed size (4 bytes)
+ * and an LZ4 block. */
+#ifndef SPILL_SLICE_H
+#define SPILL_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "bam_arena.h"
+
+enum { SPILL_UNIT = 256 << 10 };
+
+struct spill_slice {
+    uint8_t *base;
+    size_t size;                 /* of the memory at base */
+    size_t bottom;               /* bytes of records */
+    size_t n;                    /* records */
+};
+
+/* The keys of a slice, sorted. */
+static inline const struct bam_key *spill_slice_keys(const struct spill_slice *slice)
+{
+    return (const struct bam_key *)(slice->base + slice->size) - slice->n;
+}
+
+/* Makes slices of sorted records. One thread at a time. */
+struct spill_packer;
+
+/* slice_size: bytes in memory of the slices that are made, but for records that
+ * are larger; a multiple of 16. NULL: no memory. */
+struct spill_packer *spill_packer_new(size_t slice_size);
+void spill_packer_free(struct spill_packer *packer);
+
+/* Adds a record, in order. 1: added; 0: the slice is full, pack it first; -1: no memory. */
+int spill_packer_add(struct spill_packer *packer, uint64_t sort_key, const uint8_t *record, size_t size);
+
+/* Whether nothing was added since the last spill_packer_pack(). */
+bool spill_packer_empty(const struct spill_packer *packer);
+
+/* Packs what was added and empties the packer: the bytes at *packed, *n of them,
+ * stay until the next call. */
+void spill_packer_pack(struct spill_packer *packer, const uint8_t **packed, size_t *n);
+
+/* Bytes that a packer takes for slices of slice_size. */
+size_t spill_packer_memory(size_t slice_size);
+
+/* Bytes in memory of the slice whose packed bytes begin with packed[SPILL_SLICE_HEADER]. */
+enum { SPILL_SLICE_HEADER = 32 };
+uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER]);
+
+/* Unpacks packed[n] into slice->base[slice->size]. -1: the bytes are not those
+ * that were packed, or do not fit. */
+int spill_slice_unpack(struct spill_slice *slice, const uint8_t *packed, size_t n);
+
+#endif
