@@ -3,6 +3,7 @@
 #include "bam_arena.h"
 #include "bgzf_omp.h"
 #include "memory_plan.h"
+#include "record_pack.h"
 #include "spill_slice.h"
 
 #define KIB ((size_t)1 << 10)
@@ -41,7 +42,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
          + use->n_inputs * bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
          + p->source_slots * found
          + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
-         + n * (spill_packer_memory(p->slice_size) + p->slice_size / 2)   /* and what is loaded */
+         + n * (spill_packer_memory(p->slice_size) + p->slice_size + record_packer_memory())   /* and to load */
          + p->merge_memory;
 }
 

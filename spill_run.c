@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "latch.h"
+#include "record_pack.h"
 #include "run_merge.h"
 #include "spill_run.h"
 
@@ -47,7 +48,8 @@ static int write_slice(struct spill_writer *w)
 {
     const uint8_t *packed;
     size_t n;
-    spill_packer_pack(w->packer, &packed, &n);
+    if (spill_packer_pack(w->packer, &packed, &n) < 0)
+        return latch_fail(w->latch, "out of memory for temporary data");
     if (n > UINT32_MAX)
         return latch_fail(w->latch, "a record is too large to leave memory; use a larger -m");
     if (make_room(w->run, 1) < 0)
@@ -77,14 +79,17 @@ int spill_writer_end(struct spill_writer *w)
 void spill_loader_free(struct spill_loader *loader)
 {
     free(loader->packed);
+    record_unpacker_free(loader->unpacker);
     *loader = (struct spill_loader){0};
 }
 
 static int read_packed(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                        struct latch *latch)
 {
+    if (!loader->unpacker && !(loader->unpacker = record_unpacker_new()))
+        return latch_fail(latch, "out of memory for temporary data");
     if (place.size > loader->max) {
-        uint8_t *grown = realloc(loader->packed, place.size);
+        uint8_t *grown = realloc(loader->packed, (size_t)place.size + RECORD_PACK_SLACK);
         if (!grown)
             return latch_fail(latch, "out of memory for temporary data");
         loader->packed = grown;
@@ -115,7 +120,7 @@ int spill_load(struct spill_store *store, struct spill_place place, struct spill
         return -1;
     if (choose_memory(b, spill_slice_size(loader->packed), home_is_free) < 0)
         return latch_fail(latch, "out of memory for temporary data");
-    return spill_slice_unpack(&b->slice, loader->packed, place.size) < 0 ? spill_store_damaged(store, place) : 0;
+    return spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size) < 0 ? spill_store_damaged(store, place) : 0;
 }
 
 /* ----------------------------------------------------------------- merging */

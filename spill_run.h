@@ -42,6 +42,7 @@ int spill_writer_end(struct spill_writer *writer);
 struct spill_loader {
     uint8_t *packed;             /* grows as needed */
     size_t max;
+    struct record_unpacker *unpacker;   /* made when first needed */
 };
 
 void spill_loader_free(struct spill_loader *loader);

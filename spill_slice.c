@@ -1,58 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <lz4.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "endian_io.h"
+#include "record_pack.h"
 #include "spill_slice.h"
 
 enum {
     HASH = 8,                    /* bytes of the checksum */
-    UNIT_HEAD = 4,
     VARINT_MAX = 10,
-    /* LZ4's speed for size: bench/RESULTS.md. */
-    ACCELERATION = 8,
+    KEYS_SHARE = 16,             /* of a slice, what its packed keys take at first */
+};
+
+/* Bytes that grow. */
+struct buffer {
+    uint8_t *p;
+    size_t n, max;
 };
 
 struct spill_packer {
     size_t slice_size;
-    uint8_t *records;            /* of the slice being made */
-    size_t records_max, bottom, n;
-    uint8_t *packed;             /* its keys, behind room for the header, then the units */
-    size_t packed_max, keys_end;
+    struct record_packer *unit;  /* the one being made */
+    struct buffer packed;        /* room for the header, then the units before it */
+    struct buffer keys;
+    size_t bottom, n;            /* bytes of records and records of the slice */
     uint64_t last;               /* sort key added last */
 };
 
-/* The most bytes that the packed form of these can take. */
-static size_t packed_bound(size_t record_bytes, size_t n)
+static int reserve(struct buffer *b, size_t more)
 {
-    size_t units = record_bytes / SPILL_UNIT + 1;
-    return SPILL_SLICE_HEADER + n * VARINT_MAX + units * (UNIT_HEAD + (size_t)LZ4_COMPRESSBOUND(SPILL_UNIT));
-}
-
-/* Smallest records and their keys in slice_size bytes. */
-static size_t most_records(size_t slice_size)
-{
-    return slice_size / (BAM_MIN_RECORD + sizeof(struct bam_key)) + 1;
-}
-
-static int grow(uint8_t **p, size_t *max, size_t wanted)
-{
-    if (wanted <= *max)
+    if (b->n + more <= b->max)
         return 0;
-    uint8_t *grown = realloc(*p, wanted);
+    size_t max = b->n + more > 2 * b->max ? b->n + more : 2 * b->max;
+    uint8_t *grown = realloc(b->p, max);
     if (!grown)
         return -1;
-    *p = grown;
-    *max = wanted;
+    b->p = grown;
+    b->max = max;
     return 0;
 }
 
 static void empty(struct spill_packer *p)
 {
-    p->bottom = p->n = p->last = 0;
-    p->keys_end = SPILL_SLICE_HEADER;
+    p->bottom = p->n = p->last = p->keys.n = 0;
+    p->packed.n = SPILL_SLICE_HEADER;
 }
 
 struct spill_packer *spill_packer_new(size_t slice_size)
@@ -61,10 +53,11 @@ struct spill_packer *spill_packer_new(size_t slice_size)
     if (!p)
         return NULL;
     p->slice_size = slice_size;
-    empty(p);
-    if (grow(&p->records, &p->records_max, slice_size) == 0
-        && grow(&p->packed, &p->packed_max, packed_bound(slice_size, most_records(slice_size))) == 0)
+    p->unit = record_packer_new();
+    if (p->unit && reserve(&p->packed, slice_size) == 0 && reserve(&p->keys, slice_size / KEYS_SHARE) == 0) {
+        empty(p);
         return p;
+    }
     spill_packer_free(p);
     return NULL;
 }
@@ -73,14 +66,15 @@ void spill_packer_free(struct spill_packer *p)
 {
     if (!p)
         return;
-    free(p->records);
-    free(p->packed);
+    record_packer_free(p->unit);
+    free(p->packed.p);
+    free(p->keys.p);
     free(p);
 }
 
 size_t spill_packer_memory(size_t slice_size)
 {
-    return slice_size + packed_bound(slice_size, most_records(slice_size));
+    return record_packer_memory() + slice_size + slice_size / KEYS_SHARE;
 }
 
 bool spill_packer_empty(const struct spill_packer *p)
@@ -88,12 +82,13 @@ bool spill_packer_empty(const struct spill_packer *p)
     return p->n == 0;
 }
 
-static uint8_t *put_varint(uint8_t *out, uint64_t v)
+static size_t put_varint(uint8_t *out, uint64_t v)
 {
+    size_t n = 0;
     for (; v >= 0x80; v >>= 7)
-        *out++ = (uint8_t)v | 0x80;
-    *out++ = (uint8_t)v;
-    return out;
+        out[n++] = (uint8_t)v | 0x80;
+    out[n++] = (uint8_t)v;
+    return n;
 }
 
 static size_t size_in_memory(uint64_t record_bytes, uint64_t n)
@@ -102,46 +97,40 @@ static size_t size_in_memory(uint64_t record_bytes, uint64_t n)
     return (record_bytes + align - 1) / align * align + n * sizeof(struct bam_key);
 }
 
+static int end_unit(struct spill_packer *p)
+{
+    if (reserve(&p->packed, record_packer_bound(p->unit)) < 0)
+        return -1;
+    p->packed.n += record_packer_pack(p->unit, p->packed.p + p->packed.n);
+    return 0;
+}
+
 int spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *record, size_t size)
 {
-    if (size_in_memory(p->bottom + size, p->n + 1) > p->slice_size) {
-        if (p->n > 0)
-            return 0;
-        if (grow(&p->records, &p->records_max, size) < 0
-            || grow(&p->packed, &p->packed_max, packed_bound(size, 1)) < 0)
-            return -1;
-    }
-    memcpy(p->records + p->bottom, record, size);
+    if (p->n > 0 && size_in_memory(p->bottom + size, p->n + 1) > p->slice_size)
+        return 0;
+    if (reserve(&p->keys, VARINT_MAX) < 0 || record_packer_add(p->unit, record, size) < 0)
+        return -1;
+    p->keys.n += put_varint(p->keys.p + p->keys.n, sort_key - p->last);
+    p->last = sort_key;
     p->bottom += size;
     p->n++;
-    p->keys_end = (size_t)(put_varint(p->packed + p->keys_end, sort_key - p->last) - p->packed);
-    p->last = sort_key;
-    return 1;
+    return record_packer_bytes(p->unit) < RECORD_PACK_UNIT || end_unit(p) == 0 ? 1 : -1;
 }
 
-/* Appends the units; returns the packed size. */
-static size_t pack_units(const struct spill_packer *p)
+int spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
 {
-    uint8_t *out = p->packed + p->keys_end;
-    for (size_t at = 0; at < p->bottom; at += SPILL_UNIT) {
-        int n = p->bottom - at < SPILL_UNIT ? (int)(p->bottom - at) : SPILL_UNIT;
-        int packed = LZ4_compress_fast((const char *)p->records + at, (char *)out + UNIT_HEAD, n,
-                                       LZ4_COMPRESSBOUND(SPILL_UNIT), ACCELERATION);
-        store_le32(out, (uint32_t)packed);
-        out += UNIT_HEAD + packed;
-    }
-    return (size_t)(out - p->packed);
-}
-
-void spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
-{
-    *n = pack_units(p);
-    *packed = p->packed;
-    store_le64(p->packed + HASH, p->bottom);
-    store_le64(p->packed + HASH + 8, p->n);
-    store_le64(p->packed + HASH + 16, p->keys_end - SPILL_SLICE_HEADER);
-    store_le64(p->packed, XXH3_64bits(p->packed + HASH, *n - HASH));
+    if ((record_packer_bytes(p->unit) > 0 && end_unit(p) < 0) || reserve(&p->packed, p->keys.n) < 0)
+        return -1;
+    memcpy(p->packed.p + p->packed.n, p->keys.p, p->keys.n);
+    *packed = p->packed.p;
+    *n = p->packed.n + p->keys.n;
+    store_le64(p->packed.p + HASH, p->bottom);
+    store_le64(p->packed.p + HASH + 8, p->n);
+    store_le64(p->packed.p + HASH + 16, p->keys.n);
+    store_le64(p->packed.p, XXH3_64bits(p->packed.p + HASH, *n - HASH));
     empty(p);
+    return 0;
 }
 
 uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER])
@@ -149,8 +138,8 @@ uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER])
     return size_in_memory(load_le64(packed + HASH), load_le64(packed + HASH + 8));
 }
 
-/* Keys from in[0..end) to keys[n], by difference; the places come later. NULL: too few bytes. */
-static const uint8_t *unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *keys, size_t n)
+/* Keys from in[0..end) to keys[n]; the places are not touched. -1: too few or too many bytes. */
+static int unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *keys, size_t n)
 {
     uint64_t sort = 0;
     for (size_t i = 0; i < n; i++) {
@@ -158,48 +147,29 @@ static const uint8_t *unpack_keys(const uint8_t *in, const uint8_t *end, struct 
         unsigned shift = 0;
         do {
             if (in == end || shift > 63)
-                return NULL;
+                return -1;
             v |= (uint64_t)(*in & 0x7f) << shift;
             shift += 7;
         } while (*in++ & 0x80);
         keys[i].sort = sort += v;
     }
-    return in;
-}
-
-static int unpack_units(struct spill_slice *slice, const uint8_t *in, const uint8_t *end)
-{
-    for (size_t at = 0; at < slice->bottom; at += SPILL_UNIT) {
-        int n = slice->bottom - at < SPILL_UNIT ? (int)(slice->bottom - at) : SPILL_UNIT;
-        if (end - in < UNIT_HEAD)
-            return -1;
-        uint32_t packed = load_le32(in);
-        in += UNIT_HEAD;
-        if (packed > (size_t)(end - in)
-            || LZ4_decompress_safe((const char *)in, (char *)slice->base + at, (int)packed, n) != n)
-            return -1;
-        in += packed;
-    }
     return in == end ? 0 : -1;
 }
 
-/* Finds the records, and gives the keys their places. */
-static int place_records(struct spill_slice *slice, struct bam_key *keys)
+static int unpack_units(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *in,
+                        const uint8_t *end, struct bam_key *keys)
 {
-    size_t at = 0;
-    for (size_t i = 0; i < slice->n; i++) {
-        if (slice->bottom - at < BAM_MIN_RECORD)
+    struct unpacked to = {slice->base, 0, slice->bottom, keys, slice->n};
+    while (in < end) {
+        size_t n = record_unpack(unpacker, in, (size_t)(end - in), &to);
+        if (n == 0)
             return -1;
-        size_t size = bam_record_size((const struct bam_record *)(slice->base + at));
-        if (size > slice->bottom - at)
-            return -1;
-        keys[i].place = bam_key_place(at, size);
-        at += size;
+        in += n;
     }
-    return at == slice->bottom ? 0 : -1;
+    return to.at == to.end && to.n_keys == 0 ? 0 : -1;
 }
 
-int spill_slice_unpack(struct spill_slice *slice, const uint8_t *packed, size_t n)
+int spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *packed, size_t n)
 {
     if (n < SPILL_SLICE_HEADER || load_le64(packed) != XXH3_64bits(packed + HASH, n - HASH))
         return -1;
@@ -211,9 +181,7 @@ int spill_slice_unpack(struct spill_slice *slice, const uint8_t *packed, size_t 
     slice->bottom = bottom;
     slice->n = records;
     struct bam_key *keys = (struct bam_key *)(slice->base + slice->size) - records;
-    const uint8_t *units = packed + SPILL_SLICE_HEADER + key_bytes;
-    if (unpack_keys(packed + SPILL_SLICE_HEADER, units, keys, records) != units
-        || unpack_units(slice, units, packed + n) < 0)
-        return -1;
-    return place_records(slice, keys);
+    const uint8_t *units_end = packed + n - key_bytes;
+    return unpack_units(slice, unpacker, packed + SPILL_SLICE_HEADER, units_end, keys) < 0
+        || unpack_keys(units_end, packed + n, keys, records) < 0 ? -1 : 0;
 }

@@ -9,14 +9,13 @@
  *
  * Packed (integers little-endian):
  *
- *   | XXH3-64 of all that follows | bytes of records | records | bytes of keys | keys | unit unit ... |
+ *   | XXH3-64 of all that follows | bytes of records | records | bytes of keys | unit unit ... | keys |
  *   <------------- 8 -------------> <------ 8 ------> <-- 8 --> <----- 8 ----->
  *
- * Keys are the differences between neighbours, seven bits a byte, least first,
- * the top bit set where more follow. They are kept and not made anew, because
- * making them can be dear, and -M makes them of what it then removes. A unit
- * is SPILL_UNIT bytes of records (the last one: the rest), as their packed size (4 bytes)
- * and an LZ4 block. */
+ * Units are record_pack.h's. Keys are the differences between neighbours, seven
+ * bits a byte, least first, the top bit set where more follow. They are kept and not
+ * made anew, because making them can be dear, and -M makes them of what it then
+ * removes. */
 #ifndef SPILL_SLICE_H
 #define SPILL_SLICE_H
 
@@ -25,7 +24,7 @@
 #include <stdint.h>
 #include "bam_arena.h"
 
-enum { SPILL_UNIT = 256 << 10 };
+struct record_unpacker;
 
 struct spill_slice {
     uint8_t *base;
@@ -55,8 +54,8 @@ int spill_packer_add(struct spill_packer *packer, uint64_t sort_key, const uint8
 bool spill_packer_empty(const struct spill_packer *packer);
 
 /* Packs what was added and empties the packer: the bytes at *packed, *n of them,
- * stay until the next call. */
-void spill_packer_pack(struct spill_packer *packer, const uint8_t **packed, size_t *n);
+ * stay until the next call. -1: no memory. */
+int spill_packer_pack(struct spill_packer *packer, const uint8_t **packed, size_t *n);
 
 /* Bytes that a packer takes for slices of slice_size. */
 size_t spill_packer_memory(size_t slice_size);
@@ -65,8 +64,9 @@ size_t spill_packer_memory(size_t slice_size);
 enum { SPILL_SLICE_HEADER = 32 };
 uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER]);
 
-/* Unpacks packed[n] into slice->base[slice->size]. -1: the bytes are not those
- * that were packed, or do not fit. */
-int spill_slice_unpack(struct spill_slice *slice, const uint8_t *packed, size_t n);
+/* Unpacks packed[n], behind which RECORD_PACK_SLACK bytes may be read, into
+ * slice->base[slice->size]. -1: the bytes are not those that were packed, or do
+ * not fit, or there is no memory. */
+int spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *packed, size_t n);
 
 #endif
