@@ -30,8 +30,9 @@
 #include "bgzf_omp.h"
 #include "byte_source.h"
 #include "latch.h"
-#include "minhash.h"
+#include "machine.h"
 #include "memory_plan.h"
+#include "minhash.h"
 #include "minhash_run.h"
 #include "out_file.h"
 #include "record_sink.h"
@@ -52,7 +53,9 @@ enum {
     SAMPLE_RECORDS = 256,
 };
 static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* long reads: sort before 2^20 of them came */
-static const double PACKED_RATIO = 3;            /* of records as BAM has them to packed ones, about */
+static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;  /* of addresses: its stack */
+static const uint64_t MEMORY_BESIDE = (uint64_t)128 << 20;   /* of addresses: the plan's 64 MiB, and what is never touched */
+static const double PACKED_RATIO = 2;            /* of records as BAM has them to packed ones, about */
 
 /* What an inflate task found in its block, by ring slot. Written by the task,
  * read by the master once it has taken the block back. */
@@ -123,10 +126,19 @@ static const struct sort_rule *tie_rule(const struct bam_sort *s)
     return bam_arena_order(s->arena).rule;
 }
 
+/* The memory that was asked for, or what a limit on the address space lets one
+ * have of it. */
+static uint64_t usable_memory(const struct sort_opts *opts)
+{
+    uint64_t stacks = (uint64_t)opts->n_threads * THREAD_SPACE, space = machine_address_space();
+    uint64_t left = space > stacks + MEMORY_BESIDE ? space - stacks - MEMORY_BESIDE : 0;
+    return opts->memory < left ? opts->memory : left;
+}
+
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct memory_use use = {opts->memory, opts->n_threads, opts->out.level, 1 + opts->n_more, 0};
+    struct memory_use use = {usable_memory(opts), opts->n_threads, opts->out.level, 1 + opts->n_more, 0};
     for (size_t i = 0; i < s->n_inputs; i++)
         use.header += s->inputs[i].header.size;
     s->plan = memory_plan_make(&use, sizeof(struct found));
@@ -236,10 +248,20 @@ static int check_fasta(struct bam_sort *s, const char *path)
     return 0;
 }
 
+static void warn_of_memory(const struct sort_opts *opts)
+{
+    uint64_t there = machine_memory();
+    if (opts->memory > there && hts_verbose >= HTS_LOG_WARNING)
+        fprintf(stderr, "[W::bam_sort] %llu MB of memory may be used (-m x -@), but the machine or its cgroup has "
+                "%llu MB. Use a smaller -m, or --total-memory 80%%\n", (unsigned long long)(opts->memory >> 20),
+                (unsigned long long)(there >> 20));
+}
+
 /* Opens and allocates all that may fail, before the work that must not; first
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
+    warn_of_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
         || open_output(s) < 0)

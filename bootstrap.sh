@@ -45,8 +45,10 @@ read_settings() {
         cc=${CC:-$(make -s show-CC)}
         cppflags=$(make -s show-CPPFLAGS) ldflags=$(make -s show-LDFLAGS)
         openmp=$(make -s show-OPENMP_CFLAGS) hts_libs=$(make -s show-HTS_LIBS) deflate_libs=$(make -s show-DEFLATE_LIBS)
+        lz4_libs=$(make -s show-LZ4_LIBS)
     else
         cc=${CC:-cc} cppflags='' ldflags='' openmp=-fopenmp hts_libs=-lhts deflate_libs=-ldeflate
+        lz4_libs=-llz4
     fi
     if [ -e config.mk ]; then
         return    # ./configure has found everything already
@@ -93,6 +95,8 @@ int main(void) { return omp_get_max_threads() < 1; }' $openmp ;;
 int main(void) { return !hts_version(); }' $hts_libs ;;
     libdeflate) compiles '#include <libdeflate.h>
 int main(void) { libdeflate_free_compressor(libdeflate_alloc_compressor(1)); return 0; }' $deflate_libs ;;
+    lz4)        compiles '#include <lz4.h>
+int main(void) { return LZ4_sizeofState() == 0; }' $lz4_libs ;;
     zlib)       compiles '#include <zlib.h>
 int main(void) { return !zlibVersion(); }' -lz ;;
     xxhash)     compiles '#define XXH_INLINE_ALL
@@ -111,7 +115,7 @@ int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lis
     esac
 }
 
-build_needs='make compiler openmp htslib libdeflate zlib xxhash'
+build_needs='make compiler openmp htslib libdeflate lz4 zlib xxhash'
 test_needs='cmocka python'
 extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
 
@@ -134,6 +138,7 @@ packages() {
         apt/openmp)     if is_clang; then echo libomp-dev; else echo build-essential; fi ;;
         apt/htslib)     echo libhts-dev ;;
         apt/libdeflate) echo libdeflate-dev ;;
+        apt/lz4)        echo liblz4-dev ;;
         apt/zlib)       echo zlib1g-dev ;;
         apt/xxhash)     echo libxxhash-dev ;;
         apt/cmocka)     echo libcmocka-dev ;;
@@ -143,6 +148,7 @@ packages() {
         dnf/openmp)     if is_clang; then echo libomp-devel; else echo gcc; fi ;;
         dnf/htslib)     echo htslib-devel ;;
         dnf/libdeflate) echo libdeflate-devel ;;
+        dnf/lz4)        echo lz4-devel ;;
         dnf/zlib)       echo zlib-devel ;;
         dnf/xxhash)     echo xxhash-devel ;;
         dnf/cmocka)     echo libcmocka-devel ;;
@@ -152,6 +158,7 @@ packages() {
         apk/openmp)     if is_clang; then echo openmp-dev; else echo libgomp; fi ;;
         apk/htslib)     echo htslib-dev ;;
         apk/libdeflate) echo libdeflate-dev ;;
+        apk/lz4)        echo lz4-dev ;;
         apk/zlib)       echo zlib-dev ;;
         apk/xxhash)     echo xxhash-dev ;;
         apk/cmocka)     echo cmocka-dev ;;
@@ -162,6 +169,7 @@ packages() {
         brew/isal)      echo isa-l ;;
         conda/compiler) echo c-compiler ;;
         conda/openmp)   if is_clang; then echo llvm-openmp; else echo libgomp; fi ;;
+        conda/lz4)      echo lz4-c ;;
         conda/isal)     echo isa-l ;;
         *)              echo "$need" ;;
         esac

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "machine.h"
 
@@ -61,4 +62,19 @@ uint64_t machine_memory(void)
     uint64_t physical = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
     uint64_t limit = cgroup_limit();
     return limit < physical ? limit : physical;
+}
+
+uint64_t machine_address_space(void)
+{
+    struct rlimit limit;
+    uint64_t pages = 0;
+    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%" SCNu64, &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }

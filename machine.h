@@ -9,4 +9,8 @@
  * whichever is less. */
 uint64_t machine_memory(void);
 
+/* Bytes of address space that are left under the limit (ulimit -v); UINT64_MAX
+ * without one. */
+uint64_t machine_address_space(void);
+
 #endif
