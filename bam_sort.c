@@ -3,12 +3,14 @@
  *
  *   in.bam --> bgzf_source --> bam_arena --> sort_run --> run_merge --> bgzf_sink --> out.bam
  *   (or -)     read-ahead,     records and   one task     heap merge    two rings,     (out_file:
- *     |        one inflate     their keys    per sublist, of the        one deflate    renamed when
- *     |        task per block  in one region while        sublists      task per       whole)
- *     |                                      reading          |         block
- *   byte_source: whatever the input is,        record_sink: -+
- *   a stream of BAM bytes (SAM, CRAM:          (SAM, CRAM: hts_writer)
- *   hts_reader)
+ *     |        one inflate     their keys    per sublist, of sublists   one deflate    renamed when
+ *     |        task per block  in one region while        and runs      task per       whole)
+ *     |                        (two of them) reading       |     ^      block
+ *   byte_source: whatever           |                      |     |
+ *   the input is, a stream          +-> spill: arenas ---> | run_reader: slices
+ *   of BAM bytes (SAM, CRAM:            that are full,     | come back ahead of
+ *   hts_reader)                         as packed runs     | the merge
+ *                                                record_sink (SAM, CRAM: hts_writer)
  *
  * There is one `omp parallel`, below. The master reads, hands out blocks, takes
  * them back in order, and merges; all else is tasks. */

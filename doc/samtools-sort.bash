@@ -11,12 +11,12 @@ _samtools_omp()
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
-            -m|--total-memory) words='768M 1G 2G 4G' ;;
+            -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
             -@|--threads|-K|-w|-t|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t -M -I -K -w -R -H -l -u -m -@ -o -O -T -h
                 --template-coordinate --picard --check --add-input --write-index --write-index=bai --write-index=csi
                 --threads --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --no-PG --verbosity --help' ;;
+                --total-memory --size-hint --tmpdir-env --no-PG --verbosity --help' ;;
         esac
     fi
     if [ -n "$words" ]; then
