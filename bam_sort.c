@@ -89,7 +89,8 @@ struct bam_sort {
     struct spill_store *store;
     struct spill *spill;
     struct run_reader *reader;   /* NULL: everything is in memory */
-    bool spilling;               /* it is known that not all fits into memory */
+    bool spilling;               /* it is known that not all fits into memory ... */
+    struct memory_spilling beside;   /* ... and then: how the arenas' memory is divided */
     bool placed;                 /* of -M: a record with a reference has left memory */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
@@ -232,7 +233,7 @@ static int open_spill(struct bam_sort *s)
     if (!(s->store = spill_store_open(&store)))
         return -1;
     struct spill_options spill = {s->store, tie_rule(s), s->plan.slice_size, s->plan.merge_memory,
-                                  s->plan.fan_in, opts->n_threads, &s->latch};
+                                  opts->n_threads, &s->latch};
     s->spill = spill_open(&spill);
     return s->spill ? 0 : -1;
 }
@@ -372,8 +373,11 @@ static int start_spilling(struct bam_sort *s)
     s->spilling = true;
     if (spill_store_prepare(s->store, &room) < 0)
         return -1;
-    if (expected > 0 && bam_arena_empty(other_arena(s)))
-        spill_store_use_memory(s->store, s->plan.store_memory);
+    s->beside = memory_plan_spilling(&s->plan, expected, !bam_arena_empty(other_arena(s)));
+    spill_store_use_memory(s->store, s->beside.store);
+    spill_set_fan_in(s->spill, s->beside.fan_in);
+    if (bam_arena_empty(other_arena(s)))
+        bam_arena_reset(other_arena(s), s->beside.arena_size);
     if (expected / PACKED_RATIO > (double)room && hts_verbose >= HTS_LOG_WARNING)
         fprintf(stderr, "[W::bam_sort] about %.0f MB of temporary data are to be expected, but only %.0f MB are "
                 "free where they go. -T names another place\n", expected / PACKED_RATIO / 1e6, (double)room / 1e6);
@@ -409,25 +413,36 @@ static int await_spill(struct bam_sort *s)
         return -1;
     ptrdiff_t i = leaving - s->arenas;
     s->placed = s->placed || any_placed(leaving);
-    bam_arena_reset(&s->arenas[i], memory_plan_arena_size(&s->plan, spill_store_uses_memory(s->store)));
+    bam_arena_reset(&s->arenas[i], s->beside.arena_size);
     atomic_store(&s->unsorted[i], 1);
     return 0;
+}
+
+/* Whether what is still to come will fit, keys included; 1: yes, 0: no, -1: nobody knows. */
+static int will_fit(const struct bam_sort *s)
+{
+    const struct bam_arena *a = s->arena;
+    double expected = expected_size(s), keys = (double)(a->size - a->top);
+    if (expected <= 0 || a->walked == 0)
+        return -1;
+    return expected * (1 + keys / (double)a->walked) <= 2 * (double)a->size;
 }
 
 /* Whether it is time that the full arena leaves, lest the reader must wait for it. */
 static bool must_hurry(struct bam_sort *s)
 {
     return !s->spilling && !bam_arena_empty(other_arena(s))
-        && s->arena->top - s->arena->bottom < s->arena->size / 4;
+        && s->arena->top - s->arena->bottom < s->arena->size / 4 && will_fit(s) <= 0;
 }
 
 /* The arena is full and its last sublist closed: goes on in the other one. */
 static int change_arena(struct bam_sort *s)
 {
     struct bam_arena *full = s->arena, *next = other_arena(s);
-    double expected = expected_size(s), share = (double)full->size / (double)full->walked;
-    if (!s->spilling && expected * share > 2 * (double)full->size && start_spilling(s) < 0)
+    if (!s->spilling && (will_fit(s) == 0 || !bam_arena_empty(next)) && start_spilling(s) < 0)
         return -1;
+    if (!bam_arena_empty(next) && !spill_arena(s->spill) && send_off(s, next) < 0)
+        return -1;                               /* it was to fit, and does not */
     if (await_spill(s) < 0 || (s->spilling && send_off(s, full) < 0))
         return -1;
     if (bam_arena_carry(next, full) < 0)

@@ -53,7 +53,6 @@ static void divide_for_test(struct memory_plan *p, size_t arena_size)
     p->arena_size = arena_size;
     p->slice_size = arena_size / SLICES / sizeof(struct bam_key) * sizeof(struct bam_key);
     p->merge_memory = MERGED * p->slice_size;
-    p->store_memory = arena_size / 2;
 }
 
 struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
@@ -74,15 +73,26 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
     size_t fixed = fixed_memory(&p, use, found);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
     p.arena_size = left / 2;
-    p.store_memory = left / 4;
     const char *test = getenv("SAMTOOLS_OMP_ARENA");
     if (test)
         divide_for_test(&p, strtoull(test, NULL, 0));
-    p.fan_in = memory_plan_arena_size(&p, true) / (2 * p.slice_size);
     return p;
 }
 
-size_t memory_plan_arena_size(const struct memory_plan *p, bool beside_store)
+/* Packed runs in memory, and one arena of those beside them: if that can be all
+ * of the data, no more store than is needed for it; else a part of them. */
+static size_t store_size(size_t arenas, double expected)
 {
-    return beside_store ? p->arena_size - p->store_memory / 2 : p->arena_size;
+    static const double PACKED = 0.5, MOST = 0.7, PART = 0.25;
+    double all = (double)arenas, needed = (expected * 1.1 - all / 2) / (1 / PACKED - 0.5);
+    return (size_t)(needed <= MOST * all ? needed > 0 ? needed : 0 : PART * all);
+}
+
+struct memory_spilling memory_plan_spilling(const struct memory_plan *p, double expected, bool late)
+{
+    size_t arenas = 2 * p->arena_size;
+    struct memory_spilling s = {.store = expected > 0 && !late ? store_size(arenas, expected) : 0};
+    s.arena_size = (arenas - s.store) / 2;
+    s.fan_in = s.arena_size / (2 * p->slice_size);
+    return s;
 }

@@ -22,7 +22,12 @@ struct memory_plan {
     size_t arena_size;           /* bytes of each of the two arenas */
     size_t slice_size;           /* bytes of a slice of a run, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */
-    size_t store_memory;         /* for packed runs, once it is known that not all fits */
+};
+
+/* What changes when it is known that not all will fit. */
+struct memory_spilling {
+    size_t store;                /* bytes for packed runs, before any goes to disk */
+    size_t arena_size;           /* of each arena, beside it */
     size_t fan_in;               /* runs that the last merge can take */
 };
 
@@ -32,7 +37,8 @@ struct memory_plan {
  * one makes small inputs leave memory. */
 struct memory_plan memory_plan_make(const struct memory_use *use, size_t found);
 
-/* Bytes of each arena, beside the store's memory or without it. */
-size_t memory_plan_arena_size(const struct memory_plan *plan, bool beside_store);
+/* expected: bytes of records, 0 if nobody knows; late: both arenas are full, so
+ * that there is no memory for a store. */
+struct memory_spilling memory_plan_spilling(const struct memory_plan *plan, double expected, bool late);
 
 #endif

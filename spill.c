@@ -42,6 +42,7 @@ struct workspace {
 
 struct spill {
     struct spill_options opt;
+    size_t fan_in;
     struct workspace *work;      /* one per thread */
     const struct bam_arena *arena;   /* on its way; master */
     struct range *ranges;
@@ -102,6 +103,11 @@ void spill_close(struct spill *p)
     free(p->last_record);
     free(p->memory);
     free(p);
+}
+
+void spill_set_fan_in(struct spill *p, size_t fan_in)
+{
+    p->fan_in = fan_in;
 }
 
 const struct bam_arena *spill_arena(const struct spill *p)
@@ -442,7 +448,7 @@ static int merge_in_background(struct spill *p)
         return -1;
     if (n > p->n_runs - 1)
         n = p->n_runs - 1;
-    if (p->opt.n_threads == 1 || p->n_runs <= p->opt.fan_in || n < 2
+    if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2
         || slot_state(&m->state) != SLOT_FREE || !choose_runs(p, n, p->n_runs - 1, &first))
         return 0;
     if (!p->memory && !(p->memory = malloc(p->opt.merge_memory)))
@@ -501,12 +507,12 @@ static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, s
 
 int spill_settle(struct spill *p, uint8_t *memory, size_t size)
 {
-    atomic_store(&p->cancelled, p->n_runs <= p->opt.fan_in);
+    atomic_store(&p->cancelled, p->n_runs <= p->fan_in);
     if (slot_state(&p->mergings[0].state) != SLOT_FREE && finish_merging(p, &p->mergings[0]) < 0)
         return -1;
     atomic_store(&p->cancelled, false);
-    while (p->n_runs > p->opt.fan_in)
-        if (merge_side_by_side(p, p->n_runs - p->opt.fan_in, memory, size / p->opt.slice_size) < 0)
+    while (p->n_runs > p->fan_in)
+        if (merge_side_by_side(p, p->n_runs - p->fan_in, memory, size / p->opt.slice_size) < 0)
             return -1;
     return 0;
 }

@@ -20,7 +20,6 @@ struct spill_options {
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does */
     size_t slice_size;           /* bytes in memory, a multiple of 16 */
     size_t merge_memory;         /* for merging in the background */
-    size_t fan_in;               /* runs that the last merge can take */
     int n_threads;
     struct latch *latch;
 };
@@ -28,6 +27,9 @@ struct spill_options {
 /* NULL: no memory, told to the latch. */
 struct spill *spill_open(const struct spill_options *options);
 void spill_close(struct spill *spill);
+
+/* Before the first arena: how many runs the last merge can take. */
+void spill_set_fan_in(struct spill *spill, size_t fan_in);
 
 /* The master says that this arena, all sublists closed, is to leave. -1: told to the latch. */
 int spill_begin(struct spill *spill, const struct bam_arena *arena);

@@ -83,16 +83,12 @@ void spill_store_close(struct spill_store *s)
 
 void spill_store_use_memory(struct spill_store *s, size_t size)
 {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = size == 0 ? MAP_FAILED
+                 : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return;
     s->memory = memory;
     s->memory_size = size;
-}
-
-bool spill_store_uses_memory(const struct spill_store *s)
-{
-    return s->memory != NULL;
 }
 
 /* A file without a name, or one whose name is gone before a signal can come. */

@@ -6,7 +6,6 @@
 #ifndef SPILL_STORE_H
 #define SPILL_STORE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,11 +33,9 @@ void spill_store_close(struct spill_store *store);
  * put, by the thread that gets the signals. -1: told to the latch. */
 int spill_store_prepare(struct spill_store *store, uint64_t *free_bytes);
 
-/* Lets the store keep the first `size` bytes in memory. Before the first put.
- * Without the memory, nothing changes. */
+/* Lets the store keep the first `size` bytes in memory, 0: none. Before the first
+ * put. Where there is no such memory, all goes to the files. */
 void spill_store_use_memory(struct spill_store *store, size_t size);
-
-bool spill_store_uses_memory(const struct spill_store *store);
 
 /* Keeps data[n]; any thread. A directory that is full is left for the next one.
  * -1: told to the latch. */
