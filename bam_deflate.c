@@ -155,24 +155,6 @@ _Static_assert(LONG_WAYS * 16 == 64 && SHORT_WAYS * 16 == 32, "positions fill a 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-static inline uint64_t load_le64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    v = __builtin_bswap64(v);
-#endif
-    return v;
-}
-
-static inline void store_le64(uint8_t *p, uint64_t v)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    v = __builtin_bswap64(v);
-#endif
-    memcpy(p, &v, sizeof v);
-}
-
 /* ---------------------------------------------------------------- matches */
 
 /* Multiplied by this, the highest bits depend on so many first bytes only. The
