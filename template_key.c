@@ -29,12 +29,15 @@ struct template_end {
 struct template_view {
     struct template_end end[2];  /* the earlier first */
     bool upper;                  /* the record is end 2 */
-    const char *group;           /* read group, which tells the library; NULL without */
+    struct text group;           /* read group, which tells the library; s is NULL without */
     struct text cell, molecule, name;   /* empty without the tag */
 };
 
-/* The tags that count: their type bytes, NULL without. */
-struct template_tags { const uint8_t *mc, *rg, *cb, *mi; };
+/* Where a tag's value is; NULL, NULL: the record has none. */
+struct template_tag { const uint8_t *type, *end; };
+
+/* The tags that count. */
+struct template_tags { struct template_tag mc, rg, cb, mi; };
 
 /* ---- tags ---- */
 
@@ -43,14 +46,14 @@ struct template_tags { const uint8_t *mc, *rg, *cb, *mi; };
 static struct template_tags tags_find(const struct bam_record *r)
 {
     enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
-    struct template_tags tags = {NULL, NULL, NULL, NULL};
+    struct template_tags tags = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r), *next;
     for (const uint8_t *p = bam_record_aux(r); end - p >= 3; p = next) {
         const uint8_t *type = p + 2;
         next = bam_aux_skip(type, end);
         if (!next)
             break;
-        const uint8_t **slot;
+        struct template_tag *slot;
         switch (load_le16(p)) {
         case MC: slot = &tags.mc; break;
         case RG: slot = &tags.rg; break;
@@ -58,23 +61,22 @@ static struct template_tags tags_find(const struct bam_record *r)
         case MI: slot = &tags.mi; break;
         default: continue;
         }
-        if (!*slot && bam_aux_is_closed(type, next))
-            *slot = type;
+        if (!slot->type && bam_aux_is_closed(type, next))
+            *slot = (struct template_tag){type, next};
     }
     return tags;
 }
 
-/* The tag's string, of a record that has the tag. */
-static struct text tag_text(const uint8_t *type)
+/* The string of a tag that is there and has one. */
+static struct text tag_text(struct template_tag tag)
 {
-    const char *s = (const char *)type + 1;
-    return (struct text){s, strlen(s)};
+    return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};
 }
 
 /* "12/A" and "12/B" are the two strands of one molecule. */
-static struct text molecule_text(const uint8_t *type)
+static struct text molecule_text(struct template_tag tag)
 {
-    struct text mi = tag_text(type);
+    struct text mi = tag_text(tag);
     if (mi.n >= 2 && mi.s[mi.n - 2] == '/')
         mi.n -= 2;
     return mi;
@@ -145,14 +147,14 @@ static bool end_before(const struct template_end *a, const struct template_end *
     return !a->reverse;
 }
 
-static unsigned library_of(const struct template_key *rule, const char *group)
+static unsigned library_of(const struct template_key *rule, struct text group)
 {
     size_t low = 0, high = rule->n_groups;
-    if (!group)
+    if (!group.s)
         return 0;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        int order = strcmp(group, rule->groups[mid].id);
+        int order = strcmp(group.s, rule->groups[mid].id);
         if (order == 0)
             return rule->groups[mid].library;
         if (order < 0)
@@ -166,31 +168,31 @@ static unsigned library_of(const struct template_key *rule, const char *group)
 static enum bam_fault view_make(const struct bam_record *r, struct template_view *view)
 {
     static const struct template_end nowhere = {0, INT32_MAX, false};
-    static const struct text empty = {"", 0};
+    static const struct text empty = {"", 0}, nothing = {NULL, 0};
     struct template_tags tags = tags_find(r);
     struct template_end own = nowhere, mate = nowhere;
     unsigned flag = bam_record_flag(r);
     if (!(flag & BAM_FUNMAP))
         own = (struct template_end){own_position(r), bam_record_ref_id(r), flag & BAM_FREVERSE};
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
-        if (!tags.mc)
+        if (!tags.mc.type)
             return BAM_NO_MC;
-        if (!bam_aux_is_text(tags.mc))
+        if (!bam_aux_is_text(tags.mc.type))
             return BAM_BAD_MC;
         mate.ref = (int32_t)load_le32(r->next_ref_id);
         mate.reverse = flag & BAM_FMREVERSE;
-        mate.pos = mate_position((int32_t)load_le32(r->next_pos), (const char *)tags.mc + 1, mate.reverse);
+        mate.pos = mate_position((int32_t)load_le32(r->next_pos), (const char *)tags.mc.type + 1, mate.reverse);
     }
-    if (tags.cb && !bam_aux_is_text(tags.cb))
+    if (tags.cb.type && !bam_aux_is_text(tags.cb.type))
         return BAM_BAD_CB;
-    if (tags.mi && !bam_aux_is_text(tags.mi))
+    if (tags.mi.type && !bam_aux_is_text(tags.mi.type))
         return BAM_BAD_MI;
     view->upper = !end_before(&own, &mate);
     view->end[view->upper] = own;
     view->end[!view->upper] = mate;
-    view->group = tags.rg && *tags.rg == 'Z' ? (const char *)tags.rg + 1 : NULL;
-    view->cell = tags.cb ? tag_text(tags.cb) : empty;
-    view->molecule = tags.mi ? molecule_text(tags.mi) : empty;
+    view->group = tags.rg.type && *tags.rg.type == 'Z' ? tag_text(tags.rg) : nothing;
+    view->cell = tags.cb.type ? tag_text(tags.cb) : empty;
+    view->molecule = tags.mi.type ? molecule_text(tags.mi) : empty;
     view->name = (struct text){bam_record_name(r), r->name_len - 1u};
     return BAM_OK;
 }
@@ -208,10 +210,16 @@ static int text_compare(struct text a, struct text b)
     return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-/* Mostly both are the same group, which costs no search. */
-static int library_compare(const struct template_key *rule, const char *a, const char *b)
+/* Unlike strcmp it does not read on behind them, where the cache may not have the bytes. */
+static bool text_equal(struct text a, struct text b)
 {
-    if (a == b || (a && b && strcmp(a, b) == 0))
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* Mostly both are the same group, which costs no search. */
+static int library_compare(const struct template_key *rule, struct text a, struct text b)
+{
+    if (a.s && b.s ? text_equal(a, b) : a.s == b.s)
         return 0;
     return compare_signed(library_of(rule, a), library_of(rule, b));
 }
@@ -228,7 +236,7 @@ static int view_compare(const struct template_key *rule, const struct template_v
     if (!order) order = library_compare(rule, a->group, b->group);
     if (!order) order = text_compare(a->cell, b->cell);
     if (!order) order = text_compare(a->molecule, b->molecule);
-    if (!order) order = strcmp(a->name.s, b->name.s);
+    if (!order && !text_equal(a->name, b->name)) order = strcmp(a->name.s, b->name.s);
     return order ? order : a->upper - b->upper;
 }
 
@@ -421,8 +429,8 @@ int template_key_learn(struct template_key *rule, const struct bam_record *const
         return -1;
     size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *cb = tags_find(records[i]).cb;
-        if (cb && bam_aux_is_text(cb))
+        struct template_tag cb = tags_find(records[i]).cb;
+        if (cb.type && bam_aux_is_text(cb.type))
             texts[n_cells++] = tag_text(cb);
     }
     text_code_learn(&rule->cell, UINT64_MAX, texts, n_cells);
