@@ -11,7 +11,7 @@ enum {
      * a core waits for at once, fewer than its cache holds. */
     AHEAD = 16,
     CACHE_LINE = 64,
-    HEAD_LINES = 2,              /* fields, name and CIGAR of a short read */
+    HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
     TAIL_LINES = 3,              /* its tags */
 };
 
