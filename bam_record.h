@@ -98,6 +98,7 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
  * size is in block_size. Returns 0, or -1 when memory runs out. */
 int bam_record_fix(struct bam_record *r);
 
+/* Whether the value whose type byte is at type is a string. */
 static inline bool bam_aux_is_text(const uint8_t *type)
 {
     return *type == 'Z' || *type == 'H';
@@ -117,6 +118,7 @@ static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
     return end;
 }
 
+/* Bytes of one value of this type; 0: no type of a fixed size. */
 static inline size_t bam_aux_scalar_size(uint8_t type)
 {
     switch (type) {
@@ -129,7 +131,8 @@ static inline size_t bam_aux_scalar_size(uint8_t type)
 }
 
 /* One past the value whose type byte is at p, which is before end; NULL when it is broken.
- * As in htslib, the record may end a text that has no NUL. */
+ * As in htslib, the record may end a text that has no NUL. The types of a file's tags are
+ * foreseen, so that with branches, unlike with a table, the next tag need not wait for this one's. */
 static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
 {
     uint8_t type = *p++;

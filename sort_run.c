@@ -128,9 +128,9 @@ static bool is_tied(const struct bam_key *keys, size_t n, size_t i)
     return (i + 1 < n && keys[i].sort == keys[i + 1].sort) || (i > 0 && keys[i].sort == keys[i - 1].sort);
 }
 
-/* Asks for the cache lines that comparing the records of tied keys reads, of those from *asked to
- * until, and moves *asked there. (By pointer, and in one: GCC takes a function that only
- * prefetches for one without effect, and drops its calls.) */
+/* For the tied ones of the keys from *asked to until, asks for the cache lines that a comparison
+ * of their records reads; moves *asked there. (By pointer, and all in one function: GCC takes one
+ * that only prefetches for one without effect, and drops its calls.) */
 static void ask_for_records(const struct bam_key *keys, size_t n, const struct bam_key_order *order,
                             size_t *asked, size_t until)
 {

@@ -224,7 +224,8 @@ static int library_compare(const struct template_key *rule, struct text a, struc
     return compare_signed(library_of(rule, a), library_of(rule, b));
 }
 
-static int view_compare(const struct template_key *rule, const struct template_view *a, const struct template_view *b)
+static int view_compare(const struct template_key *rule, const struct template_view *a,
+                        const struct template_view *b)
 {
     int order = 0;
     for (int i = 0; i < 2 && !order; i++)
