@@ -46,51 +46,14 @@ static uint16_t record_bin(const struct bam_record *r, int64_t ref_span)
     return (uint16_t)hts_reg2bin(pos, pos + covered(r, ref_span), 14, 5);
 }
 
-static size_t aux_scalar_size(uint8_t type)
-{
-    switch (type) {
-    case 'A': case 'c': case 'C': return 1;
-    case 's': case 'S': return 2;
-    case 'i': case 'I': case 'f': return 4;
-    case 'd': return 8;
-    default: return 0;
-    }
-}
-
-/* One past the value whose type byte is at p; NULL when it is broken. As in
- * htslib, the record may end a text that has no NUL. */
-static const uint8_t *aux_skip(const uint8_t *p, const uint8_t *end)
-{
-    uint8_t type = *p++;
-    if (type == 'Z' || type == 'H') {
-        const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
-        return nul ? nul + 1 : end;
-    }
-    uint64_t size = aux_scalar_size(type);
-    if (type == 'B') {
-        if (end - p < 5)
-            return NULL;
-        size = 5 + (uint64_t)aux_scalar_size(p[0]) * load_le32(p + 1);
-        if (!aux_scalar_size(p[0]))
-            return NULL;
-    }
-    return size && size <= (uint64_t)(end - p) ? p + size : NULL;
-}
-
-/* Whether the value from type to end is no text, or one closed by NUL. */
-static int text_ends(const uint8_t *type, const uint8_t *end)
-{
-    return (*type != 'Z' && *type != 'H') || (end > type + 1 && end[-1] == 0);
-}
-
 const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad)
 {
     *bad = 0;
     while (p && end - p >= 3) {
         const uint8_t *type = p + 2;
-        const uint8_t *next = aux_skip(type, end);
+        const uint8_t *next = bam_aux_skip(type, end);
         if (next && p[0] == (uint8_t)tag[0] && p[1] == (uint8_t)tag[1])
-            return text_ends(type, next) ? type : (*bad = 1, NULL);
+            return bam_aux_is_closed(type, next) ? type : (*bad = 1, NULL);
         p = next;
     }
     *bad = !p;                   /* a rest of one or two bytes is no tag, and no harm */

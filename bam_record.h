@@ -8,8 +8,10 @@
 #ifndef BAM_RECORD_H
 #define BAM_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "endian_io.h"
 
 /* All fields are bytes, so the struct has alignment 1 and no padding, and may
@@ -95,6 +97,71 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
  * (SAMv1 section 4.2.2). The record keeps its start and never grows; the new
  * size is in block_size. Returns 0, or -1 when memory runs out. */
 int bam_record_fix(struct bam_record *r);
+
+/* Whether the value whose type byte is at type is a string. */
+static inline bool bam_aux_is_text(const uint8_t *type)
+{
+    return *type == 'Z' || *type == 'H';
+}
+
+/* One past the first NUL in [p, end), or end. Most texts are short: eight bytes at a time. */
+static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t v = load_le64(p), nul = (v - 0x0101010101010101) & ~v & 0x8080808080808080;
+        if (nul)
+            return p + __builtin_ctzll(nul) / 8 + 1;
+    }
+    for (; p < end; p++)
+        if (*p == 0)
+            return p + 1;
+    return end;
+}
+
+/* Bytes of one value of this type; 0: no type of a fixed size. */
+static inline size_t bam_aux_scalar_size(uint8_t type)
+{
+    switch (type) {
+    case 'A': case 'c': case 'C': return 1;
+    case 's': case 'S': return 2;
+    case 'i': case 'I': case 'f': return 4;
+    case 'd': return 8;
+    default: return 0;
+    }
+}
+
+/* One past the value whose type byte is at p, which is before end; NULL when it is broken.
+ * As in htslib, the record may end a text that has no NUL. The types of a file's tags are
+ * foreseen, so that with branches, unlike with a table, the next tag need not wait for this one's. */
+static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
+{
+    uint8_t type = *p++;
+    if (type == 'Z' || type == 'H')
+        return bam_text_skip(p, end);
+    uint64_t size;
+    if (type == 'C' || type == 'c' || type == 'A') {
+        size = 1;
+    } else if (type == 'i' || type == 'I' || type == 'f') {
+        size = 4;
+    } else if (type == 'S' || type == 's') {
+        size = 2;
+    } else if (type == 'B') {
+        if (end - p < 5 || !bam_aux_scalar_size(p[0]))
+            return NULL;
+        size = 5 + (uint64_t)bam_aux_scalar_size(p[0]) * load_le32(p + 1);
+    } else if (type == 'd') {
+        size = 8;
+    } else {
+        return NULL;
+    }
+    return size <= (uint64_t)(end - p) ? p + size : NULL;
+}
+
+/* Whether the value from type to next, where it ends, is no text, or one closed by NUL. */
+static inline bool bam_aux_is_closed(const uint8_t *type, const uint8_t *next)
+{
+    return !bam_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
+}
 
 /* First tag named tag[2] among the aux fields [p, end): a pointer to its type
  * byte, NULL when absent; *bad is set when the fields themselves are broken. */

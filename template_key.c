@@ -29,48 +29,31 @@ struct template_end {
 struct template_view {
     struct template_end end[2];  /* the earlier first */
     bool upper;                  /* the record is end 2 */
-    unsigned library;
+    struct text group;           /* read group, which tells the library; s is NULL without */
     struct text cell, molecule, name;   /* empty without the tag */
 };
 
-/* The tags that count: their type bytes, NULL without. */
-struct template_tags { const uint8_t *mc, *rg, *cb, *mi; };
+/* Where a tag's value is; NULL, NULL: the record has none. */
+struct template_tag { const uint8_t *type, *end; };
+
+/* The tags that count. */
+struct template_tags { struct template_tag mc, rg, cb, mi; };
 
 /* ---- tags ---- */
 
-/* One past the value whose type byte is at p; NULL when it is broken. */
-static inline const uint8_t *tag_skip(const uint8_t *p, const uint8_t *end)
-{
-    static const uint8_t sizes[256] = {
-        ['A'] = 1, ['c'] = 1, ['C'] = 1, ['s'] = 2, ['S'] = 2, ['i'] = 4, ['I'] = 4, ['f'] = 4, ['d'] = 8,
-    };
-    uint8_t type = *p++;
-    uint64_t size = sizes[type];
-    if (type == 'Z' || type == 'H') {
-        const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
-        return nul ? nul + 1 : NULL;
-    }
-    if (type == 'B') {
-        if (end - p < 5 || !sizes[p[0]])
-            return NULL;
-        size = 5 + (uint64_t)sizes[p[0]] * load_le32(p + 1);
-    }
-    return size && size <= (uint64_t)(end - p) ? p + size : NULL;
-}
-
-/* All of them in one pass, which is what most of a key's time goes into. The first
- * of a name counts; broken tags hide what follows them, as in htslib. */
+/* All of them in one pass. The first of a name counts; broken tags hide what follows
+ * them, as in htslib. */
 static struct template_tags tags_find(const struct bam_record *r)
 {
     enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
-    struct template_tags tags = {NULL, NULL, NULL, NULL};
+    struct template_tags tags = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r), *next;
     for (const uint8_t *p = bam_record_aux(r); end - p >= 3; p = next) {
         const uint8_t *type = p + 2;
-        next = tag_skip(type, end);
+        next = bam_aux_skip(type, end);
         if (!next)
             break;
-        const uint8_t **slot;
+        struct template_tag *slot;
         switch (load_le16(p)) {
         case MC: slot = &tags.mc; break;
         case RG: slot = &tags.rg; break;
@@ -78,28 +61,22 @@ static struct template_tags tags_find(const struct bam_record *r)
         case MI: slot = &tags.mi; break;
         default: continue;
         }
-        if (!*slot)
-            *slot = type;
+        if (!slot->type && bam_aux_is_closed(type, next))
+            *slot = (struct template_tag){type, next};
     }
     return tags;
 }
 
-static bool is_string(const uint8_t *type)
+/* The string of a tag that is there and has one. */
+static struct text tag_text(struct template_tag tag)
 {
-    return *type == 'Z' || *type == 'H';
-}
-
-/* The tag's string, of a record that has the tag. */
-static struct text tag_text(const uint8_t *type)
-{
-    const char *s = (const char *)type + 1;
-    return (struct text){s, strlen(s)};
+    return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};
 }
 
 /* "12/A" and "12/B" are the two strands of one molecule. */
-static struct text molecule_text(const uint8_t *type)
+static struct text molecule_text(struct template_tag tag)
 {
-    struct text mi = tag_text(type);
+    struct text mi = tag_text(tag);
     if (mi.n >= 2 && mi.s[mi.n - 2] == '/')
         mi.n -= 2;
     return mi;
@@ -125,8 +102,13 @@ static int64_t own_position(const struct bam_record *r)
             if (bam_cigar_type(bam_cigar_op(op)) & 2)
                 span += bam_cigar_oplen(op);
         }
-            }
+    }
     return reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip;
+}
+
+static bool covers_reference(char op)
+{
+    return op == 'M' || op == 'D' || op == 'N' || op == '=' || op == 'X';
 }
 
 /* The same for the mate, whose CIGAR is the string of the MC tag. Like samtools it
@@ -148,7 +130,7 @@ static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
             span += length;
         if (*c != 'S' && *c != 'H' && !reverse)
             break;
-        if (strchr("MDN=X", *c)) {
+        if (covers_reference(*c)) {
             span += length;
             inside = true;
         }
@@ -165,14 +147,14 @@ static bool end_before(const struct template_end *a, const struct template_end *
     return !a->reverse;
 }
 
-static unsigned library_of(const struct template_key *rule, const uint8_t *rg)
+static unsigned library_of(const struct template_key *rule, struct text group)
 {
     size_t low = 0, high = rule->n_groups;
-    if (!rg || *rg != 'Z')
+    if (!group.s)
         return 0;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        int order = strcmp((const char *)rg + 1, rule->groups[mid].id);
+        int order = strcmp(group.s, rule->groups[mid].id);
         if (order == 0)
             return rule->groups[mid].library;
         if (order < 0)
@@ -183,34 +165,34 @@ static unsigned library_of(const struct template_key *rule, const uint8_t *rg)
     return 0;
 }
 
-static enum bam_fault view_make(const struct template_key *rule, const struct bam_record *r, struct template_view *view)
+static enum bam_fault view_make(const struct bam_record *r, struct template_view *view)
 {
     static const struct template_end nowhere = {0, INT32_MAX, false};
-    static const struct text empty = {"", 0};
+    static const struct text empty = {"", 0}, nothing = {NULL, 0};
     struct template_tags tags = tags_find(r);
     struct template_end own = nowhere, mate = nowhere;
     unsigned flag = bam_record_flag(r);
     if (!(flag & BAM_FUNMAP))
         own = (struct template_end){own_position(r), bam_record_ref_id(r), flag & BAM_FREVERSE};
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
-        if (!tags.mc)
+        if (!tags.mc.type)
             return BAM_NO_MC;
-        if (!is_string(tags.mc))
+        if (!bam_aux_is_text(tags.mc.type))
             return BAM_BAD_MC;
         mate.ref = (int32_t)load_le32(r->next_ref_id);
         mate.reverse = flag & BAM_FMREVERSE;
-        mate.pos = mate_position((int32_t)load_le32(r->next_pos), (const char *)tags.mc + 1, mate.reverse);
+        mate.pos = mate_position((int32_t)load_le32(r->next_pos), (const char *)tags.mc.type + 1, mate.reverse);
     }
-    if (tags.cb && !is_string(tags.cb))
+    if (tags.cb.type && !bam_aux_is_text(tags.cb.type))
         return BAM_BAD_CB;
-    if (tags.mi && !is_string(tags.mi))
+    if (tags.mi.type && !bam_aux_is_text(tags.mi.type))
         return BAM_BAD_MI;
     view->upper = !end_before(&own, &mate);
     view->end[view->upper] = own;
     view->end[!view->upper] = mate;
-    view->library = library_of(rule, tags.rg);
-    view->cell = tags.cb ? tag_text(tags.cb) : empty;
-    view->molecule = tags.mi ? molecule_text(tags.mi) : empty;
+    view->group = tags.rg.type && *tags.rg.type == 'Z' ? tag_text(tags.rg) : nothing;
+    view->cell = tags.cb.type ? tag_text(tags.cb) : empty;
+    view->molecule = tags.mi.type ? molecule_text(tags.mi) : empty;
     view->name = (struct text){bam_record_name(r), r->name_len - 1u};
     return BAM_OK;
 }
@@ -228,7 +210,22 @@ static int text_compare(struct text a, struct text b)
     return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static int view_compare(const struct template_view *a, const struct template_view *b)
+/* Unlike strcmp it does not read on behind them, where the cache may not have the bytes. */
+static bool text_equal(struct text a, struct text b)
+{
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* Mostly both are the same group, which costs no search. */
+static int library_compare(const struct template_key *rule, struct text a, struct text b)
+{
+    if (a.s && b.s ? text_equal(a, b) : a.s == b.s)
+        return 0;
+    return compare_signed(library_of(rule, a), library_of(rule, b));
+}
+
+static int view_compare(const struct template_key *rule, const struct template_view *a,
+                        const struct template_view *b)
 {
     int order = 0;
     for (int i = 0; i < 2 && !order; i++)
@@ -237,19 +234,19 @@ static int view_compare(const struct template_view *a, const struct template_vie
         order = compare_signed(a->end[i].pos, b->end[i].pos);
     for (int i = 0; i < 2 && !order; i++)
         order = b->end[i].reverse - a->end[i].reverse;
-    if (!order) order = compare_signed(a->library, b->library);
+    if (!order) order = library_compare(rule, a->group, b->group);
     if (!order) order = text_compare(a->cell, b->cell);
     if (!order) order = text_compare(a->molecule, b->molecule);
-    if (!order) order = strcmp(a->name.s, b->name.s);
+    if (!order && !text_equal(a->name, b->name)) order = strcmp(a->name.s, b->name.s);
     return order ? order : a->upper - b->upper;
 }
 
 int template_key_compare(const struct template_key *rule, const struct bam_record *a, const struct bam_record *b)
 {
     struct template_view x, y;
-    if (view_make(rule, a, &x) || view_make(rule, b, &y))
+    if (view_make(a, &x) || view_make(b, &y))
         return 0;                /* such records have no key and are never sorted */
-    return view_compare(&x, &y);
+    return view_compare(rule, &x, &y);
 }
 
 /* ---- keys ---- */
@@ -297,26 +294,26 @@ static bool put_ends(struct key_fill *fill, const struct template_key *rule, con
     return fill->room > 0;
 }
 
-/* Left-aligned: without cell and molecule 0 and the name, else 1 and the cell. */
-static uint64_t text_rank(const struct template_key *rule, const struct template_view *view)
+/* In n bits: without cell and molecule 0 and the name, else 1 and the cell. */
+static uint64_t text_rank(const struct template_key *rule, const struct template_view *view, unsigned n)
 {
-    uint64_t room;
-    if (view->cell.n == 0 && view->molecule.n == 0)
-        return text_code_key(&rule->name, view->name, &room) >> 1;
-    return (uint64_t)1 << 63 | text_code_key(&rule->cell, view->cell, &room) >> 1;
+    bool named = view->cell.n == 0 && view->molecule.n == 0;
+    uint64_t rank = named ? text_code_key_top(&rule->name, view->name, n - 1)
+                          : text_code_key_top(&rule->cell, view->cell, n - 1);
+    return ((uint64_t)!named << 63 | rank >> 1) >> (64 - n);
 }
 
 enum bam_fault template_key_make(const struct template_key *rule, const struct bam_record *r, uint64_t *key)
 {
     struct template_view view;
     struct key_fill fill = {0, 64};
-    enum bam_fault fault = view_make(rule, r, &view);
+    enum bam_fault fault = view_make(r, &view);
     if (fault)
         return fault;
     if (put_ends(&fill, rule, view.end)) {
-        key_put(&fill, view.library, rule->library_bits);
+        key_put(&fill, library_of(rule, view.group), rule->library_bits);
         if (fill.room >= TEXT_BITS_LEAST)
-            fill.key |= text_rank(rule, &view) >> (64 - fill.room);
+            fill.key |= text_rank(rule, &view, fill.room);
     }
     *key = fill.key;
     return BAM_OK;
@@ -433,8 +430,8 @@ int template_key_learn(struct template_key *rule, const struct bam_record *const
         return -1;
     size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *cb = tags_find(records[i]).cb;
-        if (cb && is_string(cb))
+        struct template_tag cb = tags_find(records[i]).cb;
+        if (cb.type && bam_aux_is_text(cb.type))
             texts[n_cells++] = tag_text(cb);
     }
     text_code_learn(&rule->cell, UINT64_MAX, texts, n_cells);

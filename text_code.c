@@ -218,7 +218,8 @@ static int prefix_compare(const struct text_code *code, struct text t)
     return order ? order : -1;
 }
 
-uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room)
+/* The key as far as columns of a weight above `least` tell. */
+static inline uint64_t code_key(const struct text_code *code, struct text t, uint64_t least, uint64_t *room)
 {
     *room = 1;
     int order = prefix_compare(code, t);
@@ -226,7 +227,7 @@ uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *ro
         return order < 0 ? 0 : code->range - 1;
     uint64_t key = 0, weight = code->range;
     size_t at = code->n_prefix;
-    for (size_t i = 0; i < code->n_columns; i++, at++) {
+    for (size_t i = 0; i < code->n_columns && weight > least; i++, at++) {
         unsigned symbol = code->code[code->table[i]][at < t.n ? (uint8_t)t.s[at] : 0];
         weight = code->weight[i];
         key += (symbol >> 2) * weight;
@@ -240,4 +241,15 @@ uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *ro
         return key + weight - 1;
     *room = weight;
     return key;
+}
+
+uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room)
+{
+    return code_key(code, t, 0, room);
+}
+
+uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits)
+{
+    uint64_t room;
+    return code_key(code, t, bits < 64 ? UINT64_MAX >> bits : 0, &room);
 }

@@ -40,4 +40,8 @@ void text_code_learn(struct text_code *code, uint64_t range, const struct text *
  * on belong to this very string: the caller may add a number below it. */
 uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room);
 
+/* The same, for those who use only the first bits (at least one) of a 64-bit key and shift the
+ * rest out. Keys made with different bits do not compare. */
+uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits);
+
 #endif
