@@ -234,8 +234,13 @@ static int open_spill(struct bam_sort *s)
         return -1;
     struct spill_options spill = {s->store, tie_rule(s), s->plan.slice_size, s->plan.merge_memory,
                                   opts->n_threads, &s->latch};
-    s->spill = spill_open(&spill);
-    return s->spill ? 0 : -1;
+    if (!(s->spill = spill_open(&spill)))
+        return -1;
+    uint64_t room, compressed = 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        compressed += byte_source_size(s->inputs[i].bytes);
+    /* Whoever will need the place for certain is told now what is wrong with it. */
+    return compressed > 2 * s->plan.arena_size ? spill_store_prepare(s->store, &room) : 0;
 }
 
 /* A FASTA that is named and not there is told before a pipe is waited for. */
