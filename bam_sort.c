@@ -29,6 +29,7 @@
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "byte_source.h"
+#include "far_pos.h"
 #include "latch.h"
 #include "minhash.h"
 #include "minhash_run.h"
@@ -82,6 +83,7 @@ struct bam_sort {
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
+    _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
     struct out_file out, index;
     struct found *found;         /* one per slot of the source */
     uint64_t last_block;         /* file offset of the block taken back last, for messages */
@@ -100,6 +102,16 @@ static size_t arena_budget(const struct sort_opts *opts, uint32_t source_slots)
     return size < BAM_ARENA_MAX ? size : BAM_ARENA_MAX;
 }
 
+/* Whether records may have positions beyond 32 bits: BAM has none, and readers refuse
+ * them where the output has none. */
+static bool may_be_far(const struct bam_sort *s)
+{
+    bool may = false;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        may |= byte_source_framing(s->inputs[i].bytes) == BYTES_RECORDS;
+    return may && far_pos_fits(&s->opts->out.format);
+}
+
 static int prepare_order(struct bam_sort *s)
 {
     s->arena.n_ref = sam_hdr_nref(s->sam);
@@ -113,6 +125,10 @@ static int prepare_order(struct bam_sort *s)
             return latch_fail(&s->latch, "-I: no minimiser index, see above");
     }
     bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
+    if (keys_do && may_be_far(s)) {
+        sort_key_decides_until(s->rule, &s->far);
+        keys_do = false;
+    }
     s->arena.rule = keys_do ? NULL : s->rule;
     return 0;
 }
@@ -154,7 +170,8 @@ static int open_input(struct bam_sort *s, struct input *in, const char *path)
     const struct sort_opts *opts = s->opts;
     size_t piece = PIECE_SIZE / s->n_inputs > PIECE_MIN ? PIECE_SIZE / s->n_inputs : PIECE_MIN;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
-    struct byte_source_options file = {path, opts->n_threads, opts->reference, opts->in_format.specific, &s->latch};
+    struct byte_source_options file = {path, opts->n_threads, opts->reference, opts->in_format.specific,
+                                       far_pos_fits(&opts->out.format) ? &s->far : NULL, &s->latch};
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, piece, &s->latch};
@@ -179,6 +196,16 @@ static int open_inputs(struct bam_sort *s)
     s->in = &s->inputs[0];
     s->sam = s->in->header.sam;
     return 0;
+}
+
+/* As samtools, which looks no further than the header. */
+static int check_references(struct bam_sort *s)
+{
+    const char *far = far_pos_fits(&s->opts->out.format) ? NULL : far_pos_reference(s->sam);
+    if (!far)
+        return 0;
+    return latch_fail(&s->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
+                      "use -O sam. Nothing was read", s->in->name, far);
 }
 
 static int reserve_memory(struct bam_sort *s)
@@ -211,7 +238,7 @@ static int open_all(struct bam_sort *s)
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
         || open_output(s) < 0)
         return -1;
-    if (open_inputs(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
+    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
         return -1;
     return open_index(s);
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Positions beyond 32 bits, which SAM has and BAM has not (SAMv1 sections 1.4
+ * and 4.2). A record that has one keeps all three in a private tag, the first
+ * of its tags:
+ *
+ *   \0 \0 | B | I | 6 | pos | next_pos | tlen |
+ *   <------- 8 -------> <- 8 -> <- 8 -> <- 8 ->
+ *
+ * and in the 32-bit field of a value that does not fit the limit next to it. So
+ * the fields alone give the right order, but for ties at that limit, and know
+ * nothing of the tag unless they are at it. No input brings such a tag: in SAM
+ * NUL is in no line, in CRAM it ends the list of tags, and BAM has no need. */
+#ifndef FAR_POS_H
+#define FAR_POS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+#include "bam_record.h"
+
+enum { FAR_POS_SIZE = 32 };      /* bytes of the tag */
+
+/* What a record says of places: the core fields of bam1_t. */
+struct far_pos {
+    int64_t pos, next_pos, tlen;
+};
+
+/* Whether one of them is beyond 32 bits. */
+bool far_pos_needed(const struct far_pos *far);
+
+/* Fills the three fields of r, as near as they go. */
+void far_pos_put_fields(struct bam_record *r, const struct far_pos *far);
+
+/* Makes the FAR_POS_SIZE bytes of the tag. */
+void far_pos_put_tag(uint8_t *tag, const struct far_pos *far);
+
+/* The tag of a checked record; NULL without. */
+const uint8_t *far_pos_tag(const struct bam_record *r);
+
+/* The three as they are: of each the tag's value, if its field is at the limit
+ * and the record has the tag. */
+struct far_pos far_pos_get(const struct bam_record *r);
+
+/* One of them. */
+static inline int64_t far_pos(const struct bam_record *r)
+{
+    int32_t pos = bam_record_pos(r);
+    return pos < INT32_MAX ? pos : far_pos_get(r).pos;
+}
+
+static inline int64_t far_next_pos(const struct bam_record *r)
+{
+    int32_t pos = (int32_t)load_le32(r->next_pos);
+    return pos < INT32_MAX ? pos : far_pos_get(r).next_pos;
+}
+
+/* Whether records of this format can say such positions, or say none at all. */
+bool far_pos_fits(const htsFormat *format);
+
+/* The first reference longer than 2^31-1; NULL: there is none. */
+const char *far_pos_reference(sam_hdr_t *sam);
+
+#endif
