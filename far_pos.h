@@ -7,9 +7,10 @@
  *   <------- 8 -------> <- 8 -> <- 8 -> <- 8 ->
  *
  * and in the 32-bit field of a value that does not fit the limit next to it. So
- * the fields alone give the right order, but for ties at that limit, and know
- * nothing of the tag unless they are at it. No input brings such a tag: in SAM
- * NUL is in no line, in CRAM it ends the list of tags, and BAM has no need. */
+ * the fields alone give the right order, but for ties at that limit, and the tag
+ * is looked for only where a field is at it. No such tag comes in: htslib takes
+ * letters and digits only in SAM, and in CRAM NUL ends the list of tags. In BAM
+ * it could; BAM output keeps it, and no other format could hold it. */
 #ifndef FAR_POS_H
 #define FAR_POS_H
 
