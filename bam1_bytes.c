@@ -32,6 +32,7 @@ static void put_fixed(struct bam_record *r, const bam1_t *b, size_t name_size, u
 {
     const bam1_core_t *c = &b->core;
     store_le32(r->ref_id, (uint32_t)c->tid);
+    store_le32(r->pos, (uint32_t)c->pos);
     r->name_len = (uint8_t)name_size;
     r->mapq = c->qual;
     store_le16(r->bin, c->bin);
@@ -39,6 +40,8 @@ static void put_fixed(struct bam_record *r, const bam1_t *b, size_t name_size, u
     store_le16(r->flag, c->flag);
     store_le32(r->seq_len, (uint32_t)c->l_qseq);
     store_le32(r->next_ref_id, (uint32_t)c->mtid);
+    store_le32(r->next_pos, (uint32_t)c->mpos);
+    store_le32(r->tlen, (uint32_t)c->isize);
 }
 
 static uint8_t *put_cigar(uint8_t *p, const uint32_t *cigar, uint32_t n)
@@ -75,7 +78,6 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
     bytes->size = size;
     store_le32(r->block_size, (uint32_t)(size - 4));
     put_fixed(r, b, name_size, in_tag ? 2 : c->n_cigar);
-    far_pos_put_fields(r, &far);
     memcpy(r->data, bam_get_qname(b), name_size);
     uint32_t span[2] = {(uint32_t)c->l_qseq << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP, 0};
     if (in_tag)
@@ -83,7 +85,7 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
     uint8_t *p = put_cigar(r->data + name_size, in_tag ? span : bam_get_cigar(b), in_tag ? 2 : c->n_cigar);
     p = append(p, bam_get_seq(b), bam_get_aux(b));
     if (bytes->far) {
-        far_pos_put_tag(p, &far);
+        far_pos_put(r, p, &far);
         p += FAR_POS_SIZE;
     }
     p = append(p, bam_get_aux(b), bam_get_aux(b) + tags);
@@ -97,10 +99,9 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
 
 static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cigar)
 {
-    struct far_pos far = far_pos_get(r);
     memset(c, 0, sizeof *c);
     c->tid = bam_record_ref_id(r);
-    c->pos = far.pos;
+    c->pos = far_pos(r);
     c->bin = load_le16(r->bin);
     c->qual = r->mapq;
     c->l_extranul = (uint8_t)(-(unsigned)r->name_len & 3);   /* htslib keeps the CIGAR aligned */
@@ -109,8 +110,8 @@ static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cig
     c->n_cigar = n_cigar;
     c->l_qseq = (int32_t)load_le32(r->seq_len);
     c->mtid = (int32_t)load_le32(r->next_ref_id);
-    c->mpos = far.next_pos;
-    c->isize = far.tlen;
+    c->mpos = far_next_pos(r);
+    c->isize = far_tlen(r);
 }
 
 static int grow_data(bam1_t *b, size_t size)

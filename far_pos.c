@@ -11,27 +11,17 @@ static int32_t nearest(int64_t v)
     return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
 }
 
-bool far_pos_needed(const struct far_pos *far)
-{
-    return nearest(far->pos) != far->pos || nearest(far->next_pos) != far->next_pos
-        || nearest(far->tlen) != far->tlen;
-}
-
-void far_pos_put_fields(struct bam_record *r, const struct far_pos *far)
-{
-    store_le32(r->pos, (uint32_t)nearest(far->pos));
-    store_le32(r->next_pos, (uint32_t)nearest(far->next_pos));
-    store_le32(r->tlen, (uint32_t)nearest(far->tlen));
-}
-
 static void put_value(uint8_t *p, int64_t v)
 {
     store_le32(p, (uint32_t)v);
     store_le32(p + 4, (uint32_t)((uint64_t)v >> 32));
 }
 
-void far_pos_put_tag(uint8_t *tag, const struct far_pos *far)
+void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far)
 {
+    store_le32(r->pos, (uint32_t)nearest(far->pos));
+    store_le32(r->next_pos, (uint32_t)nearest(far->next_pos));
+    store_le32(r->tlen, (uint32_t)nearest(far->tlen));
     memcpy(tag, head, HEAD_SIZE);
     put_value(tag + HEAD_SIZE, far->pos);
     put_value(tag + HEAD_SIZE + VALUE_SIZE, far->next_pos);

@@ -27,13 +27,14 @@ struct far_pos {
 };
 
 /* Whether one of them is beyond 32 bits. */
-bool far_pos_needed(const struct far_pos *far);
+static inline bool far_pos_needed(const struct far_pos *far)
+{
+    return (int32_t)far->pos != far->pos || (int32_t)far->next_pos != far->next_pos
+        || (int32_t)far->tlen != far->tlen;
+}
 
-/* Fills the three fields of r, as near as they go. */
-void far_pos_put_fields(struct bam_record *r, const struct far_pos *far);
-
-/* Makes the FAR_POS_SIZE bytes of the tag. */
-void far_pos_put_tag(uint8_t *tag, const struct far_pos *far);
+/* Fills the three fields of r, as near as they go, and the FAR_POS_SIZE bytes of its tag. */
+void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far);
 
 /* The tag of a checked record; NULL without. */
 const uint8_t *far_pos_tag(const struct bam_record *r);
@@ -53,6 +54,12 @@ static inline int64_t far_next_pos(const struct bam_record *r)
 {
     int32_t pos = (int32_t)load_le32(r->next_pos);
     return pos < INT32_MAX ? pos : far_pos_get(r).next_pos;
+}
+
+static inline int64_t far_tlen(const struct bam_record *r)
+{
+    int32_t tlen = (int32_t)load_le32(r->tlen);
+    return tlen < INT32_MAX && tlen > INT32_MIN ? tlen : far_pos_get(r).tlen;
 }
 
 /* Whether records of this format can say such positions, or say none at all. */
