@@ -4,6 +4,7 @@
 #include <string.h>
 #include "bam1_bytes.h"
 #include "bam_record.h"
+#include "far_pos.h"
 
 enum { CIGAR_INLINE_MAX = 0xffff, NAME_MAX_SIZE = 255 };
 
@@ -25,11 +26,6 @@ void bam1_bytes_free(struct bam1_bytes *bytes)
 {
     free(bytes->data);
     memset(bytes, 0, sizeof *bytes);
-}
-
-static int fits_int32(int64_t v)
-{
-    return v >= INT32_MIN && v <= INT32_MAX;
 }
 
 static void put_fixed(struct bam_record *r, const bam1_t *b, size_t name_size, uint32_t n_cigar)
@@ -55,16 +51,24 @@ static uint8_t *put_cigar(uint8_t *p, const uint32_t *cigar, uint32_t n)
     return p;
 }
 
+static uint8_t *append(uint8_t *to, const uint8_t *from, const uint8_t *end)
+{
+    memcpy(to, from, (size_t)(end - from));
+    return to + (end - from);
+}
+
 int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
     size_t name_size = (size_t)c->l_qname - c->l_extranul;
-    size_t rest = (size_t)b->l_data - c->l_qname - 4 * (size_t)c->n_cigar;   /* SEQ, QUAL, tags */
+    size_t seq = ((size_t)c->l_qseq + 1) / 2 + (size_t)c->l_qseq;   /* with QUAL */
+    size_t tags = (size_t)b->l_data - c->l_qname - 4 * (size_t)c->n_cigar - seq;
+    struct far_pos far = {c->pos, c->mpos, c->isize};
     int in_tag = c->n_cigar > CIGAR_INLINE_MAX;
     size_t cigar = 4 * (size_t)(in_tag ? 2 : c->n_cigar), tag = in_tag ? 8 + 4 * (size_t)c->n_cigar : 0;
-    size_t size = BAM_FIXED + name_size + cigar + rest + tag;
-    if (!fits_int32(c->pos) || !fits_int32(c->mpos) || !fits_int32(c->isize)
-        || name_size > NAME_MAX_SIZE || size > INT32_MAX) {
+    bytes->far = far_pos_needed(&far);
+    size_t size = BAM_FIXED + name_size + cigar + seq + (bytes->far ? FAR_POS_SIZE : 0) + tags + tag;
+    if (c->pos < INT32_MIN || c->mpos < INT32_MIN || name_size > NAME_MAX_SIZE || size > INT32_MAX) {
         errno = EOVERFLOW;
         return -1;
     }
@@ -79,11 +83,16 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
     if (in_tag)
         span[1] = (uint32_t)bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) << BAM_CIGAR_SHIFT | BAM_CREF_SKIP;
     uint8_t *p = put_cigar(r->data + name_size, in_tag ? span : bam_get_cigar(b), in_tag ? 2 : c->n_cigar);
-    memcpy(p, bam_get_seq(b), rest);
+    p = append(p, bam_get_seq(b), bam_get_aux(b));
+    if (bytes->far) {
+        far_pos_put(r, p, &far);
+        p += FAR_POS_SIZE;
+    }
+    p = append(p, bam_get_aux(b), bam_get_aux(b) + tags);
     if (in_tag) {
-        memcpy(p + rest, "CGBI", 4);
-        store_le32(p + rest + 4, c->n_cigar);
-        put_cigar(p + rest + 8, bam_get_cigar(b), c->n_cigar);
+        memcpy(p, "CGBI", 4);
+        store_le32(p + 4, c->n_cigar);
+        put_cigar(p + 8, bam_get_cigar(b), c->n_cigar);
     }
     return 0;
 }
@@ -92,7 +101,7 @@ static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cig
 {
     memset(c, 0, sizeof *c);
     c->tid = bam_record_ref_id(r);
-    c->pos = bam_record_pos(r);
+    c->pos = far_pos(r);
     c->bin = load_le16(r->bin);
     c->qual = r->mapq;
     c->l_extranul = (uint8_t)(-(unsigned)r->name_len & 3);   /* htslib keeps the CIGAR aligned */
@@ -101,8 +110,8 @@ static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cig
     c->n_cigar = n_cigar;
     c->l_qseq = (int32_t)load_le32(r->seq_len);
     c->mtid = (int32_t)load_le32(r->next_ref_id);
-    c->mpos = (int32_t)load_le32(r->next_pos);
-    c->isize = (int32_t)load_le32(r->tlen);
+    c->mpos = far_next_pos(r);
+    c->isize = far_tlen(r);
 }
 
 static int grow_data(bam1_t *b, size_t size)
@@ -118,18 +127,13 @@ static int grow_data(bam1_t *b, size_t size)
     return 0;
 }
 
-static uint8_t *append(uint8_t *to, const uint8_t *from, const uint8_t *end)
-{
-    memcpy(to, from, (size_t)(end - from));
-    return to + (end - from);
-}
-
 int bam1_from_record(bam1_t *b, const struct bam_record *r)
 {
     uint32_t n;
     const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
     const uint8_t *seq = r->data + r->name_len + 4 * (size_t)load_le16(r->n_cigar);
+    const uint8_t *tags = bam_record_aux(r);
     if (grow_data(b, (size_t)(end - r->data) + 3 + 4 * (size_t)n) < 0)
         return -1;
     get_fixed(&b->core, r, n);
@@ -141,7 +145,8 @@ int bam1_from_record(bam1_t *b, const struct bam_record *r)
         memcpy(p + 4 * (size_t)i, &op, 4);
     }
     p += 4 * (size_t)n;
-    p = append(p, seq, tag ? tag : end);
+    p = append(p, seq, tags);
+    p = append(p, tags + (far_pos_tag(r) ? FAR_POS_SIZE : 0), tag ? tag : end);
     if (tag)
         p = append(p, tag + 8 + 4 * (size_t)n, end);
     b->l_data = (int)(p - b->data);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* htslib's bam1_t to the bytes of a BAM record and back (SAMv1 section 4.2). */
+/* htslib's bam1_t to the bytes of a BAM record and back (SAMv1 section 4.2),
+ * positions beyond 32 bits as far_pos.h has them. */
 #ifndef BAM1_BYTES_H
 #define BAM1_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
@@ -12,6 +14,7 @@ struct bam_record;
 struct bam1_bytes {
     uint8_t *data;
     size_t size, max;
+    bool far;                    /* the record has a position or TLEN beyond 32 bits */
 };
 
 /* Makes the bytes of b, CIGARs over 65,535 operations kept in a CG tag.

@@ -31,6 +31,7 @@
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "byte_source.h"
+#include "far_pos.h"
 #include "latch.h"
 #include "machine.h"
 #include "memory_plan.h"
@@ -96,12 +97,23 @@ struct bam_sort {
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
+    _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
     struct out_file out, index;
     struct found *found;         /* one per slot of the source */
     uint64_t last_block;         /* file offset of the block taken back last, for messages */
 };
 
 /* ---------------------------------------------------------- before reading */
+
+/* Whether records may have positions beyond 32 bits: BAM has none, and readers refuse
+ * them where the output has none. */
+static bool may_be_far(const struct bam_sort *s)
+{
+    bool may = false;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        may |= byte_source_framing(s->inputs[i].bytes) == BYTES_RECORDS;
+    return may && far_pos_fits(&s->opts->out.format);
+}
 
 static int prepare_order(struct bam_sort *s)
 {
@@ -116,6 +128,10 @@ static int prepare_order(struct bam_sort *s)
             return latch_fail(&s->latch, "-I: no minimiser index, see above");
     }
     bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
+    if (keys_do && may_be_far(s)) {
+        sort_key_decides_until(s->rule, &s->far);
+        keys_do = false;
+    }
     for (int i = 0; i < 2; i++) {
         s->arenas[i].n_ref = n_ref;
         s->arenas[i].rule = keys_do ? NULL : s->rule;
@@ -183,7 +199,8 @@ static int open_input(struct bam_sort *s, struct input *in, const char *path)
 {
     const struct sort_opts *opts = s->opts;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
-    struct byte_source_options file = {path, opts->n_threads, opts->reference, opts->in_format.specific, &s->latch};
+    struct byte_source_options file = {path, opts->n_threads, opts->reference, opts->in_format.specific,
+                                       far_pos_fits(&opts->out.format) ? &s->far : NULL, &s->latch};
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, s->plan.source_slots,
@@ -211,6 +228,16 @@ static int open_inputs(struct bam_sort *s)
     return 0;
 }
 
+/* As samtools, which looks no further than the header. */
+static int check_references(struct bam_sort *s)
+{
+    const char *far = far_pos_fits(&s->opts->out.format) ? NULL : far_pos_reference(s->sam);
+    if (!far)
+        return 0;
+    return latch_fail(&s->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
+                      "use -O sam. Nothing was read", s->in->name, far);
+}
+
 static int reserve_memory(struct bam_sort *s)
 {
     plan_memory(s);                              /* again: now the headers are known */
@@ -232,7 +259,7 @@ static int open_spill(struct bam_sort *s)
     struct spill_store_options store = {opts->temp_prefixes, opts->n_temp_prefixes, &s->latch};
     if (!(s->store = spill_store_open(&store)))
         return -1;
-    struct spill_options spill = {s->store, tie_rule(s), s->plan.slice_size, s->plan.merge_memory,
+    struct spill_options spill = {s->store, s->plan.slice_size, s->plan.merge_memory,
                                   opts->n_threads, &s->latch};
     if (!(s->spill = spill_open(&spill)))
         return -1;
@@ -274,7 +301,8 @@ static int open_all(struct bam_sort *s)
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
         || open_output(s) < 0)
         return -1;
-    if (open_inputs(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0 || open_spill(s) < 0)
+    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0
+        || open_spill(s) < 0)
         return -1;
     return open_index(s);
 }

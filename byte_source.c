@@ -63,7 +63,7 @@ static int detect(struct byte_source *s)
     } else {
         s->framing = BYTES_RECORDS;
         struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference,
-                                         s->opt.format_options, s->opt.latch};
+                                         s->opt.format_options, s->opt.far, s->opt.latch};
         s->reader = hts_reader_open(s->file, &how);
         s->file = NULL;
         return s->reader ? 0 : -1;

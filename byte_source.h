@@ -18,6 +18,7 @@ struct byte_source_options {
     int n_threads;               /* for htslib's own threads, where it decodes */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
+    _Atomic bool *far;           /* as in hts_reader_options */
     struct latch *latch;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/bgzf.h>
@@ -104,7 +105,13 @@ static int next_record(struct hts_reader *r)
     if (bam1_bytes_set(&r->bytes, r->record) < 0)
         return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
                           errno == ENOMEM ? "out of memory"
-                          : "its position, TLEN or name does not fit into BAM (SAMv1 section 4.2)");
+                          : "it or its name is too long for BAM (SAMv1 section 4.2)");
+    if (r->bytes.far && !r->opt.far)
+        return latch_fail(r->opt.latch, "%s: record %llu: its position, its mate's or TLEN does not fit into the "
+                          "32 bits that BAM and CRAM have; use -O sam. Nothing was written",
+                          r->opt.path, (unsigned long long)r->n);
+    if (r->bytes.far)
+        atomic_store(r->opt.far, true);
     r->at = 0;
     return 1;
 }

@@ -3,6 +3,7 @@
 #ifndef HTS_READER_H
 #define HTS_READER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
@@ -15,6 +16,8 @@ struct hts_reader_options {
     int n_threads;
     const char *reference;
     const hts_opt *format_options;
+    _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is
+                                  * given; NULL: such records are refused */
     struct latch *latch;
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "far_pos.h"
 #include "key_room.h"
 #include "minhash.h"
 #include "name_key.h"
@@ -19,6 +21,7 @@ struct sort_rule {
     unsigned pos_bits;           /* max_pos fits */
     uint64_t max_pos;            /* greatest position + 1 that is told apart */
     int32_t n_ref;
+    const _Atomic bool *far;     /* NULL: the order alone says whether keys decide */
     struct name_key names;
     struct tag_key tags;
     struct template_key templates;
@@ -31,7 +34,7 @@ static void coordinate_init(struct sort_rule *rule, sam_hdr_t *sam)
         uint64_t length = (uint64_t)sam_hdr_tid2len(sam, i);
         rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
     }
-    rule->max_pos = rule->max_pos < UINT32_MAX ? rule->max_pos + 1 : UINT32_MAX;
+    rule->max_pos++;
     rule->ref_bits = key_bits((uint64_t)rule->n_ref);
     rule->pos_bits = key_bits(rule->max_pos);
 }
@@ -42,7 +45,7 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
 {
     struct key_fill fill = {0, 64};
     int32_t ref = bam_record_ref_id(r);
-    uint64_t pos = (uint32_t)(load_le32(r->pos) + 1);
+    uint64_t pos = (uint64_t)far_pos(r) + 1;
     key_put(&fill, (uint64_t)(ref < 0 ? rule->n_ref : ref), rule->ref_bits);
     if (pos > rule->max_pos) {
         key_put_ones(&fill);
@@ -53,10 +56,19 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
     return fill.key;
 }
 
-static int coordinate_compare(const struct bam_record *a, const struct bam_record *b)
+static int compare(uint64_t x, uint64_t y)
 {
-    uint64_t x = sort_key_coordinate(a), y = sort_key_coordinate(b);
     return (x > y) - (x < y);
+}
+
+/* References and positions unsigned, as samtools compares them: none is last, and
+ * so is what a broken file has below -1. */
+int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b)
+{
+    int order = compare(load_le32(a->ref_id), load_le32(b->ref_id));
+    if (!order)
+        order = compare((uint64_t)far_pos(a) + 1, (uint64_t)far_pos(b) + 1);
+    return order ? order : compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
 }
 
 static enum sort_by names_by(const struct sort_order *order)
@@ -128,7 +140,7 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
 {
     switch (rule->order.by) {
     case SORT_COORDINATE:
-        *key = sort_key_coordinate(r);
+        *key = sort_key_coordinate_far(r);
         break;
     case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
         *key = name_key_make(&rule->names, r);
@@ -154,11 +166,16 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
     int order = rule->order.by == SORT_TAG ? tag_key_compare(&rule->tags, a, b) : 0;
     if (order)
         return order;
-    return rule->names_by == SORT_COORDINATE ? coordinate_compare(a, b)
+    return rule->names_by == SORT_COORDINATE ? sort_key_compare_coordinates(a, b)
                                              : name_key_compare(rule->names_by, a, b);
 }
 
 bool sort_key_decides(const struct sort_rule *rule)
 {
-    return rule->order.by == SORT_COORDINATE;
+    return rule->far ? !atomic_load(rule->far) : rule->order.by == SORT_COORDINATE;
+}
+
+void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far)
+{
+    rule->far = far;
 }

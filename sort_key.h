@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "bam_record.h"
+#include "far_pos.h"
 
 enum sort_by {
     SORT_COORDINATE,
@@ -55,6 +56,10 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
 /* Whether equal keys are always ties, so that records are never compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 
+/* Makes it say so of keys that decide but for positions beyond 32 bits, until
+ * *far is set. For coordinate order and -M, of input that may have them. */
+void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far);
+
 #define FLAG_REVERSE 0x10u
 
 /* Coordinate order of `samtools sort`: reference (none last), position + 1,
@@ -71,5 +76,15 @@ static inline uint64_t sort_key_coordinate(const struct bam_record *r)
     uint64_t pos = (uint32_t)(load_le32(r->pos) + 1);
     return ref << 33 | pos << 1 | ((bam_record_flag(r) & FLAG_REVERSE) != 0);
 }
+
+/* The same where a position may be beyond 32 bits: all of those share the key of
+ * the last one within, reverse strand, and sort_key_compare_coordinates() decides. */
+static inline uint64_t sort_key_coordinate_far(const struct bam_record *r)
+{
+    return sort_key_coordinate(r) | (far_pos(r) > INT32_MAX);
+}
+
+/* The order itself: < 0, 0, > 0. */
+int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b);
 
 #endif

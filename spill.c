@@ -30,6 +30,7 @@ struct merging {
     size_t first, n;             /* of the runs; master */
     struct spill_run *runs;      /* copies of them: the list may move; master */
     uint8_t *memory;             /* n slices; master */
+    const struct sort_rule *rule;   /* master */
     struct spill_run into;       /* claimer, before DONE */
     int result;                  /* of spill_merge(); claimer, before DONE */
 };
@@ -45,6 +46,7 @@ struct spill {
     size_t fan_in;
     struct workspace *work;      /* one per thread */
     const struct bam_arena *arena;   /* on its way; master */
+    const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does; master, with the arena */
     struct range *ranges;
     size_t max_ranges;
     struct bam_key *samples;
@@ -134,7 +136,7 @@ static struct workspace *workspace(struct spill *p)
 
 static struct bam_key_order order_of(const struct spill *p)
 {
-    return (struct bam_key_order){p->opt.rule, p->arena->base};
+    return (struct bam_key_order){p->rule, p->arena->base};
 }
 
 /* The first key of the sublist that is not less than `key`. */
@@ -193,7 +195,7 @@ static void write_range(struct spill *p, size_t number)
     const struct bam_arena *a = p->arena;
     if (!w)
         return;
-    if (run_merge_init(&merge, p->opt.rule, a->n_sublists) < 0) {
+    if (run_merge_init(&merge, p->rule, a->n_sublists) < 0) {
         latch_fail(p->opt.latch, "out of memory");
         return;
     }
@@ -264,6 +266,7 @@ void spill_arena_is_sorted(struct spill *p)
 int spill_begin(struct spill *p, const struct bam_arena *arena)
 {
     p->arena = arena;
+    p->rule = bam_arena_order(arena).rule;       /* may become more than it was, see sort_key_decides_until() */
     p->help = 0;
     atomic_store(&p->n_done, 0);
     atomic_store(&p->n_ranges, 0);
@@ -305,8 +308,8 @@ static bool goes_on(const struct spill *p, struct bam_key first)
         return false;
     if (first.sort != p->last_key.sort)
         return first.sort > p->last_key.sort;
-    return !p->opt.rule
-        || sort_key_compare(p->opt.rule, (const struct bam_record *)p->last_record,
+    return !p->rule
+        || sort_key_compare(p->rule, (const struct bam_record *)p->last_record,
                             (const struct bam_record *)bam_key_record(p->arena->base, first)) <= 0;
 }
 
@@ -360,7 +363,7 @@ static int run_merging(struct spill *p, struct merging *m)
     m->result = -1;
     if (w) {
         struct spill_writer writer = {w->packer, p->opt.store, &m->into, p->opt.latch};
-        struct spill_merge how = {m->runs, m->n, p->opt.rule, m->memory, p->opt.slice_size,
+        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, p->opt.slice_size,
                                   &w->loader, writer, &p->cancelled};
         m->result = spill_merge(&how);
     }
@@ -377,6 +380,7 @@ static int begin_merging(struct spill *p, struct merging *m, size_t first, size_
     m->first = first;
     m->n = n;
     m->memory = memory;
+    m->rule = p->rule;
     slot_pass(&m->state, SLOT_READY);
 
     #pragma omp task default(none) firstprivate(p, m)

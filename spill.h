@@ -17,7 +17,6 @@ struct spill;
 
 struct spill_options {
     struct spill_store *store;   /* stays the caller's */
-    const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does */
     size_t slice_size;           /* bytes in memory, a multiple of 16 */
     size_t merge_memory;         /* for merging in the background */
     int n_threads;

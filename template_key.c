@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/kstring.h>
+#include "far_pos.h"
 #include "key_room.h"
 #include "name_key.h"
 #include "template_key.h"
@@ -89,7 +90,7 @@ static int64_t own_position(const struct bam_record *r)
 {
     const uint8_t *cigar = r->data + r->name_len;
     uint32_t n = load_le16(r->n_cigar);
-    int64_t pos = bam_record_pos(r), span = 0, clip = 0;
+    int64_t pos = far_pos(r), span = 0, clip = 0;
     bool reverse = bam_record_flag(r) & BAM_FREVERSE;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t op = load_le32(cigar + 4 * (size_t)i);
@@ -181,7 +182,7 @@ static enum bam_fault view_make(const struct bam_record *r, struct template_view
             return BAM_BAD_MC;
         mate.ref = (int32_t)load_le32(r->next_ref_id);
         mate.reverse = flag & BAM_FMREVERSE;
-        mate.pos = mate_position((int32_t)load_le32(r->next_pos), (const char *)tags.mc.type + 1, mate.reverse);
+        mate.pos = mate_position(far_next_pos(r), (const char *)tags.mc.type + 1, mate.reverse);
     }
     if (tags.cb.type && !bam_aux_is_text(tags.cb.type))
         return BAM_BAD_CB;
