@@ -248,7 +248,10 @@ static int reserve_memory(struct bam_sort *s)
         if (!s->found || bam_arena_init(&s->arenas[i], s->plan.arena_size) < 0)
             return latch_fail(&s->latch, "cannot reserve %zu MB of memory; use a smaller -m or -@",
                               s->plan.arena_size >> 19);
+        if (s->arenas[i].size < s->plan.arena_size)
+            s->plan.arena_size = s->arenas[i].size;   /* so much there was */
     }
+    bam_arena_reset(&s->arenas[0], s->plan.arena_size);
     return 0;
 }
 
@@ -259,8 +262,7 @@ static int open_spill(struct bam_sort *s)
     struct spill_store_options store = {opts->temp_prefixes, opts->n_temp_prefixes, &s->latch};
     if (!(s->store = spill_store_open(&store)))
         return -1;
-    struct spill_options spill = {s->store, s->plan.slice_size, s->plan.merge_memory,
-                                  opts->n_threads, &s->latch};
+    struct spill_options spill = {s->store, s->plan.merge_memory, opts->n_threads, &s->latch};
     if (!(s->spill = spill_open(&spill)))
         return -1;
     uint64_t room, compressed = 0;
@@ -408,7 +410,7 @@ static int start_spilling(struct bam_sort *s)
         return -1;
     s->beside = memory_plan_spilling(&s->plan, expected, !bam_arena_empty(other_arena(s)));
     spill_store_use_memory(s->store, s->beside.store);
-    spill_set_fan_in(s->spill, s->beside.fan_in);
+    spill_set_sizes(s->spill, s->beside.slice_size, s->beside.fan_in);
     if (bam_arena_empty(other_arena(s)))
         bam_arena_reset(other_arena(s), s->beside.arena_size);
     if (expected / PACKED_RATIO > (double)room && hts_verbose >= HTS_LOG_WARNING)
@@ -638,7 +640,7 @@ static int open_runs(struct bam_sort *s, size_t *n)
     if (spill_settle(s->spill, spare->base, spare->size) < 0)
         return -1;
     const struct spill_run *runs = spill_runs(s->spill, n);
-    struct run_reader_options how = {runs, *n, s->store, s->sink, s->plan.slice_size, spare->base, spare->size,
+    struct run_reader_options how = {runs, *n, s->store, s->sink, s->beside.slice_size, spare->base, spare->size,
                                      s->opts->n_threads, &s->latch};
     if (hts_verbose >= HTS_LOG_ERROR + 1)
         fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", *n, s->arena->n_sublists);

@@ -16,13 +16,19 @@ static const size_t PER_THREAD = 160 * KIB;      /* its stack, the allocator's h
 enum { HEADER_COPIES = 8 };
 
 static const size_t PIECE_MIN = 256 * KIB, PIECE_MAX = 8 * MIB;     /* large reads are what disks want */
-static const size_t SLICE_MIN = 128 * KIB, SLICE_MAX = 2 * MIB;     /* packed: a fourth of it, read at once */
+static const size_t SLICE_MIN = 128 * KIB, SLICE_MAX = 2 * MIB;     /* packed: half of it, read at once */
+static const size_t SLICE_FOR_ALL_MIN = 768 * KIB;
 static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
 /* A thread that sorts a sublist leaves its blocks to the others for some 50 ms;
  * the rest must have enough handed out to go on. */
 enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
-enum { SLICE_ALIGN = 4096 };
+enum { PAGE = 4096 };             /* sizes are whole pages */
+
+static size_t whole_pages(size_t size)
+{
+    return size / PAGE * PAGE;
+}
 
 static size_t clamp(size_t value, size_t low, size_t high)
 {
@@ -50,8 +56,8 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
 static void divide_for_test(struct memory_plan *p, size_t arena_size)
 {
     enum { SLICES = 16, MERGED = 4 };
-    p->arena_size = arena_size;
-    p->slice_size = arena_size / SLICES / sizeof(struct bam_key) * sizeof(struct bam_key);
+    p->arena_size = whole_pages(arena_size);
+    p->slice_size = p->arena_size / SLICES / sizeof(struct bam_key) * sizeof(struct bam_key);
     p->merge_memory = MERGED * p->slice_size;
 }
 
@@ -66,33 +72,41 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
         .source_slots = slots(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, all / 24, found, use->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 12,
                             bgzf_sink_memory(0, 1, use->level), use->n_threads),
-        .slice_size = clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX)
-                      / SLICE_ALIGN * SLICE_ALIGN,
+        .slice_size = whole_pages(clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX))
+,
         .merge_memory = all / 12 < MERGE_MAX ? all / 12 : MERGE_MAX,
     };
     size_t fixed = fixed_memory(&p, use, found);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
-    p.arena_size = left / 2;
+    p.arena_size = whole_pages(left / 2);
     const char *test = getenv("SAMTOOLS_OMP_ARENA");
     if (test)
         divide_for_test(&p, strtoull(test, NULL, 0));
     return p;
 }
 
-/* Packed runs in memory, and one arena of those beside them: if that can be all
- * of the data, no more store than is needed for it; else a part of them. */
+/* What keeps all of the data in memory, but the last arena's packed; 0 if nothing does. */
 static size_t store_size(size_t arenas, double expected)
 {
-    static const double PACKED = 0.5, MOST = 0.7, PART = 0.25;
-    double all = (double)arenas, needed = (expected * 1.1 - all / 2) / (1 / PACKED - 0.5);
-    return (size_t)(needed <= MOST * all ? needed > 0 ? needed : 0 : PART * all);
+    static const double PACKED = 0.5, MOST = 0.7, MARGIN = 1.1;
+    double all = (double)arenas, needed = (expected * MARGIN - all / 2) / (1 / PACKED - 0.5);
+    return needed > 0 && needed <= MOST * all ? (size_t)needed : 0;
+}
+
+/* To read smaller slices is better than to merge twice, unless they become tiny. */
+static size_t slice_size_for(const struct memory_plan *p, size_t arena_size, double expected)
+{
+    double runs = expected / (double)arena_size * 1.2 + 1;
+    size_t fitting = whole_pages((size_t)((double)arena_size / 2 / runs));
+    return fitting >= SLICE_FOR_ALL_MIN && fitting < p->slice_size ? fitting : p->slice_size;
 }
 
 struct memory_spilling memory_plan_spilling(const struct memory_plan *p, double expected, bool late)
 {
     size_t arenas = 2 * p->arena_size;
-    struct memory_spilling s = {.store = expected > 0 && !late ? store_size(arenas, expected) : 0};
-    s.arena_size = (arenas - s.store) / 2;
-    s.fan_in = s.arena_size / (2 * p->slice_size);
+    struct memory_spilling s = {.store = late ? 0 : store_size(arenas, expected)};
+    s.arena_size = whole_pages((arenas - s.store) / 2);
+    s.slice_size = slice_size_for(p, s.arena_size, expected);
+    s.fan_in = s.arena_size / (2 * s.slice_size);
     return s;
 }

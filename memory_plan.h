@@ -20,7 +20,7 @@ struct memory_plan {
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
     size_t arena_size;           /* bytes of each of the two arenas */
-    size_t slice_size;           /* bytes of a slice of a run, see spill_slice.h */
+    size_t slice_size;           /* bytes of a slice of a run at most, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */
 };
 
@@ -28,6 +28,7 @@ struct memory_plan {
 struct memory_spilling {
     size_t store;                /* bytes for packed runs, before any goes to disk */
     size_t arena_size;           /* of each arena, beside it */
+    size_t slice_size;           /* of the runs: small enough for all of them, if that is not too small */
     size_t fan_in;               /* runs that the last merge can take */
 };
 

@@ -96,8 +96,8 @@ static int alloc_all(struct run_reader *r)
 {
     const struct run_reader_options *o = &r->opt;
     size_t most = BUFFERS_MIN + BUFFERS_PER_THREAD * (size_t)o->n_threads;
-    r->n_buffers = o->n_runs ? o->memory_size / o->slice_size / o->n_runs : 0;
-    r->n_buffers = r->n_buffers > most ? most : r->n_buffers < BUFFERS_MIN ? BUFFERS_MIN : r->n_buffers;
+    r->n_buffers = o->memory_size / o->slice_size / o->n_runs;
+    r->n_buffers = r->n_buffers > most ? most : r->n_buffers;
     r->rings = calloc(o->n_runs + 1, sizeof *r->rings);
     r->buffers = calloc(o->n_runs * r->n_buffers + 1, sizeof *r->buffers);
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
@@ -109,8 +109,8 @@ struct run_reader *run_reader_open(const struct run_reader_options *options)
     struct run_reader *r = calloc(1, sizeof *r);
     if (r)
         r->opt = *options;
-    if (!r || alloc_all(r) < 0) {
-        latch_fail(options->latch, "out of memory for temporary data");
+    if (!r || options->memory_size / (BUFFERS_MIN * options->slice_size) < options->n_runs || alloc_all(r) < 0) {
+        latch_fail(options->latch, "too little memory for temporary data");
         run_reader_close(r);
         return NULL;
     }

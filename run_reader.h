@@ -16,7 +16,7 @@ struct run_reader;
 
 struct run_reader_options {
     const struct spill_run *runs;   /* in input order */
-    size_t n_runs;
+    size_t n_runs;               /* at least 1 */
     struct spill_store *store;
     struct record_sink *sink;    /* that the merged records are put to */
     size_t slice_size;

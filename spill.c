@@ -43,7 +43,7 @@ struct workspace {
 
 struct spill {
     struct spill_options opt;
-    size_t fan_in;
+    size_t slice_size, fan_in;   /* see spill_set_sizes() */
     struct workspace *work;      /* one per thread */
     const struct bam_arena *arena;   /* on its way; master */
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does; master, with the arena */
@@ -107,8 +107,9 @@ void spill_close(struct spill *p)
     free(p);
 }
 
-void spill_set_fan_in(struct spill *p, size_t fan_in)
+void spill_set_sizes(struct spill *p, size_t slice_size, size_t fan_in)
 {
+    p->slice_size = slice_size;
     p->fan_in = fan_in;
 }
 
@@ -127,7 +128,7 @@ const struct spill_run *spill_runs(const struct spill *p, size_t *n)
 static struct workspace *workspace(struct spill *p)
 {
     struct workspace *w = &p->work[omp_get_thread_num()];
-    if (!w->packer && !(w->packer = spill_packer_new(p->opt.slice_size)))
+    if (!w->packer && !(w->packer = spill_packer_new(p->slice_size)))
         latch_fail(p->opt.latch, "out of memory for sorting on disk; use fewer threads (-@)");
     return w->packer ? w : NULL;
 }
@@ -237,7 +238,7 @@ static size_t take_samples(struct spill *p, size_t wanted, size_t n_records)
 static size_t cut_ranges(struct spill *p)
 {
     const struct bam_arena *a = p->arena;
-    size_t n = a->walked / (p->opt.slice_size * SLICES_PER_RANGE) + 1, n_records = 0;
+    size_t n = a->walked / (p->slice_size * SLICES_PER_RANGE) + 1, n_records = 0;
     if (n > p->max_ranges)
         n = p->max_ranges;
     for (size_t i = 0; i < a->n_sublists; i++)
@@ -363,7 +364,7 @@ static int run_merging(struct spill *p, struct merging *m)
     m->result = -1;
     if (w) {
         struct spill_writer writer = {w->packer, p->opt.store, &m->into, p->opt.latch};
-        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, p->opt.slice_size,
+        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, p->slice_size,
                                   &w->loader, writer, &p->cancelled};
         m->result = spill_merge(&how);
     }
@@ -447,7 +448,7 @@ static int choose_runs(const struct spill *p, size_t n, size_t among, size_t *fi
 static int merge_in_background(struct spill *p)
 {
     struct merging *m = &p->mergings[0];
-    size_t n = p->opt.merge_memory / p->opt.slice_size, first;
+    size_t n = p->opt.merge_memory / p->slice_size, first;
     if (slot_state(&m->state) == SLOT_DONE && end_merging(p, m) < 0)
         return -1;
     if (n > p->n_runs - 1)
@@ -497,7 +498,7 @@ static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, s
         n = n < share ? n : share;
         if (n < 2 || !choose_runs(p, n, p->n_runs, &first))
             break;
-        if (begin_merging(p, &p->mergings[begun], first, n, memory + begun * share * p->opt.slice_size) < 0)
+        if (begin_merging(p, &p->mergings[begun], first, n, memory + begun * share * p->slice_size) < 0)
             return -1;
         excess -= n - 1;
     }
@@ -516,7 +517,7 @@ int spill_settle(struct spill *p, uint8_t *memory, size_t size)
         return -1;
     atomic_store(&p->cancelled, false);
     while (p->n_runs > p->fan_in)
-        if (merge_side_by_side(p, p->n_runs - p->fan_in, memory, size / p->opt.slice_size) < 0)
+        if (merge_side_by_side(p, p->n_runs - p->fan_in, memory, size / p->slice_size) < 0)
             return -1;
     return 0;
 }

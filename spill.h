@@ -17,7 +17,6 @@ struct spill;
 
 struct spill_options {
     struct spill_store *store;   /* stays the caller's */
-    size_t slice_size;           /* bytes in memory, a multiple of 16 */
     size_t merge_memory;         /* for merging in the background */
     int n_threads;
     struct latch *latch;
@@ -27,8 +26,9 @@ struct spill_options {
 struct spill *spill_open(const struct spill_options *options);
 void spill_close(struct spill *spill);
 
-/* Before the first arena: how many runs the last merge can take. */
-void spill_set_fan_in(struct spill *spill, size_t fan_in);
+/* Before the first arena: the bytes of slices in memory, a multiple of 16, and
+ * how many runs the last merge can take. */
+void spill_set_sizes(struct spill *spill, size_t slice_size, size_t fan_in);
 
 /* The master says that this arena, all sublists closed, is to leave. -1: told to the latch. */
 int spill_begin(struct spill *spill, const struct bam_arena *arena);
