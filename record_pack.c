@@ -31,6 +31,7 @@ static int reserve(struct buffer *b, size_t wanted)
 {
     if (wanted <= b->max)
         return 0;
+    wanted = wanted > 2 * b->max ? wanted : 2 * b->max;
     uint8_t *grown = realloc(b->p, wanted + RECORD_PACK_SLACK);
     if (!grown)
         return -1;
@@ -192,8 +193,8 @@ struct record_packer *record_packer_new(void)
     p->lz4 = malloc((size_t)LZ4_sizeofState());
     int failed = !p->lz4;
     for (int i = 0; i < N_STREAMS; i++)
-        failed |= reserve(&p->streams[i], RECORD_PACK_UNIT) < 0;
-    if (!failed && reserve(&p->columns, RECORD_PACK_UNIT) == 0)
+        failed |= reserve(&p->streams[i], RECORD_PACK_UNIT / N_STREAMS) < 0;
+    if (!failed && reserve(&p->columns, RECORD_PACK_UNIT / N_STREAMS) == 0)
         return p;
     record_packer_free(p);
     return NULL;
@@ -210,10 +211,11 @@ void record_packer_free(struct record_packer *p)
     free(p);
 }
 
-/* The streams are as large together as their unit, but which is the largest may change. */
+/* The streams are as large together as their unit, but which is the largest may
+ * change, and they grow by doubling. */
 size_t record_packer_memory(void)
 {
-    return (N_STREAMS + 1) * (size_t)RECORD_PACK_UNIT + (size_t)LZ4_sizeofState();
+    return 4 * (size_t)RECORD_PACK_UNIT + (size_t)LZ4_sizeofState();
 }
 
 int record_packer_add(struct record_packer *p, const uint8_t *record, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Packing records for a short time: little CPU first, then size. Serial, no I/O.
  *
- * A unit is some 128 KiB of whole records, taken apart into streams, each
+ * A unit is some 64 KiB of whole records, taken apart into streams, each
  * packed as pays for it (bench/spill_codecs.c, DESIGN.md):
  *
  *   | records | bits | values[16] | packed sizes[6] | fixed | names | CIGARs | SEQs | QUALs | tags |
@@ -22,7 +22,7 @@
 
 struct bam_key;
 
-enum { RECORD_PACK_UNIT = 128 << 10, RECORD_PACK_SLACK = 64 };
+enum { RECORD_PACK_UNIT = 64 << 10, RECORD_PACK_SLACK = 64 };
 
 struct record_packer;
 

@@ -488,7 +488,7 @@ static int finish_merging(struct spill *p, struct merging *m)
 /* Merges, in several tasks, until `excess` runs are gone or each task had its share. */
 static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, size_t n_slices)
 {
-    enum { FEWEST = 8 };                         /* runs worth a task of their own */
+    enum { FEWEST = 16 };                        /* runs worth a task of their own */
     size_t n_tasks = n_slices / FEWEST < 1 ? 1 : n_slices / FEWEST;
     if (n_tasks > (size_t)p->opt.n_threads)
         n_tasks = (size_t)p->opt.n_threads;
