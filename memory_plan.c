@@ -23,6 +23,7 @@ static const size_t ARENA_MIN = 2 * MIB;
 /* A thread that sorts a sublist leaves its blocks to the others for some 50 ms;
  * the rest must have enough handed out to go on. */
 enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
+enum { SLICES_MIN = 16 };        /* in an arena: so many runs / 2 can be merged whatever happens */
 enum { PAGE = 4096 };             /* sizes are whole pages */
 
 static size_t whole_pages(size_t size)
@@ -79,6 +80,8 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
     size_t fixed = fixed_memory(&p, use, found);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
     p.arena_size = whole_pages(left / 2);
+    if (p.slice_size > p.arena_size / SLICES_MIN)
+        p.slice_size = whole_pages(p.arena_size / SLICES_MIN);
     const char *test = getenv("SAMTOOLS_OMP_ARENA");
     if (test)
         divide_for_test(&p, strtoull(test, NULL, 0));
