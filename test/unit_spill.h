@@ -50,6 +50,7 @@ static inline void unit_list_add(struct unit_list *list, uint64_t *seed, uint64_
     struct unit_record r = {.ref_id = -1, .pos = (int32_t)list->n, .flag = 4, .name = name, .aux = p, .n_aux = n_aux};
     struct unit_item item = {key, list->bytes.n, size};
     NEEDED(unit_append_record(&list->bytes, &r) == size);
+    unit_free(&aux);
     unit_append(&list->items, &item, sizeof item);
     list->n++;
 }

@@ -343,7 +343,8 @@ static void fuzz(int n_records, int rounds, uint64_t seed)
     uint8_t *packed = pack_random(seed, n_records, &n), *damaged = unit_alloc(n);
     size_t home_size = packed_size(packed, n);
     for (int i = 0; i < rounds; i++) {
-        size_t left = unit_below(&seed, 8) ? n : SPILL_SLICE_HEADER + unit_below(&seed, (uint32_t)(n - SPILL_SLICE_HEADER));
+        uint32_t behind = (uint32_t)(n - SPILL_SLICE_HEADER);
+        size_t left = SPILL_SLICE_HEADER + (unit_below(&seed, 8) ? behind : unit_below(&seed, behind));
         memcpy(damaged, packed, left);
         mutate(damaged, left, &seed);
         set_checksum(damaged, left);
