@@ -548,11 +548,12 @@ static void test_too_little_memory_to_merge_is_told(void **state)
 /* ---- tests: tasks ---- */
 
 /* A range that the master writes leaves its task behind. That task may come to life in
- * the middle of the next arena's cutting: it must not write half a range or one and a half. */
+ * the middle of the next arena's cutting: it must not write half a range or one and a half.
+ * As many ranges as many threads have, of a record or two: the more tasks, the likelier. */
 static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **state)
 {
     (void)state;
-    enum { ROUNDS = 1500, EACH = 500, TINY = 64, MEMORY = 256 << 20 };
+    enum { ROUNDS = 1500, EACH = 500, TINY = 16, RANGES_OF = 64, MEMORY = 256 << 20 };
     static const int teams[] = {2, 3, 8};
     struct unit_list list = {0};
     uint64_t seed = 50;
@@ -563,7 +564,7 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
         struct bam_arena arenas[2];
         struct spill_store *store = unit_store_open("/tmp", &latch);
         spill_store_use_memory(store, MEMORY);
-        struct spill_options options = {store, NULL, TINY, 2 * TINY, 2 * ROUNDS, teams[t], &latch};
+        struct spill_options options = {store, NULL, TINY, 2 * TINY, 2 * ROUNDS, RANGES_OF, &latch};
         struct spill *spill = spill_open(&options);
         NEEDED(spill);
         for (size_t i = 0; i < 2; i++) {
