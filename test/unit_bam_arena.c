@@ -181,8 +181,8 @@ static void check_records(const struct stream *s, size_t n)
         struct bam_key want = expected_key(s, i, &checksum);
         assert_int_equal(keys[i].place, want.place);
         assert_int_equal(keys[i].sort, want.sort);
-        const uint8_t *record = bam_arena_record(&arena, keys[i]);
-        assert_int_equal(bam_arena_record_size(&arena, keys[i]),
+        const uint8_t *record = bam_key_record(arena.base, keys[i]);
+        assert_int_equal(bam_key_record_size(arena.base, keys[i]),
                          bam_record_size((const struct bam_record *)record));
     }
     assert_int_equal(arena.checksum, checksum);
@@ -502,8 +502,8 @@ static void test_block_of_garbage_gives_no_records_or_sound_ones(void **state)
         assert_true(w.end <= n);
         assert_true(w.fault == BAM_OK || w.fault == BAM_CUT);
         for (uint32_t k = 0; k < w.n; k++) {
-            size_t size = bam_arena_record_size(&arena, keys[k]);
-            struct bam_verdict v = bam_record_check(bam_arena_record(&arena, keys[k]), size, N_REF);
+            size_t size = bam_key_record_size(arena.base, keys[k]);
+            struct bam_verdict v = bam_record_check(bam_key_record(arena.base, keys[k]), size, N_REF);
             assert_int_equal(v.fault, BAM_OK);
         }
     }
@@ -639,6 +639,206 @@ static void test_taking_room_disturbs_neither_stream_nor_keys(void **state)
         if (a.base[i] != (i < a.bottom ? 0x33 : i < a.top ? 0 : 0xcc))
             fail_msg("byte %zu is %02x", i, a.base[i]);
     bam_arena_free(&a);
+}
+
+/* ---- tests: an arena that is emptied, and filled again ---- */
+
+/* Adds bytes of the stream from `from` on, and lists the whole records. */
+static void feed(struct bam_arena *a, const struct stream *s, size_t from, size_t n)
+{
+    if (n)
+        memcpy(bam_arena_take(a, n), s->bytes.data + from, n);
+    struct bam_key *keys = unit_alloc(((a->bottom - a->walked) / BAM_MIN_RECORD + 1) * sizeof *keys);
+    struct bam_walk w = bam_arena_walk(a, a->walked, a->bottom, keys);
+    assert_int_equal(bam_arena_accept(a, &w, keys, a->bottom, &latch, &origin), 0);
+    free(keys);
+}
+
+static void test_emptied_arena_is_empty_and_knows_what_the_stream_is_about(void **state)
+{
+    (void)state;
+    struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
+    struct bam_arena a;
+    struct bam_sublist sublist;
+    uint64_t seed = 21;
+    memset(&latch, 0, sizeof latch);
+    add_plain(&s, &seed, 500, 100);
+    assert_int_equal(bam_arena_init(&a, 1 << 20), 0);
+    a.n_ref = N_REF;
+    assert_true(bam_arena_empty(&a));
+    feed(&a, &s, 0, s.bytes.n);
+    assert_false(bam_arena_empty(&a));
+    assert_int_equal(bam_arena_close_sublist(&a, 1, 1, &sublist), 1);
+    uint64_t checksum = a.checksum;
+    bam_arena_reset(&a, SIZE_MAX);               /* not more than there was */
+    assert_int_equal(a.size, 1 << 20);
+    assert_true(bam_arena_empty(&a));
+    assert_int_equal(a.bottom, 0);
+    assert_int_equal(a.walked, 0);
+    assert_int_equal(a.n_sublists, 0);
+    assert_int_equal(a.n_records, 500);
+    assert_int_equal(a.checksum, checksum);
+    assert_int_equal(a.n_ref, N_REF);
+    assert_int_equal(bam_arena_close_sublist(&a, 0, 0, &sublist), 0);
+    feed(&a, &s, 0, s.bytes.n);                  /* again, the sums go on */
+    assert_int_equal(a.n_records, 1000);
+    assert_int_equal(a.checksum, 2 * checksum);
+    assert_int_equal(bam_arena_close_sublist(&a, 1, 1, &sublist), 1);
+    assert_int_equal(sublist.n, 500);
+    for (size_t i = 0; i < sublist.n; i++)
+        assert_memory_equal(bam_key_record(a.base, sublist.keys[i]),
+                            s.bytes.data + (sublist.keys[i].place >> BAM_KEY_SIZE_BITS),
+                            bam_key_record_size(a.base, sublist.keys[i]));
+    bam_arena_free(&a);
+    stream_free(&s);
+}
+
+static void test_arena_made_smaller_keeps_within_its_new_size(void **state)
+{
+    (void)state;
+    enum { SIZE = 4 << 20, SMALLER = (1 << 20) + 5000, SLACK = 128 };
+    struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
+    struct bam_arena a;
+    uint64_t seed = 22;
+    memset(&latch, 0, sizeof latch);
+    while (s.bytes.n < SIZE)
+        add_smallest(&s);
+    assert_int_equal(bam_arena_init(&a, SIZE), 0);
+    a.n_ref = N_REF;
+    for (int round = 0; round < 3; round++) {
+        fill_to_the_end(&a, &s, 5000, 3, &seed);
+        bam_arena_reset(&a, SMALLER);
+        assert_in_range(a.size, SMALLER - 4096, SMALLER);
+        assert_int_equal(a.size % 4096, 0);
+        assert_int_equal(a.top, a.size);
+    }
+    fill_to_the_end(&a, &s, 5000, 3, &seed);
+    assert_true(a.bottom <= a.top && a.top <= a.size);
+    assert_true(a.top - a.bottom < SLACK);
+    bam_arena_free(&a);                          /* all of it: a sanitizer would not tell */
+    stream_free(&s);
+}
+
+/* The stream goes on in the other arena wherever it was cut; several times over. */
+static void test_record_that_is_cut_goes_on_in_the_next_arena(void **state)
+{
+    (void)state;
+    struct stream s = small_stream();
+    for (size_t i = 0; i <= s.bytes.n; i++)
+        for (size_t j = i; j <= s.bytes.n; j += 7) {
+            struct bam_arena a[2];
+            size_t cuts[4] = {0, i, j, s.bytes.n};
+            uint64_t checksum = 0, origin_before = 1000;
+            memset(&latch, 0, sizeof latch);
+            for (int k = 0; k < 2; k++) {
+                assert_int_equal(bam_arena_init(&a[k], 256 << 10), 0);
+                a[k].n_ref = N_REF;
+            }
+            a[0].origin = origin_before;
+            a[0].n_before = 17;
+            for (int k = 0; k < 3; k++) {
+                struct bam_arena *now = &a[k % 2], *next = &a[(k + 1) % 2];
+                feed(now, &s, cuts[k], cuts[k + 1] - cuts[k]);
+                assert_int_equal(now->origin + now->bottom, origin_before + cuts[k + 1]);
+                if (k == 2)
+                    break;
+                size_t cut = now->bottom - now->walked;
+                assert_int_equal(bam_arena_carry(next, now), 0);
+                assert_int_equal(next->bottom, cut);
+                assert_int_equal(next->walked, 0);
+                assert_true(bam_arena_empty(next));
+                assert_int_equal(next->n_before, 17);
+                bam_arena_reset(now, SIZE_MAX);
+            }
+            for (size_t k = 0; k < s.n; k++) {
+                uint64_t at = start_of(&s, k), end = k + 1 < s.n ? start_of(&s, k + 1) : s.bytes.n;
+                uint8_t *copy = unit_exact(s.bytes.data + at, end - at);
+                if (bam_record_check(copy, end - at, N_REF).needs_fix)
+                    bam_record_fix((struct bam_record *)copy);
+                checksum += bam_checksum(copy, bam_record_size((struct bam_record *)copy));
+                free(copy);
+            }
+            assert_int_equal(a[0].n_records, s.n);
+            assert_int_equal(a[0].checksum, checksum);
+            assert_int_equal(a[0].walked, a[0].bottom);
+            bam_arena_free(&a[0]);
+            bam_arena_free(&a[1]);
+        }
+    stream_free(&s);
+}
+
+static void test_record_larger_than_the_arena_makes_it_grow(void **state)
+{
+    (void)state;
+    enum { SIZE = 256 << 10, LONG = 3 << 20, STEP = 65280 };
+    struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
+    uint8_t *aux = unit_alloc(LONG);
+    struct bam_arena a;
+    struct bam_sublist sublist;
+    memset(&latch, 0, sizeof latch);
+    memcpy(aux, "XXZ", 3);
+    memset(aux + 3, 'x', LONG - 3);
+    aux[LONG - 1] = 0;
+    struct unit_record r = {.ref_id = 1, .pos = 70, .flag = 4, .bin = 4681, .name = "long", .aux = aux, .n_aux = LONG};
+    begin_record(&s);
+    unit_append_record(&s.bytes, &r);
+    add_smallest(&s);
+    assert_int_equal(bam_arena_init(&a, SIZE), 0);
+    a.n_ref = N_REF;
+    int grown = 0;
+    for (size_t at = 0, n; at < s.bytes.n; at += n) {
+        n = s.bytes.n - at < STEP ? s.bytes.n - at : STEP;
+        if (bam_arena_room(&a) < n) {
+            assert_int_equal(bam_arena_grow(&a, n), 0);
+            assert_true(bam_arena_room(&a) >= n);
+            assert_memory_equal(a.base, s.bytes.data, a.bottom);
+            grown++;
+        }
+        feed(&a, &s, at, n);
+    }
+    assert_in_range(grown, 1, 20);
+    assert_int_equal(a.n_records, 2);
+    assert_int_equal(bam_arena_close_sublist(&a, 1, 1, &sublist), 1);
+    assert_int_equal(sublist.n, 2);
+    assert_memory_equal(a.base, s.bytes.data, s.bytes.n);
+    bam_arena_reset(&a, SIZE);
+    assert_int_equal(a.size, SIZE);
+    bam_arena_free(&a);
+    free(aux);
+    stream_free(&s);
+}
+
+/* What is carried may be more than the other arena has room for. */
+static void test_long_part_of_a_record_is_carried_into_a_small_arena(void **state)
+{
+    (void)state;
+    enum { LONG = 2 << 20 };
+    struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
+    struct bam_arena big, small;
+    uint64_t seed = 23;
+    uint8_t *aux = unit_alloc(LONG);
+    memset(&latch, 0, sizeof latch);
+    unit_fill(&seed, aux, LONG);
+    memcpy(aux, "XXBC", 4);
+    store_le32(aux + 4, LONG - 8);
+    struct unit_record r = {.ref_id = 1, .pos = 70, .flag = 4, .bin = 4681, .name = "long", .aux = aux, .n_aux = LONG};
+    add_plain(&s, &seed, 100, 50);
+    begin_record(&s);
+    unit_append_record(&s.bytes, &r);
+    assert_int_equal(bam_arena_init(&big, 8 << 20), 0);
+    assert_int_equal(bam_arena_init(&small, 256 << 10), 0);
+    big.n_ref = small.n_ref = N_REF;
+    feed(&big, &s, 0, s.bytes.n - 1);
+    assert_int_equal(big.n_records, 100);
+    assert_int_equal(bam_arena_carry(&small, &big), 0);
+    assert_int_equal(small.bottom, s.bytes.n - 1 - start_of(&s, 100));
+    feed(&small, &s, s.bytes.n - 1, 1);
+    assert_int_equal(small.n_records, 101);
+    assert_memory_equal(small.base, s.bytes.data + start_of(&s, 100), small.bottom);
+    bam_arena_free(&big);
+    bam_arena_free(&small);
+    free(aux);
+    stream_free(&s);
 }
 
 /* ---- tests: checksum ---- */
@@ -785,6 +985,11 @@ int main(void)
         cmocka_unit_test(test_room_of_a_tiny_or_full_arena_does_not_wrap_around),
         cmocka_unit_test(test_arena_beyond_the_address_space_is_made_smaller),
         cmocka_unit_test(test_taking_room_disturbs_neither_stream_nor_keys),
+        cmocka_unit_test(test_emptied_arena_is_empty_and_knows_what_the_stream_is_about),
+        cmocka_unit_test(test_arena_made_smaller_keeps_within_its_new_size),
+        cmocka_unit_test(test_record_that_is_cut_goes_on_in_the_next_arena),
+        cmocka_unit_test(test_record_larger_than_the_arena_makes_it_grow),
+        cmocka_unit_test(test_long_part_of_a_record_is_carried_into_a_small_arena),
         cmocka_unit_test(test_checksum_does_not_depend_on_the_order_of_records),
         cmocka_unit_test(test_checksum_of_a_long_record_is_the_sum_of_its_segments),
         cmocka_unit_test(test_checksum_sees_every_bit_and_swapped_segments),

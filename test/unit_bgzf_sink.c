@@ -2,6 +2,7 @@
 #include "unit.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <omp.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -13,6 +14,7 @@
 
 enum { MAX_PIECES = 60000 };
 static const int team_sizes[] = {1, 2, 3, 8};
+static uint32_t ring_size = 32;
 
 /* ---- what is put into the sink ---- */
 
@@ -99,7 +101,7 @@ static int put_all(struct writing *w, struct bgzf_sink *sink, const struct job *
 static void write_job(struct writing *w, const struct job *job, int fd, int level, int n_threads)
 {
     memset(w, 0, sizeof *w);
-    struct bgzf_sink_options options = {fd, "the output", level, n_threads, &w->latch};
+    struct bgzf_sink_options options = {fd, "the output", level, n_threads, ring_size, &w->latch};
     struct bgzf_sink *sink = bgzf_sink_open(&options);
     NEEDED(sink);
     #pragma omp parallel num_threads(n_threads)
@@ -260,6 +262,26 @@ static void test_many_more_threads_than_cores(void **state)
     job_free(job);
 }
 
+/* Where memory is short there are hardly more slots than threads, or fewer than are written at once. */
+static void test_ring_of_any_size_writes_the_same(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {1, 2, 3, 15, 16, 17, 200};
+    struct job *job = job_new(22);
+    add_random_pieces(job, 1500);
+    bind(job);
+    for (size_t i = 0; i < N_OF(sizes); i++)
+        for (size_t j = 0; j < N_OF(team_sizes); j++) {
+            uint32_t usual = ring_size;
+            ring_size = sizes[i];
+            struct unit_bytes file = write_to_temp(job, 1, team_sizes[j]);
+            ring_size = usual;
+            check_file(&file, job);
+            unit_free(&file);
+        }
+    job_free(job);
+}
+
 static void test_nothing_put_gives_only_the_eof_block(void **state)
 {
     (void)state;
@@ -277,7 +299,7 @@ static void test_flush_of_nothing_writes_no_block(void **state)
     struct job *job = job_new(6);
     struct latch latch = {0};
     int fd = unit_temp_file(), failed = -1;
-    struct bgzf_sink_options options = {fd, "the output", 1, 2, &latch};
+    struct bgzf_sink_options options = {fd, "the output", 1, 2, ring_size, &latch};
     struct bgzf_sink *sink = bgzf_sink_open(&options);
     NEEDED(sink);
     add_piece(job, 100, 0, 0);
@@ -571,7 +593,7 @@ static void test_latch_tripped_elsewhere_ends_the_writing(void **state)
     for (size_t i = 0; i < N_OF(team_sizes); i++) {
         struct latch latch = {0};
         int fd = unit_temp_file(), result = 0;
-        struct bgzf_sink_options options = {fd, "the output", 1, team_sizes[i], &latch};
+        struct bgzf_sink_options options = {fd, "the output", 1, team_sizes[i], ring_size, &latch};
         struct bgzf_sink *sink = bgzf_sink_open(&options);
         NEEDED(sink);
         size_t put = 0;
@@ -601,7 +623,7 @@ static void test_sink_closed_before_it_is_finished(void **state)
     struct job *job = job_new(19);
     struct latch latch = {0};
     int fd = unit_temp_file(), result = -1;
-    struct bgzf_sink_options options = {fd, "the output", 1, 2, &latch};
+    struct bgzf_sink_options options = {fd, "the output", 1, 2, ring_size, &latch};
     struct bgzf_sink *sink = bgzf_sink_open(&options);
     NEEDED(sink);
     add_piece(job, 100, 0, 0);
@@ -619,6 +641,213 @@ static void test_sink_closed_before_it_is_finished(void **state)
     job_free(job);
 }
 
+/* ---- tests: marks, by which memory is used again ---- */
+
+static struct bgzf_sink *open_sink(int fd, int n_threads, uint32_t n_slots, struct latch *latch)
+{
+    struct bgzf_sink_options options = {fd, "the output", 1, n_threads, n_slots, latch};
+    struct bgzf_sink *sink = bgzf_sink_open(&options);
+    NEEDED(sink);
+    return sink;
+}
+
+static void test_marks_before_anything_is_put(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    int fd = unit_temp_file();
+    struct bgzf_sink *sink = open_sink(fd, 1, 4, &latch);
+    uint64_t mark = bgzf_sink_mark(sink);
+    assert_true(bgzf_sink_passed(sink, mark));
+    assert_true(bgzf_sink_passed(sink, 0));      /* of what was never used */
+    assert_true(bgzf_sink_will_pass(sink, mark));
+    assert_int_equal(bgzf_sink_help(sink), 0);
+    bgzf_sink_close(sink);
+    close(fd);
+}
+
+/* Without a flush nobody will ever write it: who only waits waits for ever. */
+static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    uint8_t piece[100] = {1};
+    struct bgzf_piece small = {piece, sizeof piece, 0};
+    int fd = unit_temp_file();
+    struct bgzf_sink *sink = open_sink(fd, 1, 4, &latch);
+    #pragma omp parallel num_threads(1)
+    #pragma omp master
+    {
+        assert_int_equal(bgzf_sink_put(sink, small), 0);
+        uint64_t first = bgzf_sink_mark(sink);
+        assert_false(bgzf_sink_passed(sink, first));
+        assert_false(bgzf_sink_will_pass(sink, first));
+        assert_int_equal(bgzf_sink_flush(sink), 0);
+        assert_true(bgzf_sink_will_pass(sink, first));
+        bgzf_sink_help(sink);
+        assert_true(bgzf_sink_passed(sink, first));
+        assert_int_equal(bgzf_sink_put(sink, small), 0);
+        uint64_t second = bgzf_sink_mark(sink);
+        assert_true(bgzf_sink_passed(sink, first));      /* what came later does not matter */
+        assert_true(bgzf_sink_will_pass(sink, first));
+        assert_false(bgzf_sink_passed(sink, second));
+        assert_int_equal(bgzf_sink_finish(sink), 0);
+        assert_true(bgzf_sink_passed(sink, second));
+    }
+    bgzf_sink_close(sink);
+    close(fd);
+}
+
+/* A piece's memory, given away as soon as that is allowed. */
+struct lent {
+    uint8_t data[3000];
+    uint64_t mark;
+    bool in_use;
+};
+
+static int wait_until_passed(struct bgzf_sink *sink, uint64_t mark, struct latch *latch)
+{
+    if (!bgzf_sink_will_pass(sink, mark) && bgzf_sink_flush(sink) < 0)
+        return -1;
+    while (!bgzf_sink_passed(sink, mark))
+        if (latch_tripped(latch))
+            return -1;
+        else
+            bgzf_sink_help(sink);
+    return 0;
+}
+
+/* As the buffers of runs are used: a ring of pieces, overwritten once they have passed. */
+static int put_lent(struct bgzf_sink *sink, struct job *job, struct lent *ring, size_t n_ring, struct latch *latch)
+{
+    for (size_t i = 0; i < job->n; i++) {
+        struct lent *lent = &ring[i % n_ring];
+        if (lent->in_use && wait_until_passed(sink, lent->mark, latch) < 0)
+            return -1;
+        memset(lent->data, 0xee, sizeof lent->data);
+        memcpy(lent->data, job->piece[i].data, job->piece[i].size);
+        struct bgzf_piece piece = {lent->data, job->piece[i].size, 0};
+        if (bgzf_sink_put(sink, piece) < 0)
+            return -1;
+        lent->mark = bgzf_sink_mark(sink);
+        lent->in_use = true;
+    }
+    return bgzf_sink_finish(sink);
+}
+
+static void test_pieces_may_change_once_their_mark_is_passed(void **state)
+{
+    (void)state;
+    static const size_t rings[] = {1, 5, 100};
+    struct job *job = job_new(23);
+    for (int i = 0; i < 2000; i++)
+        add_piece(job, 37 + unit_below(&job->seed, 2900), 0, i % 8 == 0);
+    bind(job);
+    for (size_t i = 0; i < N_OF(team_sizes); i++)
+        for (size_t j = 0; j < N_OF(rings); j++) {
+            struct latch latch = {0};
+            struct lent *ring = calloc(rings[j], sizeof *ring);
+            int fd = unit_temp_file(), result = -1;
+            struct bgzf_sink *sink = open_sink(fd, team_sizes[i], 7, &latch);
+            NEEDED(ring);
+            #pragma omp parallel num_threads(team_sizes[i])
+            #pragma omp master
+            result = put_lent(sink, job, ring, rings[j], &latch);
+            assert_int_equal(result, 0);
+            assert_int_equal(bgzf_sink_checksum(sink), job->checksum);
+            bgzf_sink_close(sink);
+            enum { MAX = 20000 };
+            uint32_t *sizes = unit_alloc(MAX * sizeof *sizes);
+            size_t n;
+            struct unit_bytes file = unit_read_file(fd), data = inflate_all(&file, sizes, MAX, &n);
+            assert_int_equal(data.n, job->data.n);
+            assert_memory_equal(data.data, job->data.data, data.n);
+            unit_free(&file);
+            unit_free(&data);
+            free(sizes);
+            free(ring);
+            close(fd);
+        }
+    job_free(job);
+}
+
+/* While the other threads are busy elsewhere and do not get to their tasks. */
+static void test_help_does_the_work_that_nobody_has_begun(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    struct latch latch = {0};
+    static uint8_t bytes[BGZF_FILL];
+    int fd = unit_temp_file(), helped = 0;
+    bool passed = false, passed_before = true, let_go = false;
+    struct bgzf_sink *sink = open_sink(fd, 2, N + 1, &latch);
+    #pragma omp parallel num_threads(2)
+    {
+        if (omp_get_thread_num() == 1)
+            for (bool go = false; !go;) {
+                #pragma omp atomic read
+                go = let_go;
+            }
+        #pragma omp master
+        {
+            for (int i = 0; i < N; i++)
+                bgzf_sink_put(sink, (struct bgzf_piece){bytes, BGZF_FILL, 0});
+            bgzf_sink_flush(sink);
+            uint64_t mark = bgzf_sink_mark(sink);
+            passed_before = bgzf_sink_passed(sink, mark);
+            while (helped < N && bgzf_sink_help(sink))
+                helped++;
+            passed = bgzf_sink_passed(sink, mark);
+            #pragma omp atomic write
+            let_go = true;
+            bgzf_sink_finish(sink);
+        }
+    }
+    assert_int_equal(helped, N);
+    assert_false(passed_before);
+    assert_true(passed);
+    bgzf_sink_close(sink);
+    close(fd);
+}
+
+/* Who asks for work while a block is being filled must find that block later. One thread: here
+ * no other one can take it. */
+static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    uint8_t piece[100] = {1};
+    int fd = unit_temp_file(), early = -1, late = -1, passed = -1;
+    struct bgzf_sink *sink = open_sink(fd, 1, 4, &latch);
+    #pragma omp parallel num_threads(1)
+    #pragma omp master
+    {
+        bgzf_sink_put(sink, (struct bgzf_piece){piece, sizeof piece, 0});
+        early = bgzf_sink_help(sink);
+        bgzf_sink_flush(sink);
+        uint64_t mark = bgzf_sink_mark(sink);
+        if (!bgzf_sink_passed(sink, mark))       /* unless the runtime ran the task at once */
+            late = bgzf_sink_help(sink);
+        passed = bgzf_sink_passed(sink, mark);
+    }
+    assert_int_equal(early, 0);
+    assert_int_not_equal(late, 0);
+    assert_int_equal(passed, 1);
+    bgzf_sink_close(sink);
+    close(fd);
+}
+
+static void test_memory_that_is_counted_grows_with_all_that_takes_it(void **state)
+{
+    (void)state;
+    size_t one = bgzf_sink_memory(1, 16, 1);
+    assert_true(one > 16 * BGZF_MAX_BLOCK);
+    assert_true(bgzf_sink_memory(64, 16, 1) > one);
+    assert_true(bgzf_sink_memory(1, 160, 1) > one);
+    assert_true(bgzf_sink_memory(1, 16, 9) > one);   /* libdeflate's best takes megabytes */
+    assert_true(bgzf_sink_memory(1, 16, 0) <= one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -626,6 +855,7 @@ int main(void)
         cmocka_unit_test(test_output_is_the_same_at_any_team_size),
         cmocka_unit_test(test_ring_turned_over_hundreds_of_times),
         cmocka_unit_test(test_many_more_threads_than_cores),
+        cmocka_unit_test(test_ring_of_any_size_writes_the_same),
         cmocka_unit_test(test_nothing_put_gives_only_the_eof_block),
         cmocka_unit_test(test_flush_of_nothing_writes_no_block),
         cmocka_unit_test(test_block_filled_to_the_last_byte),
@@ -642,6 +872,12 @@ int main(void)
         cmocka_unit_test(test_slow_reader_of_a_pipe_gets_everything),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_writing),
         cmocka_unit_test(test_sink_closed_before_it_is_finished),
+        cmocka_unit_test(test_marks_before_anything_is_put),
+        cmocka_unit_test(test_mark_is_not_passed_while_its_block_is_being_filled),
+        cmocka_unit_test(test_pieces_may_change_once_their_mark_is_passed),
+        cmocka_unit_test(test_help_does_the_work_that_nobody_has_begun),
+        cmocka_unit_test(test_help_while_a_block_is_being_filled_does_not_forget_it),
+        cmocka_unit_test(test_memory_that_is_counted_grows_with_all_that_takes_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

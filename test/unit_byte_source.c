@@ -294,6 +294,58 @@ static void test_broken_sam_line_is_an_error_and_no_end(void **state)
     unit_free(&file);
 }
 
+/* ---- sizes, from which is told how much will come ---- */
+
+static void test_size_of_a_file_and_of_what_has_none(void **state)
+{
+    (void)state;
+    struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
+    uint8_t buffer[10];
+    struct byte_source *source = open_bytes(file.data, file.n);
+    NEEDED(source);
+    assert_int_equal(byte_source_size(source), file.n);
+    byte_source_read(source, buffer, sizeof buffer);
+    assert_int_equal(byte_source_size(source), file.n);  /* not what is left */
+    byte_source_close(source);
+    source = open_bytes(raw.data, raw.n);
+    NEEDED(source);
+    assert_int_equal(byte_source_size(source), raw.n);
+    byte_source_close(source);
+
+    struct unit_bytes sam = {NULL, 0, 0};        /* its size says nothing about records */
+    unit_append(&sam, text, sizeof text - 1);
+    unit_append(&sam, sam_lines, sizeof sam_lines - 1);
+    source = open_bytes(sam.data, sam.n);
+    NEEDED(source);
+    assert_int_equal(byte_source_size(source), 0);
+    sam_hdr_destroy(byte_source_header(source));
+    byte_source_close(source);
+    unit_free(&sam);
+    unit_free(&file);
+    unit_free(&raw);
+}
+
+static void test_pipe_has_no_size(void **state)
+{
+    (void)state;
+    struct unit_bytes file = bgzf_bam(50, 0);
+    int status, old = dup(STDIN_FILENO);
+    pid_t child = feed_stdin(&file);
+    struct byte_source *source = open_path("-");
+    uint64_t size = source ? byte_source_size(source) : 1;
+    struct unit_bytes got = {NULL, 0, 0};
+    if (source)
+        got = read_rest(source, 1000);
+    byte_source_close(source);
+    dup2(old, STDIN_FILENO);
+    close(old);
+    waitpid(child, &status, 0);
+    assert_int_equal(size, 0);
+    assert_int_equal(got.n, file.n);
+    unit_free(&got);
+    unit_free(&file);
+}
+
 /* ---- what cannot be read ---- */
 
 static void test_empty_file_is_refused(void **state)
@@ -348,6 +400,8 @@ int main(void)
         cmocka_unit_test(test_pipe_that_gives_a_byte_at_a_time),
         cmocka_unit_test(test_sam_becomes_the_records_that_htslib_writes),
         cmocka_unit_test(test_broken_sam_line_is_an_error_and_no_end),
+        cmocka_unit_test(test_size_of_a_file_and_of_what_has_none),
+        cmocka_unit_test(test_pipe_has_no_size),
         cmocka_unit_test(test_empty_file_is_refused),
         cmocka_unit_test(test_other_data_are_refused),
         cmocka_unit_test(test_missing_file_and_directory_are_told),

@@ -5,7 +5,9 @@
 
 enum { MAX_LISTS = 40 };
 
-static struct bam_key_order order;       /* without a rule at first */
+/* What places are relative to, where no record is looked at. */
+static const uint8_t nowhere[1];
+static struct bam_key_order order = {NULL, nowhere};     /* without a rule at first */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -49,19 +51,33 @@ static void free_lists(struct lists *m)
     free(m->all);
 }
 
+static void merge_begin(struct run_merge *merge, const struct bam_sublist *list, size_t n)
+{
+    assert_int_equal(run_merge_init(merge, order.rule, n), 0);
+    for (size_t i = 0; i < n; i++)
+        run_merge_add(merge, (struct merge_source){list[i].keys, list[i].keys + list[i].n, order.base});
+    assert_int_equal(run_merge_start(merge, NULL, NULL), 0);
+}
+
+static void check_rest(struct run_merge *merge, const struct bam_key *want, size_t total)
+{
+    struct merge_item item;
+    for (size_t i = 0; i < total; i++) {
+        assert_int_equal(run_merge_next(merge, &item), 1);
+        assert_int_equal(item.key.sort, want[i].sort);
+        assert_int_equal(item.key.place, want[i].place);
+        assert_ptr_equal(item.base, order.base);
+    }
+    assert_int_equal(run_merge_next(merge, &item), 0);
+    assert_int_equal(run_merge_next(merge, &item), 0);
+}
+
 static void check_merge(const struct bam_sublist *list, size_t n, const struct bam_key *want,
                         size_t total)
 {
     struct run_merge merge;
-    struct bam_key key;
-    assert_int_equal(run_merge_init(&merge, list, n, order), 0);
-    for (size_t i = 0; i < total; i++) {
-        assert_int_equal(run_merge_next(&merge, &key), 1);
-        assert_int_equal(key.sort, want[i].sort);
-        assert_int_equal(key.place, want[i].place);
-    }
-    assert_int_equal(run_merge_next(&merge, &key), 0);
-    assert_int_equal(run_merge_next(&merge, &key), 0);
+    merge_begin(&merge, list, n);
+    check_rest(&merge, want, total);
     run_merge_free(&merge);
 }
 
@@ -120,21 +136,30 @@ static void test_ties_across_sublists_come_in_input_order(void **state)
     check_lengths(lengths, 17, 2, 7);
 }
 
-/* The sublist that was read last may hold the smallest keys, and be given first. */
-static void test_sublists_given_in_any_order(void **state)
+/* Places say nothing across sources: those of a run are relative to its slice. */
+static void test_ties_go_to_the_source_that_was_added_first(void **state)
 {
     (void)state;
-    static const size_t lengths[] = {300, 200, 100, 1};
-    struct lists m = make_lists(lengths, 4, 3, 8);
-    for (size_t i = 0; i < 4; i++)
-        for (size_t j = 0; j < 4; j++) {
-            struct bam_sublist swapped[4];
-            memcpy(swapped, m.list, sizeof swapped);
-            swapped[i] = m.list[j];
-            swapped[j] = m.list[i];
-            check_merge(swapped, 4, m.all, m.total);
-        }
-    free_lists(&m);
+    enum { N = 17, EACH = 30, DISTINCT = 3 };
+    struct bam_key keys[N][EACH];
+    struct bam_sublist list[N];
+    for (size_t i = 0; i < N; i++) {
+        list[i] = (struct bam_sublist){keys[i], EACH};
+        for (size_t j = 0; j < EACH; j++)        /* the later the source, the lower its places */
+            keys[i][j] = (struct bam_key){j / (EACH / DISTINCT), bam_key_place((N - i) * 10000 + j * 100, 37)};
+    }
+    struct run_merge merge;
+    struct merge_item item;
+    merge_begin(&merge, list, N);
+    for (size_t sort = 0; sort < DISTINCT; sort++)
+        for (size_t i = 0; i < N; i++)
+            for (size_t j = 0; j < EACH / DISTINCT; j++) {
+                assert_int_equal(run_merge_next(&merge, &item), 1);
+                assert_int_equal(item.key.sort, sort);
+                assert_int_equal(item.key.place, keys[i][sort * (EACH / DISTINCT) + j].place);
+            }
+    assert_int_equal(run_merge_next(&merge, &item), 0);
+    run_merge_free(&merge);
 }
 
 static void test_every_number_of_sublists(void **state)
@@ -177,15 +202,15 @@ static void test_merges_of_two_slices_do_not_disturb_each_other(void **state)
         first += cut;
     }
     struct run_merge merge[2];
-    struct bam_key key;
+    struct merge_item item;
     size_t at[2] = {0, first};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(run_merge_init(&merge[i], part[i], 3, order), 0);
+        merge_begin(&merge[i], part[i], 3);
     for (int more = 1; more;) {
         more = 0;
         for (int i = 0; i < 2; i++)
-            if (run_merge_next(&merge[i], &key)) {
-                assert_int_equal(key.place, m.all[at[i]++].place);
+            if (run_merge_next(&merge[i], &item)) {
+                assert_int_equal(item.key.place, m.all[at[i]++].place);
                 more = 1;
             }
     }
@@ -202,11 +227,11 @@ static void test_half_read_merge_is_freed_whole(void **state)
     static const size_t lengths[] = {10, 10};
     struct lists m = make_lists(lengths, 2, 5, 11);
     struct run_merge merge;
-    struct bam_key key;
-    assert_int_equal(run_merge_init(&merge, m.list, 2, order), 0);
-    assert_int_equal(run_merge_next(&merge, &key), 1);
+    struct merge_item item;
+    merge_begin(&merge, m.list, 2);
+    assert_int_equal(run_merge_next(&merge, &item), 1);
     run_merge_free(&merge);
-    assert_int_equal(run_merge_next(&merge, &key), 0);
+    assert_int_equal(run_merge_next(&merge, &item), 0);
     free_lists(&m);
 }
 
@@ -238,10 +263,155 @@ static void test_records_decide_where_keys_do_not(void **state)
     }
     qsort(all, N, sizeof *all, compare_keys);
     check_merge(list, N_LISTS, all, N);
-    order = (struct bam_key_order){NULL, NULL};
+    order = (struct bam_key_order){NULL, nowhere};
     sort_rule_free(rule);
     sam_hdr_destroy(sam);
     unit_free(&records);
+}
+
+/* ---- sources that come piece by piece ---- */
+
+/* The keys of some lists, a few at a time; each piece in memory of its own,
+ * which is gone when the next one is asked for. */
+struct pieces {
+    const struct bam_sublist *list;
+    size_t at[MAX_LISTS];
+    struct bam_key *piece[MAX_LISTS];
+    uint32_t max;                /* keys in a piece; every now and then there are none */
+    uint64_t seed;
+    size_t asked, fail_at;       /* calls; fail_at: the one that fails, 0: none */
+    bool ended[MAX_LISTS];       /* was told that there are no more */
+    bool asked_again;
+};
+
+static int next_piece(void *arg, size_t number, struct merge_source *source)
+{
+    struct pieces *p = arg;
+    free(p->piece[number]);
+    p->piece[number] = NULL;
+    if (++p->asked == p->fail_at)
+        return -1;
+    const struct bam_sublist *list = &p->list[number];
+    size_t n = unit_below(&p->seed, p->max + 1), left = list->n - p->at[number];
+    p->asked_again = p->asked_again || p->ended[number];
+    if (left == 0) {
+        p->ended[number] = true;
+        return 0;
+    }
+    n = n < left ? n : left;
+    p->piece[number] = (struct bam_key *)unit_exact(list->keys + p->at[number], n * sizeof *list->keys);
+    p->at[number] += n;
+    *source = (struct merge_source){p->piece[number], p->piece[number] + n, order.base};
+    return 1;
+}
+
+static int pieces_begin(struct run_merge *merge, struct pieces *p, size_t n)
+{
+    assert_int_equal(run_merge_init(merge, order.rule, n), 0);
+    for (size_t i = 0; i < n; i++)
+        run_merge_add(merge, (struct merge_source){0});
+    return run_merge_start(merge, next_piece, p);
+}
+
+static void pieces_end(struct run_merge *merge, struct pieces *p)
+{
+    run_merge_free(merge);
+    for (size_t i = 0; i < MAX_LISTS; i++)
+        free(p->piece[i]);
+}
+
+static void test_sources_filled_a_few_keys_at_a_time(void **state)
+{
+    (void)state;
+    static const uint32_t most[] = {1, 2, 3, 50, 5000};
+    uint64_t seed = 13;
+    for (size_t n = 0; n <= MAX_LISTS; n += 1 + n / 4)
+        for (size_t i = 0; i < N_OF(most); i++) {
+            size_t lengths[MAX_LISTS];
+            for (size_t j = 0; j < n; j++)
+                lengths[j] = unit_below(&seed, 4) ? unit_below(&seed, 100) : 0;
+            struct lists m = make_lists(lengths, n, 1 + unit_below(&seed, 30), seed);
+            struct pieces p = {.list = m.list, .max = most[i], .seed = seed};
+            struct run_merge merge;
+            assert_int_equal(pieces_begin(&merge, &p, n), 0);
+            check_rest(&merge, m.all, m.total);
+            assert_false(p.asked_again);
+            pieces_end(&merge, &p);
+            free_lists(&m);
+        }
+}
+
+/* What was given out is read by the caller until he asks for the next. */
+static void test_source_is_not_refilled_while_its_last_key_is_in_use(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {5, 5, 5};
+    struct lists m = make_lists(lengths, 3, 4, 14);
+    struct pieces p = {.list = m.list, .max = 1, .seed = 15};
+    struct run_merge merge;
+    struct merge_item item;
+    assert_int_equal(pieces_begin(&merge, &p, 3), 0);
+    for (size_t i = 0; i < m.total; i++) {
+        assert_int_equal(run_merge_next(&merge, &item), 1);
+        size_t still_there = 0;
+        for (size_t j = 0; j < 3; j++)           /* pieces are of one key: it must be one of them */
+            still_there += p.piece[j] && p.piece[j]->place == item.key.place;
+        assert_int_equal(still_there, 1);
+    }
+    assert_int_equal(run_merge_next(&merge, &item), 0);
+    pieces_end(&merge, &p);
+    free_lists(&m);
+}
+
+static void test_failure_to_refill_ends_the_merge(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {20, 1, 30};
+    struct lists m = make_lists(lengths, 3, 9, 16);
+    size_t fail_at = 1;
+    for (int there = -1; there < 0; fail_at++) {
+        struct pieces p = {.list = m.list, .max = 3, .seed = 17, .fail_at = fail_at};
+        struct run_merge merge;
+        struct merge_item item;
+        size_t given = 0;
+        there = pieces_begin(&merge, &p, 3);
+        if (there == 0)
+            for (; (there = run_merge_next(&merge, &item)) > 0; given++)
+                assert_int_equal(item.key.place, m.all[given].place);
+        assert_true(there < 0 || given == m.total);
+        assert_true(there < 0 || p.asked < fail_at);
+        pieces_end(&merge, &p);
+    }
+    assert_true(fail_at > 20);
+    free_lists(&m);
+}
+
+static void test_keys_say_what_their_places_are_relative_to(void **state)
+{
+    (void)state;
+    struct unit_bytes bytes[3] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+    struct bam_key keys[3][2];
+    struct run_merge merge;
+    struct merge_item item;
+    assert_int_equal(run_merge_init(&merge, NULL, 3), 0);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 2; j++) {
+            size_t at = bytes[i].n;
+            keys[i][j] = (struct bam_key){(uint64_t)(j * 3 + i),
+                                          bam_key_place(at, unit_append_smallest(&bytes[i], j * 3 + i))};
+        }
+    for (int i = 0; i < 3; i++)
+        run_merge_add(&merge, (struct merge_source){keys[i], keys[i] + 2, bytes[i].data});
+    assert_int_equal(run_merge_start(&merge, NULL, NULL), 0);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(run_merge_next(&merge, &item), 1);
+        const uint8_t *record = bam_key_record(item.base, item.key);
+        assert_int_equal(bam_record_pos((const struct bam_record *)record), i);
+        assert_int_equal(bam_key_record_size(item.base, item.key), BAM_MIN_RECORD);
+    }
+    run_merge_free(&merge);
+    for (int i = 0; i < 3; i++)
+        unit_free(&bytes[i]);
 }
 
 int main(void)
@@ -253,12 +423,16 @@ int main(void)
         cmocka_unit_test(test_last_keys_of_two_sublists_are_not_lost),
         cmocka_unit_test(test_empty_sublists_among_full_ones),
         cmocka_unit_test(test_ties_across_sublists_come_in_input_order),
-        cmocka_unit_test(test_sublists_given_in_any_order),
+        cmocka_unit_test(test_ties_go_to_the_source_that_was_added_first),
         cmocka_unit_test(test_every_number_of_sublists),
         cmocka_unit_test(test_largest_keys_are_not_taken_for_an_end_mark),
         cmocka_unit_test(test_merges_of_two_slices_do_not_disturb_each_other),
         cmocka_unit_test(test_half_read_merge_is_freed_whole),
         cmocka_unit_test(test_records_decide_where_keys_do_not),
+        cmocka_unit_test(test_sources_filled_a_few_keys_at_a_time),
+        cmocka_unit_test(test_source_is_not_refilled_while_its_last_key_is_in_use),
+        cmocka_unit_test(test_failure_to_refill_ends_the_merge),
+        cmocka_unit_test(test_keys_say_what_their_places_are_relative_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,6 @@ static void test_defaults(void **state)
     struct parsed *p = parse_good("in.bam");
     assert_string_equal(p->opts.in, "in.bam");
     assert_string_equal(p->opts.out.path, "-");
-    assert_null(p->opts.temp_prefix);
     assert_int_equal(p->opts.n_threads, 1);
     assert_int_equal(p->opts.memory, 768 * MIB);
     assert_int_equal(p->opts.out.level, BGZF_LEVEL_DEFAULT);
@@ -121,7 +120,9 @@ static void test_all_options_at_once(void **state)
     struct parsed *p = parse_good("-@ 4 -m 2M -l 5 -o out.bam -O bam -T tmp --no-PG in.bam");
     assert_string_equal(p->opts.in, "in.bam");
     assert_string_equal(p->opts.out.path, "out.bam");
-    assert_string_equal(p->opts.temp_prefix, "tmp");
+    assert_int_equal(p->opts.n_temp_prefixes, 1);
+    assert_string_equal(p->opts.temp_prefixes[0], "tmp");
+    assert_int_equal(p->opts.size_hint, 0);
     assert_int_equal(p->opts.n_threads, 4);
     assert_int_equal(p->opts.memory, 8 * MIB);
     assert_int_equal(p->opts.out.level, 5);
@@ -546,6 +547,72 @@ static void test_memory_in_all(void **state)
     }
 }
 
+/* ---- temporary files ---- */
+
+static void test_places_for_temporary_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        const char *places[3];
+    } table[] = {
+        {"x", {"samtools-sort.tmp"}},
+        {"-o - x", {"samtools-sort.tmp"}},
+        {"-o out.bam x", {"out.bam.tmp"}},                           /* beside the output */
+        {"-o /a/b/out.bam x", {"/a/b/out.bam.tmp"}},
+        {"-o out.bam -T tmp x", {"tmp"}},
+        {"-T /one -T/two/pre x -T three", {"/one", "/two/pre", "three"}},
+        {"--tmpdir-env x", {"/the/tmpdir/samtools-sort"}},
+        {"--tmpdir-env -o out.bam x", {"/the/tmpdir/samtools-sort"}},
+        {"--tmpdir-env -T tmp x", {"tmp"}},
+        {"-T tmp --tmpdir-env x", {"tmp"}},
+    };
+    setenv("TMPDIR", "/the/tmpdir", 1);          /* by itself it changes nothing */
+    for (size_t i = 0; i < N_OF(table); i++) {
+        struct parsed *p = parse_good(table[i].line);
+        size_t n = 0;
+        for (; n < N_OF(table[i].places) && table[i].places[n]; n++) {
+            assert_true(n < p->opts.n_temp_prefixes);
+            assert_string_equal(p->opts.temp_prefixes[n], table[i].places[n]);
+        }
+        assert_int_equal(p->opts.n_temp_prefixes, n);
+        forget(p);
+    }
+    unsetenv("TMPDIR");
+}
+
+static void test_tmpdir_that_is_wanted_and_not_set(void **state)
+{
+    (void)state;
+    unsetenv("TMPDIR");
+    check_bad("--tmpdir-env x", "TMPDIR");
+    setenv("TMPDIR", "", 1);
+    check_bad("--tmpdir-env x", "TMPDIR");
+    forget(parse_good("--tmpdir-env -T tmp x")); /* not needed */
+    unsetenv("TMPDIR");
+}
+
+static void test_size_hint(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t size;
+    } table[] = {{"1", 1}, {"300G", 300 * GIB}, {"1.5T", 3 * TIB / 2}, {"20k", 20 * KIB}, {"7M", 7 * MIB}};
+    char line[100];
+    for (size_t i = 0; i < N_OF(table); i++) {
+        snprintf(line, sizeof line, "--size-hint %s x", table[i].text);
+        struct parsed *p = parse_good(line);
+        assert_int_equal(p->opts.size_hint, table[i].size);
+        forget(p);
+    }
+    static const char *const wrong[] = {"lots", "-1G", "G", "99999999999T"};
+    for (size_t i = 0; i < N_OF(wrong); i++) {
+        snprintf(line, sizeof line, "--size-hint %s x", wrong[i]);
+        check_bad(line, "--size-hint");
+    }
+}
+
 /* ---- mistakes and help ---- */
 
 static void test_mistakes_print_the_usage_to_stderr(void **state)
@@ -603,6 +670,8 @@ static void test_usage_names_every_option(void **state)
         "--input-fmt-option",
         "--output-fmt-option",
         "--total-memory",
+        "--size-hint",
+        "--tmpdir-env",
     };
     struct parsed *p = parse("--help");
     for (size_t i = 0; i < N_OF(names); i++)
@@ -698,6 +767,9 @@ int main(void)
         cmocka_unit_test(test_index_and_its_name),
         cmocka_unit_test(test_index_that_cannot_be_written),
         cmocka_unit_test(test_memory_in_all),
+        cmocka_unit_test(test_places_for_temporary_files),
+        cmocka_unit_test(test_tmpdir_that_is_wanted_and_not_set),
+        cmocka_unit_test(test_size_hint),
         cmocka_unit_test(test_mistakes_print_the_usage_to_stderr),
         cmocka_unit_test(test_help_goes_to_stdout_and_is_no_error),
         cmocka_unit_test(test_usage_names_every_option),

@@ -8,23 +8,31 @@
 #include "latch.h"
 #include "unit.h"
 
+enum { UNIT_SOURCE_SLOTS = 96 };
+
 struct unit_source {
     struct byte_source *bytes;
     struct bgzf_source *blocks;
 };
 
 /* -1: told to the latch. */
-static inline int unit_source_open(struct unit_source *s, const char *path, int n_threads,
-                                   size_t piece_size, struct latch *latch)
+static inline int unit_source_open_ring(struct unit_source *s, const char *path, int n_threads,
+                                        uint32_t n_slots, size_t piece_size, struct latch *latch)
 {
     struct byte_source_options from = {.path = path, .n_threads = n_threads, .latch = latch};
     s->blocks = NULL;
     s->bytes = byte_source_open(&from);
     if (!s->bytes)
         return -1;
-    struct bgzf_source_options options = {s->bytes, path, n_threads, piece_size, latch};
+    struct bgzf_source_options options = {s->bytes, path, n_threads, n_slots, piece_size, latch};
     s->blocks = bgzf_source_open(&options);
     return s->blocks ? 0 : -1;
+}
+
+static inline int unit_source_open(struct unit_source *s, const char *path, int n_threads,
+                                   size_t piece_size, struct latch *latch)
+{
+    return unit_source_open_ring(s, path, n_threads, UNIT_SOURCE_SLOTS, piece_size, latch);
 }
 
 static inline void unit_source_close(struct unit_source *s)

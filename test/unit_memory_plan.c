@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "bam_arena.h"
+#include "bgzf_block.h"
+#include "bgzf_omp.h"
+#include "memory_plan.h"
+#include "spill_slice.h"
+#include "unit.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB (KIB << 10)
+#define GIB (MIB << 10)
+
+static const uint64_t ALLOWANCE = 64 * MIB, ARENA_LEAST = 2 * MIB;
+
+/* A list of the records found in one block, as the driver has it. */
+static const size_t FOUND = (BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1) * sizeof(struct bam_key) + 64;
+
+/* ---- the grid ---- */
+
+static const uint64_t budgets[] = {1 * MIB, 2 * MIB, 5 * MIB, 16 * MIB, 64 * MIB, 100 * MIB, 256 * MIB, 768 * MIB, 1 * GIB,
+                                   2 * GIB, 5 * GIB, 20 * GIB, 100 * GIB};
+static const int threads[] = {1, 2, 3, 4, 8, 13, 16, 32, 64};
+static const int levels[] = {BGZF_LEVEL_DEFAULT, 0, 1, 6, 9};
+static const size_t inputs[] = {1, 2, 3, 5, 8};
+static const size_t headers[] = {0, 1000, 1 * 1024 * 1024, 50 * 1024 * 1024};
+
+typedef void check_fn(const struct memory_use *use, const struct memory_plan *plan);
+
+static void for_all(check_fn *check)
+{
+    for (size_t b = 0; b < N_OF(budgets); b++)
+        for (size_t t = 0; t < N_OF(threads); t++)
+            for (size_t l = 0; l < N_OF(levels); l++)
+                for (size_t i = 0; i < N_OF(inputs); i++)
+                    for (size_t h = 0; h < N_OF(headers); h++) {
+                        struct memory_use use = {budgets[b], threads[t], levels[l], inputs[i], headers[h]};
+                        struct memory_plan plan = memory_plan_make(&use, FOUND);
+                        check(&use, &plan);
+                    }
+}
+
+static void told(const struct memory_use *use, const struct memory_plan *plan, const char *what, uint64_t value)
+{
+    fail_msg("%s: %llu; budget %llu MiB, %d threads, level %d, %zu inputs, header %zu; arena %zu, slice %zu", what,
+             (unsigned long long)value, (unsigned long long)(use->budget / MIB), use->n_threads, use->level,
+             use->n_inputs, use->header, plan->arena_size, plan->slice_size);
+}
+
+/* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
+static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
+{
+    uint64_t n = (uint64_t)use->n_threads;
+    return use->n_inputs * (uint64_t)bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
+         + (uint64_t)p->source_slots * FOUND + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
+         + n * (spill_packer_memory(p->slice_size) + p->slice_size / 2) + p->merge_memory + use->header;
+}
+
+/* Below these the memory is exceeded on purpose: two arenas of the least size, and for
+ * every part the least that works. */
+static bool minimum_is_too_much(const struct memory_use *use, const struct memory_plan *p)
+{
+    return p->arena_size <= ARENA_LEAST || beside_arenas(use, p) > use->budget + ALLOWANCE;
+}
+
+/* ---- tests ---- */
+
+static void check_sum(const struct memory_use *use, const struct memory_plan *p)
+{
+    uint64_t with = beside_arenas(use, p) + 2 * (uint64_t)memory_plan_arena_size(p, true) + p->store_memory,
+             without = beside_arenas(use, p) + 2 * (uint64_t)memory_plan_arena_size(p, false);
+    if (minimum_is_too_much(use, p))
+        return;
+    if (without > use->budget + ALLOWANCE)
+        told(use, p, "too much memory", without);
+    if (with > use->budget + ALLOWANCE)
+        told(use, p, "too much memory with that of the store", with);
+}
+
+static void test_everything_together_stays_within_budget_and_allowance(void **state)
+{
+    (void)state;
+    for_all(check_sum);
+}
+
+/* Where the exception of the minimum sizes may not be taken: a plan that never fits would pass.
+ * Parts that grow with the budget are some 40 % of it, and libdeflate's best takes 9 MiB a thread. */
+static void check_fits(const struct memory_use *use, const struct memory_plan *p)
+{
+    enum { PER_THREAD = 8, PER_THREAD_BEST = 24, PER_INPUT = 2, HEADER_TIMES = 16 };
+    uint64_t each = use->level == 9 ? PER_THREAD_BEST : PER_THREAD;
+    uint64_t ample = 48 * MIB + use->header * HEADER_TIMES
+                   + ((uint64_t)use->n_threads * each + use->n_inputs * PER_INPUT) * MIB;
+    if (use->budget + ALLOWANCE >= ample && minimum_is_too_much(use, p))
+        told(use, p, "the least is too much", beside_arenas(use, p));
+}
+
+static void test_least_sizes_are_exceptions(void **state)
+{
+    (void)state;
+    for_all(check_fits);
+}
+
+static void check_parts(const struct memory_use *use, const struct memory_plan *p)
+{
+    uint64_t all = use->budget + ALLOWANCE;
+    if (p->slice_size == 0 || p->slice_size % sizeof(struct bam_key))
+        told(use, p, "slice size", p->slice_size);
+    if (p->fan_in < 2)
+        told(use, p, "fan-in", p->fan_in);
+    if (p->source_slots < (uint32_t)use->n_threads || p->source_slots > 10000)
+        told(use, p, "source slots", p->source_slots);
+    if (p->sink_slots < (uint32_t)use->n_threads || p->sink_slots > 10000)
+        told(use, p, "sink slots", p->sink_slots);
+    if (p->piece_size < 2 * BGZF_MAX_BLOCK || p->piece_size > all)
+        told(use, p, "piece size", p->piece_size);
+    if (p->merge_memory > all || p->merge_memory < 2 * p->slice_size)
+        told(use, p, "merge memory", p->merge_memory);
+    if (p->arena_size < ARENA_LEAST || p->arena_size > all)
+        told(use, p, "arena size", p->arena_size);
+    if (p->store_memory > p->arena_size)
+        told(use, p, "store memory", p->store_memory);
+    size_t beside = memory_plan_arena_size(p, true);
+    if (memory_plan_arena_size(p, false) != p->arena_size || beside > p->arena_size || beside < p->arena_size / 2)
+        told(use, p, "arena size beside the store", beside);
+    if (2 * p->fan_in * p->slice_size > beside)  /* what is read back has two slices of each run */
+        told(use, p, "fan-in does not fit", p->fan_in);
+}
+
+static void test_every_part_is_neither_useless_nor_an_overflow(void **state)
+{
+    (void)state;
+    for_all(check_parts);
+}
+
+static void check_share(const struct memory_use *use, const struct memory_plan *p)
+{
+    if (use->budget >= GIB + (uint64_t)use->n_threads * 48 * MIB && use->header <= MIB
+        && 2 * p->arena_size < use->budget * 2 / 3)
+        told(use, p, "the arenas are too small", p->arena_size);
+}
+
+static void test_most_of_an_ample_budget_is_for_the_data(void **state)
+{
+    (void)state;
+    for_all(check_share);
+}
+
+static void test_more_budget_never_gives_smaller_arenas(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < N_OF(threads); t++)
+        for (size_t i = 0; i < N_OF(inputs); i++) {
+            size_t last = 0, step = 3 * MIB;
+            for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
+                struct memory_use use = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], 1000};
+                struct memory_plan plan = memory_plan_make(&use, FOUND);
+                if (plan.arena_size + plan.arena_size / 8 < last)
+                    told(&use, &plan, "smaller than with less", last);
+                last = plan.arena_size;
+            }
+        }
+}
+
+static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
+{
+    (void)state;
+    static const uint64_t huge[] = {(uint64_t)1 << 39, BAM_ARENA_MAX - 1, BAM_ARENA_MAX, BAM_ARENA_MAX + 1,
+                                    (uint64_t)1 << 62, UINT64_MAX - ALLOWANCE + 1, UINT64_MAX};
+    for (size_t b = 0; b < N_OF(huge); b++)
+        for (size_t t = 0; t < N_OF(threads); t++) {
+            struct memory_use use = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, 0};
+            struct memory_plan plan = memory_plan_make(&use, FOUND);
+            assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
+            assert_true(plan.fan_in >= 2 && plan.fan_in < plan.arena_size);
+            assert_true(plan.slice_size <= 16 * MIB);
+            assert_true(plan.store_memory <= plan.arena_size);
+        }
+}
+
+/* Tests of the program make small inputs leave memory by this. */
+static void test_arena_size_of_the_environment(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {300000, 1 << 20, 10000000};
+    for (size_t i = 0; i < N_OF(sizes); i++)
+        for (size_t t = 0; t < N_OF(threads); t++) {
+            char text[32];
+            snprintf(text, sizeof text, "%zu", sizes[i]);
+            setenv("SAMTOOLS_OMP_ARENA", text, 1);
+            struct memory_use use = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, 0};
+            struct memory_plan plan = memory_plan_make(&use, FOUND);
+            unsetenv("SAMTOOLS_OMP_ARENA");
+            assert_int_equal(plan.arena_size, sizes[i]);
+            assert_int_equal(plan.slice_size % sizeof(struct bam_key), 0);
+            assert_true(plan.slice_size > 0);
+            assert_true(plan.merge_memory >= 2 * plan.slice_size);
+            assert_true(plan.store_memory > 0);
+            assert_true(plan.fan_in >= 2);
+            assert_true(2 * plan.fan_in * plan.slice_size <= memory_plan_arena_size(&plan, true));
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_everything_together_stays_within_budget_and_allowance),
+        cmocka_unit_test(test_least_sizes_are_exceptions),
+        cmocka_unit_test(test_every_part_is_neither_useless_nor_an_overflow),
+        cmocka_unit_test(test_most_of_an_ample_budget_is_for_the_data),
+        cmocka_unit_test(test_more_budget_never_gives_smaller_arenas),
+        cmocka_unit_test(test_budgets_beyond_all_memory_do_not_overflow),
+        cmocka_unit_test(test_arena_size_of_the_environment),
+    };
+    unsetenv("SAMTOOLS_OMP_ARENA");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <omp.h>
+#include "bgzf_block.h"
+#include "record_sink.h"
+#include "run_reader.h"
+#include "sort_opts.h"
+#include "unit_spill.h"
+
+enum { MAX_RUNS = 30 };
+static const int team_sizes[] = {1, 2, 3, 8};
+
+/* ---- runs on their way to a BAM file ---- */
+
+struct reading {
+    size_t n_runs, slice_size;
+    size_t buffers;              /* slices of memory for each run; at least 2 */
+    int n_threads;
+    uint32_t sink_slots;
+    size_t in_memory;            /* of the lists, the last ones stay in memory as sublists */
+    size_t trip_at;              /* trips the latch after so many records; 0: never */
+
+    struct unit_list all;        /* of all runs, in input order */
+    struct unit_list part[MAX_RUNS];
+    struct spill_run run[MAX_RUNS];
+    struct latch latch;
+    struct spill_store *store;
+    uint8_t *memory;
+    sam_hdr_t *sam;
+    int fd;
+    struct record_sink *sink;
+    struct run_reader *reader;
+    int result;
+};
+
+static struct reading *reading_new(size_t n_runs, size_t slice_size, size_t buffers, int n_threads)
+{
+    struct reading *r = calloc(1, sizeof *r);
+    NEEDED(r && n_runs <= MAX_RUNS);
+    *r = (struct reading){.n_runs = n_runs, .slice_size = slice_size, .buffers = buffers, .n_threads = n_threads,
+                          .sink_slots = 16};
+    r->store = unit_store_open("/tmp/unit_run_reader", &r->latch);
+    r->sam = sam_hdr_init();
+    NEEDED(r->sam && sam_hdr_add_line(r->sam, "SQ", "SN", "a", "LN", "1000", NULL) == 0);
+    return r;
+}
+
+static void reading_free(struct reading *r)
+{
+    run_reader_close(r->reader);
+    record_sink_close(r->sink);
+    for (size_t i = 0; i < r->n_runs; i++) {
+        spill_run_free(&r->run[i]);
+        unit_list_free(&r->part[i]);
+    }
+    spill_store_close(r->store);
+    unit_list_free(&r->all);
+    sam_hdr_destroy(r->sam);
+    close(r->fd);
+    free(r->memory);
+    free(r);
+}
+
+/* Records of run i, which are in both its own list and that of all. */
+static void add_record(struct reading *r, size_t i, uint64_t *seed, uint64_t key, size_t size)
+{
+    uint64_t same = *seed;
+    unit_list_add(&r->part[i], &same, key, size);
+    unit_list_add(&r->all, seed, key, size);
+    store_le32(r->all.bytes.data + unit_items(&r->all)[r->all.n - 1].at + 8, (uint32_t)r->part[i].n - 1);  /* pos */
+}
+
+static void add_random(struct reading *r, size_t each, uint32_t distinct, uint64_t seed)
+{
+    for (size_t i = 0; i < r->n_runs; i++)
+        for (size_t j = 0; j < each; j++)
+            add_record(r, i, &seed, unit_below(&seed, distinct), unit_any_size(&seed));
+}
+
+static void write_runs(struct reading *r)
+{
+    struct spill_packer *packer = spill_packer_new(r->slice_size);
+    NEEDED(packer);
+    for (size_t i = 0; i < r->n_runs; i++) {
+        unit_list_sort(&r->part[i]);
+        if (i < r->n_runs - r->in_memory)
+            unit_write_run(&r->run[i], &r->part[i], packer, r->store, &r->latch);
+    }
+    spill_packer_free(packer);
+}
+
+static int put_merged(struct reading *r, struct run_merge *merge)
+{
+    struct merge_item item;
+    size_t n = 0;
+    int there;
+    while ((there = run_merge_next(merge, &item)) > 0) {
+        if (record_sink_put(r->sink, bam_key_record(item.base, item.key), bam_key_record_size(item.base, item.key)) < 0)
+            return -1;
+        if (++n == r->trip_at)
+            latch_fail(&r->latch, "tripped elsewhere");
+    }
+    return there < 0 ? -1 : record_sink_finish(r->sink);
+}
+
+/* On the master. */
+static int read_and_write(struct reading *r, struct bam_key *const *keys)
+{
+    size_t n_runs = r->n_runs - r->in_memory;
+    struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->memory,
+                                         n_runs * r->buffers * r->slice_size, r->n_threads, &r->latch};
+    struct run_merge merge;
+    r->reader = run_reader_open(&options);
+    if (!r->reader || record_sink_header(r->sink, r->sam, NULL, 0) < 0 || run_merge_init(&merge, NULL, r->n_runs) < 0)
+        return -1;
+    for (size_t i = 0; i < n_runs; i++)
+        run_merge_add(&merge, (struct merge_source){0});
+    for (size_t i = n_runs; i < r->n_runs; i++)
+        run_merge_add(&merge, (struct merge_source){keys[i], keys[i] + r->part[i].n, r->part[i].bytes.data});
+    int failed = run_merge_start(&merge, run_reader_more, r->reader) < 0 || put_merged(r, &merge) < 0;
+    run_merge_free(&merge);
+    return failed ? -1 : 0;
+}
+
+static void reading_run(struct reading *r)
+{
+    struct sort_opts opts = {.n_threads = r->n_threads};
+    struct bam_key *keys[MAX_RUNS] = {NULL};
+    opts.out.format.format = bam;
+    opts.out.level = 1;
+    r->fd = unit_temp_file();
+    r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
+    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch);
+    NEEDED(r->sink);
+    for (size_t i = r->n_runs - r->in_memory; i < r->n_runs; i++) {
+        keys[i] = unit_alloc(r->part[i].n * sizeof *keys[i]);
+        for (size_t j = 0; j < r->part[i].n; j++) {
+            const struct unit_item *item = &unit_items(&r->part[i])[j];
+            keys[i][j] = (struct bam_key){item->key, bam_key_place(item->at, item->size)};
+        }
+    }
+    #pragma omp parallel num_threads(r->n_threads)
+    #pragma omp master
+    r->result = read_and_write(r, keys);
+    for (size_t i = 0; i < MAX_RUNS; i++)
+        free(keys[i]);
+}
+
+/* The records of the BAM file that was written. */
+static struct unit_bytes records_written(const struct reading *r)
+{
+    struct unit_bytes file = unit_read_file(r->fd), data = {NULL, 0, 0};
+    struct bgzf_codec *codec = bgzf_codec_new(0);
+    bool header = true;
+    NEEDED(codec);
+    for (size_t at = 0; at < file.n;) {
+        struct bgzf_frame frame;
+        NEEDED(bgzf_block_frame(file.data + at, file.n - at, &frame) == BGZF_OK);
+        uint8_t *to = unit_more(&data, frame.inflated_size);
+        NEEDED(bgzf_block_inflate(codec, file.data + at, &frame, to) == BGZF_OK);
+        at += frame.size;
+        if (header)                              /* it has a block of its own */
+            data.n = 0;
+        header = false;
+    }
+    bgzf_codec_free(codec);
+    unit_free(&file);
+    return data;
+}
+
+static void check_written(struct reading *r)
+{
+    assert_string_equal(r->latch.message, "");
+    assert_int_equal(r->result, 0);
+    struct unit_bytes got = records_written(r);
+    size_t at = 0;
+    uint64_t checksum = 0;
+    unit_list_sort(&r->all);
+    assert_int_equal(got.n, r->all.bytes.n);
+    for (size_t i = 0; i < r->all.n; i++) {
+        size_t size = unit_items(&r->all)[i].size;
+        if (memcmp(got.data + at, unit_item_record(&r->all, i), size) != 0)
+            fail_msg("record %zu of %zu is another one", i, r->all.n);
+        checksum += bam_checksum(got.data + at, size);
+        at += size;
+    }
+    assert_int_equal(record_sink_count(r->sink), r->all.n);
+    assert_int_equal(record_sink_checksum(r->sink), checksum);
+    unit_free(&got);
+}
+
+static void check_random(size_t n_runs, size_t each, uint32_t distinct, size_t slice_size, size_t buffers, uint64_t seed)
+{
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct reading *r = reading_new(n_runs, slice_size, buffers, team_sizes[i]);
+        add_random(r, each, distinct, seed);
+        write_runs(r);
+        reading_run(r);
+        check_written(r);
+        reading_free(r);
+    }
+}
+
+/* ---- tests ---- */
+
+static void test_runs_come_back_merged_whatever_the_sizes(void **state)
+{
+    (void)state;
+    static const size_t slice_sizes[] = {1024, 8192, 65536, 262144};
+    for (size_t i = 0; i < N_OF(slice_sizes); i++)
+        for (size_t buffers = 2; buffers <= 50; buffers += 24) {
+            check_random(1, 5000, 1000, slice_sizes[i], buffers, 1 + i);
+            check_random(7, 1500, 100, slice_sizes[i], buffers, 10 + i);
+        }
+    check_random(MAX_RUNS, 300, 2, 4096, 2, 20);
+}
+
+/* All buffers of a run are in the one block that is being filled: waiting would be for ever. */
+static void test_slices_so_small_that_a_block_holds_them_all(void **state)
+{
+    (void)state;
+    static const size_t slice_sizes[] = {64, 128, 1024};
+    for (size_t i = 0; i < N_OF(slice_sizes); i++) {
+        check_random(1, 3000, 1000, slice_sizes[i], 2, 30);
+        check_random(3, 1000, 5, slice_sizes[i], 2, 31);
+        check_random(3, 1000, 5, slice_sizes[i], 7, 32);
+    }
+}
+
+/* Sorted input: one run is read, the others wait. */
+static void test_runs_one_after_the_other(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct reading *r = reading_new(5, 4096, 3, team_sizes[i]);
+        uint64_t seed = 40;
+        for (size_t run = 0; run < 5; run++)
+            for (uint64_t j = 0; j < 2000; j++)
+                add_record(r, run, &seed, run * 10000 + j, unit_any_size(&seed));
+        write_runs(r);
+        reading_run(r);
+        check_written(r);
+        reading_free(r);
+    }
+}
+
+static void test_records_longer_than_slices_and_blocks(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {4096 - 16, 4096 - 15, 5000, BGZF_FILL, BGZF_FILL + 1, 300000, 2000000};
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct reading *r = reading_new(4, 4096, 2, team_sizes[i]);
+        uint64_t seed = 50;
+        for (size_t run = 0; run < 4; run++)
+            for (size_t j = 0; j < 300; j++) {
+                size_t kind = unit_below(&seed, 60);
+                add_record(r, run, &seed, unit_below(&seed, 50), kind < N_OF(sizes) ? sizes[kind] : unit_any_size(&seed));
+            }
+        write_runs(r);
+        reading_run(r);
+        check_written(r);
+        reading_free(r);
+    }
+}
+
+static void test_what_stayed_in_memory_is_merged_with_the_runs(void **state)
+{
+    (void)state;
+    for (size_t in_memory = 1; in_memory <= 6; in_memory++)
+        for (size_t i = 0; i < N_OF(team_sizes); i++) {
+            struct reading *r = reading_new(6, 2048, 2, team_sizes[i]);
+            r->in_memory = in_memory;            /* at last, all */
+            add_random(r, 700, 30, 60 + in_memory);
+            write_runs(r);
+            reading_run(r);
+            check_written(r);
+            reading_free(r);
+        }
+}
+
+static void test_runs_without_records(void **state)
+{
+    (void)state;
+    check_random(3, 0, 1, 4096, 2, 70);
+    check_random(3, 1, 1, 4096, 2, 71);
+}
+
+static void test_sink_with_few_slots(void **state)
+{
+    (void)state;
+    for (uint32_t slots = 1; slots <= 5; slots += 2)
+        for (size_t i = 0; i < N_OF(team_sizes); i++) {
+            struct reading *r = reading_new(4, 8192, 2, team_sizes[i]);
+            r->sink_slots = slots;
+            add_random(r, 1500, 1000, 80);
+            write_runs(r);
+            reading_run(r);
+            check_written(r);
+            reading_free(r);
+        }
+}
+
+static void test_many_more_threads_than_cores(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        struct reading *r = reading_new(6, 1024 << round % 4, 2 + (size_t)round, 16);
+        add_random(r, 800, 1000, 90 + (uint64_t)round);
+        write_runs(r);
+        reading_run(r);
+        check_written(r);
+        reading_free(r);
+    }
+}
+
+static void test_latch_tripped_elsewhere_ends_the_reading(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        struct reading *r = reading_new(4, 2048, 3, team_sizes[i]);
+        add_random(r, 1500, 1000, 100);
+        write_runs(r);
+        r->trip_at = 1000;
+        reading_run(r);
+        assert_int_equal(r->result, -1);
+        assert_string_equal(r->latch.message, "tripped elsewhere");
+        reading_free(r);
+    }
+}
+
+static void test_damaged_slice_ends_the_reading(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(team_sizes); i++)
+        for (size_t at = 0; at < 3; at++) {
+            struct reading *r = reading_new(3, 2048, 2, team_sizes[i]);
+            add_random(r, 1500, 1000, 110);
+            write_runs(r);
+            struct spill_run *run = &r->run[1];
+            size_t which = at * (run->n - 1) / 2;
+            run->slices[which].size--;           /* the last byte is missing */
+            reading_run(r);
+            assert_int_equal(r->result, -1);
+            assert_non_null(strstr(r->latch.message, "damaged"));
+            reading_free(r);
+        }
+}
+
+static void test_closing_nothing_is_allowed(void **state)
+{
+    (void)state;
+    run_reader_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs_come_back_merged_whatever_the_sizes),
+        cmocka_unit_test(test_slices_so_small_that_a_block_holds_them_all),
+        cmocka_unit_test(test_runs_one_after_the_other),
+        cmocka_unit_test(test_records_longer_than_slices_and_blocks),
+        cmocka_unit_test(test_what_stayed_in_memory_is_merged_with_the_runs),
+        cmocka_unit_test(test_runs_without_records),
+        cmocka_unit_test(test_sink_with_few_slots),
+        cmocka_unit_test(test_many_more_threads_than_cores),
+        cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),
+        cmocka_unit_test(test_damaged_slice_ends_the_reading),
+        cmocka_unit_test(test_closing_nothing_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include "run_merge.h"
+#include "sort_key.h"
+#include "unit_spill.h"
+
+enum { KIB = 1 << 10, SLICE = 8 * KIB, MAX_RUNS = 40 };
+
+static struct latch latch;
+static struct spill_store *store;
+static struct spill_packer *packer;
+static struct spill_loader loader;
+static atomic_bool cancelled;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&latch, 0, sizeof latch);
+    atomic_store(&cancelled, false);
+    store = unit_store_open("/tmp/unit_spill_run", &latch);
+    packer = spill_packer_new(SLICE);
+    NEEDED(packer);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    spill_packer_free(packer);
+    spill_store_close(store);
+    spill_loader_free(&loader);
+    return 0;
+}
+
+/* The temporary file, opened by the process once more. Its only file of that kind in /tmp. */
+static int open_temporary_file(void)
+{
+    DIR *fds = opendir("/proc/self/fd");
+    int found = -1;
+    if (!fds)
+        return -1;
+    for (struct dirent *e; found < 0 && (e = readdir(fds));) {
+        char link[300], path[300];
+        struct stat st;
+        snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
+        ssize_t n = readlink(path, link, sizeof link - 1);
+        if (n <= 0)
+            continue;
+        link[n] = 0;
+        if (strncmp(link, "/tmp/", 5) == 0 && strstr(link, "(deleted)") && stat(path, &st) == 0 && S_ISREG(st.st_mode)
+            && st.st_size > 0)
+            found = open(path, O_RDWR);
+    }
+    closedir(fds);
+    return found;
+}
+
+static struct unit_list random_list(size_t n, uint32_t distinct, uint64_t *seed)
+{
+    struct unit_list list = {0};
+    for (size_t i = 0; i < n; i++)
+        unit_list_add(&list, seed, unit_below(seed, distinct), unit_any_size(seed));
+    unit_list_sort(&list);
+    return list;
+}
+
+/* ---- writing and loading ---- */
+
+static void test_run_comes_back_record_by_record(void **state)
+{
+    (void)state;
+    static const size_t numbers[] = {0, 1, 2, 100, 10000};
+    uint64_t seed = 1;
+    for (size_t i = 0; i < N_OF(numbers); i++) {
+        struct unit_list list = random_list(numbers[i], 1000, &seed);
+        struct spill_run run = {0};
+        unit_write_run(&run, &list, packer, store, &latch);
+        unit_check_run(&run, &list, SLICE, store, &latch);
+        assert_int_equal(run.n > 0, numbers[i] > 0);         /* no empty slices */
+        spill_run_remove(&run, store);
+        assert_int_equal(run.n, 0);
+        assert_null(run.slices);
+        unit_list_free(&list);
+    }
+}
+
+static void test_long_records_in_a_run_come_back(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {SLICE - 16, SLICE - 15, SLICE, SLICE + 1, 100000, 5000000};
+    struct unit_list list = {0};
+    uint64_t seed = 2;
+    for (int i = 0; i < 100; i++)
+        unit_list_add(&list, &seed, (uint64_t)i, i % 9 == 4 ? sizes[i / 9 % N_OF(sizes)] : 60);
+    struct spill_run run = {0};
+    unit_write_run(&run, &list, packer, store, &latch);
+    unit_check_run(&run, &list, SLICE, store, &latch);
+    spill_run_free(&run);
+    unit_list_free(&list);
+}
+
+static void test_end_of_a_writer_without_records_writes_nothing(void **state)
+{
+    (void)state;
+    struct spill_run run = {0};
+    struct spill_writer writer = {packer, store, &run, &latch};
+    uint64_t before = spill_store_bytes(store);
+    assert_int_equal(spill_writer_end(&writer), 0);
+    assert_int_equal(run.n, 0);
+    assert_int_equal(spill_store_bytes(store), before);
+}
+
+static void test_parts_of_a_run_are_put_together_in_order(void **state)
+{
+    (void)state;
+    struct unit_list whole = {0};
+    struct spill_run run = {0};
+    uint64_t seed = 3;
+    for (int part = 0; part < 12; part++) {
+        struct unit_list list = {0};
+        for (int i = 0; i < (part == 5 ? 0 : 1 << part); i++) {      /* an empty one, too */
+            uint64_t size = unit_any_size(&seed), copy = seed;
+            unit_list_add(&list, &seed, (uint64_t)part, size);
+            unit_list_add(&whole, &copy, (uint64_t)part, size);
+            store_le32(whole.bytes.data + unit_items(&whole)[whole.n - 1].at + 8, (uint32_t)list.n - 1);   /* pos */
+        }
+        struct spill_run other = {0};
+        unit_write_run(&other, &list, packer, store, &latch);
+        assert_int_equal(spill_run_append(&run, &other), 0);
+        assert_int_equal(other.n, 0);
+        assert_null(other.slices);
+        unit_list_free(&list);
+    }
+    unit_check_run(&run, &whole, SLICE, store, &latch);
+    spill_run_free(&run);
+    unit_list_free(&whole);
+}
+
+static void test_slice_is_loaded_elsewhere_while_its_home_is_in_use(void **state)
+{
+    (void)state;
+    uint64_t seed = 4;
+    struct unit_list list = random_list(50, 1000, &seed);
+    struct spill_run run = {0};
+    unit_write_run(&run, &list, packer, store, &latch);
+    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
+    size_t next = 0;
+    memset(b.home, 0x5a, SLICE);
+    assert_int_equal(spill_load(store, run.slices[0], &loader, &b, false, &latch), 0);
+    assert_non_null(b.extra);
+    unit_check_slice(&b.slice, &list, &next);
+    for (size_t i = 0; i < SLICE; i++)
+        assert_int_equal(b.home[i], 0x5a);
+    free(b.extra);
+    b.extra = NULL;
+    assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), 0);
+    assert_null(b.extra);
+    assert_ptr_equal(b.slice.base, b.home);
+    free(b.home);
+    spill_run_free(&run);
+    unit_list_free(&list);
+}
+
+/* ---- merging ---- */
+
+struct runs {
+    struct unit_list all;                    /* of all runs, in input order */
+    struct spill_run run[MAX_RUNS];
+    size_t n;
+};
+
+/* Run i has lengths[i] records; keys below distinct. */
+static struct runs *runs_new(const size_t *lengths, size_t n, uint32_t distinct, uint64_t seed)
+{
+    struct runs *r = calloc(1, sizeof *r);
+    NEEDED(r && n <= MAX_RUNS);
+    r->n = n;
+    for (size_t i = 0; i < n; i++) {
+        struct unit_list part = {0};
+        size_t from = r->all.n;
+        for (size_t j = 0; j < lengths[i]; j++)
+            unit_list_add(&r->all, &seed, unit_below(&seed, distinct), unit_any_size(&seed));
+        unit_append(&part.bytes, r->all.bytes.data, r->all.bytes.n);     /* the same places */
+        unit_append(&part.items, unit_items(&r->all) + from, lengths[i] * sizeof(struct unit_item));
+        part.n = lengths[i];
+        unit_list_sort(&part);
+        unit_write_run(&r->run[i], &part, packer, store, &latch);
+        unit_list_free(&part);
+    }
+    return r;
+}
+
+static void runs_free(struct runs *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        spill_run_free(&r->run[i]);
+    unit_list_free(&r->all);
+    free(r);
+}
+
+static int merge_runs(const struct runs *r, const struct sort_rule *rule, struct spill_run *into)
+{
+    uint8_t *memory = unit_slice_memory(r->n * SLICE);       /* exactly */
+    struct spill_writer writer = {packer, store, into, &latch};
+    struct spill_merge how = {r->run, r->n, rule, memory, SLICE, &loader, writer, &cancelled};
+    int result = spill_merge(&how);
+    free(memory);
+    return result;
+}
+
+static void check_merge(const size_t *lengths, size_t n, uint32_t distinct, uint64_t seed)
+{
+    struct runs *r = runs_new(lengths, n, distinct, seed);
+    struct spill_run into = {0};
+    assert_int_equal(merge_runs(r, NULL, &into), 1);
+    unit_list_sort(&r->all);                     /* stable: what ties is in input order */
+    unit_check_run(&into, &r->all, SLICE, store, &latch);
+    spill_run_free(&into);
+    runs_free(r);
+}
+
+static void test_merged_runs_are_the_stable_order_of_all(void **state)
+{
+    (void)state;
+    static const uint32_t distinct[] = {1, 2, 30, 1u << 31};
+    uint64_t seed = 10;
+    for (size_t n = 1; n <= MAX_RUNS; n += 1 + n / 3)
+        for (size_t i = 0; i < N_OF(distinct); i++) {
+            size_t lengths[MAX_RUNS];
+            for (size_t j = 0; j < n; j++)
+                lengths[j] = unit_below(&seed, 5) ? unit_below(&seed, 600) : 0;
+            check_merge(lengths, n, distinct[i], seed);
+        }
+}
+
+static void test_runs_without_records_merge_to_one_without(void **state)
+{
+    (void)state;
+    static const size_t none[3] = {0, 0, 0};
+    check_merge(none, 3, 1, 11);
+    check_merge(none, 1, 1, 12);
+}
+
+static void test_runs_of_long_records_merge(void **state)
+{
+    (void)state;
+    struct runs *r = calloc(1, sizeof *r);
+    uint64_t seed = 13;
+    NEEDED(r);
+    r->n = 3;
+    for (size_t i = 0; i < 3; i++) {
+        struct unit_list part = {0};
+        for (size_t j = 0; j < 40; j++) {
+            uint64_t before = seed, size = j % 7 == i ? 100000 : j == 20 ? 3000000 : 60, key = j / 3;
+            unit_list_add(&part, &seed, key, size);
+            unit_list_add(&r->all, &before, key, size);
+            store_le32(r->all.bytes.data + unit_items(&r->all)[r->all.n - 1].at + 8, (uint32_t)j);   /* pos */
+        }
+        unit_write_run(&r->run[i], &part, packer, store, &latch);
+        unit_list_free(&part);
+    }
+    struct spill_run into = {0};
+    assert_int_equal(merge_runs(r, NULL, &into), 1);
+    unit_list_sort(&r->all);
+    unit_check_run(&into, &r->all, SLICE, store, &latch);
+    spill_run_free(&into);
+    runs_free(r);
+}
+
+/* All keys alike; the names decide, and of equal names the earlier run comes first. */
+static void test_records_decide_where_keys_do_not_and_then_the_run(void **state)
+{
+    (void)state;
+    enum { N_RUNS = 7, EACH = 200, NAMES = 50 };
+    struct sort_order by_name = {.by = SORT_NAME_NATURAL};
+    sam_hdr_t *sam = sam_hdr_init();
+    struct sort_rule *rule = sort_rule_new(&by_name, sam);
+    struct runs *r = calloc(1, sizeof *r);
+    struct unit_list want = {0};
+    NEEDED(sam && rule && r);
+    r->n = N_RUNS;
+    for (int run = 0; run < N_RUNS; run++) {
+        struct unit_list part = {0};
+        for (int i = 0; i < EACH; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "r%d", i / (EACH / NAMES));
+            struct unit_record record = {.ref_id = -1, .pos = run * EACH + i, .flag = 4, .name = name};
+            struct unit_item item = {9, part.bytes.n, unit_append_record(&part.bytes, &record)};
+            unit_append(&part.items, &item, sizeof item);
+            part.n++;
+        }
+        unit_write_run(&r->run[run], &part, packer, store, &latch);
+        unit_list_free(&part);
+    }
+    for (int name = 0; name < NAMES; name++)
+        for (int run = 0; run < N_RUNS; run++)
+            for (int i = 0; i < EACH / NAMES; i++) {
+                char text[16];
+                snprintf(text, sizeof text, "r%d", name);
+                struct unit_record record = {.ref_id = -1, .pos = run * EACH + name * (EACH / NAMES) + i, .flag = 4,
+                                             .name = text};
+                struct unit_item item = {9, want.bytes.n, unit_append_record(&want.bytes, &record)};
+                unit_append(&want.items, &item, sizeof item);
+                want.n++;
+            }
+    struct spill_run into = {0};
+    assert_int_equal(merge_runs(r, rule, &into), 1);
+    unit_check_run(&into, &want, SLICE, store, &latch);
+    spill_run_free(&into);
+    runs_free(r);
+    unit_list_free(&want);
+    sort_rule_free(rule);
+    sam_hdr_destroy(sam);
+}
+
+static void test_cancelled_merge_is_no_error(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {3000, 3000};
+    struct runs *r = runs_new(lengths, 2, 1000, 14);
+    struct spill_run into = {0};
+    atomic_store(&cancelled, true);
+    assert_int_equal(merge_runs(r, NULL, &into), 0);
+    assert_string_equal(latch.message, "");
+    spill_run_remove(&into, store);
+    atomic_store(&cancelled, false);
+    unit_list_sort(&r->all);
+    if (spill_packer_empty(packer)) {            /* the runs are as they were */
+        assert_int_equal(merge_runs(r, NULL, &into), 1);
+        unit_check_run(&into, &r->all, SLICE, store, &latch);
+    }
+    spill_run_free(&into);
+    runs_free(r);
+}
+
+static void test_latch_tripped_elsewhere_ends_the_merge(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {3000, 3000};
+    struct runs *r = runs_new(lengths, 2, 1000, 15);
+    struct spill_run into = {0};
+    latch_fail(&latch, "tripped elsewhere");
+    assert_int_equal(merge_runs(r, NULL, &into), -1);
+    assert_string_equal(latch.message, "tripped elsewhere");
+    spill_run_free(&into);
+    runs_free(r);
+}
+
+/* ---- damage ---- */
+
+/* Not in the high bytes of the header's sizes: these have memory asked for first. */
+static void test_damaged_slice_is_told_with_its_place(void **state)
+{
+    (void)state;
+    static const uint8_t in_header[] = {0, 3, 7, 8, 9, 16, 24, 31};
+    uint64_t seed = 20;
+    struct unit_list list = random_list(3000, 1000, &seed);
+    struct spill_run run = {0};
+    unit_write_run(&run, &list, packer, store, &latch);
+    int fd = open_temporary_file();
+    if (fd < 0)
+        skip();
+    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
+    for (size_t i = 0; i < run.n; i++) {
+        uint64_t at = run.slices[i].offset
+                    + (i < N_OF(in_header) ? in_header[i] : SPILL_SLICE_HEADER
+                       + unit_below(&seed, run.slices[i].size - SPILL_SLICE_HEADER));
+        char place[64];
+        uint8_t byte;
+        snprintf(place, sizeof place, "offset %llu:", (unsigned long long)run.slices[i].offset);
+        memset(&latch, 0, sizeof latch);
+        NEEDED(pread(fd, &byte, 1, (off_t)at) == 1);
+        byte ^= 0x10;
+        NEEDED(pwrite(fd, &byte, 1, (off_t)at) == 1);
+        assert_int_equal(spill_load(store, run.slices[i], &loader, &b, true, &latch), -1);
+        byte ^= 0x10;
+        NEEDED(pwrite(fd, &byte, 1, (off_t)at) == 1);
+        assert_non_null(strstr(latch.message, "/tmp"));
+        assert_non_null(strstr(latch.message, "damaged"));
+        if (!strstr(latch.message, place))
+            fail_msg("\"%s\" does not say \"%s\"", latch.message, place);
+        free(b.extra);
+        b.extra = NULL;
+    }
+    close(fd);
+    free(b.home);
+    spill_run_free(&run);
+    unit_list_free(&list);
+}
+
+/* A page of zeros is what a file system gives after a crash of the disk. */
+static void test_slice_of_zeros_is_told(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[SLICE];
+    uint64_t seed = 21;
+    struct unit_list list = random_list(10, 1000, &seed);
+    struct spill_run run = {0};
+    unit_write_run(&run, &list, packer, store, &latch);
+    int fd = open_temporary_file();
+    if (fd < 0)
+        skip();
+    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
+    NEEDED(run.n == 1 && run.slices[0].size <= SLICE);
+    NEEDED(pwrite(fd, zeros, run.slices[0].size, (off_t)run.slices[0].offset) == (ssize_t)run.slices[0].size);
+    assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), -1);
+    assert_non_null(strstr(latch.message, "damaged"));
+    close(fd);
+    free(b.extra);
+    free(b.home);
+    spill_run_free(&run);
+    unit_list_free(&list);
+}
+
+static void test_file_cut_short_is_told(void **state)
+{
+    (void)state;
+    uint64_t seed = 22;
+    struct unit_list list = random_list(3000, 1000, &seed);
+    struct spill_run run = {0};
+    unit_write_run(&run, &list, packer, store, &latch);
+    int fd = open_temporary_file();
+    if (fd < 0)
+        skip();
+    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
+    struct spill_place last = run.slices[run.n - 1];
+    NEEDED(ftruncate(fd, (off_t)(last.offset + last.size - 1)) == 0);
+    assert_int_equal(spill_load(store, last, &loader, &b, true, &latch), -1);
+    assert_non_null(strstr(latch.message, "damaged"));
+    close(fd);
+    free(b.extra);
+    free(b.home);
+    spill_run_free(&run);
+    unit_list_free(&list);
+}
+
+static void test_merge_of_damaged_runs_fails_and_frees_all(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {2000, 2000, 2000};
+    struct runs *r = runs_new(lengths, 3, 1000, 23);
+    struct spill_run into = {0};
+    int fd = open_temporary_file();
+    if (fd < 0)
+        skip();
+    struct spill_place middle = r->run[1].slices[r->run[1].n / 2];
+    uint8_t byte;
+    NEEDED(pread(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
+    byte ^= 1;
+    NEEDED(pwrite(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
+    assert_int_equal(merge_runs(r, NULL, &into), -1);
+    assert_non_null(strstr(latch.message, "damaged"));
+    close(fd);
+    spill_run_free(&into);
+    runs_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_run_comes_back_record_by_record, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_records_in_a_run_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_end_of_a_writer_without_records_writes_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_parts_of_a_run_are_put_together_in_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slice_is_loaded_elsewhere_while_its_home_is_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_merged_runs_are_the_stable_order_of_all, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_runs_without_records_merge_to_one_without, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_runs_of_long_records_merge, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_records_decide_where_keys_do_not_and_then_the_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cancelled_merge_is_no_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_latch_tripped_elsewhere_ends_the_merge, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_damaged_slice_is_told_with_its_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slice_of_zeros_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_file_cut_short_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_merge_of_damaged_runs_fails_and_frees_all, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <omp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include "latch.h"
+#include "spill_store.h"
+#include "unit.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20, MAX_DIRS = 4, MAX_PUTS = 3000 };
+
+/* ---- a file system that fails when it is told to ----
+ *
+ * Ours instead of the C library's pwrite(), pread() and open(), for files in one directory. */
+
+static struct {
+    char dir[100];               /* "": none */
+    int write_error, read_error; /* errno; 0: none */
+    off_t end;                   /* from which on writing fails */
+    int wrote, did_read;         /* ours were called */
+    bool no_unnamed;             /* open() knows no O_TMPFILE, in any directory */
+    uint64_t short_seed;         /* not 0: less is written and read than asked, or a signal comes; one thread only */
+} faulty;
+
+static bool is_faulty(int fd)
+{
+    char path[64], link[200];
+    if (!faulty.dir[0])
+        return false;
+    ssize_t n = readlink(unit_fd_path(path, fd), link, sizeof link - 1);
+    return n > 0 && strncmp(link, faulty.dir, strlen(faulty.dir)) == 0 && link[strlen(faulty.dir)] == '/';
+}
+
+/* How many of n bytes are taken now; 0: errno says why not. */
+static size_t bite(size_t n)
+{
+    if (!faulty.short_seed)
+        return n;
+    if (unit_below(&faulty.short_seed, 3) == 0) {
+        errno = EINTR;
+        return 0;
+    }
+    return 1 + unit_below(&faulty.short_seed, (uint32_t)n);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t n, off_t at)
+{
+    if (is_faulty(fd)) {
+        #pragma omp atomic write
+        faulty.wrote = 1;
+        if (faulty.write_error && at + (off_t)n > faulty.end) {
+            if (at < faulty.end)                 /* what still fits, as file systems do */
+                return syscall(SYS_pwrite64, fd, data, faulty.end - at, at);
+            errno = faulty.write_error;
+            return -1;
+        }
+        if ((n = bite(n)) == 0)
+            return -1;
+    }
+    return syscall(SYS_pwrite64, fd, data, n, at);
+}
+
+ssize_t pread(int fd, void *data, size_t n, off_t at)
+{
+    if (is_faulty(fd)) {
+        #pragma omp atomic write
+        faulty.did_read = 1;
+        if (faulty.read_error) {
+            errno = faulty.read_error;
+            return -1;
+        }
+        if ((n = bite(n)) == 0)
+            return -1;
+    }
+    return syscall(SYS_pread64, fd, data, n, at);
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;
+    va_end(args);
+    if (faulty.no_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* ---- directories, and what is put ---- */
+
+static char dirs[MAX_DIRS][32];
+static struct latch latch;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&latch, 0, sizeof latch);
+    memset(&faulty, 0, sizeof faulty);
+    for (int i = 0; i < MAX_DIRS; i++) {
+        strcpy(dirs[i], "/tmp/unit-store-XXXXXX");
+        if (!mkdtemp(dirs[i]))
+            return -1;
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    memset(&faulty, 0, sizeof faulty);
+    int failed = 0;
+    for (int i = 0; i < MAX_DIRS; i++)
+        failed |= rmdir(dirs[i]);                /* fails if anything was left */
+    return failed;
+}
+
+static struct spill_store *open_only(const char *const *prefixes, size_t n)
+{
+    struct spill_store_options options = {prefixes, n, &latch};
+    struct spill_store *store = spill_store_open(&options);
+    NEEDED(store);
+    return store;
+}
+
+static struct spill_store *open_dirs(size_t n)
+{
+    const char *prefixes[MAX_DIRS] = {dirs[0], dirs[1], dirs[2], dirs[3]};
+    uint64_t room = 0;
+    struct spill_store *store = open_only(prefixes, n);
+    assert_int_equal(spill_store_prepare(store, &room), 0);
+    assert_true(room > 0);
+    return store;
+}
+
+static int entries_in(const char *path)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+    NEEDED(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(dir);
+    return n;
+}
+
+/* One of the process's open files that lies in this directory and has no name; -1: none. */
+static int unnamed_in(const char *dir)
+{
+    int found = -1;
+    for (int fd = 3; fd < 100 && found < 0; fd++) {
+        char path[64], link[200];
+        ssize_t n = readlink(unit_fd_path(path, fd), link, sizeof link - 1);
+        if (n <= 0)
+            continue;
+        link[n] = 0;
+        char *slash = strrchr(link, '/');
+        if (strstr(link, " (deleted)") && slash && (size_t)(slash - link) == strlen(dir)
+            && strncmp(link, dir, strlen(dir)) == 0)
+            found = fd;
+    }
+    return found;
+}
+
+/* What was put and where it is. */
+struct puts {
+    uint8_t *data[MAX_PUTS];
+    struct spill_place place[MAX_PUTS];
+    size_t size[MAX_PUTS];
+    size_t n;
+    uint64_t bytes;
+};
+
+static struct puts *puts_new(size_t n, uint32_t most, uint64_t seed)
+{
+    struct puts *p = calloc(1, sizeof *p);
+    NEEDED(p && n <= MAX_PUTS);
+    p->n = n;
+    for (size_t i = 0; i < n; i++) {
+        p->size[i] = 1 + unit_below(&seed, most);
+        p->data[i] = unit_alloc(p->size[i]);
+        unit_fill(&seed, p->data[i], p->size[i]);
+        p->bytes += p->size[i];
+    }
+    return p;
+}
+
+static void puts_free(struct puts *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->data[i]);
+    free(p);
+}
+
+static int put_one(struct spill_store *store, struct puts *p, size_t i)
+{
+    return spill_store_put(store, p->data[i], p->size[i], &p->place[i]);
+}
+
+static void put_all(struct spill_store *store, struct puts *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        assert_int_equal(put_one(store, p, i), 0);
+}
+
+/* 1: it is what was put. */
+static int comes_back(struct spill_store *store, const struct puts *p, size_t i)
+{
+    uint8_t *got = unit_alloc(p->place[i].size);         /* exactly */
+    int same = p->place[i].size == p->size[i] && spill_store_get(store, p->place[i], got) == 0
+            && memcmp(got, p->data[i], p->size[i]) == 0;
+    free(got);
+    return same;
+}
+
+static void check_all(struct spill_store *store, const struct puts *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (!comes_back(store, p, i))
+            fail_msg("put %zu of %zu came back changed: %s", i, p->n, latch.message);
+}
+
+static size_t count_volume(const struct puts *p, uint32_t volume)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i++)
+        n += p->place[i].volume == volume;
+    return n;
+}
+
+/* Skips the test where the program does not call ours (a hardened build has other names for them). */
+static void need_faults(void)
+{
+    struct puts *p = puts_new(1, 100, 99);
+    struct spill_store *store = open_dirs(1);
+    strcpy(faulty.dir, dirs[0]);
+    put_all(store, p);
+    check_all(store, p);
+    bool work = faulty.wrote && faulty.did_read;
+    memset(&faulty, 0, sizeof faulty);
+    spill_store_close(store);
+    puts_free(p);
+    if (!work)
+        skip();
+}
+
+/* ---- tests: what is put comes back ---- */
+
+static void test_slices_come_back_from_a_file(void **state)
+{
+    (void)state;
+    struct puts *p = puts_new(300, 20000, 1);
+    struct spill_store *store = open_dirs(1);
+    assert_false(spill_store_uses_memory(store));
+    put_all(store, p);
+    for (size_t i = 0; i < p->n; i++)
+        spill_store_expect(store, p->place[i]);
+    check_all(store, p);
+    check_all(store, p);                         /* getting takes nothing away */
+    assert_int_equal(spill_store_bytes(store), p->bytes);
+    assert_string_equal(latch.message, "");
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_memory_is_filled_first_then_the_file(void **state)
+{
+    (void)state;
+    enum { MEMORY = 500000 };
+    struct puts *p = puts_new(300, 10000, 2);
+    struct spill_store *store = open_dirs(1);
+    spill_store_use_memory(store, MEMORY);
+    assert_true(spill_store_uses_memory(store));
+    put_all(store, p);
+    check_all(store, p);
+    uint64_t in_memory = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        bool first = in_memory + p->size[i] <= MEMORY;
+        assert_int_equal(p->place[i].volume == 0, first);    /* a small one may still fit later */
+        in_memory += first ? p->size[i] : 0;
+    }
+    assert_in_range(in_memory, MEMORY - 10000, MEMORY);
+    assert_int_equal(spill_store_bytes(store), p->bytes);
+    for (size_t i = 0; i < p->n; i++) {
+        spill_store_expect(store, p->place[i]);
+        if (i % 2)
+            spill_store_free(store, p->place[i]);
+    }
+    for (size_t i = 0; i < p->n; i += 2)
+        assert_true(comes_back(store, p, i));
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_memory_that_is_not_to_be_had_changes_nothing(void **state)
+{
+    (void)state;
+    struct puts *p = puts_new(10, 1000, 3);
+    struct spill_store *store = open_dirs(1);
+    spill_store_use_memory(store, (size_t)1 << 62);
+    assert_false(spill_store_uses_memory(store));
+    put_all(store, p);
+    check_all(store, p);
+    assert_string_equal(latch.message, "");
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_freed_space_goes_back_and_neighbours_stay(void **state)
+{
+    (void)state;
+    enum { EACH = 64 * KIB, N = 64 };
+    struct puts *p = calloc(1, sizeof *p);
+    struct stat before, after;
+    uint64_t seed = 4;
+    NEEDED(p);
+    for (p->n = 0; p->n < N; p->n++) {
+        p->size[p->n] = EACH;
+        p->data[p->n] = unit_alloc(EACH);
+        unit_fill(&seed, p->data[p->n], EACH);
+    }
+    struct spill_store *store = open_dirs(1);
+    put_all(store, p);
+    int fd = unnamed_in(dirs[0]);
+    assert_true(fd >= 0);
+    fsync(fd);                                   /* else blocks may not be counted yet */
+    NEEDED(fstat(fd, &before) == 0);
+    for (size_t i = 0; i < N; i += 2)
+        spill_store_free(store, p->place[i]);
+    NEEDED(fstat(fd, &after) == 0);
+    for (size_t i = 1; i < N; i += 2)
+        assert_true(comes_back(store, p, i));
+    assert_int_equal(after.st_size, before.st_size);
+    bool can_punch = after.st_blocks < before.st_blocks;
+    if (can_punch)
+        assert_in_range(after.st_blocks, before.st_blocks / 2 - 64, before.st_blocks / 2 + 64);
+    spill_store_close(store);
+    puts_free(p);
+    if (!can_punch)
+        skip();
+}
+
+static void test_system_that_writes_and_reads_less_than_asked(void **state)
+{
+    (void)state;
+    need_faults();
+    struct puts *p = puts_new(100, 5000, 5);
+    struct spill_store *store = open_dirs(1);
+    strcpy(faulty.dir, dirs[0]);
+    faulty.short_seed = 6;
+    put_all(store, p);
+    check_all(store, p);
+    assert_string_equal(latch.message, "");
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_many_threads_put_and_get_at_once(void **state)
+{
+    (void)state;
+    static const int team_sizes[] = {2, 3, 8};
+    for (size_t t = 0; t < N_OF(team_sizes); t++) {
+        struct puts *p = puts_new(2500, 3000, 7 + t);
+        struct spill_store *store = open_dirs(3);
+        int wrong = 0;
+        spill_store_use_memory(store, MIB);
+        #pragma omp parallel for num_threads(team_sizes[t]) schedule(dynamic, 1) reduction(+:wrong)
+        for (int i = 0; i < (int)p->n; i++) {
+            wrong += put_one(store, p, (size_t)i) < 0 || !comes_back(store, p, (size_t)i);
+            if (i % 5 == 0)
+                spill_store_free(store, p->place[i]);
+        }
+        assert_int_equal(wrong, 0);
+        #pragma omp parallel for num_threads(team_sizes[t]) schedule(dynamic, 1) reduction(+:wrong)
+        for (int i = 0; i < (int)p->n; i++)
+            wrong += i % 5 != 0 && !comes_back(store, p, (size_t)i);
+        assert_int_equal(wrong, 0);
+        assert_int_equal(spill_store_bytes(store), p->bytes);
+        assert_string_equal(latch.message, "");
+        spill_store_close(store);
+        puts_free(p);
+    }
+}
+
+/* ---- tests: several directories ---- */
+
+static void test_directories_take_turns(void **state)
+{
+    (void)state;
+    struct puts *p = puts_new(400, 3000, 10);
+    struct spill_store *store = open_dirs(MAX_DIRS);
+    put_all(store, p);
+    check_all(store, p);
+    for (uint32_t volume = 1; volume <= MAX_DIRS; volume++)
+        assert_in_range(count_volume(p, volume), 80, 120);
+    spill_store_close(store);
+    puts_free(p);
+}
+
+/* A directory is full from `end` on; all is there in the end, the rest elsewhere. */
+static void check_full(size_t which, int error, off_t end)
+{
+    struct puts *p = puts_new(300, 3000, 11 + which);
+    struct spill_store *store = open_dirs(3);
+    strcpy(faulty.dir, dirs[which]);
+    faulty.write_error = error;
+    faulty.end = end;
+    put_all(store, p);
+    check_all(store, p);
+    assert_string_equal(latch.message, "");
+    size_t there = count_volume(p, 1 + (uint32_t)which);
+    assert_true(end < 5000 ? there <= (size_t)end : there > 0);
+    assert_true(there < 80);
+    spill_store_close(store);
+    puts_free(p);
+    memset(&faulty, 0, sizeof faulty);
+}
+
+static void test_full_directory_is_left_for_the_next(void **state)
+{
+    (void)state;
+    need_faults();
+    static const int errors[] = {ENOSPC, EDQUOT, EFBIG};
+    for (size_t which = 0; which < 3; which++)
+        for (size_t i = 0; i < N_OF(errors); i++) {
+            check_full(which, errors[i], 0);
+            check_full(which, errors[i], 50001); /* in the middle of a slice */
+        }
+}
+
+static void test_full_directory_is_left_by_many_threads_at_once(void **state)
+{
+    (void)state;
+    need_faults();
+    struct puts *p = puts_new(2000, 3000, 12);
+    struct spill_store *store = open_dirs(2);
+    int wrong = 0;
+    strcpy(faulty.dir, dirs[1]);
+    faulty.write_error = ENOSPC;
+    faulty.end = 300000;
+    #pragma omp parallel for num_threads(8) schedule(dynamic, 1) reduction(+:wrong)
+    for (int i = 0; i < (int)p->n; i++)
+        wrong += put_one(store, p, (size_t)i) < 0;
+    assert_int_equal(wrong, 0);
+    check_all(store, p);
+    assert_string_equal(latch.message, "");
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_message_when_the_only_directory_is_full(void **state)
+{
+    (void)state;
+    need_faults();
+    struct puts *p = puts_new(100, 3000, 13);
+    struct spill_store *store = open_dirs(1);
+    char needed[64];
+    size_t i = 0;
+    strcpy(faulty.dir, dirs[0]);
+    faulty.write_error = ENOSPC;
+    faulty.end = 70000;
+    while (i < p->n && put_one(store, p, i) == 0)
+        i++;
+    assert_in_range(i, 10, 90);
+    snprintf(needed, sizeof needed, "%zu bytes more", p->size[i]);
+    assert_non_null(strstr(latch.message, dirs[0]));
+    assert_non_null(strstr(latch.message, needed));
+    assert_non_null(strstr(latch.message, "-T"));
+    assert_null(strstr(latch.message, "other -T"));
+    assert_int_equal(put_one(store, p, i), -1);
+    for (size_t j = 0; j < i; j++)
+        assert_true(comes_back(store, p, j));    /* what was put before stays good */
+    spill_store_close(store);
+    puts_free(p);
+}
+
+/* The real thing: the system's own limit for files. */
+static void test_limit_for_files_is_a_full_directory(void **state)
+{
+    (void)state;
+    enum { LIMIT = 100000 };
+    struct puts *p = puts_new(100, 3000, 14);
+    struct spill_store *store = open_dirs(2);
+    struct rlimit old, limit;
+    NEEDED(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    limit = (struct rlimit){LIMIT, old.rlim_max};
+    void (*on_excess)(int) = signal(SIGXFSZ, SIG_IGN);
+    size_t i = 0;
+    NEEDED(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    while (i < p->n && put_one(store, p, i) == 0)
+        i++;
+    NEEDED(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    signal(SIGXFSZ, on_excess);
+    uint64_t put = 0;
+    for (size_t j = 0; j < i; j++) {
+        put += p->size[j];
+        assert_true(comes_back(store, p, j));
+    }
+    if (i < p->n) {                              /* both files were filled */
+        assert_in_range(put, 2 * (LIMIT - 3000), 2 * LIMIT);
+        assert_non_null(strstr(latch.message, dirs[1]));
+        assert_non_null(strstr(latch.message, "other -T"));
+    } else {
+        assert_true(put <= 2 * LIMIT);
+    }
+    spill_store_close(store);
+    puts_free(p);
+}
+
+/* In a child of its own, which has the mount for itself. 0: as it should be; 77: cannot be tried. */
+static int in_small_file_system(void)
+{
+    enum { ROOM = 256 * KIB };
+    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+        || mount("tmpfs", dirs[0], "tmpfs", 0, "size=256k") < 0)
+        return 77;
+    struct puts *p = puts_new(500, 3000, 15);
+    struct spill_store *store = open_dirs(2);
+    for (size_t i = 0; i < p->n; i++)
+        if (put_one(store, p, i) < 0)
+            return 1;
+    for (size_t i = 0; i < p->n; i++)
+        if (!comes_back(store, p, i))
+            return 2;
+    spill_store_close(store);
+    const char *small[] = {dirs[0]};
+    uint64_t room = 0;
+    store = open_only(small, 1);
+    if (spill_store_prepare(store, &room) < 0 || room > ROOM || room < ROOM / 2)
+        return 3;                                /* closing gave all of it back */
+    size_t i = 0;
+    while (i < p->n && put_one(store, p, i) == 0)
+        i++;
+    if (i == p->n || !strstr(latch.message, dirs[0]) || !strstr(latch.message, "no space is left"))
+        return 4;
+    spill_store_close(store);
+    puts_free(p);
+    return entries_in(dirs[0]) ? 5 : 0;
+}
+
+static void test_file_system_that_is_really_full(void **state)
+{
+    (void)state;
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(in_small_file_system());
+    NEEDED(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* ---- tests: other failures ---- */
+
+static void test_write_error_is_told_with_the_directory(void **state)
+{
+    (void)state;
+    need_faults();
+    struct puts *p = puts_new(1, 3000, 16);
+    struct spill_store *store = open_dirs(2);
+    strcpy(faulty.dir, dirs[0]);
+    faulty.write_error = EIO;
+    int first = put_one(store, p, 0), second = put_one(store, p, 0);     /* it is one's turn, then the other's */
+    assert_int_equal(first + second, first < 0 && second < 0 ? -2 : -1);
+    assert_non_null(strstr(latch.message, dirs[0]));
+    assert_non_null(strstr(latch.message, strerror(EIO)));
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_read_error_is_told_with_the_directory(void **state)
+{
+    (void)state;
+    need_faults();
+    struct puts *p = puts_new(1, 3000, 17);
+    struct spill_store *store = open_dirs(1);
+    put_all(store, p);
+    strcpy(faulty.dir, dirs[0]);
+    faulty.read_error = EIO;
+    assert_false(comes_back(store, p, 0));
+    assert_non_null(strstr(latch.message, dirs[0]));
+    assert_non_null(strstr(latch.message, strerror(EIO)));
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_file_cut_short_by_another_program_is_told(void **state)
+{
+    (void)state;
+    struct puts *p = puts_new(10, 3000, 18);
+    struct spill_store *store = open_dirs(1);
+    char place[64];
+    put_all(store, p);
+    int fd = unnamed_in(dirs[0]);
+    NEEDED(fd >= 0 && ftruncate(fd, (off_t)(p->place[9].offset + p->place[9].size - 1)) == 0);
+    assert_true(comes_back(store, p, 8));
+    assert_false(comes_back(store, p, 9));
+    snprintf(place, sizeof place, "offset %llu:", (unsigned long long)p->place[9].offset);
+    assert_non_null(strstr(latch.message, dirs[0]));
+    assert_non_null(strstr(latch.message, place));
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void test_directory_that_is_not_there_is_told_before_anything_is_put(void **state)
+{
+    (void)state;
+    static const struct { const char *prefix, *part; } table[] = {
+        {"/no/such/directory/name", "/no/such/directory"},
+        {"/proc/name", "/proc"},                 /* is there, but nothing can be made in it */
+        {"/dev/null/name", "/dev/null"},
+    };
+    for (size_t i = 0; i < N_OF(table); i++) {
+        uint64_t room;
+        memset(&latch, 0, sizeof latch);
+        struct spill_store *store = open_only(&table[i].prefix, 1);
+        assert_string_equal(latch.message, "");  /* all may fit into memory: nobody asks */
+        assert_int_equal(spill_store_prepare(store, &room), -1);
+        if (!strstr(latch.message, table[i].part) || !strstr(latch.message, "-T"))
+            fail_msg("%s: \"%s\"", table[i].prefix, latch.message);
+        spill_store_close(store);
+    }
+}
+
+static void test_second_directory_that_is_not_there_is_told(void **state)
+{
+    (void)state;
+    const char *prefixes[] = {dirs[0], "/no/such/directory/name"};
+    uint64_t room;
+    struct spill_store *store = open_only(prefixes, 2);
+    assert_int_equal(spill_store_prepare(store, &room), -1);
+    assert_non_null(strstr(latch.message, "/no/such/directory"));
+    spill_store_close(store);
+    assert_int_equal(entries_in(dirs[0]), 0);
+}
+
+/* ---- tests: where the files are ---- */
+
+static void test_nothing_is_visible_at_any_time(void **state)
+{
+    (void)state;
+    struct puts *p = puts_new(20, 30000, 20);
+    const char *prefixes[] = {dirs[0]};
+    uint64_t room;
+    struct spill_store *store = open_only(prefixes, 1);
+    assert_int_equal(entries_in(dirs[0]), 0);
+    assert_int_equal(unnamed_in(dirs[0]), -1);   /* not before it is needed */
+    assert_int_equal(spill_store_prepare(store, &room), 0);
+    assert_int_equal(entries_in(dirs[0]), 0);
+    assert_true(unnamed_in(dirs[0]) >= 0);
+    int fd = unnamed_in(dirs[0]);
+    assert_int_equal(spill_store_prepare(store, &room), 0);  /* again: the same file */
+    assert_int_equal(unnamed_in(dirs[0]), fd);
+    put_all(store, p);
+    assert_int_equal(entries_in(dirs[0]), 0);
+    check_all(store, p);
+    struct stat st;
+    NEEDED(fstat(fd, &st) == 0);
+    assert_int_equal(st.st_nlink, 0);
+    assert_int_equal(st.st_mode & 077, 0);       /* nobody else's to read */
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    spill_store_close(store);
+    assert_int_equal(entries_in(dirs[0]), 0);
+    assert_int_equal(unnamed_in(dirs[0]), -1);   /* closed */
+    puts_free(p);
+}
+
+/* As on NFS: the file has a name for a moment. */
+static void test_file_system_without_unnamed_files(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"", "/", "/name", "/a.b c"};
+    struct puts *p = puts_new(20, 30000, 24);
+    faulty.no_unnamed = true;
+    for (size_t i = 0; i < N_OF(forms); i++) {
+        char text[100];
+        const char *prefix = text;
+        uint64_t room;
+        sigset_t before, after;
+        snprintf(text, sizeof text, "%s%s", dirs[0], forms[i]);
+        pthread_sigmask(SIG_BLOCK, NULL, &before);
+        struct spill_store *store = open_only(&prefix, 1);
+        assert_int_equal(spill_store_prepare(store, &room), 0);
+        pthread_sigmask(SIG_BLOCK, NULL, &after);
+        assert_int_equal(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
+        assert_int_equal(entries_in(dirs[0]), 0);
+        assert_true(unnamed_in(dirs[0]) >= 0);
+        put_all(store, p);
+        check_all(store, p);
+        spill_store_close(store);
+    }
+    const char *missing = "/no/such/directory/name";
+    uint64_t room;
+    struct spill_store *store = open_only(&missing, 1);
+    assert_int_equal(spill_store_prepare(store, &room), -1);
+    assert_non_null(strstr(latch.message, "/no/such/directory: No such file"));
+    spill_store_close(store);
+    puts_free(p);
+}
+
+static void check_prefix(const char *prefix, const char *dir)
+{
+    uint64_t room;
+    struct spill_store *store = open_only(&prefix, 1);
+    assert_int_equal(spill_store_prepare(store, &room), 0);
+    if (unnamed_in(dir) < 0)
+        fail_msg("-T %s is not in %s", prefix, dir);
+    spill_store_close(store);
+}
+
+static void test_every_form_of_prefix(void **state)
+{
+    (void)state;
+    char prefix[100], old[200];
+    struct stat st;
+    NEEDED(getcwd(old, sizeof old) && chdir(dirs[1]) == 0);
+    check_prefix(dirs[0], dirs[0]);                          /* a directory */
+    snprintf(prefix, sizeof prefix, "%s/", dirs[0]);
+    check_prefix(prefix, dirs[0]);
+    snprintf(prefix, sizeof prefix, "%s/name", dirs[0]);     /* DIR/NAME */
+    check_prefix(prefix, dirs[0]);
+    snprintf(prefix, sizeof prefix, "%s/a.b c", dirs[0]);
+    check_prefix(prefix, dirs[0]);
+    check_prefix("name", dirs[1]);                           /* NAME: here */
+    check_prefix(".", dirs[1]);
+    check_prefix("./name", dirs[1]);
+    snprintf(prefix, sizeof prefix, "../%s/name", strrchr(dirs[2], '/') + 1);
+    check_prefix(prefix, dirs[2]);
+    NEEDED(mkdir("sub", 0700) == 0);
+    snprintf(prefix, sizeof prefix, "%s/sub", dirs[1]);
+    check_prefix("sub", prefix);                             /* a directory here */
+    check_prefix("sub/name", prefix);
+    NEEDED(rmdir("sub") == 0);
+
+    int fd = open("file", O_CREAT | O_WRONLY, 0600);         /* a file of this name stays as it is */
+    NEEDED(fd >= 0 && write(fd, "kept", 4) == 4);
+    check_prefix("file", dirs[1]);
+    NEEDED(fstat(fd, &st) == 0);
+    assert_int_equal(st.st_nlink, 1);
+    assert_int_equal(st.st_size, 4);
+    close(fd);
+    unlink("file");
+    NEEDED(chdir(old) == 0);
+}
+
+static void test_two_stores_in_one_directory_do_not_meet(void **state)
+{
+    (void)state;
+    struct puts *p = puts_new(200, 3000, 21), *q = puts_new(200, 3000, 22);
+    struct spill_store *one = open_dirs(1), *other = open_dirs(1);
+    for (size_t i = 0; i < p->n; i++) {
+        assert_int_equal(put_one(one, p, i), 0);
+        assert_int_equal(put_one(other, q, i), 0);
+    }
+    check_all(one, p);
+    check_all(other, q);
+    spill_store_close(one);
+    check_all(other, q);
+    spill_store_close(other);
+    spill_store_close(NULL);
+    puts_free(p);
+    puts_free(q);
+}
+
+static void test_same_directory_given_twice(void **state)
+{
+    (void)state;
+    const char *prefixes[] = {dirs[0], dirs[0]};
+    uint64_t room;
+    struct puts *p = puts_new(200, 3000, 23);
+    struct spill_store *store = open_only(prefixes, 2);
+    assert_int_equal(spill_store_prepare(store, &room), 0);
+    put_all(store, p);
+    check_all(store, p);
+    spill_store_close(store);
+    puts_free(p);
+}
+
+#define WITH_DIRS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_DIRS(test_slices_come_back_from_a_file),
+        WITH_DIRS(test_memory_is_filled_first_then_the_file),
+        WITH_DIRS(test_memory_that_is_not_to_be_had_changes_nothing),
+        WITH_DIRS(test_freed_space_goes_back_and_neighbours_stay),
+        WITH_DIRS(test_system_that_writes_and_reads_less_than_asked),
+        WITH_DIRS(test_many_threads_put_and_get_at_once),
+        WITH_DIRS(test_directories_take_turns),
+        WITH_DIRS(test_full_directory_is_left_for_the_next),
+        WITH_DIRS(test_full_directory_is_left_by_many_threads_at_once),
+        WITH_DIRS(test_message_when_the_only_directory_is_full),
+        WITH_DIRS(test_limit_for_files_is_a_full_directory),
+        WITH_DIRS(test_file_system_that_is_really_full),
+        WITH_DIRS(test_write_error_is_told_with_the_directory),
+        WITH_DIRS(test_read_error_is_told_with_the_directory),
+        WITH_DIRS(test_file_cut_short_by_another_program_is_told),
+        WITH_DIRS(test_directory_that_is_not_there_is_told_before_anything_is_put),
+        WITH_DIRS(test_second_directory_that_is_not_there_is_told),
+        WITH_DIRS(test_nothing_is_visible_at_any_time),
+        WITH_DIRS(test_file_system_without_unnamed_files),
+        WITH_DIRS(test_every_form_of_prefix),
+        WITH_DIRS(test_two_stores_in_one_directory_do_not_meet),
+        WITH_DIRS(test_same_directory_given_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
