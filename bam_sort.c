@@ -637,10 +637,12 @@ static int open_runs(struct bam_sort *s, size_t *n)
     spill_runs(s->spill, n);
     if (*n == 0)
         return 0;
-    if (spill_settle(s->spill, spare->base, spare->size) < 0)
+    size_t slice_size;
+    if (spill_settle(s->spill, spare->base, spare->size, &slice_size) < 0)
         return -1;
     const struct spill_run *runs = spill_runs(s->spill, n);
-    struct run_reader_options how = {runs, *n, s->store, s->sink, s->beside.slice_size, spare->base, spare->size,
+    struct run_reader_options how = {runs, *n, s->store, s->sink, slice_size, s->beside.slice_size,
+                                     spare->base, spare->size,
                                      s->opts->n_threads, &s->latch};
     if (hts_verbose >= HTS_LOG_ERROR + 1)
         fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", *n, s->arena->n_sublists);

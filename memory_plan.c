@@ -23,6 +23,9 @@ static const size_t ARENA_MIN = 2 * MIB;
 /* A thread that sorts a sublist leaves its blocks to the others for some 50 ms;
  * the rest must have enough handed out to go on. */
 enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
+/* For each thread: a slice packed by it and one it loads, and records as large in
+ * their streams on the way. */
+enum { THREAD_SLICES = 4 };
 enum { SLICES_MIN = 16 };        /* in an arena: so many runs / 2 can be merged whatever happens */
 enum { PAGE = 4096 };             /* sizes are whole pages */
 
@@ -49,7 +52,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
          + use->n_inputs * bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
          + p->source_slots * found
          + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
-         + n * (spill_packer_memory(p->slice_size) + p->slice_size + record_packer_memory())   /* and to load */
+         + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size)
          + p->merge_memory;
 }
 
@@ -70,8 +73,8 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
     struct memory_plan p = {
         .piece_size = clamp(all / 64 / use->n_inputs, PIECE_MIN, PIECE_MAX / use->n_inputs > PIECE_MIN
                             ? PIECE_MAX / use->n_inputs : PIECE_MIN),
-        .source_slots = slots(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, all / 24, found, use->n_threads),
-        .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 12,
+        .source_slots = slots(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, all / 32, found, use->n_threads),
+        .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 20,
                             bgzf_sink_memory(0, 1, use->level), use->n_threads),
         .slice_size = whole_pages(clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX))
 ,

@@ -211,6 +211,20 @@ void record_packer_free(struct record_packer *p)
     free(p);
 }
 
+void record_packer_trim(struct record_packer *p)
+{
+    for (int i = 0; i <= N_STREAMS; i++) {
+        struct buffer *b = i < N_STREAMS ? &p->streams[i] : &p->columns;
+        uint8_t *less = b->max > RECORD_PACK_UNIT ? realloc(b->p, RECORD_PACK_UNIT + RECORD_PACK_SLACK) : NULL;
+        if (less) {
+            b->p = less;
+            b->max = RECORD_PACK_UNIT;
+        }
+        b->n = 0;
+    }
+    p->bytes = p->records = 0;
+}
+
 /* The streams are as large together as their unit, but which is the largest may
  * change, and they grow by doubling. */
 size_t record_packer_memory(void)

@@ -42,6 +42,9 @@ size_t record_packer_bound(const struct record_packer *packer);
 /* Packs the unit to out and empties it; returns the packed size. */
 size_t record_packer_pack(struct record_packer *packer, uint8_t *out);
 
+/* Empties the packer and gives back what records longer than a unit took. */
+void record_packer_trim(struct record_packer *packer);
+
 /* Bytes of memory a packer takes, as long as records are shorter than a unit. */
 size_t record_packer_memory(void);
 

@@ -40,6 +40,7 @@ struct run_reader {
     struct ring *rings;
     struct buffer *buffers;
     struct spill_loader *loaders;   /* one per thread */
+    struct spill_gate gate;
 };
 
 /* Fills a buffer, unless another thread does. */
@@ -101,14 +102,19 @@ static int alloc_all(struct run_reader *r)
     r->rings = calloc(o->n_runs + 1, sizeof *r->rings);
     r->buffers = calloc(o->n_runs * r->n_buffers + 1, sizeof *r->buffers);
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
+    for (int i = 0; r->loaders && i < o->n_threads; i++)
+        r->loaders[i].gate = &r->gate;
     return r->rings && r->buffers && r->loaders ? 0 : -1;
 }
 
 struct run_reader *run_reader_open(const struct run_reader_options *options)
 {
     struct run_reader *r = calloc(1, sizeof *r);
-    if (r)
+    if (r) {
         r->opt = *options;
+        r->gate.large = options->large;
+        pthread_mutex_init(&r->gate.mutex, NULL);
+    }
     if (!r || options->memory_size / (BUFFERS_MIN * options->slice_size) < options->n_runs || alloc_all(r) < 0) {
         latch_fail(options->latch, "too little memory for temporary data");
         run_reader_close(r);
@@ -138,6 +144,7 @@ void run_reader_close(struct run_reader *r)
     free(r->rings);
     free(r->buffers);
     free(r->loaders);
+    pthread_mutex_destroy(&r->gate.mutex);
     free(r);
 }
 

@@ -19,7 +19,8 @@ struct run_reader_options {
     size_t n_runs;               /* at least 1 */
     struct spill_store *store;
     struct record_sink *sink;    /* that the merged records are put to */
-    size_t slice_size;
+    size_t slice_size;           /* of the largest slice; larger ones take memory beside */
+    size_t large;                /* see struct spill_gate */
     uint8_t *memory;             /* at a multiple of 16; 2 slices for each run at least */
     size_t memory_size;
     int n_threads;

@@ -30,6 +30,7 @@ struct merging {
     size_t first, n;             /* of the runs; master */
     struct spill_run *runs;      /* copies of them: the list may move; master */
     uint8_t *memory;             /* n slices; master */
+    size_t slice_size;           /* of the largest; master */
     const struct sort_rule *rule;   /* master */
     struct spill_run into;       /* claimer, before DONE */
     int result;                  /* of spill_merge(); claimer, before DONE */
@@ -44,6 +45,7 @@ struct workspace {
 struct spill {
     struct spill_options opt;
     size_t slice_size, fan_in;   /* see spill_set_sizes() */
+    struct spill_gate packing, unpacking;
     struct workspace *work;      /* one per thread */
     const struct bam_arena *arena;   /* on its way; master */
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does; master, with the arena */
@@ -68,6 +70,8 @@ struct spill *spill_open(const struct spill_options *options)
     if (p) {
         size_t n = (size_t)options->n_threads;
         p->opt = *options;
+        pthread_mutex_init(&p->packing.mutex, NULL);
+        pthread_mutex_init(&p->unpacking.mutex, NULL);
         p->max_ranges = n * RANGES_PER_THREAD;
         p->work = calloc(n, sizeof *p->work);
         p->mergings = calloc(n, sizeof *p->mergings);
@@ -104,12 +108,14 @@ void spill_close(struct spill *p)
     free(p->runs);
     free(p->last_record);
     free(p->memory);
+    pthread_mutex_destroy(&p->packing.mutex);
+    pthread_mutex_destroy(&p->unpacking.mutex);
     free(p);
 }
 
 void spill_set_sizes(struct spill *p, size_t slice_size, size_t fan_in)
 {
-    p->slice_size = slice_size;
+    p->slice_size = p->packing.large = p->unpacking.large = slice_size;
     p->fan_in = fan_in;
 }
 
@@ -128,6 +134,7 @@ const struct spill_run *spill_runs(const struct spill *p, size_t *n)
 static struct workspace *workspace(struct spill *p)
 {
     struct workspace *w = &p->work[omp_get_thread_num()];
+    w->loader.gate = &p->unpacking;
     if (!w->packer && !(w->packer = spill_packer_new(p->slice_size)))
         latch_fail(p->opt.latch, "out of memory for sorting on disk; use fewer threads (-@)");
     return w->packer ? w : NULL;
@@ -202,7 +209,7 @@ static void write_range(struct spill *p, size_t number)
     }
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
-    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, p->opt.latch};
+    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, false};
     run_merge_start(&merge, NULL, NULL);         /* without `more` it cannot fail */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -363,8 +370,8 @@ static int run_merging(struct spill *p, struct merging *m)
     struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
     m->result = -1;
     if (w) {
-        struct spill_writer writer = {w->packer, p->opt.store, &m->into, p->opt.latch};
-        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, p->slice_size,
+        struct spill_writer writer = {w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false};
+        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, m->slice_size,
                                   &w->loader, writer, &p->cancelled};
         m->result = spill_merge(&how);
     }
@@ -372,7 +379,8 @@ static int run_merging(struct spill *p, struct merging *m)
     return 1;
 }
 
-static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory)
+static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory,
+                         size_t slice_size)
 {
     m->runs = malloc(n * sizeof *m->runs);
     if (!m->runs)
@@ -381,6 +389,7 @@ static int begin_merging(struct spill *p, struct merging *m, size_t first, size_
     m->first = first;
     m->n = n;
     m->memory = memory;
+    m->slice_size = slice_size;
     m->rule = p->rule;
     slot_pass(&m->state, SLOT_READY);
 
@@ -444,11 +453,19 @@ static int choose_runs(const struct spill *p, size_t n, size_t among, size_t *fi
     return least < UINT64_MAX;
 }
 
+static size_t largest_slice(const struct spill *p)
+{
+    size_t largest = p->slice_size;
+    for (size_t i = 0; i < p->n_runs; i++)
+        largest = p->runs[i].largest > largest ? p->runs[i].largest : largest;
+    return largest;
+}
+
 /* Begins to merge runs before there are too many. The latest may still grow. */
 static int merge_in_background(struct spill *p)
 {
     struct merging *m = &p->mergings[0];
-    size_t n = p->opt.merge_memory / p->slice_size, first;
+    size_t slice_size = largest_slice(p), n = p->opt.merge_memory / slice_size, first;
     if (slot_state(&m->state) == SLOT_DONE && end_merging(p, m) < 0)
         return -1;
     if (n > p->n_runs - 1)
@@ -458,7 +475,7 @@ static int merge_in_background(struct spill *p)
         return 0;
     if (!p->memory && !(p->memory = malloc(p->opt.merge_memory)))
         return 0;                                /* it can be done when all is read */
-    return begin_merging(p, m, first, n, p->memory);
+    return begin_merging(p, m, first, n, p->memory, slice_size);
 }
 
 int spill_wait(struct spill *p)
@@ -486,7 +503,7 @@ static int finish_merging(struct spill *p, struct merging *m)
 }
 
 /* Merges, in several tasks, until `excess` runs are gone or each task had its share. */
-static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, size_t n_slices)
+static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, size_t n_slices, size_t slice_size)
 {
     enum { FEWEST = 16 };                        /* runs worth a task of their own */
     size_t n_tasks = n_slices / FEWEST < 1 ? 1 : n_slices / FEWEST;
@@ -498,7 +515,7 @@ static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, s
         n = n < share ? n : share;
         if (n < 2 || !choose_runs(p, n, p->n_runs, &first))
             break;
-        if (begin_merging(p, &p->mergings[begun], first, n, memory + begun * share * p->slice_size) < 0)
+        if (begin_merging(p, &p->mergings[begun], first, n, memory + begun * share * slice_size, slice_size) < 0)
             return -1;
         excess -= n - 1;
     }
@@ -510,14 +527,18 @@ static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, s
     return 0;
 }
 
-int spill_settle(struct spill *p, uint8_t *memory, size_t size)
+int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_size)
 {
-    atomic_store(&p->cancelled, p->n_runs <= p->fan_in);
+    enum { HUGE_SLICES = 8 };                    /* so large that memory beside is taken for them */
+    size_t largest = largest_slice(p);
+    *slice_size = largest > size / HUGE_SLICES ? p->slice_size : largest;
+    size_t fan_in = size / *slice_size / 2;
+    atomic_store(&p->cancelled, p->n_runs <= fan_in);
     if (slot_state(&p->mergings[0].state) != SLOT_FREE && finish_merging(p, &p->mergings[0]) < 0)
         return -1;
     atomic_store(&p->cancelled, false);
-    while (p->n_runs > p->fan_in)
-        if (merge_side_by_side(p, p->n_runs - p->fan_in, memory, size / p->slice_size) < 0)
+    while (p->n_runs > fan_in)
+        if (merge_side_by_side(p, p->n_runs - fan_in, memory, size / *slice_size, *slice_size) < 0)
             return -1;
     return 0;
 }

@@ -27,7 +27,7 @@ struct spill *spill_open(const struct spill_options *options);
 void spill_close(struct spill *spill);
 
 /* Before the first arena: the bytes of slices in memory, a multiple of 16, and
- * how many runs the last merge can take. */
+ * how many runs of such slices the last merge can take. */
 void spill_set_sizes(struct spill *spill, size_t slice_size, size_t fan_in);
 
 /* The master says that this arena, all sublists closed, is to leave. -1: told to the latch. */
@@ -42,9 +42,10 @@ const struct bam_arena *spill_arena(const struct spill *spill);
 /* The master helps until the arena has left. -1: told to the latch. */
 int spill_wait(struct spill *spill);
 
-/* After the last arena: merges runs until they are no more than fan_in, with
- * the tasks' help and the memory at hand, at a multiple of 16. -1: told to the latch. */
-int spill_settle(struct spill *spill, uint8_t *memory, size_t size);
+/* After the last arena: merges runs until two slices of each fit into the
+ * memory, at a multiple of 16, with the tasks' help. *slice_size: of the largest
+ * slice, unless that is huge. -1: told to the latch. */
+int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
 /* The runs, in input order; they stay the spill's. */
 const struct spill_run *spill_runs(const struct spill *spill, size_t *n);

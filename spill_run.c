@@ -27,6 +27,7 @@ int spill_run_append(struct spill_run *run, struct spill_run *other)
         memcpy(run->slices + run->n, other->slices, other->n * sizeof *other->slices);
     run->n += other->n;
     run->bytes += other->bytes;
+    run->largest = run->largest > other->largest ? run->largest : other->largest;
     spill_run_free(other);
     return 0;
 }
@@ -44,31 +45,64 @@ void spill_run_remove(struct spill_run *run, struct spill_store *store)
     spill_run_free(run);
 }
 
-static int write_slice(struct spill_writer *w)
+/* ----------------------------------------------------------------- writing */
+
+static void leave_gate(struct spill_writer *w)
+{
+    if (!w->inside)
+        return;
+    spill_packer_trim(w->packer);
+    pthread_mutex_unlock(&w->gate->mutex);
+    w->inside = false;
+}
+
+static int store_slice(struct spill_writer *w)
 {
     const uint8_t *packed;
+    struct spill_run *run = w->run;
     size_t n;
     if (spill_packer_pack(w->packer, &packed, &n) < 0)
         return latch_fail(w->latch, "out of memory for temporary data");
     if (n > UINT32_MAX)
         return latch_fail(w->latch, "a record is too large to leave memory; use a larger -m");
-    if (make_room(w->run, 1) < 0)
+    if (make_room(run, 1) < 0)
         return latch_fail(w->latch, "out of memory for the list of temporary data");
-    if (spill_store_put(w->store, packed, n, &w->run->slices[w->run->n]) < 0)
+    if (spill_store_put(w->store, packed, n, &run->slices[run->n]) < 0)
         return -1;
-    w->run->n++;
-    w->run->bytes += n;
+    size_t size = spill_slice_size(packed);
+    run->n++;
+    run->bytes += n;
+    run->largest = size > run->largest ? size : run->largest;
     return latch_tripped(w->latch) ? -1 : 0;
+}
+
+static int write_slice(struct spill_writer *w)
+{
+    int result = store_slice(w);
+    leave_gate(w);
+    return result;
+}
+
+static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
+{
+    if (size > w->gate->large && !w->inside) {
+        pthread_mutex_lock(&w->gate->mutex);
+        w->inside = true;
+    }
+    int added = spill_packer_add(w->packer, sort_key, record, size);
+    if (added < 0) {
+        leave_gate(w);
+        return latch_fail(w->latch, "out of memory for a record of %zu bytes", size);
+    }
+    return added;
 }
 
 int spill_writer_put(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
 {
-    int added = spill_packer_add(w->packer, sort_key, record, size);
+    int added = add_record(w, sort_key, record, size);
     if (added == 0)
-        added = write_slice(w) < 0 ? -1 : spill_packer_add(w->packer, sort_key, record, size);
-    if (added < 0)
-        return latch_fail(w->latch, "out of memory for a record of %zu bytes", size);
-    return 0;
+        added = write_slice(w) < 0 ? -1 : add_record(w, sort_key, record, size);
+    return added < 0 ? -1 : 0;
 }
 
 int spill_writer_end(struct spill_writer *w)
@@ -76,11 +110,26 @@ int spill_writer_end(struct spill_writer *w)
     return spill_packer_empty(w->packer) ? 0 : write_slice(w);
 }
 
+void spill_writer_abandon(struct spill_writer *w)
+{
+    leave_gate(w);
+}
+
+/* ----------------------------------------------------------------- loading */
+
 void spill_loader_free(struct spill_loader *loader)
 {
     free(loader->packed);
     record_unpacker_free(loader->unpacker);
     *loader = (struct spill_loader){0};
+}
+
+/* Gives the memory back that a large slice took. */
+static void trim(struct spill_loader *loader)
+{
+    struct spill_gate *gate = loader->gate;
+    spill_loader_free(loader);
+    loader->gate = gate;
 }
 
 static int read_packed(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
@@ -113,14 +162,29 @@ static int choose_memory(struct spill_buffer *b, uint64_t size, bool home_is_fre
     return b->extra ? 0 : -1;
 }
 
-int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
-               struct spill_buffer *b, bool home_is_free, struct latch *latch)
+static int load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
+                struct spill_buffer *b, bool home_is_free, struct latch *latch)
 {
     if (read_packed(store, place, loader, latch) < 0)
         return -1;
     if (choose_memory(b, spill_slice_size(loader->packed), home_is_free) < 0)
         return latch_fail(latch, "out of memory for temporary data");
-    return spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size) < 0 ? spill_store_damaged(store, place) : 0;
+    return spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size) < 0
+         ? spill_store_damaged(store, place) : 0;
+}
+
+int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
+               struct spill_buffer *b, bool home_is_free, struct latch *latch)
+{
+    bool large = place.size > loader->gate->large;
+    if (large)
+        pthread_mutex_lock(&loader->gate->mutex);
+    int result = load(store, place, loader, b, home_is_free, latch);
+    if (large) {
+        trim(loader);
+        pthread_mutex_unlock(&loader->gate->mutex);
+    }
+    return result;
 }
 
 /* ----------------------------------------------------------------- merging */
@@ -180,6 +244,7 @@ int spill_merge(const struct spill_merge *how)
         }
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;
+        spill_writer_abandon(&writer);           /* of no effect after its end */
         run_merge_free(&merge);
         if (result < 0 && atomic_load(how->cancelled))
             result = 0;

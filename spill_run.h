@@ -4,6 +4,7 @@
 #ifndef SPILL_RUN_H
 #define SPILL_RUN_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include "spill_slice.h"
 #include "spill_store.h"
@@ -15,6 +16,7 @@ struct spill_run {
     struct spill_place *slices;
     size_t n, max;
     uint64_t bytes;              /* packed */
+    size_t largest;              /* bytes in memory of its largest slice */
 };
 
 /* Puts other's slices behind run's; other is empty afterwards. -1: no memory. */
@@ -24,12 +26,22 @@ void spill_run_free(struct spill_run *run);
 /* Gives back the space of its slices, then frees it. */
 void spill_run_remove(struct spill_run *run, struct spill_store *store);
 
+/* Records larger than a slice make what threads keep for packing and unpacking
+ * grow with them. So that this happens to one thread at a time, it waits at a
+ * gate, and gives the memory back. One gate for packing, another for unpacking. */
+struct spill_gate {
+    pthread_mutex_t mutex;
+    size_t large;                /* bytes of a record, or of a slice with one, that has to wait */
+};
+
 /* Writes a run, record by record. */
 struct spill_writer {
     struct spill_packer *packer;
     struct spill_store *store;
     struct spill_run *run;
+    struct spill_gate *gate;
     struct latch *latch;
+    bool inside;                 /* of the gate; the functions' own */
 };
 
 /* The next record in order. -1: told to the latch. */
@@ -38,11 +50,15 @@ int spill_writer_put(struct spill_writer *writer, uint64_t sort_key, const uint8
 /* Writes what is left in the packer. -1: told to the latch. */
 int spill_writer_end(struct spill_writer *writer);
 
+/* Instead of spill_writer_end(), to stop before it. */
+void spill_writer_abandon(struct spill_writer *writer);
+
 /* Where slices are read to before they are unpacked; one thread at a time. */
 struct spill_loader {
     uint8_t *packed;             /* grows as needed */
     size_t max;
     struct record_unpacker *unpacker;   /* made when first needed */
+    struct spill_gate *gate;
 };
 
 void spill_loader_free(struct spill_loader *loader);
@@ -65,7 +81,7 @@ struct spill_merge {
     size_t n;
     const struct sort_rule *rule;   /* see struct run_merge */
     uint8_t *memory;             /* n * slice_size bytes, at a multiple of 16 */
-    size_t slice_size;
+    size_t slice_size;           /* should be the runs' largest */
     struct spill_loader *loader;
     struct spill_writer writer;
     const atomic_bool *cancelled;

@@ -72,6 +72,18 @@ void spill_packer_free(struct spill_packer *p)
     free(p);
 }
 
+/* To shrink cannot fail in earnest; if it does, the memory just stays. */
+void spill_packer_trim(struct spill_packer *p)
+{
+    record_packer_trim(p->unit);
+    uint8_t *less = p->packed.max > p->slice_size ? realloc(p->packed.p, p->slice_size) : NULL;
+    if (less) {
+        p->packed.p = less;
+        p->packed.max = p->slice_size;
+    }
+    empty(p);
+}
+
 size_t spill_packer_memory(size_t slice_size)
 {
     return record_packer_memory() + slice_size + slice_size / KEYS_SHARE;

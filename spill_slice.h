@@ -57,6 +57,9 @@ bool spill_packer_empty(const struct spill_packer *packer);
  * stay until the next call. -1: no memory. */
 int spill_packer_pack(struct spill_packer *packer, const uint8_t **packed, size_t *n);
 
+/* After a record that was larger than a slice: gives the memory for it back. */
+void spill_packer_trim(struct spill_packer *packer);
+
 /* Bytes that a packer takes for slices of slice_size. */
 size_t spill_packer_memory(size_t slice_size);
 
