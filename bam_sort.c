@@ -349,7 +349,7 @@ static int sort_sublist(struct bam_sort *s, size_t min_records)
         return latch_fail(&s->latch, "out of memory");
     if (closed) {
         atomic_fetch_add(&s->unsorted[arena - s->arenas], 1);
-        bool others = s->opts->n_threads > 1;    /* a master alone must not wait for its own tasks */
+        bool others = omp_get_num_threads() > 1; /* a master alone must not wait for its own tasks */
         #pragma omp task default(none) firstprivate(sublist, s, arena) if(others)
         sort_keys(s, arena, sublist);
     }

@@ -566,10 +566,10 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
 
 int bgzf_sink_help(struct bgzf_sink *k)
 {
-    uint64_t oldest = atomic_load(&k->ticket);
+    uint64_t oldest = atomic_load(&k->ticket), end = k->head - (k->filling != NULL);
     if (k->help < oldest)
         k->help = oldest;
-    for (; k->help < k->head; k->help++) {
+    for (; k->help < end; k->help++) {
         struct sink_slot *slot = &k->slots[k->help % k->opt.n_slots];
         if (slot_claim(&slot->state)) {
             sink_run(k, slot);

@@ -16,7 +16,7 @@ static const size_t PER_THREAD = 160 * KIB;      /* its stack, the allocator's h
 enum { HEADER_COPIES = 8 };
 
 static const size_t PIECE_MIN = 256 * KIB, PIECE_MAX = 8 * MIB;     /* large reads are what disks want */
-static const size_t SLICE_MIN = 128 * KIB, SLICE_MAX = 2 * MIB;     /* packed: half of it, read at once */
+static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;     /* packed: half of it, read at once */
 static const size_t SLICE_FOR_ALL_MIN = 768 * KIB;
 static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
@@ -25,7 +25,7 @@ static const size_t ARENA_MIN = 2 * MIB;
 enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
 /* For each thread: a slice packed by it and one it loads, and records as large in
  * their streams on the way. */
-enum { THREAD_SLICES = 4 };
+enum { THREAD_SLICES = 3 };
 enum { SLICES_MIN = 16 };        /* in an arena: so many runs / 2 can be merged whatever happens */
 enum { PAGE = 4096 };             /* sizes are whole pages */
 

@@ -225,11 +225,10 @@ void record_packer_trim(struct record_packer *p)
     p->bytes = p->records = 0;
 }
 
-/* The streams are as large together as their unit, but which is the largest may
- * change, and they grow by doubling. */
+/* The streams are as large together as their unit, and grow by doubling. */
 size_t record_packer_memory(void)
 {
-    return 4 * (size_t)RECORD_PACK_UNIT + (size_t)LZ4_sizeofState();
+    return 2 * (size_t)RECORD_PACK_UNIT + RECORD_PACK_UNIT / 2 + (size_t)LZ4_sizeofState();
 }
 
 int record_packer_add(struct record_packer *p, const uint8_t *record, size_t size)

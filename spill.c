@@ -14,6 +14,8 @@ enum {
      * partly filled slices do not matter. */
     RANGES_PER_THREAD = 8, SLICES_PER_RANGE = 4,
     SAMPLES_PER_RANGE = 32,
+    SLICES_LEAST = 4,            /* that the last merge has, two runs': if they are larger than the memory,
+                                  * more is taken */
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
@@ -253,19 +255,19 @@ static size_t cut_ranges(struct spill *p)
     size_t n_samples = take_samples(p, n * SAMPLES_PER_RANGE, n_records);
     if (n > n_samples)
         n = n_samples ? n_samples : 1;
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0)
-            p->ranges[i].from = p->samples[i * n_samples / n];
-        slot_pass(&p->ranges[i].state, SLOT_READY);
-    }
+    for (size_t i = 1; i < n; i++)
+        p->ranges[i].from = p->samples[i * n_samples / n];
     return n;
 }
 
+/* A task that is left over from the arena before may claim a range as soon as it
+ * is READY: everything about all of them is said before. */
 void spill_arena_is_sorted(struct spill *p)
 {
     size_t n = cut_ranges(p);
     atomic_store(&p->n_ranges, n);
     for (size_t i = 0; i < n; i++) {
+        slot_pass(&p->ranges[i].state, SLOT_READY);
         #pragma omp task default(none) firstprivate(p, i)
         run_range(p, i);
     }
@@ -529,16 +531,15 @@ static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, s
 
 int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_size)
 {
-    enum { HUGE_SLICES = 8 };                    /* so large that memory beside is taken for them */
-    size_t largest = largest_slice(p);
-    *slice_size = largest > size / HUGE_SLICES ? p->slice_size : largest;
-    size_t fan_in = size / *slice_size / 2;
+    size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
+    size_t fan_in = n_slices / 2;
+    *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
     atomic_store(&p->cancelled, p->n_runs <= fan_in);
     if (slot_state(&p->mergings[0].state) != SLOT_FREE && finish_merging(p, &p->mergings[0]) < 0)
         return -1;
     atomic_store(&p->cancelled, false);
     while (p->n_runs > fan_in)
-        if (merge_side_by_side(p, p->n_runs - fan_in, memory, size / *slice_size, *slice_size) < 0)
+        if (merge_side_by_side(p, p->n_runs - fan_in, memory, n_slices, *slice_size) < 0)
             return -1;
     return 0;
 }

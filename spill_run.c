@@ -6,6 +6,8 @@
 #include "run_merge.h"
 #include "spill_run.h"
 
+enum { BEST_PACKING = 1000 };    /* LZ4 makes at most 255 bytes of one; keys, 16 of one */
+
 static int make_room(struct spill_run *run, size_t n)
 {
     if (run->n + n <= run->max)
@@ -149,8 +151,7 @@ static int read_packed(struct spill_store *store, struct spill_place place, stru
     return place.size < SPILL_SLICE_HEADER ? spill_store_damaged(store, place) : 0;
 }
 
-/* Finds memory for the slice that was read. Its size is not to be trusted yet,
- * but wrong ones make no harm beyond an allocation that fails. */
+/* Finds memory for the slice that was read. */
 static int choose_memory(struct spill_buffer *b, uint64_t size, bool home_is_free)
 {
     bool at_home = home_is_free && size <= b->home_size;
@@ -167,7 +168,11 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
 {
     if (read_packed(store, place, loader, latch) < 0)
         return -1;
-    if (choose_memory(b, spill_slice_size(loader->packed), home_is_free) < 0)
+    /* Not to be trusted yet; but no packing is so good. */
+    uint64_t size = spill_slice_size(loader->packed);
+    if (size / BEST_PACKING > place.size)
+        return spill_store_damaged(store, place);
+    if (choose_memory(b, size, home_is_free) < 0)
         return latch_fail(latch, "out of memory for temporary data");
     return spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size) < 0
          ? spill_store_damaged(store, place) : 0;
