@@ -324,26 +324,9 @@ def test_record_larger_than_an_arena_is_refused_or_lost(made, small, order):
     assert out == expected and runs > 0
 
 
-def tiny_input(n, seed="tiny"):
-    """n records of 60 bytes, all different, none deflatable; keys and records weigh most alike."""
-    r = random.Random(seed)
-    chunk = 1 << 16
-    one = [struct.pack("<iiiBBHHHiiii", 56, 0, 0, 9, 60, 4681, 0, 4, 10, -1, -1, 0) + b"%08x\0" % (i * 40503 & 0xffffffff)
-           + bytes(15) for i in range(chunk)]
-    base = int.from_bytes(b"".join(one), "little")
-    mask = int.from_bytes((bytes(8) + b"\xff\xff\xff\x0f" + bytes(24) + b"\x0f" * 8 + b"\0" + b"\xff" * 15) * chunk, "little")
-    # XOR with random bytes: position, name (letters from ' ' to '?' or '`' to 'o'), bases, qualities.
-    out, left = [], n
-    while left > 0:
-        part = base ^ (int.from_bytes(r.randbytes(60 * chunk), "little") & mask)
-        out.append(part.to_bytes(60 * chunk, "little")[:60 * min(left, chunk)])
-        left -= chunk
-    return b"".join(out)
-
-
 @pytest.mark.parametrize("order", [[], ["-n"]], ids=lambda v: "".join(v) or "coordinate")
 def test_records_of_60_bytes_overrun_an_arena(tmp_path, order):
-    data = bamgen.bgzf(bamgen.header() + tiny_input(60000), level=0)
+    data = bamgen.bgzf(bamgen.header() + bamgen.tiny(60000), level=0)
     expected = sorted_bytes([*FAST, *order], stdin=data)
     for n in (1, 2, 8):
         out, runs = spilled([*FAST, *order, "-@", n], stdin=data)
