@@ -333,6 +333,17 @@ def test_records_of_60_bytes_overrun_an_arena(tmp_path, order):
         assert out == expected and runs > 2
 
 
+@pytest.mark.xfail(strict=True, reason="goes on in an arena that is not empty: sound records are called broken, or a crash")
+def test_long_record_after_small_ones_is_called_broken(tmp_path):
+    """By pipe, where the sort waits until the second arena is nearly full: the record has no place in either."""
+    head, recs = bamgen.long_reads(1, 300000)
+    for k in range(2000, 9500, 500):
+        data = bamgen.bgzf(head + bamgen.tiny(k) + recs[0] + bamgen.tiny(500), level=0)
+        expected = sorted_bytes([*FAST], stdin=data)
+        for n in (1, 2):
+            assert spilled([*FAST, "-@", n], arena(400000), stdin=data)[0] == expected
+
+
 # ---------------------------------------------------------------- how many runs
 
 
@@ -385,6 +396,14 @@ def test_line_about_runs_is_missing_or_cannot_be_silenced(jumble):
     for level in ("0", "1"):
         p = run_sort(["-@", 2, "--verbosity", level, jumble], env=MANY)
         assert (p.returncode, p.stderr) == (0, "")
+
+
+@pytest.mark.xfail(strict=True, reason="turns from one full arena to the other for ever")
+def test_sort_by_pipe_hangs_at_the_smallest_arena(hard):
+    """Where a quarter of an arena, at which it is time to hurry, is less than a block needs."""
+    p = run_sort(["-u", "-@", 1], env=MANY, stdin=hard.read_bytes(),
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1)))
+    assert p.returncode == 0, p.stderr
 
 
 # ---------------------------------------------------------------- --size-hint
@@ -889,21 +908,102 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("n", [1, 2])
-@pytest.mark.parametrize("kind", DAMAGE)
-@pytest.mark.parametrize("size", [SMALLEST, 1 << 20], ids=["many", "few"])
-def test_damaged_temporary_data_come_out(desk, hard, kind, n, size):
-    """While the sort waits for its pipe; whether the runs are merged early or last."""
+def damaged(desk, data, damage, n, size):
+    """The message of a sort whose temporary data get damaged while it waits for its pipe."""
     has_unnamed_files(desk)
-    data, before = hard.read_bytes(), snapshot(desk)
+    before = snapshot(desk)
     with reading(data[:-28], ["-u", "-@", n, "-T", "temp", "-o", "out.bam"], arena(size), cwd=desk) as p:
         p.send_signal(signal.SIGSTOP)  # lest data come behind what is cut off
         found = temp_files(p)
         assert [d for _, d in found] == [os.path.realpath(desk / "temp")]
         with open("/proc/%d/fd/%d" % (p.pid, found[0][0]), "r+b", buffering=0) as f:
-            DAMAGE[kind](f, os.fstat(f.fileno()).st_size)
+            damage(f, os.fstat(f.fileno()).st_size)
         p.send_signal(signal.SIGCONT)
         status, _, err = feed_and_end(p, data[-28:])
-    assert status == 1, err
-    assert re.search(r"temporary data in temp are damaged at offset \d+", err), err
+    assert status == 1 and len(err.splitlines()) <= 2, err
     assert snapshot(desk) == before
+    return err
+
+
+# Two threads merge in the background when there are many runs, and what they are through with may be damaged.
+@pytest.mark.parametrize("n,size", [(1, 300000), (1, 1 << 21), (2, 1 << 21)], ids=["many", "few", "few_t2"])
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_temporary_data_come_out(desk, hard, kind, n, size):
+    err = damaged(desk, hard.read_bytes(), DAMAGE[kind], n, size)
+    # "Out of memory": see the next test.
+    assert re.search(r"temporary data in temp are damaged at offset \d+|out of memory for temporary data", err), err
+
+
+@pytest.mark.xfail(strict=True, reason="a damaged size is believed before the checksum is looked at")
+def test_damaged_size_of_temporary_data_is_told_as_lack_of_memory(desk, hard):
+    err = damaged(desk, hard.read_bytes(), lambda f, size: flip(f, size, 15), 1, 1 << 21)
+    assert re.search(r"temporary data in temp are damaged at offset 0\b", err), err
+
+
+# ---------------------------------------------------------------- memory
+
+MIB = 1 << 20
+ALLOWANCE = 64 * MIB  # beside -m x -@
+
+
+@pytest.fixture(scope="session")
+def heavy(gen_bam, tmp_path_factory):
+    """heavy(kind, size) -> path of about size MB, made once, all but uncompressed."""
+    folder, made = tmp_path_factory.mktemp("heavy"), {}
+
+    def make(kind, size):
+        if kind in ("reads", "sam"):
+            form = ["-O", "sam"] if kind == "sam" else ["--level", 1]
+            return gen_bam("--size", "%dM" % size, "--qual", "full", *form)
+        if (kind, size) not in made:
+            made[kind, size] = folder / ("%s%d.bam" % (kind, size))
+            recs = bamgen.tiny(size * 1000000 // 60) if kind == "tiny" else b"".join(
+                bamgen.long_reads(size, 1000002)[1])
+            made[kind, size].write_bytes(bamgen.bgzf(bamgen.header() + recs, level=0 if kind == "tiny" else 1))
+        return made[kind, size]
+
+    return make
+
+
+def peak(args, folder):
+    """Peak resident set by the kernel's account, in bytes; whether data left memory. Not through a child of
+    this process: the kernel counts what that had before it became the program."""
+    timed = pathlib.Path(os.path.realpath(BINARY)).parent / "timed"
+    if not timed.exists():
+        pytest.skip("no timed: make tools")
+    with open(folder / "err", "w+") as err:
+        p = subprocess.run([timed, folder / "timed", BINARY, "sort", "--no-PG", "-T", folder, *map(str, args)],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, env=clean_env(), timeout=HANG)
+        err.seek(0)
+        told = err.read()
+    assert p.returncode == 0, told
+    return 1024 * int(re.search(r"rss_kb=(\d+)", (folder / "timed").read_text()).group(1)), runs_in(told) > 0
+
+
+COORDINATE, NAME, TEMPLATE = (), ("-n",), ("--template-coordinate",)
+# Input (MB where it spills), -m in MiB, threads, order.
+WEIGHTS = [(kind, size, m, n, COORDINATE) for kind in ("tiny", "reads", "long")
+           for size, m, n in ((40, 1, 1), (40, 1, 2), (40, 1, 8), (40, 1, 64), (40, 8, 1), (40, 8, 2), (90, 8, 8),
+                              (40, 8, 64), (120, 64, 1), (40, 64, 2), (40, 64, 64))]
+WEIGHTS += [(kind, size, m, n, order) for kind in ("tiny", "reads", "long") for order in (NAME, TEMPLATE)
+            for size, m, n in ((40, 1, 2), (40, 8, 1), (120, 64, 1))]
+WEIGHTS += [("sam", 40, m, 2, order) for m in (1, 8) for order in ((), ("-O", "sam"), ("-n", "-O", "sam"))]
+WEIGHTS += [("reads", 40, m, 2, ("-O", "sam")) for m in (1, 8)]
+OVER = set()
+
+
+def weights():
+    for w in WEIGHTS:
+        name = "%s-%dM-@%d%s" % (w[0], w[2], w[3], "".join("-" + x.strip("-") for x in w[4]))
+        marks = [pytest.mark.xfail(strict=True, reason="more memory than promised")] if name in OVER else []
+        yield pytest.param(*w, id=name, marks=marks)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("kind,size,m,n,order", weights())
+def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n, order):
+    used, went = peak(["-l", 1, "-m", "%dM" % m, "-@", n, *order, heavy(kind, size)], tmp_path)
+    over = used - m * n * MIB
+    print("%.1f MiB over the budget" % (over / MIB))
+    assert went or m * n >= 64
+    assert over <= ALLOWANCE
