@@ -169,9 +169,9 @@ def in_memory(jumble, fasta):
 @pytest.mark.parametrize("size", ARENAS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_spilled_data_come_out_in_another_order(jumble, fasta, in_memory, order, size):
-    """By file, where the size is known; by pipe, where it is not, and where it is told."""
+    """By file, where the size is known; by pipe, where it is not; and where it is told."""
     args, data, seen = options(order, fasta), jumble.read_bytes(), []
-    for n, way in itertools.product(THREADS, ([jumble], [], ["--size-hint", "2M"])):
+    for n, way in [*itertools.product(THREADS, ([jumble], [])), (2, ["--size-hint", "2M"])]:
         out, runs = spilled([*args, "-@", n, *way], arena(ARENAS[size]), **({} if jumble in way else {"stdin": data}))
         assert out == in_memory(order), "other bytes with -@ %d %s" % (n, way[:1])
         seen.append(runs)
@@ -182,18 +182,18 @@ def test_spilled_data_come_out_in_another_order(jumble, fasta, in_memory, order,
 @pytest.mark.parametrize("order", [[], ["-n"], ["--template-coordinate"]], ids=" ".join)
 def test_merging_of_too_many_runs_loses_or_turns_records(reads, order):
     expected = sorted_bytes([*FAST, *order, reads])
-    for n in (1, 2, 3, 8):
+    for n in (1, 2, 8):
         assert spilled([*FAST, *order, "-@", n, reads])[0] == expected, n
     assert spilled([*FAST, *order, "-@", 2], stdin=reads.read_bytes())[0] == expected
 
 
-@pytest.mark.parametrize("order", [[], ["-n"], ["-M"]], ids=lambda v: "".join(v) or "coordinate")
+@pytest.mark.parametrize("order", [[], ["-n"]], ids=lambda v: "".join(v) or "coordinate")
 @pytest.mark.parametrize("path", DATA_BAMS + REAL_BAMS)
 def test_real_input_comes_out_otherwise_when_spilled(path, order):
     args = ["--no-PG", "-u", *order]
     p = run_sort([*args, "-@", 2, path])
     assert p.returncode == 0, p.stderr
-    for n, way in ((1, [path]), (2, [path]), (3, [])):
+    for n, way in ((2, [path]), (3, [])):
         out, runs = spilled([*args, "-@", n, *way], arena(1 << 20), **({} if way else {"stdin": path.read_bytes()}))
         assert out == p.stdout, n
         assert runs > 0 or len(out) < 4 << 20
@@ -285,7 +285,8 @@ def test_added_inputs_lose_records_or_turn_ties_when_spilled(tmp_path, jumble, o
 def test_header_of_minimiser_order_forgets_placed_reads_that_left_memory(tmp_path, placed):
     """Whether any read has a reference decides what @HD says."""
     r = bamgen.rng("SS")
-    loose = [ordergen.unplaced(r, i, ordergen.genome_read(r, 150)) for i in range(4000)]
+    seqs = [ordergen.genome_read(r, 150) for _ in range(40)]
+    loose = [ordergen.unplaced(r, i, r.choice(seqs)[r.randrange(40):]) for i in range(4000)]
     fixed = [bamgen.record("p%d" % i, 16, 1, i) for i in range(1 if placed == "one_early" else 50)]
     recs = {"none": loose, "first": fixed + loose, "last": loose + fixed,
             "one_early": loose[:100] + fixed + loose[100:]}[placed]
@@ -317,9 +318,8 @@ def test_record_larger_than_an_arena_is_refused_or_lost(made, small, order):
     path = made("sizes%d" % small, content=lambda: sizes_input(small))
     expected = sorted_bytes([*FAST, *order, path])
     same_bam(read_bam(expected), oracle(path, "--no-PG", *order))
-    for n in (1, 2, 8):
-        for size in (SMALLEST, 1 << 20):
-            assert spilled([*FAST, *order, "-@", n, path], arena(size))[0] == expected
+    for n, size in ((1, SMALLEST), (2, 1 << 20), (8, SMALLEST)):
+        assert spilled([*FAST, *order, "-@", n, path], arena(size))[0] == expected
     out, runs = spilled([*FAST, *order, "-@", 2], stdin=path.read_bytes())
     assert out == expected and runs > 0
 
@@ -946,6 +946,15 @@ MIB = 1 << 20
 ALLOWANCE = 64 * MIB  # beside -m x -@
 
 
+def hard_long_reads(n):
+    """n records of 1 MB, joined, in no order, that hardly deflate."""
+    _, recs = bamgen.long_reads(n, 1000002)
+    r = bamgen.rng("hard long reads")
+    r.shuffle(recs)
+    levels = bytes(range(64)) * 4
+    return b"".join(x[:48] + r.randbytes(len(x) - 48).translate(levels) for x in recs)
+
+
 @pytest.fixture(scope="session")
 def heavy(gen_bam, tmp_path_factory):
     """heavy(kind, size) -> path of about size MB, made once, all but uncompressed."""
@@ -957,9 +966,8 @@ def heavy(gen_bam, tmp_path_factory):
             return gen_bam("--size", "%dM" % size, "--qual", "full", *form)
         if (kind, size) not in made:
             made[kind, size] = folder / ("%s%d.bam" % (kind, size))
-            recs = bamgen.tiny(size * 1000000 // 60) if kind == "tiny" else b"".join(
-                bamgen.long_reads(size, 1000002)[1])
-            made[kind, size].write_bytes(bamgen.bgzf(bamgen.header() + recs, level=0 if kind == "tiny" else 1))
+            recs = bamgen.tiny(size * 1000000 // 60) if kind == "tiny" else hard_long_reads(size)
+            made[kind, size].write_bytes(bamgen.bgzf(bamgen.header() + recs, level=0))
         return made[kind, size]
 
     return make
@@ -981,21 +989,24 @@ def peak(args, folder):
 
 
 COORDINATE, NAME, TEMPLATE = (), ("-n",), ("--template-coordinate",)
-# Input (MB where it spills), -m in MiB, threads, order.
-WEIGHTS = [(kind, size, m, n, COORDINATE) for kind in ("tiny", "reads", "long")
-           for size, m, n in ((40, 1, 1), (40, 1, 2), (40, 1, 8), (40, 1, 64), (40, 8, 1), (40, 8, 2), (90, 8, 8),
-                              (40, 8, 64), (120, 64, 1), (40, 64, 2), (40, 64, 64))]
-WEIGHTS += [(kind, size, m, n, order) for kind in ("tiny", "reads", "long") for order in (NAME, TEMPLATE)
-            for size, m, n in ((40, 1, 2), (40, 8, 1), (120, 64, 1))]
-WEIGHTS += [("sam", 40, m, 2, order) for m in (1, 8) for order in ((), ("-O", "sam"), ("-n", "-O", "sam"))]
-WEIGHTS += [("reads", 40, m, 2, ("-O", "sam")) for m in (1, 8)]
-OVER = set()
+# Input, its MB, -m in MiB, threads, order: together more than there may be in memory, but at 64 threads.
+WEIGHTS = [("tiny", 72, m, n, COORDINATE) for m, n in ((1, 1), (1, 2), (1, 8), (1, 64), (8, 1), (8, 2))]
+WEIGHTS += [("reads", 72, m, n, COORDINATE) for m, n in ((1, 2), (8, 1), (8, 2))]
+WEIGHTS += [("long", 72, m, n, COORDINATE) for m, n in ((1, 1), (1, 8), (1, 64), (8, 2))]
+WEIGHTS += [("tiny", 72, 8, 1, NAME), ("tiny", 72, 8, 1, TEMPLATE), ("reads", 72, 1, 8, NAME), ("long", 72, 8, 1, NAME)]
+WEIGHTS += [(kind, 120, 64, 1, order) for kind, order in (
+    ("tiny", COORDINATE), ("reads", NAME), ("long", TEMPLATE))]
+WEIGHTS += [("sam", 72, 1, 2, NAME), ("sam", 72, 8, 2, ("-O", "sam")), ("reads", 72, 1, 2, ("-O", "sam"))]
+# What takes more today; True: by more than the figures vary.
+OVER = {"long-1M-@1": True, "long-1M-@8": True, "long-1M-@64": True, "long-8M-@2": True, "tiny-8M-@1-n": False,
+        "tiny-8M-@1-template-coordinate": False, "long-8M-@1-n": True, "tiny-64M-@1": True, "reads-64M-@1-n": True,
+        "long-64M-@1-template-coordinate": True}
 
 
 def weights():
     for w in WEIGHTS:
         name = "%s-%dM-@%d%s" % (w[0], w[2], w[3], "".join("-" + x.strip("-") for x in w[4]))
-        marks = [pytest.mark.xfail(strict=True, reason="more memory than promised")] if name in OVER else []
+        marks = [pytest.mark.xfail(strict=OVER[name], reason="more memory than promised")] if name in OVER else []
         yield pytest.param(*w, id=name, marks=marks)
 
 
@@ -1005,5 +1016,5 @@ def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n,
     used, went = peak(["-l", 1, "-m", "%dM" % m, "-@", n, *order, heavy(kind, size)], tmp_path)
     over = used - m * n * MIB
     print("%.1f MiB over the budget" % (over / MIB))
-    assert went or m * n >= 64
+    assert went or n == 64
     assert over <= ALLOWANCE
