@@ -25,7 +25,7 @@ import ordergen
 from conftest import (BINARY, DATA_BAMS, HANG, REAL_BAMS, REPO, SANITIZED, THREADS, clean_env, oracle, read_bam,
                       run_sort, same_bam, sorted_bytes)
 from test_formats import view
-from test_safety import (PRECIOUS, SIGNALS, limited, running, snapshot, start, unread, until)
+from test_safety import PRECIOUS, SIGNALS, limited, snapshot, start, unread, until
 
 SMALLEST = 262144  # bytes of an arena; smaller ones cannot be had
 MANY = {"SAMTOOLS_OMP_ARENA": str(SMALLEST)}
@@ -78,7 +78,7 @@ def reads(gen_bam):
 
 
 def jumble_input():
-    """11,000 records, 1.5 MB, with ties in every order: names that differ in zeros, equal tags of
+    """11,000 records with ties in every order: names that differ in zeros, equal tags of
     other types, equal templates, equal minimisers."""
     r = bamgen.rng("jumble")
     names = [*ordergen.TRAPS, *(ordergen.illumina(r) for _ in range(60))]
@@ -116,8 +116,8 @@ def fasta(tmp_path_factory):
     return path
 
 
-def like(recs, name="like"):
-    """Path-less BAM of these records, level 1."""
+def like(recs):
+    """A BAM file of these records, as bytes."""
     return bamgen.bgzf(bamgen.header() + b"".join(recs), level=1)
 
 
@@ -508,7 +508,7 @@ def watched(folder):
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_temporary_data_are_visible_for_a_moment(desk, reads, in_memory, jumble, n):
+def test_temporary_data_are_visible_for_a_moment(desk, in_memory, jumble, n):
     """In the temporary folder never anything; beside the output nothing until it is whole."""
     has_unnamed_files(desk)
     data = jumble.read_bytes()
