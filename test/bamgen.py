@@ -483,6 +483,23 @@ def incompressible(n, seed="incompressible"):
                                  body=b"%07d\0" % i + r.randbytes(1500)) for i in range(n)]
 
 
+def tiny(n, seed="tiny"):
+    """n records of 60 bytes, joined, hardly two alike: an arena of them is a fifth keys."""
+    r = rng(seed)
+    chunk = 1 << 16
+    one = [struct.pack("<iiiBBHHHiiii", 56, 0, 0, 9, 60, 4681, 0, 4, 10, -1, -1, 0) + b"%08x\0" % (i * 40503 & 0xffffffff)
+           + bytes(15) for i in range(chunk)]
+    base = int.from_bytes(b"".join(one), "little")
+    mask = int.from_bytes((bytes(8) + b"\xff\xff\xff\x0f" + bytes(24) + b"\x0f" * 8 + b"\0" + b"\xff" * 15) * chunk, "little")
+    # XOR with random bytes: position, name (letters from ' ' to '?' or '`' to 'o'), bases, qualities.
+    out, left = [], n
+    while left > 0:
+        part = base ^ (int.from_bytes(r.randbytes(60 * chunk), "little") & mask)
+        out.append(part.to_bytes(60 * chunk, "little")[:60 * min(left, chunk)])
+        left -= chunk
+    return b"".join(out)
+
+
 def qualities(r, n):
     """Four levels as a NovaSeq bins them: long runs of 37 with dips."""
     q, level = bytearray(), 37

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, clean_env, oracle, oracle_sort, read_bam, run, run_sort,
+from conftest import (BINARY, HANG, SANITIZED, clean_env, oracle, oracle_sort, read_bam, run, run_sort,
                       same_bam, sorted_bytes)
 
 # ---------------------------------------------------------------- options of sort
@@ -66,7 +66,7 @@ def test_memory_below_the_minimum_is_refused_without_saying_the_minimum(made, tm
 
 @pytest.mark.parametrize("args", [
     ["-O", "bam"], ["-O", "BAM"], ["-Obam"], ["--output-fmt", "bam"], ["--output-fmt=BAM"],
-    ["-T", "prefix"], ["-T", "."], ["-T", "/nonexistent/dir/prefix"], ["--verbosity", "3"],
+    ["-T", "prefix"], ["-T", "."], ["-T", "/nonexistent/dir/prefix"], ["-T", "."] * 3, ["--size-hint", "5G"], ["--verbosity", "3"],
     ["--verbosity", "0"], ["--"], ["--no-PG"]], ids=" ".join)
 def test_option_without_effect_on_records_is_refused_or_has_one(made, tmp_path, args):
     path = made("mixed")
@@ -167,12 +167,13 @@ def test_bad_value_of_an_order_or_format_option_is_accepted(made, tmp_path, args
 
 
 @pytest.mark.parametrize("option", ["-t", "-I", "-K", "-w", "--reference", "--input-fmt-option", "--output-fmt-option",
-                                    "--total-memory", "-O"])
+                                    "--total-memory", "-O", "--size-hint", "-T", "--add-input"])
 def test_option_without_its_value_is_accepted(made, tmp_path, option):
     refused(["-o", "out.bam", made("ties"), option], tmp_path, "requires an argument", usage=True)
 
 
-@pytest.mark.parametrize("option", ["--template-coordinate=1", "--picard=1", "--no-PG=x", "--write-inde=foo"])
+@pytest.mark.parametrize("option", ["--template-coordinate=1", "--picard=1", "--no-PG=x", "--write-inde=foo",
+                                    "--tmpdir-env=/tmp"])
 def test_value_where_none_is_taken_is_accepted(made, tmp_path, option):
     refused(["-o", "out.bam", option, made("ties")], tmp_path, "sort", usage=True)
 
@@ -224,13 +225,30 @@ def test_total_memory_too_small_or_absurd_is_accepted(made, tmp_path, value):
     refused(["--total-memory", value, "-o", "out.bam", made("ties")], tmp_path, "--total-memory")
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_total_memory_is_taken_per_thread(made, tmp_path):
-    """8 MB of data do not fit into 2 MB, whatever -m and -@ say; and in 64 MB they do."""
-    head, recs = bamgen.incompressible(5500)
-    path = made("eight_megabytes", content=lambda: (head, recs))
-    for args in (["--total-memory", "2M"], ["-m", "1G", "--total-memory", "2M"], ["--total-memory", "2M", "-m", "1G"]):
-        refused(["-@", "8", *args, "-o", "out.bam", path], tmp_path, "memory")
-    assert run_sort(["-u", "-m", "1M", "--total-memory", "64M", path]).returncode == 0
+    """60 MB and their keys do not fit into 16 + 64 MB, whatever -m and -@ say; into 8 x 16 + 64 MB they do."""
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bgzf(bamgen.header() + bamgen.tiny(1000000), level=0))
+    for args in (["--total-memory", "16M"], ["-m", "1G", "--total-memory", "16M"], ["--total-memory", "16M", "-m", "1G"],
+                 ["-m", "2M"]):
+        assert "merging from" in run_sort(["-@", "8", "-u", *args, path], cwd=tmp_path).stderr, args
+    assert "merging from" not in run_sort(["-@", "8", "-u", "-m", "16M", path]).stderr
+    assert "merging from" not in run_sort(["-@", "8", "-u", "-m", "1M", "--total-memory", "128M", path]).stderr
+
+
+@pytest.mark.parametrize("value", ["0", "1", "1048576", "0x100000", "5K", "768M", "1.5G", "300g", "2GB", "+5M", "1T"])
+def test_size_hint_is_refused_or_changes_output(made, value):
+    path = made("ties")
+    plain = sorted_bytes(["--no-PG", path])
+    assert sorted_bytes(["--no-PG", "--size-hint", value, path]) == plain
+    assert sorted_bytes(["--no-PG", "--size-hint=" + value], stdin=path.read_bytes()) == plain
+
+
+@pytest.mark.parametrize("value", ["", "x", "M", "-5", "-5G", "-1.5G", "abc", "nan", "inf", ".", "%", "99999999999999999999G",
+                                   "9999999T"])
+def test_size_hint_that_is_no_size_is_accepted(made, tmp_path, value):
+    refused(["--size-hint", value, "-o", "out.bam", made("ties")], tmp_path, "--size-hint", usage=True)
 
 
 @pytest.mark.parametrize("args", [["-n", "--"], ["-n"], ["-@", "2", "-n"]], ids=" ".join)

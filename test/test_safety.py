@@ -955,18 +955,17 @@ def test_signal_without_proc_leaves_a_file(desk, made, long_write, no_proc, sig,
 # ---------------------------------------------------------------- memory
 
 
-def test_data_beyond_the_memory_setting_are_half_sorted_or_not_explained(desk, long_write):
-    """Until spilling comes: an error that says what -m would do, and that -m does it."""
-    for n in (1, 2):
-        for way in ([long_write], []):
-            def feed():
-                return {} if way else {"stdin": long_write.read_bytes()}
-            err = refused(desk, ["-@", n, "-m", "1M", "-o", "out.bam", *way], "memory", **feed())
-            assert not way or str(long_write) in err
-            enough = re.search(r"-m (\d+[KMG]?)\b", err)
-            assert enough, err
-            p = run_sort(["-@", n, "-u", "-m", enough.group(1), *way], **feed())
-            assert p.returncode == 0, p.stderr
+def test_data_beyond_the_memory_setting_are_refused(desk):
+    """They go by way of the disk; test_spill.py has the rest."""
+    path = desk / "in.bam"
+    path.write_bytes(bamgen.bgzf(bamgen.header() + bamgen.tiny(1200000), level=0))
+    before = snapshot(desk)
+    expected = sorted_bytes(["-u", "--no-PG", path])
+    for way in ([path], []):
+        p = run_sort(["-u", "--no-PG", "-m", "1M", *way], cwd=desk, **({} if way else {"stdin": path.read_bytes()}))
+        assert p.returncode == 0 and "merging from" in p.stderr, p.stderr
+        assert p.stdout == expected
+    assert snapshot(desk) == before
 
 
 def test_small_data_do_not_fit_the_smallest_memory_setting(made):
