@@ -17,8 +17,8 @@ static const size_t FOUND = (BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1) * sizeof(struc
 
 /* ---- the grid ---- */
 
-static const uint64_t budgets[] = {1 * MIB, 2 * MIB, 5 * MIB, 16 * MIB, 64 * MIB, 100 * MIB, 256 * MIB, 768 * MIB, 1 * GIB,
-                                   2 * GIB, 5 * GIB, 20 * GIB, 100 * GIB};
+static const uint64_t budgets[] = {1 * MIB, 2 * MIB, 5 * MIB, 16 * MIB, 64 * MIB, 100 * MIB, 256 * MIB, 768 * MIB,
+                                   1 * GIB, 2 * GIB, 5 * GIB, 20 * GIB, 100 * GIB};
 static const int threads[] = {1, 2, 3, 4, 8, 13, 16, 32, 64};
 static const int levels[] = {BGZF_LEVEL_DEFAULT, 0, 1, 6, 9};
 static const size_t inputs[] = {1, 2, 3, 5, 8};

@@ -189,7 +189,8 @@ static void check_written(struct reading *r)
     unit_free(&got);
 }
 
-static void check_random(size_t n_runs, size_t each, uint32_t distinct, size_t slice_size, size_t buffers, uint64_t seed)
+static void check_random(size_t n_runs, size_t each, uint32_t distinct, size_t slice_size, size_t buffers,
+                         uint64_t seed)
 {
     for (size_t i = 0; i < N_OF(team_sizes); i++) {
         struct reading *r = reading_new(n_runs, slice_size, buffers, team_sizes[i]);
@@ -254,7 +255,8 @@ static void test_records_longer_than_slices_and_blocks(void **state)
         for (size_t run = 0; run < 4; run++)
             for (size_t j = 0; j < 300; j++) {
                 size_t kind = unit_below(&seed, 60);
-                add_record(r, run, &seed, unit_below(&seed, 50), kind < N_OF(sizes) ? sizes[kind] : unit_any_size(&seed));
+                size_t size = kind < N_OF(sizes) ? sizes[kind] : unit_any_size(&seed);
+                add_record(r, run, &seed, unit_below(&seed, 50), size);
             }
         write_runs(r);
         reading_run(r);
