@@ -30,6 +30,7 @@
 #include "bam_sort.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
+#include "bgzf_slot.h"
 #include "byte_source.h"
 #include "far_pos.h"
 #include "latch.h"
@@ -50,6 +51,7 @@ enum {
     /* Records per sublist: a sort of some 50 ms, short against any file that is
      * worth threads, and few enough sublists for one heap. */
     SUBLIST_RECORDS = 1 << 20,
+    SORTINGS = 64,               /* under way at most */
     BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
     /* What the shape of names is learned from: one block's worth. */
     SAMPLE_BYTES = BGZF_FILL,
@@ -76,6 +78,13 @@ struct input {
     struct bam_header header;
 };
 
+/* A sublist to be sorted: by a task, or by the master when it has to wait. */
+struct sorting {
+    atomic_int state;            /* bgzf_slot.h, but FREE when it is done */
+    struct bam_sublist sublist;  /* master, before READY */
+    const struct bam_arena *arena;
+};
+
 struct bam_sort {
     const struct sort_opts *opts;
     struct latch latch;
@@ -86,6 +95,8 @@ struct bam_sort {
     struct memory_plan plan;
     struct bam_arena arenas[2];  /* one is filled while the other leaves memory */
     struct bam_arena *arena;     /* the one that is filled; master */
+    struct sorting sortings[SORTINGS];
+    size_t n_sortings;           /* begun; master */
     _Atomic uint32_t unsorted[2];   /* sublists of each not sorted yet, and one more while it is filled; any thread */
     struct spill_store *store;
     struct spill *spill;
@@ -339,19 +350,57 @@ static void sort_keys(struct bam_sort *s, const struct bam_arena *arena, struct 
     count_sorted(s, arena);
 }
 
+/* Sorts a sublist, unless another thread does. */
+static int run_sorting(struct bam_sort *s, struct sorting *sorting)
+{
+    if (!slot_claim(&sorting->state))
+        return 0;
+    sort_keys(s, sorting->arena, sorting->sublist);
+    slot_pass(&sorting->state, SLOT_FREE);
+    return 1;
+}
+
+static int help_sorting(struct bam_sort *s)
+{
+    for (int i = 0; i < SORTINGS; i++)
+        if (run_sorting(s, &s->sortings[i]))
+            return 1;
+    return 0;
+}
+
 /* Sorts, in a task, the open sublist if it is large enough. */
 static int sort_sublist(struct bam_sort *s, size_t min_records)
 {
     struct bam_sublist sublist;
-    const struct bam_arena *arena = s->arena;
     int closed = bam_arena_close_sublist(s->arena, min_records, SUBLIST_BYTES, &sublist);
     if (closed < 0)
         return latch_fail(&s->latch, "out of memory");
-    if (closed) {
-        atomic_fetch_add(&s->unsorted[arena - s->arenas], 1);
-        bool others = omp_get_num_threads() > 1; /* a master alone must not wait for its own tasks */
-        #pragma omp task default(none) firstprivate(sublist, s, arena) if(others)
-        sort_keys(s, arena, sublist);
+    if (!closed)
+        return 0;
+    struct sorting *sorting = &s->sortings[s->n_sortings++ % SORTINGS];
+    unsigned spins = 0;
+    while (slot_state(&sorting->state) != SLOT_FREE)
+        if (!run_sorting(s, sorting))
+            slot_pause(&spins);
+    sorting->sublist = sublist;
+    sorting->arena = s->arena;
+    atomic_fetch_add(&s->unsorted[s->arena - s->arenas], 1);
+    slot_pass(&sorting->state, SLOT_READY);
+
+    #pragma omp task default(none) firstprivate(s, sorting)
+    run_sorting(s, sorting);
+    return 0;
+}
+
+/* Waits, working, until all sublists of the arena that was filled last are sorted. */
+static int await_sorted(struct bam_sort *s)
+{
+    unsigned spins = 0;
+    while (atomic_load(&s->unsorted[s->arena - s->arenas]) > 1) {
+        if (latch_tripped(&s->latch))
+            return -1;
+        if (!help_sorting(s))
+            slot_pause(&spins);
     }
     return 0;
 }
@@ -442,9 +491,13 @@ static bool any_placed(const struct bam_arena *a)
 static int await_spill(struct bam_sort *s)
 {
     const struct bam_arena *leaving = spill_arena(s->spill);
+    unsigned spins = 0;
     if (!leaving)
         return 0;
-    if (spill_wait(s->spill) < 0)
+    while (!spill_is_done(s->spill))
+        if (!spill_help(s->spill) && !help_sorting(s))
+            slot_pause(&spins);
+    if (spill_end(s->spill) < 0)
         return -1;
     ptrdiff_t i = leaving - s->arenas;
     s->placed = s->placed || any_placed(leaving);
@@ -585,7 +638,7 @@ static int read_input(struct bam_sort *s)
         if (read_one(s) < 0)
             return -1;
     }
-    return sort_sublist(s, 1);
+    return sort_sublist(s, 1) < 0 || await_sorted(s) < 0 || await_spill(s) < 0 ? -1 : 0;
 }
 
 /* ----------------------------------------------------------------- writing */
@@ -695,9 +748,6 @@ static void close_input(struct input *in)
 static void run_phases(struct bam_sort *s)
 {
     if (read_input(s) < 0)
-        return;
-    #pragma omp taskwait                         /* the last sublists are sorted */
-    if (await_spill(s) < 0)
         return;
     for (size_t i = 0; i < s->n_inputs; i++)
         close_input(&s->inputs[i]);              /* their buffers */

@@ -283,8 +283,7 @@ int spill_begin(struct spill *p, const struct bam_arena *arena)
     return latch_tripped(p->opt.latch) ? -1 : 0;
 }
 
-/* Writes one range that nobody has claimed yet; 0: there is none. */
-static int help(struct spill *p)
+int spill_help(struct spill *p)
 {
     for (size_t n = atomic_load(&p->n_ranges); p->help < n; p->help++)
         if (run_range(p, p->help))
@@ -480,15 +479,14 @@ static int merge_in_background(struct spill *p)
     return begin_merging(p, m, first, n, p->memory, slice_size);
 }
 
-int spill_wait(struct spill *p)
+bool spill_is_done(const struct spill *p)
 {
-    unsigned spins = 0;
-    while (p->n_ranges == 0 || atomic_load(&p->n_done) < p->n_ranges) {
-        if (latch_tripped(p->opt.latch))
-            return -1;
-        if (!help(p))
-            slot_pause(&spins);
-    }
+    size_t n = atomic_load(&p->n_ranges);
+    return latch_tripped(p->opt.latch) || (n > 0 && atomic_load(&p->n_done) == n);
+}
+
+int spill_end(struct spill *p)
+{
     if (latch_tripped(p->opt.latch) || list_run(p) < 0)
         return -1;
     p->arena = NULL;

@@ -39,8 +39,15 @@ void spill_arena_is_sorted(struct spill *spill);
 /* The arena on its way, NULL if none. */
 const struct bam_arena *spill_arena(const struct spill *spill);
 
-/* The master helps until the arena has left. -1: told to the latch. */
-int spill_wait(struct spill *spill);
+/* Whether all of the arena is written, or something failed. */
+bool spill_is_done(const struct spill *spill);
+
+/* The master writes a range that nobody has begun; 0: there is none. */
+int spill_help(struct spill *spill);
+
+/* Once it is done: lists the run; from then on the arena may be emptied. May begin
+ * to merge runs in the background. -1: told to the latch. */
+int spill_end(struct spill *spill);
 
 /* After the last arena: merges runs until two slices of each fit into the
  * memory, at a multiple of 16, with the tasks' help. *slice_size: of the largest
