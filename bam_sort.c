@@ -16,6 +16,7 @@
  * them back in order, and merges; all else is tasks. */
 #include <errno.h>
 #include <omp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +171,7 @@ static void plan_memory(struct bam_sort *s)
     const struct sort_opts *opts = s->opts;
     struct memory_use use = {usable_memory(opts), opts->n_threads, opts->out.level, 1 + opts->n_more, 0};
     for (size_t i = 0; i < s->n_inputs; i++)
-        use.header += s->inputs[i].header.size;
+        use.header += s->inputs[i].header.sam ? sam_hdr_length(s->inputs[i].header.sam) : 0;
     s->plan = memory_plan_make(&use, sizeof(struct found));
 }
 
@@ -789,6 +790,7 @@ static void commit(struct bam_sort *s)
 int bam_sort(const struct sort_opts *opts)
 {
     struct bam_sort s = {.opts = opts, .out.fd = -1, .index.fd = -1};
+    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
         #pragma omp parallel num_threads(opts->n_threads)
