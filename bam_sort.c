@@ -480,30 +480,23 @@ static void close_input(struct input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
     byte_source_close(in->bytes);
-    in->source = NULL;
-    in->bytes = NULL;
+    bam_header_free(&in->header);
 }
 
 static void run_phases(struct bam_sort *s)
 {
-    if (read_input(s) < 0)
-        return;
-    for (size_t i = 0; i < s->n_inputs; i++)
-        close_input(&s->inputs[i]);              /* their buffers */
-    if (write_output(s) < 0)
-        return;
-    verify(s);
+    if (read_input(s) == 0 && write_output(s) == 0)
+        verify(s);
 }
 
+/* Behind the parallel region: tasks that came too late for their block still look at its slot. */
 static void close_all(struct bam_sort *s)
 {
-    for (size_t i = 0; i < s->n_inputs; i++)
-        close_input(&s->inputs[i]);
     record_sink_close(s->sink);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
     for (size_t i = 0; i < s->n_inputs; i++)
-        bam_header_free(&s->inputs[i].header);
+        close_input(&s->inputs[i]);
     free(s->inputs);
     arena_pair_close(&s->memory);
     out_file_abandon(&s->out);
