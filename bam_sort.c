@@ -132,9 +132,13 @@ static uint64_t usable_memory(const struct sort_opts *opts)
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct memory_use use = {usable_memory(opts), opts->n_threads, opts->out.level, 1 + opts->n_more, 0};
-    for (size_t i = 0; i < s->n_inputs; i++)
+    struct memory_use use = {usable_memory(opts), opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0};
+    if (opts->out.format.format != bam)
+        use.htslib = memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
+    for (size_t i = 0; i < s->n_inputs && s->inputs[i].bytes; i++) {
+        use.htslib += byte_source_memory(s->inputs[i].bytes);
         use.header += s->inputs[i].header.sam ? sam_hdr_length(s->inputs[i].header.sam) : 0;
+    }
     s->plan = memory_plan_make(&use, sizeof(struct found));
 }
 
@@ -174,7 +178,7 @@ static int open_input(struct bam_sort *s, struct input *in, const char *path)
 {
     const struct sort_opts *opts = s->opts;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
-    struct byte_source_options file = {path, opts->n_threads, opts->reference, opts->in_format.specific,
+    struct byte_source_options file = {path, opts->n_threads, opts->memory, opts->reference, opts->in_format.specific,
                                        far_pos_fits(&opts->out.format) ? &s->far : NULL, &s->latch};
     if (!(in->bytes = byte_source_open(&file)))
         return -1;

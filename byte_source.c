@@ -63,7 +63,7 @@ static int detect(struct byte_source *s)
     } else {
         s->framing = BYTES_RECORDS;
         struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference,
-                                         s->opt.format_options, s->opt.far, s->opt.latch};
+                                         s->opt.format_options, s->opt.budget, s->opt.far, s->opt.latch};
         s->reader = hts_reader_open(s->file, &how);
         s->file = NULL;
         return s->reader ? 0 : -1;
@@ -106,6 +106,11 @@ enum byte_framing byte_source_framing(const struct byte_source *s)
 sam_hdr_t *byte_source_header(struct byte_source *s)
 {
     return hts_reader_header(s->reader);
+}
+
+size_t byte_source_memory(const struct byte_source *s)
+{
+    return s->reader ? hts_reader_memory(s->reader) : 0;
 }
 
 uint64_t byte_source_size(const struct byte_source *s)

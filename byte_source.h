@@ -16,6 +16,7 @@ struct byte_source;
 struct byte_source_options {
     const char *path;            /* "-": standard input */
     int n_threads;               /* for htslib's own threads, where it decodes */
+    uint64_t budget;             /* of memory, see memory_plan_htslib() */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
     _Atomic bool *far;           /* as in hts_reader_options */
@@ -36,6 +37,9 @@ enum byte_framing byte_source_framing(const struct byte_source *source);
 
 /* The header of a source of BYTES_RECORDS, the caller's from then on. */
 sam_hdr_t *byte_source_header(struct byte_source *source);
+
+/* Bytes of memory that decoding takes, about; 0 for BAM. */
+size_t byte_source_memory(const struct byte_source *source);
 
 /* Bytes of the whole input as it is read; 0: not known (a pipe, SAM, CRAM). */
 uint64_t byte_source_size(const struct byte_source *source);

@@ -7,9 +7,11 @@
 #include "bam1_bytes.h"
 #include "hts_reader.h"
 #include "latch.h"
+#include "memory_plan.h"
 
 struct hts_reader {
     struct hts_reader_options opt;
+    struct htslib_use use;
     samFile *sam;
     sam_hdr_t *header;           /* what records are parsed against */
     sam_hdr_t *given;            /* its copy, until the caller takes it */
@@ -27,7 +29,8 @@ static int apply_options(struct hts_reader *r)
         return latch_fail(r->opt.latch, "%s: an --input-fmt-option does not fit its format", r->opt.path);
     if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
         return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
-    if (r->opt.n_threads > 1 && hts_set_threads(r->sam, r->opt.n_threads) < 0)
+    r->use = memory_plan_htslib(hts_get_format(r->sam)->format == cram, false, r->opt.budget, r->opt.n_threads);
+    if (r->use.n_threads > 1 && hts_set_threads(r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;
 }
@@ -69,6 +72,11 @@ void hts_reader_close(struct hts_reader *r)
     free(r);
 }
 
+size_t hts_reader_memory(const struct hts_reader *r)
+{
+    return r->use.bytes;
+}
+
 sam_hdr_t *hts_reader_header(struct hts_reader *r)
 {
     sam_hdr_t *given = r->given;
@@ -86,7 +94,7 @@ static int ended_in_error(const struct hts_reader *r)
 static int bad_record(struct hts_reader *r)
 {
     /* htslib's threads parse many lines at once and tell of an error for all of them. */
-    int many = hts_get_format(r->sam)->format == sam && r->opt.n_threads > 1;
+    int many = hts_get_format(r->sam)->format == sam && r->use.n_threads > 1;
     return latch_fail(r->opt.latch, "%s: record %llu%s cannot be read: it is broken or the file is "
                       "truncated. Nothing was written%s", r->opt.path, (unsigned long long)r->n,
                       many ? " or one soon after it" : "", many ? "; -@ 1 tells which" : "");

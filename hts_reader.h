@@ -16,6 +16,7 @@ struct hts_reader_options {
     int n_threads;
     const char *reference;
     const hts_opt *format_options;
+    uint64_t budget;             /* see memory_plan_htslib() */
     _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is
                                   * given; NULL: such records are refused */
     struct latch *latch;
@@ -28,6 +29,9 @@ void hts_reader_close(struct hts_reader *reader);
 /* The header, the caller's from then on; NULL the second time. The reader keeps
  * a copy, so the caller may change his. */
 sam_hdr_t *hts_reader_header(struct hts_reader *reader);
+
+/* Bytes of memory that reading takes, about. */
+size_t hts_reader_memory(const struct hts_reader *reader);
 
 /* Up to n bytes of the stream of records, as read(). -1: told to the latch. */
 ssize_t hts_reader_read(struct hts_reader *reader, void *buffer, size_t n);

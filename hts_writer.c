@@ -9,6 +9,7 @@
 #include "bam_arena.h"
 #include "hts_writer.h"
 #include "latch.h"
+#include "memory_plan.h"
 
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
@@ -56,7 +57,8 @@ static int configure(struct hts_writer *w)
         return latch_fail(w->opt.latch, "%s: an output format option does not fit the format", w->opt.path);
     if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
         return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
-    if (w->opt.n_threads > 1 && hts_set_threads(w->sam, w->opt.n_threads) < 0)
+    struct htslib_use use = memory_plan_htslib(w->opt.format->format == cram, true, w->opt.budget, w->opt.n_threads);
+    if (use.n_threads > 1 && hts_set_threads(w->sam, use.n_threads) < 0)
         return failed(w, "starting threads for");
     return 0;
 }

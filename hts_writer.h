@@ -17,6 +17,7 @@ struct hts_writer_options {
     const htsFormat *format;     /* with its options (--output-fmt-option) */
     int level;                   /* -1: the format's own default */
     int n_threads;
+    uint64_t budget;             /* see memory_plan_htslib() */
     const char *reference;       /* for CRAM; NULL: as htslib finds it */
     struct latch *latch;
 };

@@ -45,10 +45,20 @@ static uint32_t slots(size_t wanted, size_t share, size_t each, int n_threads)
     return (uint32_t)clamp(wanted, (size_t)n_threads + 4, clamp(share / each, (size_t)n_threads + 4, wanted));
 }
 
+struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget, int n_threads)
+{
+    size_t base = !is_cram ? 3 * MIB : writing ? 20 * MIB : 10 * MIB;
+    size_t each = !is_cram ? 3 * MIB / 2 : writing ? 32 * MIB : 16 * MIB;
+    uint64_t share = (budget + ALLOWANCE) / 3, most = share > base ? (share - base) / each : 0;
+    struct htslib_use use = {(uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1, base};
+    use.bytes += use.n_threads > 1 ? (size_t)use.n_threads * each : 0;
+    return use;
+}
+
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use, size_t found)
 {
     size_t n = (size_t)use->n_threads;
-    return PROGRAM + n * PER_THREAD + HEADER_COPIES * use->header
+    return PROGRAM + n * PER_THREAD + use->htslib + HEADER_COPIES * use->header
          + use->n_inputs * bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
          + p->source_slots * found
          + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)

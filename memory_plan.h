@@ -13,7 +13,19 @@ struct memory_use {
     int level;                   /* of BAM output, see bgzf_codec_new() */
     size_t n_inputs;
     size_t header;               /* bytes of the headers as text */
+    size_t htslib;               /* what htslib takes for other formats, see memory_plan_htslib() */
 };
+
+/* What htslib takes to read or write a format other than BAM. */
+struct htslib_use {
+    int n_threads;               /* as many as may be given to it */
+    size_t bytes;
+};
+
+/* Measured with htslib 1.16: CRAM keeps whole containers for each thread. Of the
+ * budget a third may go to each file; where that is too little for all threads they are
+ * fewer. */
+struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget, int n_threads);
 
 struct memory_plan {
     size_t piece_size;           /* bytes per read, of each input */
