@@ -25,43 +25,33 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include <htslib/hts_log.h>
-#include "bam_arena.h"
+#include "arena_pair.h"
 #include "bam_header.h"
 #include "bam_index.h"
 #include "bam_sort.h"
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
-#include "bgzf_slot.h"
 #include "byte_source.h"
 #include "far_pos.h"
 #include "latch.h"
 #include "machine.h"
-#include "memory_plan.h"
 #include "minhash.h"
-#include "minhash_run.h"
 #include "out_file.h"
 #include "record_sink.h"
 #include "run_merge.h"
-#include "run_reader.h"
 #include "sort_opts.h"
-#include "sort_run.h"
-#include "spill.h"
-#include "spill_store.h"
 
 enum {
     /* Records per sublist: a sort of some 50 ms, short against any file that is
      * worth threads, and few enough sublists for one heap. */
     SUBLIST_RECORDS = 1 << 20,
-    SORTINGS = 64,               /* under way at most */
     BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
     /* What the shape of names is learned from: one block's worth. */
     SAMPLE_BYTES = BGZF_FILL,
     SAMPLE_RECORDS = 256,
 };
-static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* long reads: sort before 2^20 of them came */
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;  /* of addresses: its stack */
 static const uint64_t MEMORY_BESIDE = (uint64_t)128 << 20;   /* of addresses: the plan's 64 MiB, and what is never touched */
-static const double PACKED_RATIO = 2;            /* of records as BAM has them to packed ones, about */
 
 /* What an inflate task found in its block, by ring slot. Written by the task,
  * read by the master once it has taken the block back. */
@@ -79,13 +69,6 @@ struct input {
     struct bam_header header;
 };
 
-/* A sublist to be sorted: by a task, or by the master when it has to wait. */
-struct sorting {
-    atomic_int state;            /* bgzf_slot.h, but FREE when it is done */
-    struct bam_sublist sublist;  /* master, before READY */
-    const struct bam_arena *arena;
-};
-
 struct bam_sort {
     const struct sort_opts *opts;
     struct latch latch;
@@ -94,21 +77,10 @@ struct bam_sort {
     struct input *in;            /* the one being read */
     struct record_sink *sink;
     struct memory_plan plan;
-    struct bam_arena arenas[2];  /* one is filled while the other leaves memory */
-    struct bam_arena *arena;     /* the one that is filled; master */
-    struct sorting sortings[SORTINGS];
-    size_t n_sortings;           /* begun; master */
-    _Atomic uint32_t unsorted[2];   /* sublists of each not sorted yet, and one more while it is filled; any thread */
-    struct spill_store *store;
-    struct spill *spill;
-    struct run_reader *reader;   /* NULL: everything is in memory */
-    bool spilling;               /* it is known that not all fits into memory ... */
-    struct memory_spilling beside;   /* ... and then: how the arenas' memory is divided */
-    bool placed;                 /* of -M: a record with a reference has left memory */
+    struct arena_pair memory;    /* of the records */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
-    _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
     _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
     struct out_file out, index;
     struct found *found;         /* one per slot of the source */
@@ -144,17 +116,8 @@ static int prepare_order(struct bam_sort *s)
         sort_key_decides_until(s->rule, &s->far);
         keys_do = false;
     }
-    for (int i = 0; i < 2; i++) {
-        s->arenas[i].n_ref = n_ref;
-        s->arenas[i].rule = keys_do ? NULL : s->rule;
-    }
+    arena_pair_set_order(&s->memory, n_ref, keys_do ? NULL : s->rule, s->minhash);
     return 0;
-}
-
-/* What compares records of equal keys; NULL: nothing does. */
-static const struct sort_rule *tie_rule(const struct bam_sort *s)
-{
-    return bam_arena_order(s->arena).rule;
 }
 
 /* The memory that was asked for, or what a limit on the address space lets one
@@ -250,38 +213,41 @@ static int check_references(struct bam_sort *s)
                       "use -O sam. Nothing was read", s->in->name, far);
 }
 
-static int reserve_memory(struct bam_sort *s)
+/* Bytes of uncompressed records to be expected in all; 0: nobody knows. */
+static double expected_size(void *arg)
 {
-    plan_memory(s);                              /* again: now the headers are known */
-    s->found = malloc(s->plan.source_slots * sizeof *s->found);
-    s->arena = &s->arenas[0];
-    for (int i = 0; i < 2; i++) {
-        atomic_store(&s->unsorted[i], 1);
-        if (!s->found || bam_arena_init(&s->arenas[i], s->plan.arena_size) < 0)
-            return latch_fail(&s->latch, "cannot reserve %zu MB of memory; use a smaller -m or -@",
-                              s->plan.arena_size >> 19);
-        if (s->arenas[i].size < s->plan.arena_size)
-            s->plan.arena_size = s->arenas[i].size;   /* so much there was */
+    const struct bam_sort *s = arg;
+    const struct bam_arena *a = s->memory.arena;
+    if (s->opts->size_hint)
+        return (double)s->opts->size_hint;
+    double files = 0, so_far = (double)(a->origin + a->walked);
+    for (const struct input *in = s->in; in < s->inputs + s->n_inputs; in++) {
+        double size = (double)byte_source_size(in->bytes);
+        if (size <= 0)
+            return 0;
+        files += size;
     }
-    bam_arena_reset(&s->arenas[0], s->plan.arena_size);
-    return 0;
+    return s->last_block ? files / (double)s->last_block * so_far : 0;
 }
 
-/* Where data go that do not fit into memory: -T, else beside the output. */
-static int open_spill(struct bam_sort *s)
+/* Bytes that will come for certain: no block is larger than what it holds. */
+static uint64_t least_size(const struct bam_sort *s)
+{
+    uint64_t files = 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        files += byte_source_size(s->inputs[i].bytes);
+    return files > s->opts->size_hint ? files : s->opts->size_hint;
+}
+
+static int reserve_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct spill_store_options store = {opts->temp_prefixes, opts->n_temp_prefixes, &s->latch};
-    if (!(s->store = spill_store_open(&store)))
-        return -1;
-    struct spill_options spill = {s->store, s->plan.merge_memory, opts->n_threads, &s->latch};
-    if (!(s->spill = spill_open(&spill)))
-        return -1;
-    uint64_t room, compressed = 0;
-    for (size_t i = 0; i < s->n_inputs; i++)
-        compressed += byte_source_size(s->inputs[i].bytes);
-    /* Whoever will need the place for certain is told now what is wrong with it. */
-    return compressed > 2 * s->plan.arena_size ? spill_store_prepare(s->store, &room) : 0;
+    plan_memory(s);                              /* again: now the headers are known */
+    if (!(s->found = malloc(s->plan.source_slots * sizeof *s->found)))
+        return latch_fail(&s->latch, "out of memory");
+    struct arena_pair_options how = {s->plan, opts->temp_prefixes, opts->n_temp_prefixes, least_size(s),
+                                     expected_size, s, opts->n_threads, &s->latch};
+    return arena_pair_open(&s->memory, &how);
 }
 
 /* A FASTA that is named and not there is told before a pipe is waited for. */
@@ -315,8 +281,7 @@ static int open_all(struct bam_sort *s)
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
         || open_output(s) < 0)
         return -1;
-    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0
-        || open_spill(s) < 0)
+    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
         return -1;
     return open_index(s);
 }
@@ -328,82 +293,8 @@ static void find_records(void *arg, const struct bgzf_source_block *block)
 {
     struct bam_sort *s = arg;
     struct found *found = &s->found[block->slot];
-    uint64_t start = (uint64_t)(block->data - s->arena->base);
-    found->walk = bam_arena_guess(s->arena, start, start + block->size, found->keys);
-}
-
-/* One sublist of the arena less to be sorted; the last one, of an arena that is
- * not filled any more, lets it leave memory. */
-static void count_sorted(struct bam_sort *s, const struct bam_arena *arena)
-{
-    if (atomic_fetch_sub(&s->unsorted[arena - s->arenas], 1) == 1 && !latch_tripped(&s->latch))
-        spill_arena_is_sorted(s->spill);
-}
-
-static void sort_keys(struct bam_sort *s, const struct bam_arena *arena, struct bam_sublist sublist)
-{
-    struct bam_key_order order = bam_arena_order(arena);
-    if (latch_tripped(&s->latch))
-        return;
-    if (s->minhash)
-        atomic_fetch_add(&s->turned, minhash_run(s->minhash, arena->base, sublist.keys, sublist.n));
-    sort_run(sublist.keys, sublist.n, &order);
-    count_sorted(s, arena);
-}
-
-/* Sorts a sublist, unless another thread does. */
-static int run_sorting(struct bam_sort *s, struct sorting *sorting)
-{
-    if (!slot_claim(&sorting->state))
-        return 0;
-    sort_keys(s, sorting->arena, sorting->sublist);
-    slot_pass(&sorting->state, SLOT_FREE);
-    return 1;
-}
-
-static int help_sorting(struct bam_sort *s)
-{
-    for (int i = 0; i < SORTINGS; i++)
-        if (run_sorting(s, &s->sortings[i]))
-            return 1;
-    return 0;
-}
-
-/* Sorts, in a task, the open sublist if it is large enough. */
-static int sort_sublist(struct bam_sort *s, size_t min_records)
-{
-    struct bam_sublist sublist;
-    int closed = bam_arena_close_sublist(s->arena, min_records, SUBLIST_BYTES, &sublist);
-    if (closed < 0)
-        return latch_fail(&s->latch, "out of memory");
-    if (!closed)
-        return 0;
-    struct sorting *sorting = &s->sortings[s->n_sortings++ % SORTINGS];
-    unsigned spins = 0;
-    while (slot_state(&sorting->state) != SLOT_FREE)
-        if (!run_sorting(s, sorting))
-            slot_pause(&spins);
-    sorting->sublist = sublist;
-    sorting->arena = s->arena;
-    atomic_fetch_add(&s->unsorted[s->arena - s->arenas], 1);
-    slot_pass(&sorting->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(s, sorting)
-    run_sorting(s, sorting);
-    return 0;
-}
-
-/* Waits, working, until all sublists of the arena that was filled last are sorted. */
-static int await_sorted(struct bam_sort *s)
-{
-    unsigned spins = 0;
-    while (atomic_load(&s->unsorted[s->arena - s->arenas]) > 1) {
-        if (latch_tripped(&s->latch))
-            return -1;
-        if (!help_sorting(s))
-            slot_pause(&spins);
-    }
-    return 0;
+    uint64_t start = (uint64_t)(block->data - s->memory.arena->base);
+    found->walk = bam_arena_guess(s->memory.arena, start, start + block->size, found->keys);
 }
 
 /* Takes the oldest block back into the arena. 1: done; 0: none ready; -1: stop. */
@@ -416,10 +307,10 @@ static int take_block(struct bam_sort *s, int wait)
     const struct found *found = &s->found[block.slot];
     struct bam_origin origin = {s->in->name, block.file_offset};
     s->last_block = block.file_offset;
-    uint64_t end = (uint64_t)(block.data - s->arena->base) + block.size;
-    if (bam_arena_accept(s->arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
+    uint64_t end = (uint64_t)(block.data - s->memory.arena->base) + block.size;
+    if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
         return -1;
-    return sort_sublist(s, SUBLIST_RECORDS) < 0 ? -1 : 1;
+    return arena_pair_sort(&s->memory, SUBLIST_RECORDS) < 0 ? -1 : 1;
 }
 
 static int take_all(struct bam_sort *s, int wait)
@@ -430,130 +321,14 @@ static int take_all(struct bam_sort *s, int wait)
     return taken;
 }
 
-static struct bam_arena *other_arena(struct bam_sort *s)
-{
-    return &s->arenas[s->arena == &s->arenas[0]];
-}
-
-/* Bytes of uncompressed records to be expected in all; 0: nobody knows. */
-static double expected_size(const struct bam_sort *s)
-{
-    if (s->opts->size_hint)
-        return (double)s->opts->size_hint;
-    double files = 0, so_far = (double)(s->arena->origin + s->arena->walked);
-    for (const struct input *in = s->in; in < s->inputs + s->n_inputs; in++) {
-        double size = (double)byte_source_size(in->bytes);
-        if (size <= 0)
-            return 0;
-        files += size;
-    }
-    return s->last_block ? files / (double)s->last_block * so_far : 0;
-}
-
-/* From here on it is known that not all fits into memory. */
-static int start_spilling(struct bam_sort *s)
-{
-    uint64_t room;
-    double expected = expected_size(s);
-    s->spilling = true;
-    if (spill_store_prepare(s->store, &room) < 0)
-        return -1;
-    s->beside = memory_plan_spilling(&s->plan, expected, !bam_arena_empty(other_arena(s)));
-    spill_store_use_memory(s->store, s->beside.store);
-    spill_set_sizes(s->spill, s->beside.slice_size, s->beside.fan_in);
-    if (bam_arena_empty(other_arena(s)))
-        bam_arena_reset(other_arena(s), s->beside.arena_size);
-    if (expected / PACKED_RATIO > (double)room && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] about %.0f MB of temporary data are to be expected, but only %.0f MB are "
-                "free where they go. -T names another place\n", expected / PACKED_RATIO / 1e6, (double)room / 1e6);
-    return 0;
-}
-
-/* Lets a full arena leave memory, in the background. */
-static int send_off(struct bam_sort *s, const struct bam_arena *arena)
-{
-    if (spill_begin(s->spill, arena) < 0)
-        return -1;
-    count_sorted(s, arena);                      /* nothing more will be added */
-    return 0;
-}
-
-static bool any_placed(const struct bam_arena *a)
-{
-    for (size_t i = 0; i < a->n_sublists; i++) {
-        struct bam_key first = a->sublists[i].keys[0];
-        if (bam_record_ref_id((const struct bam_record *)bam_key_record(a->base, first)) >= 0)
-            return true;
-    }
-    return false;
-}
-
-/* Waits, working, for the arena that is on its way, and empties it. */
-static int await_spill(struct bam_sort *s)
-{
-    const struct bam_arena *leaving = spill_arena(s->spill);
-    unsigned spins = 0;
-    if (!leaving)
-        return 0;
-    while (!spill_is_done(s->spill))
-        if (!spill_help(s->spill) && !help_sorting(s))
-            slot_pause(&spins);
-    if (spill_end(s->spill) < 0)
-        return -1;
-    ptrdiff_t i = leaving - s->arenas;
-    s->placed = s->placed || any_placed(leaving);
-    bam_arena_reset(&s->arenas[i], s->beside.arena_size);
-    atomic_store(&s->unsorted[i], 1);
-    return 0;
-}
-
-/* Whether what is still to come will fit, keys included; 1: yes, 0: no, -1: nobody knows. */
-static int will_fit(const struct bam_sort *s)
-{
-    const struct bam_arena *a = s->arena;
-    double expected = expected_size(s), keys = (double)(a->size - a->top);
-    if (expected <= 0 || a->walked == 0)
-        return -1;
-    return expected * (1 + keys / (double)a->walked) <= 2 * (double)a->size;
-}
-
-/* Whether it is time that the full arena leaves, lest the reader must wait for it. */
-static bool must_hurry(struct bam_sort *s)
-{
-    return !s->spilling && !bam_arena_empty(other_arena(s))
-        && s->arena->top - s->arena->bottom < s->arena->size / 4 && will_fit(s) <= 0;
-}
-
-/* The arena is full and its last sublist closed: goes on in the other one. */
-static int change_arena(struct bam_sort *s)
-{
-    struct bam_arena *full = s->arena, *next = other_arena(s);
-    if (!s->spilling && (will_fit(s) == 0 || !bam_arena_empty(next)) && start_spilling(s) < 0)
-        return -1;
-    if (!bam_arena_empty(next) && !spill_arena(s->spill) && send_off(s, next) < 0)
-        return -1;                               /* it was to fit, and does not */
-    if (await_spill(s) < 0 || (s->spilling && send_off(s, full) < 0))
-        return -1;
-    if (bam_arena_carry(next, full) < 0)
-        return latch_fail(&s->latch, "out of memory for a long record");
-    s->arena = next;
-    return 0;
-}
-
 /* Sees to it that the next size bytes have a place, taking back all blocks if need be. */
 static int make_room(struct bam_sort *s, size_t size)
 {
-    if (must_hurry(s) && (start_spilling(s) < 0 || send_off(s, other_arena(s)) < 0))
+    if (arena_pair_hurry(&s->memory) < 0)
         return -1;
-    while (bam_arena_room(s->arena) < size) {
-        if (take_all(s, 1) < 0 || sort_sublist(s, 1) < 0)
-            return -1;
-        if (bam_arena_room(s->arena) >= size)
-            break;
-        if (!bam_arena_empty(s->arena) ? change_arena(s) < 0 : bam_arena_grow(s->arena, size) < 0)
-            return latch_fail(&s->latch, "%s: out of memory for a long record", s->in->name);
-    }
-    return 0;
+    if (bam_arena_room(s->memory.arena) < size && take_all(s, 1) < 0)
+        return -1;
+    return bam_arena_room(s->memory.arena) < size ? arena_pair_make_room(&s->memory, size) : 0;
 }
 
 /* Gives the next block a place in the arena, taking back others if need be. */
@@ -561,7 +336,7 @@ static int place_block(struct bam_sort *s, uint32_t size)
 {
     if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
         return -1;
-    bgzf_source_hand_out(s->in->source, bam_arena_take(s->arena, size));
+    bgzf_source_hand_out(s->in->source, bam_arena_take(s->memory.arena, size));
     return take_all(s, 0);
 }
 
@@ -572,7 +347,7 @@ static int place_rest_of_header(struct bam_sort *s)
     if (make_room(s, rest) < 0)
         return -1;
     if (rest)
-        memcpy(bam_arena_take(s->arena, rest), s->in->header.rest, rest);
+        memcpy(bam_arena_take(s->memory.arena, rest), s->in->header.rest, rest);
     return 0;
 }
 
@@ -580,7 +355,7 @@ static int place_rest_of_header(struct bam_sort *s)
 static int place_sample(struct bam_sort *s)
 {
     const struct bam_record *sample[SAMPLE_RECORDS];
-    struct bam_arena *a = s->arena;
+    struct bam_arena *a = s->memory.arena;
     uint32_t size;
     size_t n = 0;
     int found = 1;
@@ -597,7 +372,7 @@ static int place_sample(struct bam_sort *s)
 
 static int accept_end(struct bam_sort *s)
 {
-    struct bam_arena *a = s->arena;
+    struct bam_arena *a = s->memory.arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
     struct bam_origin origin = {s->in->name, s->last_block};
     if (bam_arena_accept(a, &none, NULL, a->bottom, &s->latch, &origin) < 0)
@@ -616,7 +391,7 @@ static int accept_end(struct bam_sort *s)
 
 static int read_one(struct bam_sort *s)
 {
-    struct bam_arena *a = s->arena;
+    struct bam_arena *a = s->memory.arena;
     uint32_t size;
     int found;
     a->origin = s->in->header.size - a->bottom;
@@ -639,7 +414,7 @@ static int read_input(struct bam_sort *s)
         if (read_one(s) < 0)
             return -1;
     }
-    return sort_sublist(s, 1) < 0 || await_sorted(s) < 0 || await_spill(s) < 0 ? -1 : 0;
+    return arena_pair_finish(&s->memory);
 }
 
 /* ----------------------------------------------------------------- writing */
@@ -649,8 +424,7 @@ static int put_header(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     sam_hdr_t *sam = s->sam;
-    bool unplaced = !s->placed && !any_placed(&s->arenas[0]) && !any_placed(&s->arenas[1]);
-    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION,
+    if (bam_header_mark_sorted(sam, &opts->order, arena_pair_unplaced(&s->memory), SAMTOOLS_VERSION,
                                opts->no_pg ? NULL : opts->command_line) < 0)
         return latch_fail(&s->latch, "%s: the header could not be changed", s->in->name);
     return record_sink_header(s->sink, sam, opts->out.index ? out_file_name(&s->index) : NULL, index_format(s));
@@ -662,12 +436,6 @@ static void finish_minhash(struct bam_sort *s, const uint8_t *record)
     struct bam_record *r = (struct bam_record *)(uintptr_t)record;   /* in an arena or a slice: ours to change */
     if (!minhash_decides(s->minhash) && minhash_applies(r))
         minhash_finish(r);
-}
-
-static void add_sublists(struct run_merge *merge, const struct bam_arena *a)
-{
-    for (size_t i = 0; i < a->n_sublists; i++)
-        run_merge_add(merge, (struct merge_source){a->sublists[i].keys, a->sublists[i].keys + a->sublists[i].n, a->base});
 }
 
 static int put_merged(struct bam_sort *s, struct run_merge *merge)
@@ -684,41 +452,11 @@ static int put_merged(struct bam_sort *s, struct run_merge *merge)
     return there;
 }
 
-/* Brings the runs back into the memory of the arena that is free by now. */
-static int open_runs(struct bam_sort *s, size_t *n)
-{
-    struct bam_arena *spare = other_arena(s);
-    spill_runs(s->spill, n);
-    if (*n == 0)
-        return 0;
-    size_t slice_size;
-    if (spill_settle(s->spill, spare->base, spare->size, &slice_size) < 0)
-        return -1;
-    const struct spill_run *runs = spill_runs(s->spill, n);
-    struct run_reader_options how = {runs, *n, s->store, s->sink, slice_size, s->beside.slice_size,
-                                     spare->base, spare->size,
-                                     s->opts->n_threads, &s->latch};
-    if (hts_verbose >= HTS_LOG_ERROR + 1)
-        fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", *n, s->arena->n_sublists);
-    s->reader = run_reader_open(&how);
-    return s->reader ? 0 : -1;
-}
-
 /* Phase 2: merge the runs and the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
-    struct run_merge merge;
-    size_t n_runs;
-    if (open_runs(s, &n_runs) < 0 || put_header(s) < 0)
-        return -1;
-    if (run_merge_init(&merge, tie_rule(s), n_runs + s->arenas[0].n_sublists + s->arenas[1].n_sublists) < 0)
-        return latch_fail(&s->latch, "out of memory");
-    for (size_t i = 0; i < n_runs; i++)
-        run_merge_add(&merge, (struct merge_source){0});
-    add_sublists(&merge, other_arena(s));        /* the older ones */
-    add_sublists(&merge, s->arena);
-    int failed = run_merge_start(&merge, s->reader ? run_reader_more : NULL, s->reader) < 0
-              || put_merged(s, &merge) < 0;
+    struct run_merge merge = {0};
+    int failed = put_header(s) < 0 || arena_pair_merge(&s->memory, &merge, s->sink) < 0 || put_merged(s, &merge) < 0;
     run_merge_free(&merge);
     return failed ? -1 : record_sink_finish(s->sink);
 }
@@ -726,8 +464,8 @@ static int write_output(struct bam_sort *s)
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
 static int verify(struct bam_sort *s)
 {
-    uint64_t in = s->arena->checksum + s->turned, out = record_sink_checksum(s->sink);
-    uint64_t n_in = s->arena->n_records, n_out = record_sink_count(s->sink);
+    uint64_t in = s->memory.arena->checksum + s->memory.turned, out = record_sink_checksum(s->sink);
+    uint64_t n_in = s->memory.arena->n_records, n_out = record_sink_count(s->sink);
     if (n_in == n_out && in == out)
         return 0;
     return latch_fail(&s->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
@@ -742,36 +480,25 @@ static void close_input(struct input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
     byte_source_close(in->bytes);
-    in->source = NULL;
-    in->bytes = NULL;
+    bam_header_free(&in->header);
 }
 
 static void run_phases(struct bam_sort *s)
 {
-    if (read_input(s) < 0)
-        return;
-    for (size_t i = 0; i < s->n_inputs; i++)
-        close_input(&s->inputs[i]);              /* their buffers */
-    if (write_output(s) < 0)
-        return;
-    verify(s);
+    if (read_input(s) == 0 && write_output(s) == 0)
+        verify(s);
 }
 
+/* Behind the parallel region: tasks that came too late for their block still look at its slot. */
 static void close_all(struct bam_sort *s)
 {
-    for (size_t i = 0; i < s->n_inputs; i++)
-        close_input(&s->inputs[i]);
     record_sink_close(s->sink);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
     for (size_t i = 0; i < s->n_inputs; i++)
-        bam_header_free(&s->inputs[i].header);
+        close_input(&s->inputs[i]);
     free(s->inputs);
-    run_reader_close(s->reader);
-    spill_close(s->spill);
-    spill_store_close(s->store);
-    for (int i = 0; i < 2; i++)
-        bam_arena_free(&s->arenas[i]);
+    arena_pair_close(&s->memory);
     out_file_abandon(&s->out);
     out_file_abandon(&s->index);
     free(s->found);

@@ -35,7 +35,7 @@ static void coordinate_init(struct sort_rule *rule, sam_hdr_t *sam)
         rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
     }
     rule->max_pos++;
-    rule->ref_bits = key_bits((uint64_t)rule->n_ref);
+    rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);    /* never none: key_put() shifts by less than 64 */
     rule->pos_bits = key_bits(rule->max_pos);
 }
 
@@ -92,9 +92,8 @@ struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
     coordinate_init(rule, sam);
     if (rule->names_by != SORT_COORDINATE)
         name_key_init(&rule->names, rule->names_by);
-    if (order->by == SORT_TAG)
-        tag_key_init(&rule->tags, order->tag);
-    if (order->by == SORT_TEMPLATE && template_key_init(&rule->templates, sam)) {
+    if ((order->by == SORT_TAG && tag_key_init(&rule->tags, order->tag, sam))
+        || (order->by == SORT_TEMPLATE && template_key_init(&rule->templates, sam))) {
         free(rule);
         return NULL;
     }
@@ -103,8 +102,10 @@ struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
 
 void sort_rule_free(struct sort_rule *rule)
 {
-    if (rule)
+    if (rule) {
+        tag_key_free(&rule->tags);
         template_key_free(&rule->templates);
+    }
     free(rule);
 }
 
@@ -168,6 +169,20 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
         return order;
     return rule->names_by == SORT_COORDINATE ? sort_key_compare_coordinates(a, b)
                                              : name_key_compare(rule->names_by, a, b);
+}
+
+enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
+                             uint64_t *part)
+{
+    if (rule->order.by != SORT_TAG)
+        return SORT_COMPARE;
+    if (tag_key_part(&rule->tags, r, &number, part))
+        return SORT_PART;
+    bool by_name = rule->names_by != SORT_COORDINATE;
+    if (number > 0)
+        return by_name ? SORT_COMPARE : SORT_TIE;
+    *part = by_name ? name_key_make(&rule->names, r) : sort_key_coordinate(r);
+    return SORT_PART;
 }
 
 bool sort_key_decides(const struct sort_rule *rule)

@@ -53,6 +53,18 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
  * checked ones for which sort_key_make() had no fault. */
 int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b);
 
+enum sort_part {
+    SORT_PART,                   /* there is one */
+    SORT_TIE,                    /* there is none left: input order decides */
+    SORT_COMPARE,                /* none is known: only sort_key_compare() decides */
+};
+
+/* For records that share the key and all parts before it: part `number` (0, 1, ...) of what
+ * decides between them. a before b gives part(a) <= part(b); what is returned is the same for all
+ * of them. Makes a list of them one to be sorted by keys again. */
+enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
+                             uint64_t *part);
+
 /* Whether equal keys are always ties, so that records are never compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
+#include "sort_key.h"
 #include "sort_run.h"
 
 enum {
@@ -13,6 +14,9 @@ enum {
     CACHE_LINE = 64,
     HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
     TAIL_LINES = 3,              /* its tags */
+    /* Parts by which ties are sorted before their records are compared: bounds the recursion,
+     * and leaves the long texts that go on alike to strcmp. */
+    MOST_PARTS = 32,
 };
 
 static inline void insertion_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order)
@@ -78,8 +82,8 @@ static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t en
         }
 }
 
-/* Heapsort: in place, and n log n whatever the records are. Equal keys are few
- * in every real file, so that this is for the odd one. */
+/* Heapsort: in place, and n log n whatever the records are. Ties that no part of the order
+ * decides are few in every real file, so that this is for the odd one. */
 static void sift_down(struct bam_key *keys, size_t at, size_t n, const struct bam_key_order *order)
 {
     struct bam_key key = keys[at];
@@ -93,8 +97,18 @@ static void sift_down(struct bam_key *keys, size_t at, size_t n, const struct ba
     keys[at] = key;
 }
 
+static bool is_sorted(const struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    for (size_t i = 1; i < n; i++)
+        if (bam_key_less(order, &keys[i], &keys[i - 1]))
+            return false;
+    return true;
+}
+
 static void sort_by_record(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
+    if (is_sorted(keys, n, order))
+        return;
     for (size_t i = n / 2; i-- > 0;)
         sift_down(keys, i, n, order);
     for (size_t last = n; last-- > 1;) {
@@ -146,6 +160,58 @@ static void ask_for_records(const struct bam_key *keys, size_t n, const struct b
     }
 }
 
+/* Puts the given part of the order into the sort words of keys that are equal in sort and in the
+ * parts before, and *differ tells whether it decides anything; or says why there is none. */
+static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_key_order *order,
+                               unsigned number, bool *differ)
+{
+    size_t asked = 0;
+    *differ = false;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t part;
+        ask_for_records(keys, n, order, &asked, i + AHEAD);
+        const struct bam_record *r = (const struct bam_record *)bam_key_record(order->base, keys[i]);
+        enum sort_part found = sort_key_part(order->rule, r, number, &part);
+        if (found != SORT_PART)
+            return found;
+        keys[i].sort = part;
+        *differ |= part != keys[0].sort;
+    }
+    return SORT_PART;
+}
+
+static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
+
+/* Many keys that are equal in sort and in the parts before `part`, by place. Sorts them by the
+ * part in the place of their sort word, which is one and the same and put back in the end. */
+static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
+{
+    uint64_t sort = keys[0].sort;
+    enum sort_part found = SORT_PART;
+    bool differ = false;
+    for (; !differ && found == SORT_PART; part++)
+        found = part < MOST_PARTS ? put_part(keys, n, order, part, &differ) : SORT_COMPARE;
+    if (differ)
+        sort_by_key(keys, n);
+    else if (found == SORT_COMPARE)
+        sort_by_record(keys, n, order);
+    for (size_t begin = 0, end; differ && begin < n; begin = end) {
+        for (end = begin + 1; end < n && keys[end].sort == keys[begin].sort; end++)
+            ;
+        sort_tie(keys + begin, end - begin, order, part);
+    }
+    for (size_t i = 0; i < n; i++)
+        keys[i].sort = sort;
+}
+
+static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
+{
+    if (n <= SMALL)
+        insertion_sort(keys, n, order);
+    else
+        sort_by_parts(keys, n, order, part);
+}
+
 /* Brings the keys that are equal in sort, which lie together, into the order of their records.
  * Those lie all over the arena, so they are asked for some ties before they are compared. */
 static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order)
@@ -157,10 +223,7 @@ static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order
         if (end - begin == 1)
             continue;
         ask_for_records(keys, n, order, &asked, end + AHEAD);
-        if (end - begin <= SMALL)
-            insertion_sort(keys + begin, end - begin, order);
-        else
-            sort_by_record(keys + begin, end - begin, order);
+        sort_tie(keys + begin, end - begin, order, 0);
     }
 }
 

@@ -15,8 +15,16 @@ enum { VALUE_BITS = 61 };
 /* Numbers a learned range has at least: later ones may be larger than the sample's.
  * 2^24 leaves 37 bits, which hold a coordinate in a human genome. */
 #define LEAST_STEPS ((uint64_t)1 << 24)
-/* At most: beyond, nothing is left for what decides next. Integers of BAM span less than 2^33. */
+/* At most: all integers of BAM are among 2^33 from INT32_MIN on. */
 #define MOST_STEPS ((uint64_t)1 << 33)
+
+/* A float as double: the bits that say all, the other ones are 0. */
+enum { FLOAT_BITS = 35, DOUBLE_REST = 64 - FLOAT_BITS };
+
+/* Different texts of a sample, up to which it is taken for a choice from few. */
+enum { FEW_WORDS = 16 };
+/* @RG lines, up to which their names leave room for a coordinate. */
+enum { MOST_GROUPS = 1 << 16 };
 
 static struct tag_value tag_value(const struct tag_key *tags, const struct bam_record *r)
 {
@@ -40,42 +48,76 @@ static struct tag_value tag_value(const struct tag_key *tags, const struct bam_r
         break;
     default:
         value.class = TAG_NUMBER;
+        value.is_float = *p == 'f' || *p == 'd';
         value.number = bam_aux2f(p);
     }
     return value;
 }
 
-void tag_key_init(struct tag_key *tags, const char tag[2])
+/* The names of the header's read groups. */
+static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
 {
-    memcpy(tags->tag, tag, 2);
+    int n = sam_hdr_count_lines(sam, "RG"), n_ids = 0;
+    if (n <= 0)
+        return 0;
+    struct text *ids = calloc((size_t)n, sizeof *ids);
+    if (!ids)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const char *id = sam_hdr_line_name(sam, "RG", i);
+        if (id)
+            ids[n_ids++] = (struct text){id, strlen(id)};
+    }
+    int learned = word_code_learn(&tags->words, VALUE_RANGE, ids, (size_t)n_ids, MOST_GROUPS);
+    tags->named = learned > 0;
+    free(ids);
+    return learned < 0 ? -1 : 0;
+}
+
+static void numbers_init(struct tag_key *tags)
+{
     tags->low = INT32_MIN;
     tags->n_steps = MOST_STEPS;
+}
+
+int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam)
+{
+    memcpy(tags->tag, tag, 2);
+    numbers_init(tags);
     text_code_init(&tags->text, VALUE_RANGE);
+    return memcmp(tag, "RG", 2) == 0 ? groups_learn(tags, sam) : 0;
+}
+
+void tag_key_free(struct tag_key *tags)
+{
+    word_code_free(&tags->words);
 }
 
 /* What the numbers of the sample are like. */
 struct number_sight {
     size_t n;
-    bool whole;                  /* all are integers */
+    bool floats;                 /* there are some: the next one may be no integer */
     double min, max;
 };
 
-static void number_look(struct number_sight *sight, double v)
+static void number_look(struct number_sight *sight, const struct tag_value *value)
 {
+    double v = value->number;
+    sight->floats |= value->is_float;
     if (!isfinite(v))
         return;
     sight->min = sight->n == 0 || v < sight->min ? v : sight->min;
     sight->max = sight->n == 0 || v > sight->max ? v : sight->max;
-    sight->whole = (sight->n++ == 0 || sight->whole) && v == floor(v);
+    sight->n++;
 }
 
 static void number_learn(struct tag_key *tags, const struct number_sight *sight)
 {
-    if (sight->n == 0)
-        return;
     double span = sight->max - sight->min + 1;
-    tags->n_steps = 0;
-    if (!sight->whole || span > (double)MOST_STEPS / 16)
+    numbers_init(tags);
+    if (sight->floats)
+        tags->n_steps = 0;
+    if (sight->floats || sight->n == 0 || span > (double)MOST_STEPS / 16)
         return;
     tags->low = sight->min >= 0 ? 0 : sight->min - span;
     double steps = sight->max - tags->low + 1 + 15 * span;
@@ -95,12 +137,14 @@ int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records,
         if (value.class == TAG_STRING)
             texts[n_texts++] = value.text;
         else if (value.class == TAG_NUMBER)
-            number_look(&sight, value.number);
+            number_look(&sight, &value);
     }
-    text_code_learn(&tags->text, VALUE_RANGE, texts, n_texts);
+    int learned = tags->named ? 0 : word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS);
+    if (learned == 0 && !tags->named)
+        text_code_learn(&tags->text, VALUE_RANGE, texts, n_texts);
     number_learn(tags, &sight);
     free(texts);
-    return 0;
+    return learned < 0 ? -1 : 0;
 }
 
 /* The bits of a double in its order, -0 as 0. */
@@ -112,12 +156,23 @@ static uint64_t number_bits(double v)
     return bits & sign ? ~bits : bits | sign;
 }
 
+/* What is no float lies behind the float nearest to 0 and has no room: it is behind those equal
+ * to that float or, below 0 where the order is the other way round, in front of them. */
+static uint64_t float_key(double v, uint64_t sub)
+{
+    const uint64_t rest = ((uint64_t)1 << DOUBLE_REST) - 1, room = VALUE_RANGE >> FLOAT_BITS;
+    uint64_t bits = number_bits(v), key = (bits >> DOUBLE_REST) * room;
+    if ((bits & rest) == (v < 0 ? rest : 0))
+        return key + key_nest(room, sub);
+    return v < 0 ? key : key + room - 1;
+}
+
 static uint64_t number_key(const struct tag_key *tags, double v, uint64_t sub)
 {
     if (isnan(v))
         return VALUE_RANGE - 1;
     if (tags->n_steps == 0)
-        return number_bits(v) >> (64 - VALUE_BITS);
+        return float_key(v, sub);
     double step = floor(v) - tags->low;
     if (step < 0)
         return 0;
@@ -129,7 +184,8 @@ static uint64_t number_key(const struct tag_key *tags, double v, uint64_t sub)
 
 static uint64_t text_key(const struct tag_key *tags, struct text text, uint64_t sub)
 {
-    uint64_t room, key = text_code_key(&tags->text, text, &room);
+    uint64_t room, key = tags->words.n_words ? word_code_key(&tags->words, text, &room)
+                                             : text_code_key(&tags->text, text, &room);
     return key + key_nest(room, sub);
 }
 
@@ -151,6 +207,38 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
         key = number_key(tags, value.number, sub);
     }
     return (uint64_t)value.class << VALUE_BITS | key;
+}
+
+/* Bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on; false behind its end. */
+static bool text_part(struct text text, unsigned *number, uint64_t *part)
+{
+    enum { PART = sizeof *part };
+    size_t length = strnlen(text.s, text.n), parts = length / PART + 1;
+    if (*number >= parts) {
+        *number -= (unsigned)parts;
+        return false;
+    }
+    *part = 0;
+    for (size_t at = (size_t)*number * PART, i = 0; i < PART; i++, at++)
+        *part = *part << 8 | (at < length ? (uint8_t)text.s[at] : 0);
+    return true;
+}
+
+bool tag_key_part(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *part)
+{
+    struct tag_value value = tag_value(tags, r);
+    switch (value.class) {
+    case TAG_STRING:
+        return text_part(value.text, number, part);
+    case TAG_NUMBER:
+        *part = isnan(value.number) ? UINT64_MAX : number_bits(value.number);
+        return (*number)-- == 0;
+    case TAG_CHAR:
+        *part = value.byte;
+        return (*number)-- == 0;
+    default:
+        return false;
+    }
 }
 
 static int number_compare(double a, double b)

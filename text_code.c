@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include "text_code.h"
 
@@ -252,4 +253,142 @@ uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned
 {
     uint64_t room;
     return code_key(code, t, bits < 64 ? UINT64_MAX >> bits : 0, &room);
+}
+
+/* ---- words ---- */
+
+/* Bytes along with a word that are told apart: more cost bits, and no identifier has as many. */
+enum { WORD_LONGEST = 255 };
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static int text_compare(const void *a, const void *b)
+{
+    const struct text *x = a, *y = b;
+    size_t m = text_length(*x), n = text_length(*y);
+    int order = memcmp(x->s, y->s, least(m, n));
+    return order ? order : (m > n) - (m < n);
+}
+
+/* Orders the texts; leaves one of each; returns how many. */
+static size_t texts_unique(struct text *texts, size_t n)
+{
+    size_t kept = 0;
+    qsort(texts, n, sizeof *texts, text_compare);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || text_compare(&texts[i], &texts[kept - 1]))
+            texts[kept++] = texts[i];
+    return kept;
+}
+
+/* The bytes that other strings may have. A few words do not tell, but those of the
+ * four bases and nothing else are barcodes. */
+static struct byte_set words_alphabet(const struct text *words, size_t n)
+{
+    struct byte_set set = set_behind(words, n, 0);
+    bool bases = set.has['A'] && set.has['C'] && set.has['G'] && set.has['T'];
+    for (unsigned c = 0; c < 256; c++)
+        bases = bases && !(set.has[c] && ((c >= 'A' && c <= 'Z' && !strchr("ACGTN", (int)c)) || c >= 'a'));
+    if (!bases)
+        memset(set.has, true, sizeof set.has);
+    return set;
+}
+
+/* The words, and their bytes behind them. */
+static char **words_copy(const struct text *words, size_t n)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++)
+        size += text_length(words[i]) + 1;
+    char **copy = malloc(n * sizeof *copy + size);
+    if (!copy)
+        return NULL;
+    char *to = (char *)(copy + n);
+    for (size_t i = 0; i < n; i++) {
+        size_t length = text_length(words[i]);
+        copy[i] = memcpy(to, words[i].s, length);
+        to[length] = 0;
+        to += length + 1;
+    }
+    return copy;
+}
+
+static int words_learn(struct word_code *code, uint64_t range, const struct text *words, size_t n)
+{
+    char **copy = words_copy(words, n);
+    if (!copy)
+        return -1;
+    word_code_free(code);
+    code->words = copy;
+    code->n_words = n;
+    for (size_t i = 0; i < n; i++)
+        code->longest = most(code->longest, text_length(words[i]));
+    code->longest = least(code->longest, WORD_LONGEST);
+    code->slot = range / (2 * n + 1);
+    code->step = code->slot / (2 * code->longest + 1);
+    struct byte_set alphabet = words_alphabet(words, n);
+    code->rest.range = code->step;
+    columns_add_shared(&code->rest, &alphabet);
+    return 1;
+}
+
+int word_code_learn(struct word_code *code, uint64_t range, const struct text *sample, size_t n, size_t most_words)
+{
+    if (n == 0)
+        return 0;
+    struct text *words = malloc(n * sizeof *words);
+    if (!words)
+        return -1;
+    memcpy(words, sample, n * sizeof *words);
+    size_t n_words = texts_unique(words, n);
+    int learned = n_words <= most_words ? words_learn(code, range, words, n_words) : 0;
+    free(words);
+    return learned;
+}
+
+void word_code_free(struct word_code *code)
+{
+    free(code->words);
+    memset(code, 0, sizeof *code);
+}
+
+static inline uint8_t text_at(struct text t, size_t at)
+{
+    return at < t.n ? (uint8_t)t.s[at] : 0;
+}
+
+/* Binary search, in which t is known to have as many bytes in common with all words between
+ * begin and end as with the one below begin or with that at end, whichever are fewer.
+ *
+ * Along a gap, the bytes in common with the word below it become fewer, then those in common
+ * with the word above more, and never do both differ: their difference says how many both
+ * are, it grows with the string, and strings that have it in common share these bytes. */
+uint64_t word_code_key(const struct word_code *code, struct text t, uint64_t *room)
+{
+    size_t begin = 0, end = code->n_words, below = 0, above = 0;
+    while (begin < end) {
+        size_t middle = begin + (end - begin) / 2, same = least(below, above);
+        const uint8_t *word = (const uint8_t *)code->words[middle];
+        while (word[same] && word[same] == text_at(t, same))
+            same++;
+        if (word[same] == text_at(t, same)) {
+            *room = code->slot;
+            return (2 * middle + 1) * code->slot;
+        }
+        if (word[same] < text_at(t, same)) {
+            begin = middle + 1;
+            below = same;
+        } else {
+            end = middle;
+            above = same;
+        }
+    }
+    below = least(below, code->longest);
+    above = least(above, code->longest);
+    size_t left = most(below, above);
+    uint64_t key = 2 * begin * code->slot + (code->longest + above - below) * code->step;
+    return key + text_code_key(&code->rest, (struct text){t.s + left, t.n - left}, room);
 }

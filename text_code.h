@@ -44,4 +44,27 @@ uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *ro
  * rest out. Keys made with different bits do not compare. */
 uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits);
 
+/* For strings that are mostly one of a few. Keys by slot, all of one size:
+ *
+ *   | gap | word 0 | gap | word 1 | ... | gap |
+ *
+ * A word leaves its slot to what decides next. Any other string is in a gap, by how far it goes
+ * along with the words on both sides of it, then by its bytes from where it leaves both. */
+struct word_code {
+    uint64_t slot;               /* keys of one */
+    uint64_t step;               /* keys in a gap for one way of leaving its words */
+    size_t n_words;              /* 0: no code */
+    size_t longest;              /* no more bytes along with a word are told apart */
+    char **words;                /* ascending */
+    struct text_code rest;
+};
+
+/* The code for the strings of the sample: 1; 0: none, as it has no string or more than
+ * most_words different ones; -1: none, as there was no memory. code: zeroed, or what this call gave. */
+int word_code_learn(struct word_code *code, uint64_t range, const struct text *sample, size_t n, size_t most_words);
+void word_code_free(struct word_code *code);
+
+/* As text_code_key(). */
+uint64_t word_code_key(const struct word_code *code, struct text t, uint64_t *room);
+
 #endif

@@ -155,6 +155,22 @@ static int sign(int v)
     return (v > 0) - (v < 0);
 }
 
+/* Of two records with one key: their parts, up to the first that differs, say what the comparison says. */
+static void check_parts(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b, const char *what)
+{
+    int order = sort_key_compare(rule, a, b);
+    uint64_t x = 0, y = 0;
+    enum sort_part found = SORT_PART;
+    for (unsigned i = 0; found == SORT_PART && x == y; i++) {
+        found = sort_key_part(rule, a, i, &x);
+        if (found != sort_key_part(rule, b, i, &y))
+            fail_msg("%s: other parts: '%s' '%s'", what, bam_record_name(a), bam_record_name(b));
+    }
+    if ((found == SORT_TIE && order) || (found == SORT_PART && sign(order) != compare(x, y)))
+        fail_msg("%s: parts %llx %llx contradict %d: '%s' '%s'", what, (unsigned long long)x, (unsigned long long)y, order,
+                 bam_record_name(a), bam_record_name(b));
+}
+
 /* Every pair: the comparison is antisymmetric and no key contradicts it; every
  * third record with random others: it is transitive, ties included. */
 static void check_rule(const struct sort_rule *rule, const struct set *set, const char *what)
@@ -174,6 +190,8 @@ static void check_rule(const struct sort_rule *rule, const struct set *set, cons
             if (order == 0 && keys[i] != keys[j] && !sort_key_decides(rule))
                 fail_msg("%s: keys %llx %llx decide a tie: '%s' '%s'", what, (unsigned long long)keys[i],
                          (unsigned long long)keys[j], bam_record_name(set->r[i]), bam_record_name(set->r[j]));
+            if (keys[i] == keys[j])
+                check_parts(rule, set->r[i], set->r[j], what);
         }
     }
     for (int i = 0; i < 20000; i++) {
@@ -474,6 +492,74 @@ static void test_no_key_contradicts_the_order_of_barcodes(void **state)
     }
 }
 
+/* Texts around the header's read groups and around each other, most of them more than once. */
+static struct set *text_set(const char *tag, uint32_t n_texts, uint64_t seed)
+{
+    static const char *const texts[] = {"g1", "g2", "g3", "g4", "g", "g0", "g10", "g11", "g1\xff", "g5", "f", "h", "", "\xff", "g3x",
+                                        "g3:a rather long text", "g3:a rather long text!", "g3:a rather", "G", "g\x01", "ga", "g2 "};
+    static char deep[2][600];
+    memset(deep[0], 'g', sizeof deep[0] - 1);
+    memset(deep[1], 'g', sizeof deep[1] - 2);
+    struct set *set = set_new();
+    for (int i = 0; i < 300; i++) {
+        char aux[700];
+        uint32_t which = unit_below(&seed, n_texts);
+        int n = snprintf(aux, sizeof aux, "%.2sZ%s", tag, which < N_OF(texts) ? texts[which] : deep[which % 2]);
+        struct unit_record r = {.ref_id = (int32_t)unit_below(&seed, 4) - 1, .pos = (int32_t)unit_below(&seed, 3), .flag = i % 2 ? 0x50 : 0x80,
+                                .name = odd_names[unit_below(&seed, 9)], .aux = aux, .n_aux = i % 19 ? (size_t)n + 1 : 0};
+        set_add(set, &r);
+    }
+    return set;
+}
+
+static void test_no_key_contradicts_the_order_of_few_texts(void **state)
+{
+    (void)state;
+    static const enum sort_by then[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_ASCII};
+    static const uint32_t n_texts[] = {1, 4, 12, 24};
+    for (size_t i = 0; i < N_OF(then) * N_OF(n_texts); i++) {
+        struct set *sets[] = {text_set("XX", n_texts[i / N_OF(then)], i), text_set("RG", n_texts[i / N_OF(then)], i)};
+        check_order(SORT_TAG, then[i % N_OF(then)], "XX", sets[0], "texts");
+        check_order(SORT_TAG, then[i % N_OF(then)], "RG", sets[1], "read groups");
+        set_free(sets[0]);
+        set_free(sets[1]);
+    }
+}
+
+/* n records with one text each in turn, at places of their own. */
+static struct set *turn_set(const char *tag, const char *const texts[], size_t n_texts, int n)
+{
+    struct set *set = set_new();
+    for (int i = 0; i < n; i++) {
+        char aux[64];
+        int size = snprintf(aux, sizeof aux, "%.2sZ%s", tag, texts[(size_t)i % n_texts]);
+        struct unit_record r = {.ref_id = 1, .pos = i, .name = "r", .aux = aux, .n_aux = (size_t)size + 1};
+        set_add(set, &r);
+    }
+    return set;
+}
+
+/* The sample has one text. Others must not share a key, and all must leave room for the coordinate. */
+static void test_texts_that_the_sample_could_not_show_have_keys(void **state)
+{
+    (void)state;
+    static const char *const groups[] = {"g1", "g2", "g3", "g4", "g10"};
+    static const char *const libraries[] = {"a_study_library1", "a_study_library2", "a_study_libraryX", "a_study", "b", "a_study_library17"};
+    static const struct { const char *tag; const char *const *texts; size_t n; } cases[] = {
+        {"RG", groups, N_OF(groups)}, {"XX", groups, N_OF(groups)}, {"XX", libraries, N_OF(libraries)}};
+    for (size_t c = 0; c < N_OF(cases); c++) {
+        struct set *set = turn_set(cases[c].tag, cases[c].texts, cases[c].n, 600);
+        struct sort_rule *rule = rule_for(SORT_TAG, SORT_COORDINATE, cases[c].tag);
+        sort_rule_learn(rule, set->r, 1);
+        for (size_t i = 0; i < set->n; i++)
+            for (size_t j = 0; j < i; j++)
+                if (key_of(rule, set->r[i]) == key_of(rule, set->r[j]))
+                    fail_msg("case %zu: records %zu and %zu have one key", c, j, i);
+        sort_rule_free(rule);
+        set_free(set);
+    }
+}
+
 /* ---- template-coordinate ---- */
 
 struct end { int32_t ref, pos; bool reverse, unmapped; uint32_t cigar[4]; const char *mc; };
@@ -649,6 +735,8 @@ int main(void)
         cmocka_unit_test(test_tag_values_order_by_class_then_value),
         cmocka_unit_test(test_no_key_contradicts_the_tag_orders),
         cmocka_unit_test(test_no_key_contradicts_the_order_of_barcodes),
+        cmocka_unit_test(test_no_key_contradicts_the_order_of_few_texts),
+        cmocka_unit_test(test_texts_that_the_sample_could_not_show_have_keys),
         cmocka_unit_test(test_no_key_contradicts_the_template_order),
         cmocka_unit_test(test_templates_order_by_unclipped_ends),
         cmocka_unit_test(test_lower_end_comes_first),

@@ -214,16 +214,21 @@ static struct named make_named(size_t n, uint32_t distinct, uint64_t mask, uint6
     return m;
 }
 
+static void named_free(struct named *m)
+{
+    order = (struct bam_key_order){NULL, NULL};
+    sort_rule_free(m->rule);
+    sam_hdr_destroy(m->sam);
+    unit_free(&m->records);
+    free(m->keys);
+}
+
 static void check_named(size_t n, uint32_t distinct, uint64_t mask, uint64_t seed)
 {
     struct named m = make_named(n, distinct, mask, seed);
     order = (struct bam_key_order){m.rule, m.records.data};
     check_sort(m.keys, n);
-    order = (struct bam_key_order){NULL, NULL};
-    sort_rule_free(m.rule);
-    sam_hdr_destroy(m.sam);
-    unit_free(&m.records);
-    free(m.keys);
+    named_free(&m);
 }
 
 static void test_records_decide_where_keys_do_not(void **state)
@@ -245,6 +250,52 @@ static void test_equal_records_keep_input_order(void **state)
     check_named(20000, 3, UINT64_MAX, 19);
 }
 
+/* A text tag, a number or none, in this order by class; only the class is left in sort: what
+ * follows is sorted by parts, some of which go on alike beyond those that are tried. */
+static struct named make_tagged(size_t n, enum sort_by then, size_t most_alike, uint64_t seed)
+{
+    struct sort_order by_tag = {.by = SORT_TAG, .then = then, .tag = "XX"};
+    struct named m = {.keys = unit_alloc(n * sizeof *m.keys), .sam = sam_hdr_init()};
+    NEEDED(m.sam);
+    m.rule = sort_rule_new(&by_tag, m.sam);
+    NEEDED(m.rule);
+    for (size_t i = 0; i < n; i++) {
+        char name[16], aux[1024] = "XXZ";
+        uint64_t at = m.records.n;
+        size_t n_aux = 3 + unit_below(&seed, 4) * most_alike / 3;
+        memset(aux + 3, 'a', n_aux - 3);
+        n_aux += (size_t)snprintf(aux + n_aux, 16, "%u", unit_below(&seed, 30)) + 1;
+        snprintf(name, sizeof name, "r%u", unit_below(&seed, 50));
+        struct unit_record r = {.ref_id = -1, .pos = (int32_t)unit_below(&seed, 20), .name = name, .aux = aux, .n_aux = n_aux};
+        uint32_t kind = unit_below(&seed, 8);
+        if (kind == 0)
+            r.n_aux = 0;
+        if (kind == 1) {
+            static const char *const numbers[] = {"XXf\0\0\x80\x7f", "XXf\0\0\x80\xbf", "XXf\0\0\xc0\x7f", "XXi\1\0\0\0"};
+            r.aux = numbers[unit_below(&seed, N_OF(numbers))];
+            r.n_aux = 7;
+        }
+        size_t size = unit_append_record(&m.records, &r);
+        m.keys[i] = (struct bam_key){0, at << BAM_KEY_SIZE_BITS | size};
+        assert_int_equal(sort_key_make(m.rule, (const struct bam_record *)(m.records.data + at), &m.keys[i].sort), BAM_OK);
+        m.keys[i].sort &= (uint64_t)7 << 61;
+    }
+    return m;
+}
+
+static void test_many_ties_are_sorted_by_parts(void **state)
+{
+    (void)state;
+    static const enum sort_by then[] = {SORT_COORDINATE, SORT_NAME_NATURAL};
+    static const size_t lengths[] = {SMALL, SMALL + 1, 8 * SMALL, 20000}, alike[] = {0, 21, 800};
+    for (size_t i = 0; i < N_OF(then) * N_OF(lengths) * N_OF(alike); i++) {
+        struct named m = make_tagged(lengths[i / 2 % N_OF(lengths)], then[i % 2], alike[i / 2 / N_OF(lengths)], 500 + i);
+        order = (struct bam_key_order){m.rule, m.records.data};
+        check_sort(m.keys, lengths[i / 2 % N_OF(lengths)]);
+        named_free(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_keys_that_are_the_same_end_the_recursion),
         cmocka_unit_test(test_records_decide_where_keys_do_not),
         cmocka_unit_test(test_equal_records_keep_input_order),
+        cmocka_unit_test(test_many_ties_are_sorted_by_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
