@@ -3,6 +3,7 @@
 #include "bgzf_block.h"
 #include "bgzf_omp.h"
 #include "memory_plan.h"
+#include "record_pack.h"
 #include "spill_slice.h"
 #include "unit.h"
 
@@ -22,7 +23,7 @@ static const uint64_t budgets[] = {1 * MIB, 2 * MIB, 5 * MIB, 16 * MIB, 64 * MIB
 static const int threads[] = {1, 2, 3, 4, 8, 13, 16, 32, 64};
 static const int levels[] = {BGZF_LEVEL_DEFAULT, 0, 1, 6, 9};
 static const size_t inputs[] = {1, 2, 3, 5, 8};
-static const size_t headers[] = {0, 1000, 1 * 1024 * 1024, 50 * 1024 * 1024};
+static const size_t headers[] = {0, 1000, 1 * 1024 * 1024, 50 * 1024 * 1024, 100 * 1024 * 1024};
 
 typedef void check_fn(const struct memory_use *use, const struct memory_plan *plan);
 
@@ -49,10 +50,10 @@ static void told(const struct memory_use *use, const struct memory_plan *plan, c
 /* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
 static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
 {
-    uint64_t n = (uint64_t)use->n_threads;
+    uint64_t n = (uint64_t)use->n_threads, loader = record_packer_memory() + p->slice_size;
     return use->n_inputs * (uint64_t)bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
          + (uint64_t)p->source_slots * FOUND + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
-         + n * (spill_packer_memory(p->slice_size) + p->slice_size / 2) + p->merge_memory + use->header;
+         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header;
 }
 
 /* Below these the memory is exceeded on purpose: two arenas of the least size, and for
@@ -66,14 +67,9 @@ static bool minimum_is_too_much(const struct memory_use *use, const struct memor
 
 static void check_sum(const struct memory_use *use, const struct memory_plan *p)
 {
-    uint64_t with = beside_arenas(use, p) + 2 * (uint64_t)memory_plan_arena_size(p, true) + p->store_memory,
-             without = beside_arenas(use, p) + 2 * (uint64_t)memory_plan_arena_size(p, false);
-    if (minimum_is_too_much(use, p))
-        return;
-    if (without > use->budget + ALLOWANCE)
-        told(use, p, "too much memory", without);
-    if (with > use->budget + ALLOWANCE)
-        told(use, p, "too much memory with that of the store", with);
+    uint64_t all = beside_arenas(use, p) + 2 * (uint64_t)p->arena_size;
+    if (!minimum_is_too_much(use, p) && all > use->budget + ALLOWANCE)
+        told(use, p, "too much memory", all);
 }
 
 static void test_everything_together_stays_within_budget_and_allowance(void **state)
@@ -105,8 +101,8 @@ static void check_parts(const struct memory_use *use, const struct memory_plan *
     uint64_t all = use->budget + ALLOWANCE;
     if (p->slice_size == 0 || p->slice_size % sizeof(struct bam_key))
         told(use, p, "slice size", p->slice_size);
-    if (p->fan_in < 2)
-        told(use, p, "fan-in", p->fan_in);
+    if (p->slice_size > p->arena_size / 16)
+        told(use, p, "slice size too large", p->slice_size);
     if (p->source_slots < (uint32_t)use->n_threads || p->source_slots > 10000)
         told(use, p, "source slots", p->source_slots);
     if (p->sink_slots < (uint32_t)use->n_threads || p->sink_slots > 10000)
@@ -117,19 +113,48 @@ static void check_parts(const struct memory_use *use, const struct memory_plan *
         told(use, p, "merge memory", p->merge_memory);
     if (p->arena_size < ARENA_LEAST || p->arena_size > all)
         told(use, p, "arena size", p->arena_size);
-    if (p->store_memory > p->arena_size)
-        told(use, p, "store memory", p->store_memory);
-    size_t beside = memory_plan_arena_size(p, true);
-    if (memory_plan_arena_size(p, false) != p->arena_size || beside > p->arena_size || beside < p->arena_size / 2)
-        told(use, p, "arena size beside the store", beside);
-    if (2 * p->fan_in * p->slice_size > beside)  /* what is read back has two slices of each run */
-        told(use, p, "fan-in does not fit", p->fan_in);
 }
 
 static void test_every_part_is_neither_useless_nor_an_overflow(void **state)
 {
     (void)state;
     for_all(check_parts);
+}
+
+/* What is expected, in arenas; 0: nobody knows. */
+static const double expected[] = {0, 0.001, 1, 1.7, 1.9, 2, 2.1, 2.5, 3, 3.5, 4, 5, 8, 12, 20, 100, 1000, 1e6, 1e12};
+
+static void check_spilling_of(const struct memory_use *use, const struct memory_plan *p, double bytes, bool late)
+{
+    enum { PACKED = 2, PAGE = 4096 };
+    struct memory_spilling s = memory_plan_spilling(p, bytes, late);
+    if (s.store + 2 * s.arena_size > 2 * p->arena_size)
+        told(use, p, "arenas and store are more than the arenas", s.store);
+    if (s.store && (late || bytes == 0))
+        told(use, p, "a store for nothing", s.store);
+    if (s.store && (double)(PACKED * s.store + s.arena_size + PAGE) < bytes)
+        told(use, p, "a store that does not hold what is expected", s.store);
+    if (s.arena_size > p->arena_size || s.arena_size < p->arena_size / 4 || (!s.store && s.arena_size != p->arena_size))
+        told(use, p, "arena size beside the store", s.arena_size);
+    if (s.slice_size == 0 || s.slice_size > p->slice_size || s.slice_size % sizeof(struct bam_key))
+        told(use, p, "slice size", s.slice_size);
+    if (s.fan_in < 2 || 2 * s.fan_in * s.slice_size > s.arena_size)      /* two slices of each run */
+        told(use, p, "fan-in", s.fan_in);
+    if (s.slice_size < p->slice_size && (double)s.fan_in * (double)s.arena_size < bytes)
+        told(use, p, "smaller slices, and still merged twice", s.slice_size);
+}
+
+static void check_spilling(const struct memory_use *use, const struct memory_plan *p)
+{
+    for (size_t i = 0; i < N_OF(expected); i++)
+        for (int late = 0; late < 2; late++)
+            check_spilling_of(use, p, expected[i] * (double)p->arena_size, late);
+}
+
+static void test_spilling_stays_within_the_arenas_and_merges_two_runs_at_least(void **state)
+{
+    (void)state;
+    for_all(check_spilling);
 }
 
 static void check_share(const struct memory_use *use, const struct memory_plan *p)
@@ -171,9 +196,8 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
             struct memory_use use = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, 0};
             struct memory_plan plan = memory_plan_make(&use, FOUND);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
-            assert_true(plan.fan_in >= 2 && plan.fan_in < plan.arena_size);
+            check_spilling(&use, &plan);
             assert_true(plan.slice_size <= 16 * MIB);
-            assert_true(plan.store_memory <= plan.arena_size);
         }
 }
 
@@ -190,13 +214,11 @@ static void test_arena_size_of_the_environment(void **state)
             struct memory_use use = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, 0};
             struct memory_plan plan = memory_plan_make(&use, FOUND);
             unsetenv("SAMTOOLS_OMP_ARENA");
-            assert_int_equal(plan.arena_size, sizes[i]);
+            assert_int_equal(plan.arena_size, sizes[i] / 4096 * 4096);
             assert_int_equal(plan.slice_size % sizeof(struct bam_key), 0);
-            assert_true(plan.slice_size > 0);
+            assert_true(plan.slice_size > 0 && plan.slice_size <= plan.arena_size / 16);
             assert_true(plan.merge_memory >= 2 * plan.slice_size);
-            assert_true(plan.store_memory > 0);
-            assert_true(plan.fan_in >= 2);
-            assert_true(2 * plan.fan_in * plan.slice_size <= memory_plan_arena_size(&plan, true));
+            check_spilling(&use, &plan);
         }
 }
 
@@ -206,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_everything_together_stays_within_budget_and_allowance),
         cmocka_unit_test(test_least_sizes_are_exceptions),
         cmocka_unit_test(test_every_part_is_neither_useless_nor_an_overflow),
+        cmocka_unit_test(test_spilling_stays_within_the_arenas_and_merges_two_runs_at_least),
         cmocka_unit_test(test_most_of_an_ample_budget_is_for_the_data),
         cmocka_unit_test(test_more_budget_never_gives_smaller_arenas),
         cmocka_unit_test(test_budgets_beyond_all_memory_do_not_overflow),

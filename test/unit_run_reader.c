@@ -19,6 +19,7 @@ struct reading {
     uint32_t sink_slots;
     size_t in_memory;            /* of the lists, the last ones stay in memory as sublists */
     size_t trip_at;              /* trips the latch after so many records; 0: never */
+    size_t lacking;              /* bytes of memory, to two slices of each run */
 
     struct unit_list all;        /* of all runs, in input order */
     struct unit_list part[MAX_RUNS];
@@ -107,8 +108,8 @@ static int put_merged(struct reading *r, struct run_merge *merge)
 static int read_and_write(struct reading *r, struct bam_key *const *keys)
 {
     size_t n_runs = r->n_runs - r->in_memory;
-    struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->memory,
-                                         n_runs * r->buffers * r->slice_size, r->n_threads, &r->latch};
+    struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->slice_size, r->memory,
+                                         n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch};
     struct run_merge merge;
     r->reader = run_reader_open(&options);
     if (!r->reader || record_sink_header(r->sink, r->sam, NULL, 0) < 0 || run_merge_init(&merge, NULL, r->n_runs) < 0)
@@ -268,10 +269,10 @@ static void test_records_longer_than_slices_and_blocks(void **state)
 static void test_what_stayed_in_memory_is_merged_with_the_runs(void **state)
 {
     (void)state;
-    for (size_t in_memory = 1; in_memory <= 6; in_memory++)
+    for (size_t in_memory = 1; in_memory <= 5; in_memory++)
         for (size_t i = 0; i < N_OF(team_sizes); i++) {
             struct reading *r = reading_new(6, 2048, 2, team_sizes[i]);
-            r->in_memory = in_memory;            /* at last, all */
+            r->in_memory = in_memory;            /* at last, all but one */
             add_random(r, 700, 30, 60 + in_memory);
             write_runs(r);
             reading_run(r);
@@ -348,6 +349,22 @@ static void test_damaged_slice_ends_the_reading(void **state)
         }
 }
 
+static void test_memory_for_less_than_two_slices_of_each_run_is_told(void **state)
+{
+    (void)state;
+    for (size_t n_runs = 1; n_runs <= 7; n_runs += 3) {
+        struct reading *r = reading_new(n_runs, 2048, 2, 2);
+        add_random(r, 100, 1000, 120);
+        write_runs(r);
+        r->lacking = 1;
+        reading_run(r);
+        assert_int_equal(r->result, -1);
+        assert_null(r->reader);
+        assert_non_null(strstr(r->latch.message, "too little memory"));
+        reading_free(r);
+    }
+}
+
 static void test_closing_nothing_is_allowed(void **state)
 {
     (void)state;
@@ -367,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_many_more_threads_than_cores),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),
         cmocka_unit_test(test_damaged_slice_ends_the_reading),
+        cmocka_unit_test(test_memory_for_less_than_two_slices_of_each_run_is_told),
         cmocka_unit_test(test_closing_nothing_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

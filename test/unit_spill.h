@@ -5,8 +5,11 @@
 
 #include "bam_arena.h"
 #include "latch.h"
+#include "record_pack.h"
 #include "spill_run.h"
 #include "unit.h"
+
+enum { UNIT_LARGE = 4096 };      /* of gates: longer records wait there */
 
 struct unit_item {
     uint64_t key;
@@ -105,6 +108,13 @@ static inline struct spill_store *unit_store_open(const char *prefix, struct lat
     return store;
 }
 
+/* Bytes in memory that the slice needs at least. */
+static inline size_t unit_slice_size(const struct spill_slice *slice)
+{
+    size_t align = sizeof(struct bam_key);
+    return (slice->bottom + align - 1) / align * align + slice->n * align;
+}
+
 /* The next records in the list's order, from *next on, are those of the slice. */
 static inline void unit_check_slice(const struct spill_slice *slice, const struct unit_list *list, size_t *next)
 {
@@ -120,34 +130,50 @@ static inline void unit_check_slice(const struct spill_slice *slice, const struc
     }
 }
 
+/* A copy in an allocation of just as many bytes as may be read. */
+static inline uint8_t *unit_packed_copy(const uint8_t *packed, size_t n)
+{
+    uint8_t *copy = unit_alloc(n + RECORD_PACK_SLACK);
+    memcpy(copy, packed, n);
+    memset(copy + n, 0xa5, RECORD_PACK_SLACK);
+    return copy;
+}
+
 /* Writes all records of a sorted list as a run. */
 static inline void unit_write_run(struct spill_run *run, const struct unit_list *list, struct spill_packer *packer,
                                   struct spill_store *store, struct latch *latch)
 {
-    struct spill_writer writer = {packer, store, run, latch};
+    struct spill_gate gate = {PTHREAD_MUTEX_INITIALIZER, UNIT_LARGE};
+    struct spill_writer writer = {packer, store, run, &gate, latch, false};
     for (size_t i = 0; i < list->n; i++)
         assert_int_equal(spill_writer_put(&writer, unit_items(list)[i].key, unit_item_record(list, i),
                                           unit_items(list)[i].size), 0);
     assert_int_equal(spill_writer_end(&writer), 0);
+    assert_int_equal(pthread_mutex_trylock(&gate.mutex), 0);     /* nobody is inside */
+    pthread_mutex_unlock(&gate.mutex);
 }
 
 /* The run holds exactly the records of the sorted list. */
 static inline void unit_check_run(const struct spill_run *run, const struct unit_list *list, size_t slice_size,
                                   struct spill_store *store, struct latch *latch)
 {
-    struct spill_loader loader = {NULL, 0};
+    struct spill_gate gate = {PTHREAD_MUTEX_INITIALIZER, UNIT_LARGE};
+    struct spill_loader loader = {.gate = &gate};
     struct spill_buffer b = {.home = unit_slice_memory(slice_size), .home_size = slice_size};
-    size_t next = 0;
+    size_t next = 0, largest = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < run->n; i++) {
         assert_int_equal(spill_load(store, run->slices[i], &loader, &b, true, latch), 0);
         unit_check_slice(&b.slice, list, &next);
         bytes += run->slices[i].size;
+        size_t size = unit_slice_size(&b.slice);
+        largest = size > largest ? size : largest;
         free(b.extra);
         b.extra = NULL;
     }
     assert_int_equal(next, list->n);
     assert_int_equal(run->bytes, bytes);
+    assert_int_equal(run->largest, largest);
     assert_string_equal(latch->message, "");
     spill_loader_free(&loader);
     free(b.home);

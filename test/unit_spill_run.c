@@ -11,6 +11,7 @@ enum { KIB = 1 << 10, SLICE = 8 * KIB, MAX_RUNS = 40 };
 static struct latch latch;
 static struct spill_store *store;
 static struct spill_packer *packer;
+static struct spill_gate packing = {PTHREAD_MUTEX_INITIALIZER, SLICE}, unpacking = {PTHREAD_MUTEX_INITIALIZER, SLICE};
 static struct spill_loader loader;
 static atomic_bool cancelled;
 
@@ -22,6 +23,7 @@ static int set_up(void **state)
     store = unit_store_open("/tmp/unit_spill_run", &latch);
     packer = spill_packer_new(SLICE);
     NEEDED(packer);
+    loader.gate = &unpacking;
     return 0;
 }
 
@@ -32,6 +34,17 @@ static int tear_down(void **state)
     spill_store_close(store);
     spill_loader_free(&loader);
     return 0;
+}
+
+static struct spill_writer writer_to(struct spill_run *run)
+{
+    return (struct spill_writer){packer, store, run, &packing, &latch, false};
+}
+
+static void check_open(struct spill_gate *gate)
+{
+    assert_int_equal(pthread_mutex_trylock(&gate->mutex), 0);
+    pthread_mutex_unlock(&gate->mutex);
 }
 
 /* The temporary file, opened by the process once more. Its only file of that kind in /tmp. */
@@ -105,7 +118,7 @@ static void test_end_of_a_writer_without_records_writes_nothing(void **state)
 {
     (void)state;
     struct spill_run run = {0};
-    struct spill_writer writer = {packer, store, &run, &latch};
+    struct spill_writer writer = writer_to(&run);
     uint64_t before = spill_store_bytes(store);
     assert_int_equal(spill_writer_end(&writer), 0);
     assert_int_equal(run.n, 0);
@@ -203,9 +216,10 @@ static void runs_free(struct runs *r)
 static int merge_runs(const struct runs *r, const struct sort_rule *rule, struct spill_run *into)
 {
     uint8_t *memory = unit_slice_memory(r->n * SLICE);       /* exactly */
-    struct spill_writer writer = {packer, store, into, &latch};
-    struct spill_merge how = {r->run, r->n, rule, memory, SLICE, &loader, writer, &cancelled};
+    struct spill_merge how = {r->run, r->n, rule, memory, SLICE, &loader, writer_to(into), &cancelled};
     int result = spill_merge(&how);
+    check_open(&packing);
+    check_open(&unpacking);
     free(memory);
     return result;
 }
