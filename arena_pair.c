@@ -231,18 +231,25 @@ int arena_pair_make_room(struct arena_pair *p, size_t room)
     return 0;
 }
 
-int arena_pair_finish(struct arena_pair *p)
+/* Waits, working, until the arena's sublists are sorted: it is not on its way out. */
+static int await_sorted(struct arena_pair *p, const struct bam_arena *arena)
 {
     unsigned spins = 0;
-    if (arena_pair_sort(p, 1) < 0)
-        return -1;
-    while (atomic_load(&p->unsorted[p->arena - p->arenas]) > 1) {
+    while (atomic_load(&p->unsorted[arena - p->arenas]) > 1) {
         if (latch_tripped(p->opt.latch))
             return -1;
         if (!help_sorting(p))
             slot_pause(&spins);
     }
-    return await_spill(p);
+    return 0;
+}
+
+int arena_pair_finish(struct arena_pair *p)
+{
+    /* What leaves is awaited first: after that neither is on its way. */
+    if (arena_pair_sort(p, 1) < 0 || await_spill(p) < 0)
+        return -1;
+    return await_sorted(p, other_arena(p)) < 0 ? -1 : await_sorted(p, p->arena);
 }
 
 bool arena_pair_unplaced(const struct arena_pair *p)

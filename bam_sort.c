@@ -76,6 +76,7 @@ struct bam_sort {
     size_t n_inputs;
     struct input *in;            /* the one being read */
     struct record_sink *sink;
+    uint64_t budget;             /* bytes of memory; once for all, since what is left becomes less */
     struct memory_plan plan;
     struct arena_pair memory;    /* of the records */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
@@ -132,7 +133,7 @@ static uint64_t usable_memory(const struct sort_opts *opts)
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct memory_use use = {usable_memory(opts), opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0};
+    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0};
     if (opts->out.format.format != bam)
         use.htslib = memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
     for (size_t i = 0; i < s->n_inputs && s->inputs[i].bytes; i++) {
@@ -281,6 +282,7 @@ static void warn_of_memory(const struct sort_opts *opts)
 static int open_all(struct bam_sort *s)
 {
     warn_of_memory(s->opts);
+    s->budget = usable_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
         || open_output(s) < 0)

@@ -29,7 +29,7 @@ struct buffer {
 
 static int reserve(struct buffer *b, size_t wanted)
 {
-    if (wanted <= b->max)
+    if (b->p && wanted <= b->max)
         return 0;
     wanted = wanted > 2 * b->max ? wanted : 2 * b->max;
     uint8_t *grown = realloc(b->p, wanted + RECORD_PACK_SLACK);
@@ -235,6 +235,8 @@ int record_packer_add(struct record_packer *p, const uint8_t *record, size_t siz
 {
     struct parts parts = parts_of(record);
     const uint8_t *from = record;
+    if (size > LZ4_MAX_INPUT_SIZE)
+        return -1;
     for (int i = 0; i < N_STREAMS; i++) {
         struct buffer *s = &p->streams[i];
         size_t n = (size_t)parts.n[i];

@@ -114,6 +114,8 @@ int spill_writer_end(struct spill_writer *w)
 
 void spill_writer_abandon(struct spill_writer *w)
 {
+    if (!spill_packer_empty(w->packer))
+        spill_packer_trim(w->packer);
     leave_gate(w);
 }
 
