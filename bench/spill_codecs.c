@@ -5,19 +5,11 @@
  *   make build/spill_codecs
  *   build/spill_codecs [-m MB] [-r ROUNDS] [-c PREFIX,PREFIX...] [-u KiB,KiB...] sorted.bam...
  *
- * LZ4, zstd and ISA-L take part where pkg-config finds them. Units go through a codec in batches;
+ * zstd and ISA-L take part where pkg-config finds them. Units go through a codec in batches;
  * each batch counts with its best round, so that what else the machine does drops out. Everything
  * inflated is compared with the input.
  *
- * The "split" codecs are LZ4 on rearranged units. Their letters say what they do:
- *
- *   unit:    n | sizes | SEQ, stored | LZ4( fixed | names | CIGARs | QUALs | tags )
- *   a        SEQ within the LZ4 part, too
- *   c        the fixed fields by columns of 32 bits, each value less the one before
- *   q        QUAL stored
- *   p        QUAL packed, and stored: to 2 or 4 bits a value where a unit has at most 4 or 16
- *            different ones, else to 6 where all are below 64
- *   P        the same, within the LZ4 part */
+ * "streams" is what we use: record_pack. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,24 +18,23 @@
 #include <unistd.h>
 #include <htslib/bgzf.h>
 #include <libdeflate.h>
-#ifdef WITH_LZ4
 #include <lz4.h>
-#endif
 #ifdef WITH_ZSTD
 #include <zstd.h>
 #endif
 #ifdef WITH_ISAL
 #include <isa-l/igzip_lib.h>
 #endif
+#include "bam_arena.h"
 #include "bgzf_block.h"
 #include "endian_io.h"
+#include "record_pack.h"
 
 enum {
     UNIT_MAX = 512 << 10,
-    SLACK = 4096,                /* beyond every buffer: copies overrun, splitting adds a header */
+    SLACK = 4096,                /* beyond every buffer: copies overrun */
     OUT_MAX = UNIT_MAX + UNIT_MAX / 64 + SLACK,
     BATCH = 4 << 20,
-    FIXED = 36,                  /* block_size and the fixed fields */
 };
 
 struct units {
@@ -109,6 +100,41 @@ static bool ours_inflate(void *state, int level, const uint8_t *in, size_t size,
     (void)level;
     return bgzf_block_frame(in, size, &frame) == BGZF_OK && frame.inflated_size == n
         && bgzf_block_inflate(state, in, &frame, out) == BGZF_OK;
+}
+
+struct streams {
+    struct record_packer *packer;
+    struct record_unpacker *unpacker;
+    struct bam_key keys[UNIT_MAX / BAM_MIN_RECORD + 1];
+};
+
+static void *streams_open(int level)
+{
+    struct streams *s = room(sizeof *s);
+    (void)level;
+    s->packer = record_packer_new();
+    s->unpacker = record_unpacker_new();
+    return s;
+}
+
+static size_t streams_deflate(void *state, int level, const uint8_t *in, size_t n, uint8_t *out)
+{
+    struct streams *s = state;
+    (void)level;
+    for (size_t at = 0, size; at < n; at += size) {
+        size = bam_record_size((const struct bam_record *)(in + at));
+        if (record_packer_add(s->packer, in + at, size) < 0)
+            return 0;
+    }
+    return record_packer_pack(s->packer, out);
+}
+
+static bool streams_inflate(void *state, int level, const uint8_t *in, size_t size, uint8_t *out, size_t n)
+{
+    struct streams *s = state;
+    struct unpacked to = {out, 0, n, s->keys, UNIT_MAX / BAM_MIN_RECORD + 1};
+    (void)level;
+    return record_unpack(s->unpacker, in, size, &to) == size && to.at == n;
 }
 
 struct lib { struct libdeflate_compressor *c; struct libdeflate_decompressor *d; };
@@ -217,7 +243,6 @@ static bool isal_inflate_unit(void *state, int level, const uint8_t *in, size_t 
 }
 #endif
 
-#ifdef WITH_LZ4
 static void *lz4_open(int level)
 {
     (void)level;
@@ -235,321 +260,11 @@ static bool lz4_inflate(void *state, int level, const uint8_t *in, size_t size, 
     return LZ4_decompress_safe((const char *)in, (char *)out, (int)size, (int)n) == (int)n;
 }
 
-/* ---- LZ4 on rearranged units: trusts what it reads, as only a benchmark may ---- */
-
-enum { NAMES, CIGARS, QUALS, TAGS, SEQS, N_STREAMS };
-enum { SEQ_TOO = 1, COLUMNS = 2, QUAL_RAW = 4, QUAL_PACK = 8, QUAL_PACK_LZ4 = 16, ACCEL = 8 };
-
-/* The qualities there are; a unit begins with those of the unit before. */
-struct alphabet {
-    int bits;                    /* a value takes 2, 4, 6 or 8 */
-    uint8_t code[256];           /* UNKNOWN if none */
-    uint8_t value[16];
-};
-
-struct split {
-    void *lz4;
-    uint8_t *stream[N_STREAMS], *fixed, *joined, *packed;
-    struct alphabet alphabet;
-};
-
-static void *split_open(int level)
-{
-    struct split *s = room(sizeof *s);
-    (void)level;
-    s->lz4 = lz4_open(1);
-    s->alphabet.bits = 8;        /* none yet */
-    for (int i = 0; i < N_STREAMS; i++)
-        s->stream[i] = room(UNIT_MAX + SLACK);
-    s->fixed = room(UNIT_MAX + SLACK);
-    s->packed = room(UNIT_MAX + SLACK);
-    s->joined = room(OUT_MAX + SLACK);
-    return s;
-}
-
-/* Copies n bytes and up to 31 more. */
-static inline void copy(uint8_t *to, const uint8_t *from, size_t n)
-{
-    for (size_t i = 0; i < n; i += 32)
-        memcpy(to + i, from + i, 32);
-}
-
-struct lengths { uint32_t of[N_STREAMS]; };
-
-/* What follows the fixed fields f of a record. */
-static inline struct lengths record_lengths(const uint8_t *f)
-{
-    struct lengths l;
-    uint32_t l_seq = load_le32(f + 20);
-    l.of[NAMES] = f[12];
-    l.of[CIGARS] = 4u * load_le16(f + 16);
-    l.of[SEQS] = (l_seq + 1) / 2;
-    l.of[QUALS] = l_seq;
-    l.of[TAGS] = load_le32(f) - 32 - l.of[NAMES] - l.of[CIGARS] - l.of[SEQS] - l.of[QUALS];
-    return l;
-}
-
-enum { UNKNOWN = 0x80 };
-
-static void learn(struct alphabet *a, const uint8_t *q, size_t n)
-{
-    uint8_t seen[256] = {0};
-    for (size_t i = 0; i < n; i++)
-        seen[q[i]] = 1;
-    int k = 0;
-    memset(a->code, UNKNOWN, sizeof a->code);
-    memset(a->value, 0, sizeof a->value);
-    for (int v = 0; v < 256; v++)
-        if (seen[v]) {
-            if (k < 16) {
-                a->value[k] = (uint8_t)v;
-                a->code[v] = (uint8_t)k;
-            }
-            k++;
-        }
-    a->bits = k <= 4 ? 2 : k <= 16 ? 4 : 6;
-}
-
-/* 8 values to 6 bytes. Returns the size; 0 if a value exceeds 63. */
-static size_t pack_6(uint8_t *q, size_t n, uint8_t *out)
-{
-    uint64_t all = 0;
-    size_t k = 0;
-    memset(q + n, 0, 8);
-    for (size_t i = 0; i < n; i += 8, k += 6) {
-        uint64_t w = (uint64_t)load_le32(q + i + 4) << 32 | load_le32(q + i);
-        all |= w;
-        w = (w & 0x003f003f003f003f) | (w & 0x3f003f003f003f00) >> 2;
-        w = (w & 0x00000fff00000fff) | (w & 0x0fff00000fff0000) >> 4;
-        w = (w & 0x0000000000ffffff) | (w & 0x00ffffff00000000) >> 8;
-        store_le32(out + k, (uint32_t)w);
-        store_le32(out + k + 4, (uint32_t)(w >> 32));
-    }
-    return all & 0xc0c0c0c0c0c0c0c0 ? 0 : k;
-}
-
-static void unpack_6(const uint8_t *in, size_t n, uint8_t *q)
-{
-    for (size_t i = 0; i < n; i += 8, in += 6) {
-        uint64_t w = (uint64_t)load_le16(in + 4) << 32 | load_le32(in);
-        w = (w & 0x0000000000ffffff) | (w & 0x0000ffffff000000) << 8;
-        w = (w & 0x00000fff00000fff) | (w & 0x00fff00000fff000) << 4;
-        w = (w & 0x003f003f003f003f) | (w & 0x0fc00fc00fc00fc0) << 2;
-        store_le32(q + i, (uint32_t)w);
-        store_le32(q + i + 4, (uint32_t)(w >> 32));
-    }
-}
-
-/* Returns the size; 0 if there is a value that the alphabet lacks. */
-static size_t pack_with(const struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
-{
-    const uint8_t *code = a->code;
-    unsigned all = 0;
-    size_t k = 0, i = 0;
-    memset(q + n, a->value[0], 4);
-    if (a->bits == 2)
-        for (; i < n; i += 4) {
-            unsigned b = code[q[i]] | code[q[i + 1]] << 2 | code[q[i + 2]] << 4 | code[q[i + 3]] << 6;
-            out[k++] = (uint8_t)b;
-            all |= (code[q[i]] | code[q[i + 1]] | code[q[i + 2]] | code[q[i + 3]]) << 24;
-        }
-    else
-        for (; i < n; i += 2) {
-            unsigned b = code[q[i]] | code[q[i + 1]] << 4;
-            all |= (unsigned)(code[q[i]] | code[q[i + 1]]) << 24;
-            out[k++] = (uint8_t)b;
-        }
-    return all >> 24 & UNKNOWN ? 0 : k;
-}
-
-static size_t pack(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
-{
-    size_t k = a->bits < 6 ? pack_with(a, q, n, out) : 0;
-    if (k == 0 && n > 0) {
-        learn(a, q, n < 4096 ? n : 4096);
-        if (a->bits < 6)
-            learn(a, q, n);
-        k = a->bits < 6 ? pack_with(a, q, n, out) : pack_6(q, n, out);
-        if (k == 0)
-            a->bits = 8;
-    }
-    return k;
-}
-
-/* Bytes of n values packed by pack(). */
-static size_t packed_size(size_t n, int bits)
-{
-    return bits == 6 ? (n + 7) / 8 * 6 : (n * (size_t)bits + 7) / 8;
-}
-
-static void unpack(const uint8_t *in, size_t n, int bits, const uint8_t value[16], uint8_t *q)
-{
-    if (bits == 6) {
-        unpack_6(in, n, q);
-        return;
-    }
-    uint32_t table[256];
-    for (uint32_t b = 0; b < 256; b++)
-        table[b] = bits == 2 ? value[b & 3] | (uint32_t)value[b >> 2 & 3] << 8
-                                   | (uint32_t)value[b >> 4 & 3] << 16 | (uint32_t)value[b >> 6] << 24
-                             : value[b & 15] | (uint32_t)value[b >> 4] << 8;
-    if (bits == 2)
-        for (size_t i = 0; i < n; i += 4)
-            store_le32(q + i, table[*in++]);
-    else
-        for (size_t i = 0; i < n; i += 2)
-            store_le16(q + i, (uint16_t)table[*in++]);
-}
-
-/* Header: records, bits of QUAL, 16 values, sizes of the streams as they are in the unit. */
-enum { HEAD = 4 + 4 + 16 + 4 * N_STREAMS };
-
-static size_t split_deflate(void *state, int level, const uint8_t *in, size_t n, uint8_t *out)
-{
-    struct split *s = state;
-    int how = level >> ACCEL, accel = level & ((1 << ACCEL) - 1);
-    uint8_t *at[N_STREAMS], *f = s->fixed, *raw = out + HEAD;
-    size_t size[N_STREAMS], records = 0;
-    for (int i = 0; i < N_STREAMS; i++)
-        at[i] = s->stream[i];
-    if (!(how & SEQ_TOO))
-        at[SEQS] = raw;          /* straight to where it is stored */
-    for (const uint8_t *p = in, *end = in + n; p < end; records++) {
-        struct lengths l = record_lengths(p);
-        memcpy(f, p, FIXED);
-        f += FIXED;
-        p += FIXED;
-        static const uint8_t order[] = {NAMES, CIGARS, SEQS, QUALS, TAGS};
-        for (int i = 0; i < N_STREAMS; i++) {
-            int k = order[i];
-            copy(at[k], p, l.of[k]);
-            at[k] += l.of[k];
-            p += l.of[k];
-        }
-    }
-    for (int i = 0; i < N_STREAMS; i++)
-        size[i] = (size_t)(at[i] - (i == SEQS && !(how & SEQ_TOO) ? raw : s->stream[i]));
-    uint8_t *j = s->joined;
-    if (how & COLUMNS)
-        for (int c = 0; c < FIXED / 4; c++) {
-            uint32_t last = 0;
-            for (size_t r = 0; r < records; r++, j += 4) {
-                uint32_t v = load_le32(s->fixed + r * FIXED + 4 * c);
-                store_le32(j, v - last);
-                last = v;
-            }
-        }
-    else
-        memcpy(j, s->fixed, records * FIXED), j += records * FIXED;
-    if (!(how & SEQ_TOO))
-        raw += size[SEQS];
-    const uint8_t *q = s->stream[QUALS];
-    int bits = 8;
-    size_t q_size = size[QUALS];
-    if (how & (QUAL_PACK | QUAL_PACK_LZ4)) {
-        size_t k = pack(&s->alphabet, s->stream[QUALS], q_size, s->packed);
-        bits = s->alphabet.bits;
-        if (bits < 8) {
-            q = s->packed;
-            q_size = k;
-        }
-    }
-    for (int i = 0; i < N_STREAMS; i++) {
-        if (i == QUALS && ((how & QUAL_RAW) || (bits < 8 && (how & QUAL_PACK)))) {
-            memcpy(raw, q, q_size);
-            raw += q_size;
-        } else if (i == QUALS) {
-            memcpy(j, q, q_size);
-            j += q_size;
-        } else if (i != SEQS || (how & SEQ_TOO)) {
-            memcpy(j, s->stream[i], size[i]);
-            j += size[i];
-        }
-    }
-    store_le32(out, (uint32_t)records);
-    store_le32(out + 4, (uint32_t)bits);
-    memcpy(out + 8, s->alphabet.value, sizeof s->alphabet.value);
-    for (int i = 0; i < N_STREAMS; i++)
-        store_le32(out + 24 + 4 * i, (uint32_t)size[i]);
-    size_t head = (size_t)(raw - out);
-    return head + lz4_deflate(s->lz4, accel, s->joined, (size_t)(j - s->joined), raw);
-}
-
-static bool split_inflate(void *state, int level, const uint8_t *in, size_t in_size, uint8_t *out, size_t n)
-{
-    struct split *s = state;
-    int how = level >> ACCEL;
-    const uint8_t *raw = in + HEAD, *at[N_STREAMS], *f;
-    size_t records = load_le32(in), size[N_STREAMS], joined = records * FIXED, stored = 0;
-    int bits = (int)load_le32(in + 4);
-    for (int i = 0; i < N_STREAMS; i++) {
-        size[i] = load_le32(in + 24 + 4 * i);
-        size_t held = i == QUALS ? packed_size(size[i], bits) : size[i];
-        bool is_raw = i == SEQS ? !(how & SEQ_TOO)
-                                : i == QUALS && ((how & QUAL_RAW) || (bits < 8 && (how & QUAL_PACK)));
-        *(is_raw ? &stored : &joined) += held;
-    }
-    if (!lz4_inflate(s->lz4, 1, raw + stored, in_size - HEAD - stored, s->joined, joined))
-        return false;
-    const uint8_t *j = s->joined;
-    if (how & COLUMNS) {
-        for (int c = 0; c < FIXED / 4; c++) {
-            uint32_t v = 0;
-            for (size_t r = 0; r < records; r++, j += 4)
-                store_le32(s->fixed + r * FIXED + 4 * c, v += load_le32(j));
-        }
-        f = s->fixed;
-    } else {
-        f = j;
-        j += records * FIXED;
-    }
-    if (!(how & SEQ_TOO)) {
-        at[SEQS] = raw;
-        raw += size[SEQS];
-    }
-    for (int i = 0; i < N_STREAMS; i++) {
-        if (i == QUALS && ((how & QUAL_RAW) || (bits < 8 && (how & QUAL_PACK))))
-            at[i] = raw;
-        else if (i != SEQS || (how & SEQ_TOO)) {
-            at[i] = j;
-            j += i == QUALS ? packed_size(size[i], bits) : size[i];
-        }
-    }
-    if (bits < 8) {
-        unpack(at[QUALS], size[QUALS], bits, in + 8, s->packed);
-        at[QUALS] = s->packed;
-    }
-    uint8_t *p = out;
-    for (size_t r = 0; r < records; r++, f += FIXED) {
-        struct lengths l = record_lengths(f);
-        memcpy(p, f, FIXED);
-        p += FIXED;
-        static const uint8_t order[] = {NAMES, CIGARS, SEQS, QUALS, TAGS};
-        for (int i = 0; i < N_STREAMS; i++) {
-            int k = order[i];
-            copy(p, at[k], l.of[k]);
-            at[k] += l.of[k];
-            p += l.of[k];
-        }
-    }
-    return (size_t)(p - out) == n;
-}
-#endif
 
 static const struct codec codecs[] = {
     {"memcpy", 0, UNIT_MAX, NULL, raw_deflate, raw_inflate},
-#ifdef WITH_LZ4
 #define LZ4(a) {"lz4 -" #a, a, UNIT_MAX, lz4_open, lz4_deflate, lz4_inflate}
-#define SPLIT(letters, a, how) \
-    {"split" letters " -" #a, (how) << ACCEL | a, UNIT_MAX, split_open, split_deflate, split_inflate}
     LZ4(1), LZ4(2), LZ4(4), LZ4(8), LZ4(16), LZ4(32),
-    SPLIT(".a", 1, SEQ_TOO), SPLIT(".ac", 1, SEQ_TOO | COLUMNS),
-    SPLIT(".", 1, 0), SPLIT(".", 4, 0),
-    SPLIT(".c", 1, COLUMNS), SPLIT(".c", 4, COLUMNS), SPLIT(".c", 16, COLUMNS),
-    SPLIT(".cq", 1, COLUMNS | QUAL_RAW), SPLIT(".cq", 4, COLUMNS | QUAL_RAW),
-    SPLIT(".cp", 1, COLUMNS | QUAL_PACK), SPLIT(".cp", 4, COLUMNS | QUAL_PACK), SPLIT(".cp", 16, COLUMNS | QUAL_PACK),
-    SPLIT(".cP", 1, COLUMNS | QUAL_PACK_LZ4), SPLIT(".cP", 4, COLUMNS | QUAL_PACK_LZ4),
-#endif
 #ifdef WITH_ZSTD
 #define ZSTD(l) {"zstd " #l, l, UNIT_MAX, zstd_open, zstd_deflate, zstd_inflate}
     ZSTD(1), ZSTD(-1), ZSTD(-3), ZSTD(-5), ZSTD(-10),
@@ -561,6 +276,7 @@ static const struct codec codecs[] = {
     {"igzip 1", 1, UNIT_MAX, isal_open, isal_deflate_unit, isal_inflate_unit},
 #endif
     {"ours 1", 1, BGZF_FILL, ours_open, ours_deflate, ours_inflate},
+    {"streams", 0, UNIT_MAX, streams_open, streams_deflate, streams_inflate},
 };
 
 /* ---- the input ---- */
