@@ -276,7 +276,10 @@ def test_other_spelling_of_options_means_something_else(made, short, long):
 
 
 def test_sort_on_a_terminal_hangs_instead_of_showing_usage():
-    main, terminal = pty.openpty()
+    try:
+        main, terminal = pty.openpty()
+    except OSError as e:
+        pytest.skip("no terminals here: %s" % e)  # a container without /dev/pts
     try:
         p = subprocess.run([BINARY, "sort"], stdin=terminal, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, env=clean_env(), timeout=HANG)
