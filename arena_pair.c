@@ -10,7 +10,10 @@
 #include "spill.h"
 #include "spill_store.h"
 
-static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* long reads: sort before enough of them came */
+/* Records per sublist: a sort of some 50 ms, short against any file that is worth
+ * threads, and few enough sublists for one heap. Of long reads it takes fewer. */
+enum { SUBLIST_RECORDS = 1 << 20 };
+static const size_t SUBLIST_BYTES = (size_t)512 << 20;
 static const double PACKED_RATIO = 2;            /* of records as BAM has them to packed ones, about */
 
 static struct bam_arena *other_arena(struct arena_pair *p)
@@ -105,7 +108,8 @@ static int help_sorting(struct arena_pair *p)
     return 0;
 }
 
-int arena_pair_sort(struct arena_pair *p, size_t min_records)
+/* Closes the open sublist if it has min_records records or SUBLIST_BYTES bytes, and sorts it in a task. */
+static int sort_sublist(struct arena_pair *p, size_t min_records)
 {
     struct bam_sublist sublist;
     int closed = bam_arena_close_sublist(p->arena, min_records, SUBLIST_BYTES, &sublist);
@@ -126,6 +130,11 @@ int arena_pair_sort(struct arena_pair *p, size_t min_records)
     #pragma omp task default(none) firstprivate(p, sorting)
     run_sorting(p, sorting);
     return 0;
+}
+
+int arena_pair_sort(struct arena_pair *p)
+{
+    return sort_sublist(p, SUBLIST_RECORDS);
 }
 
 /* ---------------------------------------------------------------- spilling */
@@ -223,7 +232,7 @@ static int change_arena(struct arena_pair *p)
 
 int arena_pair_make_room(struct arena_pair *p, size_t room)
 {
-    if (arena_pair_sort(p, 1) < 0 || (!bam_arena_empty(p->arena) && change_arena(p) < 0))
+    if (sort_sublist(p, 1) < 0 || (!bam_arena_empty(p->arena) && change_arena(p) < 0))
         return -1;
     /* Nothing but the beginning of a record, and still not enough? */
     if (bam_arena_room(p->arena) < room && bam_arena_grow(p->arena, room) < 0)
@@ -247,7 +256,7 @@ static int await_sorted(struct arena_pair *p, const struct bam_arena *arena)
 int arena_pair_finish(struct arena_pair *p)
 {
     /* What leaves is awaited first: after that neither is on its way. */
-    if (arena_pair_sort(p, 1) < 0 || await_spill(p) < 0)
+    if (sort_sublist(p, 1) < 0 || await_spill(p) < 0)
         return -1;
     return await_sorted(p, other_arena(p)) < 0 ? -1 : await_sorted(p, p->arena);
 }
@@ -273,7 +282,7 @@ static int open_runs(struct arena_pair *p, struct record_sink *sink, size_t *n)
     struct run_reader_options how = {runs, *n, p->store, sink, slice_size, p->beside.slice_size,
                                      spare->base, spare->size,
                                      p->opt.n_threads, p->opt.latch};
-    if (hts_verbose >= HTS_LOG_ERROR + 1)
+    if (hts_verbose > HTS_LOG_ERROR)             /* upstream's line: silent below --verbosity 2 */
         fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", *n, p->arena->n_sublists);
     p->reader = run_reader_open(&how);
     return p->reader ? 0 : -1;

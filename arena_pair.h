@@ -69,9 +69,8 @@ void arena_pair_close(struct arena_pair *pair);
 void arena_pair_set_order(struct arena_pair *pair, int32_t n_ref, const struct sort_rule *rule,
                           struct minhash *minhash);
 
-/* Closes the open sublist if it has min_records records, or is large, and sorts it
- * in a task. -1: told to the latch. */
-int arena_pair_sort(struct arena_pair *pair, size_t min_records);
+/* Closes the open sublist if it is large enough, and sorts it in a task. -1: told to the latch. */
+int arena_pair_sort(struct arena_pair *pair);
 
 /* Lets the older arena leave before it is too late for the reader of a pipe not to
  * wait. -1: told to the latch. */

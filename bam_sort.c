@@ -42,9 +42,6 @@
 #include "sort_opts.h"
 
 enum {
-    /* Records per sublist: a sort of some 50 ms, short against any file that is
-     * worth threads, and few enough sublists for one heap. */
-    SUBLIST_RECORDS = 1 << 20,
     BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
     /* What the shape of names is learned from: one block's worth. */
     SAMPLE_BYTES = BGZF_FILL,
@@ -316,7 +313,7 @@ static int take_block(struct bam_sort *s, int wait)
     uint64_t end = (uint64_t)(block.data - s->memory.arena->base) + block.size;
     if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
         return -1;
-    return arena_pair_sort(&s->memory, SUBLIST_RECORDS) < 0 ? -1 : 1;
+    return arena_pair_sort(&s->memory) < 0 ? -1 : 1;
 }
 
 static int take_all(struct bam_sort *s, int wait)

@@ -49,7 +49,7 @@ struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget
 {
     size_t base = !is_cram ? 3 * MIB : writing ? 20 * MIB : 10 * MIB;
     size_t each = !is_cram ? 3 * MIB / 2 : writing ? 32 * MIB : 16 * MIB;
-    uint64_t share = (budget + ALLOWANCE) / 3, most = share > base ? (share - base) / each : 0;
+    uint64_t share = budget / 3 + ALLOWANCE / 3, most = share > base ? (share - base) / each : 0;
     struct htslib_use use = {(uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1, base};
     use.bytes += use.n_threads > 1 ? (size_t)use.n_threads * each : 0;
     return use;
