@@ -8,7 +8,7 @@
 #include <htslib/kstring.h>
 #include "bam_header.h"
 #include "bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "byte_source.h"
 #include "endian_io.h"
 #include "latch.h"

@@ -30,7 +30,7 @@
 #include "bam_index.h"
 #include "bam_sort.h"
 #include "bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "byte_source.h"
 #include "far_pos.h"
 #include "latch.h"

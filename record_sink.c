@@ -4,7 +4,7 @@
 #include "bam_header.h"
 #include "bam_index.h"
 #include "bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_sink.h"
 #include "hts_writer.h"
 #include "latch.h"
 #include "record_sink.h"

@@ -3,7 +3,7 @@
 #include "unit_htslib.h"
 #include "bam_header.h"
 #include "bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "latch.h"
 #include "sort_key.h"
 #include "unit_source.h"

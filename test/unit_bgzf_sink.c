@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include "bam_arena.h"
 #include "bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_sink.h"
 #include "latch.h"
 
 enum { MAX_PIECES = 60000 };

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include "bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "latch.h"
 #include "unit_source.h"
 

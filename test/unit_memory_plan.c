@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_arena.h"
 #include "bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_sink.h"
+#include "bgzf_source.h"
 #include "memory_plan.h"
 #include "record_pack.h"
 #include "spill_slice.h"

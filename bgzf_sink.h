@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* BGZF output by OpenMP tasks: one deflate task per block, written in order. Slots
+ * are claimed as in bgzf_source.h. */
+#ifndef BGZF_SINK_H
+#define BGZF_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bam_index;
+struct latch;
+
+struct bgzf_sink;
+
+struct bgzf_sink_options {
+    int fd;                      /* written from its present position on; stays the caller's */
+    const char *path;            /* for messages */
+    int level;                   /* see bgzf_codec_new() */
+    int n_threads;
+    uint32_t n_slots;            /* blocks under way at most */
+    struct latch *latch;
+};
+
+/* Part of a block's contents; must stay unchanged until bgzf_sink_passed(). */
+struct bgzf_piece {
+    const uint8_t *data;
+    uint32_t size;
+    uint32_t segment;            /* number of this segment in its record, see bam_checksum() */
+};
+#define BGZF_NO_RECORD UINT32_MAX /* as segment: header bytes, not counted in the checksum */
+
+/* NULL: no memory, told to the latch. */
+struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
+void bgzf_sink_close(struct bgzf_sink *sink);
+
+/* From now on every record is entered into the index, in its order. -1: no memory. */
+int bgzf_sink_set_index(struct bgzf_sink *sink, struct bam_index *index);
+
+/* Adds a piece to the block being filled; when it does not fit, that block is
+ * handed to a task and the next one begun. size <= BGZF_FILL. -1: stop. */
+int bgzf_sink_put(struct bgzf_sink *sink, struct bgzf_piece piece);
+
+/* A mark behind everything put so far. */
+uint64_t bgzf_sink_mark(const struct bgzf_sink *sink);
+
+/* Whether everything before the mark is written, so that its pieces may change. */
+bool bgzf_sink_passed(const struct bgzf_sink *sink, uint64_t mark);
+
+/* Whether that needs no more than waiting: not while the block that is being
+ * filled has pieces from before the mark. */
+bool bgzf_sink_will_pass(const struct bgzf_sink *sink, uint64_t mark);
+
+/* Works at a block that nobody has begun; 0: there is none. */
+int bgzf_sink_help(struct bgzf_sink *sink);
+
+/* Ends the block being filled. -1: stop. */
+int bgzf_sink_flush(struct bgzf_sink *sink);
+
+/* Flushes, helps until everything is written, adds the EOF block. -1: told to the latch. */
+int bgzf_sink_finish(struct bgzf_sink *sink);
+
+/* After finish: sum over all pieces put of bam_checksum_segment(). */
+uint64_t bgzf_sink_checksum(const struct bgzf_sink *sink);
+
+/* Bytes of memory that a sink with these options takes. */
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level);
+
+#endif

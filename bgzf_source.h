@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* BGZF input by OpenMP tasks: read-ahead, and one inflate task per block.
+ *
+ * The master (the thread in the driver's `omp master`) hands out blocks through a
+ * ring of slots. A slot's task claims it; so may the master when it has to wait,
+ * so that waiting is always working and never depends on how a runtime
+ * schedules. A task that finds its slot claimed just returns. */
+#ifndef BGZF_SOURCE_H
+#define BGZF_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct byte_source;
+struct latch;
+
+struct bgzf_source;
+
+struct bgzf_source_options {
+    struct byte_source *input;   /* stays the caller's */
+    const char *path;            /* for messages */
+    int n_threads;               /* of the team that runs the tasks */
+    uint32_t n_slots;            /* blocks under way at most */
+    size_t piece_size;           /* bytes per read */
+    struct latch *latch;
+};
+
+/* A block as the consumer sees it. */
+struct bgzf_source_block {
+    uint64_t file_offset;
+    uint8_t *data;               /* where it was inflated to */
+    uint32_t size;               /* inflated */
+    uint32_t slot;               /* 0 .. n_slots - 1; free again at the next hand-out */
+};
+
+/* Called in the inflate task right after block was inflated, any thread. */
+typedef void bgzf_inflated_fn(void *arg, const struct bgzf_source_block *block);
+
+/* NULL: told to the latch. A source of plain bytes (raw BAM, records) gives
+ * "blocks" that are cut anywhere. */
+struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
+void bgzf_source_close(struct bgzf_source *source);
+
+/* Called for every block that is handed out from now on. */
+void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_inflated_fn *fn, void *arg);
+
+/* Finds the next non-empty block and its inflated size, reading ahead as needed.
+ * 1: found; 0: end of the file; -1: told to the latch. Repeats itself until the
+ * block is handed out. */
+int bgzf_source_peek(struct bgzf_source *source, uint32_t *inflated_size);
+
+/* Hands out the peeked block: a task inflates it to dst. The ring must not be
+ * full. -1: no memory, told to the latch. */
+void bgzf_source_hand_out(struct bgzf_source *source, uint8_t *dst);
+
+/* Inflates the peeked block to dst at once, on the calling thread (for the
+ * header, before any block is handed out). -1: told to the latch. */
+int bgzf_source_inflate(struct bgzf_source *source, uint8_t *dst);
+
+/* Takes back the oldest block handed out once it is inflated. With wait, helps
+ * until it is. 1: *block is it; 0: none is out, or it is not ready; -1: it could not be inflated. */
+int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_block *block);
+
+int bgzf_source_ring_full(const struct bgzf_source *source);
+
+/* After the end: false if the file is BGZF and did not close with the empty EOF block. */
+int bgzf_source_saw_eof_block(const struct bgzf_source *source);
+
+/* Bytes of memory that a source with these options takes. */
+size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size);
+
+#endif
