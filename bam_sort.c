@@ -38,7 +38,6 @@
 #include "minhash.h"
 #include "out_file.h"
 #include "record_sink.h"
-#include "run_merge.h"
 #include "sort_opts.h"
 
 enum {
@@ -434,34 +433,18 @@ static int put_header(struct bam_sort *s)
 }
 
 /* Puts away the rank that the merge has compared. */
-static void finish_minhash(struct bam_sort *s, const uint8_t *record)
+static void finish_minhash(uint8_t *record)
 {
-    struct bam_record *r = (struct bam_record *)(uintptr_t)record;   /* in an arena or a slice: ours to change */
-    if (!minhash_decides(s->minhash) && minhash_applies(r))
-        minhash_finish(r);
-}
-
-static int put_merged(struct bam_sort *s, struct run_merge *merge)
-{
-    struct merge_item item;
-    int there;
-    while ((there = run_merge_next(merge, &item)) > 0) {
-        const uint8_t *record = bam_key_record(item.base, item.key);
-        if (s->minhash)
-            finish_minhash(s, record);
-        if (record_sink_put(s->sink, record, bam_key_record_size(item.base, item.key)) < 0)
-            return -1;
-    }
-    return there;
+    if (minhash_applies((const struct bam_record *)record))
+        minhash_finish((struct bam_record *)record);
 }
 
 /* Phase 2: merge the runs and the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
-    struct run_merge merge = {0};
-    int failed = put_header(s) < 0 || arena_pair_merge(&s->memory, &merge, s->sink) < 0 || put_merged(s, &merge) < 0;
-    run_merge_free(&merge);
-    return failed ? -1 : record_sink_finish(s->sink);
+    if (s->minhash && !minhash_decides(s->minhash))
+        record_sink_set_finish(s->sink, finish_minhash);
+    return put_header(s) < 0 || arena_pair_merge(&s->memory, s->sink) < 0 ? -1 : record_sink_finish(s->sink);
 }
 
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include "bam_header.h"
 #include "bam_index.h"
-#include "bgzf_block.h"
 #include "bgzf_sink.h"
 #include "hts_writer.h"
 #include "latch.h"
@@ -53,19 +52,6 @@ void record_sink_close(struct record_sink *k)
     free(k);
 }
 
-/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
-static int put_long(struct record_sink *k, const uint8_t *data, size_t size, bool is_record)
-{
-    for (uint32_t segment = 0; size > 0; segment++) {
-        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
-        if (bgzf_sink_put(k->bgzf, (struct bgzf_piece){data, n, is_record ? segment : BGZF_NO_RECORD}) < 0)
-            return -1;
-        data += n;
-        size -= n;
-    }
-    return 0;
-}
-
 int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format)
 {
     size_t size;
@@ -78,17 +64,26 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
         if (!k->index || bgzf_sink_set_index(k->bgzf, k->index) < 0)
             return latch_fail(k->latch, "out of memory for the index");
     }
-    return put_long(k, k->header, size, false) < 0 ? -1 : bgzf_sink_flush(k->bgzf);
+    return bgzf_sink_put_header(k->bgzf, k->header, size) < 0 ? -1 : bgzf_sink_flush(k->bgzf);
 }
 
-int record_sink_put(struct record_sink *k, const uint8_t *record, size_t size)
+void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
 {
-    k->n++;
     if (k->hts)
-        return hts_writer_put(k->hts, record, size);
-    if (size <= BGZF_FILL)
-        return bgzf_sink_put(k->bgzf, (struct bgzf_piece){record, (uint32_t)size, 0});
-    return bgzf_sink_flush(k->bgzf) < 0 ? -1 : put_long(k, record, size, true);
+        hts_writer_set_finish(k->hts, finish);
+    else
+        bgzf_sink_set_finish(k->bgzf, finish);
+}
+
+int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+{
+    k->n += n;
+    if (k->bgzf)
+        return bgzf_sink_put(k->bgzf, records, n);
+    for (size_t i = 0; i < n; i++)
+        if (hts_writer_put(k->hts, records[i].data, records[i].size) < 0)
+            return -1;
+    return 0;
 }
 
 /* htslib's formats copy what they are given. */
