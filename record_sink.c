@@ -20,7 +20,7 @@ struct record_sink {
 };
 
 struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
-                                     struct latch *latch)
+                                     struct latch *latch, struct stats *stats)
 {
     struct record_sink *k = calloc(1, sizeof *k);
     if (!k) {
@@ -29,7 +29,7 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_sl
     }
     k->latch = latch;
     if (opts->out.format.format == bam) {
-        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch};
+        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch, stats};
         k->bgzf = bgzf_sink_open(&bgzf);
     } else {
         struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,

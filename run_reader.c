@@ -5,6 +5,7 @@
 #include "latch.h"
 #include "record_sink.h"
 #include "run_reader.h"
+#include "stats.h"
 
 enum {
     /* A run of its own (sorted input) must keep all threads busy, while as many
@@ -170,9 +171,8 @@ static int wait_for(struct run_reader *r, struct ring *ring)
 {
     struct buffer *buffer = &ring->buffers[ring->used % r->n_buffers];
     unsigned spins = 0;
-    while (slot_state(&buffer->state) != SLOT_DONE) {
-        if (latch_tripped(r->opt.latch))
-            return -1;
+    enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
+    while (slot_state(&buffer->state) != SLOT_DONE && !latch_tripped(r->opt.latch)) {
         load_ahead(r, ring);
         /* Slices so small that all of them are in the block being filled: it is
          * filled on from other memory. */
@@ -181,6 +181,7 @@ static int wait_for(struct run_reader *r, struct ring *ring)
         if (!run_load(r, buffer) && !record_sink_help(r->opt.sink))
             slot_pause(&spins);
     }
+    stats_leave(r->opt.stats, before, 0);
     return latch_tripped(r->opt.latch) ? -1 : 0;
 }
 

@@ -13,6 +13,7 @@
 struct latch;
 struct record_sink;
 struct run_reader;
+struct stats;
 
 struct run_reader_options {
     const struct spill_run *runs;   /* in input order */
@@ -25,6 +26,7 @@ struct run_reader_options {
     size_t memory_size;
     int n_threads;
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* Begins to fill buffers. NULL: told to the latch. */

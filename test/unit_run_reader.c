@@ -109,7 +109,7 @@ static int read_and_write(struct reading *r, struct bam_key *const *keys)
 {
     size_t n_runs = r->n_runs - r->in_memory;
     struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->slice_size, r->memory,
-                                         n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch};
+                                         n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch, NULL};
     struct run_merge merge;
     r->reader = run_reader_open(&options);
     if (!r->reader || record_sink_header(r->sink, r->sam, NULL, 0) < 0 || run_merge_init(&merge, NULL, r->n_runs) < 0)
@@ -131,7 +131,7 @@ static void reading_run(struct reading *r)
     opts.out.level = 1;
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
-    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch);
+    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch, NULL);
     NEEDED(r->sink);
     for (size_t i = r->n_runs - r->in_memory; i < r->n_runs; i++) {
         keys[i] = unit_alloc(r->part[i].n * sizeof *keys[i]);
