@@ -10,6 +10,7 @@
 #include "sort_run.h"
 #include "spill.h"
 #include "spill_store.h"
+#include "stats.h"
 
 /* Records per sublist: a sort of some 50 ms, short against any file that is worth
  * threads, and few enough sublists for one heap. Of long reads it takes fewer. */
@@ -40,8 +41,8 @@ static int reserve_arenas(struct arena_pair *p)
 int arena_pair_open(struct arena_pair *p, const struct arena_pair_options *options)
 {
     struct latch *latch = options->latch;
-    struct spill_store_options store = {options->temp_prefixes, options->n_temp_prefixes, latch};
-    struct spill_options spill = {NULL, options->plan.merge_memory, options->n_threads, latch};
+    struct spill_store_options store = {options->temp_prefixes, options->n_temp_prefixes, latch, options->stats};
+    struct spill_options spill = {NULL, options->plan.merge_memory, options->n_threads, latch, options->stats};
     uint64_t room;
     *p = (struct arena_pair){.opt = *options};
     if (reserve_arenas(p) < 0 || !(spill.store = p->store = spill_store_open(&store))
@@ -86,9 +87,12 @@ static void sort_keys(struct arena_pair *p, const struct bam_arena *arena, struc
     struct bam_key_order order = bam_arena_order(arena);
     if (latch_tripped(p->opt.latch))
         return;
+    enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
     if (p->minhash)
         atomic_fetch_add(&p->turned, minhash_run(p->minhash, arena->base, sublist.keys, sublist.n));
     sort_run(sublist.keys, sublist.n, &order);
+    stats_records(p->opt.stats, sublist.n);
+    stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);
     count_sorted(p, arena);
 }
 
@@ -121,9 +125,11 @@ static int sort_sublist(struct arena_pair *p, size_t min_records)
         return 0;
     struct sorting *sorting = &p->sortings[p->n_sortings++ % SORTINGS];
     unsigned spins = 0;
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
     while (slot_state(&sorting->state) != SLOT_FREE)
         if (!run_sorting(p, sorting))
             slot_pause(&spins);
+    stats_leave(p->opt.stats, before, 0);
     sorting->sublist = sublist;
     sorting->arena = p->arena;
     atomic_fetch_add(&p->unsorted[p->arena - p->arenas], 1);
@@ -186,9 +192,11 @@ static int await_spill(struct arena_pair *p)
     unsigned spins = 0;
     if (!leaving)
         return 0;
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
     while (!spill_is_done(p->spill))
         if (!spill_help(p->spill) && !help_sorting(p))
             slot_pause(&spins);
+    stats_leave(p->opt.stats, before, 0);
     if (spill_end(p->spill) < 0)
         return -1;
     ptrdiff_t i = leaving - p->arenas;
@@ -246,13 +254,12 @@ int arena_pair_make_room(struct arena_pair *p, size_t room)
 static int await_sorted(struct arena_pair *p, const struct bam_arena *arena)
 {
     unsigned spins = 0;
-    while (atomic_load(&p->unsorted[arena - p->arenas]) > 1) {
-        if (latch_tripped(p->opt.latch))
-            return -1;
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
+    while (atomic_load(&p->unsorted[arena - p->arenas]) > 1 && !latch_tripped(p->opt.latch))
         if (!help_sorting(p))
             slot_pause(&spins);
-    }
-    return 0;
+    stats_leave(p->opt.stats, before, 0);
+    return latch_tripped(p->opt.latch) ? -1 : 0;
 }
 
 int arena_pair_finish(struct arena_pair *p)
@@ -296,6 +303,6 @@ int arena_pair_merge(struct arena_pair *p, struct record_sink *sink)
     if (open_runs(p, sink, &n_runs) < 0)
         return -1;
     struct merge_ring_options how = {{other_arena(p), p->arena}, p->reader, n_runs, sink, p->opt.plan.merge_ranges,
-                                     p->opt.plan.merge_records, p->opt.n_threads, p->opt.latch};
+                                     p->opt.plan.merge_records, p->opt.n_threads, p->opt.latch, p->opt.stats};
     return (p->ring = merge_ring_open(&how)) ? merge_ring_run(p->ring) : -1;
 }

@@ -22,6 +22,7 @@ struct record_sink;
 struct run_reader;
 struct spill;
 struct spill_store;
+struct stats;
 
 struct arena_pair_options {
     struct memory_plan plan;
@@ -32,6 +33,7 @@ struct arena_pair_options {
     void *arg;
     int n_threads;
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* A sublist to be sorted: by a task, or by the master when it has to wait. */

@@ -11,6 +11,7 @@
 #include "bgzf_sink.h"
 #include "bgzf_slot.h"
 #include "latch.h"
+#include "stats.h"
 
 enum {
     CACHE_LINE = 64,
@@ -246,8 +247,13 @@ static void serve_ticket(struct bgzf_sink *k)
         if (n == 0)
             return;
         if (!latch_tripped(k->opt.latch)) {
+            enum stage before = stats_enter(k->opt.stats, k->index ? STAGE_INDEX : STAGE_WRITE);
+            uint64_t written = k->written;
             enter_blocks(k, first, number, iov); /* before write_all(), which consumes iov */
+            stats_leave(k->opt.stats, before, 0);
+            stats_enter(k->opt.stats, STAGE_WRITE);
             write_all(k, iov, n);
+            stats_leave(k->opt.stats, before, k->written - written);
         }
         for (uint64_t i = first; i < number; i++)
             slot_pass(&k->slots[i % k->opt.n_slots].state, SLOT_FREE);
@@ -264,11 +270,15 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
         uint8_t *data = bgzf_stored_data(t->codec, slot->compressed);
         if (!data)
             data = t->gathered;
+        enum stage before = stats_enter(k->opt.stats, STAGE_GATHER);
         gather(slot, k->finish, data);
         t->checksum += checksum_block(slot, data);
         if (k->index)
             list_entries(slot);
+        stats_leave(k->opt.stats, before, slot->size);
+        stats_enter(k->opt.stats, STAGE_DEFLATE);
         length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
+        stats_leave(k->opt.stats, before, slot->size);
     }
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
     serve_ticket(k);
@@ -293,13 +303,12 @@ int bgzf_sink_help(struct bgzf_sink *k)
 static int sink_wait(struct bgzf_sink *k, uint64_t number)
 {
     unsigned spins = 0;
-    while (atomic_load(&k->ticket) <= number) {
-        if (latch_tripped(k->opt.latch))
-            return -1;
+    enum stage before = stats_enter(k->opt.stats, STAGE_WAIT);
+    while (atomic_load(&k->ticket) <= number && !latch_tripped(k->opt.latch))
         if (!bgzf_sink_help(k))
             slot_pause(&spins);
-    }
-    return 0;
+    stats_leave(k->opt.stats, before, 0);
+    return atomic_load(&k->ticket) > number ? 0 : -1;
 }
 
 int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)

@@ -10,6 +10,7 @@
 
 struct bam_index;
 struct latch;
+struct stats;
 
 struct bgzf_sink;
 
@@ -20,6 +21,7 @@ struct bgzf_sink_options {
     int n_threads;
     uint32_t n_slots;            /* blocks under way at most */
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* A record on its way into blocks, or a part of one that is longer than a block.

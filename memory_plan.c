@@ -64,7 +64,7 @@ struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use, size_t found)
 {
     size_t n = (size_t)use->n_threads;
-    return PROGRAM + n * PER_THREAD + use->htslib + HEADER_COPIES * use->header
+    return PROGRAM + n * PER_THREAD + use->htslib + use->stats + HEADER_COPIES * use->header
          + use->n_inputs * bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
          + p->source_slots * found
          + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)

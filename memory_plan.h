@@ -14,6 +14,7 @@ struct memory_use {
     size_t n_inputs;
     size_t header;               /* bytes of the headers as text */
     size_t htslib;               /* what htslib takes for other formats, see memory_plan_htslib() */
+    size_t stats;                /* see stats_memory() */
 };
 
 /* What htslib takes to read or write a format other than BAM. */

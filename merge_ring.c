@@ -6,6 +6,7 @@
 #include "record_sink.h"
 #include "run_cut.h"
 #include "run_reader.h"
+#include "stats.h"
 
 enum {
     N_ARENAS = 2,
@@ -211,7 +212,9 @@ static void begin_range(struct range *range)
 
 static void merge_range(struct range *range)
 {
+    struct stats *stats = range->ring->opt.stats;
     struct merge_item item;
+    enum stage before = stats_enter(stats, STAGE_MERGE);
     if (!range->begun)
         begin_range(range);
     while (range->n < range->ring->opt.n_records && !range->whole) {
@@ -220,6 +223,8 @@ static void merge_range(struct range *range)
             range->records[range->n++] = (struct bgzf_piece){
                 bam_key_record(item.base, item.key), (uint32_t)bam_key_record_size(item.base, item.key), 0};
     }
+    stats_records(stats, range->n);
+    stats_leave(stats, before, 0);
 }
 
 /* Merges what the list of the range holds, unless another thread does. */
@@ -400,14 +405,21 @@ static int leave_slices(struct merge_ring *m, const struct range *range)
     return 0;
 }
 
+static void wait_for(struct merge_ring *m, const struct range *range)
+{
+    unsigned spins = 0;
+    enum stage before = stats_enter(m->opt.stats, STAGE_WAIT);
+    while (slot_state(&range->state) != SLOT_DONE)
+        if (!help(m))
+            slot_pause(&spins);
+    stats_leave(m->opt.stats, before, 0);
+}
+
 /* Puts what there is of the oldest range to the sink. -1: stop. */
 static int put_oldest(struct merge_ring *m)
 {
     struct range *range = &m->ranges[m->tail % m->opt.n_ranges];
-    unsigned spins = 0;
-    while (slot_state(&range->state) != SLOT_DONE)
-        if (!help(m))
-            slot_pause(&spins);
+    wait_for(m, range);
     if (latch_tripped(m->opt.latch) || record_sink_put(m->opt.sink, range->records, range->n) < 0)
         return -1;
     if (!range->whole) {
@@ -421,18 +433,27 @@ static int put_oldest(struct merge_ring *m)
     return 0;
 }
 
-int merge_ring_run(struct merge_ring *m)
+/* Plans as many ranges as can be; at least one, unless all are planned. -1: stop. */
+static int plan_ahead(struct merge_ring *m)
 {
     unsigned spins = 0;
-    while (!m->planned_all || m->tail < m->head) {
-        if (m->opt.reader)
-            run_reader_refill(m->opt.reader);
-        while (!m->planned_all && m->head - m->tail < m->opt.n_ranges && plan_range(m, m->head == m->tail))
-            spins = 0;
-        if (m->tail < m->head ? put_oldest(m) < 0 : latch_tripped(m->opt.latch))
-            return -1;
-        if (m->tail == m->head && !m->planned_all && !help(m))
+    enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+    if (m->opt.reader)
+        run_reader_refill(m->opt.reader);
+    while (!m->planned_all && m->head - m->tail < m->opt.n_ranges && plan_range(m, false))
+        ;
+    stats_enter(m->opt.stats, STAGE_WAIT);
+    while (m->head == m->tail && !m->planned_all && !latch_tripped(m->opt.latch) && !plan_range(m, true))
+        if (!help(m))
             slot_pause(&spins);
-    }
+    stats_leave(m->opt.stats, before, 0);
+    return latch_tripped(m->opt.latch) ? -1 : 0;
+}
+
+int merge_ring_run(struct merge_ring *m)
+{
+    while (!m->planned_all || m->tail < m->head)
+        if (plan_ahead(m) < 0 || (m->tail < m->head && put_oldest(m) < 0))
+            return -1;
     return 0;
 }

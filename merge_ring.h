@@ -27,6 +27,7 @@ struct latch;
 struct merge_ring;
 struct record_sink;
 struct run_reader;
+struct stats;
 
 struct merge_ring_options {
     const struct bam_arena *arenas[2];   /* sublists sorted; the older one first */
@@ -37,6 +38,7 @@ struct merge_ring_options {
     uint32_t n_records;          /* merged in one go */
     int n_threads;
     struct latch *latch;
+    struct stats *stats;
 };
 
 /* NULL: no memory, told to the latch. */

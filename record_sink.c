@@ -8,6 +8,7 @@
 #include "latch.h"
 #include "record_sink.h"
 #include "sort_opts.h"
+#include "stats.h"
 
 struct record_sink {
     struct bgzf_sink *bgzf;      /* BAM; else NULL ... */
@@ -15,11 +16,12 @@ struct record_sink {
     struct bam_index *index;     /* of BAM; NULL: none */
     uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
     struct latch *latch;
+    struct stats *stats;
     uint64_t n;
 };
 
 struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
-                                     struct latch *latch)
+                                     struct latch *latch, struct stats *stats)
 {
     struct record_sink *k = calloc(1, sizeof *k);
     if (!k) {
@@ -27,8 +29,9 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_sl
         return NULL;
     }
     k->latch = latch;
+    k->stats = stats;
     if (opts->out.format.format == bam) {
-        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch};
+        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch, stats};
         k->bgzf = bgzf_sink_open(&bgzf);
     } else {
         struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,
@@ -75,15 +78,22 @@ void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
         bgzf_sink_set_finish(k->bgzf, finish);
 }
 
-int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+static int put_hts(struct hts_writer *hts, const struct bgzf_piece *records, size_t n)
 {
-    k->n += n;
-    if (k->bgzf)
-        return bgzf_sink_put(k->bgzf, records, n);
     for (size_t i = 0; i < n; i++)
-        if (hts_writer_put(k->hts, records[i].data, records[i].size) < 0)
+        if (hts_writer_put(hts, records[i].data, records[i].size) < 0)
             return -1;
     return 0;
+}
+
+int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+{
+    enum stage before = stats_enter(k->stats, k->bgzf ? STAGE_FILL : STAGE_CONVERT);
+    int result = k->bgzf ? bgzf_sink_put(k->bgzf, records, n) : put_hts(k->hts, records, n);
+    k->n += n;
+    stats_records(k->stats, n);
+    stats_leave(k->stats, before, 0);
+    return result;
 }
 
 /* htslib's formats copy what they are given. */

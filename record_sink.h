@@ -12,12 +12,13 @@
 struct latch;
 struct record_sink;
 struct sort_opts;
+struct stats;
 
 /* fd stays the caller's; path is for messages; n_slots: BAM blocks under way at
  * most. Allocates all that is needed.
  * NULL: told to the latch. */
 struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
-                                     struct latch *latch);
+                                     struct latch *latch, struct stats *stats);
 void record_sink_close(struct record_sink *sink);
 
 /* Before the first record. sam must live as long as the sink. index: the file

@@ -7,6 +7,7 @@
 #include "run_cut.h"
 #include "sort_key.h"
 #include "spill.h"
+#include "stats.h"
 
 enum {
     /* Enough for threads to share them evenly, few enough that their last,
@@ -210,8 +211,10 @@ static int run_range(struct spill *p, size_t number)
     struct range *range = &p->ranges[number];
     if (!slot_claim(&range->state))
         return 0;
+    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (!latch_tripped(p->opt.latch))
         write_range(p, number);
+    stats_leave(p->opt.stats, before, 0);
     slot_pass(&range->state, SLOT_DONE);
     atomic_fetch_add(&p->n_done, 1);
     return 1;
@@ -344,12 +347,14 @@ static int run_merging(struct spill *p, struct merging *m)
         return 0;
     struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
     m->result = -1;
+    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (w) {
         struct spill_writer writer = {w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
         struct spill_merge how = {m->runs, m->n, m->rule, m->memory, m->slice_size,
                                   &w->loader, writer, &p->cancelled};
         m->result = spill_merge(&how);
     }
+    stats_leave(p->opt.stats, before, 0);
     slot_pass(&m->state, SLOT_DONE);
     return 1;
 }
@@ -471,8 +476,10 @@ static int finish_merging(struct spill *p, struct merging *m)
 {
     unsigned spins = 0;
     run_merging(p, m);
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
     while (slot_state(&m->state) != SLOT_DONE)
         slot_pause(&spins);
+    stats_leave(p->opt.stats, before, 0);
     return end_merging(p, m);
 }
 

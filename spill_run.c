@@ -5,6 +5,7 @@
 #include "record_pack.h"
 #include "run_merge.h"
 #include "spill_run.h"
+#include "stats.h"
 
 enum { BEST_PACKING = 1000 };    /* LZ4 makes at most 255 bytes of one; keys, 16 of one */
 
@@ -70,7 +71,10 @@ static int store_slice(struct spill_writer *w)
     const uint8_t *packed;
     struct spill_run *run = w->run;
     size_t n;
-    if (spill_packer_pack(w->packer, &packed, &n) < 0)
+    enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
+    int failed = spill_packer_pack(w->packer, &packed, &n);
+    stats_leave(spill_store_stats(w->store), before, failed ? 0 : spill_slice_size(packed));
+    if (failed)
         return latch_fail(w->latch, "out of memory for temporary data");
     if (n > UINT32_MAX)
         return latch_fail(w->latch, "a record is too large to leave memory; use a larger -m");
@@ -185,8 +189,10 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
         return spill_store_damaged(store, place);
     if (choose_memory(b, size, home_is_free) < 0)
         return latch_fail(latch, "out of memory for temporary data");
-    return spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size) < 0
-         ? spill_store_damaged(store, place) : 0;
+    enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
+    int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size);
+    stats_leave(spill_store_stats(store), before, size);
+    return failed ? spill_store_damaged(store, place) : 0;
 }
 
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,

@@ -114,7 +114,7 @@ static int put_all(struct writing *w, struct bgzf_sink *sink, const struct job *
 static void write_job(struct writing *w, const struct job *job, int fd, int level, int n_threads)
 {
     memset(w, 0, sizeof *w);
-    struct bgzf_sink_options options = {fd, "the output", level, n_threads, ring_size, &w->latch};
+    struct bgzf_sink_options options = {fd, "the output", level, n_threads, ring_size, &w->latch, NULL};
     struct bgzf_sink *sink = bgzf_sink_open(&options);
     NEEDED(sink);
     #pragma omp parallel num_threads(n_threads)
@@ -315,7 +315,7 @@ static void test_flush_of_nothing_writes_no_block(void **state)
     struct job *job = job_new(6);
     struct latch latch = {0};
     int fd = unit_temp_file(), failed = -1;
-    struct bgzf_sink_options options = {fd, "the output", 1, 2, ring_size, &latch};
+    struct bgzf_sink_options options = {fd, "the output", 1, 2, ring_size, &latch, NULL};
     struct bgzf_sink *sink = bgzf_sink_open(&options);
     NEEDED(sink);
     add_piece(job, 100, 0, 0);
@@ -607,7 +607,7 @@ static void test_latch_tripped_elsewhere_ends_the_writing(void **state)
     for (size_t i = 0; i < N_OF(team_sizes); i++) {
         struct latch latch = {0};
         int fd = unit_temp_file(), result = 0;
-        struct bgzf_sink_options options = {fd, "the output", 1, team_sizes[i], ring_size, &latch};
+        struct bgzf_sink_options options = {fd, "the output", 1, team_sizes[i], ring_size, &latch, NULL};
         struct bgzf_sink *sink = bgzf_sink_open(&options);
         NEEDED(sink);
         size_t put = 0;
@@ -637,7 +637,7 @@ static void test_sink_closed_before_it_is_finished(void **state)
     struct job *job = job_new(19);
     struct latch latch = {0};
     int fd = unit_temp_file(), result = -1;
-    struct bgzf_sink_options options = {fd, "the output", 1, 2, ring_size, &latch};
+    struct bgzf_sink_options options = {fd, "the output", 1, 2, ring_size, &latch, NULL};
     struct bgzf_sink *sink = bgzf_sink_open(&options);
     NEEDED(sink);
     add_piece(job, 100, 0, 0);
@@ -659,7 +659,7 @@ static void test_sink_closed_before_it_is_finished(void **state)
 
 static struct bgzf_sink *open_sink(int fd, int n_threads, uint32_t n_slots, struct latch *latch)
 {
-    struct bgzf_sink_options options = {fd, "the output", 1, n_threads, n_slots, latch};
+    struct bgzf_sink_options options = {fd, "the output", 1, n_threads, n_slots, latch, NULL};
     struct bgzf_sink *sink = bgzf_sink_open(&options);
     NEEDED(sink);
     return sink;

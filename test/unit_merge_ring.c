@@ -151,7 +151,7 @@ static int read_and_write(struct reading *r)
     if (n_runs > 0 && !(r->reader = run_reader_open(&options)))
         return -1;
     struct merge_ring_options how = {{&r->arenas[0], &r->arenas[1]}, r->reader, n_runs, r->sink, r->n_ranges,
-                                     r->n_records, r->n_threads, &r->latch};
+                                     r->n_records, r->n_threads, &r->latch, NULL};
     if (record_sink_header(r->sink, r->sam, NULL, 0) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
     return merge_ring_run(r->ring) < 0 ? -1 : record_sink_finish(r->sink);
@@ -164,7 +164,7 @@ static void reading_run(struct reading *r)
     opts.out.level = 1;
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
-    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch);
+    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch, NULL);
     NEEDED(r->sink);
     if (r->trip_at) {
         tripping.latch = &r->latch;

@@ -102,7 +102,7 @@ static inline uint8_t *unit_slice_memory(size_t size)
 static inline struct spill_store *unit_store_open(const char *prefix, struct latch *latch)
 {
     uint64_t room;
-    struct spill_store_options options = {&prefix, 1, latch};
+    struct spill_store_options options = {&prefix, 1, latch, NULL};
     struct spill_store *store = spill_store_open(&options);
     NEEDED(store && spill_store_prepare(store, &room) == 0);
     return store;
