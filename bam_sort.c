@@ -51,9 +51,11 @@ static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;  /* of addresses: its st
 static const uint64_t MEMORY_BESIDE = (uint64_t)128 << 20;   /* of addresses: the plan's 64 MiB, and what is never touched */
 
 /* What an inflate task found in its block, by ring slot. Written by the task,
- * read by the master once it has taken the block back. */
+ * read by the master once it has taken the block back. The keys stay here until the
+ * slot's next task copies them to their place: the master only counts them. */
 struct found {
     struct bam_walk walk;
+    struct bam_key *place;       /* where the keys belong, NULL: they are there; master, then the next task */
     struct bam_key keys[BLOCK_KEYS];
 };
 
@@ -246,7 +248,7 @@ static int reserve_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     plan_memory(s);                              /* again: now the headers are known */
-    if (!(s->found = malloc(s->plan.source_slots * sizeof *s->found)))
+    if (!(s->found = calloc(s->plan.source_slots, sizeof *s->found)))
         return latch_fail(&s->latch, "out of memory");
     struct arena_pair_options how = {s->plan, opts->temp_prefixes, opts->n_temp_prefixes, least_size(s),
                                      expected_size, s, opts->n_threads, &s->latch, s->stats};
@@ -295,6 +297,13 @@ static int open_all(struct bam_sort *s)
 
 /* ----------------------------------------------------------------- reading */
 
+static void settle_keys(struct found *found)
+{
+    if (found->place)
+        memcpy(found->place, found->keys, found->walk.n * sizeof *found->keys);
+    found->place = NULL;
+}
+
 /* In the inflate task: find the block's records while they are in the cache. */
 static void find_records(void *arg, const struct bgzf_source_block *block)
 {
@@ -302,6 +311,7 @@ static void find_records(void *arg, const struct bgzf_source_block *block)
     struct found *found = &s->found[block->slot];
     uint64_t start = (uint64_t)(block->data - s->memory.arena->base);
     enum stage before = stats_enter(s->stats, STAGE_FIND);
+    settle_keys(found);
     found->walk = bam_arena_guess(s->memory.arena, start, start + block->size, found->keys);
     stats_leave(s->stats, before, block->size);
 }
@@ -313,20 +323,31 @@ static int take_block(struct bam_sort *s, int wait)
     int taken = bgzf_source_take(s->in->source, wait, &block);
     if (taken <= 0)
         return taken;
-    const struct found *found = &s->found[block.slot];
+    struct found *found = &s->found[block.slot];
     struct bam_origin origin = {s->in->name, block.file_offset};
     s->last_block = block.file_offset;
     uint64_t end = (uint64_t)(block.data - s->memory.arena->base) + block.size;
-    if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
+    if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &found->place, &s->latch, &origin) < 0)
         return -1;
     return arena_pair_sort(&s->memory) < 0 ? -1 : 1;
 }
 
-static int take_all(struct bam_sort *s, int wait)
+static int take_ready(struct bam_sort *s)
 {
     int taken;
-    while ((taken = take_block(s, wait)) > 0)
+    while ((taken = take_block(s, 0)) > 0)
         ;
+    return taken;
+}
+
+/* Then no task uses a slot, and all keys can be put in their places. */
+static int take_all(struct bam_sort *s)
+{
+    int taken;
+    while ((taken = take_block(s, 1)) > 0)
+        ;
+    for (uint32_t i = 0; i < s->plan.source_slots && taken == 0; i++)
+        settle_keys(&s->found[i]);
     return taken;
 }
 
@@ -335,7 +356,7 @@ static int make_room(struct bam_sort *s, size_t size)
 {
     if (arena_pair_hurry(&s->memory) < 0)
         return -1;
-    if (bam_arena_room(s->memory.arena) < size && take_all(s, 1) < 0)
+    if (bam_arena_room(s->memory.arena) < size && take_all(s) < 0)
         return -1;
     return bam_arena_room(s->memory.arena) < size ? arena_pair_make_room(&s->memory, size) : 0;
 }
@@ -346,7 +367,7 @@ static int place_block(struct bam_sort *s, uint32_t size)
     if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
         return -1;
     bgzf_source_hand_out(s->in->source, bam_arena_take(s->memory.arena, size));
-    return take_all(s, 0);
+    return take_ready(s);
 }
 
 /* The bytes behind the header, in the header's last block, come first. */
@@ -384,7 +405,7 @@ static int accept_end(struct bam_sort *s)
     struct bam_arena *a = s->memory.arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
     struct bam_origin origin = {s->in->name, s->last_block};
-    if (bam_arena_accept(a, &none, NULL, a->bottom, &s->latch, &origin) < 0)
+    if (bam_arena_accept(a, &none, NULL, a->bottom, NULL, &s->latch, &origin) < 0)
         return -1;
     if (a->walked != a->bottom)
         return latch_fail(&s->latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
@@ -413,7 +434,7 @@ static int read_one(struct bam_sort *s)
     while ((found = bgzf_source_peek(s->in->source, &size)) > 0)
         if (place_block(s, size) < 0)
             return -1;
-    int failed = found < 0 || take_all(s, 1) < 0;
+    int failed = found < 0 || take_all(s) < 0;
     stats_leave(s->stats, before, 0);
     return failed ? -1 : accept_end(s);
 }

@@ -24,7 +24,7 @@ static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
 /* A thread that sorts a sublist leaves its blocks to the others for some 50 ms;
  * the rest must have enough handed out to go on. */
-enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
+enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SOURCE_SLOTS_MAX = 8192, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
 /* For each thread: a slice packed by it and one it loads, and records as large in
  * their streams on the way. */
 enum { THREAD_SLICES = 3 };
@@ -90,7 +90,7 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
     struct memory_plan p = {
         .piece_size = clamp(all / 64 / use->n_inputs, PIECE_MIN, PIECE_MAX / use->n_inputs > PIECE_MIN
                             ? PIECE_MAX / use->n_inputs : PIECE_MIN),
-        .source_slots = slots(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, all / 32, found, use->n_threads),
+        .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX), all / 32, found, use->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 20,
                             bgzf_sink_memory(0, 1, use->level), use->n_threads),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
