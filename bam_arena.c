@@ -18,7 +18,7 @@ enum {
     /* Huge pages are asked for window by window, until one comes slowly: 2 MiB
      * are cleared in 0.2 ms, but where a virtual machine gives its free memory
      * back to the host, large blocks first, it takes 4 ms: 2 s for each GB. */
-    WINDOW = 16 << 20,
+    WINDOW = 64 << 20,
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
 };
