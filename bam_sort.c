@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver: how a BAM file gets sorted.
  *
- *   in.bam --> bgzf_source --> bam_arena --> sort_run --> run_merge --> bgzf_sink --> out.bam
- *   (or -)     read-ahead,     records and   one task     heap merge    two rings,     (out_file:
- *     |        one inflate     their keys    per sublist, of sublists   one deflate    renamed when
- *     |        task per block  in one region while        and runs      task per       whole)
- *     |                        (two of them) reading       |     ^      block
- *   byte_source: whatever           |                      |     |
- *   the input is, a stream          +-> spill: arenas ---> | run_reader: slices
- *   of BAM bytes (SAM, CRAM:            that are full,     | come back ahead of
- *   hts_reader)                         as packed runs     | the merge
+ *   in.bam --> bgzf_source --> bam_arena --> sort_run --> merge_ring --> bgzf_sink --> out.bam
+ *   (or -)     read-ahead,     records and   one task     ranges of      two rings,     (out_file:
+ *     |        one inflate     their keys    per sublist, sublists and   one deflate    renamed when
+ *     |        task per block  in one region while        runs, a task   task per       whole)
+ *     |                        (two of them) reading      for each       block
+ *   byte_source: whatever           |                      |     ^
+ *   the input is, a stream          +-> spill: arenas ---> |     |
+ *   of BAM bytes (SAM, CRAM:            that are full,     | run_reader: slices
+ *   hts_reader)                         as packed runs     | come back ahead of
+ *                                                          | the merge
  *                                                record_sink (SAM, CRAM: hts_writer)
  *
- * There is one `omp parallel`, below. The master reads, hands out blocks, takes
- * them back in order, and merges; all else is tasks. */
+ * There is one `omp parallel`, below. The master deals out blocks, takes them back
+ * in order, plans the merge and fills output blocks with lists of records; all
+ * else is tasks. */
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>
