@@ -94,7 +94,7 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 20,
                             bgzf_sink_memory(0, 1, use->level), use->n_threads),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
-        .merge_records = (uint32_t)clamp(all / 64 / (n + RANGES_MORE) / sizeof(struct bgzf_piece), RANGE_RECORDS_MIN,
+        .merge_records = (uint32_t)clamp(all / 128 / (n + RANGES_MORE) / sizeof(struct bgzf_piece), RANGE_RECORDS_MIN,
                                          RANGE_RECORDS_MAX),
         .slice_size = whole_pages(clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX)),
         .merge_memory = all / 12 < MERGE_MAX ? all / 12 : MERGE_MAX,
