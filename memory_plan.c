@@ -69,8 +69,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
          + p->source_slots * found
          + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
          + merge_ring_memory(p->merge_ranges, p->merge_records, MERGE_SOURCES)
-         + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size)
-         + p->merge_memory;
+         + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);
 }
 
 /* Slices that are to arenas what they are in earnest. */
@@ -97,11 +96,11 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
         .merge_records = (uint32_t)clamp(all / 128 / (n + RANGES_MORE) / sizeof(struct bgzf_piece), RANGE_RECORDS_MIN,
                                          RANGE_RECORDS_MAX),
         .slice_size = whole_pages(clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX)),
-        .merge_memory = all / 12 < MERGE_MAX ? all / 12 : MERGE_MAX,
     };
     size_t fixed = fixed_memory(&p, use, found);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
-    p.arena_size = whole_pages(left / 2);
+    p.merge_memory = clamp(left / 4, 0, clamp(all / 12, 0, MERGE_MAX));
+    p.arena_size = whole_pages(clamp((left - p.merge_memory) / 2, ARENA_MIN, left));
     if (p.slice_size > p.arena_size / SLICES_MIN)
         p.slice_size = whole_pages(p.arena_size / SLICES_MIN);
     const char *test = getenv("SAMTOOLS_OMP_ARENA");
