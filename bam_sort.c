@@ -37,9 +37,11 @@
 #include "machine.h"
 #include "minhash.h"
 #include "out_file.h"
+#include "progress.h"
 #include "record_sink.h"
 #include "run_merge.h"
 #include "sort_opts.h"
+#include "sort_report.h"
 #include "stats.h"
 
 enum {
@@ -71,6 +73,8 @@ struct bam_sort {
     const struct sort_opts *opts;
     struct latch latch;
     struct stats *stats;
+    struct sort_report report;
+    struct progress progress;
     struct input *inputs;        /* in the order in which they are read */
     size_t n_inputs;
     struct input *in;            /* the one being read */
@@ -132,7 +136,8 @@ static uint64_t usable_memory(const struct sort_opts *opts)
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0, 0};
+    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0,
+                             stats_memory(opts->n_threads, sort_report_needs_spans(opts))};
     if (opts->out.format.format != bam)
         use.htslib = memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
     for (size_t i = 0; i < s->n_inputs && s->inputs[i].bytes; i++) {
@@ -280,18 +285,57 @@ static void warn_of_memory(const struct sort_opts *opts)
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
-    if (!(s->stats = stats_new(s->opts->n_threads, false)))
+    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_needs_spans(s->opts))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
+    progress_start(&s->progress, s->opts->progress, s->stats);
     warn_of_memory(s->opts);
     s->budget = usable_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
-        || open_output(s) < 0)
+        || open_output(s) < 0 || sort_report_open(&s->report, s->opts, &s->latch) < 0)
         return -1;
     if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
         return -1;
     return open_index(s);
+}
+
+/* ---------------------------------------------------------------- progress */
+
+/* Of the input; below 0: nobody knows. */
+static double share_read(const struct bam_sort *s)
+{
+    double done = (double)s->last_block, all = 0;
+    for (const struct input *in = s->inputs; in < s->inputs + s->n_inputs; in++) {
+        double size = (double)byte_source_size(in->bytes), hint = (double)s->opts->size_hint;
+        if (size <= 0)
+            return hint > 0 ? (double)stats_total(s->stats, STAGE_INFLATE).bytes / hint : -1;
+        all += size;
+        done += in < s->in ? size : 0;
+    }
+    return done / all;
+}
+
+static void show(const struct bam_sort *s, enum phase phase, struct progress_now now)
+{
+    uint64_t start, end;
+    stats_phase_times(s->stats, phase, &start, &end);
+    now.seconds = (double)(end - start) / 1e9;
+    progress_show(&s->progress, &now);
+}
+
+static void show_reading(const struct bam_sort *s)
+{
+    show(s, PHASE_READ, (struct progress_now){"reading", s->memory.arena->n_records, share_read(s),
+                                              (double)stats_total(s->stats, STAGE_INFLATE).bytes, 0});
+}
+
+static void show_writing(const struct bam_sort *s)
+{
+    uint64_t n = record_sink_count(s->sink);
+    double share = (double)n / (double)s->memory.arena->n_records;
+    show(s, PHASE_WRITE, (struct progress_now){"writing", n, share,
+                                               share * (double)stats_total(s->stats, STAGE_INFLATE).bytes, 0});
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -347,6 +391,8 @@ static int place_block(struct bam_sort *s, uint32_t size)
     if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
         return -1;
     bgzf_source_hand_out(s->in->source, bam_arena_take(s->memory.arena, size));
+    if (progress_due(&s->progress))
+        show_reading(s);
     return take_all(s, 0);
 }
 
@@ -454,14 +500,17 @@ static void finish_minhash(struct bam_sort *s, const uint8_t *record)
 
 static int put_merged(struct bam_sort *s, struct run_merge *merge)
 {
+    enum { LOOK_EVERY = 1024 };                  /* records; a power of 2 */
     struct merge_item item;
     int there;
-    while ((there = run_merge_next(merge, &item)) > 0) {
+    for (uint64_t n = 1; (there = run_merge_next(merge, &item)) > 0; n++) {
         const uint8_t *record = bam_key_record(item.base, item.key);
         if (s->minhash)
             finish_minhash(s, record);
         if (record_sink_put(s->sink, record, bam_key_record_size(item.base, item.key)) < 0)
             return -1;
+        if (n % LOOK_EVERY == 0 && progress_due(&s->progress))
+            show_writing(s);
     }
     return there;
 }
@@ -523,6 +572,7 @@ static void close_all(struct bam_sort *s)
     out_file_abandon(&s->out);
     out_file_abandon(&s->index);
     free(s->found);
+    sort_report_close(&s->report);
     stats_free(s->stats);
 }
 
@@ -531,10 +581,24 @@ static void close_all(struct bam_sort *s)
 static void commit(struct bam_sort *s)
 {
     stats_phase(s->stats, PHASE_FINISH);
+    enum stage before = stats_enter(s->stats, STAGE_WRITE);
     latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
     if (!s->opts->out.index || out_file_commit(&s->index, &s->latch) == 0)
         out_file_commit(&s->out, &s->latch);
     latch_hide_signals(false);
+    stats_leave(s->stats, before, 0);
+}
+
+/* What the sort took. */
+static void tell(struct bam_sort *s)
+{
+    uint64_t records = s->memory.arena ? s->memory.arena->n_records : 0;
+    stats_stop(s->stats);
+    if (!s->stats)
+        return;
+    progress_end(&s->progress, !latch_tripped(&s->latch), records, (double)stats_total(s->stats, STAGE_INFLATE).bytes);
+    if (!latch_tripped(&s->latch))
+        sort_report_write(&s->report, s->stats, records, &s->latch);
 }
 
 int bam_sort(const struct sort_opts *opts)
@@ -552,6 +616,7 @@ int bam_sort(const struct sort_opts *opts)
         if (!latch_tripped(&s.latch))
             commit(&s);
     }
+    tell(&s);
     close_all(&s);
     latch_reraise();
     if (!latch_tripped(&s.latch))

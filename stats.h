@@ -103,15 +103,21 @@ void stats_stop(struct stats *stats);
 
 int stats_threads(const struct stats *stats);            /* of the team */
 int stats_slots(const struct stats *stats);              /* these, and those that joined */
-const char *stats_name(const struct stats *stats, int slot);   /* NULL: of the team */
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
 
 /* Nanoseconds since stats_new(), or between the two once stopped. */
 uint64_t stats_wall(const struct stats *stats);
 
-/* When the phase began; false: it did not. */
-bool stats_phase_start(const struct stats *stats, enum phase phase, uint64_t *ns);
+enum { STATS_NAME_SIZE = 32 };
+
+/* What the slot's thread is called, in name: "thread 0", or as it joined. */
+const char *stats_name(const struct stats *stats, int slot, char name[STATS_NAME_SIZE]);
+
+const char *stats_phase_name(enum phase phase);
+
+/* From when to when the phase was, or is; false: it did not begin. */
+bool stats_phase_times(const struct stats *stats, enum phase phase, uint64_t *start, uint64_t *end);
 
 /* Part of a slot's time, in nanoseconds since stats_new(). */
 struct stats_span {
