@@ -4,6 +4,7 @@
 #include <htslib/hts_log.h>
 #include "arena_pair.h"
 #include "latch.h"
+#include "merge_ring.h"
 #include "minhash_run.h"
 #include "run_reader.h"
 #include "sort_run.h"
@@ -53,6 +54,7 @@ int arena_pair_open(struct arena_pair *p, const struct arena_pair_options *optio
 
 void arena_pair_close(struct arena_pair *p)
 {
+    merge_ring_close(p->ring);
     run_reader_close(p->reader);
     spill_close(p->spill);
     spill_store_close(p->store);
@@ -288,32 +290,19 @@ static int open_runs(struct arena_pair *p, struct record_sink *sink, size_t *n)
     const struct spill_run *runs = spill_runs(p->spill, n);
     struct run_reader_options how = {runs, *n, p->store, sink, slice_size, p->beside.slice_size,
                                      spare->base, spare->size,
-                                     p->opt.n_threads, p->opt.latch, p->opt.stats};
+                                     p->opt.n_threads, p->opt.latch};
     if (hts_verbose > HTS_LOG_ERROR)             /* upstream's line: silent below --verbosity 2 */
         fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", *n, p->arena->n_sublists);
     p->reader = run_reader_open(&how);
     return p->reader ? 0 : -1;
 }
 
-static void add_sublists(struct run_merge *merge, const struct bam_arena *a)
+int arena_pair_merge(struct arena_pair *p, struct record_sink *sink)
 {
-    for (size_t i = 0; i < a->n_sublists; i++) {
-        const struct bam_sublist *list = &a->sublists[i];
-        run_merge_add(merge, (struct merge_source){list->keys, list->keys + list->n, a->base});
-    }
-}
-
-int arena_pair_merge(struct arena_pair *p, struct run_merge *merge, struct record_sink *sink)
-{
-    const struct bam_arena *older = other_arena(p);
     size_t n_runs;
     if (open_runs(p, sink, &n_runs) < 0)
         return -1;
-    if (run_merge_init(merge, bam_arena_order(p->arena).rule, n_runs + older->n_sublists + p->arena->n_sublists) < 0)
-        return latch_fail(p->opt.latch, "out of memory");
-    for (size_t i = 0; i < n_runs; i++)
-        run_merge_add(merge, (struct merge_source){0});
-    add_sublists(merge, older);
-    add_sublists(merge, p->arena);
-    return run_merge_start(merge, p->reader ? run_reader_more : NULL, p->reader);
+    struct merge_ring_options how = {{other_arena(p), p->arena}, p->reader, n_runs, sink, p->opt.plan.merge_ranges,
+                                     p->opt.plan.merge_records, p->opt.n_threads, p->opt.latch, p->opt.stats};
+    return (p->ring = merge_ring_open(&how)) ? merge_ring_run(p->ring) : -1;
 }

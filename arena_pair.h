@@ -14,9 +14,9 @@
 #include "bam_arena.h"
 #include "bgzf_slot.h"
 #include "memory_plan.h"
-#include "run_merge.h"
 
 struct latch;
+struct merge_ring;
 struct minhash;
 struct record_sink;
 struct run_reader;
@@ -60,6 +60,7 @@ struct arena_pair {
     bool spilling;               /* it is known that not all fits into memory ... */
     struct memory_spilling beside;   /* ... and then: how the arenas' memory is divided */
     struct run_reader *reader;   /* NULL: everything is in memory */
+    struct merge_ring *ring;     /* of the last merge */
 };
 
 /* Reserves the arenas, and opens what spilling needs as far as that can fail. -1: told to the latch. */
@@ -88,8 +89,8 @@ int arena_pair_finish(struct arena_pair *pair);
 /* After that. Whether no record has a reference (of -M). */
 bool arena_pair_unplaced(const struct arena_pair *pair);
 
-/* After that: sets up the merge of everything. Slices come back as the sink
- * passes those before. -1: told to the latch. */
-int arena_pair_merge(struct arena_pair *pair, struct run_merge *merge, struct record_sink *sink);
+/* After that: merges everything into the sink. Slices come back as the sink passes
+ * those before. -1: told to the latch. */
+int arena_pair_merge(struct arena_pair *pair, struct record_sink *sink);
 
 #endif

@@ -39,7 +39,6 @@
 #include "out_file.h"
 #include "progress.h"
 #include "record_sink.h"
-#include "run_merge.h"
 #include "sort_opts.h"
 #include "sort_report.h"
 #include "stats.h"
@@ -281,6 +280,20 @@ static void warn_of_memory(const struct sort_opts *opts)
                 (unsigned long long)(there >> 20));
 }
 
+/* What is known before reading of how much there is to do. */
+static void expect_progress(struct bam_sort *s)
+{
+    bool known = true;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        uint64_t size = byte_source_size(s->inputs[i].bytes);
+        s->progress.file_bytes += (double)size;
+        known = known && size > 0;
+    }
+    s->progress.file_bytes = known ? s->progress.file_bytes : 0;
+    s->progress.data_bytes = (double)s->opts->size_hint;
+    record_sink_set_progress(s->sink, &s->progress);
+}
+
 /* Opens and allocates all that may fail, before the work that must not; first
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
@@ -297,45 +310,8 @@ static int open_all(struct bam_sort *s)
         return -1;
     if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
         return -1;
+    expect_progress(s);
     return open_index(s);
-}
-
-/* ---------------------------------------------------------------- progress */
-
-/* Of the input; below 0: nobody knows. */
-static double share_read(const struct bam_sort *s)
-{
-    double done = (double)s->last_block, all = 0;
-    for (const struct input *in = s->inputs; in < s->inputs + s->n_inputs; in++) {
-        double size = (double)byte_source_size(in->bytes), hint = (double)s->opts->size_hint;
-        if (size <= 0)
-            return hint > 0 ? (double)stats_total(s->stats, STAGE_INFLATE).bytes / hint : -1;
-        all += size;
-        done += in < s->in ? size : 0;
-    }
-    return done / all;
-}
-
-static void show(const struct bam_sort *s, enum phase phase, struct progress_now now)
-{
-    uint64_t start, end;
-    stats_phase_times(s->stats, phase, &start, &end);
-    now.seconds = (double)(end - start) / 1e9;
-    progress_show(&s->progress, &now);
-}
-
-static void show_reading(const struct bam_sort *s)
-{
-    show(s, PHASE_READ, (struct progress_now){"reading", s->memory.arena->n_records, share_read(s),
-                                              (double)stats_total(s->stats, STAGE_INFLATE).bytes, 0});
-}
-
-static void show_writing(const struct bam_sort *s)
-{
-    uint64_t n = record_sink_count(s->sink);
-    double share = (double)n / (double)s->memory.arena->n_records;
-    show(s, PHASE_WRITE, (struct progress_now){"writing", n, share,
-                                               share * (double)stats_total(s->stats, STAGE_INFLATE).bytes, 0});
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -361,9 +337,11 @@ static int take_block(struct bam_sort *s, int wait)
     const struct found *found = &s->found[block.slot];
     struct bam_origin origin = {s->in->name, block.file_offset};
     s->last_block = block.file_offset;
+    uint64_t n_before = s->memory.arena->n_records;
     uint64_t end = (uint64_t)(block.data - s->memory.arena->base) + block.size;
     if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
         return -1;
+    stats_records(s->stats, s->memory.arena->n_records - n_before);
     return arena_pair_sort(&s->memory) < 0 ? -1 : 1;
 }
 
@@ -391,8 +369,7 @@ static int place_block(struct bam_sort *s, uint32_t size)
     if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
         return -1;
     bgzf_source_hand_out(s->in->source, bam_arena_take(s->memory.arena, size));
-    if (progress_due(&s->progress))
-        show_reading(s);
+    progress_tick(&s->progress);
     return take_all(s, 0);
 }
 
@@ -491,44 +468,19 @@ static int put_header(struct bam_sort *s)
 }
 
 /* Puts away the rank that the merge has compared. */
-static void finish_minhash(struct bam_sort *s, const uint8_t *record)
+static void finish_minhash(uint8_t *record)
 {
-    struct bam_record *r = (struct bam_record *)(uintptr_t)record;   /* in an arena or a slice: ours to change */
-    if (!minhash_decides(s->minhash) && minhash_applies(r))
-        minhash_finish(r);
-}
-
-static int put_merged(struct bam_sort *s, struct run_merge *merge)
-{
-    enum { LOOK_EVERY = 1024 };                  /* records; a power of 2 */
-    struct merge_item item;
-    int there;
-    for (uint64_t n = 1; (there = run_merge_next(merge, &item)) > 0; n++) {
-        const uint8_t *record = bam_key_record(item.base, item.key);
-        if (s->minhash)
-            finish_minhash(s, record);
-        if (record_sink_put(s->sink, record, bam_key_record_size(item.base, item.key)) < 0)
-            return -1;
-        if (n % LOOK_EVERY == 0 && progress_due(&s->progress))
-            show_writing(s);
-    }
-    return there;
+    if (minhash_applies((const struct bam_record *)record))
+        minhash_finish((struct bam_record *)record);
 }
 
 /* Phase 2: merge the runs and the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
-    struct run_merge merge = {0};
+    if (s->minhash && !minhash_decides(s->minhash))
+        record_sink_set_finish(s->sink, finish_minhash);
     stats_phase(s->stats, PHASE_WRITE);
-    enum stage before = stats_enter(s->stats, STAGE_PLAN);
-    int failed = put_header(s) < 0 || arena_pair_merge(&s->memory, &merge, s->sink) < 0;
-    stats_leave(s->stats, before, 0);
-    stats_enter(s->stats, s->opts->out.format.format == bam ? STAGE_FILL : STAGE_CONVERT);
-    failed = failed || put_merged(s, &merge) < 0;
-    stats_records(s->stats, record_sink_count(s->sink));
-    stats_leave(s->stats, before, 0);
-    run_merge_free(&merge);
-    return failed ? -1 : record_sink_finish(s->sink);
+    return put_header(s) < 0 || arena_pair_merge(&s->memory, s->sink) < 0 ? -1 : record_sink_finish(s->sink);
 }
 
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
@@ -596,7 +548,7 @@ static void tell(struct bam_sort *s)
     stats_stop(s->stats);
     if (!s->stats)
         return;
-    progress_end(&s->progress, !latch_tripped(&s->latch), records, (double)stats_total(s->stats, STAGE_INFLATE).bytes);
+    progress_end(&s->progress, !latch_tripped(&s->latch));
     if (!latch_tripped(&s->latch))
         sort_report_write(&s->report, s->stats, records, &s->latch);
 }

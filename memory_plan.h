@@ -32,6 +32,7 @@ struct memory_plan {
     size_t piece_size;           /* bytes per read, of each input */
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
+    uint32_t merge_ranges, merge_records;   /* see struct merge_ring_options */
     size_t arena_size;           /* bytes of each of the two arenas */
     size_t slice_size;           /* bytes of a slice of a run at most, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */

@@ -14,20 +14,25 @@ enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 /* The master's. */
 struct progress {
-    const struct stats *stats;
+    const struct stats *stats;   /* what was done so far */
+    double file_bytes;           /* to be read, as they are in the files; 0: not known */
+    double data_bytes;           /* to be expected uncompressed, if that is not known; 0: not known either */
     bool on;
     bool painted;                /* one line, painted over; else plain ones */
     uint64_t next;               /* when it is due, on the clock of stats */
 };
 
-/* The clock starts. stats must live longer. */
+/* Begins to count time. stats must live longer. */
 void progress_start(struct progress *progress, enum progress_when when, const struct stats *stats);
 
-/* Whether it is time to show something. To be asked once a block: without progress
- * it costs nothing, with it a look at the clock. */
-bool progress_due(struct progress *progress);
+/* Shows the progress if it is time to. To be called about once a block: it costs a look at
+ * the clock, and nothing where no progress is shown. May be NULL. */
+void progress_tick(struct progress *progress);
 
-/* What is known then. */
+/* A painted line goes away; of plain ones the last tells of success. */
+void progress_end(struct progress *progress, bool succeeded);
+
+/* What a line tells. */
 struct progress_now {
     const char *doing;           /* "reading" */
     uint64_t records;            /* so far */
@@ -36,12 +41,6 @@ struct progress_now {
     double seconds;              /* since it began */
 };
 
-void progress_show(const struct progress *progress, const struct progress_now *now);
-
-/* A painted line goes away; of plain ones the last tells of success. */
-void progress_end(struct progress *progress, bool succeeded, uint64_t records, double bytes);
-
-/* The line of text. */
 void progress_line(char *line, size_t size, const struct progress_now *now);
 
 #endif

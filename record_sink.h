@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
+#include "bgzf_sink.h"
 
 struct latch;
+struct progress;
 struct record_sink;
 struct sort_opts;
 struct stats;
@@ -25,8 +27,14 @@ void record_sink_close(struct record_sink *sink);
  * -1: told to the latch. */
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
 
-/* One checked record, which must stay unchanged until record_sink_passed(). -1: stop. */
-int record_sink_put(struct record_sink *sink, const uint8_t *record, size_t size);
+/* As bgzf_sink_set_finish(). */
+void record_sink_set_finish(struct record_sink *sink, bgzf_finish_fn *finish);
+
+/* The sink tells it of records put. */
+void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
+
+/* Checked records, which must stay unchanged until record_sink_passed(). -1: stop. */
+int record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);
 
 /* As those of bgzf_sink. */
 uint64_t record_sink_mark(const struct record_sink *sink);

@@ -19,12 +19,14 @@ bool report_is_io(enum stage stage)
     return stage == STAGE_READ || stage == STAGE_WRITE || stage == STAGE_SPILL_WRITE || stage == STAGE_SPILL_READ;
 }
 
-/* What the slot must do alone: its serial stages, without the time in which nobody has
- * anything to do but a disk. */
+/* CPU seconds of what the slot must do alone, its serial stages; so that neither a slow disk
+ * nor a crowded machine looks like work. Thread 0 was seen to have a CPU for a share of its time. */
 static double serial_work(const struct stats *stats, int slot, enum stage stage)
 {
     struct stats_count c = stats_of(stats, slot, stage);
-    return stats_stage(stage)->kind == STAGE_SERIAL ? seconds(c.ns - c.blocked_ns) : 0;
+    if (stats_stage(stage)->kind != STAGE_SERIAL)
+        return 0;
+    return seconds(c.ns - c.blocked_ns) * (slot == 0 && !stats_stage(stage)->may_block ? stats_ran(stats) : 1);
 }
 
 static double serial_of_slot(const struct stats *stats, int slot)

@@ -55,7 +55,7 @@ struct report {
     uint64_t bytes;              /* uncompressed input */
     struct report_stage stages[N_STAGES];
     int critical;                /* the slot with most to do that it must do alone */
-    double serial;               /* seconds of that, or of what all do one at a time if that is more ... */
+    double serial;               /* CPU seconds of that, or of what all do one at a time if that is more ... */
     int serial_slot;             /* ... and whose: REPORT_IN_TURN or `critical` */
     double serial_stages[N_STAGES];   /* what it is made of */
     char advice[REPORT_ADVICE_MAX][REPORT_ADVICE_SIZE];   /* "": none */
@@ -70,7 +70,7 @@ void report_advise(struct report *report);
 /* Whether the stage reads or writes files. */
 bool report_is_io(enum stage stage);
 
-/* Seconds per 10^9 bytes of uncompressed input that a single thread must work
+/* CPU seconds per 10^9 bytes of uncompressed input that a single thread must work
  * alone: S. The wall time cannot fall below it, however many threads there are. */
 double report_serial_per_gb(const struct report *report);
 

@@ -34,6 +34,12 @@ static bool have_cpus(const struct report *r)
     return r->facts.cpus == 0 || r->n_threads <= r->facts.cpus;
 }
 
+/* Nor does it if other programs have the CPUs. */
+static bool cpus_taken(const struct report *r)
+{
+    return !r->facts.by_htslib && have_cpus(r) && r->facts.user + r->facts.system < CPU_TAKEN * work(r);
+}
+
 /* As many threads as would have done. */
 static int threads_needed(const struct report *r)
 {
@@ -56,10 +62,9 @@ static bool more_threads_than_cpus(const struct report *r, char *text)
 
 static bool cpus_were_taken(const struct report *r, char *text)
 {
-    double got = r->facts.user + r->facts.system, wanted = work(r);
-    return !r->facts.by_htslib && have_cpus(r) && got < CPU_TAKEN * wanted
+    return cpus_taken(r)
         && SAY("Work that took %.1f s by the clock got %.1f s of CPU time: other programs use the CPUs too.",
-               wanted, got);
+               work(r), r->facts.user + r->facts.system);
 }
 
 /* ---- disks and pipes ---- */
@@ -99,7 +104,7 @@ static bool waited_for_files(const struct report *r, char *text)
     double share;
     enum stage stage = most_blocked(r, &share);
     const struct report_stage *s = &r->stages[stage];
-    if (s->blocked < MUCH_WAITING * r->wall)
+    if (s->blocked < MUCH_WAITING * r->wall || !have_cpus(r) || cpus_taken(r))
         return false;
     if (stage == STAGE_READ)
         return SAY("%.0f %% of waiting was on reading %.120s at %.0f MB/s: %s.", 100 * share, r->facts.input,
@@ -141,7 +146,7 @@ static void name_serial(const struct report *r, char *text, size_t size)
 static bool one_thread_bounds(const struct report *r, char *text)
 {
     char what[100];
-    if (r->serial < SERIAL_BOUND * r->wall || r->n_threads < 2 || r->busy > HALF_IDLE || !have_cpus(r))
+    if (r->serial < SERIAL_BOUND * r->wall || r->n_threads < 2 || r->busy > HALF_IDLE || !have_cpus(r) || cpus_taken(r))
         return false;
     name_serial(r, what, sizeof what);
     return SAY("%.1f s of %.1f s are work of one thread (%s): more threads than %d do not help.", r->serial, r->wall,
@@ -151,7 +156,7 @@ static bool one_thread_bounds(const struct report *r, char *text)
 static bool threads_were_idle(const struct report *r, char *text)
 {
     int needed = threads_needed(r);
-    if (needed > r->n_threads * 3 / 4 || !have_cpus(r))
+    if (needed > r->n_threads * 3 / 4 || !have_cpus(r) || cpus_taken(r))
         return false;
     if (r->idle_threads > 1)
         return SAY("%d of %d threads idle: use -@ %d.", r->idle_threads, r->n_threads, needed);

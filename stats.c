@@ -37,13 +37,14 @@ struct stats {
     atomic_int n_joined;
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; master */
+    uint64_t cpu;                /* of the master's thread: at the start, then how much since; master */
     uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; master */
     struct slot slots[];         /* n_threads, and JOINED_MAX more */
 };
 
 static const struct stage_info stages[N_STAGES] = {
     [STAGE_IDLE] = {"idle", "no work", STAGE_RESTS, false},
-    [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, false},
+    [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, true},
     [STAGE_READ] = {"read", "read the input", STAGE_SERIAL, true},
     [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
     [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
@@ -119,6 +120,7 @@ struct stats *stats_new(int n_threads, bool trace)
         return NULL;
     }
     s->start = clock_ns(CLOCK_MONOTONIC);
+    s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < n_threads + JOINED_MAX; i++)
         s->slots[i].since = s->start;
     s->slots[0].stage = STAGE_OTHER;             /* the master is never without work */
@@ -290,6 +292,7 @@ void stats_stop(struct stats *s)
         return;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     s->wall = now - s->start;
+    s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu;
     for (int i = 0; i < stats_slots(s); i++) {
         struct slot *slot = &s->slots[i];
         if (slot->since < now)
@@ -351,6 +354,19 @@ const char *stats_phase_name(enum phase phase)
 {
     static const char *const names[N_PHASES] = {"open", "read", "write", "finish"};
     return names[phase];
+}
+
+double stats_ran(const struct stats *s)
+{
+    double cpu = (double)s->cpu, took = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        struct stats_count c = stats_of(s, 0, stage);
+        if (stages[stage].may_block)
+            cpu -= (double)(c.ns - c.blocked_ns);
+        else
+            took += (double)c.ns;
+    }
+    return cpu >= took ? 1 : cpu > 0 ? cpu / took : 0;
 }
 
 bool stats_phase_times(const struct stats *s, enum phase phase, uint64_t *start, uint64_t *end)
