@@ -39,8 +39,10 @@
 #include "machine.h"
 #include "minhash.h"
 #include "out_file.h"
+#include "progress.h"
 #include "record_sink.h"
 #include "sort_opts.h"
+#include "sort_report.h"
 #include "stats.h"
 
 enum {
@@ -74,6 +76,8 @@ struct bam_sort {
     const struct sort_opts *opts;
     struct latch latch;
     struct stats *stats;
+    struct sort_report report;
+    struct progress progress;
     struct input *inputs;        /* in the order in which they are read */
     size_t n_inputs;
     struct input *in;            /* the one being read */
@@ -135,7 +139,8 @@ static uint64_t usable_memory(const struct sort_opts *opts)
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0, 0};
+    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0,
+                             stats_memory(opts->n_threads, sort_report_needs_spans(opts))};
     if (opts->out.format.format != bam)
         use.htslib = memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
     for (size_t i = 0; i < s->n_inputs && s->inputs[i].bytes; i++) {
@@ -279,21 +284,37 @@ static void warn_of_memory(const struct sort_opts *opts)
                 (unsigned long long)(there >> 20));
 }
 
+/* What is known before reading of how much there is to do. */
+static void expect_progress(struct bam_sort *s)
+{
+    bool known = true;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        uint64_t size = byte_source_size(s->inputs[i].bytes);
+        s->progress.file_bytes += (double)size;
+        known = known && size > 0;
+    }
+    s->progress.file_bytes = known ? s->progress.file_bytes : 0;
+    s->progress.data_bytes = (double)s->opts->size_hint;
+    record_sink_set_progress(s->sink, &s->progress);
+}
+
 /* Opens and allocates all that may fail, before the work that must not; first
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
-    if (!(s->stats = stats_new(s->opts->n_threads, false)))
+    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_needs_spans(s->opts))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
+    progress_start(&s->progress, s->opts->progress, s->stats);
     warn_of_memory(s->opts);
     s->budget = usable_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
-        || open_output(s) < 0)
+        || open_output(s) < 0 || sort_report_open(&s->report, s->opts, &s->latch) < 0)
         return -1;
     if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
         return -1;
+    expect_progress(s);
     return open_index(s);
 }
 
@@ -328,9 +349,11 @@ static int take_block(struct bam_sort *s, int wait)
     struct found *found = &s->found[block.slot];
     struct bam_origin origin = {s->in->name, block.file_offset};
     s->last_block = block.file_offset;
+    uint64_t n_before = s->memory.arena->n_records;
     uint64_t end = (uint64_t)(block.data - s->memory.arena->base) + block.size;
     if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &found->place, &s->latch, &origin) < 0)
         return -1;
+    stats_records(s->stats, s->memory.arena->n_records - n_before);
     return arena_pair_sort(&s->memory) < 0 ? -1 : 1;
 }
 
@@ -369,6 +392,7 @@ static int place_block(struct bam_sort *s, uint32_t size)
     if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
         return -1;
     bgzf_source_hand_out(s->in->source, bam_arena_take(s->memory.arena, size));
+    progress_tick(&s->progress);
     return take_ready(s);
 }
 
@@ -523,6 +547,7 @@ static void close_all(struct bam_sort *s)
     out_file_abandon(&s->out);
     out_file_abandon(&s->index);
     free(s->found);
+    sort_report_close(&s->report);
     stats_free(s->stats);
 }
 
@@ -531,10 +556,24 @@ static void close_all(struct bam_sort *s)
 static void commit(struct bam_sort *s)
 {
     stats_phase(s->stats, PHASE_FINISH);
+    enum stage before = stats_enter(s->stats, STAGE_WRITE);
     latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
     if (!s->opts->out.index || out_file_commit(&s->index, &s->latch) == 0)
         out_file_commit(&s->out, &s->latch);
     latch_hide_signals(false);
+    stats_leave(s->stats, before, 0);
+}
+
+/* What the sort took. */
+static void tell(struct bam_sort *s)
+{
+    uint64_t records = s->memory.arena ? s->memory.arena->n_records : 0;
+    stats_stop(s->stats);
+    if (!s->stats)
+        return;
+    progress_end(&s->progress, !latch_tripped(&s->latch));
+    if (!latch_tripped(&s->latch))
+        sort_report_write(&s->report, s->stats, records, &s->latch);
 }
 
 int bam_sort(const struct sort_opts *opts)
@@ -552,6 +591,7 @@ int bam_sort(const struct sort_opts *opts)
         if (!latch_tripped(&s.latch))
             commit(&s);
     }
+    tell(&s);
     close_all(&s);
     latch_reraise();
     if (!latch_tripped(&s.latch))

@@ -6,6 +6,7 @@
 #include "bgzf_sink.h"
 #include "hts_writer.h"
 #include "latch.h"
+#include "progress.h"
 #include "record_sink.h"
 #include "sort_opts.h"
 #include "stats.h"
@@ -17,6 +18,7 @@ struct record_sink {
     uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
     struct latch *latch;
     struct stats *stats;
+    struct progress *progress;   /* NULL: nobody looks */
     uint64_t n;
 };
 
@@ -78,6 +80,11 @@ void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
         bgzf_sink_set_finish(k->bgzf, finish);
 }
 
+void record_sink_set_progress(struct record_sink *k, struct progress *progress)
+{
+    k->progress = progress;
+}
+
 static int put_hts(struct hts_writer *hts, const struct bgzf_piece *records, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -93,6 +100,7 @@ int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, siz
     k->n += n;
     stats_records(k->stats, n);
     stats_leave(k->stats, before, 0);
+    progress_tick(k->progress);
     return result;
 }
 

@@ -23,7 +23,7 @@ enum {
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
     OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT,
-    OPT_SIZE_HINT, OPT_TMPDIR_ENV,
+    OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS,
 };
 
 static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
@@ -42,6 +42,10 @@ static const struct option long_options[] = {
     {"check", no_argument, NULL, OPT_CHECK},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
+    {"report", optional_argument, NULL, OPT_REPORT},
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"progress", no_argument, NULL, OPT_PROGRESS},
+    {"no-progress", no_argument, NULL, OPT_NO_PROGRESS},
     {"no-PG", no_argument, NULL, OPT_NO_PG},
     {"verbosity", required_argument, NULL, OPT_VERBOSITY},
     {"help", no_argument, NULL, 'h'},
@@ -101,10 +105,14 @@ void sort_opts_usage(FILE *to)
           "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
           "      --check             only look whether the input is in order; the first offence is an error\n"
           "      --picard            by read name, in Picard's order\n"
+          "      --progress, --no-progress\n"
+          "                          tell how far it is [on a terminal only]\n"
+          "      --report[=FILE]     where the time went, and advice; FILE.json and FILE.html too\n"
           "      --size-hint SIZE    about how many bytes of uncompressed records will come by a pipe\n"
           "      --tmpdir-env        temporary files in TMPDIR, without -T\n"
           "      --total-memory SIZE|N%\n"
           "                          memory in all, or as a share of what the machine or its cgroup has\n"
+          "      --trace FILE        what each thread did when, for ui.perfetto.dev\n"
           "      --write-index=bai|csi\n"
           "\n"
           "The input is replaced safely by -o in.bam in.bam.\n", to);
@@ -276,6 +284,10 @@ static int parse_one(struct parsed *p, int c)
     case OPT_SIZE_HINT:
         return parse_size(optarg, &o->size_hint) < 0
              ? fail_usage("--size-hint needs a size such as 300G, not ", optarg) : 0;
+    case OPT_REPORT: o->report = true; o->report_file = optarg; return 0;
+    case OPT_TRACE: o->trace_file = optarg; return 0;
+    case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
+    case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
     case OPT_REFERENCE: o->reference = optarg; return 0;
     case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
     case OPT_INPUT_FMT:
@@ -438,6 +450,10 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
 {
     if (n > 1) {
         fail_usage("Use -T PREFIX / -o FILE to specify temporary and final output files", NULL);
+        return SORT_OPTS_ERROR;
+    }
+    if (o->check && (o->report || o->trace_file)) {
+        fail_usage("--check writes no --report and no --trace", NULL);
         return SORT_OPTS_ERROR;
     }
     if (n == 0 && isatty(STDIN_FILENO)) {
