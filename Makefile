@@ -4,6 +4,7 @@
 #
 #   make              the program, ./samtools      make WERROR=1   warnings are errors
 #   make check        unit tests and pytest        make check-asan the same, sanitized
+#   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
@@ -65,6 +66,10 @@ $(BUILD)/unit_bam_deflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
+# Preloaded by test_faults.py; never sanitized itself.
+$(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
+	$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
+
 # By hand: codecs for runs on disk, with those libraries that pkg-config finds.
 SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
 $(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
@@ -78,7 +83,7 @@ $(BUILD):
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS)
+check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS) $(BUILD)/fault_shim.so
 
 check: check-programs
 	@BUILD=$(BUILD) sh test/run_tests.sh
@@ -89,6 +94,14 @@ SAN_CFLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sa
 check-asan:
 	@ASAN_OPTIONS="exitcode=99:$$ASAN_OPTIONS" UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
 	$(MAKE) BUILD=build-asan CFLAGS='$(SAN_CFLAGS)' check
+
+# Minutes each; `make check` has a sample of both.
+PYTHON = .venv/bin/python
+check-faults: check-programs
+	FAULTS=all SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) -m pytest -q -p no:cacheprovider test/test_faults.py
+
+check-stress: check-programs
+	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
 
 bench: samtools $(TOOLS)
 	bench/bench.sh
@@ -119,4 +132,4 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d)
 
-.PHONY: all tools check check-programs check-asan bench install uninstall clean distclean
+.PHONY: all tools check check-programs check-asan check-faults check-stress bench install uninstall clean distclean

@@ -107,7 +107,7 @@ static int prepare_order(struct bam_sort *s)
         if (n_ref >= MINHASH_REF_MAX)
             return latch_fail(&s->latch, "%s: too many references for -M", s->in->name);
         if (!(s->minhash = minhash_new(&s->opts->order)))
-            return latch_fail(&s->latch, "-I: no minimiser index, see above");
+            return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
     }
     bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
     if (keys_do && may_be_far(s)) {
@@ -508,13 +508,27 @@ static void close_all(struct bam_sort *s)
 }
 
 /* The index first: while it is new and the data are old, readers complain of it
- * and nothing worse. */
+ * and nothing worse. It must not stay so. */
 static void commit(struct bam_sort *s)
 {
+    const char *index = s->opts->out.index;
     latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
-    if (!s->opts->out.index || out_file_commit(&s->index, &s->latch) == 0)
-        out_file_commit(&s->out, &s->latch);
+    if ((!index || out_file_finish(&s->index, &s->latch) == 0) && out_file_finish(&s->out, &s->latch) == 0
+        && (!index || out_file_commit(&s->index, &s->latch) == 0) && out_file_commit(&s->out, &s->latch) < 0 && index)
+        unlink(index);
+    out_file_abandon(&s->index);
+    out_file_abandon(&s->out);
     latch_hide_signals(false);
+}
+
+/* OpenMP runtimes end the process when a thread cannot be made. */
+static int threads_to_be_had(const struct sort_opts *opts)
+{
+    int n = 1 + machine_threads(opts->n_threads - 1);
+    if (n < opts->n_threads && hts_verbose >= HTS_LOG_WARNING)
+        fprintf(stderr, "[W::bam_sort] only %d of %d threads can be started: a limit on processes (ulimit -u, a "
+                "container's) or on memory is reached. It goes on with those\n", n, opts->n_threads);
+    return n;
 }
 
 int bam_sort(const struct sort_opts *opts)
@@ -523,7 +537,8 @@ int bam_sort(const struct sort_opts *opts)
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
-        #pragma omp parallel num_threads(opts->n_threads)
+        int n_threads = threads_to_be_had(opts);
+        #pragma omp parallel num_threads(n_threads)
         #pragma omp master
         {
             latch_hide_signals(false);

@@ -7,6 +7,7 @@
 #include "bam1_bytes.h"
 #include "hts_reader.h"
 #include "latch.h"
+#include "machine.h"
 #include "memory_plan.h"
 
 struct hts_reader {
@@ -30,7 +31,8 @@ static int apply_options(struct hts_reader *r)
     if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
         return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
     r->use = memory_plan_htslib(hts_get_format(r->sam)->format == cram, false, r->opt.budget, r->opt.n_threads);
-    if (r->use.n_threads > 1 && hts_set_threads(r->sam, r->use.n_threads) < 0)
+    int n = r->use.n_threads > 1 ? machine_threads(r->use.n_threads + 1) - 1 : 1;   /* one hands out lines */
+    if (n > 1 && hts_set_threads(r->sam, n) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "bam_arena.h"
 #include "hts_writer.h"
 #include "latch.h"
+#include "machine.h"
 #include "memory_plan.h"
 
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
@@ -58,7 +59,8 @@ static int configure(struct hts_writer *w)
     if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
         return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
     struct htslib_use use = memory_plan_htslib(w->opt.format->format == cram, true, w->opt.budget, w->opt.n_threads);
-    if (use.n_threads > 1 && hts_set_threads(w->sam, use.n_threads) < 0)
+    int n = use.n_threads > 1 ? machine_threads(use.n_threads + 1) - 1 : 1;
+    if (n > 1 && hts_set_threads(w->sam, n) < 0)
         return failed(w, "starting threads for");
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "bam1_bytes.h"
 #include "bam_record.h"
+#include "machine.h"
 #include "sort_check.h"
 #include "sort_key.h"
 #include "sort_opts.h"
@@ -33,9 +34,11 @@ static int open_file(struct sort_check *c)
     if (!c->file)
         return fail(c, "cannot be opened as alignments");
     if ((o->reference && hts_set_fai_filename(c->file, o->reference) < 0)
-        || (o->in_format.specific && hts_opt_apply(c->file, o->in_format.specific) < 0)
-        || (o->n_threads > 1 && hts_set_threads(c->file, o->n_threads) < 0))
-        return fail(c, "its reference, format options or threads cannot be had");
+        || (o->in_format.specific && hts_opt_apply(c->file, o->in_format.specific) < 0))
+        return fail(c, "its reference or format options cannot be had");
+    int n = o->n_threads > 1 ? machine_threads(o->n_threads + 1) - 1 : 1;   /* one hands out lines */
+    if (n > 1 && hts_set_threads(c->file, n) < 0)
+        return fail(c, "no memory for threads");
     if (!(c->sam = sam_hdr_read(c->file)))
         return fail(c, "the header cannot be read");
     c->record = bam_init1();

@@ -117,6 +117,12 @@ static int fail_usage(const char *message, const char *what)
     return -1;
 }
 
+static int no_memory(void)
+{
+    fputs("[bam_sort] out of memory\n", stderr);
+    return -1;
+}
+
 static int parse_int(const char *text, int *value)
 {
     char *end;
@@ -238,7 +244,7 @@ static int add_text(const char ***list, size_t *n, const char *text)
 {
     const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
     if (!grown)
-        return fail_usage("out of memory", NULL);
+        return no_memory();
     *list = grown;
     grown[(*n)++] = text;
     return 0;
@@ -259,7 +265,7 @@ static int parse_one(struct parsed *p, int c)
         return taken < 0 ? -1 : 0;
     switch (c) {
     case 'u': p->level = 0; return 0;
-    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : -1;
+    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : no_memory();
     case 'O': return parse_format(p, optarg);
     case 'T': return add_text(&o->temp_prefixes, &o->n_temp_prefixes, optarg);
     case 'm': return parse_memory(optarg, &p->per_thread);
@@ -405,7 +411,7 @@ static int settle_index(struct parsed *p, const char *name)
     if (format == cram)
         wanted = "crai";
     if (name ? !(out->index = strdup(name)) : asprintf(&out->index, "%s.%s", out->path, wanted) < 0)
-        return fail_usage("out of memory", NULL);
+        return no_memory();
     return 0;
 }
 
@@ -430,7 +436,7 @@ static int settle_temp(struct parsed *p)
              : strcmp(o->out.path, "-") == 0 ? asprintf(&o->default_prefix, "samtools-sort.tmp")
              : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
     if (made < 0)
-        return fail_usage("out of memory", NULL);
+        return no_memory();
     return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
 }
 
@@ -455,8 +461,10 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
                             .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT}};
     o->command_line = join(argc, argv);
     o->out.path = strdup("-");
-    if (!o->command_line || !o->out.path)
+    if (!o->command_line || !o->out.path) {
+        no_memory();
         return SORT_OPTS_ERROR;
+    }
     optind = 2;
     for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0;) {
         if (c == 'h') {
