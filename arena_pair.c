@@ -4,11 +4,13 @@
 #include <htslib/hts_log.h>
 #include "arena_pair.h"
 #include "latch.h"
+#include "merge_ring.h"
 #include "minhash_run.h"
 #include "run_reader.h"
 #include "sort_run.h"
 #include "spill.h"
 #include "spill_store.h"
+#include "stats.h"
 
 /* Records per sublist: a sort of some 50 ms, short against any file that is worth
  * threads, and few enough sublists for one heap. Of long reads it takes fewer. */
@@ -39,8 +41,8 @@ static int reserve_arenas(struct arena_pair *p)
 int arena_pair_open(struct arena_pair *p, const struct arena_pair_options *options)
 {
     struct latch *latch = options->latch;
-    struct spill_store_options store = {options->temp_prefixes, options->n_temp_prefixes, latch};
-    struct spill_options spill = {NULL, options->plan.merge_memory, options->n_threads, latch};
+    struct spill_store_options store = {options->temp_prefixes, options->n_temp_prefixes, latch, options->stats};
+    struct spill_options spill = {NULL, options->plan.merge_memory, options->n_threads, latch, options->stats};
     uint64_t room;
     *p = (struct arena_pair){.opt = *options};
     if (reserve_arenas(p) < 0 || !(spill.store = p->store = spill_store_open(&store))
@@ -52,6 +54,7 @@ int arena_pair_open(struct arena_pair *p, const struct arena_pair_options *optio
 
 void arena_pair_close(struct arena_pair *p)
 {
+    merge_ring_close(p->ring);
     run_reader_close(p->reader);
     spill_close(p->spill);
     spill_store_close(p->store);
@@ -84,9 +87,12 @@ static void sort_keys(struct arena_pair *p, const struct bam_arena *arena, struc
     struct bam_key_order order = bam_arena_order(arena);
     if (latch_tripped(p->opt.latch))
         return;
+    enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
     if (p->minhash)
         atomic_fetch_add(&p->turned, minhash_run(p->minhash, arena->base, sublist.keys, sublist.n));
     sort_run(sublist.keys, sublist.n, &order);
+    stats_records(p->opt.stats, sublist.n);
+    stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);
     count_sorted(p, arena);
 }
 
@@ -119,9 +125,11 @@ static int sort_sublist(struct arena_pair *p, size_t min_records)
         return 0;
     struct sorting *sorting = &p->sortings[p->n_sortings++ % SORTINGS];
     unsigned spins = 0;
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
     while (slot_state(&sorting->state) != SLOT_FREE)
         if (!run_sorting(p, sorting))
             slot_pause(&spins);
+    stats_leave(p->opt.stats, before, 0);
     sorting->sublist = sublist;
     sorting->arena = p->arena;
     atomic_fetch_add(&p->unsorted[p->arena - p->arenas], 1);
@@ -184,9 +192,11 @@ static int await_spill(struct arena_pair *p)
     unsigned spins = 0;
     if (!leaving)
         return 0;
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
     while (!spill_is_done(p->spill))
         if (!spill_help(p->spill) && !help_sorting(p))
             slot_pause(&spins);
+    stats_leave(p->opt.stats, before, 0);
     if (spill_end(p->spill) < 0)
         return -1;
     ptrdiff_t i = leaving - p->arenas;
@@ -244,13 +254,12 @@ int arena_pair_make_room(struct arena_pair *p, size_t room)
 static int await_sorted(struct arena_pair *p, const struct bam_arena *arena)
 {
     unsigned spins = 0;
-    while (atomic_load(&p->unsorted[arena - p->arenas]) > 1) {
-        if (latch_tripped(p->opt.latch))
-            return -1;
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
+    while (atomic_load(&p->unsorted[arena - p->arenas]) > 1 && !latch_tripped(p->opt.latch))
         if (!help_sorting(p))
             slot_pause(&spins);
-    }
-    return 0;
+    stats_leave(p->opt.stats, before, 0);
+    return latch_tripped(p->opt.latch) ? -1 : 0;
 }
 
 int arena_pair_finish(struct arena_pair *p)
@@ -288,25 +297,12 @@ static int open_runs(struct arena_pair *p, struct record_sink *sink, size_t *n)
     return p->reader ? 0 : -1;
 }
 
-static void add_sublists(struct run_merge *merge, const struct bam_arena *a)
+int arena_pair_merge(struct arena_pair *p, struct record_sink *sink)
 {
-    for (size_t i = 0; i < a->n_sublists; i++) {
-        const struct bam_sublist *list = &a->sublists[i];
-        run_merge_add(merge, (struct merge_source){list->keys, list->keys + list->n, a->base});
-    }
-}
-
-int arena_pair_merge(struct arena_pair *p, struct run_merge *merge, struct record_sink *sink)
-{
-    const struct bam_arena *older = other_arena(p);
     size_t n_runs;
     if (open_runs(p, sink, &n_runs) < 0)
         return -1;
-    if (run_merge_init(merge, bam_arena_order(p->arena).rule, n_runs + older->n_sublists + p->arena->n_sublists) < 0)
-        return latch_fail(p->opt.latch, "out of memory");
-    for (size_t i = 0; i < n_runs; i++)
-        run_merge_add(merge, (struct merge_source){0});
-    add_sublists(merge, older);
-    add_sublists(merge, p->arena);
-    return run_merge_start(merge, p->reader ? run_reader_more : NULL, p->reader);
+    struct merge_ring_options how = {{other_arena(p), p->arena}, p->reader, n_runs, sink, p->opt.plan.merge_ranges,
+                                     p->opt.plan.merge_records, p->opt.n_threads, p->opt.latch, p->opt.stats};
+    return (p->ring = merge_ring_open(&how)) ? merge_ring_run(p->ring) : -1;
 }

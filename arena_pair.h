@@ -14,14 +14,15 @@
 #include "bam_arena.h"
 #include "bgzf_slot.h"
 #include "memory_plan.h"
-#include "run_merge.h"
 
 struct latch;
+struct merge_ring;
 struct minhash;
 struct record_sink;
 struct run_reader;
 struct spill;
 struct spill_store;
+struct stats;
 
 struct arena_pair_options {
     struct memory_plan plan;
@@ -32,6 +33,7 @@ struct arena_pair_options {
     void *arg;
     int n_threads;
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* A sublist to be sorted: by a task, or by the master when it has to wait. */
@@ -58,6 +60,7 @@ struct arena_pair {
     bool spilling;               /* it is known that not all fits into memory ... */
     struct memory_spilling beside;   /* ... and then: how the arenas' memory is divided */
     struct run_reader *reader;   /* NULL: everything is in memory */
+    struct merge_ring *ring;     /* of the last merge */
 };
 
 /* Reserves the arenas, and opens what spilling needs as far as that can fail. -1: told to the latch. */
@@ -86,8 +89,8 @@ int arena_pair_finish(struct arena_pair *pair);
 /* After that. Whether no record has a reference (of -M). */
 bool arena_pair_unplaced(const struct arena_pair *pair);
 
-/* After that: sets up the merge of everything. Slices come back as the sink
- * passes those before. -1: told to the latch. */
-int arena_pair_merge(struct arena_pair *pair, struct run_merge *merge, struct record_sink *sink);
+/* After that: merges everything into the sink. Slices come back as the sink passes
+ * those before. -1: told to the latch. */
+int arena_pair_merge(struct arena_pair *pair, struct record_sink *sink);
 
 #endif

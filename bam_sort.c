@@ -38,8 +38,8 @@
 #include "minhash.h"
 #include "out_file.h"
 #include "record_sink.h"
-#include "run_merge.h"
 #include "sort_opts.h"
+#include "stats.h"
 
 enum {
     BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
@@ -69,6 +69,7 @@ struct input {
 struct bam_sort {
     const struct sort_opts *opts;
     struct latch latch;
+    struct stats *stats;
     struct input *inputs;        /* in the order in which they are read */
     size_t n_inputs;
     struct input *in;            /* the one being read */
@@ -130,7 +131,7 @@ static uint64_t usable_memory(const struct sort_opts *opts)
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0};
+    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0, 0};
     if (opts->out.format.format != bam)
         use.htslib = memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
     for (size_t i = 0; i < s->n_inputs && s->inputs[i].bytes; i++) {
@@ -168,7 +169,7 @@ static int open_output(struct bam_sort *s)
         return -1;
     if (!s->out.temp)
         latch_release_signals();                 /* no name to be removed */
-    s->sink = record_sink_open(s->opts, s->plan.sink_slots, s->out.fd, s->out.path, &s->latch);
+    s->sink = record_sink_open(s->opts, s->plan.sink_slots, s->out.fd, s->out.path, &s->latch, s->stats);
     return s->sink ? 0 : -1;
 }
 
@@ -181,7 +182,7 @@ static int open_input(struct bam_sort *s, struct input *in, const char *path)
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, s->plan.source_slots,
-                                       s->plan.piece_size, &s->latch};
+                                       s->plan.piece_size, &s->latch, s->stats};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
     return bam_header_read(&in->header, in->bytes, in->source, in->name, &s->latch);
@@ -248,7 +249,7 @@ static int reserve_memory(struct bam_sort *s)
     if (!(s->found = malloc(s->plan.source_slots * sizeof *s->found)))
         return latch_fail(&s->latch, "out of memory");
     struct arena_pair_options how = {s->plan, opts->temp_prefixes, opts->n_temp_prefixes, least_size(s),
-                                     expected_size, s, opts->n_threads, &s->latch};
+                                     expected_size, s, opts->n_threads, &s->latch, s->stats};
     return arena_pair_open(&s->memory, &how);
 }
 
@@ -278,6 +279,9 @@ static void warn_of_memory(const struct sort_opts *opts)
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
+    if (!(s->stats = stats_new(s->opts->n_threads, false)))
+        return latch_fail(&s->latch, "out of memory");
+    stats_phase(s->stats, PHASE_OPEN);
     warn_of_memory(s->opts);
     s->budget = usable_memory(s->opts);
     plan_memory(s);
@@ -297,7 +301,9 @@ static void find_records(void *arg, const struct bgzf_source_block *block)
     struct bam_sort *s = arg;
     struct found *found = &s->found[block->slot];
     uint64_t start = (uint64_t)(block->data - s->memory.arena->base);
+    enum stage before = stats_enter(s->stats, STAGE_FIND);
     found->walk = bam_arena_guess(s->memory.arena, start, start + block->size, found->keys);
+    stats_leave(s->stats, before, block->size);
 }
 
 /* Takes the oldest block back into the arena. 1: done; 0: none ready; -1: stop. */
@@ -403,15 +409,19 @@ static int read_one(struct bam_sort *s)
     bgzf_source_on_inflated(s->in->source, find_records, s);
     if (place_rest_of_header(s) < 0 || (a->rule && s->in == s->inputs && place_sample(s) < 0))
         return -1;
+    enum stage before = stats_enter(s->stats, STAGE_DEAL);
     while ((found = bgzf_source_peek(s->in->source, &size)) > 0)
         if (place_block(s, size) < 0)
             return -1;
-    return found < 0 || take_all(s, 1) < 0 ? -1 : accept_end(s);
+    int failed = found < 0 || take_all(s, 1) < 0;
+    stats_leave(s->stats, before, 0);
+    return failed ? -1 : accept_end(s);
 }
 
 /* Phase 1: fill the arena; inflate, find and sort as the blocks come. */
 static int read_input(struct bam_sort *s)
 {
+    stats_phase(s->stats, PHASE_READ);
     for (size_t i = 0; i < s->n_inputs; i++) {
         s->in = &s->inputs[i];
         if (read_one(s) < 0)
@@ -434,34 +444,19 @@ static int put_header(struct bam_sort *s)
 }
 
 /* Puts away the rank that the merge has compared. */
-static void finish_minhash(struct bam_sort *s, const uint8_t *record)
+static void finish_minhash(uint8_t *record)
 {
-    struct bam_record *r = (struct bam_record *)(uintptr_t)record;   /* in an arena or a slice: ours to change */
-    if (!minhash_decides(s->minhash) && minhash_applies(r))
-        minhash_finish(r);
-}
-
-static int put_merged(struct bam_sort *s, struct run_merge *merge)
-{
-    struct merge_item item;
-    int there;
-    while ((there = run_merge_next(merge, &item)) > 0) {
-        const uint8_t *record = bam_key_record(item.base, item.key);
-        if (s->minhash)
-            finish_minhash(s, record);
-        if (record_sink_put(s->sink, record, bam_key_record_size(item.base, item.key)) < 0)
-            return -1;
-    }
-    return there;
+    if (minhash_applies((const struct bam_record *)record))
+        minhash_finish((struct bam_record *)record);
 }
 
 /* Phase 2: merge the runs and the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
-    struct run_merge merge = {0};
-    int failed = put_header(s) < 0 || arena_pair_merge(&s->memory, &merge, s->sink) < 0 || put_merged(s, &merge) < 0;
-    run_merge_free(&merge);
-    return failed ? -1 : record_sink_finish(s->sink);
+    if (s->minhash && !minhash_decides(s->minhash))
+        record_sink_set_finish(s->sink, finish_minhash);
+    stats_phase(s->stats, PHASE_WRITE);
+    return put_header(s) < 0 || arena_pair_merge(&s->memory, s->sink) < 0 ? -1 : record_sink_finish(s->sink);
 }
 
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
@@ -505,6 +500,7 @@ static void close_all(struct bam_sort *s)
     out_file_abandon(&s->out);
     out_file_abandon(&s->index);
     free(s->found);
+    stats_free(s->stats);
 }
 
 /* The index first: while it is new and the data are old, readers complain of it
@@ -512,6 +508,7 @@ static void close_all(struct bam_sort *s)
 static void commit(struct bam_sort *s)
 {
     const char *index = s->opts->out.index;
+    stats_phase(s->stats, PHASE_FINISH);
     latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
     if ((!index || out_file_finish(&s->index, &s->latch) == 0) && out_file_finish(&s->out, &s->latch) == 0
         && (!index || out_file_commit(&s->index, &s->latch) == 0) && out_file_commit(&s->out, &s->latch) < 0 && index)

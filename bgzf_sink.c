@@ -11,6 +11,7 @@
 #include "bgzf_sink.h"
 #include "bgzf_slot.h"
 #include "latch.h"
+#include "stats.h"
 
 enum {
     CACHE_LINE = 64,
@@ -61,6 +62,9 @@ struct sink_slot {
 enum { LENGTH_BITS = 20 };
 _Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
 
+/* As the segment of a piece: header bytes, not counted in the checksum. */
+static const uint32_t NO_RECORD = UINT32_MAX;
+
 /* What one thread needs to deflate; its own cache lines. */
 struct sink_thread {
     struct bgzf_codec *codec;
@@ -77,6 +81,7 @@ struct bgzf_sink {
     uint64_t head;               /* number of the next block to be begun; master */
     uint64_t help;               /* no READY slot before this one; master */
     uint64_t checksum;           /* after finish; master */
+    bgzf_finish_fn *finish;      /* master, before the first block */
     struct bam_index *index;     /* NULL: none; used by the thread that serves the ticket */
     uint64_t written;            /* bytes; by the thread that serves the ticket */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block to be written next */
@@ -138,7 +143,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
 
 /* Copies the pieces of a block together, fetching ahead: in sorted order they
  * lie anywhere in the arena, and their first lines would each be a cache miss. */
-static void gather(const struct sink_slot *slot, uint8_t *out)
+static void gather(const struct sink_slot *slot, bgzf_finish_fn *finish, uint8_t *out)
 {
     enum { AHEAD = 6 };
     for (uint32_t i = 0; i < slot->n; i++) {
@@ -148,6 +153,8 @@ static void gather(const struct sink_slot *slot, uint8_t *out)
                 __builtin_prefetch(next->data + at);
         }
         memcpy(out, slot->pieces[i].data, slot->pieces[i].size);
+        if (finish && slot->pieces[i].segment == 0)
+            finish(out);
         out += slot->pieces[i].size;
     }
 }
@@ -157,7 +164,7 @@ static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data
     uint64_t sum = 0;
     for (uint32_t i = 0; i < slot->n; i++) {
         const struct bgzf_piece *p = &slot->pieces[i];
-        if (p->segment != BGZF_NO_RECORD)
+        if (p->segment != NO_RECORD)
             sum += bam_checksum_segment(data, p->size, p->segment);
         data += p->size;
     }
@@ -172,7 +179,7 @@ static void list_entries(struct sink_slot *slot)
     for (uint32_t i = 0; i < slot->n; i++) {
         const struct bgzf_piece *p = &slot->pieces[i];
         after += p->size;
-        if (p->segment == BGZF_NO_RECORD)
+        if (p->segment == NO_RECORD)
             continue;
         size_t before = (size_t)p->segment * BGZF_FILL;
         const uint8_t *record = p->data - before;
@@ -187,7 +194,7 @@ static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, cons
     for (uint64_t i = first; i < end; i++, iov++) {
         const struct sink_slot *slot = &k->slots[i % k->opt.n_slots];
         uint64_t next = k->written + iov->iov_len;
-        bool records = slot->pieces[0].segment != BGZF_NO_RECORD;   /* the header ends its block */
+        bool records = slot->pieces[0].segment != NO_RECORD;   /* the header ends its block */
         if (k->index && records && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
             latch_fail(k->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI",
                        k->opt.path);
@@ -240,8 +247,13 @@ static void serve_ticket(struct bgzf_sink *k)
         if (n == 0)
             return;
         if (!latch_tripped(k->opt.latch)) {
+            enum stage before = stats_enter(k->opt.stats, k->index ? STAGE_INDEX : STAGE_WRITE);
+            uint64_t written = k->written;
             enter_blocks(k, first, number, iov); /* before write_all(), which consumes iov */
+            stats_leave(k->opt.stats, before, 0);
+            stats_enter(k->opt.stats, STAGE_WRITE);
             write_all(k, iov, n);
+            stats_leave(k->opt.stats, before, k->written - written);
         }
         for (uint64_t i = first; i < number; i++)
             slot_pass(&k->slots[i % k->opt.n_slots].state, SLOT_FREE);
@@ -258,11 +270,15 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
         uint8_t *data = bgzf_stored_data(t->codec, slot->compressed);
         if (!data)
             data = t->gathered;
-        gather(slot, data);
+        enum stage before = stats_enter(k->opt.stats, STAGE_GATHER);
+        gather(slot, k->finish, data);
         t->checksum += checksum_block(slot, data);
         if (k->index)
             list_entries(slot);
+        stats_leave(k->opt.stats, before, slot->size);
+        stats_enter(k->opt.stats, STAGE_DEFLATE);
         length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
+        stats_leave(k->opt.stats, before, slot->size);
     }
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
     serve_ticket(k);
@@ -287,13 +303,12 @@ int bgzf_sink_help(struct bgzf_sink *k)
 static int sink_wait(struct bgzf_sink *k, uint64_t number)
 {
     unsigned spins = 0;
-    while (atomic_load(&k->ticket) <= number) {
-        if (latch_tripped(k->opt.latch))
-            return -1;
+    enum stage before = stats_enter(k->opt.stats, STAGE_WAIT);
+    while (atomic_load(&k->ticket) <= number && !latch_tripped(k->opt.latch))
         if (!bgzf_sink_help(k))
             slot_pause(&spins);
-    }
-    return 0;
+    stats_leave(k->opt.stats, before, 0);
+    return atomic_load(&k->ticket) > number ? 0 : -1;
 }
 
 int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
@@ -345,17 +360,62 @@ static int sink_begin(struct bgzf_sink *k)
     return 0;
 }
 
-int bgzf_sink_put(struct bgzf_sink *k, struct bgzf_piece piece)
+/* Puts as many pieces into the block being filled as fit; returns how many. All
+ * that is done for each record on the master: so it adds up sizes, and no more. */
+static size_t fill(struct sink_slot *slot, const struct bgzf_piece *pieces, size_t n)
 {
-    if (k->filling && (k->filling->size + piece.size > BGZF_FILL || k->filling->n == SINK_PIECES)
-        && bgzf_sink_flush(k) < 0)
-        return -1;
-    if (!k->filling && sink_begin(k) < 0)
-        return -1;
-    struct sink_slot *slot = k->filling;
-    slot->pieces[slot->n++] = piece;
-    slot->size += piece.size;
+    uint32_t room = BGZF_FILL - slot->size;
+    size_t most = SINK_PIECES - slot->n, fit = 0;
+    most = n < most ? n : most;
+    while (fit < most && pieces[fit].size <= room)
+        room -= pieces[fit++].size;
+    memcpy(slot->pieces + slot->n, pieces, fit * sizeof *pieces);
+    slot->n += (uint32_t)fit;
+    slot->size = BGZF_FILL - room;
+    return fit;
+}
+
+/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
+static int put_long(struct bgzf_sink *k, const uint8_t *data, size_t size, bool is_record)
+{
+    for (uint32_t segment = 0; size > 0; segment++) {
+        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
+        struct bgzf_piece piece = {data, n, is_record ? segment : NO_RECORD};
+        if (bgzf_sink_flush(k) < 0 || sink_begin(k) < 0)
+            return -1;
+        fill(k->filling, &piece, 1);
+        data += n;
+        size -= n;
+    }
     return 0;
+}
+
+int bgzf_sink_put_header(struct bgzf_sink *k, const uint8_t *data, size_t size)
+{
+    return put_long(k, data, size, false);
+}
+
+int bgzf_sink_put(struct bgzf_sink *k, const struct bgzf_piece *records, size_t n)
+{
+    while (n > 0) {
+        size_t taken = 1;
+        if (records->size > BGZF_FILL) {
+            if (put_long(k, records->data, records->size, true) < 0)
+                return -1;
+        } else if (!k->filling && sink_begin(k) < 0) {
+            return -1;
+        } else if ((taken = fill(k->filling, records, n)) == 0 && bgzf_sink_flush(k) < 0) {
+            return -1;
+        }
+        records += taken;
+        n -= taken;
+    }
+    return 0;
+}
+
+void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_finish_fn *finish)
+{
+    k->finish = finish;
 }
 
 int bgzf_sink_finish(struct bgzf_sink *k)

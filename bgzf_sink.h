@@ -10,6 +10,7 @@
 
 struct bam_index;
 struct latch;
+struct stats;
 
 struct bgzf_sink;
 
@@ -20,15 +21,16 @@ struct bgzf_sink_options {
     int n_threads;
     uint32_t n_slots;            /* blocks under way at most */
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
-/* Part of a block's contents; must stay unchanged until bgzf_sink_passed(). */
+/* A record on its way into blocks, or a part of one that is longer than a block.
+ * Its bytes must stay unchanged until bgzf_sink_passed(). */
 struct bgzf_piece {
     const uint8_t *data;
     uint32_t size;
-    uint32_t segment;            /* number of this segment in its record, see bam_checksum() */
+    uint32_t segment;            /* the sink's own; 0 */
 };
-#define BGZF_NO_RECORD UINT32_MAX /* as segment: header bytes, not counted in the checksum */
 
 /* NULL: no memory, told to the latch. */
 struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
@@ -37,9 +39,18 @@ void bgzf_sink_close(struct bgzf_sink *sink);
 /* From now on every record is entered into the index, in its order. -1: no memory. */
 int bgzf_sink_set_index(struct bgzf_sink *sink, struct bam_index *index);
 
-/* Adds a piece to the block being filled; when it does not fit, that block is
- * handed to a task and the next one begun. size <= BGZF_FILL. -1: stop. */
-int bgzf_sink_put(struct bgzf_sink *sink, struct bgzf_piece piece);
+/* Called in the deflate task for what goes out of every record, or of its first
+ * segment: a copy, to be changed in place. NULL: nothing is. Before the first put. */
+typedef void bgzf_finish_fn(uint8_t *record);
+void bgzf_sink_set_finish(struct bgzf_sink *sink, bgzf_finish_fn *finish);
+
+/* Adds bytes that belong to no record: a header. -1: stop. */
+int bgzf_sink_put_header(struct bgzf_sink *sink, const uint8_t *data, size_t size);
+
+/* Adds records, in order: each to the block being filled, or, when it does not fit,
+ * that block is handed to a task and the next one begun. A record that fits into no
+ * block has its own from the beginning. -1: stop. */
+int bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size_t n);
 
 /* A mark behind everything put so far. */
 uint64_t bgzf_sink_mark(const struct bgzf_sink *sink);

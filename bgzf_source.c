@@ -7,6 +7,7 @@
 #include "bgzf_source.h"
 #include "byte_source.h"
 #include "latch.h"
+#include "stats.h"
 
 enum {
     N_PIECES = 3,                /* one being read into, one being inflated, one in between */
@@ -32,6 +33,7 @@ struct source_slot {
 struct bgzf_source {
     struct bgzf_source_options opt;
     int framed;                  /* BGZF blocks; else plain bytes, cut anywhere */
+    enum stage reading;          /* what reading the input is */
     struct piece pieces[N_PIECES];
     unsigned piece;              /* the one being scanned; master, as all below but codecs */
     size_t at;                   /* where in it */
@@ -88,6 +90,7 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
     }
     s->opt = *options;
     s->framed = byte_source_framing(options->input) == BYTES_BGZF;
+    s->reading = byte_source_framing(options->input) == BYTES_RECORDS ? STAGE_CONVERT : STAGE_READ;
     if (source_alloc(s) == 0)
         return s;
     latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
@@ -125,7 +128,9 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
 static void source_run(struct bgzf_source *s, struct source_slot *slot)
 {
     if (!latch_tripped(s->opt.latch)) {
+        enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
         slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
+        stats_leave(s->opt.stats, before, slot->block.size);
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
@@ -153,12 +158,13 @@ static int source_rotate(struct bgzf_source *s)
 {
     struct piece *from = &s->pieces[s->piece], *to = &s->pieces[(s->piece + 1) % N_PIECES];
     unsigned spins = 0;
-    while (atomic_load_explicit(&to->users, memory_order_acquire) > 0) {
-        if (latch_tripped(s->opt.latch))
-            return -1;
+    enum stage before = stats_enter(s->opt.stats, STAGE_WAIT);
+    while (atomic_load_explicit(&to->users, memory_order_acquire) > 0 && !latch_tripped(s->opt.latch))
         if (!source_help(s))
             slot_pause(&spins);
-    }
+    stats_leave(s->opt.stats, before, 0);
+    if (latch_tripped(s->opt.latch))
+        return -1;
     to->size = from->size - s->at;
     to->file_offset = from->file_offset + s->at;
     memcpy(to->data, from->data + s->at, to->size);
@@ -173,7 +179,9 @@ static int source_read(struct bgzf_source *s)
     if (s->pieces[s->piece].size == s->opt.piece_size && source_rotate(s) < 0)
         return -1;
     struct piece *p = &s->pieces[s->piece];
+    enum stage before = stats_enter(s->opt.stats, s->reading);
     ssize_t n = byte_source_read(s->opt.input, p->data + p->size, s->opt.piece_size - p->size);
+    stats_leave(s->opt.stats, before, n > 0 ? (uint64_t)n : 0);
     if (n < 0)
         return -1;
     s->at_eof = n == 0;
@@ -275,17 +283,26 @@ int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
     return 0;
 }
 
+/* Helps until the block of the slot is inflated. */
+static void source_wait(struct bgzf_source *s, const struct source_slot *slot)
+{
+    unsigned spins = 0;
+    enum stage before = stats_enter(s->opt.stats, STAGE_WAIT);
+    while (slot_state(&slot->state) != SLOT_DONE)
+        if (!source_help(s))
+            slot_pause(&spins);
+    stats_leave(s->opt.stats, before, 0);
+}
+
 int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *block)
 {
     if (s->head == s->tail)
         return 0;
     struct source_slot *slot = &s->slots[s->tail % s->opt.n_slots];
-    unsigned spins = 0;
-    while (slot_state(&slot->state) != SLOT_DONE) {
+    if (slot_state(&slot->state) != SLOT_DONE) {
         if (!wait)
             return 0;
-        if (!source_help(s))
-            slot_pause(&spins);
+        source_wait(s, slot);
     }
     *block = slot->block;
     slot_pass(&slot->state, SLOT_FREE);

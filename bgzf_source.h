@@ -13,6 +13,7 @@
 
 struct byte_source;
 struct latch;
+struct stats;
 
 struct bgzf_source;
 
@@ -23,6 +24,7 @@ struct bgzf_source_options {
     uint32_t n_slots;            /* blocks under way at most */
     size_t piece_size;           /* bytes per read */
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* A block as the consumer sees it. */

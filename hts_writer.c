@@ -20,6 +20,9 @@ struct hts_writer {
     sam_hdr_t *header;           /* the caller's */
     bool indexed;
     bam1_t *record;
+    bgzf_finish_fn *finish;
+    uint8_t *copy;               /* of the record that is finished */
+    size_t max_copy;
     uint64_t checksum;
 };
 
@@ -93,8 +96,32 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
     return 0;
 }
 
+void hts_writer_set_finish(struct hts_writer *w, bgzf_finish_fn *finish)
+{
+    w->finish = finish;
+}
+
+/* The record as it is written: others may still compare the one that was put. NULL: no memory. */
+static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size_t size)
+{
+    if (!w->finish)
+        return record;
+    if (size > w->max_copy) {
+        uint8_t *grown = realloc(w->copy, size);
+        if (!grown)
+            return NULL;
+        w->copy = grown;
+        w->max_copy = size;
+    }
+    memcpy(w->copy, record, size);
+    w->finish(w->copy);
+    return w->copy;
+}
+
 int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
 {
+    if (!(record = finished(w, record, size)))
+        return latch_fail(w->opt.latch, "out of memory for a record of %zu bytes", size);
     w->checksum += bam_checksum(record, size);
     if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
         return latch_fail(w->opt.latch, "out of memory");
@@ -121,6 +148,7 @@ void hts_writer_close(struct hts_writer *w)
     if (w->sam)
         hts_close(w->sam);
     bam_destroy1(w->record);
+    free(w->copy);
     free(w);
 }
 

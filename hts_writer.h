@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
+#include "bgzf_sink.h"
 
 struct latch;
 struct hts_writer;
@@ -28,6 +29,9 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
 /* Writes the header, which must live as long as the writer. index: the file to
  * write an index to, NULL: none. -1: told to the latch. */
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index);
+
+/* As bgzf_sink_set_finish(). */
+void hts_writer_set_finish(struct hts_writer *writer, bgzf_finish_fn *finish);
 
 /* One checked record. -1: told to the latch. */
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);

@@ -4,6 +4,7 @@
 #include "bgzf_sink.h"
 #include "bgzf_source.h"
 #include "memory_plan.h"
+#include "merge_ring.h"
 #include "record_pack.h"
 #include "spill_slice.h"
 
@@ -28,6 +29,10 @@ enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREA
  * their streams on the way. */
 enum { THREAD_SLICES = 3 };
 enum { SLICES_MIN = 16 };        /* in an arena: so many runs / 2 can be merged whatever happens */
+/* One range being put to the sink, one for each thread, and some in between: a task
+ * waits until those before it, of deflating, are done. Lists of so many records
+ * that it does not matter what it takes to begin one. */
+enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_SOURCES = 256 };
 enum { PAGE = 4096 };             /* sizes are whole pages */
 
 static size_t whole_pages(size_t size)
@@ -59,10 +64,11 @@ struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use, size_t found)
 {
     size_t n = (size_t)use->n_threads;
-    return PROGRAM + n * PER_THREAD + use->htslib + HEADER_COPIES * use->header
+    return PROGRAM + n * PER_THREAD + use->htslib + use->stats + HEADER_COPIES * use->header
          + use->n_inputs * bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
          + p->source_slots * found
          + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
+         + merge_ring_memory(p->merge_ranges, p->merge_records, MERGE_SOURCES)
          + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size)
          + p->merge_memory;
 }
@@ -87,8 +93,10 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
         .source_slots = slots(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, all / 32, found, use->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 20,
                             bgzf_sink_memory(0, 1, use->level), use->n_threads),
-        .slice_size = whole_pages(clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX))
-,
+        .merge_ranges = (uint32_t)n + RANGES_MORE,
+        .merge_records = (uint32_t)clamp(all / 64 / (n + RANGES_MORE) / sizeof(struct bgzf_piece), RANGE_RECORDS_MIN,
+                                         RANGE_RECORDS_MAX),
+        .slice_size = whole_pages(clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX)),
         .merge_memory = all / 12 < MERGE_MAX ? all / 12 : MERGE_MAX,
     };
     size_t fixed = fixed_memory(&p, use, found);

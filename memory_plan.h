@@ -14,6 +14,7 @@ struct memory_use {
     size_t n_inputs;
     size_t header;               /* bytes of the headers as text */
     size_t htslib;               /* what htslib takes for other formats, see memory_plan_htslib() */
+    size_t stats;                /* see stats_memory() */
 };
 
 /* What htslib takes to read or write a format other than BAM. */
@@ -31,6 +32,7 @@ struct memory_plan {
     size_t piece_size;           /* bytes per read, of each input */
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
+    uint32_t merge_ranges, merge_records;   /* see struct merge_ring_options */
     size_t arena_size;           /* bytes of each of the two arenas */
     size_t slice_size;           /* bytes of a slice of a run at most, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */

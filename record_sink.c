@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include "bam_header.h"
 #include "bam_index.h"
-#include "bgzf_block.h"
 #include "bgzf_sink.h"
 #include "hts_writer.h"
 #include "latch.h"
 #include "record_sink.h"
 #include "sort_opts.h"
+#include "stats.h"
 
 struct record_sink {
     struct bgzf_sink *bgzf;      /* BAM; else NULL ... */
@@ -16,11 +16,12 @@ struct record_sink {
     struct bam_index *index;     /* of BAM; NULL: none */
     uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
     struct latch *latch;
+    struct stats *stats;
     uint64_t n;
 };
 
 struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
-                                     struct latch *latch)
+                                     struct latch *latch, struct stats *stats)
 {
     struct record_sink *k = calloc(1, sizeof *k);
     if (!k) {
@@ -28,8 +29,9 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_sl
         return NULL;
     }
     k->latch = latch;
+    k->stats = stats;
     if (opts->out.format.format == bam) {
-        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch};
+        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch, stats};
         k->bgzf = bgzf_sink_open(&bgzf);
     } else {
         struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,
@@ -53,19 +55,6 @@ void record_sink_close(struct record_sink *k)
     free(k);
 }
 
-/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
-static int put_long(struct record_sink *k, const uint8_t *data, size_t size, bool is_record)
-{
-    for (uint32_t segment = 0; size > 0; segment++) {
-        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
-        if (bgzf_sink_put(k->bgzf, (struct bgzf_piece){data, n, is_record ? segment : BGZF_NO_RECORD}) < 0)
-            return -1;
-        data += n;
-        size -= n;
-    }
-    return 0;
-}
-
 int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format)
 {
     size_t size;
@@ -78,17 +67,33 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
         if (!k->index || bgzf_sink_set_index(k->bgzf, k->index) < 0)
             return latch_fail(k->latch, "out of memory for the index");
     }
-    return put_long(k, k->header, size, false) < 0 ? -1 : bgzf_sink_flush(k->bgzf);
+    return bgzf_sink_put_header(k->bgzf, k->header, size) < 0 ? -1 : bgzf_sink_flush(k->bgzf);
 }
 
-int record_sink_put(struct record_sink *k, const uint8_t *record, size_t size)
+void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
 {
-    k->n++;
     if (k->hts)
-        return hts_writer_put(k->hts, record, size);
-    if (size <= BGZF_FILL)
-        return bgzf_sink_put(k->bgzf, (struct bgzf_piece){record, (uint32_t)size, 0});
-    return bgzf_sink_flush(k->bgzf) < 0 ? -1 : put_long(k, record, size, true);
+        hts_writer_set_finish(k->hts, finish);
+    else
+        bgzf_sink_set_finish(k->bgzf, finish);
+}
+
+static int put_hts(struct hts_writer *hts, const struct bgzf_piece *records, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (hts_writer_put(hts, records[i].data, records[i].size) < 0)
+            return -1;
+    return 0;
+}
+
+int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+{
+    enum stage before = stats_enter(k->stats, k->bgzf ? STAGE_FILL : STAGE_CONVERT);
+    int result = k->bgzf ? bgzf_sink_put(k->bgzf, records, n) : put_hts(k->hts, records, n);
+    k->n += n;
+    stats_records(k->stats, n);
+    stats_leave(k->stats, before, 0);
+    return result;
 }
 
 /* htslib's formats copy what they are given. */

@@ -7,16 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
+#include "bgzf_sink.h"
 
 struct latch;
 struct record_sink;
 struct sort_opts;
+struct stats;
 
 /* fd stays the caller's; path is for messages; n_slots: BAM blocks under way at
  * most. Allocates all that is needed.
  * NULL: told to the latch. */
 struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
-                                     struct latch *latch);
+                                     struct latch *latch, struct stats *stats);
 void record_sink_close(struct record_sink *sink);
 
 /* Before the first record. sam must live as long as the sink. index: the file
@@ -24,8 +26,11 @@ void record_sink_close(struct record_sink *sink);
  * -1: told to the latch. */
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
 
-/* One checked record, which must stay unchanged until record_sink_passed(). -1: stop. */
-int record_sink_put(struct record_sink *sink, const uint8_t *record, size_t size);
+/* As bgzf_sink_set_finish(). */
+void record_sink_set_finish(struct record_sink *sink, bgzf_finish_fn *finish);
+
+/* Checked records, which must stay unchanged until record_sink_passed(). -1: stop. */
+int record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);
 
 /* As those of bgzf_sink. */
 uint64_t record_sink_mark(const struct record_sink *sink);

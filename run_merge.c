@@ -44,6 +44,12 @@ void run_merge_free(struct run_merge *m)
     *m = (struct run_merge){0};
 }
 
+void run_merge_reset(struct run_merge *m)
+{
+    m->n_sources = m->n = 0;
+    m->given = false;
+}
+
 void run_merge_add(struct run_merge *m, struct merge_source source)
 {
     m->sources[m->n_sources++] = source;

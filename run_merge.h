@@ -45,6 +45,9 @@ struct merge_item {
 int run_merge_init(struct run_merge *merge, const struct sort_rule *rule, size_t max);
 void run_merge_free(struct run_merge *merge);
 
+/* Without sources again, as after run_merge_init(). */
+void run_merge_reset(struct run_merge *merge);
+
 /* Adds a source behind those added before: of equal records those of the earlier
  * source come first, those of one source in the order of its keys. */
 void run_merge_add(struct run_merge *merge, struct merge_source source);

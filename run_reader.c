@@ -18,7 +18,7 @@ struct extra {
     uint8_t *memory;
 };
 
-/*   FREE --the sink passed it--> READY --claim--> TAKEN --> DONE --the merge--> FREE */
+/*   FREE --the sink passed it--> READY --claim--> TAKEN --> DONE --the merge left it--> FREE */
 struct buffer {
     atomic_int state;            /* bgzf_slot.h */
     struct spill_buffer b;       /* claimer, while TAKEN */
@@ -31,7 +31,7 @@ struct buffer {
 /* One run: its buffers are a ring. */
 struct ring {
     struct buffer *buffers;
-    size_t loaded, used;         /* slices asked for; slices given to the merge */
+    size_t left, loaded;         /* slices left by the merge; slices asked for; master */
 };
 
 struct run_reader {
@@ -39,6 +39,7 @@ struct run_reader {
     size_t n_buffers;            /* of each run */
     struct ring *rings;
     struct buffer *buffers;
+    size_t help;                 /* the ring that was helped last; master */
     struct spill_loader *loaders;   /* one per thread */
     struct spill_gate gate;
 };
@@ -80,12 +81,17 @@ static void free_extras(struct buffer *buffer)
     }
 }
 
+static struct buffer *buffer_of(const struct run_reader *r, const struct ring *ring, size_t slice)
+{
+    return &ring->buffers[slice % r->n_buffers];
+}
+
 /* Asks for as many slices of the ring as there are buffers that the sink is through with. */
 static void load_ahead(struct run_reader *r, struct ring *ring)
 {
     const struct spill_run *run = &r->opt.runs[ring - r->rings];
     while (ring->loaded < run->n) {
-        struct buffer *buffer = &ring->buffers[ring->loaded % r->n_buffers];
+        struct buffer *buffer = buffer_of(r, ring, ring->loaded);
         if (slot_state(&buffer->state) != SLOT_FREE || !record_sink_passed(r->opt.sink, buffer->mark))
             return;
         free_extras(buffer);
@@ -148,10 +154,41 @@ void run_reader_close(struct run_reader *r)
     free(r);
 }
 
-/* The merge is through with the slice it used last. -1: no memory. */
-static int retire(struct run_reader *r, struct ring *ring)
+size_t run_reader_buffers(const struct run_reader *r)
 {
-    struct buffer *buffer = &ring->buffers[(ring->used - 1) % r->n_buffers];
+    return r->n_buffers;
+}
+
+bool run_reader_first_key(const struct run_reader *r, size_t run, size_t slice, uint64_t *key)
+{
+    const struct spill_run *from = &r->opt.runs[run];
+    if (slice == from->n)
+        return false;
+    *key = from->first_keys[slice];
+    return true;
+}
+
+bool run_reader_ready(struct run_reader *r, size_t run, size_t slice, bool idle)
+{
+    struct ring *ring = &r->rings[run];
+    struct buffer *buffer = buffer_of(r, ring, slice);
+    load_ahead(r, ring);
+    /* Slices so small that all of them are in the block being filled: it is filled
+     * on from other memory. */
+    if (idle && ring->loaded == slice && slot_state(&buffer->state) == SLOT_FREE
+        && !record_sink_will_pass(r->opt.sink, buffer->mark))
+        begin_load(r, ring, false);
+    return ring->loaded > slice && slot_state(&buffer->state) == SLOT_DONE && !latch_tripped(r->opt.latch);
+}
+
+const struct spill_slice *run_reader_slice(const struct run_reader *r, size_t run, size_t slice)
+{
+    return &buffer_of(r, &r->rings[run], slice)->b.slice;
+}
+
+/* -1: no memory. */
+static int leave_buffer(struct run_reader *r, struct buffer *buffer)
+{
     buffer->mark = record_sink_mark(r->opt.sink);
     if (buffer->b.extra) {
         struct extra *extra = malloc(sizeof *extra);
@@ -165,44 +202,28 @@ static int retire(struct run_reader *r, struct ring *ring)
     return 0;
 }
 
-/* Waits until the next slice is there, working meanwhile. */
-static int wait_for(struct run_reader *r, struct ring *ring)
+int run_reader_leave(struct run_reader *r, size_t run, size_t slice)
 {
-    struct buffer *buffer = &ring->buffers[ring->used % r->n_buffers];
-    unsigned spins = 0;
-    while (slot_state(&buffer->state) != SLOT_DONE) {
-        if (latch_tripped(r->opt.latch))
+    struct ring *ring = &r->rings[run];
+    for (; ring->left < slice; ring->left++)
+        if (leave_buffer(r, buffer_of(r, ring, ring->left)) < 0)
             return -1;
-        load_ahead(r, ring);
-        /* Slices so small that all of them are in the block being filled: it is
-         * filled on from other memory. */
-        if (ring->loaded == ring->used && !record_sink_will_pass(r->opt.sink, buffer->mark))
-            begin_load(r, ring, false);
-        if (!run_load(r, buffer) && !record_sink_help(r->opt.sink))
-            slot_pause(&spins);
-    }
-    return latch_tripped(r->opt.latch) ? -1 : 0;
+    return 0;
 }
 
-int run_reader_more(void *arg, size_t number, struct merge_source *source)
+void run_reader_refill(struct run_reader *r)
 {
-    struct run_reader *r = arg;
-    if (number >= r->opt.n_runs)
-        return 0;                                /* a sublist in memory */
-    struct ring *ring = &r->rings[number];
-    if (ring->used > 0) {
-        const struct buffer *last = &ring->buffers[(ring->used - 1) % r->n_buffers];
-        if (slot_state(&last->state) == SLOT_DONE && retire(r, ring) < 0)
-            return -1;
-    }
     for (size_t i = 0; i < r->opt.n_runs; i++)
         load_ahead(r, &r->rings[i]);
-    if (ring->used == r->opt.runs[number].n)
-        return 0;
-    if (wait_for(r, ring) < 0)
-        return -1;
-    const struct spill_slice *slice = &ring->buffers[ring->used++ % r->n_buffers].b.slice;
-    const struct bam_key *keys = spill_slice_keys(slice);
-    *source = (struct merge_source){keys, keys + slice->n, slice->base};
-    return 1;
+}
+
+int run_reader_help(struct run_reader *r)
+{
+    for (size_t i = 0; i < r->opt.n_runs; i++, r->help++) {
+        struct ring *ring = &r->rings[r->help % r->opt.n_runs];
+        for (size_t slice = ring->left; slice < ring->loaded; slice++)
+            if (run_load(r, buffer_of(r, ring, slice)))
+                return 1;
+    }
+    return 0;
 }

@@ -4,10 +4,10 @@
 #include <string.h>
 #include "bgzf_slot.h"
 #include "latch.h"
-#include "run_merge.h"
+#include "run_cut.h"
 #include "sort_key.h"
-#include "sort_run.h"
 #include "spill.h"
+#include "stats.h"
 
 enum {
     /* Enough for threads to share them evenly, few enough that their last,
@@ -144,38 +144,26 @@ static struct workspace *workspace(struct spill *p)
 
 /* ---------------------------------------------------------- arenas to runs */
 
-static struct bam_key_order order_of(const struct spill *p)
+/* Where range `number` begins. Within an arena places grow with the input, so all
+ * of its sublists may count as one source. */
+static struct run_cut cut_before(const struct spill *p, size_t number)
 {
-    return (struct bam_key_order){p->rule, p->arena->base};
-}
-
-/* The first key of the sublist that is not less than `key`. */
-static const struct bam_key *lower_bound(const struct bam_sublist *sublist, struct bam_key key,
-                                         const struct bam_key_order *order)
-{
-    const struct bam_key *from = sublist->keys;
-    for (size_t n = sublist->n; n > 0;) {
-        size_t half = n / 2;
-        if (bam_key_less(order, &from[half], &key)) {
-            from += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return from;
+    return (struct run_cut){p->ranges[number].from, p->arena->base, 0};
 }
 
 /* The part of a sublist that belongs to range `number`. */
 static struct merge_source part_of(const struct spill *p, size_t number, const struct bam_sublist *sublist)
 {
-    struct bam_key_order order = order_of(p);
-    const struct bam_key *from = sublist->keys, *end = from + sublist->n;
-    if (number > 0)
-        from = lower_bound(sublist, p->ranges[number].from, &order);
-    if (number + 1 < p->n_ranges)
-        end = lower_bound(sublist, p->ranges[number + 1].from, &order);
-    return (struct merge_source){from, end, p->arena->base};
+    struct merge_source part = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
+    if (number + 1 < p->n_ranges) {
+        struct run_cut cut = cut_before(p, number + 1);
+        part.end = run_cut_find(&cut, p->rule, part, 0);
+    }
+    if (number > 0) {
+        struct run_cut cut = cut_before(p, number);
+        part.next = run_cut_find(&cut, p->rule, part, 0);
+    }
+    return part;
 }
 
 /* Takes keys some at a time, so that their records, which lie anywhere, are on
@@ -211,7 +199,7 @@ static void write_range(struct spill *p, size_t number)
     }
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
-    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, false};
+    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, false, 0};
     run_merge_start(&merge, NULL, NULL);         /* without `more` it cannot fail */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -223,24 +211,13 @@ static int run_range(struct spill *p, size_t number)
     struct range *range = &p->ranges[number];
     if (!slot_claim(&range->state))
         return 0;
+    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (!latch_tripped(p->opt.latch))
         write_range(p, number);
+    stats_leave(p->opt.stats, before, 0);
     slot_pass(&range->state, SLOT_DONE);
     atomic_fetch_add(&p->n_done, 1);
     return 1;
-}
-
-/* Evenly spread samples of all sublists, sorted; returns how many. */
-static size_t take_samples(struct spill *p, size_t wanted, size_t n_records)
-{
-    const struct bam_arena *a = p->arena;
-    struct bam_key_order order = order_of(p);
-    size_t every = n_records / wanted + 1, n = 0;
-    for (size_t i = 0; i < a->n_sublists; i++)
-        for (size_t at = every / 2; at < a->sublists[i].n && n < wanted; at += every)
-            p->samples[n++] = a->sublists[i].keys[at];
-    sort_run(p->samples, n, &order);
-    return n;
 }
 
 /* How many ranges, and the first key of each. */
@@ -252,7 +229,7 @@ static size_t cut_ranges(struct spill *p)
         n = p->max_ranges;
     for (size_t i = 0; i < a->n_sublists; i++)
         n_records += a->sublists[i].n;
-    size_t n_samples = take_samples(p, n * SAMPLES_PER_RANGE, n_records);
+    size_t wanted = n * SAMPLES_PER_RANGE, n_samples = run_cut_sample(a, n_records / wanted + 1, p->samples, wanted);
     if (n > n_samples)
         n = n_samples ? n_samples : 1;
     for (size_t i = 1; i < n; i++)
@@ -297,7 +274,7 @@ int spill_help(struct spill *p)
 static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key *last)
 {
     const struct bam_arena *a = p->arena;
-    struct bam_key_order order = order_of(p);
+    struct bam_key_order order = {p->rule, a->base};
     *first = a->sublists[0].keys[0];
     *last = a->sublists[0].keys[a->sublists[0].n - 1];
     for (size_t i = 1; i < a->n_sublists; i++) {
@@ -370,12 +347,14 @@ static int run_merging(struct spill *p, struct merging *m)
         return 0;
     struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
     m->result = -1;
+    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (w) {
-        struct spill_writer writer = {w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false};
+        struct spill_writer writer = {w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
         struct spill_merge how = {m->runs, m->n, m->rule, m->memory, m->slice_size,
                                   &w->loader, writer, &p->cancelled};
         m->result = spill_merge(&how);
     }
+    stats_leave(p->opt.stats, before, 0);
     slot_pass(&m->state, SLOT_DONE);
     return 1;
 }
@@ -497,8 +476,10 @@ static int finish_merging(struct spill *p, struct merging *m)
 {
     unsigned spins = 0;
     run_merging(p, m);
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
     while (slot_state(&m->state) != SLOT_DONE)
         slot_pause(&spins);
+    stats_leave(p->opt.stats, before, 0);
     return end_merging(p, m);
 }
 

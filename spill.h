@@ -14,12 +14,14 @@
 
 struct latch;
 struct spill;
+struct stats;
 
 struct spill_options {
     struct spill_store *store;   /* stays the caller's */
     size_t merge_memory;         /* for merging in the background */
     int n_threads;
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* NULL: no memory, told to the latch. */

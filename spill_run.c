@@ -5,6 +5,7 @@
 #include "record_pack.h"
 #include "run_merge.h"
 #include "spill_run.h"
+#include "stats.h"
 
 enum { BEST_PACKING = 1000 };    /* LZ4 makes at most 255 bytes of one; keys, 16 of one */
 
@@ -13,10 +14,14 @@ static int make_room(struct spill_run *run, size_t n)
     if (run->n + n <= run->max)
         return 0;
     size_t max = run->n + n > 2 * run->max ? run->n + n : 2 * run->max;
-    struct spill_place *grown = realloc(run->slices, max * sizeof *grown);
-    if (!grown)
+    struct spill_place *slices = realloc(run->slices, max * sizeof *slices);
+    if (slices)
+        run->slices = slices;
+    uint64_t *first_keys = realloc(run->first_keys, max * sizeof *first_keys);
+    if (first_keys)
+        run->first_keys = first_keys;
+    if (!slices || !first_keys)
         return -1;
-    run->slices = grown;
     run->max = max;
     return 0;
 }
@@ -25,8 +30,10 @@ int spill_run_append(struct spill_run *run, struct spill_run *other)
 {
     if (make_room(run, other->n) < 0)
         return -1;
-    if (other->n)
+    if (other->n) {
         memcpy(run->slices + run->n, other->slices, other->n * sizeof *other->slices);
+        memcpy(run->first_keys + run->n, other->first_keys, other->n * sizeof *other->first_keys);
+    }
     run->n += other->n;
     run->bytes += other->bytes;
     run->largest = run->largest > other->largest ? run->largest : other->largest;
@@ -37,6 +44,7 @@ int spill_run_append(struct spill_run *run, struct spill_run *other)
 void spill_run_free(struct spill_run *run)
 {
     free(run->slices);
+    free(run->first_keys);
     *run = (struct spill_run){0};
 }
 
@@ -63,7 +71,10 @@ static int store_slice(struct spill_writer *w)
     const uint8_t *packed;
     struct spill_run *run = w->run;
     size_t n;
-    if (spill_packer_pack(w->packer, &packed, &n) < 0)
+    enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
+    int failed = spill_packer_pack(w->packer, &packed, &n);
+    stats_leave(spill_store_stats(w->store), before, failed ? 0 : spill_slice_size(packed));
+    if (failed)
         return latch_fail(w->latch, "out of memory for temporary data");
     if (n > UINT32_MAX)
         return latch_fail(w->latch, "a record is too large to leave memory; use a larger -m");
@@ -72,7 +83,7 @@ static int store_slice(struct spill_writer *w)
     if (spill_store_put(w->store, packed, n, &run->slices[run->n]) < 0)
         return -1;
     size_t size = spill_slice_size(packed);
-    run->n++;
+    run->first_keys[run->n++] = w->first_key;
     run->bytes += n;
     run->largest = size > run->largest ? size : run->largest;
     return latch_tripped(w->latch) ? -1 : 0;
@@ -91,6 +102,8 @@ static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *
         pthread_mutex_lock(&w->gate->mutex);
         w->inside = true;
     }
+    if (spill_packer_empty(w->packer))
+        w->first_key = sort_key;
     int added = spill_packer_add(w->packer, sort_key, record, size);
     if (added < 0) {
         leave_gate(w);
@@ -176,8 +189,10 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
         return spill_store_damaged(store, place);
     if (choose_memory(b, size, home_is_free) < 0)
         return latch_fail(latch, "out of memory for temporary data");
-    return spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size) < 0
-         ? spill_store_damaged(store, place) : 0;
+    enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
+    int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size);
+    stats_leave(spill_store_stats(store), before, size);
+    return failed ? spill_store_damaged(store, place) : 0;
 }
 
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,

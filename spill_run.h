@@ -14,6 +14,7 @@ struct sort_rule;
 
 struct spill_run {
     struct spill_place *slices;
+    uint64_t *first_keys;        /* sort key of each slice's first record */
     size_t n, max;
     uint64_t bytes;              /* packed */
     size_t largest;              /* bytes in memory of its largest slice */
@@ -41,7 +42,8 @@ struct spill_writer {
     struct spill_run *run;
     struct spill_gate *gate;
     struct latch *latch;
-    bool inside;                 /* of the gate; the functions' own */
+    bool inside;                 /* of the gate; these two: the functions' own */
+    uint64_t first_key;          /* of the slice that is being made */
 };
 
 /* The next record in order. -1: told to the latch. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "latch.h"
 #include "spill_store.h"
+#include "stats.h"
 
 enum { IN_MEMORY = 0 };          /* the volume; files are 1, 2, ... */
 
@@ -24,6 +25,7 @@ struct volume {
 
 struct spill_store {
     struct latch *latch;
+    struct stats *stats;
     uint8_t *memory;
     size_t memory_size;
     size_t n_volumes;            /* with IN_MEMORY */
@@ -54,8 +56,10 @@ struct spill_store *spill_store_open(const struct spill_store_options *options)
 {
     struct spill_store *s = calloc(1, sizeof *s);
     int failed = !s || !(s->volumes = calloc(options->n_prefixes + 1, sizeof *s->volumes));
-    if (s)
+    if (s) {
         s->latch = options->latch;
+        s->stats = options->stats;
+    }
     for (size_t i = 0; !failed && i < options->n_prefixes; i++, s->n_volumes = i + 1)
         failed = set_place(&s->volumes[i + 1], options->prefixes[i]) < 0;
     if (!failed)
@@ -197,9 +201,8 @@ static int all_full(struct spill_store *s, size_t n)
                       (unsigned long long)bytes_free(last), (unsigned long long)atomic_load(&s->put));
 }
 
-int spill_store_put(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
+static int put_anywhere(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
 {
-    atomic_fetch_add(&s->put, n);
     if (put_in_memory(s, data, n, place))
         return 0;
     for (struct volume *v; (v = choose_volume(s));) {
@@ -211,7 +214,16 @@ int spill_store_put(struct spill_store *s, const void *data, size_t n, struct sp
     return latch_tripped(s->latch) ? -1 : all_full(s, n);
 }
 
-int spill_store_get(struct spill_store *s, struct spill_place place, void *data)
+int spill_store_put(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
+{
+    enum stage before = stats_enter(s->stats, STAGE_SPILL_WRITE);
+    atomic_fetch_add(&s->put, n);
+    int result = put_anywhere(s, data, n, place);
+    stats_leave(s->stats, before, n);
+    return result;
+}
+
+static int get(struct spill_store *s, struct spill_place place, void *data)
 {
     struct volume *v = &s->volumes[place.volume];
     if (place.volume == IN_MEMORY) {
@@ -229,6 +241,14 @@ int spill_store_get(struct spill_store *s, struct spill_place place, void *data)
         done += (size_t)got;
     }
     return 0;
+}
+
+int spill_store_get(struct spill_store *s, struct spill_place place, void *data)
+{
+    enum stage before = stats_enter(s->stats, STAGE_SPILL_READ);
+    int result = get(s, place, data);
+    stats_leave(s->stats, before, place.size);
+    return result;
 }
 
 void spill_store_expect(struct spill_store *s, struct spill_place place)
@@ -259,6 +279,11 @@ int spill_store_damaged(struct spill_store *s, struct spill_place place)
                       "or another program wrote there. Nothing was written",
                       place.volume == IN_MEMORY ? "memory" : s->volumes[place.volume].dir,
                       (unsigned long long)place.offset);
+}
+
+struct stats *spill_store_stats(const struct spill_store *s)
+{
+    return s->stats;
 }
 
 uint64_t spill_store_bytes(const struct spill_store *s)

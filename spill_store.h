@@ -11,6 +11,7 @@
 
 struct latch;
 struct spill_store;
+struct stats;
 
 /* Where one packed slice lies. */
 struct spill_place {
@@ -23,6 +24,7 @@ struct spill_store_options {
     const char *const *prefixes; /* a directory, or DIR/NAME: files in DIR */
     size_t n_prefixes;           /* at least one */
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* NULL: no memory, told to the latch. */
@@ -53,6 +55,9 @@ void spill_store_free(struct spill_store *store, struct spill_place place);
 /* Says that the bytes of this place, on their way to being used, are not those
  * that were put there. Returns -1, told to the latch. */
 int spill_store_damaged(struct spill_store *store, struct spill_place place);
+
+/* What it was opened with, for those who pack and unpack. */
+struct stats *spill_store_stats(const struct spill_store *store);
 
 /* Bytes put so far, in memory and on disk. */
 uint64_t spill_store_bytes(const struct spill_store *store);

@@ -35,7 +35,7 @@ static void for_all(check_fn *check)
             for (size_t l = 0; l < N_OF(levels); l++)
                 for (size_t i = 0; i < N_OF(inputs); i++)
                     for (size_t h = 0; h < N_OF(headers); h++) {
-                        struct memory_use use = {budgets[b], threads[t], levels[l], inputs[i], headers[h], 0};
+                        struct memory_use use = {budgets[b], threads[t], levels[l], inputs[i], headers[h], 0, 0};
                         struct memory_plan plan = memory_plan_make(&use, FOUND);
                         check(&use, &plan);
                     }
@@ -178,7 +178,7 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
         for (size_t i = 0; i < N_OF(inputs); i++) {
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
-                struct memory_use use = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], 1000, 0};
+                struct memory_use use = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], 1000, 0, 0};
                 struct memory_plan plan = memory_plan_make(&use, FOUND);
                 if (plan.arena_size + plan.arena_size / 8 < last)
                     told(&use, &plan, "smaller than with less", last);
@@ -194,7 +194,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
                                     (uint64_t)1 << 62, UINT64_MAX - ALLOWANCE + 1, UINT64_MAX};
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
-            struct memory_use use = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, 0, 0};
+            struct memory_use use = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, 0, 0, 0};
             struct memory_plan plan = memory_plan_make(&use, FOUND);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
             check_spilling(&use, &plan);
@@ -212,7 +212,7 @@ static void test_arena_size_of_the_environment(void **state)
             char text[32];
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
-            struct memory_use use = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, 0, 0};
+            struct memory_use use = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, 0, 0, 0};
             struct memory_plan plan = memory_plan_make(&use, FOUND);
             unsetenv("SAMTOOLS_OMP_ARENA");
             assert_int_equal(plan.arena_size, sizes[i] / 4096 * 4096);

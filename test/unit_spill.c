@@ -159,7 +159,7 @@ static void sorting_run(struct sorting *s)
 {
     size_t size = arena_size_for(s->list);
     s->store = unit_store_open("/tmp/unit_spill", &s->latch);
-    struct spill_options options = {s->store, s->merge_memory, s->n_threads, &s->latch};
+    struct spill_options options = {s->store, s->merge_memory, s->n_threads, &s->latch, NULL};
     s->spill = spill_open(&options);
     NEEDED(s->spill);
     spill_set_sizes(s->spill, s->slice_size, s->fan_in);
@@ -611,7 +611,7 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
         struct bam_arena arenas[2];
         struct spill_store *store = unit_store_open("/tmp", &latch);
         spill_store_use_memory(store, MEMORY);
-        struct spill_options options = {store, 2 * TINY, RANGES_OF, &latch};
+        struct spill_options options = {store, 2 * TINY, RANGES_OF, &latch, NULL};
         struct spill *spill = spill_open(&options);
         NEEDED(spill);
         spill_set_sizes(spill, TINY, 2 * ROUNDS);
@@ -708,7 +708,7 @@ static void test_spill_that_never_had_an_arena(void **state)
     (void)state;
     struct latch latch = {0};
     struct spill_store *store = unit_store_open("/tmp", &latch);
-    struct spill_options options = {store, 4 * SLICE, 3, &latch};
+    struct spill_options options = {store, 4 * SLICE, 3, &latch, NULL};
     struct spill *spill = spill_open(&options);
     size_t n = 99, slice_size;
     NEEDED(spill);

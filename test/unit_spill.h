@@ -102,7 +102,7 @@ static inline uint8_t *unit_slice_memory(size_t size)
 static inline struct spill_store *unit_store_open(const char *prefix, struct latch *latch)
 {
     uint64_t room;
-    struct spill_store_options options = {&prefix, 1, latch};
+    struct spill_store_options options = {&prefix, 1, latch, NULL};
     struct spill_store *store = spill_store_open(&options);
     NEEDED(store && spill_store_prepare(store, &room) == 0);
     return store;
@@ -144,7 +144,7 @@ static inline void unit_write_run(struct spill_run *run, const struct unit_list 
                                   struct spill_store *store, struct latch *latch)
 {
     struct spill_gate gate = {PTHREAD_MUTEX_INITIALIZER, UNIT_LARGE};
-    struct spill_writer writer = {packer, store, run, &gate, latch, false};
+    struct spill_writer writer = {packer, store, run, &gate, latch, false, 0};
     for (size_t i = 0; i < list->n; i++)
         assert_int_equal(spill_writer_put(&writer, unit_items(list)[i].key, unit_item_record(list, i),
                                           unit_items(list)[i].size), 0);

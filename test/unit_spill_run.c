@@ -38,7 +38,7 @@ static int tear_down(void **state)
 
 static struct spill_writer writer_to(struct spill_run *run)
 {
-    return (struct spill_writer){packer, store, run, &packing, &latch, false};
+    return (struct spill_writer){packer, store, run, &packing, &latch, false, 0};
 }
 
 static void check_open(struct spill_gate *gate)

@@ -125,7 +125,7 @@ static int tear_down(void **state)
 
 static struct spill_store *open_only(const char *const *prefixes, size_t n)
 {
-    struct spill_store_options options = {prefixes, n, &latch};
+    struct spill_store_options options = {prefixes, n, &latch, NULL};
     struct spill_store *store = spill_store_open(&options);
     NEEDED(store);
     return store;

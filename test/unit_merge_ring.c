@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <omp.h>
 #include "bgzf_block.h"
+#include "latch.h"
+#include "merge_ring.h"
 #include "record_sink.h"
 #include "run_reader.h"
 #include "sort_opts.h"
@@ -31,6 +33,9 @@ struct reading {
     int fd;
     struct record_sink *sink;
     struct run_reader *reader;
+    struct bam_arena arenas[2];
+    uint32_t n_ranges, n_records;   /* of the ring */
+    struct merge_ring *ring;
     int result;
 };
 
@@ -39,7 +44,7 @@ static struct reading *reading_new(size_t n_runs, size_t slice_size, size_t buff
     struct reading *r = calloc(1, sizeof *r);
     NEEDED(r && n_runs <= MAX_RUNS);
     *r = (struct reading){.n_runs = n_runs, .slice_size = slice_size, .buffers = buffers, .n_threads = n_threads,
-                          .sink_slots = 16};
+                          .sink_slots = 16, .n_ranges = (uint32_t)n_threads + 2, .n_records = 100};
     r->store = unit_store_open("/tmp/unit_run_reader", &r->latch);
     r->sam = sam_hdr_init();
     NEEDED(r->sam && sam_hdr_add_line(r->sam, "SQ", "SN", "a", "LN", "1000", NULL) == 0);
@@ -48,8 +53,15 @@ static struct reading *reading_new(size_t n_runs, size_t slice_size, size_t buff
 
 static void reading_free(struct reading *r)
 {
+    merge_ring_close(r->ring);
     run_reader_close(r->reader);
     record_sink_close(r->sink);
+    for (int i = 0; i < 2; i++) {
+        free(r->arenas[i].base);
+        for (size_t j = 0; j < r->arenas[i].n_sublists; j++)
+            free(r->arenas[i].sublists[j].keys);
+        free(r->arenas[i].sublists);
+    }
     for (size_t i = 0; i < r->n_runs; i++) {
         spill_run_free(&r->run[i]);
         unit_list_free(&r->part[i]);
@@ -90,61 +102,80 @@ static void write_runs(struct reading *r)
     spill_packer_free(packer);
 }
 
-static int put_merged(struct reading *r, struct run_merge *merge)
+static struct {
+    struct latch *latch;
+    _Atomic size_t n, trip_at;
+} tripping;
+
+/* What goes out of a record changes nothing here, but may trip the latch meanwhile. */
+static void trip(uint8_t *record)
 {
-    struct merge_item item;
-    size_t n = 0;
-    int there;
-    while ((there = run_merge_next(merge, &item)) > 0) {
-        if (record_sink_put(r->sink, bam_key_record(item.base, item.key), bam_key_record_size(item.base, item.key)) < 0)
-            return -1;
-        if (++n == r->trip_at)
-            latch_fail(&r->latch, "tripped elsewhere");
+    (void)record;
+    if (atomic_fetch_add(&tripping.n, 1) + 1 == tripping.trip_at)
+        latch_fail(tripping.latch, "tripped elsewhere");
+}
+
+/* Makes a sublist of what run i would have been. */
+static void add_sublist(struct reading *r, struct bam_arena *a, struct unit_bytes *bytes, size_t i)
+{
+    struct bam_sublist *list = &a->sublists[a->n_sublists++];
+    size_t start = bytes->n;
+    memcpy(unit_more(bytes, r->part[i].bytes.n), r->part[i].bytes.data, r->part[i].bytes.n);
+    *list = (struct bam_sublist){unit_alloc(r->part[i].n * sizeof *list->keys), r->part[i].n};
+    for (size_t j = 0; j < list->n; j++) {
+        const struct unit_item *item = &unit_items(&r->part[i])[j];
+        list->keys[j] = (struct bam_key){item->key, bam_key_place(start + item->at, item->size)};
     }
-    return there < 0 ? -1 : record_sink_finish(r->sink);
+}
+
+/* The last in_memory lists, as sublists of two arenas. */
+static void fill_arenas(struct reading *r)
+{
+    size_t run = r->n_runs - r->in_memory, n[2] = {r->in_memory / 2, r->in_memory - r->in_memory / 2};
+    for (int i = 0; i < 2; i++) {
+        struct unit_bytes bytes = {NULL, 0, 0};
+        unit_more(&bytes, 1);                    /* places are not those in the list */
+        r->arenas[i].sublists = unit_alloc((n[i] + 1) * sizeof *r->arenas[i].sublists);
+        for (size_t j = 0; j < n[i]; j++)
+            add_sublist(r, &r->arenas[i], &bytes, run++);
+        r->arenas[i].base = bytes.data;
+    }
 }
 
 /* On the master. */
-static int read_and_write(struct reading *r, struct bam_key *const *keys)
+static int read_and_write(struct reading *r)
 {
     size_t n_runs = r->n_runs - r->in_memory;
     struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->slice_size, r->memory,
                                          n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch};
-    struct run_merge merge;
-    r->reader = run_reader_open(&options);
-    if (!r->reader || record_sink_header(r->sink, r->sam, NULL, 0) < 0 || run_merge_init(&merge, NULL, r->n_runs) < 0)
+    if (n_runs > 0 && !(r->reader = run_reader_open(&options)))
         return -1;
-    for (size_t i = 0; i < n_runs; i++)
-        run_merge_add(&merge, (struct merge_source){0});
-    for (size_t i = n_runs; i < r->n_runs; i++)
-        run_merge_add(&merge, (struct merge_source){keys[i], keys[i] + r->part[i].n, r->part[i].bytes.data});
-    int failed = run_merge_start(&merge, run_reader_more, r->reader) < 0 || put_merged(r, &merge) < 0;
-    run_merge_free(&merge);
-    return failed ? -1 : 0;
+    struct merge_ring_options how = {{&r->arenas[0], &r->arenas[1]}, r->reader, n_runs, r->sink, r->n_ranges,
+                                     r->n_records, r->n_threads, &r->latch, NULL};
+    if (record_sink_header(r->sink, r->sam, NULL, 0) < 0 || !(r->ring = merge_ring_open(&how)))
+        return -1;
+    return merge_ring_run(r->ring) < 0 ? -1 : record_sink_finish(r->sink);
 }
 
 static void reading_run(struct reading *r)
 {
     struct sort_opts opts = {.n_threads = r->n_threads};
-    struct bam_key *keys[MAX_RUNS] = {NULL};
     opts.out.format.format = bam;
     opts.out.level = 1;
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
-    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch);
+    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch, NULL);
     NEEDED(r->sink);
-    for (size_t i = r->n_runs - r->in_memory; i < r->n_runs; i++) {
-        keys[i] = unit_alloc(r->part[i].n * sizeof *keys[i]);
-        for (size_t j = 0; j < r->part[i].n; j++) {
-            const struct unit_item *item = &unit_items(&r->part[i])[j];
-            keys[i][j] = (struct bam_key){item->key, bam_key_place(item->at, item->size)};
-        }
+    if (r->trip_at) {
+        tripping.latch = &r->latch;
+        tripping.n = 0;
+        tripping.trip_at = r->trip_at;
+        record_sink_set_finish(r->sink, trip);
     }
+    fill_arenas(r);
     #pragma omp parallel num_threads(r->n_threads)
     #pragma omp master
-    r->result = read_and_write(r, keys);
-    for (size_t i = 0; i < MAX_RUNS; i++)
-        free(keys[i]);
+    r->result = read_and_write(r);
 }
 
 /* The records of the BAM file that was written. */
@@ -269,10 +300,10 @@ static void test_records_longer_than_slices_and_blocks(void **state)
 static void test_what_stayed_in_memory_is_merged_with_the_runs(void **state)
 {
     (void)state;
-    for (size_t in_memory = 1; in_memory <= 5; in_memory++)
+    for (size_t in_memory = 1; in_memory <= 6; in_memory++)
         for (size_t i = 0; i < N_OF(team_sizes); i++) {
             struct reading *r = reading_new(6, 2048, 2, team_sizes[i]);
-            r->in_memory = in_memory;            /* at last, all but one */
+            r->in_memory = in_memory;            /* at last, all */
             add_random(r, 700, 30, 60 + in_memory);
             write_runs(r);
             reading_run(r);
@@ -286,6 +317,26 @@ static void test_runs_without_records(void **state)
     (void)state;
     check_random(3, 0, 1, 4096, 2, 70);
     check_random(3, 1, 1, 4096, 2, 71);
+}
+
+/* With short lists a range takes many goes, with long ones there is one range or few. */
+static void test_ranges_of_all_sizes(void **state)
+{
+    (void)state;
+    static const uint32_t n_records[] = {1, 2, 7, 300, 100000}, n_ranges[] = {2, 3, 20};
+    for (size_t i = 0; i < N_OF(n_records); i++)
+        for (size_t j = 0; j < N_OF(n_ranges); j++)
+            for (size_t in_memory = 0; in_memory <= 8; in_memory += 4) {
+                struct reading *r = reading_new(8, 4096, 2, team_sizes[(i + j) % N_OF(team_sizes)]);
+                r->in_memory = in_memory;
+                r->n_records = n_records[i];
+                r->n_ranges = n_ranges[j];
+                add_random(r, 700, i % 2 ? 1 : 1000, 130 + i + j);
+                write_runs(r);
+                reading_run(r);
+                check_written(r);
+                reading_free(r);
+            }
 }
 
 static void test_sink_with_few_slots(void **state)
@@ -369,6 +420,7 @@ static void test_closing_nothing_is_allowed(void **state)
 {
     (void)state;
     run_reader_close(NULL);
+    merge_ring_close(NULL);
 }
 
 int main(void)
@@ -380,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_records_longer_than_slices_and_blocks),
         cmocka_unit_test(test_what_stayed_in_memory_is_merged_with_the_runs),
         cmocka_unit_test(test_runs_without_records),
+        cmocka_unit_test(test_ranges_of_all_sizes),
         cmocka_unit_test(test_sink_with_few_slots),
         cmocka_unit_test(test_many_more_threads_than_cores),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),
