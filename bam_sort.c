@@ -32,12 +32,14 @@
 #include "bgzf_block.h"
 #include "bgzf_source.h"
 #include "byte_source.h"
+#include "checksum_file.h"
 #include "far_pos.h"
 #include "latch.h"
 #include "machine.h"
 #include "minhash.h"
 #include "out_file.h"
 #include "record_sink.h"
+#include "sink_verify.h"
 #include "sort_opts.h"
 #include "stats.h"
 
@@ -81,7 +83,7 @@ struct bam_sort {
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
-    struct out_file out, index;
+    struct out_file out, index, checksum;
     struct found *found;         /* one per slot of the source */
     uint64_t last_block;         /* file offset of the block taken back last, for messages */
 };
@@ -138,6 +140,7 @@ static void plan_memory(struct bam_sort *s)
         use.htslib += byte_source_memory(s->inputs[i].bytes);
         use.header += s->inputs[i].header.sam ? sam_hdr_length(s->inputs[i].header.sam) : 0;
     }
+    use.htslib += opts->verify ? sink_verify_memory(opts->n_threads) : 0;
     s->plan = memory_plan_make(&use, sizeof(struct found));
 }
 
@@ -158,6 +161,28 @@ static int open_index(struct bam_sort *s)
     if (out_file_open(&s->index, path, &s->latch) < 0)
         return -1;
     if (s->index.temp)
+        latch_catch_signals();
+    return 0;
+}
+
+/* -M ranks reads by what it then changes, so that nobody can tell their order afterwards. */
+static int open_verify(struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    struct sink_verify_options how = {opts->out.format.format == bam ? opts->n_threads : 0,
+                                      s->minhash ? NULL : s->rule, s->out.path, &s->latch};
+    struct sink_verify *verify = sink_verify_new(&how);
+    if (!verify)
+        return latch_fail(&s->latch, "out of memory for --verify");
+    record_sink_set_verify(s->sink, verify);
+    return 0;
+}
+
+static int open_checksum(struct bam_sort *s)
+{
+    if (out_file_open(&s->checksum, s->opts->checksum, &s->latch) < 0)
+        return -1;
+    if (s->checksum.temp)
         latch_catch_signals();
     return 0;
 }
@@ -286,9 +311,10 @@ static int open_all(struct bam_sort *s)
     s->budget = usable_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
-        || open_output(s) < 0)
+        || open_output(s) < 0 || (s->opts->checksum && open_checksum(s) < 0))
         return -1;
-    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
+    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0
+        || (s->opts->verify && open_verify(s) < 0))
         return -1;
     return open_index(s);
 }
@@ -483,8 +509,15 @@ static void close_input(struct input *in)
 
 static void run_phases(struct bam_sort *s)
 {
-    if (read_input(s) == 0 && write_output(s) == 0)
-        verify(s);
+    if (read_input(s) == 0 && write_output(s) == 0 && verify(s) == 0 && s->opts->checksum)
+        checksum_file_write(&s->checksum, record_sink_count(s->sink), record_sink_checksum(s->sink), &s->latch);
+}
+
+static void abandon_files(struct bam_sort *s)
+{
+    out_file_abandon(&s->out);
+    out_file_abandon(&s->index);
+    out_file_abandon(&s->checksum);
 }
 
 /* Behind the parallel region: tasks that came too late for their block still look at its slot. */
@@ -497,8 +530,7 @@ static void close_all(struct bam_sort *s)
         close_input(&s->inputs[i]);
     free(s->inputs);
     arena_pair_close(&s->memory);
-    out_file_abandon(&s->out);
-    out_file_abandon(&s->index);
+    abandon_files(s);
     free(s->found);
     stats_free(s->stats);
 }
@@ -507,14 +539,13 @@ static void close_all(struct bam_sort *s)
  * and nothing worse. It must not stay so. */
 static void commit(struct bam_sort *s)
 {
-    const char *index = s->opts->out.index;
     stats_phase(s->stats, PHASE_FINISH);
     latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
-    if ((!index || out_file_finish(&s->index, &s->latch) == 0) && out_file_finish(&s->out, &s->latch) == 0
-        && (!index || out_file_commit(&s->index, &s->latch) == 0) && out_file_commit(&s->out, &s->latch) < 0 && index)
-        unlink(index);
-    out_file_abandon(&s->index);
-    out_file_abandon(&s->out);
+    if (out_file_finish(&s->index, &s->latch) == 0 && out_file_finish(&s->out, &s->latch) == 0
+        && out_file_commit(&s->checksum, &s->latch) == 0 && out_file_commit(&s->index, &s->latch) == 0
+        && out_file_commit(&s->out, &s->latch) < 0 && s->index.target)
+        unlink(s->index.target);
+    abandon_files(s);
     latch_hide_signals(false);
 }
 
@@ -530,7 +561,7 @@ static int threads_to_be_had(const struct sort_opts *opts)
 
 int bam_sort(const struct sort_opts *opts)
 {
-    struct bam_sort s = {.opts = opts, .out.fd = -1, .index.fd = -1};
+    struct bam_sort s = {.opts = opts, .out.fd = -1, .index.fd = -1, .checksum.fd = -1};
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);

@@ -158,6 +158,8 @@ static int failed(const struct out_file *out, struct latch *latch)
 
 int out_file_finish(struct out_file *out, struct latch *latch)
 {
+    if (out->fd < 0)
+        return 0;
     if (out->target && (set_mode(out->fd, out->target) < 0 || (!out->temp && name_temp(out) < 0)))
         return failed(out, latch);
     int fd = out->fd;
@@ -172,7 +174,6 @@ int out_file_commit(struct out_file *out, struct latch *latch)
         return failed(out, latch);
     free(out->temp);
     out->temp = NULL;
-    out_file_abandon(out);
     return 0;
 }
 

@@ -22,7 +22,7 @@ enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
-    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT,
+    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT, OPT_VERIFY, OPT_CHECKSUM,
     OPT_SIZE_HINT, OPT_TMPDIR_ENV,
 };
 
@@ -40,6 +40,8 @@ static const struct option long_options[] = {
     {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
     {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"check", no_argument, NULL, OPT_CHECK},
+    {"checksum", required_argument, NULL, OPT_CHECKSUM},
+    {"verify", no_argument, NULL, OPT_VERIFY},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"no-PG", no_argument, NULL, OPT_NO_PG},
@@ -100,11 +102,13 @@ void sort_opts_usage(FILE *to)
           "Beyond samtools\n"
           "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
           "      --check             only look whether the input is in order; the first offence is an error\n"
+          "      --checksum FILE     write the number of records and a checksum that is the same in any order; - too\n"
           "      --picard            by read name, in Picard's order\n"
           "      --size-hint SIZE    about how many bytes of uncompressed records will come by a pipe\n"
           "      --tmpdir-env        temporary files in TMPDIR, without -T\n"
           "      --total-memory SIZE|N%\n"
           "                          memory in all, or as a share of what the machine or its cgroup has\n"
+          "      --verify            inflate every block of output again, compare it, and look at its order\n"
           "      --write-index=bai|csi\n"
           "\n"
           "The input is replaced safely by -o in.bam in.bam.\n", to);
@@ -277,6 +281,8 @@ static int parse_one(struct parsed *p, int c)
     case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
     case OPT_NO_PG: o->no_pg = true; return 0;
     case OPT_CHECK: o->check = true; return 0;
+    case OPT_VERIFY: o->verify = true; return 0;
+    case OPT_CHECKSUM: o->checksum = optarg; return 0;
     case OPT_ADD_INPUT: return add_input(o, optarg);
     case OPT_TMPDIR_ENV: p->tmpdir_env = 1; return 0;
     case OPT_SIZE_HINT:
@@ -444,6 +450,10 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
 {
     if (n > 1) {
         fail_usage("Use -T PREFIX / -o FILE to specify temporary and final output files", NULL);
+        return SORT_OPTS_ERROR;
+    }
+    if (o->checksum && strcmp(o->checksum, "-") == 0 && strcmp(o->out.path, "-") == 0 && !o->check) {
+        fail_usage("--checksum=- needs an output file (-o): standard output is the sorted file", NULL);
         return SORT_OPTS_ERROR;
     }
     if (n == 0 && isatty(STDIN_FILENO)) {

@@ -53,6 +53,7 @@ static const struct stage_info stages[N_STAGES] = {
     [STAGE_FILL] = {"fill", "fill output blocks", STAGE_SERIAL, false},
     [STAGE_GATHER] = {"gather", "gather records", STAGE_PARALLEL, false},
     [STAGE_DEFLATE] = {"deflate", "deflate", STAGE_PARALLEL, false},
+    [STAGE_VERIFY] = {"verify", "verify blocks", STAGE_PARALLEL, false},
     [STAGE_WRITE] = {"write", "write the output", STAGE_IN_TURN, true},
     [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
     [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},

@@ -126,7 +126,7 @@ static void *memory_for_loader(size_t size)
     return used <= sizeof pool ? place : NULL;
 }
 
-static _Thread_local bool looking_up;
+static _Thread_local bool looking_up __attribute__((tls_model("initial-exec")));   /* else it takes memory itself */
 
 static void *next_of(const char *symbol)
 {

@@ -95,7 +95,10 @@ static int n_open(void)
 
 static int put_in_place(struct out_file *out, struct latch *latch)
 {
-    return out_file_finish(out, latch) < 0 ? -1 : out_file_commit(out, latch);
+    if (out_file_finish(out, latch) < 0 || out_file_commit(out, latch) < 0)
+        return -1;
+    out_file_abandon(out);
+    return 0;
 }
 
 static void write_and_commit(const char *path, const char *text)
