@@ -7,8 +7,8 @@
 #include "bam_arena.h"
 #include "bam_record.h"
 #include "checksum_file.h"
+#include "hts_threads.h"
 #include "latch.h"
-#include "machine.h"
 #include "out_file.h"
 #include "sort_check.h"
 #include "sort_key.h"
@@ -18,6 +18,7 @@ struct sort_check {
     const struct sort_opts *opts;
     const char *name;            /* of the input, for messages */
     samFile *file;
+    htsThreadPool threads;       /* of it */
     sam_hdr_t *sam;
     struct sort_rule *rule;
     bam1_t *record;
@@ -42,8 +43,7 @@ static int open_file(struct sort_check *c)
     if ((o->reference && hts_set_fai_filename(c->file, o->reference) < 0)
         || (o->in_format.specific && hts_opt_apply(c->file, o->in_format.specific) < 0))
         return fail(c, "its reference or format options cannot be had");
-    int n = o->n_threads > 1 ? machine_threads(o->n_threads + 1) - 1 : 1;   /* one hands out lines */
-    if (n > 1 && hts_set_threads(c->file, n) < 0)
+    if (hts_threads_start(&c->threads, c->file, o->n_threads) < 0)
         return fail(c, "no memory for threads");
     if (!(c->sam = sam_hdr_read(c->file)))
         return fail(c, "the header cannot be read");
@@ -120,5 +120,6 @@ int sort_check(const struct sort_opts *opts)
     sam_hdr_destroy(c.sam);
     if (c.file)
         hts_close(c.file);
+    hts_threads_end(&c.threads);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
