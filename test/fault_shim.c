@@ -4,8 +4,10 @@
  *   FAULT_CALL=NAME    the call, by a name of CALLS below; without it nothing fails
  *   FAULT_AT=N         the N-th such call fails (the first is 1)
  *   FAULT_EVERY=K      and every K-th after it
- *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of what it was asked for
+ *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of what it was asked for; or
+ *                      "end": it reads nothing; libdeflate_deflate_compress: any, a bit of the result is flipped
  *   FAULT_FROM=all     calls of libraries count too; else only those from the program's own code
+ *   FAULT_NAMED=1      there are no unnamed files (O_TMPFILE), as on NFS or FAT
  *   FAULT_REPORT=FILE  at exit: how often each call was made, and "struck N"
  *
  * Counting begins with the program's first call, so what the loader does never fails.
@@ -31,7 +33,7 @@
 
 #define CALLS(X) \
     X(access) X(aligned_alloc) X(asprintf) X(calloc) X(close) X(dup) X(fallocate) X(fchmod) X(fchown) X(fopen) \
-    X(fstat) X(fstatvfs) X(fsync) X(ftruncate) X(linkat) X(madvise) X(malloc) X(mkstemp) X(mmap) X(open) X(openat) \
+    X(fstat) X(fstatvfs) X(fsync) X(ftruncate) X(libdeflate_deflate_compress) X(linkat) X(madvise) X(malloc) X(mkstemp) X(mmap) X(open) X(openat) \
     X(posix_fadvise) X(pread) X(pthread_create) X(pwrite) X(pwritev) X(read) X(readlink) X(realloc) X(rename) \
     X(renameat) X(stat) X(strdup) X(strndup) X(unlink) X(write) X(writev)
 
@@ -40,14 +42,14 @@
 enum call { CALLS(IN_ENUM) N_CALLS };
 static const char *const names[N_CALLS] = {CALLS(IN_TABLE)};
 
-enum { GOES_ON, FAILS, IS_SHORT };
+enum { GOES_ON, FAILS, IS_SHORT, IS_END };
 
 /* Read once, before main(); the counters by any thread. */
 static struct {
     int call;                    /* that is to fail; N_CALLS: none */
     unsigned long at, every;
-    int error;                   /* 0: short */
-    bool all;
+    int error;                   /* 0: short or end */
+    bool all, end, named;
     const char *report;
     uintptr_t from, to;          /* the program's code */
 } fault = {.call = N_CALLS};
@@ -76,13 +78,15 @@ static unsigned long number(const char *name)
 
 __attribute__((constructor)) static void configure(void)
 {
-    const char *call = getenv("FAULT_CALL"), *from = getenv("FAULT_FROM");
+    const char *call = getenv("FAULT_CALL"), *from = getenv("FAULT_FROM"), *error = getenv("FAULT_ERROR");
     for (int i = 0; i < N_CALLS; i++)
         if (call && strcmp(call, names[i]) == 0)
             fault.call = i;
     fault.at = number("FAULT_AT");
     fault.every = number("FAULT_EVERY");
-    fault.error = (int)number("FAULT_ERROR");    /* "short" is 0 */
+    fault.error = (int)number("FAULT_ERROR");    /* "short" and "end" are 0 */
+    fault.end = error && strcmp(error, "end") == 0;
+    fault.named = getenv("FAULT_NAMED");
     fault.all = from && strcmp(from, "all") == 0;
     fault.report = getenv("FAULT_REPORT");
     dl_iterate_phdr(find_program, NULL);
@@ -113,7 +117,7 @@ static int strike(enum call call, const void *caller)
         return GOES_ON;
     atomic_fetch_add(&struck, 1);
     errno = fault.error;
-    return fault.error ? FAILS : IS_SHORT;
+    return fault.error ? FAILS : fault.end ? IS_END : IS_SHORT;
 }
 
 /* dlsym() itself may want memory while malloc() is being looked up. */
@@ -195,7 +199,7 @@ WRAP(unlink, unlink, int, -1, (const char *path), (path))
         int what = STRIKE(call); \
         if (what == IS_SHORT) \
             n = n / 3 + (n > 0); \
-        return what == FAILS ? -1 : next args; \
+        return what == FAILS ? -1 : what == IS_END ? 0 : next args; \
     }
 
 WRAP_IO(read, read, (int fd, void *p, size_t n), (fd, p, n))
@@ -237,6 +241,15 @@ WRAP_MEMORY(calloc, (size_t n, size_t each), (n, each), n * each)
 WRAP_MEMORY(realloc, (void *p, size_t n), (p, n), n)
 WRAP_MEMORY(aligned_alloc, (size_t alignment, size_t n), (alignment, n), n)
 
+size_t libdeflate_deflate_compress(void *c, const void *in, size_t n, void *out, size_t room)
+{
+    NEXT(libdeflate_deflate_compress, size_t, void *, const void *, size_t, void *, size_t);
+    size_t size = next(c, in, n, out, room);
+    if (STRIKE(libdeflate_deflate_compress) != GOES_ON)
+        ((unsigned char *)out)[size / 2] ^= 4;
+    return size;
+}
+
 int asprintf(char **text, const char *format, ...)
 {
     if (STRIKE(asprintf) == FAILS)
@@ -255,9 +268,14 @@ int asprintf(char **text, const char *format, ...)
         NEXT(symbol, int, WRAP_TYPES params); \
         va_list rest; \
         va_start(rest, flags); \
-        mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, mode_t) : 0; \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0; \
         va_end(rest); \
-        return STRIKE(call) == FAILS ? -1 : next args; \
+        if (STRIKE(call) == FAILS) \
+            return -1; \
+        if (!fault.named || (flags & O_TMPFILE) != O_TMPFILE) \
+            return next args; \
+        errno = EOPNOTSUPP; \
+        return -1; \
     }
 
 WRAP_OPEN(open, open64, (const char *path, int flags, ...), (path, flags, mode))
