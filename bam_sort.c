@@ -549,10 +549,16 @@ static void commit(struct bam_sort *s)
     latch_hide_signals(false);
 }
 
-/* OpenMP runtimes end the process when a thread cannot be made. */
-static int threads_to_be_had(const struct sort_opts *opts)
+/* OpenMP runtimes end the process when a thread cannot be made. Each file of htslib's may
+ * start one more in the sort. */
+static int threads_to_be_had(const struct bam_sort *s)
 {
-    int n = 1 + machine_threads(opts->n_threads - 1);
+    const struct sort_opts *opts = s->opts;
+    int later = opts->out.format.format != bam;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        later += byte_source_framing(s->inputs[i].bytes) == BYTES_RECORDS;
+    int n = 1 + (opts->n_threads > 1 ? machine_threads(opts->n_threads - 1 + later) - later : 0);
+    n = n > 1 ? n : 1;
     if (n < opts->n_threads && hts_verbose >= HTS_LOG_WARNING)
         fprintf(stderr, "[W::bam_sort] only %d of %d threads can be started: a limit on processes (ulimit -u, a "
                 "container's) or on memory is reached. It goes on with those\n", n, opts->n_threads);
@@ -565,7 +571,7 @@ int bam_sort(const struct sort_opts *opts)
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
-        int n_threads = threads_to_be_had(opts);
+        int n_threads = threads_to_be_had(&s);
         #pragma omp parallel num_threads(n_threads)
         #pragma omp master
         {

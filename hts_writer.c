@@ -29,8 +29,9 @@ struct hts_writer {
 
 static int failed(struct hts_writer *w, const char *what)
 {
+    /* ENOENT is left from looking for references, not from writing to an open file. */
     return latch_fail(w->opt.latch, "%s %s failed: %s", what, w->opt.path,
-                      errno ? strerror(errno) : "htslib gave no reason");
+                      errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
 }
 
 static int open_sam(struct hts_writer *w)
