@@ -114,8 +114,8 @@ static int help_sorting(struct arena_pair *p)
     return 0;
 }
 
-/* Closes the open sublist if it has min_records records or SUBLIST_BYTES bytes, and sorts it in a task. */
-static int sort_sublist(struct arena_pair *p, size_t min_records)
+/* Closes the open sublist if it has min_records records or SUBLIST_BYTES bytes. */
+static int close_sublist(struct arena_pair *p, size_t min_records)
 {
     struct bam_sublist sublist;
     int closed = bam_arena_close_sublist(p->arena, min_records, SUBLIST_BYTES, &sublist);
@@ -132,17 +132,41 @@ static int sort_sublist(struct arena_pair *p, size_t min_records)
     stats_leave(p->opt.stats, before, 0);
     sorting->sublist = sublist;
     sorting->arena = p->arena;
+    sorting->due = p->n_blocks + p->opt.plan.source_slots;
     atomic_fetch_add(&p->unsorted[p->arena - p->arenas], 1);
-    slot_pass(&sorting->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(p, sorting)
-    run_sorting(p, sorting);
     return 0;
+}
+
+/* Hands the sublists that have all their keys to tasks. */
+static void sort_sublists(struct arena_pair *p, bool all_keys_are_there)
+{
+    for (; p->n_begun < p->n_sortings; p->n_begun++) {
+        struct sorting *sorting = &p->sortings[p->n_begun % SORTINGS];
+        if (!all_keys_are_there && sorting->due > p->n_blocks)
+            return;
+        slot_pass(&sorting->state, SLOT_READY);
+
+        #pragma omp task default(none) firstprivate(p, sorting)
+        run_sorting(p, sorting);
+    }
 }
 
 int arena_pair_sort(struct arena_pair *p)
 {
-    return sort_sublist(p, SUBLIST_RECORDS);
+    p->n_blocks++;
+    if (close_sublist(p, SUBLIST_RECORDS) < 0)
+        return -1;
+    sort_sublists(p, false);
+    return 0;
+}
+
+/* Closes and sorts all that there is. */
+static int sort_rest(struct arena_pair *p)
+{
+    if (close_sublist(p, 1) < 0)
+        return -1;
+    sort_sublists(p, true);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- spilling */
@@ -242,7 +266,7 @@ static int change_arena(struct arena_pair *p)
 
 int arena_pair_make_room(struct arena_pair *p, size_t room)
 {
-    if (sort_sublist(p, 1) < 0 || (!bam_arena_empty(p->arena) && change_arena(p) < 0))
+    if (sort_rest(p) < 0 || (!bam_arena_empty(p->arena) && change_arena(p) < 0))
         return -1;
     /* Nothing but the beginning of a record, and still not enough? */
     if (bam_arena_room(p->arena) < room && bam_arena_grow(p->arena, room) < 0)
@@ -265,7 +289,7 @@ static int await_sorted(struct arena_pair *p, const struct bam_arena *arena)
 int arena_pair_finish(struct arena_pair *p)
 {
     /* What leaves is awaited first: after that neither is on its way. */
-    if (sort_sublist(p, 1) < 0 || await_spill(p) < 0)
+    if (sort_rest(p) < 0 || await_spill(p) < 0)
         return -1;
     return await_sorted(p, other_arena(p)) < 0 ? -1 : await_sorted(p, p->arena);
 }

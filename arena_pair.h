@@ -38,19 +38,24 @@ struct arena_pair_options {
 
 /* A sublist to be sorted: by a task, or by the master when it has to wait. */
 struct sorting {
-    atomic_int state;            /* bgzf_slot.h, but FREE when it is done */
+    atomic_int state;            /* bgzf_slot.h, but FREE when it is done, and while it waits for its keys */
+    uint64_t due;                /* its keys are in their places when so many blocks are taken back; master */
     struct bam_sublist sublist;  /* master, before READY */
     const struct bam_arena *arena;
 };
 
-enum { SORTINGS = 64 };          /* under way at most */
+/* Under way at most. Few of them wait for their keys: a sublist has 500 blocks or
+ * more, a source at most 8192 slots. */
+enum { SORTINGS = 64 };
 
 struct arena_pair {
     struct arena_pair_options opt;
     struct bam_arena arenas[2];
     struct bam_arena *arena;     /* the one that is filled; master */
     struct sorting sortings[SORTINGS];
-    size_t n_sortings;           /* begun; master */
+    uint64_t n_blocks;           /* taken back; master, as the next two */
+    size_t n_sortings;           /* closed ... */
+    size_t n_begun;              /* ... and of them, handed to tasks */
     _Atomic uint32_t unsorted[2];   /* sublists of each not sorted yet, and one more while it is filled; any thread */
     struct minhash *minhash;     /* of -M; else NULL; the caller's */
     _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */
@@ -72,18 +77,20 @@ void arena_pair_close(struct arena_pair *pair);
 void arena_pair_set_order(struct arena_pair *pair, int32_t n_ref, const struct sort_rule *rule,
                           struct minhash *minhash);
 
-/* Closes the open sublist if it is large enough, and sorts it in a task. -1: told to the latch. */
+/* One more block was taken back, its keys to be put in their places by the time as many
+ * blocks more have been as the source has slots. Closes the open sublist if it is large
+ * enough; sorts it in a task, when all of its keys are there. -1: told to the latch. */
 int arena_pair_sort(struct arena_pair *pair);
 
 /* Lets the older arena leave before it is too late for the reader of a pipe not to
  * wait. -1: told to the latch. */
 int arena_pair_hurry(struct arena_pair *pair);
 
-/* The arena is full, and all its blocks are taken back: makes another one pair->arena,
+/* The arena is full, all its blocks are taken back and all keys in their places: makes another one pair->arena,
  * or this one larger, for `room` bytes more. -1: told to the latch. */
 int arena_pair_make_room(struct arena_pair *pair, size_t room);
 
-/* After the last record: waits until all is sorted, and what must leave has left. -1: told to the latch. */
+/* After the last record, all keys being in their places: waits until all is sorted, and what must leave has left. -1: told to the latch. */
 int arena_pair_finish(struct arena_pair *pair);
 
 /* After that. Whether no record has a reference (of -M). */

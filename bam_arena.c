@@ -18,7 +18,7 @@ enum {
     /* Huge pages are asked for window by window, until one comes slowly: 2 MiB
      * are cleared in 0.2 ms, but where a virtual machine gives its free memory
      * back to the host, large blocks first, it takes 4 ms: 2 s for each GB. */
-    WINDOW = 16 << 20,
+    WINDOW = 64 << 20,
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
 };
@@ -239,14 +239,11 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
     return (struct bam_walk){.start = end, .end = end};
 }
 
-/* Gives n keys their place at the top and counts their records. */
-static struct bam_key *list_keys(struct bam_arena *arena, const struct bam_walk *w,
-                                 const struct bam_key *keys)
+/* Gives the keys of w their place at the top and counts their records. */
+static struct bam_key *place_keys(struct bam_arena *arena, const struct bam_walk *w)
 {
-    arena->top -= w->n * sizeof *keys;
+    arena->top -= w->n * sizeof(struct bam_key);
     struct bam_key *placed = (struct bam_key *)(arena->base + arena->top);
-    if (w->n)
-        memcpy(placed, keys, w->n * sizeof *keys);
     arena->n_records += w->n;
     arena->checksum += w->checksum;
     arena->walked = w->end;
@@ -271,9 +268,13 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
 
 /* Lists and mends what w found; says so if the record after it is bad. */
 static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const struct bam_key *keys,
-                       struct latch *latch, const struct bam_origin *origin)
+                       struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
-    struct bam_key *placed = list_keys(arena, w, keys);
+    struct bam_key *placed = place_keys(arena, w);
+    if (place && w->n && !w->n_fix)
+        *place = placed;
+    else if (w->n)
+        memcpy(placed, keys, w->n * sizeof *keys);
     if (w->n_fix && fix_records(arena, placed, w->n) < 0)
         return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
     if (sound(w))
@@ -291,18 +292,20 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
 }
 
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
-                     const struct bam_key *keys, uint64_t block_end,
+                     const struct bam_key *keys, uint64_t block_end, struct bam_key **place,
                      struct latch *latch, const struct bam_origin *origin)
 {
+    if (place)
+        *place = NULL;
     struct bam_key few[RECORDS_AT_ONCE];
     while (arena->walked != guess->start && arena->walked < block_end) {
         struct bam_walk w = walk(arena, arena->walked, block_end, guess->start, few, RECORDS_AT_ONCE);
-        if (accept_walk(arena, &w, few, latch, origin) < 0)
+        if (accept_walk(arena, &w, few, NULL, latch, origin) < 0)
             return -1;
         if (w.fault == BAM_CUT)
             return 0;
     }
-    return arena->walked == guess->start ? accept_walk(arena, guess, keys, latch, origin) : 0;
+    return arena->walked == guess->start ? accept_walk(arena, guess, keys, place, latch, origin) : 0;
 }
 
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,

@@ -150,9 +150,11 @@ struct bam_origin {
 
 /* Takes over the records of the block that ends at block_end, in stream order:
  * the guess if its start is right, else by walking again; mends those that
- * need it. -1: a bad record or no memory, told to the latch. */
+ * need it. With place not NULL the guess's keys are not copied to where they belong,
+ * which whoever has them in the cache can do better: *place says where that is, NULL
+ * if there is nothing left to copy. -1: a bad record or no memory, told to the latch. */
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
-                     const struct bam_key *keys, uint64_t block_end,
+                     const struct bam_key *keys, uint64_t block_end, struct bam_key **place,
                      struct latch *latch, const struct bam_origin *origin);
 
 /* Closes the open sublist if it holds at least min_records records or

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver: how a BAM file gets sorted.
  *
- *   in.bam --> bgzf_source --> bam_arena --> sort_run --> run_merge --> bgzf_sink --> out.bam
- *   (or -)     read-ahead,     records and   one task     heap merge    two rings,     (out_file:
- *     |        one inflate     their keys    per sublist, of sublists   one deflate    renamed when
- *     |        task per block  in one region while        and runs      task per       whole)
- *     |                        (two of them) reading       |     ^      block
- *   byte_source: whatever           |                      |     |
- *   the input is, a stream          +-> spill: arenas ---> | run_reader: slices
- *   of BAM bytes (SAM, CRAM:            that are full,     | come back ahead of
- *   hts_reader)                         as packed runs     | the merge
+ *   in.bam --> bgzf_source --> bam_arena --> sort_run --> merge_ring --> bgzf_sink --> out.bam
+ *   (or -)     read-ahead,     records and   one task     ranges of      two rings,     (out_file:
+ *     |        one inflate     their keys    per sublist, sublists and   one deflate    renamed when
+ *     |        task per block  in one region while        runs, a task   task per       whole)
+ *     |                        (two of them) reading      for each       block
+ *   byte_source: whatever           |                      |     ^
+ *   the input is, a stream          +-> spill: arenas ---> |     |
+ *   of BAM bytes (SAM, CRAM:            that are full,     | run_reader: slices
+ *   hts_reader)                         as packed runs     | come back ahead of
+ *                                                          | the merge
  *                                                record_sink (SAM, CRAM: hts_writer)
  *
- * There is one `omp parallel`, below. The master reads, hands out blocks, takes
- * them back in order, and merges; all else is tasks. */
+ * There is one `omp parallel`, below. The master deals out blocks, takes them back
+ * in order, plans the merge and fills output blocks with lists of records; all
+ * else is tasks. */
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>
@@ -38,9 +40,11 @@
 #include "machine.h"
 #include "minhash.h"
 #include "out_file.h"
+#include "progress.h"
 #include "record_sink.h"
 #include "sink_verify.h"
 #include "sort_opts.h"
+#include "sort_report.h"
 #include "stats.h"
 
 enum {
@@ -53,9 +57,11 @@ static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;  /* of addresses: its st
 static const uint64_t MEMORY_BESIDE = (uint64_t)128 << 20;   /* of addresses: the plan's 64 MiB, and what is never touched */
 
 /* What an inflate task found in its block, by ring slot. Written by the task,
- * read by the master once it has taken the block back. */
+ * read by the master once it has taken the block back. The keys stay here until the
+ * slot's next task copies them to their place: the master only counts them. */
 struct found {
     struct bam_walk walk;
+    struct bam_key *place;       /* where the keys belong, NULL: they are there; master, then the next task */
     struct bam_key keys[BLOCK_KEYS];
 };
 
@@ -72,6 +78,8 @@ struct bam_sort {
     const struct sort_opts *opts;
     struct latch latch;
     struct stats *stats;
+    struct sort_report report;
+    struct progress progress;
     struct input *inputs;        /* in the order in which they are read */
     size_t n_inputs;
     struct input *in;            /* the one being read */
@@ -133,7 +141,8 @@ static uint64_t usable_memory(const struct sort_opts *opts)
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0, 0};
+    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0,
+                             stats_memory(opts->n_threads, sort_report_needs_spans(opts))};
     if (opts->out.format.format != bam)
         use.htslib = memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
     for (size_t i = 0; i < s->n_inputs && s->inputs[i].bytes; i++) {
@@ -271,7 +280,7 @@ static int reserve_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     plan_memory(s);                              /* again: now the headers are known */
-    if (!(s->found = malloc(s->plan.source_slots * sizeof *s->found)))
+    if (!(s->found = calloc(s->plan.source_slots, sizeof *s->found)))
         return latch_fail(&s->latch, "out of memory");
     struct arena_pair_options how = {s->plan, opts->temp_prefixes, opts->n_temp_prefixes, least_size(s),
                                      expected_size, s, opts->n_threads, &s->latch, s->stats};
@@ -300,26 +309,50 @@ static void warn_of_memory(const struct sort_opts *opts)
                 (unsigned long long)(there >> 20));
 }
 
+/* What is known before reading of how much there is to do. */
+static void expect_progress(struct bam_sort *s)
+{
+    bool known = true;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        uint64_t size = byte_source_size(s->inputs[i].bytes);
+        s->progress.file_bytes += (double)size;
+        known = known && size > 0;
+    }
+    s->progress.file_bytes = known ? s->progress.file_bytes : 0;
+    s->progress.data_bytes = (double)s->opts->size_hint;
+    record_sink_set_progress(s->sink, &s->progress);
+}
+
 /* Opens and allocates all that may fail, before the work that must not; first
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
-    if (!(s->stats = stats_new(s->opts->n_threads, false)))
+    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_needs_spans(s->opts))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
+    progress_start(&s->progress, s->opts->progress, s->stats);
     warn_of_memory(s->opts);
     s->budget = usable_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
-        || open_output(s) < 0 || (s->opts->checksum && open_checksum(s) < 0))
+        || open_output(s) < 0 || (s->opts->checksum && open_checksum(s) < 0)
+        || sort_report_open(&s->report, s->opts, &s->latch) < 0)
         return -1;
     if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0
         || (s->opts->verify && open_verify(s) < 0))
         return -1;
+    expect_progress(s);
     return open_index(s);
 }
 
 /* ----------------------------------------------------------------- reading */
+
+static void settle_keys(struct found *found)
+{
+    if (found->place)
+        memcpy(found->place, found->keys, found->walk.n * sizeof *found->keys);
+    found->place = NULL;
+}
 
 /* In the inflate task: find the block's records while they are in the cache. */
 static void find_records(void *arg, const struct bgzf_source_block *block)
@@ -328,6 +361,7 @@ static void find_records(void *arg, const struct bgzf_source_block *block)
     struct found *found = &s->found[block->slot];
     uint64_t start = (uint64_t)(block->data - s->memory.arena->base);
     enum stage before = stats_enter(s->stats, STAGE_FIND);
+    settle_keys(found);
     found->walk = bam_arena_guess(s->memory.arena, start, start + block->size, found->keys);
     stats_leave(s->stats, before, block->size);
 }
@@ -339,20 +373,33 @@ static int take_block(struct bam_sort *s, int wait)
     int taken = bgzf_source_take(s->in->source, wait, &block);
     if (taken <= 0)
         return taken;
-    const struct found *found = &s->found[block.slot];
+    struct found *found = &s->found[block.slot];
     struct bam_origin origin = {s->in->name, block.file_offset};
     s->last_block = block.file_offset;
+    uint64_t n_before = s->memory.arena->n_records;
     uint64_t end = (uint64_t)(block.data - s->memory.arena->base) + block.size;
-    if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &s->latch, &origin) < 0)
+    if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &found->place, &s->latch, &origin) < 0)
         return -1;
+    stats_records(s->stats, s->memory.arena->n_records - n_before);
     return arena_pair_sort(&s->memory) < 0 ? -1 : 1;
 }
 
-static int take_all(struct bam_sort *s, int wait)
+static int take_ready(struct bam_sort *s)
 {
     int taken;
-    while ((taken = take_block(s, wait)) > 0)
+    while ((taken = take_block(s, 0)) > 0)
         ;
+    return taken;
+}
+
+/* Then no task uses a slot, and all keys can be put in their places. */
+static int take_all(struct bam_sort *s)
+{
+    int taken;
+    while ((taken = take_block(s, 1)) > 0)
+        ;
+    for (uint32_t i = 0; i < s->plan.source_slots && taken == 0; i++)
+        settle_keys(&s->found[i]);
     return taken;
 }
 
@@ -361,7 +408,7 @@ static int make_room(struct bam_sort *s, size_t size)
 {
     if (arena_pair_hurry(&s->memory) < 0)
         return -1;
-    if (bam_arena_room(s->memory.arena) < size && take_all(s, 1) < 0)
+    if (bam_arena_room(s->memory.arena) < size && take_all(s) < 0)
         return -1;
     return bam_arena_room(s->memory.arena) < size ? arena_pair_make_room(&s->memory, size) : 0;
 }
@@ -372,7 +419,8 @@ static int place_block(struct bam_sort *s, uint32_t size)
     if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
         return -1;
     bgzf_source_hand_out(s->in->source, bam_arena_take(s->memory.arena, size));
-    return take_all(s, 0);
+    progress_tick(&s->progress);
+    return take_ready(s);
 }
 
 /* The bytes behind the header, in the header's last block, come first. */
@@ -410,7 +458,7 @@ static int accept_end(struct bam_sort *s)
     struct bam_arena *a = s->memory.arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
     struct bam_origin origin = {s->in->name, s->last_block};
-    if (bam_arena_accept(a, &none, NULL, a->bottom, &s->latch, &origin) < 0)
+    if (bam_arena_accept(a, &none, NULL, a->bottom, NULL, &s->latch, &origin) < 0)
         return -1;
     if (a->walked != a->bottom)
         return latch_fail(&s->latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
@@ -439,7 +487,7 @@ static int read_one(struct bam_sort *s)
     while ((found = bgzf_source_peek(s->in->source, &size)) > 0)
         if (place_block(s, size) < 0)
             return -1;
-    int failed = found < 0 || take_all(s, 1) < 0;
+    int failed = found < 0 || take_all(s) < 0;
     stats_leave(s->stats, before, 0);
     return failed ? -1 : accept_end(s);
 }
@@ -532,6 +580,7 @@ static void close_all(struct bam_sort *s)
     arena_pair_close(&s->memory);
     abandon_files(s);
     free(s->found);
+    sort_report_close(&s->report);
     stats_free(s->stats);
 }
 
@@ -540,6 +589,7 @@ static void close_all(struct bam_sort *s)
 static void commit(struct bam_sort *s)
 {
     stats_phase(s->stats, PHASE_FINISH);
+    enum stage before = stats_enter(s->stats, STAGE_WRITE);
     latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
     if (out_file_finish(&s->index, &s->latch) == 0 && out_file_finish(&s->out, &s->latch) == 0
         && out_file_commit(&s->checksum, &s->latch) == 0 && out_file_commit(&s->index, &s->latch) == 0
@@ -547,6 +597,19 @@ static void commit(struct bam_sort *s)
         unlink(s->index.target);
     abandon_files(s);
     latch_hide_signals(false);
+    stats_leave(s->stats, before, 0);
+}
+
+/* What the sort took. */
+static void tell(struct bam_sort *s)
+{
+    uint64_t records = s->memory.arena ? s->memory.arena->n_records : 0;
+    stats_stop(s->stats);
+    if (!s->stats)
+        return;
+    progress_end(&s->progress, !latch_tripped(&s->latch));
+    if (!latch_tripped(&s->latch))
+        sort_report_write(&s->report, s->stats, records, &s->latch);
 }
 
 /* OpenMP runtimes end the process when a thread cannot be made. Each file of htslib's may
@@ -581,6 +644,7 @@ int bam_sort(const struct sort_opts *opts)
         if (!latch_tripped(&s.latch))
             commit(&s);
     }
+    tell(&s);
     close_all(&s);
     latch_reraise();
     if (!latch_tripped(&s.latch))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,16 +22,31 @@ static uint64_t limit_in(const char *path)
     return value;
 }
 
+/* The CPUs that a file cpu.max ("quota period" or "max period") allows. */
+static uint64_t cpus_in(const char *path)
+{
+    uint64_t quota, period, cpus = UINT64_MAX;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return cpus;
+    if (fscanf(file, "%" SCNu64 " %" SCNu64, &quota, &period) == 2 && period > 0)
+        cpus = quota < period ? 1 : quota / period;
+    fclose(file);
+    return cpus;
+}
+
+typedef uint64_t limit_fn(const char *path);
+
 /* The smallest limit on the way from our cgroup (v2) up to the root. */
-static uint64_t cgroup2_limit(const char *group)
+static uint64_t cgroup2_limit(const char *group, const char *name, limit_fn *limit_of)
 {
     uint64_t least = UINT64_MAX;
     char *path = strdup(group);
     for (char *slash; path; *slash = 0) {
         char *file = NULL;
-        if (asprintf(&file, "/sys/fs/cgroup%s/memory.max", path) < 0)
+        if (asprintf(&file, "/sys/fs/cgroup%s/%s", path, name) < 0)
             break;
-        uint64_t limit = limit_in(file);
+        uint64_t limit = limit_of(file);
         free(file);
         least = limit < least ? limit : least;
         if (!(slash = strrchr(path, '/')))
@@ -40,15 +56,15 @@ static uint64_t cgroup2_limit(const char *group)
     return least;
 }
 
-static uint64_t cgroup_limit(void)
+static uint64_t cgroup_limit(const char *name, limit_fn *limit_of)
 {
     char line[4096];
-    uint64_t least = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");   /* v1 */
+    uint64_t least = UINT64_MAX;
     FILE *file = fopen("/proc/self/cgroup", "r");
     while (file && fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "0::", 3) == 0) {
-            uint64_t limit = cgroup2_limit(strcmp(line + 3, "/") == 0 ? "" : line + 3);
+            uint64_t limit = cgroup2_limit(strcmp(line + 3, "/") == 0 ? "" : line + 3, name, limit_of);
             least = limit < least ? limit : least;
         }
     }
@@ -61,7 +77,9 @@ uint64_t machine_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     uint64_t physical = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
-    uint64_t limit = cgroup_limit();
+    uint64_t limit = cgroup_limit("memory.max", limit_in);
+    uint64_t v1 = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    limit = v1 < limit ? v1 : limit;
     return limit < physical ? limit : physical;
 }
 
@@ -100,4 +118,48 @@ int machine_threads(int wanted)
         pthread_join(threads[i], NULL);
     free(threads);
     return n;
+}
+
+int machine_cpus(void)
+{
+    uint64_t quota = cgroup_limit("cpu.max", cpus_in), there = (uint64_t)omp_get_num_procs();
+    return (int)(quota < there ? quota : there);
+}
+
+int machine_numa_nodes(void)
+{
+    int last = 0, c;
+    FILE *file = fopen("/sys/devices/system/node/online", "r");
+    if (!file)
+        return 0;
+    while (fscanf(file, "%d", &last) == 1 && ((c = fgetc(file)) == '-' || c == ','))   /* "0-1", "0,2-3" */
+        ;
+    fclose(file);
+    return last + 1;
+}
+
+struct machine_usage machine_usage(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    uint64_t unit = 1024;
+#ifdef __APPLE__
+    unit = 1;
+#endif
+    return (struct machine_usage){(double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6,
+                                  (double)u.ru_stime.tv_sec + (double)u.ru_stime.tv_usec / 1e6,
+                                  (uint64_t)u.ru_maxrss * unit};
+}
+
+uint64_t machine_huge_pages(void)
+{
+    char line[256];
+    uint64_t kib, bytes = UINT64_MAX;
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "AnonHugePages: %" SCNu64, &kib) == 1)
+            bytes = kib * 1024;
+    if (file)
+        fclose(file);
+    return bytes;
 }

@@ -17,4 +17,22 @@ uint64_t machine_address_space(void);
  * pids.max and the address space limit them. Tried, since nothing tells. */
 int machine_threads(int wanted);
 
+/* CPUs that we may run on: those of the affinity mask, or as many as the cgroup's
+ * quota is worth, whichever is less. */
+int machine_cpus(void);
+
+/* Memory nodes; 0: not known. */
+int machine_numa_nodes(void);
+
+/* What the process took so far. */
+struct machine_usage {
+    double user, system;         /* seconds of CPU time */
+    uint64_t peak_rss;           /* bytes */
+};
+
+struct machine_usage machine_usage(void);
+
+/* Bytes of our memory that now are huge pages; UINT64_MAX: not known. */
+uint64_t machine_huge_pages(void);
+
 #endif

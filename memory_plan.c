@@ -24,7 +24,7 @@ static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
 /* A thread that sorts a sublist leaves its blocks to the others for some 50 ms;
  * the rest must have enough handed out to go on. */
-enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
+enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SOURCE_SLOTS_MAX = 8192, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
 /* For each thread: a slice packed by it and one it loads, and records as large in
  * their streams on the way. */
 enum { THREAD_SLICES = 3 };
@@ -69,8 +69,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
          + p->source_slots * found
          + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
          + merge_ring_memory(p->merge_ranges, p->merge_records, MERGE_SOURCES)
-         + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size)
-         + p->merge_memory;
+         + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);
 }
 
 /* Slices that are to arenas what they are in earnest. */
@@ -90,18 +89,18 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
     struct memory_plan p = {
         .piece_size = clamp(all / 64 / use->n_inputs, PIECE_MIN, PIECE_MAX / use->n_inputs > PIECE_MIN
                             ? PIECE_MAX / use->n_inputs : PIECE_MIN),
-        .source_slots = slots(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, all / 32, found, use->n_threads),
+        .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX), all / 32, found, use->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 20,
                             bgzf_sink_memory(0, 1, use->level), use->n_threads),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
-        .merge_records = (uint32_t)clamp(all / 64 / (n + RANGES_MORE) / sizeof(struct bgzf_piece), RANGE_RECORDS_MIN,
+        .merge_records = (uint32_t)clamp(all / 128 / (n + RANGES_MORE) / sizeof(struct bgzf_piece), RANGE_RECORDS_MIN,
                                          RANGE_RECORDS_MAX),
         .slice_size = whole_pages(clamp(all / (20 * n + 216), SLICE_MIN, SLICE_MAX)),
-        .merge_memory = all / 12 < MERGE_MAX ? all / 12 : MERGE_MAX,
     };
     size_t fixed = fixed_memory(&p, use, found);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
-    p.arena_size = whole_pages(left / 2);
+    p.merge_memory = clamp(left / 4, 0, clamp(all / 12, 0, MERGE_MAX));
+    p.arena_size = whole_pages(clamp((left - p.merge_memory) / 2, ARENA_MIN, left));
     if (p.slice_size > p.arena_size / SLICES_MIN)
         p.slice_size = whole_pages(p.arena_size / SLICES_MIN);
     const char *test = getenv("SAMTOOLS_OMP_ARENA");

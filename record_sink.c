@@ -6,6 +6,7 @@
 #include "bgzf_sink.h"
 #include "hts_writer.h"
 #include "latch.h"
+#include "progress.h"
 #include "record_sink.h"
 #include "sink_verify.h"
 #include "sort_opts.h"
@@ -19,6 +20,7 @@ struct record_sink {
     struct sink_verify *verify;  /* NULL: nothing is */
     struct latch *latch;
     struct stats *stats;
+    struct progress *progress;   /* NULL: nobody looks */
     uint64_t n;
 };
 
@@ -88,6 +90,11 @@ void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
         bgzf_sink_set_finish(k->bgzf, finish);
 }
 
+void record_sink_set_progress(struct record_sink *k, struct progress *progress)
+{
+    k->progress = progress;
+}
+
 static int put_hts(struct record_sink *k, const struct bgzf_piece *records, size_t n)
 {
     struct verify_ends ends;
@@ -107,6 +114,7 @@ int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, siz
     k->n += n;
     stats_records(k->stats, n);
     stats_leave(k->stats, before, 0);
+    progress_tick(k->progress);
     return result;
 }
 

@@ -10,6 +10,7 @@
 #include "bgzf_sink.h"
 
 struct latch;
+struct progress;
 struct record_sink;
 struct sort_opts;
 struct stats;
@@ -32,6 +33,9 @@ void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify
 
 /* As bgzf_sink_set_finish(). */
 void record_sink_set_finish(struct record_sink *sink, bgzf_finish_fn *finish);
+
+/* The sink tells it of records put. */
+void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
 
 /* Checked records, which must stay unchanged until record_sink_passed(). -1: stop. */
 int record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);

@@ -16,6 +16,7 @@ enum {
 struct extra {
     struct extra *next;
     uint8_t *memory;
+    size_t beside;               /* what it counts in run_reader.beside */
 };
 
 /*   FREE --the sink passed it--> READY --claim--> TAKEN --> DONE --the merge left it--> FREE */
@@ -24,6 +25,7 @@ struct buffer {
     struct spill_buffer b;       /* claimer, while TAKEN */
     struct spill_place place;    /* of the slice; master, before READY */
     bool home_is_free;           /* master, before READY */
+    size_t beside;               /* what the slice counts in run_reader.beside; master */
     uint64_t mark;               /* the sink is through with it when it has passed this; master */
     struct extra *extras;        /* used since home was; master */
 };
@@ -37,6 +39,7 @@ struct ring {
 struct run_reader {
     struct run_reader_options opt;
     size_t n_buffers;            /* of each run */
+    size_t beside;               /* bytes of slices larger than buffers, in memory or asked for; master */
     struct ring *rings;
     struct buffer *buffers;
     size_t help;                 /* the ring that was helped last; master */
@@ -57,11 +60,20 @@ static int run_load(struct run_reader *r, struct buffer *buffer)
     return 1;
 }
 
+/* Of a slice larger than a buffer: its bytes in memory, about. */
+static size_t size_beside(const struct run_reader *r, struct spill_place place)
+{
+    enum { PACKED_RATIO = 2 };
+    return place.size > r->opt.slice_size ? (size_t)place.size * PACKED_RATIO : 0;
+}
+
 static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_free)
 {
     const struct spill_run *run = &r->opt.runs[ring - r->rings];
     struct buffer *buffer = &ring->buffers[ring->loaded % r->n_buffers];
     buffer->place = run->slices[ring->loaded++];
+    buffer->beside = size_beside(r, buffer->place);
+    r->beside += buffer->beside;
     buffer->home_is_free = home_is_free;
     if (ring->loaded < run->n)
         spill_store_expect(r->opt.store, run->slices[ring->loaded]);
@@ -71,11 +83,12 @@ static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_fre
     run_load(r, buffer);
 }
 
-static void free_extras(struct buffer *buffer)
+static void free_extras(struct run_reader *r, struct buffer *buffer)
 {
     while (buffer->extras) {
         struct extra *extra = buffer->extras;
         buffer->extras = extra->next;
+        r->beside -= extra->beside;
         free(extra->memory);
         free(extra);
     }
@@ -86,15 +99,23 @@ static struct buffer *buffer_of(const struct run_reader *r, const struct ring *r
     return &ring->buffers[slice % r->n_buffers];
 }
 
-/* Asks for as many slices of the ring as there are buffers that the sink is through with. */
-static void load_ahead(struct run_reader *r, struct ring *ring)
+static bool is_free(const struct run_reader *r, const struct buffer *buffer)
+{
+    return slot_state(&buffer->state) == SLOT_FREE && record_sink_passed(r->opt.sink, buffer->mark);
+}
+
+/* Asks for as many slices of the ring as there are buffers that the sink is through with. Of slices
+ * that are larger only a few are asked for before they are needed. */
+static void load_ahead(struct run_reader *r, struct ring *ring, size_t needed)
 {
     const struct spill_run *run = &r->opt.runs[ring - r->rings];
     while (ring->loaded < run->n) {
         struct buffer *buffer = buffer_of(r, ring, ring->loaded);
-        if (slot_state(&buffer->state) != SLOT_FREE || !record_sink_passed(r->opt.sink, buffer->mark))
+        size_t beside = size_beside(r, run->slices[ring->loaded]);
+        if (!is_free(r, buffer)
+            || (beside && r->beside + beside > r->opt.memory_size / 2 && ring->loaded != needed))
             return;
-        free_extras(buffer);
+        free_extras(r, buffer);
         begin_load(r, ring, true);
     }
 }
@@ -132,7 +153,7 @@ struct run_reader *run_reader_open(const struct run_reader_options *options)
     }
     for (size_t i = 0; i < r->opt.n_runs; i++) {
         r->rings[i].buffers = &r->buffers[i * r->n_buffers];
-        load_ahead(r, &r->rings[i]);
+        load_ahead(r, &r->rings[i], 0);
     }
     return r;
 }
@@ -143,7 +164,7 @@ void run_reader_close(struct run_reader *r)
         return;
     for (size_t i = 0; r->buffers && i < r->opt.n_runs * r->n_buffers; i++) {
         free(r->buffers[i].b.extra);
-        free_extras(&r->buffers[i]);
+        free_extras(r, &r->buffers[i]);
     }
     for (int i = 0; r->loaders && i < r->opt.n_threads; i++)
         spill_loader_free(&r->loaders[i]);
@@ -172,7 +193,7 @@ bool run_reader_ready(struct run_reader *r, size_t run, size_t slice, bool idle)
 {
     struct ring *ring = &r->rings[run];
     struct buffer *buffer = buffer_of(r, ring, slice);
-    load_ahead(r, ring);
+    load_ahead(r, ring, slice);
     /* Slices so small that all of them are in the block being filled: it is filled
      * on from other memory. */
     if (idle && ring->loaded == slice && slot_state(&buffer->state) == SLOT_FREE
@@ -194,9 +215,11 @@ static int leave_buffer(struct run_reader *r, struct buffer *buffer)
         struct extra *extra = malloc(sizeof *extra);
         if (!extra)
             return latch_fail(r->opt.latch, "out of memory for temporary data");
-        *extra = (struct extra){buffer->extras, buffer->b.extra};
+        *extra = (struct extra){buffer->extras, buffer->b.extra, buffer->beside};
         buffer->extras = extra;
         buffer->b.extra = NULL;
+    } else {
+        r->beside -= buffer->beside;
     }
     slot_pass(&buffer->state, SLOT_FREE);
     return 0;
@@ -213,8 +236,11 @@ int run_reader_leave(struct run_reader *r, size_t run, size_t slice)
 
 void run_reader_refill(struct run_reader *r)
 {
+    for (size_t i = 0; r->beside && i < r->opt.n_runs * r->n_buffers; i++)
+        if (is_free(r, &r->buffers[i]))
+            free_extras(r, &r->buffers[i]);
     for (size_t i = 0; i < r->opt.n_runs; i++)
-        load_ahead(r, &r->rings[i]);
+        load_ahead(r, &r->rings[i], SIZE_MAX);
 }
 
 int run_reader_help(struct run_reader *r)

@@ -23,7 +23,7 @@ enum {
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
     OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT, OPT_VERIFY, OPT_CHECKSUM,
-    OPT_SIZE_HINT, OPT_TMPDIR_ENV,
+    OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS,
 };
 
 static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
@@ -44,6 +44,10 @@ static const struct option long_options[] = {
     {"verify", no_argument, NULL, OPT_VERIFY},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
+    {"report", optional_argument, NULL, OPT_REPORT},
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"progress", no_argument, NULL, OPT_PROGRESS},
+    {"no-progress", no_argument, NULL, OPT_NO_PROGRESS},
     {"no-PG", no_argument, NULL, OPT_NO_PG},
     {"verbosity", required_argument, NULL, OPT_VERBOSITY},
     {"help", no_argument, NULL, 'h'},
@@ -104,10 +108,14 @@ void sort_opts_usage(FILE *to)
           "      --check             only look whether the input is in order; the first offence is an error\n"
           "      --checksum FILE     write the number of records and a checksum that is the same in any order; - too\n"
           "      --picard            by read name, in Picard's order\n"
+          "      --progress, --no-progress\n"
+          "                          tell how far it is [on a terminal only]\n"
+          "      --report[=FILE]     where the time went, and advice; FILE.json and FILE.html too\n"
           "      --size-hint SIZE    about how many bytes of uncompressed records will come by a pipe\n"
           "      --tmpdir-env        temporary files in TMPDIR, without -T\n"
           "      --total-memory SIZE|N%\n"
           "                          memory in all, or as a share of what the machine or its cgroup has\n"
+          "      --trace FILE        what each thread did when, for ui.perfetto.dev\n"
           "      --verify            inflate every block of output again, compare it, and look at its order\n"
           "      --write-index=bai|csi\n"
           "\n"
@@ -288,6 +296,10 @@ static int parse_one(struct parsed *p, int c)
     case OPT_SIZE_HINT:
         return parse_size(optarg, &o->size_hint) < 0
              ? fail_usage("--size-hint needs a size such as 300G, not ", optarg) : 0;
+    case OPT_REPORT: o->report = true; o->report_file = optarg; return 0;
+    case OPT_TRACE: o->trace_file = optarg; return 0;
+    case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
+    case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
     case OPT_REFERENCE: o->reference = optarg; return 0;
     case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
     case OPT_INPUT_FMT:
@@ -454,6 +466,10 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
     }
     if (o->checksum && strcmp(o->checksum, "-") == 0 && strcmp(o->out.path, "-") == 0 && !o->check) {
         fail_usage("--checksum=- needs an output file (-o): standard output is the sorted file", NULL);
+        return SORT_OPTS_ERROR;
+    }
+    if (o->check && (o->report || o->trace_file)) {
+        fail_usage("--check writes no --report and no --trace", NULL);
         return SORT_OPTS_ERROR;
     }
     if (n == 0 && isatty(STDIN_FILENO)) {

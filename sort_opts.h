@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <htslib/hts.h>
+#include "progress.h"
 #include "sort_key.h"
 
 #define SAMTOOLS_OMP_VERSION "0.1.0"
@@ -40,6 +41,10 @@ struct sort_opts {
     bool verify;                 /* see sink_verify.h */
     const char *checksum;        /* file for the line of checksum_file.h, "-": standard output; NULL: none */
     bool check;                  /* see sort_check(): nothing is sorted or written */
+    bool report;                 /* wanted: ... */
+    const char *report_file;     /* ... here; NULL: on standard error */
+    const char *trace_file;      /* NULL: none */
+    enum progress_when progress;
     char *command_line;          /* for @PG CL; owned */
 };
 

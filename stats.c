@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <omp.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,32 +37,33 @@ struct stats {
     atomic_int n_joined;
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; master */
+    uint64_t cpu;                /* of the master's thread: at the start, then how much since; master */
     uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; master */
     struct slot slots[];         /* n_threads, and JOINED_MAX more */
 };
 
 static const struct stage_info stages[N_STAGES] = {
     [STAGE_IDLE] = {"idle", "no work", STAGE_RESTS, false},
-    [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, false},
+    [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, true},
     [STAGE_READ] = {"read", "read the input", STAGE_SERIAL, true},
     [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
-    [STAGE_INFLATE] = {"inflate", "inflate", STAGE_PARALLEL, false},
+    [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
     [STAGE_FIND] = {"find", "find records and keys", STAGE_PARALLEL, false},
-    [STAGE_SORT] = {"sort", "sort", STAGE_PARALLEL, false},
+    [STAGE_SORT] = {"sort", "sort sublists", STAGE_PARALLEL, false},
     [STAGE_PLAN] = {"plan", "cut the merge into ranges", STAGE_SERIAL, false},
-    [STAGE_MERGE] = {"merge", "merge", STAGE_PARALLEL, false},
-    [STAGE_FILL] = {"fill", "fill output blocks", STAGE_SERIAL, false},
-    [STAGE_GATHER] = {"gather", "gather records", STAGE_PARALLEL, false},
-    [STAGE_DEFLATE] = {"deflate", "deflate", STAGE_PARALLEL, false},
-    [STAGE_VERIFY] = {"verify", "verify blocks", STAGE_PARALLEL, false},
+    [STAGE_MERGE] = {"merge", "merge sorted lists of records", STAGE_PARALLEL, false},
+    [STAGE_FILL] = {"fill", "list the records of output blocks", STAGE_SERIAL, false},
+    [STAGE_GATHER] = {"gather", "copy the records of a block together", STAGE_PARALLEL, false},
+    [STAGE_DEFLATE] = {"deflate", "compress blocks of output", STAGE_PARALLEL, false},
+    [STAGE_VERIFY] = {"verify", "check blocks of output", STAGE_PARALLEL, false},
     [STAGE_WRITE] = {"write", "write the output", STAGE_IN_TURN, true},
     [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
     [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},
     [STAGE_SPILL_READ] = {"spill_read", "read temporary data", STAGE_PARALLEL, true},
     [STAGE_UNPACK] = {"unpack", "unpack temporary data", STAGE_PARALLEL, false},
-    [STAGE_CONVERT] = {"convert", "SAM and CRAM, by htslib", STAGE_SERIAL, true},
-    [STAGE_INDEX] = {"index", "index", STAGE_IN_TURN, false},
-    [STAGE_OTHER] = {"other", "all else", STAGE_SERIAL, false},
+    [STAGE_CONVERT] = {"convert", "SAM, CRAM and others, by htslib", STAGE_SERIAL, true},
+    [STAGE_INDEX] = {"index", "enter records into the index", STAGE_IN_TURN, false},
+    [STAGE_OTHER] = {"other", "all else on thread 0", STAGE_SERIAL, false},
 };
 
 const struct stage_info *stats_stage(enum stage stage)
@@ -119,6 +121,7 @@ struct stats *stats_new(int n_threads, bool trace)
         return NULL;
     }
     s->start = clock_ns(CLOCK_MONOTONIC);
+    s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < n_threads + JOINED_MAX; i++)
         s->slots[i].since = s->start;
     s->slots[0].stage = STAGE_OTHER;             /* the master is never without work */
@@ -290,6 +293,7 @@ void stats_stop(struct stats *s)
         return;
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     s->wall = now - s->start;
+    s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu;
     for (int i = 0; i < stats_slots(s); i++) {
         struct slot *slot = &s->slots[i];
         if (slot->since < now)
@@ -312,9 +316,13 @@ int stats_slots(const struct stats *s)
     return s->n_threads + atomic_load(&s->n_joined);
 }
 
-const char *stats_name(const struct stats *s, int slot)
+const char *stats_name(const struct stats *s, int slot, char name[STATS_NAME_SIZE])
 {
-    return s->slots[slot].name;
+    if (s->slots[slot].name)
+        snprintf(name, STATS_NAME_SIZE, "%s", s->slots[slot].name);
+    else
+        snprintf(name, STATS_NAME_SIZE, "thread %d", slot);
+    return name;
 }
 
 struct stats_count stats_of(const struct stats *s, int slot, enum stage stage)
@@ -343,8 +351,31 @@ uint64_t stats_wall(const struct stats *s)
     return s->wall ? s->wall : clock_ns(CLOCK_MONOTONIC) - s->start;
 }
 
-bool stats_phase_start(const struct stats *s, enum phase phase, uint64_t *ns)
+const char *stats_phase_name(enum phase phase)
 {
-    *ns = s->phases[phase] - 1;
+    static const char *const names[N_PHASES] = {"open", "read", "write", "finish"};
+    return names[phase];
+}
+
+double stats_ran(const struct stats *s)
+{
+    double cpu = (double)s->cpu, took = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        struct stats_count c = stats_of(s, 0, stage);
+        if (stages[stage].may_block)
+            cpu -= (double)(c.ns - c.blocked_ns);
+        else
+            took += (double)c.ns;
+    }
+    return cpu >= took ? 1 : cpu > 0 ? cpu / took : 0;
+}
+
+bool stats_phase_times(const struct stats *s, enum phase phase, uint64_t *start, uint64_t *end)
+{
+    *start = s->phases[phase] - 1;
+    *end = stats_wall(s);
+    for (enum phase next = phase + 1; next < N_PHASES && s->phases[next]; next++)
+        if (s->phases[next] - 1 < *end)
+            *end = s->phases[next] - 1;
     return s->phases[phase] > 0;
 }

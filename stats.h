@@ -53,7 +53,7 @@ struct stage_info {
     const char *name;            /* a key of the report: lower case */
     const char *what;            /* for people */
     enum stage_kind kind;
-    bool may_block;              /* in a system call: its CPU time is taken too */
+    bool may_block;              /* in a system call, mostly: its CPU time is taken too */
 };
 
 const struct stage_info *stats_stage(enum stage stage);
@@ -61,7 +61,7 @@ const struct stage_info *stats_stage(enum stage stage);
 /* Time in nanoseconds. */
 struct stats_count {
     uint64_t ns;
-    uint64_t blocked_ns;         /* of it without the CPU; only where the stage may block */
+    uint64_t blocked_ns;         /* of it without a CPU; only where the stage may block */
     uint64_t bytes, events, records;
 };
 
@@ -104,15 +104,25 @@ void stats_stop(struct stats *stats);
 
 int stats_threads(const struct stats *stats);            /* of the team */
 int stats_slots(const struct stats *stats);              /* these, and those that joined */
-const char *stats_name(const struct stats *stats, int slot);   /* NULL: of the team */
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
 
 /* Nanoseconds since stats_new(), or between the two once stopped. */
 uint64_t stats_wall(const struct stats *stats);
 
-/* When the phase began; false: it did not. */
-bool stats_phase_start(const struct stats *stats, enum phase phase, uint64_t *ns);
+enum { STATS_NAME_SIZE = 32 };
+
+/* What the slot's thread is called, in name: "thread 0", or as it joined. */
+const char *stats_name(const struct stats *stats, int slot, char name[STATS_NAME_SIZE]);
+
+const char *stats_phase_name(enum phase phase);
+
+/* After stats_stop(). Of the time in which thread 0 wanted to work, outside of what may
+ * block, the share in which it had a CPU: less than 1 if others had it too. */
+double stats_ran(const struct stats *stats);
+
+/* From when to when the phase was, or is; false: it did not begin. */
+bool stats_phase_times(const struct stats *stats, enum phase phase, uint64_t *start, uint64_t *end);
 
 /* Part of a slot's time, in nanoseconds since stats_new(). */
 struct stats_span {

@@ -138,7 +138,7 @@ static int deliver(const struct stream *s, const size_t *cuts, size_t n)
         walks[i] = bam_arena_guess(&arena, i ? cuts[i - 1] : 0, cuts[i], keys + first[i]);
     int result = 0;
     for (size_t i = 0; i < n && result == 0; i++)
-        result = bam_arena_accept(&arena, &walks[i], keys + first[i], cuts[i], &latch, &origin);
+        result = bam_arena_accept(&arena, &walks[i], keys + first[i], cuts[i], NULL, &latch, &origin);
     free(keys);
     free(first);
     return result;
@@ -305,7 +305,7 @@ static void test_more_records_in_a_block_than_the_master_lists_at_once(void **st
         memcpy(arena.base, s.bytes.data, s.bytes.n);
         arena.bottom = s.bytes.n;
         struct bam_walk none = {.start = s.bytes.n, .end = s.bytes.n};
-        assert_int_equal(bam_arena_accept(&arena, &none, NULL, s.bytes.n, &latch, &origin), 0);
+        assert_int_equal(bam_arena_accept(&arena, &none, NULL, s.bytes.n, NULL, &latch, &origin), 0);
         check_records(&s, s.n);
     }
     stream_free(&s);
@@ -355,7 +355,7 @@ static void test_end_of_a_stream_that_ends_with_a_record(void **state)
     size_t cuts[1] = {s.bytes.n};
     check_delivered(&s, cuts, 1);
     struct bam_walk none = {.start = arena.bottom, .end = arena.bottom};
-    assert_int_equal(bam_arena_accept(&arena, &none, NULL, arena.bottom, &latch, &origin), 0);
+    assert_int_equal(bam_arena_accept(&arena, &none, NULL, arena.bottom, NULL, &latch, &origin), 0);
     check_records(&s, s.n);
     stream_free(&s);
 }
@@ -555,9 +555,38 @@ static void fill_to_the_end(struct bam_arena *a, const struct stream *s, uint32_
             continue;
         struct bam_walk w = bam_arena_walk(a, a->walked, a->bottom, keys);
         assert_true(a->bottom + w.n * sizeof *keys <= a->top);
-        assert_int_equal(bam_arena_accept(a, &w, keys, a->bottom, &latch, &origin), 0);
+        assert_int_equal(bam_arena_accept(a, &w, keys, a->bottom, NULL, &latch, &origin), 0);
         more = more || bam_arena_room(a) > 0;
     }
+}
+
+/* Some keys wait for their slot's next task: until then their place is only kept for them. */
+static void test_keys_to_be_copied_later_have_a_place_that_nothing_else_gets(void **state)
+{
+    (void)state;
+    struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
+    uint64_t seed = 40;
+    static struct bam_key first[100], second[100];
+    struct bam_key *place_1, *place_2, *none = first;
+    add_plain(&s, &seed, 60, 100);
+    add_wrong_bin(&s);
+    size_t half = start_of(&s, 30), mended = start_of(&s, 60);
+    start_anew();
+    memcpy(arena.base, s.bytes.data, s.bytes.n);
+    arena.bottom = s.bytes.n;
+    struct bam_walk w1 = bam_arena_guess(&arena, 0, half, first), w2 = bam_arena_guess(&arena, half, mended, second);
+    assert_int_equal(bam_arena_accept(&arena, &w1, first, half, &place_1, &latch, &origin), 0);
+    assert_int_equal(bam_arena_accept(&arena, &w2, second, mended, &place_2, &latch, &origin), 0);
+    assert_ptr_equal(place_1, arena.base + arena.size - 30 * sizeof *first);
+    assert_ptr_equal(place_2, place_1 - 30);
+    /* What is mended is copied at once, and so is what was not guessed. */
+    struct bam_key fixed;
+    struct bam_walk w3 = bam_arena_guess(&arena, mended, s.bytes.n, &fixed);
+    assert_int_equal(bam_arena_accept(&arena, &w3, &fixed, s.bytes.n, &none, &latch, &origin), 0);
+    assert_null(none);
+    assert_int_equal(place_2[-1].sort, fixed.sort);
+    assert_int_equal(arena.n_records, 61);
+    stream_free(&s);
 }
 
 static void test_room_is_filled_to_the_end_and_keys_never_reach_the_records(void **state)
@@ -650,7 +679,7 @@ static void feed(struct bam_arena *a, const struct stream *s, size_t from, size_
         memcpy(bam_arena_take(a, n), s->bytes.data + from, n);
     struct bam_key *keys = unit_alloc(((a->bottom - a->walked) / BAM_MIN_RECORD + 1) * sizeof *keys);
     struct bam_walk w = bam_arena_walk(a, a->walked, a->bottom, keys);
-    assert_int_equal(bam_arena_accept(a, &w, keys, a->bottom, &latch, &origin), 0);
+    assert_int_equal(bam_arena_accept(a, &w, keys, a->bottom, NULL, &latch, &origin), 0);
     free(keys);
 }
 
@@ -912,7 +941,7 @@ static int close_after(const struct stream *s, size_t n, size_t min_records, siz
     arena.bottom = end;
     struct bam_walk w = bam_arena_walk(&arena, arena.walked, end, keys);
     assert_int_equal(w.n, n);
-    assert_int_equal(bam_arena_accept(&arena, &w, keys, end, &latch, &origin), 0);
+    assert_int_equal(bam_arena_accept(&arena, &w, keys, end, NULL, &latch, &origin), 0);
     return bam_arena_close_sublist(&arena, min_records, min_bytes, sublist);
 }
 
@@ -993,6 +1022,7 @@ int main(void)
         cmocka_unit_test(test_checksum_does_not_depend_on_the_order_of_records),
         cmocka_unit_test(test_checksum_of_a_long_record_is_the_sum_of_its_segments),
         cmocka_unit_test(test_checksum_sees_every_bit_and_swapped_segments),
+        cmocka_unit_test(test_keys_to_be_copied_later_have_a_place_that_nothing_else_gets),
         cmocka_unit_test(test_sublist_closes_at_its_records_or_its_bytes),
         cmocka_unit_test(test_each_record_is_in_exactly_one_sublist),
     };

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* How far the sort is: on a terminal one line on standard error that is painted
+ * over, or, on demand, a plain line now and then. */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stats;
+
+enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
+
+/* The master's. */
+struct progress {
+    const struct stats *stats;   /* what was done so far */
+    double file_bytes;           /* to be read, as they are in the files; 0: not known */
+    double data_bytes;           /* to be expected uncompressed, if that is not known; 0: not known either */
+    bool on;
+    bool painted;                /* one line, painted over; else plain ones */
+    uint64_t next;               /* when it is due, on the clock of stats */
+};
+
+/* Begins to count time. stats must live longer. */
+void progress_start(struct progress *progress, enum progress_when when, const struct stats *stats);
+
+/* Shows the progress if it is time to. To be called about once a block: it costs a look at
+ * the clock, and nothing where no progress is shown. May be NULL. */
+void progress_tick(struct progress *progress);
+
+/* A painted line goes away; of plain ones the last tells of success. */
+void progress_end(struct progress *progress, bool succeeded);
+
+/* What a line tells. */
+struct progress_now {
+    const char *doing;           /* "reading" */
+    uint64_t records;            /* so far */
+    double share;                /* of this phase that is done; below 0: nobody knows */
+    double bytes;                /* uncompressed, in this phase */
+    double seconds;              /* since it began */
+};
+
+void progress_line(char *line, size_t size, const struct progress_now *now);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <htslib/hfile.h>
+#include "latch.h"
+#include "machine.h"
+#include "report.h"
+#include "sort_opts.h"
+#include "sort_report.h"
+#include "trace.h"
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t n = path ? strlen(path) : 0, m = strlen(suffix);
+    return n >= m && strcasecmp(path + n - m, suffix) == 0;
+}
+
+bool sort_report_needs_spans(const struct sort_opts *o)
+{
+    return o->trace_file || has_suffix(o->report_file, ".html");
+}
+
+/* ------------------------------------------------------------------- files */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (!a || !b)
+        return false;
+    return strcmp(a, b) == 0
+        || (stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* Whether writing it would lose what is read or written. */
+static bool is_taken(const struct sort_opts *o, const char *path)
+{
+    bool taken = same_file(path, o->in) || same_file(path, o->out.path) || same_file(path, o->out.index);
+    for (size_t i = 0; i < o->n_more; i++)
+        taken = taken || same_file(path, o->more[i]);
+    return taken;
+}
+
+static int open_file(struct out_file *file, const struct sort_opts *o, const char *path, struct latch *latch)
+{
+    if (!path)
+        return 0;
+    if (is_taken(o, path))
+        return latch_fail(latch, "%s cannot be both input or output and report. Nothing was read", path);
+    if (out_file_open(file, path, latch) < 0)
+        return -1;
+    if (file->temp)
+        latch_catch_signals();
+    return 0;
+}
+
+int sort_report_open(struct sort_report *s, const struct sort_opts *o, struct latch *latch)
+{
+    *s = (struct sort_report){.opts = o, .report.fd = -1, .trace.fd = -1};
+    if (same_file(o->report_file, o->trace_file))
+        return latch_fail(latch, "%s cannot be both report and trace. Nothing was read", o->trace_file);
+    return open_file(&s->report, o, o->report_file, latch) < 0 || open_file(&s->trace, o, o->trace_file, latch) < 0
+         ? -1 : 0;
+}
+
+void sort_report_close(struct sort_report *s)
+{
+    if (s->opts) {
+        out_file_abandon(&s->report);
+        out_file_abandon(&s->trace);
+    }
+}
+
+/* ------------------------------------------------------------------- facts */
+
+static const char *name_of(const char *path, const char *dash)
+{
+    return strcmp(path, "-") == 0 ? dash : path;
+}
+
+static enum report_file kind_of(const char *path, int dash)
+{
+    struct stat st;
+    bool is_dash = strcmp(path, "-") == 0;
+    if (!is_dash && hisremote(path))
+        return REPORT_REMOTE;
+    return (is_dash ? fstat(dash, &st) : stat(path, &st)) == 0 && !S_ISREG(st.st_mode) ? REPORT_PIPE : REPORT_REGULAR;
+}
+
+static struct report_facts gather_facts(const struct sort_opts *o, const struct stats *stats, uint64_t records)
+{
+    struct machine_usage usage = machine_usage();
+    bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
+    return (struct report_facts){
+        .version = SAMTOOLS_OMP_VERSION, .command_line = o->command_line,
+        .input = name_of(o->in, "standard input"), .output = name_of(o->out.path, "standard output"),
+        .input_is = kind_of(o->in, STDIN_FILENO), .output_is = kind_of(o->out.path, STDOUT_FILENO),
+        .by_htslib = converted, .cpus = machine_cpus(), .numa_nodes = machine_numa_nodes(),
+        .bound = omp_get_proc_bind() != omp_proc_bind_false,
+        .user = usage.user, .system = usage.system, .memory = o->memory, .machine_memory = machine_memory(),
+        .peak_rss = usage.peak_rss, .huge = machine_huge_pages(), .records = records,
+    };
+}
+
+/* ----------------------------------------------------------------- writing */
+
+static int put_report(const struct report *r, const struct stats *stats, const char *path, FILE *to)
+{
+    if (has_suffix(path, ".html"))
+        return report_html(r, stats, to);
+    if (has_suffix(path, ".json"))
+        report_json(r, stats, to);
+    else
+        report_text(r, to);
+    return 0;
+}
+
+static int finish_file(struct out_file *file, FILE *to, bool failed, struct latch *latch)
+{
+    failed = failed || ferror(to);
+    if (fclose(to) != 0 || failed)
+        return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(errno));
+    return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
+}
+
+static FILE *stream_of(const struct out_file *file, struct latch *latch)
+{
+    int fd = dup(file->fd);
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!to && fd >= 0)
+        close(fd);
+    if (!to)
+        latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(errno));
+    return to;
+}
+
+static int write_report(struct sort_report *s, const struct report *r, const struct stats *stats, struct latch *latch)
+{
+    if (!s->opts->report_file) {
+        report_text(r, stderr);
+        return 0;
+    }
+    FILE *to = stream_of(&s->report, latch);
+    return to ? finish_file(&s->report, to, put_report(r, stats, s->opts->report_file, to) < 0, latch) : -1;
+}
+
+static int write_trace(struct sort_report *s, const struct stats *stats, struct latch *latch)
+{
+    FILE *to = stream_of(&s->trace, latch);
+    if (!to)
+        return -1;
+    trace_write(stats, to);
+    return finish_file(&s->trace, to, false, latch);
+}
+
+int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
+{
+    struct report_facts facts = gather_facts(s->opts, stats, records);
+    struct report report;
+    if (s->opts->report) {
+        report_make(&report, &facts, stats);
+        if (write_report(s, &report, stats, latch) < 0)
+            return -1;
+    }
+    return s->opts->trace_file ? write_trace(s, stats, latch) : 0;
+}
