@@ -4,6 +4,7 @@
 #
 #   make              the program, ./samtools      make WERROR=1   warnings are errors
 #   make check        unit tests and pytest        make check-asan the same, sanitized
+#   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
@@ -34,10 +35,10 @@ ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
 # Everything but main(), so that unit tests and fuzzers link the same objects.
-LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_source.c bgzf_sink.c bam_arena.c bam_record.c \
+LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_source.c bgzf_sink.c sink_verify.c checksum_file.c bam_arena.c bam_record.c \
            sort_run.c run_merge.c run_cut.c merge_ring.c sort_key.c name_key.c name_groups.c name_shape.c tag_key.c template_key.c text_code.c minhash.c \
            minhash_run.c arena_pair.c spill.c spill_run.c spill_slice.c record_pack.c spill_store.c run_reader.c memory_plan.c sort_check.c \
-           byte_source.c far_pos.c hts_reader.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
+           byte_source.c far_pos.c hts_reader.c hts_threads.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
            out_file.c upstream.c machine.c sort_report.c report.c report_advice.c report_text.c report_json.c \
            report_html.c trace.c json_string.c progress.c stats.c latch.c
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
@@ -66,6 +67,10 @@ $(BUILD)/unit_bam_deflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
+# Preloaded by test_faults.py; never sanitized itself.
+$(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
+	$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
+
 # By hand: codecs for runs on disk, with those libraries that pkg-config finds.
 SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
 $(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
@@ -79,7 +84,7 @@ $(BUILD):
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS)
+check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS) $(BUILD)/fault_shim.so
 
 check: check-programs
 	@BUILD=$(BUILD) sh test/run_tests.sh
@@ -90,6 +95,14 @@ SAN_CFLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sa
 check-asan:
 	@ASAN_OPTIONS="exitcode=99:$$ASAN_OPTIONS" UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
 	$(MAKE) BUILD=build-asan CFLAGS='$(SAN_CFLAGS)' check
+
+# Minutes each; `make check` has a sample of both.
+PYTHON = .venv/bin/python
+check-faults: check-programs
+	FAULTS=all SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) -m pytest -q -p no:cacheprovider test/test_faults.py
+
+check-stress: check-programs
+	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
 
 bench: samtools $(TOOLS)
 	bench/bench.sh
@@ -120,4 +133,4 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d)
 
-.PHONY: all tools check check-programs check-asan bench install uninstall clean distclean
+.PHONY: all tools check check-programs check-asan check-faults check-stress bench install uninstall clean distclean

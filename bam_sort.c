@@ -34,6 +34,7 @@
 #include "bgzf_block.h"
 #include "bgzf_source.h"
 #include "byte_source.h"
+#include "checksum_file.h"
 #include "far_pos.h"
 #include "latch.h"
 #include "machine.h"
@@ -41,6 +42,7 @@
 #include "out_file.h"
 #include "progress.h"
 #include "record_sink.h"
+#include "sink_verify.h"
 #include "sort_opts.h"
 #include "sort_report.h"
 #include "stats.h"
@@ -89,7 +91,7 @@ struct bam_sort {
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
-    struct out_file out, index;
+    struct out_file out, index, checksum;
     struct found *found;         /* one per slot of the source */
     uint64_t last_block;         /* file offset of the block taken back last, for messages */
 };
@@ -116,7 +118,7 @@ static int prepare_order(struct bam_sort *s)
         if (n_ref >= MINHASH_REF_MAX)
             return latch_fail(&s->latch, "%s: too many references for -M", s->in->name);
         if (!(s->minhash = minhash_new(&s->opts->order)))
-            return latch_fail(&s->latch, "-I: no minimiser index, see above");
+            return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
     }
     bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
     if (keys_do && may_be_far(s)) {
@@ -147,6 +149,7 @@ static void plan_memory(struct bam_sort *s)
         use.htslib += byte_source_memory(s->inputs[i].bytes);
         use.header += s->inputs[i].header.sam ? sam_hdr_length(s->inputs[i].header.sam) : 0;
     }
+    use.htslib += opts->verify ? sink_verify_memory(opts->n_threads) : 0;
     s->plan = memory_plan_make(&use, sizeof(struct found));
 }
 
@@ -167,6 +170,28 @@ static int open_index(struct bam_sort *s)
     if (out_file_open(&s->index, path, &s->latch) < 0)
         return -1;
     if (s->index.temp)
+        latch_catch_signals();
+    return 0;
+}
+
+/* -M ranks reads by what it then changes, so that nobody can tell their order afterwards. */
+static int open_verify(struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    struct sink_verify_options how = {opts->out.format.format == bam ? opts->n_threads : 0,
+                                      s->minhash ? NULL : s->rule, s->out.path, &s->latch};
+    struct sink_verify *verify = sink_verify_new(&how);
+    if (!verify)
+        return latch_fail(&s->latch, "out of memory for --verify");
+    record_sink_set_verify(s->sink, verify);
+    return 0;
+}
+
+static int open_checksum(struct bam_sort *s)
+{
+    if (out_file_open(&s->checksum, s->opts->checksum, &s->latch) < 0)
+        return -1;
+    if (s->checksum.temp)
         latch_catch_signals();
     return 0;
 }
@@ -310,9 +335,11 @@ static int open_all(struct bam_sort *s)
     s->budget = usable_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
-        || open_output(s) < 0 || sort_report_open(&s->report, s->opts, &s->latch) < 0)
+        || open_output(s) < 0 || (s->opts->checksum && open_checksum(s) < 0)
+        || sort_report_open(&s->report, s->opts, &s->latch) < 0)
         return -1;
-    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0)
+    if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0
+        || (s->opts->verify && open_verify(s) < 0))
         return -1;
     expect_progress(s);
     return open_index(s);
@@ -530,8 +557,15 @@ static void close_input(struct input *in)
 
 static void run_phases(struct bam_sort *s)
 {
-    if (read_input(s) == 0 && write_output(s) == 0)
-        verify(s);
+    if (read_input(s) == 0 && write_output(s) == 0 && verify(s) == 0 && s->opts->checksum)
+        checksum_file_write(&s->checksum, record_sink_count(s->sink), record_sink_checksum(s->sink), &s->latch);
+}
+
+static void abandon_files(struct bam_sort *s)
+{
+    out_file_abandon(&s->out);
+    out_file_abandon(&s->index);
+    out_file_abandon(&s->checksum);
 }
 
 /* Behind the parallel region: tasks that came too late for their block still look at its slot. */
@@ -544,22 +578,24 @@ static void close_all(struct bam_sort *s)
         close_input(&s->inputs[i]);
     free(s->inputs);
     arena_pair_close(&s->memory);
-    out_file_abandon(&s->out);
-    out_file_abandon(&s->index);
+    abandon_files(s);
     free(s->found);
     sort_report_close(&s->report);
     stats_free(s->stats);
 }
 
 /* The index first: while it is new and the data are old, readers complain of it
- * and nothing worse. */
+ * and nothing worse. It must not stay so. */
 static void commit(struct bam_sort *s)
 {
     stats_phase(s->stats, PHASE_FINISH);
     enum stage before = stats_enter(s->stats, STAGE_WRITE);
     latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
-    if (!s->opts->out.index || out_file_commit(&s->index, &s->latch) == 0)
-        out_file_commit(&s->out, &s->latch);
+    if (out_file_finish(&s->index, &s->latch) == 0 && out_file_finish(&s->out, &s->latch) == 0
+        && out_file_commit(&s->checksum, &s->latch) == 0 && out_file_commit(&s->index, &s->latch) == 0
+        && out_file_commit(&s->out, &s->latch) < 0 && s->index.target)
+        unlink(s->index.target);
+    abandon_files(s);
     latch_hide_signals(false);
     stats_leave(s->stats, before, 0);
 }
@@ -576,13 +612,30 @@ static void tell(struct bam_sort *s)
         sort_report_write(&s->report, s->stats, records, &s->latch);
 }
 
+/* OpenMP runtimes end the process when a thread cannot be made. Each file of htslib's may
+ * start one more in the sort. */
+static int threads_to_be_had(const struct bam_sort *s)
+{
+    const struct sort_opts *opts = s->opts;
+    int later = opts->out.format.format != bam;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        later += byte_source_framing(s->inputs[i].bytes) == BYTES_RECORDS;
+    int n = 1 + (opts->n_threads > 1 ? machine_threads(opts->n_threads - 1 + later) - later : 0);
+    n = n > 1 ? n : 1;
+    if (n < opts->n_threads && hts_verbose >= HTS_LOG_WARNING)
+        fprintf(stderr, "[W::bam_sort] only %d of %d threads can be started: a limit on processes (ulimit -u, a "
+                "container's) or on memory is reached. It goes on with those\n", n, opts->n_threads);
+    return n;
+}
+
 int bam_sort(const struct sort_opts *opts)
 {
-    struct bam_sort s = {.opts = opts, .out.fd = -1, .index.fd = -1};
+    struct bam_sort s = {.opts = opts, .out.fd = -1, .index.fd = -1, .checksum.fd = -1};
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
-        #pragma omp parallel num_threads(opts->n_threads)
+        int n_threads = threads_to_be_had(&s);
+        #pragma omp parallel num_threads(n_threads)
         #pragma omp master
         {
             latch_hide_signals(false);

@@ -11,6 +11,7 @@
 #include "bgzf_sink.h"
 #include "bgzf_slot.h"
 #include "latch.h"
+#include "sink_verify.h"
 #include "stats.h"
 
 enum {
@@ -57,6 +58,7 @@ struct sink_slot {
     uint8_t *compressed;         /* C */
     struct bam_index_entry *entries;   /* of the records that end in it; claimer, before finished */
     uint32_t n_entries;
+    struct verify_ends ends;     /* claimer, before finished */
 };
 
 enum { LENGTH_BITS = 20 };
@@ -82,6 +84,7 @@ struct bgzf_sink {
     uint64_t help;               /* no READY slot before this one; master */
     uint64_t checksum;           /* after finish; master */
     bgzf_finish_fn *finish;      /* master, before the first block */
+    struct sink_verify *verify;  /* NULL: nothing is; master, before the first block */
     struct bam_index *index;     /* NULL: none; used by the thread that serves the ticket */
     uint64_t written;            /* bytes; by the thread that serves the ticket */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block to be written next */
@@ -188,7 +191,8 @@ static void list_entries(struct sink_slot *slot)
     }
 }
 
-/* Enters the blocks first .. end - 1, which begin at k->written, into the index. */
+/* Enters the blocks first .. end - 1, which begin at k->written, into the index;
+ * looks whether they follow each other. */
 static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
 {
     for (uint64_t i = first; i < end; i++, iov++) {
@@ -198,6 +202,8 @@ static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, cons
         if (k->index && records && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
             latch_fail(k->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI",
                        k->opt.path);
+        if (k->verify)
+            sink_verify_join(k->verify, &slot->ends);
         k->written = next;
     }
 }
@@ -261,6 +267,14 @@ static void serve_ticket(struct bgzf_sink *k)
     }
 }
 
+static void verify_block(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *data, uint32_t length)
+{
+    enum stage before = stats_enter(k->opt.stats, STAGE_VERIFY);
+    if (sink_verify_block(k->verify, omp_get_thread_num(), slot->compressed, length, data, slot->size) == 0)
+        sink_verify_order(k->verify, slot->pieces, slot->n, &slot->ends);
+    stats_leave(k->opt.stats, before, slot->size);
+}
+
 /* Deflates the block of a claimed slot and sees to the writing. */
 static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
 {
@@ -279,6 +293,8 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
         stats_enter(k->opt.stats, STAGE_DEFLATE);
         length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
         stats_leave(k->opt.stats, before, slot->size);
+        if (k->verify)
+            verify_block(k, slot, data, length);
     }
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
     serve_ticket(k);
@@ -411,6 +427,11 @@ int bgzf_sink_put(struct bgzf_sink *k, const struct bgzf_piece *records, size_t 
         n -= taken;
     }
     return 0;
+}
+
+void bgzf_sink_set_verify(struct bgzf_sink *k, struct sink_verify *verify)
+{
+    k->verify = verify;
 }
 
 void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_finish_fn *finish)

@@ -10,6 +10,7 @@
 
 struct bam_index;
 struct latch;
+struct sink_verify;
 struct stats;
 
 struct bgzf_sink;
@@ -43,6 +44,9 @@ int bgzf_sink_set_index(struct bgzf_sink *sink, struct bam_index *index);
  * segment: a copy, to be changed in place. NULL: nothing is. Before the first put. */
 typedef void bgzf_finish_fn(uint8_t *record);
 void bgzf_sink_set_finish(struct bgzf_sink *sink, bgzf_finish_fn *finish);
+
+/* Looks at every block once more before it is written. Before the first put. */
+void bgzf_sink_set_verify(struct bgzf_sink *sink, struct sink_verify *verify);
 
 /* Adds bytes that belong to no record: a header. -1: stop. */
 int bgzf_sink_put_header(struct bgzf_sink *sink, const uint8_t *data, size_t size);

@@ -6,6 +6,7 @@
 #include <htslib/bgzf.h>
 #include "bam1_bytes.h"
 #include "hts_reader.h"
+#include "hts_threads.h"
 #include "latch.h"
 #include "memory_plan.h"
 
@@ -13,6 +14,7 @@ struct hts_reader {
     struct hts_reader_options opt;
     struct htslib_use use;
     samFile *sam;
+    htsThreadPool threads;       /* of it */
     sam_hdr_t *header;           /* what records are parsed against */
     sam_hdr_t *given;            /* its copy, until the caller takes it */
     bam1_t *record;
@@ -30,7 +32,7 @@ static int apply_options(struct hts_reader *r)
     if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
         return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
     r->use = memory_plan_htslib(hts_get_format(r->sam)->format == cram, false, r->opt.budget, r->opt.n_threads);
-    if (r->use.n_threads > 1 && hts_set_threads(r->sam, r->use.n_threads) < 0)
+    if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;
 }
@@ -65,6 +67,7 @@ void hts_reader_close(struct hts_reader *r)
         return;
     if (r->sam)
         hts_close(r->sam);
+    hts_threads_end(&r->threads);
     sam_hdr_destroy(r->header);
     sam_hdr_destroy(r->given);
     bam_destroy1(r->record);

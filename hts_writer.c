@@ -8,6 +8,7 @@
 #include "bam1_bytes.h"
 #include "bam_arena.h"
 #include "hts_writer.h"
+#include "hts_threads.h"
 #include "latch.h"
 #include "memory_plan.h"
 
@@ -16,6 +17,7 @@ enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 struct hts_writer {
     struct hts_writer_options opt;
     samFile *sam;
+    htsThreadPool threads;       /* of it */
     sam_hdr_t *header;           /* the caller's */
     bool indexed;
     bam1_t *record;
@@ -27,8 +29,9 @@ struct hts_writer {
 
 static int failed(struct hts_writer *w, const char *what)
 {
+    /* ENOENT is left from looking for references, not from writing to an open file. */
     return latch_fail(w->opt.latch, "%s %s failed: %s", what, w->opt.path,
-                      errno ? strerror(errno) : "htslib gave no reason");
+                      errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
 }
 
 static int open_sam(struct hts_writer *w)
@@ -61,7 +64,7 @@ static int configure(struct hts_writer *w)
     if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
         return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
     struct htslib_use use = memory_plan_htslib(w->opt.format->format == cram, true, w->opt.budget, w->opt.n_threads);
-    if (use.n_threads > 1 && hts_set_threads(w->sam, use.n_threads) < 0)
+    if (hts_threads_start(&w->threads, w->sam, use.n_threads) < 0)
         return failed(w, "starting threads for");
     return 0;
 }
@@ -145,6 +148,7 @@ void hts_writer_close(struct hts_writer *w)
         return;
     if (w->sam)
         hts_close(w->sam);
+    hts_threads_end(&w->threads);
     bam_destroy1(w->record);
     free(w->copy);
     free(w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,28 @@ uint64_t machine_address_space(void)
         fclose(file);
     uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+static void *wait_for_others(void *started)
+{
+    pthread_mutex_lock(started);
+    pthread_mutex_unlock(started);
+    return NULL;
+}
+
+int machine_threads(int wanted)
+{
+    pthread_mutex_t started = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *threads = wanted > 0 ? malloc((size_t)wanted * sizeof *threads) : NULL;
+    int n = 0;
+    pthread_mutex_lock(&started);                /* so that all of them are there at once */
+    while (threads && n < wanted && pthread_create(&threads[n], NULL, wait_for_others, &started) == 0)
+        n++;
+    pthread_mutex_unlock(&started);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    return n;
 }
 
 int machine_cpus(void)

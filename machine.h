@@ -13,6 +13,10 @@ uint64_t machine_memory(void);
  * without one. */
 uint64_t machine_address_space(void);
 
+/* How many more threads, `wanted` at most, can be had at once now: RLIMIT_NPROC, a cgroup's
+ * pids.max and the address space limit them. Tried, since nothing tells. */
+int machine_threads(int wanted);
+
 /* CPUs that we may run on: those of the affinity mask, or as many as the cgroup's
  * quota is worth, whichever is less. */
 int machine_cpus(void);

@@ -561,10 +561,8 @@ int minhash_compare(const struct bam_record *a, const struct bam_record *b)
 struct minhash *minhash_new(const struct sort_order *order)
 {
     struct minhash *m = calloc(1, sizeof *m);
-    if (!m) {
-        fputs("samtools sort: no memory.\n", stderr);
+    if (!m)
         return NULL;
-    }
     m->kmer = order->kmer < 1 ? 1 : order->kmer > MINHASH_KMER_MAX ? MINHASH_KMER_MAX : order->kmer;
     m->window = order->window;
     m->both_strands = !order->no_reverse;

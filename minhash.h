@@ -42,7 +42,7 @@ struct minhash_rank {
 /* Uses kmer (clipped to 1..31), window, no_reverse, squash and index_fasta of the
  * order. With an index reads the whole FASTA (or any other file htslib reads) and
  * says "Building index ... done" on stderr. NULL: no memory, or a FASTA that
- * cannot be read; the cause was printed to stderr. */
+ * cannot be read, of which the cause was printed to stderr. */
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 

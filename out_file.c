@@ -26,8 +26,14 @@ static char *resolve_target(const char *path)
     char *name = strdup(path), link[PATH_MAX];
     for (int i = 0; name && i < MAX_LINKS; i++) {
         ssize_t n = readlink(name, link, sizeof link - 1);
-        if (n < 0)
-            return name;
+        if (n < 0 && (errno == EINVAL || errno == ENOENT))
+            return name;                         /* no link */
+        if (n < 0) {
+            int error = errno;
+            free(name);
+            errno = error;
+            return NULL;
+        }
         link[n] = 0;
         char *dir = directory_of(name), *next = NULL;
         if (dir && (link[0] == '/' ? asprintf(&next, "%s", link) : asprintf(&next, "%s/%s", dir, link)) < 0)
@@ -41,12 +47,13 @@ static char *resolve_target(const char *path)
     return NULL;
 }
 
-static char *temp_template(const char *target)
+/* A hidden name beside the target. */
+static char *temp_name(const char *target, const char *ending)
 {
     char *dir = directory_of(target), *name = NULL;
     const char *base = strrchr(target, '/');
     base = base ? base + 1 : target;
-    if (dir && asprintf(&name, "%s/.%.200s.tmp-XXXXXX", dir, base) < 0)
+    if (dir && asprintf(&name, "%s/.%.200s.tmp-%s", dir, base, ending) < 0)
         name = NULL;
     free(dir);
     return name;
@@ -65,7 +72,7 @@ static int open_temp(struct out_file *out)
     if (out->fd >= 0)
         close(out->fd);
 #endif
-    out->temp = temp_template(out->target);
+    out->temp = temp_name(out->target, "XXXXXX");
     out->fd = out->temp ? mkstemp(out->temp) : -1;
     if (out->fd < 0) {
         free(out->temp);
@@ -95,26 +102,28 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch)
     return -1;
 }
 
-/* Gives the unnamed file a temporary name: link() cannot replace a file, rename() can. */
+static const char *name_by_fd(struct out_file *out)
+{
+    snprintf(out->by_fd, sizeof out->by_fd, "/proc/self/fd/%d", out->fd);
+    return out->by_fd;
+}
+
+/* Gives the unnamed file a temporary name: link() cannot replace a file, rename() can. Nor does it
+ * follow or touch what has the name already, so it need not be hard to guess. */
 static int name_temp(struct out_file *out)
 {
     enum { TRIES = 100 };
-    const char *from = out_file_name(out);
     for (int i = 0; i < TRIES; i++) {
-        char *name = temp_template(out->target);
-        int fd = name ? mkstemp(name) : -1;      /* a free name ... */
-        if (fd < 0) {
-            free(name);
-            return -1;
-        }
-        close(fd);
-        unlink(name);                            /* ... that we take at once */
-        if (linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-            out->temp = name;
+        char ending[40];
+        snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);
+        out->temp = temp_name(out->target, ending);
+        if (out->temp && linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
             return 0;
-        }
-        free(name);
-        if (errno != EEXIST)
+        int error = out->temp ? errno : ENOMEM;
+        free(out->temp);                         /* not ours */
+        out->temp = NULL;
+        errno = error;
+        if (error != EEXIST)
             return -1;
     }
     return -1;
@@ -122,45 +131,50 @@ static int name_temp(struct out_file *out)
 
 const char *out_file_name(struct out_file *out)
 {
-    if (out->temp)
-        return out->temp;
-    snprintf(out->by_fd, sizeof out->by_fd, "/proc/self/fd/%d", out->fd);
-    return out->by_fd;
+    return out->temp ? out->temp : name_by_fd(out);
 }
 
-static void set_mode(int fd, const char *target)
+static int set_mode(int fd, const char *target)
 {
     struct stat st;
     if (stat(target, &st) == 0) {
-        if (fchown(fd, st.st_uid, st.st_gid) < 0 && errno != EPERM)
-            return;                              /* the mode would then be another's */
-        fchmod(fd, st.st_mode & 07777);
-    } else {
-        mode_t mask = umask(0);
-        umask(mask);
-        fchmod(fd, 0666 & ~mask);
+        if (fchown(fd, st.st_uid, st.st_gid) == 0 || errno == EPERM)
+            fchmod(fd, st.st_mode & 07777);      /* else the mode would be another's */
+        return 0;
     }
+    if (errno != ENOENT)
+        return -1;
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask);
+    return 0;
+}
+
+static int failed(const struct out_file *out, struct latch *latch)
+{
+    return latch_fail(latch, "finishing %s failed: %s. The old file, if there was one, is unchanged",
+                      out->path, strerror(errno));
+}
+
+int out_file_finish(struct out_file *out, struct latch *latch)
+{
+    if (out->fd < 0)
+        return 0;
+    if (out->target && (set_mode(out->fd, out->target) < 0 || (!out->temp && name_temp(out) < 0)))
+        return failed(out, latch);
+    int fd = out->fd;
+    out->fd = -1;
+    /* Quota and network file systems tell of failed writes only here. */
+    return close(fd) < 0 ? failed(out, latch) : 0;
 }
 
 int out_file_commit(struct out_file *out, struct latch *latch)
 {
-    int failed = 0;
-    if (out->target) {
-        set_mode(out->fd, out->target);
-        failed = !out->temp && name_temp(out) < 0;
-    }
-    /* Quota and network file systems tell of failed writes only here. */
-    if (!failed && close(out->fd) == 0) {
-        out->fd = -1;
-        if (!out->temp || rename(out->temp, out->target) == 0) {
-            free(out->temp);
-            out->temp = NULL;
-            out_file_abandon(out);
-            return 0;
-        }
-    }
-    return latch_fail(latch, "finishing %s failed: %s. The old file, if there was one, is unchanged",
-                      out->path, strerror(errno));
+    if (out->temp && rename(out->temp, out->target) < 0)
+        return failed(out, latch);
+    free(out->temp);
+    out->temp = NULL;
+    return 0;
 }
 
 void out_file_abandon(struct out_file *out)

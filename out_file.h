@@ -24,11 +24,15 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 /* A name under which the open file can be opened once more, valid until the next call. */
 const char *out_file_name(struct out_file *out);
 
-/* Puts the finished file in place: closes it and renames it over the target,
- * which keeps its mode and, if allowed, its owner. -1: told to the latch. */
+/* Closes the file that is whole by now, with the mode and, if allowed, the owner of the file that it
+ * will replace: nearly all that can fail of putting it in place. Of no effect on one that is not open,
+ * as is the next. -1: told to the latch. */
+int out_file_finish(struct out_file *out, struct latch *latch);
+
+/* After that: renames it over the target. To be abandoned all the same. -1: told to the latch. */
 int out_file_commit(struct out_file *out, struct latch *latch);
 
-/* Releases everything; whatever was not committed is gone. */
+/* Releases everything; whatever was not committed is gone. Once more does no harm. */
 void out_file_abandon(struct out_file *out);
 
 #endif

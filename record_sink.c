@@ -8,6 +8,7 @@
 #include "latch.h"
 #include "progress.h"
 #include "record_sink.h"
+#include "sink_verify.h"
 #include "sort_opts.h"
 #include "stats.h"
 
@@ -16,6 +17,7 @@ struct record_sink {
     struct hts_writer *hts;      /* ... and this */
     struct bam_index *index;     /* of BAM; NULL: none */
     uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
+    struct sink_verify *verify;  /* NULL: nothing is */
     struct latch *latch;
     struct stats *stats;
     struct progress *progress;   /* NULL: nobody looks */
@@ -53,6 +55,7 @@ void record_sink_close(struct record_sink *k)
     bgzf_sink_close(k->bgzf);
     hts_writer_close(k->hts);
     bam_index_free(k->index);
+    sink_verify_free(k->verify);
     free(k->header);
     free(k);
 }
@@ -72,6 +75,13 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
     return bgzf_sink_put_header(k->bgzf, k->header, size) < 0 ? -1 : bgzf_sink_flush(k->bgzf);
 }
 
+void record_sink_set_verify(struct record_sink *k, struct sink_verify *verify)
+{
+    k->verify = verify;
+    if (k->bgzf)
+        bgzf_sink_set_verify(k->bgzf, verify);
+}
+
 void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
 {
     if (k->hts)
@@ -85,10 +95,14 @@ void record_sink_set_progress(struct record_sink *k, struct progress *progress)
     k->progress = progress;
 }
 
-static int put_hts(struct hts_writer *hts, const struct bgzf_piece *records, size_t n)
+static int put_hts(struct record_sink *k, const struct bgzf_piece *records, size_t n)
 {
+    struct verify_ends ends;
+    if (k->verify && (sink_verify_order(k->verify, records, (uint32_t)n, &ends) < 0
+                      || sink_verify_join(k->verify, &ends) < 0))
+        return -1;
     for (size_t i = 0; i < n; i++)
-        if (hts_writer_put(hts, records[i].data, records[i].size) < 0)
+        if (hts_writer_put(k->hts, records[i].data, records[i].size) < 0)
             return -1;
     return 0;
 }
@@ -96,7 +110,7 @@ static int put_hts(struct hts_writer *hts, const struct bgzf_piece *records, siz
 int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, size_t n)
 {
     enum stage before = stats_enter(k->stats, k->bgzf ? STAGE_FILL : STAGE_CONVERT);
-    int result = k->bgzf ? bgzf_sink_put(k->bgzf, records, n) : put_hts(k->hts, records, n);
+    int result = k->bgzf ? bgzf_sink_put(k->bgzf, records, n) : put_hts(k, records, n);
     k->n += n;
     stats_records(k->stats, n);
     stats_leave(k->stats, before, 0);

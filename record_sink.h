@@ -27,6 +27,10 @@ void record_sink_close(struct record_sink *sink);
  * -1: told to the latch. */
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
 
+/* Looks at everything once more before it is written: takes over verify, which must be made for
+ * blocks if they are BAM's. Before the first record. */
+void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify);
+
 /* As bgzf_sink_set_finish(). */
 void record_sink_set_finish(struct record_sink *sink, bgzf_finish_fn *finish);
 

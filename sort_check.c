@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam1_bytes.h"
+#include "bam_arena.h"
 #include "bam_record.h"
+#include "checksum_file.h"
+#include "hts_threads.h"
+#include "latch.h"
+#include "out_file.h"
 #include "sort_check.h"
 #include "sort_key.h"
 #include "sort_opts.h"
@@ -13,11 +18,14 @@ struct sort_check {
     const struct sort_opts *opts;
     const char *name;            /* of the input, for messages */
     samFile *file;
+    htsThreadPool threads;       /* of it */
     sam_hdr_t *sam;
     struct sort_rule *rule;
     bam1_t *record;
     struct bam1_bytes now, before;   /* the record just read, and the one that precedes it */
     uint64_t n;                  /* records read */
+    uint64_t checksum;           /* of them */
+    struct out_file out;         /* of --checksum */
 };
 
 static int fail(const struct sort_check *c, const char *why)
@@ -33,9 +41,10 @@ static int open_file(struct sort_check *c)
     if (!c->file)
         return fail(c, "cannot be opened as alignments");
     if ((o->reference && hts_set_fai_filename(c->file, o->reference) < 0)
-        || (o->in_format.specific && hts_opt_apply(c->file, o->in_format.specific) < 0)
-        || (o->n_threads > 1 && hts_set_threads(c->file, o->n_threads) < 0))
-        return fail(c, "its reference, format options or threads cannot be had");
+        || (o->in_format.specific && hts_opt_apply(c->file, o->in_format.specific) < 0))
+        return fail(c, "its reference or format options cannot be had");
+    if (hts_threads_start(&c->threads, c->file, o->n_threads) < 0)
+        return fail(c, "no memory for threads");
     if (!(c->sam = sam_hdr_read(c->file)))
         return fail(c, "the header cannot be read");
     c->record = bam_init1();
@@ -81,16 +90,29 @@ static int check_all(struct sort_check *c)
             return fail(c, "a record does not fit into BAM");
         if (check_record(c) < 0)
             return -1;
+        c->checksum += bam_checksum(c->now.data, c->now.size);
     }
     return status == -1 ? 0 : fail(c, "a record cannot be read: the file is broken or truncated");
 }
 
+static int tell_checksum(struct sort_check *c)
+{
+    struct latch latch = {0};
+    if (!c->opts->checksum
+        || (out_file_open(&c->out, c->opts->checksum, &latch) == 0
+            && checksum_file_write(&c->out, c->n, c->checksum, &latch) == 0 && out_file_commit(&c->out, &latch) == 0))
+        return 0;
+    return fail(c, latch.message);
+}
+
 int sort_check(const struct sort_opts *opts)
 {
-    struct sort_check c = {.opts = opts, .name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in};
+    struct sort_check c = {.opts = opts, .name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in,
+                           .out.fd = -1};
     int failed = opts->order.by == SORT_MINHASH
                ? fail(&c, "-M cannot be checked: the sort changes the reads it ranks")
-               : open_file(&c) < 0 || check_all(&c) < 0;
+               : open_file(&c) < 0 || check_all(&c) < 0 || tell_checksum(&c) < 0;
+    out_file_abandon(&c.out);
     bam1_bytes_free(&c.now);
     bam1_bytes_free(&c.before);
     bam_destroy1(c.record);
@@ -98,5 +120,6 @@ int sort_check(const struct sort_opts *opts)
     sam_hdr_destroy(c.sam);
     if (c.file)
         hts_close(c.file);
+    hts_threads_end(&c.threads);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -22,7 +22,7 @@ enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
-    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT,
+    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT, OPT_VERIFY, OPT_CHECKSUM,
     OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS,
 };
 
@@ -40,6 +40,8 @@ static const struct option long_options[] = {
     {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
     {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"check", no_argument, NULL, OPT_CHECK},
+    {"checksum", required_argument, NULL, OPT_CHECKSUM},
+    {"verify", no_argument, NULL, OPT_VERIFY},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"report", optional_argument, NULL, OPT_REPORT},
@@ -104,6 +106,7 @@ void sort_opts_usage(FILE *to)
           "Beyond samtools\n"
           "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
           "      --check             only look whether the input is in order; the first offence is an error\n"
+          "      --checksum FILE     write the number of records and a checksum that is the same in any order; - too\n"
           "      --picard            by read name, in Picard's order\n"
           "      --progress, --no-progress\n"
           "                          tell how far it is [on a terminal only]\n"
@@ -113,6 +116,7 @@ void sort_opts_usage(FILE *to)
           "      --total-memory SIZE|N%\n"
           "                          memory in all, or as a share of what the machine or its cgroup has\n"
           "      --trace FILE        what each thread did when, for ui.perfetto.dev\n"
+          "      --verify            inflate every block of output again, compare it, and look at its order\n"
           "      --write-index=bai|csi\n"
           "\n"
           "The input is replaced safely by -o in.bam in.bam.\n", to);
@@ -122,6 +126,12 @@ static int fail_usage(const char *message, const char *what)
 {
     fprintf(stderr, "[bam_sort] %s%s\n", message, what ? what : "");
     sort_opts_usage(stderr);
+    return -1;
+}
+
+static int no_memory(void)
+{
+    fputs("[bam_sort] out of memory\n", stderr);
     return -1;
 }
 
@@ -246,7 +256,7 @@ static int add_text(const char ***list, size_t *n, const char *text)
 {
     const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
     if (!grown)
-        return fail_usage("out of memory", NULL);
+        return no_memory();
     *list = grown;
     grown[(*n)++] = text;
     return 0;
@@ -267,7 +277,7 @@ static int parse_one(struct parsed *p, int c)
         return taken < 0 ? -1 : 0;
     switch (c) {
     case 'u': p->level = 0; return 0;
-    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : -1;
+    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : no_memory();
     case 'O': return parse_format(p, optarg);
     case 'T': return add_text(&o->temp_prefixes, &o->n_temp_prefixes, optarg);
     case 'm': return parse_memory(optarg, &p->per_thread);
@@ -279,6 +289,8 @@ static int parse_one(struct parsed *p, int c)
     case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
     case OPT_NO_PG: o->no_pg = true; return 0;
     case OPT_CHECK: o->check = true; return 0;
+    case OPT_VERIFY: o->verify = true; return 0;
+    case OPT_CHECKSUM: o->checksum = optarg; return 0;
     case OPT_ADD_INPUT: return add_input(o, optarg);
     case OPT_TMPDIR_ENV: p->tmpdir_env = 1; return 0;
     case OPT_SIZE_HINT:
@@ -417,7 +429,7 @@ static int settle_index(struct parsed *p, const char *name)
     if (format == cram)
         wanted = "crai";
     if (name ? !(out->index = strdup(name)) : asprintf(&out->index, "%s.%s", out->path, wanted) < 0)
-        return fail_usage("out of memory", NULL);
+        return no_memory();
     return 0;
 }
 
@@ -442,7 +454,7 @@ static int settle_temp(struct parsed *p)
              : strcmp(o->out.path, "-") == 0 ? asprintf(&o->default_prefix, "samtools-sort.tmp")
              : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
     if (made < 0)
-        return fail_usage("out of memory", NULL);
+        return no_memory();
     return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
 }
 
@@ -450,6 +462,10 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
 {
     if (n > 1) {
         fail_usage("Use -T PREFIX / -o FILE to specify temporary and final output files", NULL);
+        return SORT_OPTS_ERROR;
+    }
+    if (o->checksum && strcmp(o->checksum, "-") == 0 && strcmp(o->out.path, "-") == 0 && !o->check) {
+        fail_usage("--checksum=- needs an output file (-o): standard output is the sorted file", NULL);
         return SORT_OPTS_ERROR;
     }
     if (o->check && (o->report || o->trace_file)) {
@@ -471,8 +487,10 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
                             .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT}};
     o->command_line = join(argc, argv);
     o->out.path = strdup("-");
-    if (!o->command_line || !o->out.path)
+    if (!o->command_line || !o->out.path) {
+        no_memory();
         return SORT_OPTS_ERROR;
+    }
     optind = 2;
     for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0;) {
         if (c == 'h') {

@@ -38,6 +38,8 @@ struct sort_opts {
     int n_threads;               /* at least 1 */
     uint64_t memory;             /* for all threads together, bytes */
     bool no_pg;
+    bool verify;                 /* see sink_verify.h */
+    const char *checksum;        /* file for the line of checksum_file.h, "-": standard output; NULL: none */
     bool check;                  /* see sort_check(): nothing is sorted or written */
     bool report;                 /* wanted: ... */
     const char *report_file;     /* ... here; NULL: on standard error */

@@ -126,7 +126,7 @@ static int finish_file(struct out_file *file, FILE *to, bool failed, struct latc
     failed = failed || ferror(to);
     if (fclose(to) != 0 || failed)
         return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(errno));
-    return out_file_commit(file, latch);
+    return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
 }
 
 static FILE *stream_of(const struct out_file *file, struct latch *latch)

@@ -55,6 +55,7 @@ static const struct stage_info stages[N_STAGES] = {
     [STAGE_FILL] = {"fill", "list the records of output blocks", STAGE_SERIAL, false},
     [STAGE_GATHER] = {"gather", "copy the records of a block together", STAGE_PARALLEL, false},
     [STAGE_DEFLATE] = {"deflate", "compress blocks of output", STAGE_PARALLEL, false},
+    [STAGE_VERIFY] = {"verify", "check blocks of output", STAGE_PARALLEL, false},
     [STAGE_WRITE] = {"write", "write the output", STAGE_IN_TURN, true},
     [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
     [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},

@@ -30,6 +30,7 @@ enum stage {
     STAGE_FILL,                  /* output blocks with lists of records */
     STAGE_GATHER,
     STAGE_DEFLATE,
+    STAGE_VERIFY,                /* --verify: what was deflated */
     STAGE_WRITE,
     STAGE_PACK,                  /* slices of runs that leave memory */
     STAGE_SPILL_WRITE,

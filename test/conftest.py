@@ -290,6 +290,18 @@ def oracle_batch(paths):
 # ---------------------------------------------------------------- inputs
 
 
+SHIM = pathlib.Path(os.path.realpath(BINARY)).parent / "fault_shim.so"
+
+
+@pytest.fixture(scope="session")
+def fault_shim():
+    """The environment of a program whose calls may fail: see fault_shim.c."""
+    if not SHIM.exists() or b"FAULT_CALL" not in SHIM.read_bytes():
+        pytest.skip("no fault_shim.so: make check-programs")
+    options = "exitcode=99:verify_asan_link_order=0:allocator_may_return_null=1:" + os.environ.get("ASAN_OPTIONS", "")
+    return {"LD_PRELOAD": str(SHIM), "ASAN_OPTIONS": options}
+
+
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """made(name, layout) -> path of a generated BAM, made once."""

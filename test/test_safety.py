@@ -494,6 +494,60 @@ def test_new_file_disobeys_umask(tmp_path, made, mask):
     assert stat.S_IMODE((tmp_path / "new.bam").stat().st_mode) == 0o666 & ~mask
 
 
+def test_owner_of_the_old_file_is_lost(desk, made):
+    if os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    os.chown(desk / "out.bam", 12345, 54321)
+    (desk / "out.bam").chmod(0o4750)
+    p = run_sort(["-o", "out.bam", made("ties")], cwd=desk)
+    assert p.returncode == 0, p.stderr
+    st = (desk / "out.bam").stat()
+    assert (st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)) == (12345, 54321, 0o4750)
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
+def test_others_can_read_data_that_are_not_whole(desk, made, fault_shim, named):
+    """Output and temporary files while they are written, whatever the umask."""
+    env = fault_shim | {"SAMTOOLS_OMP_ARENA": "262144"} | ({"FAULT_NAMED": "1"} if named else {})
+    data = made("mixed").read_bytes()
+    with start(["-@", 2, "-T", "x", "-o", "out.bam"], env=env, stdin=subprocess.PIPE, cwd=desk,
+               preexec=lambda: os.umask(0)) as p:
+        p.stdin.write(data[:-1000])
+        p.stdin.flush()
+        assert until(lambda: unread(p.stdin) == 0 and writes_below(p, desk), p), p.stderr.read()
+        fds = "/proc/%d/fd/" % p.pid
+        ours = [fds + n for n in os.listdir(fds) if os.readlink(fds + n).startswith(str(desk))]
+        assert [stat.S_IMODE(os.stat(path).st_mode) for path in ours] == [0o600] * 2
+        p.kill()
+        p.stdin.close()
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link", "dangling", "pipe"])
+def test_planted_temporary_name_is_followed_or_overwritten(desk, made, kind):
+    """The name that the output has for a moment may be foreseen: it holds the process's number."""
+    (desk / "victim").write_bytes(PRECIOUS)
+
+    def plant():
+        for i in range(3):
+            name = str(desk / (".out.bam.tmp-%d-%d" % (os.getpid(), i)))
+            if kind == "file":
+                os.link(desk / "victim", name)
+            elif kind == "folder":
+                os.mkdir(name)
+            elif kind == "pipe":
+                os.mkfifo(name)
+            else:
+                os.symlink("victim" if kind == "link" else "nowhere", name)
+
+    p = run_sort(["--no-PG", "-o", "out.bam", made("ties")], cwd=desk, preexec_fn=plant)
+    assert p.returncode == 0, p.stderr
+    planted = [x for x in desk.iterdir() if x.name.startswith(".out.bam.tmp-")]
+    assert len(planted) == 3 and (desk / "victim").read_bytes() == PRECIOUS and not (desk / "nowhere").exists()
+    assert all(x.is_symlink() == (kind in ("link", "dangling")) for x in planted)
+    assert not (desk / "out.bam").is_symlink() and sorted(os.listdir(desk))[3:] == ["out.bam", "victim"]
+    same_bam(read_bam(desk / "out.bam"), oracle(made("ties"), "--no-PG"))
+
+
 def test_long_or_odd_output_name_fails(tmp_path, made):
     """A temporary name made from it must not get too long, nor be read as a pattern."""
     for name in ("n" * 251 + ".bam", " leading space", "percent%sXXXXXX", "new\nline", "-dash"):
@@ -629,6 +683,39 @@ def test_full_disk_costs_the_old_output_or_leaves_a_file(desk, made, part, threa
             preexec_fn=limited(max(0, int(size * part) - 2)))
     refused(desk, ["-l", "1", "-@", threads, "-o", "out.bam", path], "out.bam",
             preexec_fn=limited(max(0, int(size * part) - 2)))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Runs a program in a folder that is a file system of its own, of 256 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    argv = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=256k none "$0" && cd "$0" && '
+            'printf %s "$OLD" >out.bam && { "$@"; status=$?; ls -A; cat out.bam; exit $status; }', folder]
+    try:
+        if subprocess.run([*argv, "true"], capture_output=True, timeout=HANG, env=clean_env(OLD="x")).returncode:
+            pytest.skip("cannot mount in a name space here")
+    except FileNotFoundError:
+        pytest.skip("no unshare here")
+    return lambda args: subprocess.run([*argv, BINARY, "sort", *map(str, args)], capture_output=True, timeout=HANG,
+                                       env=clean_env(OLD=PRECIOUS.decode()))
+
+
+@pytest.mark.parametrize("args", [["-u"], ["-l", "1", "--write-index"], ["-O", "sam"], ["-O", "cram,no_ref=1"]],
+                         ids=lambda a: a[-1])
+def test_full_disk_is_not_told_or_costs_the_old_output(small_disk, long_write, args, threads):
+    p = small_disk(["-@", threads, *args, "-o", "out.bam", long_write])
+    assert p.returncode == 1, p.stderr
+    assert len(re.findall(rb"^samtools sort: .*out.bam", p.stderr, re.M)) == 1, p.stderr
+    if "-O" not in args or args[-1] == "sam" and threads == 1:   # htslib's threads keep the reason to themselves
+        assert b"No space left" in p.stderr
+    assert p.stdout == b"out.bam\n" + PRECIOUS
+
+
+def test_index_that_does_not_fit_is_not_told_or_costs_the_old_output(desk, made):
+    for index in "/dev/full", "missing/x.csi":
+        err = refused(desk, ["-@", 2, "--write-index", "-o", "out.bam##idx##" + index, made("mixed")])
+        assert "index" in err or index in err
 
 
 # ---------------------------------------------------------------- before reading
@@ -891,6 +978,28 @@ def test_process_goes_by_another_name_in_ps_and_top(made):
     """killall samtools and the eyes of whoever runs top."""
     with reading(made, ["-@", 2]) as (_, status):
         assert status("Name") == os.path.basename(BINARY)[:15]
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers have a thread of their own")
+@pytest.mark.parametrize("form", ["bam", "sam", "cram,no_ref=1"])
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_threads_that_cannot_be_started_end_the_sort(public_dir, made, form, most):
+    """ulimit -u, or a container's limit on processes."""
+    if os.geteuid() != 0:
+        pytest.skip("needs a user without any process")
+    user = 1000000 + os.getpid()
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+        os.setuid(user)
+
+    argv = [public_dir + "/program", "sort", "--no-PG", "-@", "8", "-O", form]
+    p = subprocess.run(argv, input=made("sorted").read_bytes(), capture_output=True, env=clean_env(), timeout=HANG,
+                       preexec_fn=limit)
+    assert p.returncode == 0, p.stderr
+    assert re.search(rb"only \d of 8 threads can be started", p.stderr), p.stderr
+    if form != "cram,no_ref=1":
+        assert p.stdout == sorted_bytes(["--no-PG", "-O", form, made("sorted")])
 
 
 # ---------------------------------------------------------------- without /proc

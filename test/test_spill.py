@@ -578,47 +578,11 @@ def test_broken_input_leaves_temporary_data(desk, jumble, threads):
 
 # ---------------------------------------------------------------- without unnamed files
 
-SHIM = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <sys/types.h>
-#define REFUSE(NAME) \
-    int NAME(const char *path, int flags, ...) \
-    { \
-        static int (*next)(const char *, int, ...); \
-        va_list args; \
-        va_start(args, flags); \
-        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0; \
-        va_end(args); \
-        if ((flags & O_TMPFILE) == O_TMPFILE) { \
-            errno = EOPNOTSUPP; \
-            return -1; \
-        } \
-        if (!next) \
-            *(void **)&next = dlsym(RTLD_NEXT, #NAME); \
-        return next(path, flags, mode); \
-    }
-REFUSE(open)
-REFUSE(open64)
-"""
 
-
-@pytest.fixture(scope="module")
-def named_files(tmp_path_factory):
+@pytest.fixture
+def named_files(fault_shim):
     """The environment of a program that finds no unnamed files, as on NFS or FAT."""
-    if SANITIZED:
-        pytest.skip("sanitizers want to be loaded first")
-    folder = tmp_path_factory.mktemp("shim")
-    (folder / "shim.c").write_text(SHIM)
-    try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "shim.so", folder / "shim.c", "-ldl"], check=True,
-                       capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no compiler here")
-    return {"LD_PRELOAD": str(folder / "shim.so")}
+    return fault_shim | {"FAULT_NAMED": "1"}
 
 
 def test_file_system_without_unnamed_files_is_refused_or_littered(desk, jumble, in_memory, named_files, threads):

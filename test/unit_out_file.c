@@ -93,11 +93,19 @@ static int n_open(void)
     return n_files("/proc/self/fd");
 }
 
+static int put_in_place(struct out_file *out, struct latch *latch)
+{
+    if (out_file_finish(out, latch) < 0 || out_file_commit(out, latch) < 0)
+        return -1;
+    out_file_abandon(out);
+    return 0;
+}
+
 static void write_and_commit(const char *path, const char *text)
 {
     assert_int_equal(out_file_open(&out, path, &latch), 0);
     unit_write(out.fd, text, strlen(text));
-    assert_int_equal(out_file_commit(&out, &latch), 0);
+    assert_int_equal(put_in_place(&out, &latch), 0);
     assert_string_equal(latch.message, "");
     assert_int_equal(out.fd, -1);
 }
@@ -126,7 +134,7 @@ static void test_new_file_is_invisible_until_it_is_whole(void **state)
     unit_write(out.fd, "part", 4);
     assert_int_equal(access(path, F_OK), -1);
     unit_write(out.fd, "whole", 5);
-    assert_int_equal(out_file_commit(&out, &latch), 0);
+    assert_int_equal(put_in_place(&out, &latch), 0);
     check_text(path, "partwhole");
     assert_int_equal(n_files(dir), 1);
     assert_int_equal(n_open(), before);
@@ -210,7 +218,7 @@ static void test_old_file_stays_until_the_new_one_is_whole(void **state)
     assert_int_equal(out_file_open(&out, path, &latch), 0);
     unit_write(out.fd, "new", 3);
     check_text(path, "old");
-    assert_int_equal(out_file_commit(&out, &latch), 0);
+    assert_int_equal(put_in_place(&out, &latch), 0);
     check_text(path, "new");
     struct unit_bytes still = unit_read_file(reader);
     assert_int_equal(still.n, 3);
@@ -381,7 +389,7 @@ static void test_target_that_became_a_directory_is_told_at_the_end(void **state)
     assert_int_equal(out_file_open(&out, in_dir("x.bam"), &latch), 0);
     unit_write(out.fd, "x", 1);
     mkdir(in_dir("x.bam"), 0755);
-    assert_int_equal(out_file_commit(&out, &latch), -1);
+    assert_int_equal(put_in_place(&out, &latch), -1);
     assert_non_null(strstr(latch.message, "x.bam"));
     out_file_abandon(&out);
     assert_int_equal(n_files(dir), 1);
@@ -395,7 +403,7 @@ static void test_directory_that_went_away_is_told_at_the_end(void **state)
     assert_int_equal(out_file_open(&out, in_dir("gone/x.bam"), &latch), 0);
     unit_write(out.fd, "x", 1);
     assert_int_equal(rename(in_dir("gone"), in_dir("moved")), 0);
-    assert_int_equal(out_file_commit(&out, &latch), -1);
+    assert_int_equal(put_in_place(&out, &latch), -1);
     assert_true(latch_tripped(&latch));
     out_file_abandon(&out);
 }
@@ -447,7 +455,7 @@ static void test_standard_output_is_written_and_stays_open(void **state)
     dup2(file, STDOUT_FILENO);
     int opened = out_file_open(&out, "-", &latch);
     unit_write(out.fd, "bytes", 5);
-    int committed = out_file_commit(&out, &latch);
+    int committed = put_in_place(&out, &latch);
     unit_write(STDOUT_FILENO, "more", 4);
     dup2(old, STDOUT_FILENO);
     close(old);
@@ -477,7 +485,7 @@ static int work_without_proc(void)
     if (out_file_open(&out, "/new.bam", &latch) < 0) return 4;
     unit_write(out.fd, "new", 3);
     if (access("/new.bam", F_OK) == 0) return 5;
-    if (out_file_commit(&out, &latch) < 0 || n_files("/") != 1) return 6;
+    if (put_in_place(&out, &latch) < 0 || n_files("/") != 1) return 6;
     if (stat("/new.bam", &st) < 0 || st.st_size != 3 || (st.st_mode & 07777) != 0640) return 7;
     if (out_file_open(&out, "/no/new.bam", &latch) == 0) return 8;
     return n_files("/") != 1 ? 9 : 0;

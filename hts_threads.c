@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#include <htslib/thread_pool.h>
+#include "hts_threads.h"
+#include "machine.h"
+
+int hts_threads_start(htsThreadPool *pool, htsFile *file, int wanted)
+{
+    int n = wanted > 1 ? machine_threads(wanted + 1) - 1 : 1;   /* for SAM, one more hands out lines */
+    if (n <= 1)
+        return 0;
+    pool->pool = hts_tpool_init(n);
+    return pool->pool && hts_set_thread_pool(file, pool) == 0 ? 0 : -1;
+}
+
+void hts_threads_end(htsThreadPool *pool)
+{
+    if (pool->pool)
+        hts_tpool_destroy(pool->pool);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* --verify: what goes out is looked at once more. Blocks are inflated again, by libdeflate,
+ * and the order of their records is looked at. */
+#ifndef SINK_VERIFY_H
+#define SINK_VERIFY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "bgzf_sink.h"
+
+struct latch;
+struct sort_rule;
+struct sink_verify;
+
+struct sink_verify_options {
+    int n_threads;               /* that check blocks; 0: there are none, as in SAM and CRAM */
+    const struct sort_rule *rule;   /* the order; NULL: it is not looked at. Stays the caller's */
+    const char *path;            /* of the output, for messages */
+    struct latch *latch;
+};
+
+/* NULL: no memory. */
+struct sink_verify *sink_verify_new(const struct sink_verify_options *options);
+void sink_verify_free(struct sink_verify *v);
+
+/* Bytes of memory that this takes. */
+size_t sink_verify_memory(int n_threads);
+
+/* By the thread of this number: whether the BGZF block made of data[n] gives them back, with their
+ * length and CRC-32. -1: no, told to the latch. */
+int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, uint32_t length,
+                      const uint8_t *data, uint32_t n);
+
+/* A record and its key; record NULL: there is none. */
+struct verify_end {
+    const uint8_t *record;
+    uint64_t key;
+};
+
+/* The first and the last record that begin in a block. */
+struct verify_ends {
+    struct verify_end first, last;
+};
+
+/* By any thread: whether the records that begin in a block's pieces are in order. -1: no, told to
+ * the latch. */
+int sink_verify_order(const struct sink_verify *v, const struct bgzf_piece *pieces, uint32_t n,
+                      struct verify_ends *ends);
+
+/* By one thread at a time, block after block as they go out: whether this one may follow the one before
+ * it. The records need not stay afterwards. -1: no, told to the latch. */
+int sink_verify_join(struct sink_verify *v, const struct verify_ends *ends);
+
+#endif

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""Every system and library call may fail or come short, one at a time: the sort then ends in one
+message, exit status 1 and the folder as it was, or in the right output. Nothing else.
+
+The normal run tries a sample; `make check-faults` (FAULTS=all) tries every call."""
+
+import errno
+import os
+import random
+import re
+import subprocess
+
+import pysam
+import pytest
+
+import bamgen
+from conftest import BINARY, HANG, SANITIZED, clean_env, run_sort
+from test_safety import PRECIOUS, snapshot
+from test_spill import MANY
+
+ALL = os.environ.get("FAULTS") == "all"
+SAMPLE = 5   # faults of each kind that the normal run tries of a case
+MOST = 300   # and of a case with thousands of calls that are alike, or of a library's
+FAULT_HANG = 60  # seconds; a run takes some 30 ms
+
+# name: input, arguments, environment
+CASES = {
+    "bam": ("small.bam", ["-o", "out.bam"], {}),
+    "bam_index_3": ("small.bam", ["-@", 3, "--write-index", "-o", "out.bam"], {}),
+    "named_index": ("small.bam", ["--write-index", "-o", "out.bam"], {"FAULT_NAMED": "1"}),
+    "level_9": ("small.bam", ["-@", 2, "-l", 9, "-o", "out.bam"], {}),
+    "name": ("small.bam", ["-n", "-o", "out.bam", "-T", "t"], {}),
+    "tag": ("small.bam", ["-@", 2, "-t", "XT", "-o", "out.bam"], {}),
+    "template": ("small.bam", ["--template-coordinate", "-o", "out.bam"], {}),
+    "verify": ("small.bam", ["-@", 2, "--verify", "--checksum", "out.sum", "-o", "out.bam"], {}),
+    "minimiser": ("small.bam", ["-M", "-I", "genome.fa", "-o", "out.bam"], {}),
+    "two_inputs": ("small.bam", ["--add-input", "small.sam", "-o", "out.bam"], {}),
+    "sam_to_cram": ("small.sam", ["-@", 2, "-O", "cram,no_ref=1", "--write-index", "-o", "out.cram"], {}),
+    "cram_to_sam": ("small.cram", ["-@", 2, "-o", "out.sam"], {}),
+    "standard_output": ("small.bam", [], {}),
+    "check": ("sorted.bam", ["--check", "--checksum=-"], {}),
+    "check_3": ("sorted.sam", ["--check", "-@", 3], {}),
+    "spilled_named": ("large.bam", ["-@", 2, "-o", "out.bam"], MANY | {"FAULT_NAMED": "1"}),
+    "spilled": ("large.bam", ["-o", "out.bam"], MANY),
+    "spilled_3": ("large.bam", ["-@", 3, "-n", "--write-index", "-o", "out.bam"], MANY),
+    "merged_twice": ("larger.bam", ["-@", 2, "-l", 1, "-o", "out.bam"], MANY),
+    "spilled_standard_output": ("large.bam", ["-@", 2, "-t", "XT"], MANY),
+}
+MEMORY = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "strndup", "asprintf", "mmap"]
+TRANSFERS = ["read", "pread", "write", "writev", "pwrite", "pwritev"]
+ERRORS = {"pthread_create": errno.EAGAIN, "dup": errno.EMFILE, "fopen": errno.EMFILE, "fallocate": errno.EOPNOTSUPP,
+          "fchown": errno.EPERM, "fchmod": errno.EPERM, "madvise": errno.EINVAL, "posix_fadvise": errno.EINVAL}
+TOLD = re.compile(r"^(samtools sort(?: --check)?: |\[bam_sort\] ).", re.M)
+
+
+def reads(n):
+    """What every order and every format takes."""
+    r = bamgen.rng("faults")
+    for i in range(n):
+        seq = "".join(r.choices("ACGT", k=50))
+        mapped = r.random() < .8
+        yield bamgen.record("read%d" % r.randrange(n), r.choice((0x41, 0x81) if mapped else (77, 141)),
+                            r.randrange(3) if mapped else -1, r.randrange(900) if mapped else -1, seq=seq,
+                            cigar=[(50, "M")] if mapped else [], bin=None if mapped else 4680,
+                            tags=b"MCZ50M\0XTC" + bytes([r.randrange(9)]))
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Small and large, in three formats."""
+    folder = tmp_path_factory.mktemp("faults")
+    for name, n in ("small", 300), ("large", 9000), ("larger", 25000):
+        (folder / (name + ".bam")).write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(n)), size=4093 * 7, level=1))
+    (folder / "genome.fa").write_text(">a\n%s\n" % "".join(bamgen.rng("genome").choices("ACGT", k=2000)))
+    for args in (["-o", "small.sam"], ["-O", "cram,no_ref=1", "-o", "small.cram"], ["-o", "sorted.bam"],
+                 ["-o", "sorted.sam"]):
+        assert run_sort(["--no-PG", *args, "small.bam"], cwd=folder).returncode == 0
+    return folder
+
+
+def contents(path):
+    """Bytes; of CRAM, which htslib's threads write in several ways, the records, and no index."""
+    if not path.exists() or path.read_bytes() == PRECIOUS:
+        return PRECIOUS
+    if path.suffix == ".cram":
+        with pysam.AlignmentFile(path, check_sq=False) as file:
+            return [r.to_string() for r in file]
+    return None if path.suffix == ".crai" else path.read_bytes()
+
+
+class Case:
+    """One command, in a folder of its own, with older files where its outputs go."""
+
+    def __init__(self, name, inputs, folder, shim):
+        self.shim = shim
+        source, self.args, self.env = CASES[name]
+        self.folder = folder
+        for path in inputs.iterdir():
+            os.link(path, folder / path.name)
+        self.args = [BINARY, "sort", "--no-PG", *map(str, self.args), source]
+        self.outputs = sorted(a for a in self.args if a.startswith("out."))
+        if "--write-index" in self.args:
+            self.outputs.append(self.outputs[0] + (".crai" if "cram" in self.outputs[0] else ".csi"))
+        self.expected = self.go({})[:2]
+        assert self.expected[0] == 0, self.expected
+        self.many = int(self.counts["pread"]) > 300
+        assert self.many == (source == "larger.bam"), self.counts
+
+    def reset(self):
+        for name in self.outputs:
+            (self.folder / name).unlink(missing_ok=True)
+            (self.folder / name).write_bytes(PRECIOUS)
+
+    def go(self, fault):
+        """Exit status, outputs, stderr, and whether the fault struck."""
+        self.reset()
+        self.before = snapshot(self.folder)
+        report = self.folder.parent / "report"
+        report.unlink(missing_ok=True)
+        env = clean_env(OMP_WAIT_POLICY="passive", FAULT_REPORT=str(report), **self.shim, **self.env, **fault)
+        p = subprocess.run(self.args, cwd=self.folder, capture_output=True, env=env, timeout=FAULT_HANG,
+                           stdin=subprocess.DEVNULL)
+        self.counts = dict(line.split() for line in report.read_text().splitlines()) if report.exists() else {}
+        return p.returncode, self.written(p.stdout), p.stderr.decode(errors="replace"), self.counts.get("struck") != "0"
+
+    def written(self, stdout):
+        return [stdout] + [contents(self.folder / f) for f in self.outputs]
+
+    def try_fault(self, fault, survives=False, own=True):
+        """Tells what is wrong with how a fault was taken, if anything is."""
+        status, outputs, err, _ = self.go(fault)
+        after = snapshot(self.folder)
+        if (status, outputs) == self.expected:
+            return None if sorted(after) == sorted(self.before) else "left %s" % (set(after) ^ set(self.before))
+        if survives:
+            return "does not survive: %d %s" % (status, err)
+        if not own and status == 0 and "Call to hts_tpool_next_result failed" in err:
+            return None  # htslib takes this, in a thread that decodes CRAM, for the end of the file
+        if not own:
+            return None if after == self.before else "the folder changed: %d %s" % (status, err)
+        if status != 1:
+            return "exit status %d: %s" % (status, err)
+        # OpenMP's runtime exits when a thread cannot be made that could be had a moment ago.
+        told = TOLD.findall(err) or fault["FAULT_CALL"] == "pthread_create" and re.findall("^libgomp: ", err, re.M)
+        if len(told) != 1:
+            return "%d messages: %s" % (len(told), err)
+        # An index whose data could not follow it is removed; a checksum may stay.
+        if fault["FAULT_CALL"] == "rename" and len(self.outputs) == 2 and self.outputs[1] != "out.sum":
+            after.setdefault(self.outputs[1], self.before[self.outputs[1]])
+        elif fault["FAULT_CALL"] == "rename" and len(self.outputs) == 2:
+            after[self.outputs[1]] = self.before[self.outputs[1]]
+        return None if after == self.before else "the folder changed: %s" % (set(after.items()) ^ set(self.before.items()))
+
+
+@pytest.fixture(params=CASES)
+def case(request, inputs, tmp_path, fault_shim):
+    (tmp_path / "cwd").mkdir()
+    return Case(request.param, inputs, tmp_path / "cwd", fault_shim)
+
+
+def errors_of(call):
+    if call in MEMORY:
+        return [errno.ENOMEM]
+    if call in ERRORS:
+        return [ERRORS[call]]
+    if call in TRANSFERS:
+        return [errno.EIO, errno.ENOSPC if "w" in call else "end"]
+    return [errno.EIO]
+
+
+def faults(case, calls, errors, **more):
+    """Every call of these kinds in the run just done, or a sample of them."""
+    found = [{"FAULT_CALL": call, "FAULT_AT": str(n), "FAULT_ERROR": str(e), **more}
+             for call, n in case.counts.items() if call in calls
+             for e in errors(call) for n in range(1, int(n) + 1)]
+    most = SAMPLE if not ALL else MOST if case.many else len(found)
+    r = random.Random(len(found))
+    return found if len(found) <= most else r.sample(found, most)
+
+
+def walk(case, found, **kw):
+    wrong = ["%s: %s" % (f, w) for f in found for w in [case.try_fault(f, **kw)] if w]
+    assert not wrong, "%d of %d\n%s" % (len(wrong), len(found), "\n".join(wrong[:20]))
+
+
+def test_failing_call_crashes_or_leaves_something(case):
+    walk(case, faults(case, set(case.counts) - set(MEMORY), errors_of))
+
+
+def test_failing_allocation_crashes_or_leaves_something(case):
+    walk(case, faults(case, MEMORY, errors_of))
+
+
+def test_interrupted_transfer_fails(case):
+    walk(case, faults(case, TRANSFERS, lambda _: [errno.EINTR]), survives=True)
+    walk(case, [{"FAULT_CALL": c, "FAULT_AT": "1", "FAULT_EVERY": "2", "FAULT_ERROR": str(errno.EINTR)} for c in TRANSFERS],
+         survives=True)
+
+
+def test_short_transfer_loses_data(case):
+    walk(case, faults(case, TRANSFERS, lambda _: ["short"]), survives=True)
+    walk(case, [{"FAULT_CALL": c, "FAULT_AT": "1", "FAULT_EVERY": "1", "FAULT_ERROR": "short"} for c in TRANSFERS],
+         survives=True)
+
+
+LIBRARY_CALLS = ["read", "write", "open", "close", "fopen", "pthread_create"]
+
+
+@pytest.mark.skipif(SANITIZED, reason="libraries leak, and tell it of their own accord")
+def test_failing_allocation_of_a_library_leaves_something(case):
+    """htslib crashes without memory now and then. That costs nothing but the sort."""
+    case.go({"FAULT_FROM": "all"})
+    case.many = True
+    walk(case, faults(case, MEMORY, errors_of, FAULT_FROM="all"), own=False)
+
+
+def test_failing_call_of_a_library_crashes_or_leaves_something(case):
+    """htslib's reads and writes, the threads of libgomp and htslib."""
+    case.go({"FAULT_FROM": "all"})
+    walk(case, faults(case, LIBRARY_CALLS, errors_of, FAULT_FROM="all"))
