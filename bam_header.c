@@ -46,6 +46,15 @@ static int grow(struct growing *g, struct bgzf_source *source, const char *path,
     return 1;
 }
 
+/* Whether these bytes, up to a NUL, are a reference's name: others would end its @SQ line. */
+static bool is_name(const uint8_t *name, size_t size)
+{
+    size_t n = strnlen((const char *)name, size), i = 0;
+    while (i < n && name[i] >= ' ' && name[i] != 0x7f)
+        i++;
+    return n > 0 && i == n;
+}
+
 /* Follows the header as far as the data go: 1 when it is complete, 0 when more
  * is needed, -1 when it cannot be a header. */
 static int follow(struct growing *g)
@@ -73,6 +82,8 @@ static int follow(struct growing *g)
             return -1;
         if (g->size < g->at + 4 + name + 4)
             return 0;
+        if (!is_name(g->data + g->at + 4, name))
+            return -1;
         g->at += 4 + name + 4;
     }
     return 1;
@@ -122,7 +133,7 @@ int bam_header_read(struct bam_header *header, struct byte_source *input, struct
     if (complete <= 0 || !(header->sam = parse(g.data, g.at))) {
         const char *why = g.size == 0 ? "it is empty"
                         : complete == 0 ? "it ends inside the header (truncated file?)"
-                        : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
+                        : complete < 0 ? "its header is not that of a BAM file, or broken" : "its header lines are broken";
         free(g.data);
         return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
     }
