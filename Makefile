@@ -4,6 +4,7 @@
 #
 #   make              the program, ./samtools      make WERROR=1   warnings are errors
 #   make check        unit tests and pytest        make check-asan the same, sanitized
+#   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
@@ -42,6 +43,10 @@ LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffma
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
+# Fuzz targets, for libFuzzer and for a main() of our own that replays files.
+FUZZ_SRCS = $(wildcard fuzz/fuzz_*.c)
+FUZZ_BINS = $(FUZZ_SRCS:fuzz/%.c=$(BUILD)/%)
+REPLAY_BINS = $(FUZZ_SRCS:fuzz/fuzz_%.c=$(BUILD)/replay_%)
 # Helpers of tests, demo and benchmark: one source file each, htslib only.
 TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
 # What everything is rebuilt for.
@@ -65,20 +70,31 @@ $(BUILD)/unit_bam_deflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
+FUZZ_OBJS = $(BUILD)/fuzz/fuzz.o $(BUILD)/fuzz/program.o
+$(FUZZ_OBJS) $(BUILD)/fuzz/replay.o: | $(BUILD)/fuzz
+$(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+
+$(BUILD)/replay_%: fuzz/fuzz_%.c $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+
 # By hand: codecs for runs on disk, with those libraries that pkg-config finds.
 SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
 $(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(patsubst lib%,-DWITH_%,$(shell echo $(SPILL_PKGS) | tr a-z A-Z | sed 's/LIB/lib/g')) \
 	$(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
 
-$(BUILD):
+$(BUILD) $(BUILD)/fuzz:
 	mkdir -p $@
 
 # ---- tests ----
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS)
+check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS)
+
+fuzz-programs: $(FUZZ_BINS)
+
 
 check: check-programs
 	@BUILD=$(BUILD) sh test/run_tests.sh
@@ -89,6 +105,18 @@ SAN_CFLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sa
 check-asan:
 	@ASAN_OPTIONS="exitcode=99:$$ASAN_OPTIONS" UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
 	$(MAKE) BUILD=build-asan CFLAGS='$(SAN_CFLAGS)' check
+
+# The unit tests with threads.
+TSAN_UNITS = bgzf_sink bgzf_source latch run_reader spill spill_store
+tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
+
+check-tsan:
+	@sh test/check_tsan.sh
+
+# Each target for so long; two at a time.
+FUZZ_SECONDS = 60
+fuzz:
+	@sh fuzz/run.sh $(FUZZ_SECONDS)
 
 bench: samtools $(TOOLS)
 	bench/bench.sh
@@ -117,6 +145,6 @@ distclean: clean
 show-%:
 	@echo '$($*)'
 
--include $(wildcard $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d)
 
-.PHONY: all tools check check-programs check-asan bench install uninstall clean distclean
+.PHONY: all tools check check-programs check-asan tsan-programs check-tsan fuzz-programs fuzz bench install uninstall clean distclean
