@@ -12,6 +12,8 @@
 #include "latch.h"
 #include "sort_key.h"
 
+enum { HEADER_MOST = 1 << 20 };
+
 /* NULL: refused. */
 static sam_hdr_t *header_of(const uint8_t *data, size_t size)
 {
@@ -27,7 +29,7 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
         struct bgzf_source_options how = {bytes, path, 1, 1, BGZF_MAX_BLOCK, &latch};
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
-        int failed = bam_header_read(&header, bytes, source, path, &latch);
+        int failed = bam_header_read(&header, bytes, source, HEADER_MOST, path, &latch);
         MUST(failed ? latch.message[0] && !header.sam : header.sam && header.rest_size <= BGZF_MAX_BLOCK);
         bgzf_source_close(source);
     }
