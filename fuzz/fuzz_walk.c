@@ -26,7 +26,7 @@ static int accept_blocks(struct bam_arena *arena, const uint16_t sizes[], unsign
         struct bam_key *keys = fuzz_alloc(keys_max(size) * sizeof *keys);
         memcpy(place, stream, size);
         struct bam_walk guess = bam_arena_guess(arena, start, start + size, keys);
-        int failed = bam_arena_accept(arena, &guess, keys, start + size, latch, &origin);
+        int failed = bam_arena_accept(arena, &guess, keys, start + size, NULL, latch, &origin);
         free(keys);
         if (failed)
             return -1;
