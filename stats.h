@@ -61,21 +61,27 @@ const struct stage_info *stats_stage(enum stage stage);
 /* Time in nanoseconds. */
 struct stats_count {
     uint64_t ns;
-    uint64_t blocked_ns;         /* of it without a CPU; only where the stage may block */
+    uint64_t blocked_ns;         /* of it without a CPU, from STATS_CPU on; only where the stage may block */
     uint64_t bytes, events, records;
 };
 
 enum phase { PHASE_OPEN, PHASE_READ, PHASE_WRITE, PHASE_FINISH, N_PHASES };
 
+/* How much is wanted; each has what those before it have. */
+enum stats_detail {
+    STATS_COUNTS,                /* some 40 ns whenever a thread changes its stage */
+    STATS_CPU,                   /* CPU time where a stage may block: another 0.5 us */
+    STATS_SPANS,                 /* who did what when */
+};
+
 struct stats;
 
-/* One per sort, and per process: times are counted from here on. With trace, spans are kept.
- * NULL: no memory. */
-struct stats *stats_new(int n_threads, bool trace);
+/* One per sort, and per process: times are counted from here on. NULL: no memory. */
+struct stats *stats_new(int n_threads, enum stats_detail detail);
 void stats_free(struct stats *stats);
 
 /* Bytes of memory that this takes. */
-size_t stats_memory(int n_threads, bool trace);
+size_t stats_memory(int n_threads, enum stats_detail detail);
 
 /* The calling thread of the team does this from now on; returns what it did before. */
 enum stage stats_enter(struct stats *stats, enum stage stage);
@@ -117,7 +123,7 @@ const char *stats_name(const struct stats *stats, int slot, char name[STATS_NAME
 
 const char *stats_phase_name(enum phase phase);
 
-/* After stats_stop(). Of the time in which thread 0 wanted to work, outside of what may
+/* After stats_stop(), with STATS_CPU. Of the time in which thread 0 wanted to work, outside of what may
  * block, the share in which it had a CPU: less than 1 if others had it too. */
 double stats_ran(const struct stats *stats);
 
