@@ -12,8 +12,8 @@
  *   hts_reader)                         as packed runs     | the merge
  *                                                record_sink (SAM, CRAM: hts_writer)
  *
- * There is one `omp parallel`, below. The master reads, hands out blocks, takes
- * them back in order, and merges; all else is tasks. */
+ * There is one `omp parallel`, below. The master finds blocks, hands them out, takes
+ * them back in order, and merges; all else is tasks (and a thread that reads a pipe). */
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>
