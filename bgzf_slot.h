@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 enum { SLOT_FREE, SLOT_READY, SLOT_TAKEN, SLOT_DONE };
 
@@ -32,18 +33,24 @@ static inline int slot_state(const atomic_int *state)
     return atomic_load_explicit(state, memory_order_acquire);
 }
 
-/* Waits a little for another thread, which holds a core or wants this one. */
+/* Waits a little for another thread, which holds a core or wants this one. Who
+ * has waited long sleeps, so as to leave the core to other programs: what is slow
+ * may be the other end of a pipe. */
 static inline void slot_pause(unsigned *spins)
 {
-    enum { SPINS_BEFORE_YIELD = 64 };            /* some 2 us: a block takes 20 to 500 */
-    if (++*spins < SPINS_BEFORE_YIELD) {
+    /* Some 2 us of spinning and 200 of giving way (a block takes 20 to 500) before naps
+     * that hardly add to what has been waited for. */
+    enum { SPINS_BEFORE_YIELD = 64, PAUSES_BEFORE_NAP = 512, NAP_NS = 100000 };
+    if (++*spins > PAUSES_BEFORE_NAP) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    } else if (*spins > SPINS_BEFORE_YIELD) {
+        sched_yield();
+    } else {
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #elif defined(__aarch64__)
         __asm__ volatile("yield");
 #endif
-    } else {
-        sched_yield();
     }
 }
 

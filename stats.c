@@ -45,7 +45,7 @@ struct stats {
 static const struct stage_info stages[N_STAGES] = {
     [STAGE_IDLE] = {"idle", "no work", STAGE_RESTS, false},
     [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, true},
-    [STAGE_READ] = {"read", "read the input", STAGE_SERIAL, true},
+    [STAGE_READ] = {"read", "read the input", STAGE_PARALLEL, true},
     [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
     [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
     [STAGE_FIND] = {"find", "find records and keys", STAGE_PARALLEL, false},
@@ -56,7 +56,7 @@ static const struct stage_info stages[N_STAGES] = {
     [STAGE_GATHER] = {"gather", "copy the records of a block together", STAGE_PARALLEL, false},
     [STAGE_DEFLATE] = {"deflate", "compress blocks of output", STAGE_PARALLEL, false},
     [STAGE_VERIFY] = {"verify", "check blocks of output", STAGE_PARALLEL, false},
-    [STAGE_WRITE] = {"write", "write the output", STAGE_IN_TURN, true},
+    [STAGE_WRITE] = {"write", "write the output", STAGE_PARALLEL, true},
     [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
     [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},
     [STAGE_SPILL_READ] = {"spill_read", "read temporary data", STAGE_PARALLEL, true},
