@@ -100,6 +100,7 @@ struct bgzf_sink {
     struct sink_thread *threads;
     struct sink_slot *filling;   /* the slot being filled, NULL if none; master */
     uint64_t head;               /* number of the next block to be begun; master */
+    uint64_t tasked;             /* blocks that have a task; master */
     uint64_t help;               /* no READY slot before this one; master */
     uint64_t checksum;           /* after finish; master */
     bgzf_finish_fn *finish;      /* master, before the first block */
@@ -398,6 +399,20 @@ int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
     return 0;
 }
 
+/* Makes a task of the blocks that have none yet. */
+static void sink_task(struct bgzf_sink *k)
+{
+    uint64_t first = k->tasked, end = k->head;
+    k->tasked = end;
+
+    #pragma omp task default(none) firstprivate(k, first, end)
+    for (uint64_t i = first; i < end; i++) {
+        struct sink_slot *slot = &k->slots[i % k->opt.n_slots];
+        if (slot_claim(&slot->state))
+            sink_run(k, slot);
+    }
+}
+
 int bgzf_sink_flush(struct bgzf_sink *k)
 {
     struct sink_slot *slot = k->filling;
@@ -405,10 +420,8 @@ int bgzf_sink_flush(struct bgzf_sink *k)
         return 0;
     k->filling = NULL;
     slot_pass(&slot->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(k, slot)
-    if (slot_claim(&slot->state))
-        sink_run(k, slot);
+    if (k->head - k->tasked == slot_group(k->opt.n_slots, k->opt.n_threads))
+        sink_task(k);
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 

@@ -30,6 +30,7 @@ struct bgzf_source {
     struct bgzf_frame frame;
     struct source_slot *slots;
     uint64_t head, tail;         /* blocks handed out, blocks taken back */
+    uint64_t tasked;             /* blocks that have a task; between it and head are those that wait for one */
     uint64_t help;               /* no READY slot before this one */
     bgzf_inflated_fn *inflated;
     void *inflated_arg;
@@ -140,6 +141,22 @@ static int source_help(void *arg)
     return 0;
 }
 
+/* Makes a task of the blocks that have none yet. */
+static void source_task(struct bgzf_source *s)
+{
+    uint64_t first = s->tasked, end = s->head;
+    s->tasked = end;
+    if (first == end)
+        return;
+
+    #pragma omp task default(none) firstprivate(s, first, end)
+    for (uint64_t i = first; i < end; i++) {
+        struct source_slot *slot = &s->slots[i % s->opt.n_slots];
+        if (slot_claim(&slot->state))
+            source_run(s, slot);
+    }
+}
+
 /* The frame of the block at p; plain bytes make a block of all that is there. */
 static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail,
                                 struct bgzf_frame *frame)
@@ -159,8 +176,10 @@ static int source_frame(struct bgzf_source *s)
     const struct read_window *w = read_ahead_window(s->ahead);
     enum bgzf_fault fault;
     int more = 1;
-    while ((fault = frame_at(s, w->data, w->size, &s->frame)) == BGZF_MORE && more > 0)
+    while ((fault = frame_at(s, w->data, w->size, &s->frame)) == BGZF_MORE && more > 0) {
+        source_task(s);                          /* who knows how long it takes to get more */
         more = read_ahead_more(s->ahead, source_help, s);
+    }
     if (fault == BGZF_OK)
         return 1;
     if (more < 0 || (more == 0 && w->size == 0))
@@ -211,10 +230,8 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
     slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
     slot_pass(&slot->state, SLOT_READY);
     source_pass(s);
-
-    #pragma omp task default(none) firstprivate(s, slot)
-    if (slot_claim(&slot->state))
-        source_run(s, slot);
+    if (s->head - s->tasked == slot_group(s->opt.n_slots, s->opt.n_threads))
+        source_task(s);
 }
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
