@@ -455,11 +455,14 @@ static int sink_begin(struct bgzf_sink *k)
  * that is done for each record on the master: so it adds up sizes, and no more. */
 static size_t fill(struct sink_slot *slot, const struct bgzf_piece *pieces, size_t n)
 {
+    enum { AHEAD = 64 };                         /* they are in another thread's cache */
     uint32_t room = BGZF_FILL - slot->size;
     size_t most = SINK_PIECES - slot->n, fit = 0;
     most = n < most ? n : most;
-    while (fit < most && pieces[fit].size <= room)
+    while (fit < most && pieces[fit].size <= room) {
+        __builtin_prefetch(pieces + fit + AHEAD);
         room -= pieces[fit++].size;
+    }
     memcpy(slot->pieces + slot->n, pieces, fit * sizeof *pieces);
     slot->n += (uint32_t)fit;
     slot->size = BGZF_FILL - room;
