@@ -13,9 +13,9 @@
  *                                                          | the merge
  *                                                record_sink (SAM, CRAM: hts_writer)
  *
- * There is one `omp parallel`, below. The master deals out blocks, takes them back
- * in order, plans the merge and fills output blocks with lists of records; all
- * else is tasks. */
+ * There is one `omp parallel`, below. The master finds blocks and deals them out,
+ * takes them back in order, plans the merge and fills output blocks with lists of
+ * records; all else is tasks (and a thread that reads a pipe). */
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>

@@ -17,7 +17,7 @@ enum stats_detail sort_report_detail(const struct sort_opts *o)
 {
     if (o->trace_file || o->report == REPORT_HTML)
         return STATS_SPANS;
-    return o->report ? STATS_CPU : STATS_COUNTS;
+    return o->report ? STATS_CPU : STATS_TIMES;
 }
 
 /* ------------------------------------------------------------------- files */

@@ -17,7 +17,7 @@ struct sort_report {
     struct out_file report, trace;
 };
 
-/* What the options ask the stats for. */
+/* What is to be counted for what the options ask for. */
 enum stats_detail sort_report_detail(const struct sort_opts *opts);
 
 /* Opens the files. -1: told to the latch. */

@@ -61,20 +61,19 @@ const struct stage_info *stats_stage(enum stage stage);
 /* Time in nanoseconds. */
 struct stats_count {
     uint64_t ns;
-    uint64_t blocked_ns;         /* of it without a CPU, from STATS_CPU on; only where the stage may block */
+    uint64_t blocked_ns;         /* of it without a CPU; only where the stage may block */
     uint64_t bytes, events, records;
 };
 
 enum phase { PHASE_OPEN, PHASE_READ, PHASE_WRITE, PHASE_FINISH, N_PHASES };
 
-/* How much is wanted; each has what those before it have. */
-enum stats_detail {
-    STATS_COUNTS,                /* some 40 ns whenever a thread changes its stage */
-    STATS_CPU,                   /* CPU time where a stage may block: another 0.5 us */
-    STATS_SPANS,                 /* who did what when */
-};
-
 struct stats;
+
+enum stats_detail {
+    STATS_TIMES,                 /* the clock is read at every change of stage: some 20 ns */
+    STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call each */
+    STATS_SPANS,                 /* and who did what when is kept */
+};
 
 /* One per sort, and per process: times are counted from here on. NULL: no memory. */
 struct stats *stats_new(int n_threads, enum stats_detail detail);
@@ -123,7 +122,7 @@ const char *stats_name(const struct stats *stats, int slot, char name[STATS_NAME
 
 const char *stats_phase_name(enum phase phase);
 
-/* After stats_stop(), with STATS_CPU. Of the time in which thread 0 wanted to work, outside of what may
+/* After stats_stop(). Of the time in which thread 0 wanted to work, outside of what may
  * block, the share in which it had a CPU: less than 1 if others had it too. */
 double stats_ran(const struct stats *stats);
 

@@ -27,7 +27,7 @@ static double cost(struct stats *stats, enum stage stage)
 int main(void)
 {
     static const char *const names[] = {"always", "with --report", "with a page or --trace"};
-    for (enum stats_detail detail = STATS_COUNTS; detail <= STATS_SPANS; detail++) {
+    for (enum stats_detail detail = STATS_TIMES; detail <= STATS_SPANS; detail++) {
         struct stats *stats = stats_new(1, detail);
         if (!stats)
             return 1;

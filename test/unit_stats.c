@@ -120,7 +120,7 @@ static void test_time_asleep_in_a_read_is_told_from_work(void **state)
 static void test_cpu_time_is_taken_only_on_demand(void **state)
 {
     (void)state;
-    struct stats *s = stats_new(1, STATS_COUNTS);
+    struct stats *s = stats_new(1, STATS_TIMES);
     enum stage before = stats_enter(s, STAGE_READ);
     sleep_ms(2);
     stats_leave(s, before, 1);
