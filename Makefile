@@ -34,7 +34,7 @@ ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
 # Everything but main(), so that unit tests and fuzzers link the same objects.
-LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_source.c bgzf_sink.c bam_arena.c bam_record.c \
+LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c deflate_fast.c deflate_lazy.c huffman.c bgzf_source.c bgzf_sink.c bam_arena.c bam_record.c \
            sort_run.c run_merge.c sort_key.c name_key.c name_groups.c name_shape.c tag_key.c template_key.c text_code.c minhash.c \
            minhash_run.c arena_pair.c spill.c spill_run.c spill_slice.c record_pack.c spill_store.c run_reader.c memory_plan.c sort_check.c \
            byte_source.c far_pos.c hts_reader.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
