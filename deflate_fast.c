@@ -396,10 +396,12 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
 
 INLINE void parse_block(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
-    const struct tuning t = tune(p->in, p->n);
     memset(d->fast_head, 0, sizeof d->fast_head);
     if (are_records(p, agree))
         parse_records(d, p, agree);
+    if (p->at >= p->last)
+        return;
+    const struct tuning t = tune(p->in, p->n);
     for (uint32_t end = (p->at / SEGMENT + 1) * SEGMENT; p->at < p->last; end += SEGMENT) {
         parse_greedy(d, p, min_u32(end, p->last), t);
         put_mark(d);
