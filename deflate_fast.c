@@ -34,7 +34,7 @@ enum {
      * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 %; 6 gain nothing. */
     N_READS = 4,
     NAME_BITS = 10,
-    WINDOW = 63,                  /* positions looked at at once */
+    WINDOW = 63,                  /* positions looked at at once: bit 63 stays 0, which ends any run */
     /* Runs pay where fewer than one quality in so many differs from that before it.
      * Of 4 levels one in ten does, of 8 one in 14, of 40 every other. */
     RUN_RATE = 6,
