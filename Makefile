@@ -34,7 +34,7 @@ ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
 # Everything but main(), so that unit tests and fuzzers link the same objects.
-LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_source.c bgzf_sink.c bam_arena.c bam_record.c \
+LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c bam_inflate.c huffman.c bgzf_source.c bgzf_sink.c bam_arena.c bam_record.c \
            sort_run.c run_merge.c sort_key.c name_key.c name_groups.c name_shape.c tag_key.c template_key.c text_code.c minhash.c \
            minhash_run.c arena_pair.c spill.c spill_run.c spill_slice.c record_pack.c spill_store.c run_reader.c memory_plan.c sort_check.c \
            byte_source.c far_pos.c hts_reader.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
@@ -61,7 +61,7 @@ $(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
 
-$(BUILD)/unit_bam_deflate: EXTRA_LIBS += -lz
+$(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
@@ -70,6 +70,12 @@ SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && ech
 $(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(patsubst lib%,-DWITH_%,$(shell echo $(SPILL_PKGS) | tr a-z A-Z | sed 's/LIB/lib/g')) \
 	$(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
+
+# By hand: our decoder beside others.
+INFLATE_PKGS = $(shell pkg-config --exists libisal && echo libisal)
+$(BUILD)/inflate_bench: bench/inflate_bench.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(if $(INFLATE_PKGS),-DWITH_ISAL) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
+	$(if $(INFLATE_PKGS),$(shell pkg-config --libs $(INFLATE_PKGS)))
 
 $(BUILD):
 	mkdir -p $@
