@@ -63,7 +63,7 @@ $(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
 
-$(BUILD)/unit_bam_deflate: EXTRA_LIBS += -lz
+$(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
@@ -84,6 +84,12 @@ SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && ech
 $(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(patsubst lib%,-DWITH_%,$(shell echo $(SPILL_PKGS) | tr a-z A-Z | sed 's/LIB/lib/g')) \
 	$(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
+
+# By hand: our decoder beside others.
+INFLATE_PKGS = $(shell pkg-config --exists libisal && echo libisal)
+$(BUILD)/inflate_bench: bench/inflate_bench.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(if $(INFLATE_PKGS),-DWITH_ISAL) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
+	$(if $(INFLATE_PKGS),$(shell pkg-config --libs $(INFLATE_PKGS)))
 
 $(BUILD) $(BUILD)/fuzz:
 	mkdir -p $@
