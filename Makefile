@@ -5,6 +5,7 @@
 #   make              the program, ./samtools      make WERROR=1   warnings are errors
 #   make check        unit tests and pytest        make check-asan the same, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
+#   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
@@ -44,6 +45,10 @@ LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffma
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
+# Fuzz targets, for libFuzzer and for a main() of our own that replays files.
+FUZZ_SRCS = $(wildcard fuzz/fuzz_*.c)
+FUZZ_BINS = $(FUZZ_SRCS:fuzz/%.c=$(BUILD)/%)
+REPLAY_BINS = $(FUZZ_SRCS:fuzz/fuzz_%.c=$(BUILD)/replay_%)
 # Helpers of tests, demo and benchmark: one source file each, htslib only.
 TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
 # What everything is rebuilt for.
@@ -71,20 +76,30 @@ $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
 	$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
 
+FUZZ_OBJS = $(BUILD)/fuzz/fuzz.o $(BUILD)/fuzz/program.o
+$(FUZZ_OBJS) $(BUILD)/fuzz/replay.o: | $(BUILD)/fuzz
+$(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+
+$(BUILD)/replay_%: fuzz/fuzz_%.c $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+
 # By hand: codecs for runs on disk, with those libraries that pkg-config finds.
 SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
 $(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(patsubst lib%,-DWITH_%,$(shell echo $(SPILL_PKGS) | tr a-z A-Z | sed 's/LIB/lib/g')) \
 	$(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
 
-$(BUILD):
+$(BUILD) $(BUILD)/fuzz:
 	mkdir -p $@
 
 # ---- tests ----
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS) $(BUILD)/fault_shim.so
+check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
+
+fuzz-programs: $(FUZZ_BINS)
 
 check: check-programs
 	@BUILD=$(BUILD) sh test/run_tests.sh
@@ -103,6 +118,18 @@ check-faults: check-programs
 
 check-stress: check-programs
 	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
+
+# The unit tests with threads.
+TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring spill spill_store
+tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
+
+check-tsan:
+	@sh test/check_tsan.sh
+
+# Each target for so long; two at a time.
+FUZZ_SECONDS = 60
+fuzz:
+	@sh fuzz/run.sh $(FUZZ_SECONDS)
 
 bench: samtools $(TOOLS)
 	bench/bench.sh
@@ -131,6 +158,7 @@ distclean: clean
 show-%:
 	@echo '$($*)'
 
--include $(wildcard $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d)
 
-.PHONY: all tools check check-programs check-asan check-faults check-stress bench install uninstall clean distclean
+.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan fuzz-programs fuzz bench \
+        install uninstall clean distclean

@@ -21,6 +21,7 @@ static const char magic[MAGIC_SIZE] = "BAM\1";
 struct growing {
     uint8_t *data;
     size_t size, max;
+    uint64_t most;               /* size at most */
     size_t at;                   /* every field before it is complete */
     int64_t refs_left;           /* @SQ entries still to come */
 };
@@ -32,6 +33,9 @@ static int grow(struct growing *g, struct bgzf_source *source, const char *path,
     int found = bgzf_source_peek(source, &n);
     if (found <= 0)
         return found;
+    if (g->size + n > g->most)
+        return latch_fail(latch, "%s: its header takes more than the memory that may be used. Nothing was written; "
+                          "check the file, or raise -m", path);
     if (g->size + n > g->max) {
         size_t max = 2 * (g->size + n);
         uint8_t *data = realloc(g->data, max);
@@ -103,15 +107,26 @@ static sam_hdr_t *parse(const uint8_t *data, size_t size)
     return sam;
 }
 
+/* Whether the names can stand in @SQ lines: the binary dictionary can have others. */
+static bool names_fit(sam_hdr_t *sam)
+{
+    for (int i = 0; i < sam_hdr_nref(sam); i++) {
+        const char *name = sam_hdr_tid2name(sam, i);
+        if (!*name || strpbrk(name, "\t\n"))
+            return false;
+    }
+    return true;
+}
+
 int bam_header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
-                    const char *path, struct latch *latch)
+                    uint64_t most, const char *path, struct latch *latch)
 {
     memset(header, 0, sizeof *header);
     if (byte_source_framing(input) == BYTES_RECORDS) {
         header->sam = byte_source_header(input);
         return 0;
     }
-    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
+    struct growing g = {.most = most, .refs_left = REFS_LEFT_UNKNOWN};
     int complete, more = 1;
     while ((complete = follow(&g)) == 0 && (more = grow(&g, source, path, latch)) > 0)
         ;
@@ -119,11 +134,14 @@ int bam_header_read(struct bam_header *header, struct byte_source *input, struct
         free(g.data);
         return -1;
     }
-    if (complete <= 0 || !(header->sam = parse(g.data, g.at))) {
+    if (complete > 0)
+        header->sam = parse(g.data, g.at);
+    if (!header->sam || !names_fit(header->sam)) {
         const char *why = g.size == 0 ? "it is empty"
                         : complete == 0 ? "it ends inside the header (truncated file?)"
                         : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
         free(g.data);
+        bam_header_free(header);
         return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
     }
     header->size = g.at;

@@ -21,9 +21,9 @@ struct bam_header {
 };
 
 /* Takes the header that input has read, if it has; else reads it from the first
- * blocks of source. -1: told to the latch. */
+ * blocks of source, and refuses one that takes more than `most` bytes. -1: told to the latch. */
 int bam_header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
-                    const char *path, struct latch *latch);
+                    uint64_t most, const char *path, struct latch *latch);
 void bam_header_free(struct bam_header *header);
 
 /* Adds the lines of `from`, the header of another input, to `into`: @RG and @CO

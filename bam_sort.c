@@ -54,6 +54,7 @@ enum {
     SAMPLE_RECORDS = 256,
 };
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;  /* of addresses: its stack */
+static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
 static const uint64_t MEMORY_BESIDE = (uint64_t)128 << 20;   /* of addresses: the plan's 64 MiB, and what is never touched */
 
 /* What an inflate task found in its block, by ring slot. Written by the task,
@@ -219,7 +220,8 @@ static int open_input(struct bam_sort *s, struct input *in, const char *path)
                                        s->plan.piece_size, &s->latch, s->stats};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    return bam_header_read(&in->header, in->bytes, in->source, in->name, &s->latch);
+    uint64_t most = s->budget > HEADER_LEAST ? s->budget : HEADER_LEAST;
+    return bam_header_read(&in->header, in->bytes, in->source, most, in->name, &s->latch);
 }
 
 static int open_inputs(struct bam_sort *s)

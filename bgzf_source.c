@@ -118,19 +118,21 @@ void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_inflated_fn *fn, void *
 static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
                                       const struct bgzf_frame *frame, uint8_t *dst)
 {
+    enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
+    enum bgzf_fault fault = BGZF_OK;
     if (s->framed)
-        return bgzf_block_inflate(s->codecs[omp_get_thread_num()], p, frame, dst);
-    memcpy(dst, p, frame->size);
-    return BGZF_OK;
+        fault = bgzf_block_inflate(s->codecs[omp_get_thread_num()], p, frame, dst);
+    else
+        memcpy(dst, p, frame->size);
+    stats_leave(s->opt.stats, before, frame->inflated_size);
+    return fault;
 }
 
 /* Inflates the block of a claimed slot. */
 static void source_run(struct bgzf_source *s, struct source_slot *slot)
 {
     if (!latch_tripped(s->opt.latch)) {
-        enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
         slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
-        stats_leave(s->opt.stats, before, slot->block.size);
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }

@@ -110,6 +110,8 @@ int main(void) { return XXH3_64bits("", 0) == 0; }' ;;
 int main(void) { const struct CMUnitTest t[1] = { { 0 } }; return cmocka_run_group_tests(t, 0, 0); }' -lcmocka ;;
     python)     "${PYTHON:-python3}" -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
     autoconf)   have autoconf ;;
+    sanitizers) have clang && printf 'int LLVMFuzzerTestOneInput(void) { return 0; }\n' >"$scratch/probe.c" &&
+                clang -fopenmp -fsanitize=fuzzer,address -o "$scratch/probe" "$scratch/probe.c" >"$scratch/probe.log" 2>&1 ;;
     isal)       compiles '#include <isa-l/igzip_lib.h>
 int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lisal ;;
     esac
@@ -118,6 +120,7 @@ int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lis
 build_needs='make compiler openmp htslib libdeflate lz4 zlib xxhash'
 test_needs='cmocka python'
 extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
+check_extra_needs=sanitizers    # clang's, for data races and fuzzing: the same
 
 # missing NEED...: those that are not there
 missing() {
@@ -144,6 +147,7 @@ packages() {
         apt/cmocka)     echo libcmocka-dev ;;
         apt/python)     echo python3-venv ;;
         apt/isal)       echo libisal-dev ;;
+        apt/sanitizers) echo clang libomp-dev libclang-rt-dev ;;
         dnf/compiler)   echo gcc ;;
         dnf/openmp)     if is_clang; then echo libomp-devel; else echo gcc; fi ;;
         dnf/htslib)     echo htslib-devel ;;
@@ -154,6 +158,7 @@ packages() {
         dnf/cmocka)     echo libcmocka-devel ;;
         dnf/python)     echo python3 ;;
         dnf/isal)       echo isa-l-devel ;;
+        dnf/sanitizers) echo clang compiler-rt libomp-devel ;;
         apk/make|apk/compiler) echo build-base ;;
         apk/openmp)     if is_clang; then echo openmp-dev; else echo libgomp; fi ;;
         apk/htslib)     echo htslib-dev ;;
@@ -164,6 +169,7 @@ packages() {
         apk/cmocka)     echo cmocka-dev ;;
         apk/python)     echo python3 ;;
         apk/isal)       echo isa-l-dev ;;
+        apk/sanitizers) echo clang compiler-rt openmp-dev ;;
         brew/make|brew/compiler) ;;    # not Homebrew's: xcode-select --install
         brew/openmp)    echo libomp ;;
         brew/isal)      echo isa-l ;;
@@ -274,10 +280,20 @@ set_up() {
         cat "$scratch/probe.log" >&2
         cannot_install 'installed, but still not usable:' "$lacking"
     fi
-    for need in $(missing $extra_needs); do
-        quietly run_manager $(packages $manager $need) 2>/dev/null || echo "not available here, and not needed: $need"
-    done
+    try_to_set_up $extra_needs
     echo "everything is there: $*"
+}
+
+# try_to_set_up NEED...: installs what is nice to have, where that can be done
+# shellcheck disable=SC2046
+try_to_set_up() {
+    find_manager
+    for need in $(missing "$@"); do
+        if [ -n "${NO_INSTALL:-}" ] || [ -z "$manager" ] || [ -z "$may_install" ] ||
+            ! quietly run_manager $(packages "$manager" "$need") 2>/dev/null; then
+            echo "not available here, and not needed: $need"
+        fi
+    done
 }
 
 # shellcheck disable=SC2086
@@ -367,6 +383,7 @@ make_venv() {
 check() {
     # shellcheck disable=SC2086
     set_up $build_needs $test_needs
+    try_to_set_up $check_extra_needs
 
     step 'Build'
     build samtools check-programs
@@ -376,7 +393,7 @@ check() {
     .venv/bin/python -c 'import pysam; print("pysam", pysam.__version__, "with samtools", pysam.__samtools_version__)'
 
     step 'Tests'
-    sh test/run_tests.sh
+    CLANG_CHECKS=1 sh test/run_tests.sh
 }
 
 case ${1:-help} in

@@ -138,6 +138,20 @@ int machine_numa_nodes(void)
     return last + 1;
 }
 
+/* A number that follows a name in one of the files the kernel keeps of this process; UINT64_MAX: none. */
+static uint64_t kib_of(const char *path, const char *format)
+{
+    char line[256];
+    uint64_t kib, bytes = UINT64_MAX;
+    FILE *file = fopen(path, "r");
+    while (file && bytes == UINT64_MAX && fgets(line, sizeof line, file))
+        if (sscanf(line, format, &kib) == 1)
+            bytes = kib * 1024;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
 struct machine_usage machine_usage(void)
 {
     struct rusage u;
@@ -146,20 +160,14 @@ struct machine_usage machine_usage(void)
 #ifdef __APPLE__
     unit = 1;
 #endif
+    /* On Linux ru_maxrss is never below what the process was that started this one. */
+    uint64_t peak = kib_of("/proc/self/status", "VmHWM: %" SCNu64);
     return (struct machine_usage){(double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6,
                                   (double)u.ru_stime.tv_sec + (double)u.ru_stime.tv_usec / 1e6,
-                                  (uint64_t)u.ru_maxrss * unit};
+                                  peak < UINT64_MAX ? peak : (uint64_t)u.ru_maxrss * unit};
 }
 
 uint64_t machine_huge_pages(void)
 {
-    char line[256];
-    uint64_t kib, bytes = UINT64_MAX;
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "AnonHugePages: %" SCNu64, &kib) == 1)
-            bytes = kib * 1024;
-    if (file)
-        fclose(file);
-    return bytes;
+    return kib_of("/proc/self/smaps_rollup", "AnonHugePages: %" SCNu64);
 }

@@ -51,7 +51,7 @@ static void find_critical(struct report *r, const struct stats *stats)
         double serial = serial_of_slot(stats, slot);
         if (serial > r->serial) {
             r->serial = serial;
-            r->serial_slot = r->critical = slot;
+            r->critical = slot;
         }
     }
 }
@@ -64,23 +64,9 @@ static void count_stages(struct report *r, const struct stats *stats)
             seconds(c.ns), seconds(c.blocked_ns), seconds(stats_of(stats, r->critical, stage).ns),
             c.bytes, c.events, c.records};
         r->serial_stages[stage] = serial_work(stats, r->critical, stage);
-    }
-}
-
-/* Where that is more, what all threads do one at a time is what bounds. */
-static void count_turns(struct report *r)
-{
-    double turns[N_STAGES] = {0}, sum = 0;
-    for (enum stage stage = 0; stage < N_STAGES; stage++) {
         if (stats_stage(stage)->kind == STAGE_IN_TURN)
-            turns[stage] = r->stages[stage].busy - r->stages[stage].blocked;
-        sum += turns[stage];
+            r->in_turn += seconds(c.ns - c.blocked_ns);
     }
-    if (sum <= r->serial)
-        return;
-    r->serial = sum;
-    r->serial_slot = REPORT_IN_TURN;
-    memcpy(r->serial_stages, turns, sizeof turns);
 }
 
 static void count_shares(struct report *r, const struct stats *stats)
@@ -103,8 +89,8 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
 {
     *r = (struct report){.facts = *facts, .n_threads = stats_threads(stats), .wall = seconds(stats_wall(stats))};
     find_critical(r, stats);
+    stats_name(stats, r->critical, r->critical_name);
     count_stages(r, stats);
-    count_turns(r);
     count_shares(r, stats);
     r->bytes = r->stages[STAGE_INFLATE].bytes;
     report_advise(r);

@@ -15,7 +15,6 @@
 enum {
     REPORT_ADVICE_MAX = 2,       /* sentences; who reads more? */
     REPORT_ADVICE_SIZE = 400,
-    REPORT_IN_TURN = -1,         /* as slot: what any thread does, but one at a time */
 };
 
 /* What a file is, for advice. */
@@ -55,9 +54,10 @@ struct report {
     uint64_t bytes;              /* uncompressed input */
     struct report_stage stages[N_STAGES];
     int critical;                /* the slot with most to do that it must do alone */
-    double serial;               /* CPU seconds of that, or of what all do one at a time if that is more ... */
-    int serial_slot;             /* ... and whose: REPORT_IN_TURN or `critical` */
-    double serial_stages[N_STAGES];   /* what it is made of */
+    char critical_name[STATS_NAME_SIZE];
+    double serial;               /* CPU seconds of that ... */
+    double serial_stages[N_STAGES];   /* ... and what it is made of */
+    double in_turn;              /* CPU seconds of what any thread does, but one at a time */
     char advice[REPORT_ADVICE_MAX][REPORT_ADVICE_SIZE];   /* "": none */
 };
 

@@ -124,8 +124,7 @@ static void put_tiles(const struct report *r, FILE *to)
         put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", mb(f->peak_rss), mb(f->huge));
     else if (f->peak_rss != REPORT_UNKNOWN)
         put_tile(to, "peak RSS", "%.0f MB", mb(f->peak_rss));
-    put_tile(to, r->serial_slot == REPORT_IN_TURN ? "serial, by threads in turn" : "serial, on one thread",
-             "%.3f s/GB", report_serial_per_gb(r));
+    put_tile(to, "serial, on one thread", "%.3f s/GB", report_serial_per_gb(r));
     fputs("</div>\n", to);
 }
 

@@ -65,18 +65,14 @@ static void put_phases(const struct stats *stats, FILE *to)
 static void put_serial(const struct report *r, FILE *to)
 {
     const char *sep = "";
-    fprintf(to, "  \"serial\": {\"s\": %.6f, \"s_per_gb\": %.6f, \"slot\": ", r->serial, report_serial_per_gb(r));
-    if (r->serial_slot == REPORT_IN_TURN)
-        fputs("null", to);
-    else
-        fprintf(to, "%d", r->serial_slot);
-    fputs(", \"stages\": {", to);
+    fprintf(to, "  \"serial\": {\"s\": %.6f, \"s_per_gb\": %.6f, \"slot\": %d, \"stages\": {", r->serial,
+            report_serial_per_gb(r), r->critical);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (r->serial_stages[stage] > 0) {
             fprintf(to, "%s\"%s\": %.6f", sep, stats_stage(stage)->name, r->serial_stages[stage]);
             sep = ", ";
         }
-    fputs("}},\n", to);
+    fprintf(to, "}},\n  \"in_turn_s\": %.6f,\n", r->in_turn);
 }
 
 static void put_stages(const struct report *r, FILE *to)

@@ -39,16 +39,13 @@ static void print_serial(const struct report *r, FILE *to)
 {
     const char *sep = "";
     fprintf(to, "  serial: %.3f s/GB", report_serial_per_gb(r));
-    if (r->serial_slot == REPORT_IN_TURN)
-        fputs(" by threads in turn (", to);
-    else
-        fprintf(to, " on thread %d (", r->serial_slot);
+    fprintf(to, " on %s (", r->critical_name);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (r->serial_stages[stage] >= 0.005 * r->serial) {
             fprintf(to, "%s%s %.3f s", sep, stats_stage(stage)->name, r->serial_stages[stage]);
             sep = ", ";
         }
-    fputs(")\n", to);
+    fprintf(to, "); in turn: %.3f s\n", r->in_turn);
 }
 
 void report_text(const struct report *r, FILE *to)

@@ -57,8 +57,7 @@ static const struct option long_options[] = {
 /* The command line as far as it was read; what it means together is settled at its end. */
 struct parsed {
     struct sort_opts *o;
-    htsFormat format;            /* of -O */
-    int format_given;
+    int format_given;            /* by -O */
     int level;                   /* of -l, -u */
     uint64_t per_thread;
     uint64_t total;              /* of --total-memory; 0: not given */
@@ -246,7 +245,7 @@ static int parse_order(struct parsed *p, int c)
 
 static int parse_format(struct parsed *p, const char *text)
 {
-    if (hts_parse_format(&p->format, text) < 0 || p->format.category == index_file)
+    if (hts_parse_format(&p->o->out.format, text) < 0 || p->o->out.format.category == index_file)
         return fail_usage("unknown output format: ", text);
     p->format_given = 1;
     return 0;
@@ -306,7 +305,7 @@ static int parse_one(struct parsed *p, int c)
         return hts_opt_add((hts_opt **)&o->in_format.specific, optarg) < 0
              ? fail_usage("unknown --input-fmt-option: ", optarg) : 0;
     case OPT_OUTPUT_FMT:
-        return hts_opt_add((hts_opt **)&p->format.specific, optarg) < 0
+        return hts_opt_add((hts_opt **)&o->out.format.specific, optarg) < 0
              ? fail_usage("unknown --output-fmt-option: ", optarg) : 0;
     case OPT_VERBOSITY:
         return parse_count("--verbosity", optarg, 0, INT_MAX, &hts_verbose);
@@ -356,7 +355,6 @@ static void settle_format(struct parsed *p)
 {
     struct sort_output *out = &p->o->out;
     char mode[16] = "";
-    out->format = p->format;
     if (!p->format_given) {
         out->format.category = sequence_data;
         out->format.format = bam;
@@ -497,10 +495,8 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
             sort_opts_usage(stdout);
             return SORT_OPTS_DONE;
         }
-        if (parse_one(&p, c) < 0) {
-            o->out.format = p.format;            /* owned from here on */
+        if (parse_one(&p, c) < 0)
             return SORT_OPTS_ERROR;
-        }
     }
     const char *index_name = split_index_name(o->out.path);
     settle_format(&p);

@@ -39,6 +39,8 @@ static bool same_file(const char *a, const char *b)
 /* Whether writing it would lose what is read or written. */
 static bool is_taken(const struct sort_opts *o, const char *path)
 {
+    if (strcmp(path, "-") == 0)
+        return strcmp(o->out.path, "-") == 0;
     bool taken = same_file(path, o->in) || same_file(path, o->out.path) || same_file(path, o->out.index);
     for (size_t i = 0; i < o->n_more; i++)
         taken = taken || same_file(path, o->more[i]);

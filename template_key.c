@@ -12,6 +12,9 @@
  * those further out share a key with the last that is told apart. */
 enum { POS_MARGIN = 1 << 10 };
 
+/* Positions are cut to this, so that sums and differences of what a file claims do not overflow. */
+#define POS_FARTHEST ((int64_t)1 << 61)
+
 /* Bits for the distance of ends on one reference: 128 kb reaches over most introns.
  * Longer ones share a key. */
 enum { SPAN_BITS = 17 };
@@ -85,12 +88,17 @@ static struct text molecule_text(struct template_tag tag)
 
 /* ---- ends ---- */
 
+static int64_t cut(int64_t pos)
+{
+    return pos > POS_FARTHEST ? POS_FARTHEST : pos < -POS_FARTHEST ? -POS_FARTHEST : pos;
+}
+
 /* The unclipped 5' end of the read itself; hard clips do not count. */
 static int64_t own_position(const struct bam_record *r)
 {
     const uint8_t *cigar = r->data + r->name_len;
     uint32_t n = load_le16(r->n_cigar);
-    int64_t pos = far_pos(r), span = 0, clip = 0;
+    int64_t pos = cut(far_pos(r)), span = 0, clip = 0;
     bool reverse = bam_record_flag(r) & BAM_FREVERSE;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t op = load_le32(cigar + 4 * (size_t)i);
@@ -136,7 +144,7 @@ static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
             inside = true;
         }
     }
-    return reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip);
+    return cut(reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip));
 }
 
 static bool end_before(const struct template_end *a, const struct template_end *b)

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the unit tests in $BUILD (default build) and the command-line tests with pytest, and closes with
+# Runs the unit tests in $BUILD (default build), replays what fuzzing has found, runs the command-line tests with pytest,
+# and closes with
 #     N passed, N failed[, N skipped]
 # Exit status 1 if any test failed or none ran. `make check` builds first what is run here.
 #
 # SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
 # PYTEST_ARGS   passed on to pytest
+# CLANG_CHECKS  1: also what takes clang: a short search for data races, a minute of fuzzing
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
@@ -31,6 +33,32 @@ run_unit() {
         cat "$log"
         printf '%-28s %3d passed, %d FAILED (exit status %d)\n' "$(basename "$1")" "$ok" "$bad" "$status"
     fi
+}
+
+run_replay() {
+    log=$build/$(basename "$1").log
+    if "$1" "$2" >"$log" 2>&1; then
+        passed=$((passed + 1))
+        printf '%-28s   1 passed\n' "$(basename "$1")"
+    else
+        failed=$((failed + 1))
+        cat "$log"
+        printf '%-28s   1 FAILED\n' "$(basename "$1")"
+    fi
+}
+
+# A script that says "ok", "FAILED" or "skipped" of each test, in a line.
+run_script() {
+    log=$build/$(basename "$1" .sh).log
+    sh "$@" >"$log" 2>&1
+    status=$?
+    grep -v '^ok ' "$log"
+    ok=$(grep -c '^ok ' "$log") bad=$(grep -c '^FAILED ' "$log") skip=$(grep -c '^skipped ' "$log")
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+    fi
+    passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    printf '%-28s %3d passed\n' "$1" "$ok"
 }
 
 # One number of pytest's own report.
@@ -66,6 +94,13 @@ for unit in test/unit_*.c; do
     [ -e "$unit" ] || continue
     run_unit "$build/$(basename "$unit" .c)"
 done
+for cases in fuzz/cases/*; do
+    run_replay "$build/replay_$(basename "$cases")" "$cases"
+done
+if [ -n "${CLANG_CHECKS:-}" ]; then
+    run_script test/check_tsan.sh short
+    run_script fuzz/run.sh 10
+fi
 run_pytest
 
 echo

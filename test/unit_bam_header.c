@@ -68,7 +68,7 @@ struct reading {
     int result;
 };
 
-static void read_header(struct reading *r, const struct unit_bytes *data, uint32_t block_size)
+static void read_header_within(struct reading *r, const struct unit_bytes *data, uint32_t block_size, uint64_t most)
 {
     memset(r, 0, sizeof *r);
     char path[64];
@@ -77,7 +77,7 @@ static void read_header(struct reading *r, const struct unit_bytes *data, uint32
     struct unit_source opened;
     NEEDED(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &r->latch) == 0);
     struct bgzf_source *source = opened.blocks;
-    r->result = bam_header_read(&r->header, opened.bytes, source, "in.bam", &r->latch);
+    r->result = bam_header_read(&r->header, opened.bytes, source, most, "in.bam", &r->latch);
     if (r->result == 0) {
         unit_append(&r->after, r->header.rest, r->header.rest_size);
         while (bgzf_source_peek(source, &size) > 0)
@@ -85,6 +85,11 @@ static void read_header(struct reading *r, const struct unit_bytes *data, uint32
     }
     unit_source_close(&opened);
     close(fd);
+}
+
+static void read_header(struct reading *r, const struct unit_bytes *data, uint32_t block_size)
+{
+    read_header_within(r, data, block_size, UINT64_MAX);
 }
 
 static void reading_free(struct reading *r)
@@ -305,7 +310,7 @@ static void test_other_data_are_not_taken_for_bam(void **state)
         if (unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0) {
             struct bam_header header;
             assert_int_equal(
-                bam_header_read(&header, opened.bytes, opened.blocks, "in.bam", &latch), -1);
+                bam_header_read(&header, opened.bytes, opened.blocks, UINT64_MAX, "in.bam", &latch), -1);
             bam_header_free(&header);
         }
         assert_true(latch_tripped(&latch));
@@ -339,6 +344,32 @@ static void test_lengths_that_cannot_be(void **state)
     check_number(NAME_AT, INT32_MAX, "ends inside the header");
 }
 
+static void test_header_that_takes_too_much_memory(void **state)
+{
+    (void)state;
+    struct unit_bytes data = usual_header();
+    struct reading r;
+    for (uint64_t more = 0; more < 2; more++) {
+        read_header_within(&r, &data, (uint32_t)data.n, data.n - 1 + more);
+        assert_int_equal(r.result, more ? 0 : -1);
+        assert_true(more || strstr(r.latch.message, "raise -m"));
+        reading_free(&r);
+    }
+    unit_free(&data);
+}
+
+static void test_reference_whose_name_is_none(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"", "\n", "a\tb", "a\nb"};
+    for (size_t i = 0; i < N_OF(names); i++) {
+        struct ref one[] = {{names[i], 1000}};
+        struct unit_bytes data = make_header("", 0, one, 1);
+        check_refused(&data, "header lines are broken");
+        unit_free(&data);
+    }
+}
+
 static void test_header_lines_that_are_broken(void **state)
 {
     (void)state;
@@ -369,7 +400,7 @@ static void test_damaged_block_in_the_header(void **state)
     struct bam_header header;
     struct unit_source opened;
     NEEDED(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0);
-    assert_int_equal(bam_header_read(&header, opened.bytes, opened.blocks, "in.bam", &latch), -1);
+    assert_int_equal(bam_header_read(&header, opened.bytes, opened.blocks, UINT64_MAX, "in.bam", &latch), -1);
     snprintf(path, sizeof path, "offset %u:", frame.size);
     assert_non_null(strstr(latch.message, path));
     bam_header_free(&header);                    /* of a header that was not read */
@@ -525,6 +556,8 @@ int main(void)
         cmocka_unit_test(test_file_that_ends_inside_the_header_at_any_byte),
         cmocka_unit_test(test_other_data_are_not_taken_for_bam),
         cmocka_unit_test(test_lengths_that_cannot_be),
+        cmocka_unit_test(test_header_that_takes_too_much_memory),
+        cmocka_unit_test(test_reference_whose_name_is_none),
         cmocka_unit_test(test_header_lines_that_are_broken),
         cmocka_unit_test(test_damaged_block_in_the_header),
         cmocka_unit_test(test_header_is_marked_as_sorted),

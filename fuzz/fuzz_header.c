@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The header of a BAM file from outside, read, marked as sorted and made into bytes that are a
+ * header again. First byte: the order. */
+#include <unistd.h>
+#include <htslib/hts.h>
+#include <htslib/hts_log.h>
+#include "bam_header.h"
+#include "bgzf_block.h"
+#include "bgzf_source.h"
+#include "byte_source.h"
+#include "fuzz.h"
+#include "latch.h"
+#include "sort_key.h"
+
+enum { HEADER_MOST = 1 << 20 };
+
+/* NULL: refused. */
+static sam_hdr_t *header_of(const uint8_t *data, size_t size)
+{
+    if (!fuzz_is_bam(data, size))
+        return NULL;
+    char path[32];
+    int fd = fuzz_file(data, size, path);
+    struct latch latch = {0};
+    struct bam_header header = {0};
+    struct byte_source_options from = {.path = path, .n_threads = 1, .budget = 1 << 20, .latch = &latch};
+    struct byte_source *bytes = byte_source_open(&from);
+    if (bytes) {
+        struct bgzf_source_options how = {bytes, path, 1, 1, BGZF_MAX_BLOCK, &latch, NULL};
+        struct bgzf_source *source = bgzf_source_open(&how);
+        MUST(source);
+        int failed = bam_header_read(&header, bytes, source, HEADER_MOST, path, &latch);
+        MUST(failed ? latch.message[0] && !header.sam : header.sam && header.rest_size <= BGZF_MAX_BLOCK);
+        bgzf_source_close(source);
+    }
+    byte_source_close(bytes);
+    close(fd);
+    free(header.rest);
+    return header.sam;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct feed f = {data, size};
+    struct sort_order order = {.by = feed_byte(&f) % (SORT_MINHASH + 1), .tag = {'R', 'G'}};
+    uint8_t *bytes;
+    size_t n;
+    hts_verbose = HTS_LOG_OFF;
+    sam_hdr_t *sam = header_of(f.p, f.left);
+    if (sam && bam_header_mark_sorted(sam, &order, size & 1, "1", "fuzz") == 0
+        && bam_header_bytes(sam, &bytes, &n) == 0) {
+        sam_hdr_t *again = header_of(bytes, n);
+        MUST(again && sam_hdr_nref(again) == sam_hdr_nref(sam));
+        struct sort_rule *rule = sort_rule_new(&order, again);
+        MUST(rule);
+        sort_rule_free(rule);
+        sam_hdr_destroy(again);
+        free(bytes);
+    }
+    sam_hdr_destroy(sam);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line: words with a NUL behind each. */
+#include <unistd.h>
+#include "bgzf_block.h"
+#include "fuzz.h"
+#include "sort_opts.h"
+
+enum { WORDS = 32 };
+
+static void check(const struct sort_opts *o)
+{
+    MUST(o->in && o->out.path && o->command_line);
+    MUST(o->n_threads >= 1 && o->memory >= 1 << 20);
+    MUST(o->out.level >= BGZF_LEVEL_DEFAULT && o->out.level <= BGZF_LEVEL_MAX);
+    MUST(o->n_temp_prefixes >= 1 && o->temp_prefixes[0]);
+    MUST(!strpbrk(o->command_line, "\t\n"));
+    MUST(!o->out.index || o->order.by == SORT_COORDINATE || o->order.by == SORT_MINHASH);
+    MUST(o->order.kmer >= 1 && o->order.window >= 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static char program[] = "samtools", command[] = "sort";
+    char *words[WORDS + 3] = {program, command}, *text = (char *)fuzz_alloc(size + 1);
+    int n = 2;
+    if (size)
+        memcpy(text, data, size);
+    text[size] = 0;
+    for (char *at = text; at < text + size && n < WORDS + 2; at += strlen(at) + 1)
+        words[n++] = at;
+    optind = 0;                                  /* getopt() remembers where it was in a word */
+    getopt(1, words, "");
+    struct sort_opts opts;
+    if (sort_opts_parse(&opts, n, words) == SORT_OPTS_RUN)
+        check(&opts);
+    sort_opts_free(&opts);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole file from outside, as far as blocks go: format, pieces, ring. */
+#include <unistd.h>
+#include "bgzf_block.h"
+#include "bgzf_source.h"
+#include "byte_source.h"
+#include "fuzz.h"
+#include "latch.h"
+
+enum { SLOTS = 3 };
+
+static void take(struct bgzf_source *source, uint8_t *ring[SLOTS], int wait, uint64_t *bytes)
+{
+    struct bgzf_source_block block;
+    while (bgzf_source_take(source, wait, &block) > 0) {
+        MUST(block.slot < SLOTS && block.data == ring[block.slot] && block.size <= BGZF_MAX_BLOCK);
+        *bytes += block.size;
+        free(ring[block.slot]);
+        ring[block.slot] = NULL;
+    }
+}
+
+/* Takes the blocks in as the driver does, each into memory of just its size. */
+static void read_all(struct bgzf_source *source, struct latch *latch, uint8_t *ring[SLOTS])
+{
+    uint64_t given = 0, taken = 0;
+    uint32_t size;
+    int found;
+    for (unsigned next = 0; (found = bgzf_source_peek(source, &size)) > 0; next = (next + 1) % SLOTS) {
+        MUST(size > 0 && size <= BGZF_MAX_BLOCK);
+        if (bgzf_source_ring_full(source))
+            take(source, ring, 1, &taken);
+        if (latch_tripped(latch))
+            break;
+        given += size;
+        bgzf_source_hand_out(source, ring[next] = fuzz_alloc(size));
+    }
+    take(source, ring, 1, &taken);
+    MUST(latch_tripped(latch) ? latch->message[0] : given == taken && found == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!fuzz_is_bam(data, size))
+        return 0;
+    char path[32];
+    int fd = fuzz_file(data, size, path);
+    struct latch latch = {0};
+    struct byte_source_options from = {.path = path, .n_threads = 1, .latch = &latch};
+    struct byte_source *bytes = byte_source_open(&from);
+    if (bytes) {
+        uint8_t *ring[SLOTS] = {0};
+        struct bgzf_source_options how = {bytes, path, 1, SLOTS, BGZF_MAX_BLOCK, &latch, NULL};
+        struct bgzf_source *source = bgzf_source_open(&how);
+        MUST(source);
+        read_all(source, &latch, ring);
+        bgzf_source_close(source);
+        for (int i = 0; i < SLOTS; i++)
+            free(ring[i]);
+    }
+    byte_source_close(bytes);
+    close(fd);
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <htslib/hts_log.h>
+#include <htslib/hts.h>
+#include "bam_sort.h"
+#include "fuzz.h"
+#include "program.h"
+#include "sort_check.h"
+#include "sort_opts.h"
+
+enum { WORDS = 24 };
+
+/* Puts an empty file in the place of standard output. */
+static void clear_output(void)
+{
+    int fd = memfd_create("fuzz output", 0);
+    MUST(fd >= 0 && dup2(fd, STDOUT_FILENO) == STDOUT_FILENO);
+    close(fd);
+}
+
+static void read_output(struct made *made)
+{
+    struct stat st;
+    MUST(fstat(STDOUT_FILENO, &st) == 0);
+    made->size = (size_t)st.st_size;
+    made->data = fuzz_alloc(made->size);
+    MUST(pread(STDOUT_FILENO, made->data, made->size, 0) == (ssize_t)made->size);
+}
+
+struct made program_run(const char *const words[], const uint8_t *in, size_t size)
+{
+    char path[32], storage[WORDS][64], *argv[WORDS + 1];
+    struct made made = {.status = EXIT_FAILURE};
+    struct sort_opts opts;
+    int argc = 0, fd = fuzz_file(in, size, path);
+    snprintf(storage[argc++], sizeof storage[0], "samtools");
+    snprintf(storage[argc++], sizeof storage[0], "sort");
+    for (; *words; words++) {
+        MUST(argc < WORDS - 1);
+        snprintf(storage[argc++], sizeof storage[0], "%s", *words);
+    }
+    snprintf(storage[argc++], sizeof storage[0], "%s", path);
+    for (int i = 0; i < argc; i++)
+        argv[i] = storage[i];
+    argv[argc] = NULL;
+    hts_verbose = HTS_LOG_OFF;
+    setenv("KMP_BLOCKTIME", "0", 0);             /* before libomp's first thread: idle ones sleep */
+    optind = 0;                                  /* getopt() remembers where it was in a word */
+    getopt(1, argv, "");
+    clear_output();
+    if (sort_opts_parse(&opts, argc, argv) == SORT_OPTS_RUN)
+        made.status = opts.check ? sort_check(&opts) : bam_sort(&opts);
+    sort_opts_free(&opts);
+    close(fd);
+    read_output(&made);
+    return made;
+}

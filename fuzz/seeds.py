@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Where fuzzing starts from: seeds.py FOLDER [FILE.bam]... makes FOLDER/TARGET/* of the test
+generator's records, and of the first blocks of these files."""
+
+import pathlib
+import struct
+import sys
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "test"))
+import bamgen  # noqa: E402
+
+FIRST = 20000  # bytes taken of a file
+SEEDS = {}
+
+
+def seed(target, data):
+    SEEDS.setdefault(target, set()).add(bytes(data))
+
+
+def split(body):
+    out, at = [], 0
+    while at + 4 <= len(body):
+        end = at + 4 + struct.unpack_from("<I", body, at)[0]
+        if end > len(body):
+            break
+        out.append(body[at:end])
+        at = end
+    return out
+
+
+def packed(rec):
+    """A record as fuzz.h's fuzz_record() takes it; None: it does not fit."""
+    tid, pos, n_name, mapq, _, n_cigar, flag, n_seq, mtid, mpos, tlen = struct.unpack_from("<iiBBHHHiiii", rec, 4)
+    at = 36
+    name, at = rec[at:at + n_name - 1], at + n_name
+    cigar, at = struct.unpack_from("<%dI" % n_cigar, rec, at), at + 4 * n_cigar
+    seq, at = rec[at:at + (n_seq + 1) // 2 + n_seq], at + (n_seq + 1) // 2 + n_seq
+    tags = rec[at:]
+    if max(n_seq, n_cigar, len(tags), *(op >> 4 for op in cigar), 0) > 255:
+        return None
+    refs = (tid % 3 if tid >= 0 else 15) | (mtid % 3 if mtid >= 0 else 15) << 4
+    return (struct.pack("<HBBiiiBBBB", flag, mapq, refs, pos, mpos, tlen, len(name), n_seq, n_cigar, len(tags)) + name
+            + b"".join(bytes([op & 15, op >> 4]) for op in cigar) + seq + tags)
+
+
+def of_records(recs):
+    for i in range(0, len(recs), 40):
+        seed("record", b"\3" + recs[i])
+        stream = b"".join(recs[i:i + 12])[:3000]
+        seed("walk", struct.pack("<BBHH", 3, 2, 100, 333) + stream)
+        seed("deflate", bytes([i // 40 % 3]) + b"\0\2" + stream)
+        small = [p for p in map(packed, recs[i:i + 8]) if p]
+        for by in range(7):
+            order = bytes([by | i // 40 % 4 << 4, 20 | i & 1])
+            seed("keys", order + b"\4" + b"".join(small))
+            seed("sort_run", order + bytes([60, *range(60)]) + b"".join(small[:6]))
+        for by in range(10):
+            seed("sort", bytes([by, 255 * (i // 40 + by & 1)]) + b"".join(small))
+        seed("slice", b"\1\0" + b"".join(small))
+        seed("slice", b"\1\3" + b"".join(small) + b"\x20\0\1\x30\0\2\x40\0\xff")
+
+
+def of_stream(head, recs):
+    stream = head + b"".join(recs[:10])
+    for level in 0, 1, 9:
+        seed("block", bamgen.block(b"".join(recs)[:2000], level))
+        seed("scanner", bamgen.bgzf(stream[:5000], level=level, size=700))
+        seed("file", b"\0" + bamgen.bgzf(stream[:5000], level=level, size=700))
+    seed("scanner", stream[:3000])
+    if len(head) < 6000:
+        seed("header", b"\0" + head)
+        seed("header", b"\5" + bamgen.bgzf(head, size=300))
+        seed("file", b"\0" + stream[:5000])
+
+
+def of_generator():
+    for make in bamgen.CORPUS.values():
+        head, recs = make()
+        of_stream(head, recs[:60])
+        of_records([r for r in recs[:160] if len(r) < 2000])
+    seed("block", bamgen.bgzf(b""))
+
+
+def of_file(path):
+    data, stream = pathlib.Path(path).read_bytes()[:1 << 20], b""
+    while len(data) > 18 and len(stream) < FIRST << 6:
+        size = struct.unpack_from("<H", data, 16)[0] + 1
+        stream += zlib.decompress(data[18:size - 8], -15) if len(data) >= size else b""
+        data = data[size:]
+    n_text, = struct.unpack_from("<I", stream, 4)
+    n_ref, at = struct.unpack_from("<I", stream, 8 + n_text)[0], 12 + n_text
+    for _ in range(n_ref):
+        at += 8 + struct.unpack_from("<I", stream, at)[0]
+    recs = split(stream[at:at + FIRST])
+    of_stream(stream[:at], recs)
+    of_records([r for r in recs if len(r) < 2000])
+
+
+WORDS = """-@ 4 -m 1G -o out.bam in.bam|-n -l 5 -T tmp -T tmp2 -|-N -u|-t CB -n -O cram,version=3.0|-M -K 9 -R -H
+--template-coordinate --write-index=bai -o a.bam##idx##a.bai|-I ref.fa -w 5|--total-memory 80% --no-PG --verbosity 1
+--output-fmt-option level=3 --input-fmt-option nthreads=2|--picard --check --add-input b.bam --size-hint 3.5T|-m768M
+--reference r.fa --tmpdir-env --threads=3 -l9|-nNMtXT -o x.sam.gz -- a|-m 1.5g -@99999 -K 99 -w 0"""
+
+
+def of_words():
+    for line in WORDS.replace("\n", "|").split("|"):
+        seed("opts", "\0".join(line.split()).encode() + b"\0")
+
+
+def main():
+    folder, *files = sys.argv[1:]
+    of_generator()
+    of_words()
+    for path in files:
+        of_file(path)
+    for target, seeds in SEEDS.items():
+        (pathlib.Path(folder) / target).mkdir(parents=True, exist_ok=True)
+        for data in seeds:
+            (pathlib.Path(folder) / target / ("%08x" % zlib.crc32(data))).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: MIT
+"""--report, --trace and --progress: numbers that add up, pages that need nothing, and silence
+where nobody asked."""
+
+import html.parser
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import bamgen
+from conftest import BINARY, HANG, REPO, SANITIZED, blocks, clean_env, run_sort, sorted_bytes
+from test_safety import PRECIOUS, refused, snapshot, start, until
+
+FAST = ("--no-PG", "-l", "1")
+SMALL_ARENA = {"SAMTOOLS_OMP_ARENA": "262144"}
+IO = ("read", "write", "spill_write", "spill_read")
+
+
+def reported(folder, args, name="r.json", **kw):
+    """The report of a sort into folder/o.bam that has to succeed."""
+    p = run_sort([*FAST, "--report=" + name, "-o", "o.bam", *args], cwd=folder, **kw)
+    assert p.returncode == 0, p.stderr
+    text = (folder / name).read_text()
+    return json.loads(text) if name.endswith(".json") else text
+
+
+@pytest.fixture(params=[1, 2, 5], ids=lambda n: "t%d" % n)
+def team(request):
+    return request.param
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def check_sums(r):
+    """Times of a thread add up to the wall time, and those of threads to the stages'."""
+    for slot in r["slots"]:
+        assert sum(slot["stages"].values()) == pytest.approx(r["wall_s"], abs=1e-4), slot["name"]
+    for name, stage in r["stages"].items():
+        total = sum(s["stages"].get(name, 0) for s in r["slots"])
+        assert stage["s"] == pytest.approx(total, abs=1e-4), name
+        assert 0 <= stage["blocked_s"] <= stage["s"]
+        assert 0 <= stage["critical_s"] <= stage["s"] + 1e-6
+    works = sum(s["s"] for s in r["stages"].values() if s["kind"] != "rest")
+    assert works <= r["wall_s"] * r["threads"] + 1e-3
+    assert r["busy_share"] == pytest.approx(works / (r["wall_s"] * r["threads"]), abs=0.01)
+    assert r["io_share"] == pytest.approx(sum(r["stages"][s]["s"] for s in IO) / works, abs=0.01)
+
+
+def test_times_do_not_add_up(realistic_bam, tmp_path, team):
+    r = reported(tmp_path, ["-@", team, realistic_bam])
+    assert len(r["slots"]) >= r["threads"] == team
+    check_sums(r)
+    phases = [r["phases"][p] for p in ("open", "read", "write", "finish")]
+    for before, after in zip(phases, phases[1:]):
+        assert before["start_s"] + before["s"] == pytest.approx(after["start_s"], abs=1e-5)
+    assert phases[-1]["start_s"] + phases[-1]["s"] == pytest.approx(r["wall_s"], abs=1e-5)
+
+
+def test_bytes_are_not_those_of_the_files(realistic_bam, tmp_path, team):
+    r = reported(tmp_path, ["-@", team, realistic_bam])
+    stages, data = r["stages"], (tmp_path / "o.bam").read_bytes()
+    plain = sum(len(b.data) for b in blocks(realistic_bam.read_bytes()))
+    written = sum(len(b.data) for b in blocks(data))
+    assert stages["read"]["bytes"] == realistic_bam.stat().st_size
+    assert stages["inflate"]["bytes"] == r["bytes"] == plain
+    assert stages["gather"]["bytes"] == stages["deflate"]["bytes"] == written
+    assert len(data) - len(bamgen.EOF_BLOCK) <= stages["write"]["bytes"] <= len(data)
+    assert r["records"] == stages["sort"]["records"] == stages["fill"]["records"] == 20000
+    assert (r["input"], r["output"]) == (str(realistic_bam), "o.bam")
+
+
+def test_serial_part_is_not_what_its_stages_are(realistic_bam, tmp_path, team):
+    r = reported(tmp_path, ["-@", team, realistic_bam])
+    serial = r["serial"]
+    assert serial["s"] == pytest.approx(sum(serial["stages"].values()), abs=1e-4)
+    assert serial["s_per_gb"] == pytest.approx(serial["s"] / r["bytes"] * 1e9, rel=1e-2)
+    for name, seconds in serial["stages"].items():
+        assert r["stages"][name]["kind"] == "serial"
+        assert seconds <= r["stages"][name]["critical_s"] + 1e-6
+    assert serial["s"] <= r["wall_s"]
+
+
+def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
+    r = reported(tmp_path, ["-@", team, realistic_bam], env=SMALL_ARENA)
+    check_sums(r)
+    stages = r["stages"]
+    assert stages["spill_write"]["bytes"] == stages["spill_read"]["bytes"] > 0
+    assert stages["pack"]["bytes"] == stages["unpack"]["bytes"] > stages["spill_write"]["bytes"]
+
+
+def test_other_formats_are_not_counted(made, tmp_path):
+    sam = tmp_path / "in.sam"
+    sam.write_bytes(sorted_bytes(["-O", "sam", made("mixed")]))
+    r = reported(tmp_path, ["-@", "2", sam])
+    check_sums(r)
+    assert r["stages"]["read"]["events"] == 0 < r["stages"]["convert"]["events"]
+
+
+def test_memory_is_not_told(realistic_bam, tmp_path):
+    r = reported(tmp_path, ["-m", "64M", realistic_bam])
+    assert r["memory_bytes"] == 64 << 20
+    assert 1 << 20 < r["peak_rss_bytes"] < (1 << 32 if SANITIZED else 128 << 20)
+    if os.path.exists("/proc/self/smaps_rollup"):
+        assert 0 <= r["huge_page_bytes"] <= r["peak_rss_bytes"]
+    assert 1 <= r["cpus"] <= os.cpu_count()
+
+
+@pytest.mark.parametrize("name", ["header_only", "header_only_no_refs", "one_record"])
+def test_empty_input_divides_by_zero(made, tmp_path, name):
+    r = reported(tmp_path, [made(name)])
+    assert r["records"] == (name == "one_record")
+    for format in ("txt", "html"):
+        text = reported(tmp_path, [made(name)], "r." + format)
+        assert not re.search(r"\b(nan|inf)\b", text)
+
+
+def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
+    manual = (REPO / "doc" / "samtools-sort.1").read_text().replace("\\", "")
+    r = reported(tmp_path, [realistic_bam])
+    keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
+    assert [k for k in sorted(keys) if not re.search(r"\b%s\b" % k, manual)] == []
+
+
+# ---------------------------------------------------------------- where it goes
+
+
+def test_report_on_standard_error_spoils_the_output(realistic_bam):
+    p = run_sort([*FAST, "--report", realistic_bam])
+    assert p.returncode == 0
+    assert p.stdout == sorted_bytes([*FAST, realistic_bam])
+    for words in ("wall [0-9.]+ s", "busy", "20000 records", "MB/s", "inflate", "deflate", "serial: [0-9.]+ s/GB"):
+        assert re.search(words, p.stderr), p.stderr
+    assert len(p.stderr.splitlines()) < 32, "more than a screen"
+    assert max(map(len, p.stderr.splitlines())) < 160
+
+
+def test_report_as_text_is_another_one(realistic_bam, tmp_path):
+    assert reported(tmp_path, [realistic_bam], "r.txt").startswith("samtools sort: %s -> o.bam\n" % realistic_bam)
+
+
+def test_report_without_being_asked(realistic_bam, tmp_path):
+    p = run_sort([*FAST, "-o", "o.bam", realistic_bam], cwd=tmp_path)
+    assert p.stderr == ""
+    assert os.listdir(tmp_path) == ["o.bam"]
+
+
+@pytest.mark.parametrize("option", ["--report=nowhere/r.json", "--report=nowhere/r.html", "--trace=nowhere/t.json", "--report="])
+def test_report_that_cannot_be_written_is_told_only_after_reading(tmp_path, option):
+    with start([option, "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:   # nobody feeds it
+        assert p.wait(HANG) == 1
+        assert re.search(rb"cannot write (nowhere/|:).*Nothing was read", p.stderr.read())
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("args", [
+    ["--report=in.bam", "-o", "o.bam", "in.bam"], ["--report=./in.bam", "in.bam"], ["--trace=o.bam", "-o", "o.bam", "in.bam"],
+    ["--report=o.bam.csi", "--write-index", "-o", "o.bam", "in.bam"], ["--report=x", "--trace=x", "in.bam"],
+    ["--report=more.bam", "--add-input", "more.bam", "in.bam"], ["--report=-", "in.bam"],
+], ids=" ".join)
+def test_report_overwrites_data(made, tmp_path, args):
+    for name in ("in.bam", "more.bam"):
+        (tmp_path / name).write_bytes(made("ties").read_bytes())
+    refused(tmp_path, args, "cannot be both")
+
+
+def test_check_ignores_report(made, tmp_path):
+    p = run_sort(["--check", "--report", made("ties")])
+    assert p.returncode == 1 and "--check writes no --report" in p.stderr
+
+
+def test_report_of_a_failed_sort_looks_whole(made, tmp_path):
+    (tmp_path / "cut.bam").write_bytes(made("mixed").read_bytes()[:-100])
+    (tmp_path / "r.html").write_bytes(PRECIOUS)
+    refused(tmp_path, ["--report=r.html", "--trace=t.json", "-o", "o.bam", "cut.bam"], "cut.bam")
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+def test_killed_sort_leaves_a_report(realistic_bam, tmp_path, sig):
+    (tmp_path / "r.html").write_bytes(PRECIOUS)
+    before = snapshot(tmp_path)
+    with start(["--report=r.html", "--trace=t.json", "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:
+        p.stdin.write(realistic_bam.read_bytes()[:1 << 16])
+        p.stdin.flush()
+        assert until(lambda: len(os.listdir("/proc/%d/fd" % p.pid)) > 5, p)
+        p.send_signal(sig)
+        assert p.wait(HANG) == -sig
+    assert snapshot(tmp_path) == before
+
+
+def test_full_disk_under_the_report_is_not_told(realistic_bam, tmp_path):
+    p = run_sort([*FAST, "--report=/dev/full", "-o", "o.bam", realistic_bam], cwd=tmp_path)
+    assert p.returncode == 1
+    assert "/dev/full" in p.stderr and "The sorted output is complete" in p.stderr
+    assert (tmp_path / "o.bam").read_bytes() == sorted_bytes([*FAST, realistic_bam])
+
+
+def test_report_changes_the_output(realistic_bam, tmp_path):
+    p = run_sort([*FAST, "-@", "3", "--report=r.html", "--trace=t.json", "--progress", realistic_bam], cwd=tmp_path)
+    assert p.stdout == sorted_bytes([*FAST, realistic_bam])
+
+
+# ---------------------------------------------------------------- the page and the trace
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that are open, and what would be loaded from elsewhere."""
+
+    void = {"meta", "path", "rect", "br"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.loads = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.loads += [a for a in attrs if a[0] in ("src", "href", "xlink:href", "srcset")]
+        if tag not in self.void:
+            self.open.append(tag)
+        elif tag == "path" and self.get_starttag_text()[-2] != "/":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("n", [1, 2, 16, 64])
+def test_page_needs_a_network_or_is_broken(realistic_bam, tmp_path, n):
+    text = reported(tmp_path, ["-@", n, realistic_bam], "r.html")
+    page = Page()
+    page.feed(text)
+    assert page.open == [] and page.loads == []
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert not re.search(r"https?:|url\(|@import", text)
+    assert page.tags.count("rect") == n, "a row for each thread"
+    assert {"svg", "table", "style"} <= set(page.tags)
+    assert "prefers-color-scheme:dark" in text
+    assert not re.search(r"\b(nan|inf)\b", text)
+    assert len(text) < 1 << 21
+
+
+def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
+    p = run_sort([*FAST, "-@", team, "--trace", "t.json", "--report=r.json", "-o", "o.bam", realistic_bam], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    r, trace = (json.loads((tmp_path / f).read_text()) for f in ("r.json", "t.json"))
+    names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    assert list(names.values()) == ["phases", *(s["name"] for s in r["slots"])]
+    for tid, name in names.items():
+        at, took = 0, 0
+        for e in trace["traceEvents"]:
+            if e["ph"] == "X" and e["tid"] == tid:
+                assert e["ts"] >= at - 0.002 and e["dur"] >= 0
+                at, took = e["ts"] + e["dur"], took + e["dur"]
+        stages = next((s["stages"] for s in r["slots"] if s["name"] == name), {})
+        if stages:
+            assert took / 1e6 == pytest.approx(sum(stages.values()) - stages.get("idle", 0), abs=1e-3)
+
+
+# ---------------------------------------------------------------- progress
+
+
+def on_terminal(argv, feed=None, pause=0.3, **env):
+    """What a sort says on a terminal, while its input comes in pieces."""
+    try:
+        main, terminal = pty.openpty()
+    except OSError as e:
+        pytest.skip("no terminals here: %s" % e)
+    with subprocess.Popen([BINARY, "sort", *map(str, argv)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          stderr=terminal, env=clean_env(**{"TERM": "xterm", **env})) as p:
+        os.close(terminal)
+        for piece in feed or []:
+            p.stdin.write(piece)
+            p.stdin.flush()
+            time.sleep(pause)
+        p.stdin.close()
+        assert p.wait(HANG) == 0
+        said = b""
+        try:
+            while part := os.read(main, 65536):
+                said += part
+        except OSError:
+            pass                                 # the other end is closed
+        os.close(main)
+    return said.decode()
+
+
+def pieces(path, n=4):
+    data = path.read_bytes()
+    size = len(data) // n + 1
+    return [data[i:i + size] for i in range(0, len(data), size)]
+
+
+def test_terminal_shows_no_progress(realistic_bam):
+    said = on_terminal(FAST, pieces(realistic_bam))
+    assert re.search(r"\r\[sort\] reading: [0-9.]+ M records, [0-9]+ MB/s", said), said
+    assert "\n" not in said
+    assert said.endswith("\r\x1b[K"), "the line is still there"
+
+
+def test_size_hint_gives_no_percentage(realistic_bam):
+    said = on_terminal([*FAST, "--size-hint", "100M"], pieces(realistic_bam))
+    assert re.search(r"reading [0-9]+ %,", said), said
+
+
+@pytest.mark.parametrize("args,env", [(["--no-progress"], {}), ([], {"TERM": "dumb"}), (["--verbosity", "1"], {})],
+                         ids=["option", "dumb", "verbosity"])
+def test_progress_where_it_is_not_wanted(realistic_bam, args, env):
+    assert on_terminal([*FAST, *args], pieces(realistic_bam), **env) == ""
+
+
+def test_progress_goes_into_a_log_unasked(realistic_bam):
+    with start(FAST, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+        for piece in pieces(realistic_bam):
+            p.stdin.write(piece)
+            p.stdin.flush()
+            time.sleep(0.3)
+        p.stdin.close()
+        assert p.stderr.read() == b""
+
+
+def test_progress_that_is_asked_for_is_no_plain_line(realistic_bam):
+    with start([*FAST, "--progress"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+        for piece in pieces(realistic_bam, 5):
+            p.stdin.write(piece)
+            p.stdin.flush()
+            time.sleep(1.4)                      # 5 s is when the first line comes
+        p.stdin.close()
+        said = p.stderr.read().decode()
+    assert re.fullmatch(r"(\[sort\] (reading|writing).*MB/s.*\n)+\[sort\] done: 0\.02 M records, [0-9]+ MB/s, [0-9]+ s\n", said), said
+
+
+def test_failed_sort_says_it_is_done(made, tmp_path):
+    (tmp_path / "cut.bam").write_bytes(made("mixed").read_bytes()[:-100])
+    p = run_sort(["--progress", "-o", tmp_path / "o.bam", tmp_path / "cut.bam"])
+    assert p.returncode == 1 and "[sort]" not in p.stderr

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include "json_string.h"
+#include "progress.h"
+#include "report.h"
+#include "trace.h"
+
+/* ---- advice, from made-up numbers ---- */
+
+/* Of a sort that leaves nothing to be said. */
+static struct report quiet(void)
+{
+    struct report r = {
+        .facts = {.version = "1", .command_line = "samtools sort", .input = "in.bam", .output = "out.bam", .cpus = 8,
+                  .numa_nodes = 1, .user = 60, .system = 4, .memory = 1 << 30, .machine_memory = (uint64_t)1 << 40,
+                  .peak_rss = 1 << 30, .huge = 1 << 29, .records = 30000000},
+        .n_threads = 8, .wall = 10, .busy = 0.8, .bytes = 10000000000,
+    };
+    r.stages[STAGE_INFLATE] = (struct report_stage){.busy = 30, .bytes = 10000000000, .events = 160000};
+    r.stages[STAGE_DEFLATE] = (struct report_stage){.busy = 34, .bytes = 10000000000, .events = 160000};
+    return r;
+}
+
+static struct report with_threads(int n, double busy)
+{
+    struct report r = quiet();
+    r.n_threads = r.facts.cpus = n;
+    r.busy = busy;
+    return r;
+}
+
+/* What is said, all of it. */
+static void check_advice(struct report r, const char *first, const char *second)
+{
+    report_advise(&r);
+    assert_string_equal(r.advice[0], first);
+    assert_string_equal(r.advice[1], second);
+}
+
+static void test_nothing_is_said_where_all_is_well(void **state)
+{
+    (void)state;
+    check_advice(quiet(), "", "");
+}
+
+static void test_chance_in_small_inputs_is_not_explained(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.wall = 0.05;
+    r.facts.cpus = 1;
+    r.busy = 0;
+    check_advice(r, "The input is so small that there is nothing to be advised: it took 0.05 s.", "");
+}
+
+static void test_threads_that_share_cpus_are_not_called_idle(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.n_threads = 32;
+    r.busy = 0.25;
+    r.idle_threads = 20;
+    r.serial = 9;
+    check_advice(r, "32 threads share 8 CPUs: use -@ 8.", "");
+    r.facts.cpus = 1;
+    check_advice(r, "32 threads share 1 CPU: use -@ 1.", "");
+}
+
+static void test_crowded_machine_is_not_a_slow_disk(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.facts.user = 20;
+    r.stages[STAGE_READ] = (struct report_stage){.busy = 8, .blocked = 8, .bytes = 1000000};
+    check_advice(r, "Work that took 64.0 s by the clock got 24.0 s of CPU time: other programs use the CPUs too.", "");
+    r.facts.by_htslib = true;                    /* whose threads have CPU time that no stage has */
+    r.stages[STAGE_READ].blocked = 0;
+    check_advice(r, "", "");
+}
+
+static struct report slow_files(enum stage stage, enum report_file input, enum report_file output)
+{
+    struct report r = quiet();
+    r.facts.input_is = input;
+    r.facts.output_is = output;
+    r.stages[STAGE_READ] = (struct report_stage){.busy = 0.2, .blocked = 0.08, .bytes = 568000000};
+    r.stages[STAGE_WRITE] = (struct report_stage){.busy = 0.1, .blocked = 0.08, .bytes = 568000000};
+    r.stages[stage] = (struct report_stage){.busy = 8, .blocked = 7.84, .bytes = 568000000};
+    return r;
+}
+
+static void test_where_files_are_slow_is_told(void **state)
+{
+    (void)state;
+    static const struct { enum stage stage; enum report_file input, output; const char *advice; } cases[] = {
+        {STAGE_READ, REPORT_REGULAR, REPORT_REGULAR,
+         "99 % of waiting was on reading in.bam at 71 MB/s: copy the input to a local or faster disk."},
+        {STAGE_READ, REPORT_PIPE, REPORT_REGULAR,
+         "99 % of waiting was on reading in.bam at 71 MB/s: the program that writes to the pipe sets the pace."},
+        {STAGE_READ, REPORT_REMOTE, REPORT_REGULAR,
+         "99 % of waiting was on reading in.bam at 71 MB/s: download the input before sorting it."},
+        {STAGE_WRITE, REPORT_REGULAR, REPORT_REGULAR, "99 % of waiting was on writing out.bam at 71 MB/s: write to a "
+         "local or faster disk, or less with a higher -l."},
+        {STAGE_WRITE, REPORT_REGULAR, REPORT_PIPE,
+         "99 % of waiting was on writing out.bam at 71 MB/s: the program that reads from the pipe sets the pace."},
+        {STAGE_SPILL_READ, REPORT_REGULAR, REPORT_REGULAR,
+         "98 % of waiting was on temporary data at 71 MB/s: name a faster disk with -T."},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++)
+        check_advice(slow_files(cases[i].stage, cases[i].input, cases[i].output), cases[i].advice, "");
+}
+
+static void test_little_waiting_is_not_worth_a_word(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.stages[STAGE_READ] = (struct report_stage){.busy = 2, .blocked = 1.4, .bytes = 1000000000};
+    check_advice(r, "", "");
+}
+
+static void test_memory_that_would_do_is_named_if_there_is_so_much(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.stages[STAGE_SPILL_WRITE] = (struct report_stage){.busy = 1, .bytes = 5000000000, .events = 2500};
+    check_advice(r, "5.0 GB of temporary data were needed: with -m 1414M all stays in memory.", "");
+    r.facts.machine_memory = 10000000000;
+    check_advice(r, "", "");
+}
+
+static void test_thread_that_bounds_is_told_with_what_it_does(void **state)
+{
+    (void)state;
+    struct report r = with_threads(32, 0.2);
+    r.serial = 8;
+    r.serial_stages[STAGE_FILL] = 6;
+    r.serial_stages[STAGE_DEAL] = 1.9;
+    r.serial_stages[STAGE_READ] = 0.1;
+    r.stages[STAGE_FILL].busy = 8;
+    check_advice(r, "8.0 s of 10.0 s are work of one thread (fill 6.0 s, deal 1.9 s): more threads than 8 do not help.",
+                 "On average 6.4 of 32 threads had work: use -@ 8.");
+}
+
+static void test_idle_threads_are_counted(void **state)
+{
+    (void)state;
+    struct report r = with_threads(32, 0.2);
+    r.idle_threads = 24;
+    check_advice(r, "24 of 32 threads idle: use -@ 8.", "");
+    check_advice(with_threads(2, 0.8), "", "");  /* both are needed */
+    check_advice(with_threads(1, 0.1), "", "");  /* there are no fewer */
+}
+
+static void test_cpus_that_stand_idle_are_offered_to_busy_threads(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.facts.cpus = 64;
+    check_advice(r, "", "");
+    r.busy = 0.97;
+    check_advice(r, "All threads were busy, 97 % of the time, and there are 64 CPUs: -@ 64 is faster.", "");
+}
+
+static void test_places_matter_only_on_several_memory_nodes(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.facts.numa_nodes = 2;
+    check_advice(r, "The machine has 2 memory nodes and threads may move between them: set OMP_PLACES=cores.", "");
+    r.facts.bound = true;
+    check_advice(r, "", "");
+}
+
+static void test_huge_pages_that_are_switched_off_are_told(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.facts.peak_rss = (uint64_t)4 << 30;
+    r.facts.huge = REPORT_UNKNOWN;
+    check_advice(r, "", "");
+    r.facts.huge = 0;
+    check_advice(r, "No huge pages were given: /sys/kernel/mm/transparent_hugepage/enabled should say madvise or always.",
+                 "");
+}
+
+static void test_compression_that_takes_most_is_told_if_all_threads_are_busy(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.busy = 0.95;
+    check_advice(r, "", "");
+    r.stages[STAGE_INFLATE].busy = 6;
+    check_advice(r, "85 % of the work was compressing the output: -l 1 is faster and the file somewhat larger.", "");
+}
+
+static void test_no_more_than_two_sentences_are_said(void **state)
+{
+    (void)state;
+    struct report r = slow_files(STAGE_READ, REPORT_REGULAR, REPORT_REGULAR);
+    r.facts.numa_nodes = 2;
+    r.facts.huge = 0;
+    r.facts.peak_rss = (uint64_t)4 << 30;
+    r.stages[STAGE_SPILL_WRITE].events = 1;
+    report_advise(&r);
+    assert_non_null(strstr(r.advice[0], "reading"));
+    assert_non_null(strstr(r.advice[1], "in memory"));
+}
+
+/* ---- numbers from clocks ---- */
+
+static void test_numbers_are_those_of_the_clocks(void **state)
+{
+    (void)state;
+    struct stats *stats = stats_new(2, false);
+    struct report_facts facts = quiet().facts;
+    struct report r;
+    enum stage before = stats_enter(stats, STAGE_INFLATE);
+    usleep(3000);
+    stats_leave(stats, before, 1000);
+    before = stats_enter(stats, STAGE_WAIT);
+    usleep(3000);
+    stats_leave(stats, before, 0);
+    stats_stop(stats);
+    report_make(&r, &facts, stats);
+    assert_int_equal(r.bytes, 1000);
+    assert_int_equal(r.idle_threads, 1);
+    assert_string_equal(r.critical_name, "thread 0");
+    assert_true(r.busy > 0 && r.busy < 0.5);     /* one of two threads, and that one waited */
+    assert_true(r.stages[STAGE_INFLATE].busy >= 0.003 && r.stages[STAGE_INFLATE].critical == r.stages[STAGE_INFLATE].busy);
+    assert_true(r.serial <= r.wall - 0.006);     /* neither inflating nor waiting is serial */
+    assert_true(r.io == 0);
+    stats_free(stats);
+}
+
+static void test_serial_work_of_another_thread_counts_if_it_is_more(void **state)
+{
+    (void)state;
+    struct stats *stats = stats_new(1, false);
+    struct report_facts facts = quiet().facts;
+    struct report r;
+    enum stage before = stats_enter(stats, STAGE_WAIT);
+    int slot = stats_join(stats, "reader");
+    enum stage idle = stats_enter_as(stats, slot, STAGE_DEAL);
+    usleep(20000);
+    stats_leave_as(stats, slot, idle, 0);
+    stats_leave(stats, before, 0);
+    stats_stop(stats);
+    report_make(&r, &facts, stats);
+    assert_int_equal(r.critical, slot);
+    assert_string_equal(r.critical_name, "reader");
+    assert_true(r.serial >= 0.02 && r.serial_stages[STAGE_DEAL] == r.serial);
+    stats_free(stats);
+}
+
+/* ---- text that goes into files ---- */
+
+static char *written(void (*write)(FILE *, const char *), const char *argument)
+{
+    char *text;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    NEEDED(to);
+    write(to, argument);
+    fclose(to);
+    return text;
+}
+
+static void test_strings_of_json_are_valid_whatever_a_file_is_called(void **state)
+{
+    (void)state;
+    static const struct { const char *text, *json; } cases[] = {
+        {"in.bam", "\"in.bam\""},
+        {"", "\"\""},
+        {"a\"b\\c\n\x01", "\"a\\\"b\\\\c\\u000a\\u0001\""},
+        {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"\xe4.bam", "\"\\ufffd.bam\""},
+        {"\xc0\x80\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\""},
+        {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
+        {"\xe2\x82", "\"\\ufffd\\ufffd\""},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char *json = written(json_string, cases[i].text);
+        assert_string_equal(json, cases[i].json);
+        free(json);
+    }
+}
+
+/* A page of these stats whose input has this name. */
+static void write_page(FILE *to, const char *name)
+{
+    struct stats *stats = stats_new(3, true);
+    struct report_facts facts = quiet().facts;
+    struct report r;
+    facts.input = name;
+    stats_phase(stats, PHASE_READ);
+    #pragma omp parallel num_threads(3)
+    for (int i = 0; i < 100; i++)
+        stats_leave(stats, stats_enter(stats, i % 2 ? STAGE_INFLATE : STAGE_SORT), 10);
+    stats_stop(stats);
+    report_make(&r, &facts, stats);
+    assert_int_equal(report_html(&r, stats, to), 0);
+    stats_free(stats);
+}
+
+static void test_file_names_are_no_markup_in_the_page(void **state)
+{
+    (void)state;
+    char *page = written(write_page, "<b>&\".bam");
+    assert_non_null(strstr(page, "&lt;b&gt;&amp;&quot;.bam"));
+    assert_null(strstr(page, "<b>&"));
+    assert_null(strstr(page, "nan"));
+    assert_null(strstr(page, "inf\""));
+    assert_non_null(strstr(page, "thread 2"));
+    free(page);
+}
+
+static void write_trace(FILE *to, const char *name)
+{
+    struct stats *stats = stats_new(1, true);
+    int slot = stats_join(stats, name);
+    stats_leave_as(stats, slot, stats_enter_as(stats, slot, STAGE_READ), 10);
+    stats_phase(stats, PHASE_READ);
+    stats_stop(stats);
+    trace_write(stats, to);
+    stats_free(stats);
+}
+
+static void test_trace_has_a_track_for_every_thread(void **state)
+{
+    (void)state;
+    char *trace = written(write_trace, "reader of \"in\"");
+    assert_non_null(strstr(trace, "\"args\":{\"name\":\"thread 0\"}"));
+    assert_non_null(strstr(trace, "\"args\":{\"name\":\"reader of \\\"in\\\"\"}"));
+    assert_non_null(strstr(trace, "\"args\":{\"name\":\"phases\"}"));
+    assert_null(strstr(trace, "idle"));
+    free(trace);
+}
+
+/* ---- progress ---- */
+
+static void test_line_tells_what_is_known(void **state)
+{
+    (void)state;
+    static const struct { struct progress_now now; const char *line; } cases[] = {
+        {{"reading", 1410000, 0.45, 1e9, 5}, "[sort] reading 45 %, 1.41 M records, 200 MB/s, 6 s left"},
+        {{"reading", 1410000, -1, 1e9, 5}, "[sort] reading: 1.41 M records, 200 MB/s"},
+        {{"reading", 0, 0, 0, 0}, "[sort] reading 0 %, 0.00 M records, 0 MB/s"},
+        {{"writing", 1000000, 0.25, 4e9, 60}, "[sort] writing 25 %, 1.00 M records, 67 MB/s, 3:00 min left"},
+        {{"writing", 1000000, 0.02, 4e9, 600}, "[sort] writing 2 %, 1.00 M records, 7 MB/s, 8:10 h left"},
+        {{"reading", 1000000, 1.5, 1e9, 1}, "[sort] reading 100 %, 1.00 M records, 1000 MB/s, 0 s left"},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char line[128];
+        progress_line(line, sizeof line, &cases[i].now);
+        assert_string_equal(line, cases[i].line);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_said_where_all_is_well),
+        cmocka_unit_test(test_chance_in_small_inputs_is_not_explained),
+        cmocka_unit_test(test_threads_that_share_cpus_are_not_called_idle),
+        cmocka_unit_test(test_crowded_machine_is_not_a_slow_disk),
+        cmocka_unit_test(test_where_files_are_slow_is_told),
+        cmocka_unit_test(test_little_waiting_is_not_worth_a_word),
+        cmocka_unit_test(test_memory_that_would_do_is_named_if_there_is_so_much),
+        cmocka_unit_test(test_thread_that_bounds_is_told_with_what_it_does),
+        cmocka_unit_test(test_idle_threads_are_counted),
+        cmocka_unit_test(test_cpus_that_stand_idle_are_offered_to_busy_threads),
+        cmocka_unit_test(test_places_matter_only_on_several_memory_nodes),
+        cmocka_unit_test(test_huge_pages_that_are_switched_off_are_told),
+        cmocka_unit_test(test_compression_that_takes_most_is_told_if_all_threads_are_busy),
+        cmocka_unit_test(test_no_more_than_two_sentences_are_said),
+        cmocka_unit_test(test_numbers_are_those_of_the_clocks),
+        cmocka_unit_test(test_serial_work_of_another_thread_counts_if_it_is_more),
+        cmocka_unit_test(test_strings_of_json_are_valid_whatever_a_file_is_called),
+        cmocka_unit_test(test_file_names_are_no_markup_in_the_page),
+        cmocka_unit_test(test_trace_has_a_track_for_every_thread),
+        cmocka_unit_test(test_line_tells_what_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
