@@ -14,7 +14,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, SANITIZED, clean_env, run_sort
+from conftest import BINARY, SANITIZED, clean_env, run_sort
 from test_safety import PRECIOUS, snapshot
 from test_spill import MANY
 
