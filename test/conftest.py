@@ -300,7 +300,7 @@ def fault_shim():
     """The environment of a program whose calls may fail: see fault_shim.c."""
     if not SHIM.exists() or b"FAULT_CALL" not in SHIM.read_bytes():
         pytest.skip("no fault_shim.so: make check-programs")
-    options = "exitcode=99:verify_asan_link_order=0:allocator_may_return_null=1:" + os.environ.get("ASAN_OPTIONS", "")
+    options = "fast_unwind_on_malloc=0:exitcode=99:verify_asan_link_order=0:allocator_may_return_null=1:" + os.environ.get("ASAN_OPTIONS", "")
     return {"LD_PRELOAD": str(SHIM), "ASAN_OPTIONS": options}
 
 
