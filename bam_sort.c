@@ -13,9 +13,9 @@
  *                                                          | the merge
  *                                                record_sink (SAM, CRAM: hts_writer)
  *
- * There is one `omp parallel`, below. The master deals out blocks, takes them back
- * in order, plans the merge and fills output blocks with lists of records; all
- * else is tasks. */
+ * There is one `omp parallel`, below. The master finds blocks and deals them out,
+ * takes them back in order, plans the merge and fills output blocks with lists of
+ * records; all else is tasks (and a thread that reads a pipe). */
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>
@@ -143,7 +143,7 @@ static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more, 0, 0,
-                             stats_memory(opts->n_threads, sort_report_needs_spans(opts))};
+                             stats_memory(opts->n_threads, sort_report_detail(opts))};
     if (opts->out.format.format != bam)
         use.htslib = memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
     for (size_t i = 0; i < s->n_inputs && s->inputs[i].bytes; i++) {
@@ -329,7 +329,7 @@ static void expect_progress(struct bam_sort *s)
  * what can be told before a pipe is waited for. */
 static int open_all(struct bam_sort *s)
 {
-    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_needs_spans(s->opts))))
+    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(s->opts))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);

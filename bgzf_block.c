@@ -113,6 +113,8 @@ enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_fra
     if (p[3] != FLAG_EXTRA)
         return BGZF_NOT_BGZF;
     uint32_t xlen = load_le16(p + 10);
+    if (GZIP_FIXED + xlen + BGZF_FOOTER > BGZF_MAX_BLOCK)
+        return BGZF_BAD_SIZE;                    /* so that BGZF_MAX_BLOCK bytes are always enough */
     if (avail < GZIP_FIXED + xlen)
         return BGZF_MORE;
     int bc = bc_subfield(p + GZIP_FIXED, xlen);

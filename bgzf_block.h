@@ -42,7 +42,8 @@ enum bgzf_fault {
 
 const char *bgzf_fault_text(enum bgzf_fault fault);
 
-/* Reads the frame of the block at p, of which avail bytes are at hand. */
+/* Reads the frame of the block at p, of which avail bytes are at hand. It is never
+ * BGZF_MORE if avail >= BGZF_MAX_BLOCK. */
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame);
 
 /* A codec serves one thread at a time. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "bam_arena.h"
@@ -16,44 +18,61 @@
 
 enum {
     CACHE_LINE = 64,
-    WRITE_AT_ONCE = 16,          /* blocks per writev */
+    WRITE_AT_ONCE = 16,          /* blocks per write: at most 1 MiB */
+    /* Side by side, where that is possible: what network file systems and cloud disks
+     * want. A local file system takes one at a time for each file, so that more would
+     * only wait for each other, with fewer blocks each. */
+    WRITERS = 4,
     SINK_PIECES = BGZF_FILL / BAM_MIN_RECORD + 1,
 };
 
 
 /*        U: what goes into block i            C: block i compressed
  *        +-----+-----+-----+-----+            +-----+-----+-----+-----+
- * put -> | i   | i+1 | i+2 |  .. |  deflate-> | i   | i+1 | i+2 |  .. |  -> write, in order
+ * put -> | i   | i+1 | i+2 |  .. |  deflate-> | i   | i+1 | i+2 |  .. |  -> write
  *        +-----+-----+-----+-----+            +-----+-----+-----+-----+
  *
  * Two circular buffers with the same slots, and one ticket: the number of the
- * block to be written next (Weeks and Luecke 2017, section 4.4). A U slot holds
- * the list of the block's pieces; gathering them into bytes is part of the
- * deflate task, so the master moves 16 bytes per record and no record.
+ * block that gets its place in the file next (Weeks and Luecke 2017, section
+ * 4.4). A U slot holds the list of the block's pieces; gathering them into bytes
+ * is part of the deflate task, so the master moves 16 bytes per record and no record.
  *
- * Who writes: a thread that has finished block i stores its length in C, then
- * looks whether the ticket is served. Whoever finds the ticket's block finished
- * claims it (length back to 0), writes it and all finished ones after it, and
- * serves the ticket on. Nobody waits for his turn: a finished block that is not
- * served yet is left to the thread that serves the ticket.
+ * Who writes: a thread that has finished block i stores its length in C and
+ * becomes a writer, unless there are enough. A writer takes the ticket's block,
+ * if it is finished, and the finished ones after it (their lengths back to 0);
+ * he enters them into the index and adds up their lengths, which are their
+ * places in the file. Then he serves the ticket on, so that the next writer may
+ * begin, and only then writes his blocks and frees their slots: in a regular file
+ * by pwrite(), beside the others; into a pipe as the only writer there is. Nobody
+ * waits for his turn: a finished block that nobody takes is left to the writers.
  *
- * No block is forgotten: its finisher stores the length and then reads the
- * ticket; the server stores the ticket and then reads the length. All four are
- * sequentially consistent, so at least one of the two sees the other.
+ * No block is forgotten: its finisher stores the length, then counts himself
+ * among the writers, as all do, even if only to find that there are enough;
+ * whoever ceases to be one, for that reason too, looks at the ticket and its
+ * block's length afterwards, and begins again if it is finished and there is
+ * room for him. All these are sequentially consistent. Consider the very last
+ * change of the number of writers: all lengths and tickets were stored before,
+ * and the number is 0, so who made it would not have left a finished block at
+ * the ticket.
  * No block is written twice or early: the length is stored with the block's
- * number, and claimed by compare-and-swap while the ticket is that number.
+ * number, and taken by compare-and-swap while the ticket is that number. Between
+ * that and the storing of the ticket the number's length is 0, so there is one
+ * thread at a time that may change the index and what is added up.
+ *
+ * Slots become free in any order; the master takes them in that of the ring.
  *
  * No deadlock, for any number of slots >= 1: tasks never wait (except in
- * write()); the master waits only for the oldest slot, whose block is READY
- * (then the master runs it), TAKEN (its thread will finish it) or finished
- * (then, by the above, some thread is about to write it).
+ * write()); the master waits for one slot, and meanwhile runs all blocks that are
+ * READY. So every block handed out comes to be TAKEN (its thread will finish it),
+ * finished (once those before it are, some writer is about to take it, by the
+ * above) or taken (its writer will free the slot).
  */
 struct sink_slot {
-    atomic_int state;            /* bgzf_slot.h; DONE is never seen: writing frees the slot */
+    atomic_int state;            /* bgzf_slot.h; DONE is never seen: its writer frees the slot */
     uint32_t n;                  /* pieces; master, before READY */
     uint32_t size;               /* bytes in them; master, before READY */
     uint64_t number;             /* of the block; master, before READY */
-    _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or claimed */
+    _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
     struct bgzf_piece *pieces;   /* U */
     uint8_t *compressed;         /* C */
     struct bam_index_entry *entries;   /* of the records that end in it; claimer, before finished */
@@ -81,13 +100,16 @@ struct bgzf_sink {
     struct sink_thread *threads;
     struct sink_slot *filling;   /* the slot being filled, NULL if none; master */
     uint64_t head;               /* number of the next block to be begun; master */
+    uint64_t tasked;             /* blocks that have a task; master */
     uint64_t help;               /* no READY slot before this one; master */
     uint64_t checksum;           /* after finish; master */
     bgzf_finish_fn *finish;      /* master, before the first block */
     struct sink_verify *verify;  /* NULL: nothing is; master, before the first block */
-    struct bam_index *index;     /* NULL: none; used by the thread that serves the ticket */
-    uint64_t written;            /* bytes; by the thread that serves the ticket */
-    _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block to be written next */
+    off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
+    struct bam_index *index;     /* NULL: none; used by the thread that has the ticket's block */
+    uint64_t placed;             /* bytes in all blocks before the ticket's; by that thread */
+    _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
+    atomic_int writers;          /* threads that write, or have yet to see that there are enough */
 };
 
 static int sink_alloc(struct bgzf_sink *k)
@@ -112,12 +134,23 @@ static int sink_alloc(struct bgzf_sink *k)
     return 0;
 }
 
+/* Where the blocks of a file begin that can be written to anywhere; else -1. */
+static off_t position(int fd)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || flags & O_APPEND || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return -1;                               /* with O_APPEND pwrite() appends, too */
+    return lseek(fd, 0, SEEK_CUR);
+}
+
 struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
 {
     struct bgzf_sink *k = aligned_alloc(CACHE_LINE, sizeof *k);
     if (k) {
         memset(k, 0, sizeof *k);
         k->opt = *options;
+        k->begin = position(options->fd);
         if (sink_alloc(k) == 0)
             return k;
     }
@@ -191,32 +224,38 @@ static void list_entries(struct sink_slot *slot)
     }
 }
 
-/* Enters the blocks first .. end - 1, which begin at k->written, into the index;
- * looks whether they follow each other. */
-static void enter_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
+/* Enters the blocks first .. end - 1 into the index, looks whether they follow each
+ * other, and adds up their lengths. */
+static void place_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
 {
     for (uint64_t i = first; i < end; i++, iov++) {
         const struct sink_slot *slot = &k->slots[i % k->opt.n_slots];
-        uint64_t next = k->written + iov->iov_len;
+        uint64_t next = k->placed + iov->iov_len;
         bool records = slot->pieces[0].segment != NO_RECORD;   /* the header ends its block */
-        if (k->index && records && bam_index_add(k->index, k->written, slot->size, next, slot->entries, slot->n_entries) < 0)
+        if (k->index && records && bam_index_add(k->index, k->placed, slot->size, next, slot->entries, slot->n_entries) < 0)
             latch_fail(k->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI",
                        k->opt.path);
         if (k->verify)
             sink_verify_join(k->verify, &slot->ends);
-        k->written = next;
+        k->placed = next;
     }
 }
 
-/* Writes all of iov[n]. -1: told to the latch. */
-static int write_all(struct bgzf_sink *k, struct iovec *iov, int n)
+static ssize_t write_some(const struct bgzf_sink *k, const struct iovec *iov, int n, uint64_t at)
+{
+    return k->begin < 0 ? writev(k->opt.fd, iov, n) : pwritev(k->opt.fd, iov, n, k->begin + (off_t)at);
+}
+
+/* Writes all of iov[n] to the place `at`. -1: told to the latch. */
+static int write_all(const struct bgzf_sink *k, struct iovec *iov, int n, uint64_t at)
 {
     while (n > 0 && !latch_tripped(k->opt.latch)) {
-        ssize_t done = writev(k->opt.fd, iov, n);
+        ssize_t done = write_some(k, iov, n, at);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
             return latch_fail(k->opt.latch, "writing %s failed: %s", k->opt.path, strerror(errno));
+        at += (uint64_t)done;
         for (; n > 0 && (size_t)done >= iov->iov_len; iov++, n--)
             done -= (ssize_t)iov->iov_len;
         if (n > 0) {
@@ -227,44 +266,67 @@ static int write_all(struct bgzf_sink *k, struct iovec *iov, int n)
     return n > 0 ? -1 : 0;
 }
 
-/* Claims block `number` if it is finished: its length, else 0. */
-static uint32_t claim_finished(struct sink_slot *slot, uint64_t number)
+static bool is_finished(struct sink_slot *slot, uint64_t number, uint64_t *finished)
 {
-    uint64_t finished = atomic_load(&slot->finished);
-    if (finished == 0 || finished >> LENGTH_BITS != number)
-        return 0;
-    return atomic_compare_exchange_strong(&slot->finished, &finished, 0)
+    *finished = atomic_load(&slot->finished);
+    return *finished != 0 && *finished >> LENGTH_BITS == number;
+}
+
+/* Takes block `number` to write it, if it is finished: its length, else 0. */
+static uint32_t take_finished(struct sink_slot *slot, uint64_t number)
+{
+    uint64_t finished;
+    return is_finished(slot, number, &finished) && atomic_compare_exchange_strong(&slot->finished, &finished, 0)
          ? (uint32_t)(finished & ((1u << LENGTH_BITS) - 1)) : 0;
 }
 
-/* Writes the block the ticket is at and all finished ones after it. */
+static int most_writers(const struct bgzf_sink *k)
+{
+    return k->begin < 0 ? 1 : WRITERS;
+}
+
+/* Writes the block the ticket is at and finished ones after it; false: it is not finished. */
+static bool write_blocks(struct bgzf_sink *k)
+{
+    uint64_t first = atomic_load(&k->ticket), end = first;
+    struct iovec iov[WRITE_AT_ONCE];
+    uint32_t length;
+    int n = 0;
+    while (n < WRITE_AT_ONCE && (length = take_finished(&k->slots[end % k->opt.n_slots], end)) > 0)
+        iov[n++] = (struct iovec){k->slots[end++ % k->opt.n_slots].compressed, length};
+    if (n == 0)
+        return false;
+    uint64_t at = k->placed;
+    enum stage before = stats_enter(k->opt.stats, k->index ? STAGE_INDEX : STAGE_WRITE);
+    if (!latch_tripped(k->opt.latch))
+        place_blocks(k, first, end, iov);
+    uint64_t bytes = k->placed - at;
+    atomic_store(&k->ticket, end);
+    stats_leave(k->opt.stats, before, 0);
+    stats_enter(k->opt.stats, STAGE_WRITE);
+    write_all(k, iov, n, at);
+    stats_leave(k->opt.stats, before, bytes);
+    for (uint64_t i = first; i < end; i++)
+        slot_pass(&k->slots[i % k->opt.n_slots].state, SLOT_FREE);
+    return true;
+}
+
+static bool is_writer_wanted(struct bgzf_sink *k)
+{
+    uint64_t finished, ticket = atomic_load(&k->ticket);
+    return atomic_load(&k->writers) < most_writers(k)
+        && is_finished(&k->slots[ticket % k->opt.n_slots], ticket, &finished);
+}
+
+/* Writes what is finished, unless enough others do. */
 static void serve_ticket(struct bgzf_sink *k)
 {
-    for (;;) {
-        uint64_t first = atomic_load(&k->ticket), number = first;
-        struct iovec iov[WRITE_AT_ONCE];
-        uint32_t length;
-        int n = 0;
-        while (n < WRITE_AT_ONCE
-               && (length = claim_finished(&k->slots[number % k->opt.n_slots], number)) > 0) {
-            iov[n++] = (struct iovec){k->slots[number % k->opt.n_slots].compressed, length};
-            number++;
-        }
-        if (n == 0)
-            return;
-        if (!latch_tripped(k->opt.latch)) {
-            enum stage before = stats_enter(k->opt.stats, k->index ? STAGE_INDEX : STAGE_WRITE);
-            uint64_t written = k->written;
-            enter_blocks(k, first, number, iov); /* before write_all(), which consumes iov */
-            stats_leave(k->opt.stats, before, 0);
-            stats_enter(k->opt.stats, STAGE_WRITE);
-            write_all(k, iov, n);
-            stats_leave(k->opt.stats, before, k->written - written);
-        }
-        for (uint64_t i = first; i < number; i++)
-            slot_pass(&k->slots[i % k->opt.n_slots].state, SLOT_FREE);
-        atomic_store(&k->ticket, number);
-    }
+    do {
+        if (atomic_fetch_add(&k->writers, 1) < most_writers(k))
+            while (write_blocks(k))
+                ;
+        atomic_fetch_sub(&k->writers, 1);
+    } while (is_writer_wanted(k));
 }
 
 static void verify_block(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *data, uint32_t length)
@@ -315,16 +377,17 @@ int bgzf_sink_help(struct bgzf_sink *k)
     return 0;
 }
 
-/* Helps until the ticket has passed block `number`. */
+/* Helps until block `number` is written, if it is among the last n_slots. */
 static int sink_wait(struct bgzf_sink *k, uint64_t number)
 {
+    const struct sink_slot *slot = &k->slots[number % k->opt.n_slots];
     unsigned spins = 0;
     enum stage before = stats_enter(k->opt.stats, STAGE_WAIT);
-    while (atomic_load(&k->ticket) <= number && !latch_tripped(k->opt.latch))
+    while (slot_state(&slot->state) != SLOT_FREE && !latch_tripped(k->opt.latch))
         if (!bgzf_sink_help(k))
             slot_pause(&spins);
     stats_leave(k->opt.stats, before, 0);
-    return atomic_load(&k->ticket) > number ? 0 : -1;
+    return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
 int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
@@ -336,6 +399,20 @@ int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
     return 0;
 }
 
+/* Makes a task of the blocks that have none yet. */
+static void sink_task(struct bgzf_sink *k)
+{
+    uint64_t first = k->tasked, end = k->head;
+    k->tasked = end;
+
+    #pragma omp task default(none) firstprivate(k, first, end)
+    for (uint64_t i = first; i < end; i++) {
+        struct sink_slot *slot = &k->slots[i % k->opt.n_slots];
+        if (slot_claim(&slot->state))
+            sink_run(k, slot);
+    }
+}
+
 int bgzf_sink_flush(struct bgzf_sink *k)
 {
     struct sink_slot *slot = k->filling;
@@ -343,10 +420,8 @@ int bgzf_sink_flush(struct bgzf_sink *k)
         return 0;
     k->filling = NULL;
     slot_pass(&slot->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(k, slot)
-    if (slot_claim(&slot->state))
-        sink_run(k, slot);
+    if (k->head - k->tasked == slot_group(k->opt.n_slots, k->opt.n_threads))
+        sink_task(k);
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
@@ -380,11 +455,14 @@ static int sink_begin(struct bgzf_sink *k)
  * that is done for each record on the master: so it adds up sizes, and no more. */
 static size_t fill(struct sink_slot *slot, const struct bgzf_piece *pieces, size_t n)
 {
+    enum { AHEAD = 64 };                         /* they are in another thread's cache */
     uint32_t room = BGZF_FILL - slot->size;
     size_t most = SINK_PIECES - slot->n, fit = 0;
     most = n < most ? n : most;
-    while (fit < most && pieces[fit].size <= room)
+    while (fit < most && pieces[fit].size <= room) {
+        __builtin_prefetch(pieces + fit + AHEAD);
         room -= pieces[fit++].size;
+    }
     memcpy(slot->pieces + slot->n, pieces, fit * sizeof *pieces);
     slot->n += (uint32_t)fit;
     slot->size = BGZF_FILL - room;
@@ -439,14 +517,27 @@ void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_finish_fn *finish)
     k->finish = finish;
 }
 
+/* Adds the EOF block and leaves the file at its end. */
+static int write_eof(struct bgzf_sink *k)
+{
+    struct iovec eof = {(void *)(uintptr_t)bgzf_eof_block, BGZF_EOF_SIZE};
+    if (write_all(k, &eof, 1, k->placed) < 0)    /* also if a block before it failed */
+        return -1;
+    if (k->begin >= 0)
+        lseek(k->opt.fd, k->begin + (off_t)k->placed + BGZF_EOF_SIZE, SEEK_SET);
+    return 0;
+}
+
 int bgzf_sink_finish(struct bgzf_sink *k)
 {
-    if (bgzf_sink_flush(k) < 0 || (k->head > 0 && sink_wait(k, k->head - 1) < 0))
+    if (bgzf_sink_flush(k) < 0)
         return -1;
+    for (uint32_t i = 0; i < k->opt.n_slots; i++)
+        if (sink_wait(k, i) < 0)
+            return -1;
     for (int i = 0; i < k->opt.n_threads; i++)
         k->checksum += k->threads[i].checksum;
-    struct iovec eof = {(void *)(uintptr_t)bgzf_eof_block, BGZF_EOF_SIZE};
-    return write_all(k, &eof, 1);                /* -1 too if a block before it failed */
+    return write_eof(k);
 }
 
 uint64_t bgzf_sink_checksum(const struct bgzf_sink *k)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* BGZF output by OpenMP tasks: one deflate task per block, written in order. Slots
- * are claimed as in bgzf_source.h. */
+/* BGZF output by OpenMP tasks: one deflate task per block, and several writes at a
+ * time where the file has places to write to. Slots are claimed as in bgzf_source.h. */
 #ifndef BGZF_SINK_H
 #define BGZF_SINK_H
 
@@ -16,7 +16,7 @@ struct stats;
 struct bgzf_sink;
 
 struct bgzf_sink_options {
-    int fd;                      /* written from its present position on; stays the caller's */
+    int fd;                      /* written from its present position on, and left at the end; stays the caller's */
     const char *path;            /* for messages */
     int level;                   /* see bgzf_codec_new() */
     int n_threads;
@@ -59,7 +59,7 @@ int bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size
 /* A mark behind everything put so far. */
 uint64_t bgzf_sink_mark(const struct bgzf_sink *sink);
 
-/* Whether everything before the mark is written, so that its pieces may change. */
+/* Whether everything before the mark is deflated, so that its pieces may change. */
 bool bgzf_sink_passed(const struct bgzf_sink *sink, uint64_t mark);
 
 /* Whether that needs no more than waiting: not while the block that is being

@@ -7,25 +7,16 @@
 #include "bgzf_source.h"
 #include "byte_source.h"
 #include "latch.h"
+#include "read_ahead.h"
 #include "stats.h"
 
-enum {
-    N_PIECES = 3,                /* one being read into, one being inflated, one in between */
-};
-
-/* A buffer of compressed input. */
-struct piece {
-    uint8_t *data;
-    size_t size;                 /* bytes read; master */
-    uint64_t file_offset;        /* of data[0]; master */
-    atomic_int users;            /* blocks handed out and not yet inflated: master adds, tasks subtract */
-};
+_Static_assert((int)READ_AHEAD_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
 struct source_slot {
     atomic_int state;            /* bgzf_slot.h */
     struct bgzf_frame frame;     /* these four: master, before READY */
     const uint8_t *compressed;
-    struct piece *piece;
+    struct read_piece *piece;    /* held until it is inflated */
     struct bgzf_source_block block;
     enum bgzf_fault fault;       /* claimer, before DONE */
 };
@@ -33,16 +24,13 @@ struct source_slot {
 struct bgzf_source {
     struct bgzf_source_options opt;
     int framed;                  /* BGZF blocks; else plain bytes, cut anywhere */
-    enum stage reading;          /* what reading the input is */
-    struct piece pieces[N_PIECES];
-    unsigned piece;              /* the one being scanned; master, as all below but codecs */
-    size_t at;                   /* where in it */
-    int at_eof;                  /* read() returned 0 */
+    struct read_ahead *ahead;    /* what is to be scanned; master, as all below but codecs */
     int eof_block;               /* the last block seen was the empty one of 28 bytes */
-    int peeked;                  /* frame is the block at `at` */
+    int peeked;                  /* frame is the block at the window's beginning */
     struct bgzf_frame frame;
     struct source_slot *slots;
     uint64_t head, tail;         /* blocks handed out, blocks taken back */
+    uint64_t tasked;             /* blocks that have a task; between it and head are those that wait for one */
     uint64_t help;               /* no READY slot before this one */
     bgzf_inflated_fn *inflated;
     void *inflated_arg;
@@ -75,10 +63,9 @@ static int source_alloc(struct bgzf_source *s)
 {
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
     s->codecs = codecs_new(s->opt.n_threads, 0);
-    for (int i = 0; i < N_PIECES; i++)
-        if (!(s->pieces[i].data = malloc(s->opt.piece_size)))
-            return -1;
-    return s->slots && s->codecs ? 0 : -1;
+    struct read_ahead_options from = {s->opt.input, s->opt.piece_size, s->opt.latch, s->opt.stats};
+    s->ahead = read_ahead_open(&from);
+    return s->slots && s->codecs && s->ahead ? 0 : -1;
 }
 
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
@@ -90,7 +77,6 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
     }
     s->opt = *options;
     s->framed = byte_source_framing(options->input) == BYTES_BGZF;
-    s->reading = byte_source_framing(options->input) == BYTES_RECORDS ? STAGE_CONVERT : STAGE_READ;
     if (source_alloc(s) == 0)
         return s;
     latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
@@ -102,8 +88,7 @@ void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < N_PIECES; i++)
-        free(s->pieces[i].data);
+    read_ahead_close(s->ahead);
     codecs_free(s->codecs, s->opt.n_threads);
     free(s->slots);
     free(s);
@@ -136,13 +121,14 @@ static void source_run(struct bgzf_source *s, struct source_slot *slot)
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
-    atomic_fetch_sub_explicit(&slot->piece->users, 1, memory_order_release);
+    read_ahead_release(slot->piece);
     slot_pass(&slot->state, SLOT_DONE);
 }
 
 /* Runs one block that nobody has claimed yet; 0 if there is none. */
-static int source_help(struct bgzf_source *s)
+static int source_help(void *arg)
 {
+    struct bgzf_source *s = arg;
     if (s->help < s->tail)
         s->help = s->tail;
     for (; s->help < s->head; s->help++) {
@@ -155,40 +141,20 @@ static int source_help(struct bgzf_source *s)
     return 0;
 }
 
-/* Moves on to the next piece, which begins with what is left of this one. */
-static int source_rotate(struct bgzf_source *s)
+/* Makes a task of the blocks that have none yet. */
+static void source_task(struct bgzf_source *s)
 {
-    struct piece *from = &s->pieces[s->piece], *to = &s->pieces[(s->piece + 1) % N_PIECES];
-    unsigned spins = 0;
-    enum stage before = stats_enter(s->opt.stats, STAGE_WAIT);
-    while (atomic_load_explicit(&to->users, memory_order_acquire) > 0 && !latch_tripped(s->opt.latch))
-        if (!source_help(s))
-            slot_pause(&spins);
-    stats_leave(s->opt.stats, before, 0);
-    if (latch_tripped(s->opt.latch))
-        return -1;
-    to->size = from->size - s->at;
-    to->file_offset = from->file_offset + s->at;
-    memcpy(to->data, from->data + s->at, to->size);
-    s->piece = (s->piece + 1) % N_PIECES;
-    s->at = 0;
-    return 0;
-}
+    uint64_t first = s->tasked, end = s->head;
+    s->tasked = end;
+    if (first == end)
+        return;
 
-/* Reads once into the current piece, or a fresh one when it is full. */
-static int source_read(struct bgzf_source *s)
-{
-    if (s->pieces[s->piece].size == s->opt.piece_size && source_rotate(s) < 0)
-        return -1;
-    struct piece *p = &s->pieces[s->piece];
-    enum stage before = stats_enter(s->opt.stats, s->reading);
-    ssize_t n = byte_source_read(s->opt.input, p->data + p->size, s->opt.piece_size - p->size);
-    stats_leave(s->opt.stats, before, n > 0 ? (uint64_t)n : 0);
-    if (n < 0)
-        return -1;
-    s->at_eof = n == 0;
-    p->size += (size_t)n;
-    return 0;
+    #pragma omp task default(none) firstprivate(s, first, end)
+    for (uint64_t i = first; i < end; i++) {
+        struct source_slot *slot = &s->slots[i % s->opt.n_slots];
+        if (slot_claim(&slot->state))
+            source_run(s, slot);
+    }
 }
 
 /* The frame of the block at p; plain bytes make a block of all that is there. */
@@ -207,21 +173,26 @@ static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, s
 /* Finds the next block, empty or not, as bgzf_source_peek() does. */
 static int source_frame(struct bgzf_source *s)
 {
-    for (;;) {
-        struct piece *p = &s->pieces[s->piece];
-        size_t avail = p->size - s->at;
-        enum bgzf_fault fault = frame_at(s, p->data + s->at, avail, &s->frame);
-        if (fault == BGZF_OK)
-            return 1;
-        if (fault == BGZF_MORE && s->at_eof && avail == 0)
-            return 0;
-        if (fault != BGZF_MORE || s->at_eof)
-            return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check "
-                              "that the file is complete", s->opt.path,
-                              (unsigned long long)(p->file_offset + s->at), bgzf_fault_text(fault));
-        if (source_read(s) < 0)
-            return -1;
+    const struct read_window *w = read_ahead_window(s->ahead);
+    enum bgzf_fault fault;
+    int more = 1;
+    while ((fault = frame_at(s, w->data, w->size, &s->frame)) == BGZF_MORE && more > 0) {
+        source_task(s);                          /* who knows how long it takes to get more */
+        more = read_ahead_more(s->ahead, source_help, s);
     }
+    if (fault == BGZF_OK)
+        return 1;
+    if (more < 0 || (more == 0 && w->size == 0))
+        return more;
+    return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
+                      "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
+}
+
+/* The peeked block is done with. */
+static void source_pass(struct bgzf_source *s)
+{
+    read_ahead_skip(s->ahead, s->frame.size);
+    s->peeked = 0;
 }
 
 int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
@@ -235,7 +206,7 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
             s->eof_block = 0;
         } else {
             s->eof_block = s->frame.size == BGZF_EOF_SIZE;
-            s->at += s->frame.size;
+            source_pass(s);
         }
     }
     *inflated_size = s->frame.inflated_size;
@@ -249,22 +220,18 @@ int bgzf_source_ring_full(const struct bgzf_source *s)
 
 void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
 {
-    struct piece *p = &s->pieces[s->piece];
+    const struct read_window *w = read_ahead_window(s->ahead);
     uint32_t index = (uint32_t)(s->head++ % s->opt.n_slots);
     struct source_slot *slot = &s->slots[index];
     slot->frame = s->frame;
-    slot->compressed = p->data + s->at;
-    slot->piece = p;
+    slot->compressed = w->data;
+    slot->piece = read_ahead_hold(s->ahead);
     slot->fault = BGZF_OK;
-    slot->block = (struct bgzf_source_block){p->file_offset + s->at, dst, s->frame.inflated_size, index};
-    atomic_fetch_add_explicit(&p->users, 1, memory_order_relaxed);
+    slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
     slot_pass(&slot->state, SLOT_READY);
-    s->at += s->frame.size;
-    s->peeked = 0;
-
-    #pragma omp task default(none) firstprivate(s, slot)
-    if (slot_claim(&slot->state))
-        source_run(s, slot);
+    source_pass(s);
+    if (s->head - s->tasked == slot_group(s->opt.n_slots, s->opt.n_threads))
+        source_task(s);
 }
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
@@ -276,12 +243,11 @@ static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_f
 
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
 {
-    struct piece *p = &s->pieces[s->piece];
-    enum bgzf_fault fault = source_inflate(s, p->data + s->at, &s->frame, dst);
+    const struct read_window *w = read_ahead_window(s->ahead);
+    enum bgzf_fault fault = source_inflate(s, w->data, &s->frame, dst);
     if (fault)
-        return block_failed(s, p->file_offset + s->at, fault);
-    s->at += s->frame.size;
-    s->peeked = 0;
+        return block_failed(s, w->offset, fault);
+    source_pass(s);
     return 0;
 }
 
@@ -321,5 +287,5 @@ int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 
 size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size)
 {
-    return N_PIECES * piece_size + n_slots * sizeof(struct source_slot) + (size_t)n_threads * bgzf_codec_memory(0);
+    return read_ahead_memory(piece_size) + n_slots * sizeof(struct source_slot) + (size_t)n_threads * bgzf_codec_memory(0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* BGZF input by OpenMP tasks: read-ahead, and one inflate task per block.
+/* BGZF input by OpenMP tasks: one inflate task per block of what was read ahead.
  *
  * The master (the thread in the driver's `omp master`) hands out blocks through a
  * ring of slots. A slot's task claims it; so may the master when it has to wait,
@@ -22,7 +22,7 @@ struct bgzf_source_options {
     const char *path;            /* for messages */
     int n_threads;               /* of the team that runs the tasks */
     uint32_t n_slots;            /* blocks under way at most */
-    size_t piece_size;           /* bytes per read */
+    size_t piece_size;           /* bytes per read, see read_ahead.h */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

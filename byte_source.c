@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,8 +18,16 @@ struct byte_source {
     enum byte_framing framing;
     hFILE *file;                 /* NULL once the reader owns it */
     int fd;                      /* beneath file, for a local BAM; -1: read through file */
+    off_t begin;                 /* where a regular file stood when it was opened; -1: none */
     struct hts_reader *reader;   /* of BYTES_RECORDS */
 };
+
+/* Where fd stands, if it can be read from anywhere; else -1. */
+static off_t position(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+}
 
 static int open_file(struct byte_source *s)
 {
@@ -30,8 +39,10 @@ static int open_file(struct byte_source *s)
         s->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
         s->file = s->fd < 0 ? NULL : hdopen(s->fd, "r");
     }
-    if (s->file)
+    if (s->file) {
+        s->begin = position(s->fd);
         return 0;
+    }
     return latch_fail(s->opt.latch, "cannot open %s: %s", is_stdin ? "standard input" : path, strerror(errno));
 }
 
@@ -45,12 +56,17 @@ static void advise(int fd)
 #endif
 }
 
+static int read_failed(const struct byte_source *s)
+{
+    return latch_fail(s->opt.latch, "reading %s failed: %s", s->opt.path, strerror(errno));
+}
+
 /* Decides by the first bytes who reads the file. */
 static int detect(struct byte_source *s)
 {
     htsFormat format;
     if (hts_detect_format(s->file, &format) < 0)
-        return latch_fail(s->opt.latch, "reading %s failed: %s", s->opt.path, strerror(errno));
+        return read_failed(s);
     /* htslib looks into the first block only, which may be empty or too short:
      * what it does not know is left to bam_header_read(). */
     bool blocks = format.compression == bgzf && (format.format == bam || format.category != sequence_data);
@@ -82,6 +98,7 @@ struct byte_source *byte_source_open(const struct byte_source_options *options)
     }
     s->opt = *options;
     s->fd = -1;
+    s->begin = -1;
     if (open_file(s) == 0 && detect(s) == 0)
         return s;
     byte_source_close(s);
@@ -103,6 +120,13 @@ enum byte_framing byte_source_framing(const struct byte_source *s)
     return s->framing;
 }
 
+enum byte_access byte_source_access(const struct byte_source *s)
+{
+    if (s->fd < 0 || s->reader)
+        return BYTES_IN_TURN;
+    return s->begin >= 0 ? BYTES_ANYWHERE : BYTES_FROM_PIPE;
+}
+
 sam_hdr_t *byte_source_header(struct byte_source *s)
 {
     return hts_reader_header(s->reader);
@@ -119,11 +143,17 @@ uint64_t byte_source_size(const struct byte_source *s)
     return s->fd >= 0 && !s->reader && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-/* What htslib has read ahead, to find out the format, comes first; then local
- * files are read directly: large reads, and ones that a signal can end. */
+/* Bytes that htslib has read to find out the format. */
+static size_t read_ahead(const struct byte_source *s)
+{
+    return (size_t)(s->file->end - s->file->begin);
+}
+
+/* Those come first; then local files are read directly: large reads, and ones
+ * that a signal can end. */
 static ssize_t read_once(struct byte_source *s, void *buffer, size_t n)
 {
-    size_t ahead = (size_t)(s->file->end - s->file->begin);
+    size_t ahead = read_ahead(s);
     if (s->fd < 0 || ahead > 0)
         return hread(s->file, buffer, ahead > 0 && ahead < n ? ahead : n);
     return read(s->fd, buffer, n);
@@ -139,7 +169,37 @@ ssize_t byte_source_read(struct byte_source *s, void *buffer, size_t n)
             return -1;
         got = read_once(s, buffer, n);
     } while (got < 0 && errno == EINTR);
-    if (got < 0)
-        latch_fail(s->opt.latch, "reading %s failed: %s", s->opt.path, strerror(errno));
-    return got;
+    return got < 0 ? read_failed(s) : got;
+}
+
+bool byte_source_ready(const struct byte_source *s, int timeout)
+{
+    struct pollfd in = {.fd = s->fd, .events = POLLIN};
+    return read_ahead(s) > 0 || poll(&in, 1, timeout) > 0;
+}
+
+ssize_t byte_source_read_at(const struct byte_source *s, void *buffer, size_t n, uint64_t offset)
+{
+    size_t done = 0;
+    ssize_t got = 1;
+    while (done < n && got != 0) {
+        if (latch_tripped(s->opt.latch))
+            return -1;
+        got = pread(s->fd, (uint8_t *)buffer + done, n - done, s->begin + (off_t)(offset + done));
+        if (got < 0 && errno != EINTR)
+            return read_failed(s);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    if (done < n)
+        lseek(s->fd, 0, SEEK_END);               /* where read() would leave it */
+    return (ssize_t)done;
+}
+
+void byte_source_expect(const struct byte_source *s, uint64_t offset, size_t n)
+{
+#ifdef POSIX_FADV_WILLNEED
+    posix_fadvise(s->fd, s->begin + (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+#else
+    (void)s, (void)offset, (void)n;
+#endif
 }

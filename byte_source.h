@@ -29,11 +29,19 @@ enum byte_framing {
     BYTES_RECORDS,               /* BAM records only; the header is byte_source_header() */
 };
 
+/* How its bytes can be had. */
+enum byte_access {
+    BYTES_ANYWHERE,              /* a regular file: byte_source_read_at(), by any thread */
+    BYTES_FROM_PIPE,             /* byte_source_ready(), byte_source_read(), by one thread, whichever */
+    BYTES_IN_TURN,               /* byte_source_read(), by the thread that opened it: htslib does it */
+};
+
 /* NULL: told to the latch. */
 struct byte_source *byte_source_open(const struct byte_source_options *options);
 void byte_source_close(struct byte_source *source);
 
 enum byte_framing byte_source_framing(const struct byte_source *source);
+enum byte_access byte_source_access(const struct byte_source *source);
 
 /* The header of a source of BYTES_RECORDS, the caller's from then on. */
 sam_hdr_t *byte_source_header(struct byte_source *source);
@@ -46,5 +54,15 @@ uint64_t byte_source_size(const struct byte_source *source);
 
 /* As read(): up to n bytes, at least one but at the end. -1: told to the latch. */
 ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);
+
+/* Whether that would return at once; waits for it as long as timeout, in ms. */
+bool byte_source_ready(const struct byte_source *source, int timeout);
+
+/* The n bytes at an offset from where the input began, fewer only at its end.
+ * -1: told to the latch. */
+ssize_t byte_source_read_at(const struct byte_source *source, void *buffer, size_t n, uint64_t offset);
+
+/* Those bytes will be read soon. */
+void byte_source_expect(const struct byte_source *source, uint64_t offset, size_t n);
 
 #endif

@@ -17,7 +17,7 @@ static const size_t PER_THREAD = 160 * KIB;      /* its stack, the allocator's h
 /* htslib keeps the text, a parsed form, and the dictionary of names of a header. */
 enum { HEADER_COPIES = 8 };
 
-static const size_t PIECE_MIN = 256 * KIB, PIECE_MAX = 8 * MIB;     /* large reads are what disks want */
+static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;    /* large reads are what disks want */
 static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;     /* packed: half of it, read at once */
 static const size_t SLICE_FOR_ALL_MIN = 768 * KIB;
 static const size_t MERGE_MAX = 64 * MIB;
@@ -87,7 +87,7 @@ struct memory_plan memory_plan_make(const struct memory_use *use, size_t found)
     uint64_t budget = use->budget < BAM_ARENA_MAX ? use->budget : BAM_ARENA_MAX;
     size_t all = (size_t)budget + ALLOWANCE;
     struct memory_plan p = {
-        .piece_size = clamp(all / 64 / use->n_inputs, PIECE_MIN, PIECE_MAX / use->n_inputs > PIECE_MIN
+        .piece_size = clamp(all / 384 / use->n_inputs, PIECE_MIN, PIECE_MAX / use->n_inputs > PIECE_MIN
                             ? PIECE_MAX / use->n_inputs : PIECE_MIN),
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX), all / 32, found, use->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 20,

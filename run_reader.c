@@ -23,8 +23,10 @@ struct extra {
 struct buffer {
     atomic_int state;            /* bgzf_slot.h */
     struct spill_buffer b;       /* claimer, while TAKEN */
-    struct spill_place place;    /* of the slice; master, before READY */
-    bool home_is_free;           /* master, before READY */
+    struct spill_place place;    /* of the slice; master, before READY, as the next three */
+    struct spill_place next;     /* of the run's next slice, which is told to be expected ... */
+    bool has_next;               /* ... if there is one */
+    bool home_is_free;
     size_t beside;               /* what the slice counts in run_reader.beside; master */
     uint64_t mark;               /* the sink is through with it when it has passed this; master */
     struct extra *extras;        /* used since home was; master */
@@ -52,6 +54,8 @@ static int run_load(struct run_reader *r, struct buffer *buffer)
 {
     if (!slot_claim(&buffer->state))
         return 0;
+    if (buffer->has_next)
+        spill_store_expect(r->opt.store, buffer->next);
     if (!latch_tripped(r->opt.latch)
         && spill_load(r->opt.store, buffer->place, &r->loaders[omp_get_thread_num()], &buffer->b,
                       buffer->home_is_free, r->opt.latch) == 0)
@@ -75,8 +79,9 @@ static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_fre
     buffer->beside = size_beside(r, buffer->place);
     r->beside += buffer->beside;
     buffer->home_is_free = home_is_free;
-    if (ring->loaded < run->n)
-        spill_store_expect(r->opt.store, run->slices[ring->loaded]);
+    buffer->has_next = ring->loaded < run->n;
+    if (buffer->has_next)
+        buffer->next = run->slices[ring->loaded];
     slot_pass(&buffer->state, SLOT_READY);
 
     #pragma omp task default(none) firstprivate(r, buffer)

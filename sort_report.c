@@ -20,9 +20,11 @@ static bool has_suffix(const char *path, const char *suffix)
     return n >= m && strcasecmp(path + n - m, suffix) == 0;
 }
 
-bool sort_report_needs_spans(const struct sort_opts *o)
+enum stats_detail sort_report_detail(const struct sort_opts *o)
 {
-    return o->trace_file || has_suffix(o->report_file, ".html");
+    if (o->trace_file || has_suffix(o->report_file, ".html"))
+        return STATS_SPANS;
+    return o->report ? STATS_CPU : STATS_TIMES;
 }
 
 /* ------------------------------------------------------------------- files */

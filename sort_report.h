@@ -7,18 +7,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "out_file.h"
+#include "stats.h"
 
 struct latch;
 struct sort_opts;
-struct stats;
 
 struct sort_report {
     const struct sort_opts *opts;
     struct out_file report, trace;
 };
 
-/* Whether the options ask for what stats_new() calls trace. */
-bool sort_report_needs_spans(const struct sort_opts *opts);
+/* What is to be counted for what the options ask for. */
+enum stats_detail sort_report_detail(const struct sort_opts *opts);
 
 /* Opens the files. -1: told to the latch. */
 int sort_report_open(struct sort_report *report, const struct sort_opts *opts, struct latch *latch);

@@ -37,6 +37,7 @@ struct stats {
     atomic_int n_joined;
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; master */
+    bool cpu_is_counted;         /* from the beginning */
     uint64_t cpu;                /* of the master's thread: at the start, then how much since; master */
     uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; master */
     struct slot slots[];         /* n_threads, and JOINED_MAX more */
@@ -45,7 +46,7 @@ struct stats {
 static const struct stage_info stages[N_STAGES] = {
     [STAGE_IDLE] = {"idle", "no work", STAGE_RESTS, false},
     [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, true},
-    [STAGE_READ] = {"read", "read the input", STAGE_SERIAL, true},
+    [STAGE_READ] = {"read", "read the input", STAGE_PARALLEL, true},
     [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
     [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
     [STAGE_FIND] = {"find", "find records and keys", STAGE_PARALLEL, false},
@@ -56,7 +57,7 @@ static const struct stage_info stages[N_STAGES] = {
     [STAGE_GATHER] = {"gather", "copy the records of a block together", STAGE_PARALLEL, false},
     [STAGE_DEFLATE] = {"deflate", "compress blocks of output", STAGE_PARALLEL, false},
     [STAGE_VERIFY] = {"verify", "check blocks of output", STAGE_PARALLEL, false},
-    [STAGE_WRITE] = {"write", "write the output", STAGE_IN_TURN, true},
+    [STAGE_WRITE] = {"write", "write the output", STAGE_PARALLEL, true},
     [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
     [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},
     [STAGE_SPILL_READ] = {"spill_read", "read temporary data", STAGE_PARALLEL, true},
@@ -109,14 +110,15 @@ static size_t slots_size(int n_threads)
     return sizeof(struct stats) + ((size_t)n_threads + JOINED_MAX) * sizeof(struct slot);
 }
 
-struct stats *stats_new(int n_threads, bool trace)
+struct stats *stats_new(int n_threads, enum stats_detail detail)
 {
     struct stats *s = aligned_alloc(CACHE_LINE, slots_size(n_threads));
     if (!s)
         return NULL;
     memset(s, 0, slots_size(n_threads));
     s->n_threads = n_threads;
-    if (trace && spans_alloc(s) < 0) {
+    s->cpu_is_counted = detail >= STATS_CPU;
+    if (detail >= STATS_SPANS && spans_alloc(s) < 0) {
         stats_free(s);
         return NULL;
     }
@@ -137,9 +139,9 @@ void stats_free(struct stats *s)
     free(s);
 }
 
-size_t stats_memory(int n_threads, bool trace)
+size_t stats_memory(int n_threads, enum stats_detail detail)
 {
-    size_t spans = trace ? SPANS_MAX * sizeof(uint64_t) : 0;
+    size_t spans = detail >= STATS_SPANS ? SPANS_MAX * sizeof(uint64_t) : 0;
     return slots_size(n_threads) + ((size_t)n_threads + JOINED_MAX) * spans;
 }
 
@@ -213,8 +215,8 @@ static void change(struct stats *s, struct slot *slot, enum stage next)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC), took = now - slot->since;
     struct counter *c = &slot->counters[slot->stage];
-    bool blocks = stages[slot->stage].may_block;
-    uint64_t cpu = blocks || stages[next].may_block ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+    bool blocks = s->cpu_is_counted && stages[slot->stage].may_block;
+    uint64_t cpu = blocks || (s->cpu_is_counted && stages[next].may_block) ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     add(&c->ns, took);
     if (blocks && took > cpu - slot->cpu_since)
         add(&c->blocked_ns, took - (cpu - slot->cpu_since));

@@ -69,13 +69,18 @@ enum phase { PHASE_OPEN, PHASE_READ, PHASE_WRITE, PHASE_FINISH, N_PHASES };
 
 struct stats;
 
-/* One per sort, and per process: times are counted from here on. With trace, spans are kept.
- * NULL: no memory. */
-struct stats *stats_new(int n_threads, bool trace);
+enum stats_detail {
+    STATS_TIMES,                 /* the clock is read at every change of stage: some 20 ns */
+    STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call each */
+    STATS_SPANS,                 /* and who did what when is kept */
+};
+
+/* One per sort, and per process: times are counted from here on. NULL: no memory. */
+struct stats *stats_new(int n_threads, enum stats_detail detail);
 void stats_free(struct stats *stats);
 
 /* Bytes of memory that this takes. */
-size_t stats_memory(int n_threads, bool trace);
+size_t stats_memory(int n_threads, enum stats_detail detail);
 
 /* The calling thread of the team does this from now on; returns what it did before. */
 enum stage stats_enter(struct stats *stats, enum stage stage);

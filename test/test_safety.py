@@ -631,6 +631,14 @@ def test_named_pipe_as_output_is_replaced_by_a_file(tmp_path, made, threads):
     same_bam(read_bam(got[0]), oracle(made("mixed"), "--no-PG"))
 
 
+def test_sort_stands_still_while_its_reader_is_busy(long_write):
+    """A pipe takes more than the 64 KiB it has by default."""
+    if not hasattr(fcntl, "F_GETPIPE_SZ"):
+        pytest.skip("no telling how large a pipe is")
+    with start(["-u", "-@", 2, long_write], stdout=subprocess.PIPE) as p:
+        assert until(lambda: unread(p.stdout) > 64 << 10, p), p.stderr.read()
+
+
 def test_dev_stdout_is_replaced_by_a_file(tmp_path, made):
     p = run_sort(["--no-PG", "-o", "/dev/stdout", made("ties")], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
@@ -967,10 +975,11 @@ def reading(made, args, env=None):
     ids=lambda v: " ".join(map(str, v.items() if isinstance(v, dict) else v if isinstance(v, list)
                                else [v])))
 def test_more_or_fewer_threads_run_than_asked_for(made, args, env, expected):
+    """And one that only reads the pipe."""
     with reading(made, args, env) as (p, status):
-        assert until(lambda: int(status("Threads")) >= expected, p)
+        assert until(lambda: int(status("Threads")) >= expected + 1, p)
         for _ in range(30):
-            assert int(status("Threads")) == expected
+            assert int(status("Threads")) == expected + 1
             time.sleep(0.002)
 
 

@@ -526,7 +526,7 @@ def test_temporary_data_are_visible_for_a_moment(desk, in_memory, jumble, n):
                 p.stdin.flush()
                 assert until(lambda: unread(p.stdin) == 0, p)
                 assert snapshot(desk) == before
-            assert temp_files(p)
+            assert until(lambda: temp_files(p), p)   # read by now, not sorted
             status, _, err = feed_and_end(p)
             assert status == 0 and runs_in(err) > 1, err
     assert in_temp == []

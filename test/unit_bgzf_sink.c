@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -412,6 +414,37 @@ static void test_writing_begins_where_the_file_stands(void **state)
     job_free(job);
 }
 
+/* `samtools sort >> file` and a script that goes on writing: with O_APPEND a place in the file
+ * means nothing. */
+static void test_file_that_is_appended_to(void **state)
+{
+    (void)state;
+    struct job *job = job_new(24);
+    add_random_pieces(job, 1000);
+    bind(job);
+    for (int append = 0; append <= 1; append++)
+        for (size_t i = 0; i < N_OF(team_sizes); i++) {
+            struct writing w;
+            int fd = unit_temp_file();
+            unit_write(fd, "before", 6);
+            if (append) {
+                fcntl(fd, F_SETFL, O_APPEND);
+                lseek(fd, 2, SEEK_SET);
+            }
+            write_job(&w, job, fd, 1, team_sizes[i]);
+            check_written(&w, job);
+            unit_write(fd, "after", 5);
+            struct unit_bytes file = unit_read_file(fd);
+            assert_memory_equal(file.data, "before", 6);
+            assert_memory_equal(file.data + file.n - 5, "after", 5);
+            struct unit_bytes rest = {file.data + 6, file.n - 11, 0};
+            check_file(&rest, job);
+            unit_free(&file);
+            close(fd);
+        }
+    job_free(job);
+}
+
 /* ---- tests: the checksum ---- */
 
 static void test_header_bytes_are_not_in_the_checksum(void **state)
@@ -518,14 +551,18 @@ static void test_reader_that_went_away_is_an_error(void **state)
     job_free(job);
 }
 
-/* Ours instead of the C library's. While this is not 0 it does what the system may do at any
- * time: it writes only a part, of one or more of the pieces, or nothing because of a signal. */
+/* Ours instead of the C library's, for files that are written in order (at < 0) or anywhere. */
+static ssize_t write_now(int fd, const struct iovec *iov, int n, off_t at)
+{
+    return at < 0 ? syscall(SYS_writev, fd, iov, n) : syscall(SYS_pwritev, fd, iov, n, (long)at, 0L);
+}
+
+/* While this is not 0 they do what the system may do at any time: they write only a part, of one
+ * or more of the pieces, or nothing because of a signal. */
 static uint64_t short_writes;
 
-ssize_t writev(int fd, const struct iovec *iov, int n)
+static ssize_t write_less(int fd, const struct iovec *iov, int n, off_t at)
 {
-    if (!short_writes)
-        return syscall(SYS_writev, fd, iov, n);
     if (unit_below(&short_writes, 4) == 0) {
         errno = EINTR;
         return -1;
@@ -536,7 +573,40 @@ ssize_t writev(int fd, const struct iovec *iov, int n)
     if (unit_below(&short_writes, 4) > 0)        /* else it ends with a piece */
         part[n_part - 1].iov_len
             = 1 + unit_below(&short_writes, (uint32_t)part[n_part - 1].iov_len);
-    return syscall(SYS_writev, fd, part, n_part);
+    return write_now(fd, part, n_part, at);
+}
+
+/* Threads that are writing now, and the most there ever were; and while this is set a writer
+ * waits for another one, but not for ever. */
+static atomic_int writing_now, writing_most;
+static bool writers_wait;
+
+static void count_writer(void)
+{
+    enum { PATIENCE = 5000 };                    /* ms */
+    int now = atomic_fetch_add(&writing_now, 1) + 1;
+    if (now > atomic_load(&writing_most))
+        atomic_store(&writing_most, now);
+    for (int i = 0; writers_wait && atomic_load(&writing_most) < 2 && i < PATIENCE; i++)
+        usleep(1000);
+}
+
+static ssize_t write_counted(int fd, const struct iovec *iov, int n, off_t at)
+{
+    count_writer();
+    ssize_t done = short_writes ? write_less(fd, iov, n, at) : write_now(fd, iov, n, at);
+    atomic_fetch_sub(&writing_now, 1);
+    return done;
+}
+
+ssize_t writev(int fd, const struct iovec *iov, int n)
+{
+    return write_counted(fd, iov, n, -1);
+}
+
+ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t at)
+{
+    return write_counted(fd, iov, n, at);
 }
 
 /* One thread: the seed of short_writes is not for sharing. */
@@ -544,14 +614,47 @@ static void test_system_that_writes_less_than_asked(void **state)
 {
     (void)state;
     struct job *job = job_new(21);
+    struct writing w;
     add_random_pieces(job, 3000);
     bind(job);
-    for (int round = 1; round <= 5; round++) {
-        short_writes = (uint64_t)round;
-        struct unit_bytes file = write_to_temp(job, round % 2, 1);
+    for (int round = 0; round < 10; round++) {
+        int fd = unit_temp_file();
+        if (round % 2)
+            fcntl(fd, F_SETFL, O_APPEND);
+        short_writes = (uint64_t)round + 1;
+        write_job(&w, job, fd, round % 4 < 2, 1);
         short_writes = 0;
+        check_written(&w, job);
+        struct unit_bytes file = unit_read_file(fd);
         check_file(&file, job);
         unit_free(&file);
+        close(fd);
+    }
+    job_free(job);
+}
+
+/* Anywhere in a file several threads write, else one at a time. */
+static void test_blocks_wait_for_the_block_before_them_to_be_written(void **state)
+{
+    (void)state;
+    struct job *job = job_new(25);
+    add_random_pieces(job, 3000);
+    bind(job);
+    for (int append = 0; append <= 1; append++) {
+        struct writing w;
+        int fd = unit_temp_file();
+        if (append)
+            fcntl(fd, F_SETFL, O_APPEND);
+        atomic_store(&writing_most, 0);
+        writers_wait = !append;
+        write_job(&w, job, fd, 1, 8);
+        writers_wait = false;
+        check_written(&w, job);
+        assert_true(append ? atomic_load(&writing_most) == 1 : atomic_load(&writing_most) >= 2);
+        struct unit_bytes file = unit_read_file(fd);
+        check_file(&file, job);
+        unit_free(&file);
+        close(fd);
     }
     job_free(job);
 }
@@ -876,6 +979,7 @@ int main(void)
         cmocka_unit_test(test_block_full_of_the_smallest_records),
         cmocka_unit_test(test_more_pieces_than_a_slot_has_room_for),
         cmocka_unit_test(test_writing_begins_where_the_file_stands),
+        cmocka_unit_test(test_file_that_is_appended_to),
         cmocka_unit_test(test_header_bytes_are_not_in_the_checksum),
         cmocka_unit_test(test_segments_of_a_long_record_sum_to_its_checksum),
         cmocka_unit_test(test_full_disk_is_an_error_and_not_a_hang),
@@ -883,6 +987,7 @@ int main(void)
         cmocka_unit_test(test_full_disk_at_the_eof_block_is_an_error),
         cmocka_unit_test(test_reader_that_went_away_is_an_error),
         cmocka_unit_test(test_system_that_writes_less_than_asked),
+        cmocka_unit_test(test_blocks_wait_for_the_block_before_them_to_be_written),
         cmocka_unit_test(test_slow_reader_of_a_pipe_gets_everything),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_writing),
         cmocka_unit_test(test_sink_closed_before_it_is_finished),

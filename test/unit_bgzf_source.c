@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include "bgzf_block.h"
 #include "bgzf_source.h"
@@ -243,6 +247,30 @@ static void test_no_block_is_lost_at_the_edges_of_pieces(void **state)
     input_free(in);
 }
 
+/* A few small blocks, so that every byte of a block can be the first of a piece. */
+static struct input *small_input(uint64_t seed)
+{
+    struct input *in = input_new(1, seed);
+    for (int i = 0; i < 30; i++)
+        add_block(in, 1 + unit_below(&in->seed, 200));
+    add_eof(in);
+    return in;
+}
+
+static void test_blocks_over_many_pieces_smaller_than_they_are(void **state)
+{
+    (void)state;
+    struct input *in = small_input(23);
+    struct reading r;
+    for (size_t piece = 1; piece < 200; piece++)
+        for (size_t j = 0; j < N_OF(team_sizes); j++) {
+            read_input(&r, in, team_sizes[j], piece);
+            check_whole(&r);
+            assert_int_equal(r.saw_eof, 1);
+        }
+    input_free(in);
+}
+
 /* The file ends exactly where a piece is full, and one byte to either side of it. */
 static void test_file_that_ends_with_a_piece(void **state)
 {
@@ -300,10 +328,10 @@ static void test_memory_that_is_counted_grows_with_all_that_takes_it(void **stat
 {
     (void)state;
     size_t one = bgzf_source_memory(1, 64, 1 << 20);
-    assert_true(one >= 3 << 20);                 /* the pieces */
+    assert_true(one >= 3 << 20);
     assert_true(bgzf_source_memory(64, 64, 1 << 20) > one);
     assert_true(bgzf_source_memory(1, 640, 1 << 20) > one);
-    assert_int_equal(bgzf_source_memory(1, 64, 2 << 20) - one, 3 << 20);
+    assert_true(bgzf_source_memory(1, 64, 2 << 20) >= one + (3 << 20));     /* being scanned, used, read */
 }
 
 static void test_empty_blocks_in_the_middle_are_passed_over(void **state)
@@ -392,22 +420,201 @@ static pid_t feed_stdin(const struct input *in)
     return child;
 }
 
+/* Standard input becomes fd for a while; returns what it was. */
+static int replace_stdin(int fd)
+{
+    int old = dup(STDIN_FILENO);
+    dup2(fd, STDIN_FILENO);
+    close(fd);
+    return old;
+}
+
+static void restore_stdin(int old)
+{
+    dup2(old, STDIN_FILENO);
+    close(old);
+}
+
+static void read_pipe(struct reading *r, const struct input *in, int n_threads, size_t piece)
+{
+    int status, old = dup(STDIN_FILENO);
+    pid_t child = feed_stdin(in);
+    read_path(r, in, "-", n_threads, piece);
+    restore_stdin(old);
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+}
+
 static void test_pipe_that_gives_a_little_at_a_time(void **state)
 {
     (void)state;
     struct input *in = input_new(1, 9);
     struct reading r;
-    int status, old = dup(STDIN_FILENO);
     add_random_blocks(in, 800);
     add_eof(in);
-    pid_t child = feed_stdin(in);
-    read_path(&r, in, "-", 3, PIECE);
-    dup2(old, STDIN_FILENO);
-    close(old);
-    waitpid(child, &status, 0);
+    read_pipe(&r, in, 3, PIECE);
     check_whole(&r);
     assert_int_equal(r.saw_eof, 1);
-    assert_int_equal(status, 0);
+    input_free(in);
+}
+
+static void test_pipe_with_blocks_over_many_pieces(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {1, 2, 7, 50, 127, 128, 1000};
+    struct input *in = small_input(24);
+    struct reading r;
+    for (size_t i = 0; i < N_OF(pieces); i++)
+        for (size_t j = 0; j < N_OF(team_sizes); j++) {
+            read_pipe(&r, in, team_sizes[j], pieces[i]);
+            check_whole(&r);
+        }
+    input_free(in);
+}
+
+/* Nobody asks for a block, and yet whoever writes gets rid of more than a pipe holds. */
+static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
+{
+    (void)state;
+    struct input *in = input_new(0, 25);
+    struct reading r;
+    int status, old = dup(STDIN_FILENO);
+    for (int i = 0; i < 25; i++)
+        add_block(in, BGZF_FILL);
+    pid_t child = feed_stdin(in);
+    reading_open(&r, in, "-", 2, PIECE);
+    waitpid(child, &status, 0);
+    #pragma omp parallel num_threads(2)
+    #pragma omp master
+    r.result = read_blocks(&r);
+    restore_stdin(old);
+    check_whole(&r);
+    reading_close(&r);
+    input_free(in);
+}
+
+/* Opens a pipe as standard input that holds half of a file and ends inside block 50;
+ * returns the other end. */
+static int open_half(struct reading *r, const struct input *in, int *old)
+{
+    int ends[2];
+    NEEDED(pipe(ends) == 0);
+    *old = replace_stdin(ends[0]);
+    unit_write(ends[1], in->file.data, in->offset[50] + 10);
+    reading_open(r, in, "-", 2, PIECE);
+    return ends[1];
+}
+
+static void inflate_half(struct reading *r)
+{
+    uint32_t size;
+    for (; r->n < 50; r->n++) {
+        assert_int_equal(bgzf_source_peek(r->source, &size), 1);
+        assert_int_equal(bgzf_source_inflate(r->source, r->out + r->placed), 0);
+        r->placed += size;
+    }
+}
+
+static void test_writer_that_pauses_keeps_back_what_it_has_written(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 26);
+    struct reading r;
+    int old;
+    add_random_blocks(in, 100);
+    int end = open_half(&r, in, &old);
+    inflate_half(&r);                            /* would hang */
+    unit_write(end, in->file.data + in->offset[50] + 10, in->file.n - in->offset[50] - 10);
+    close(end);
+    #pragma omp parallel num_threads(2)
+    #pragma omp master
+    r.result = read_blocks(&r);
+    restore_stdin(old);
+    assert_int_equal(r.result, 0);
+    assert_int_equal(r.n, in->n);
+    assert_int_equal(r.wrong, 0);
+    reading_close(&r);
+    input_free(in);
+}
+
+static void *trip_later(void *arg)
+{
+    usleep(20000);
+    latch_fail(arg, "tripped elsewhere");
+    return NULL;
+}
+
+/* A pipe that stays open and silent, in the middle of a block: what waits for it ends when
+ * something else fails, and when all is closed. */
+static void test_silent_pipe_keeps_the_program_from_ending(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 27);
+    add_random_blocks(in, 100);
+    for (int trip = 0; trip <= 1; trip++) {
+        struct reading r;
+        uint32_t size;
+        int old, end = open_half(&r, in, &old);
+        inflate_half(&r);
+        if (trip) {
+            pthread_t other;
+            NEEDED(pthread_create(&other, NULL, trip_later, &r.latch) == 0);
+            assert_int_equal(bgzf_source_peek(r.source, &size), -1);
+            pthread_join(other, NULL);
+        }
+        reading_close(&r);
+        restore_stdin(old);
+        close(end);
+    }
+    input_free(in);
+}
+
+/* Ours before the C library's: there are no more threads to be had. */
+static bool no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+    typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    void *found = dlsym(RTLD_NEXT, "pthread_create");
+    create_fn *create;
+    memcpy(&create, &found, sizeof create);
+    return no_threads ? EAGAIN : create(thread, attr, start, arg);
+}
+
+static void test_pipe_needs_a_thread(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 28);
+    struct reading r;
+    add_random_blocks(in, 800);
+    no_threads = true;
+    read_pipe(&r, in, 1, PIECE);
+    no_threads = false;
+    check_whole(&r);
+    input_free(in);
+}
+
+/* `samtools sort - < file` in a script that has read a part of the file itself. */
+static void test_redirected_file_is_read_from_its_beginning(void **state)
+{
+    (void)state;
+    enum { BEFORE = 1000 };
+    struct input *in = small_input(29);
+    static const size_t pieces[] = {10, 100, PIECE};
+    for (size_t i = 0; i < N_OF(pieces); i++) {
+        uint8_t junk[BEFORE] = {0};
+        struct reading r;
+        int fd = unit_temp_file();
+        unit_write(fd, junk, BEFORE);
+        unit_write(fd, in->file.data, in->file.n);
+        lseek(fd, BEFORE, SEEK_SET);
+        int old = replace_stdin(dup(fd));
+        read_path(&r, in, "-", 3, pieces[i]);
+        restore_stdin(old);
+        check_whole(&r);                         /* offsets count from there */
+        assert_int_equal(lseek(fd, 0, SEEK_CUR), BEFORE + in->file.n);
+        close(fd);
+    }
     input_free(in);
 }
 
@@ -669,6 +876,95 @@ static void test_garbage_between_blocks_is_reported_with_its_offset(void **state
     unit_append(&in->file, "\x1f\x8b\x08\0\0\0\0\0\0\3abcdefgh", 18);
     read_input(&r, in, 2, PIECE);
     check_failed(&r, "gzip", at);
+    in->file.n = at;                             /* larger than what is kept from piece to piece */
+    unit_append(&in->file, "\x1f\x8b\x08\4\0\0\0\0\0\3\xff\xff", 12);
+    memset(unit_more(&in->file, 2 * BGZF_MAX_BLOCK), 0, 2 * BGZF_MAX_BLOCK);
+    read_input(&r, in, 2, 70000);
+    check_failed(&r, "contradict", at);
+    input_free(in);
+}
+
+/* Ours instead of the C library's. While these are set it reads only a part, or is
+ * interrupted, or fails behind a place in the file. */
+static uint64_t short_reads;
+static off_t fails_at;
+
+ssize_t pread(int fd, void *buffer, size_t n, off_t at)
+{
+    if (fails_at && at + (off_t)n > fails_at) {
+        errno = EIO;
+        return -1;
+    }
+    if (short_reads && n > 1 && unit_below(&short_reads, 4) == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    if (short_reads && n > 1)
+        n = 1 + unit_below(&short_reads, (uint32_t)n - 1);
+    return syscall(SYS_pread64, fd, buffer, n, at);
+}
+
+/* One thread: the seed is not for sharing. */
+static void test_system_that_reads_less_than_asked(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 30);
+    struct reading r;
+    add_random_blocks(in, 1000);
+    add_eof(in);
+    for (int round = 1; round <= 5; round++) {
+        short_reads = (uint64_t)round;
+        read_input(&r, in, 1, PIECE);
+        short_reads = 0;
+        check_whole(&r);
+    }
+    input_free(in);
+}
+
+static void test_disk_that_fails_is_taken_for_the_end(void **state)
+{
+    (void)state;
+    struct input *in = input_new(0, 31);
+    for (int i = 0; i < 40; i++)
+        add_block(in, BGZF_FILL);
+    for (size_t j = 0; j < N_OF(team_sizes); j++) {
+        struct reading r;
+        fails_at = (off_t)in->file.n / 2;
+        read_input(&r, in, team_sizes[j], PIECE);
+        fails_at = 0;
+        assert_int_equal(r.result, -1);
+        assert_non_null(strstr(r.latch.message, "reading "));
+        assert_non_null(strstr(r.latch.message, "Input/output error"));
+    }
+    input_free(in);
+}
+
+static void test_file_that_becomes_shorter_or_longer_meanwhile(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 32);
+    char path[64];
+    add_random_blocks(in, 1000);
+    for (int longer = 0; longer <= 1; longer++) {
+        struct reading r;
+        uint64_t last = in->offset[in->n - 1], cut = last + 5;
+        int fd = unit_temp_file();
+        unit_write(fd, in->file.data, longer ? cut : in->file.n);
+        reading_open(&r, in, unit_fd_path(path, fd), 3, PIECE);
+        if (longer)
+            unit_write(fd, in->file.data + cut, in->file.n - cut);
+        else
+            NEEDED(ftruncate(fd, (off_t)cut) == 0);
+        #pragma omp parallel num_threads(3)
+        #pragma omp master
+        r.result = read_blocks(&r);
+        if (longer)
+            check_whole(&r);
+        else
+            check_failed(&r, "truncated", last);
+        reading_close(&r);
+        close(fd);
+    }
     input_free(in);
 }
 
@@ -723,6 +1019,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks_come_back_in_file_order_at_any_team_size),
         cmocka_unit_test(test_no_block_is_lost_at_the_edges_of_pieces),
+        cmocka_unit_test(test_blocks_over_many_pieces_smaller_than_they_are),
         cmocka_unit_test(test_file_that_ends_with_a_piece),
         cmocka_unit_test(test_many_more_threads_than_cores),
         cmocka_unit_test(test_ring_of_any_size_loses_no_block),
@@ -731,6 +1028,12 @@ int main(void)
         cmocka_unit_test(test_missing_eof_block_is_noticed),
         cmocka_unit_test(test_file_without_data),
         cmocka_unit_test(test_pipe_that_gives_a_little_at_a_time),
+        cmocka_unit_test(test_pipe_with_blocks_over_many_pieces),
+        cmocka_unit_test(test_writer_of_a_pipe_waits_though_there_is_room),
+        cmocka_unit_test(test_writer_that_pauses_keeps_back_what_it_has_written),
+        cmocka_unit_test(test_silent_pipe_keeps_the_program_from_ending),
+        cmocka_unit_test(test_pipe_needs_a_thread),
+        cmocka_unit_test(test_redirected_file_is_read_from_its_beginning),
         cmocka_unit_test(test_plain_bytes_come_back_whole),
         cmocka_unit_test(test_full_ring_takes_one_block_for_each_taken_back),
         cmocka_unit_test(test_peek_repeats_itself_until_the_block_is_handed_out),
@@ -740,6 +1043,9 @@ int main(void)
         cmocka_unit_test(test_damaged_header_block_is_reported_with_its_offset),
         cmocka_unit_test(test_file_cut_inside_a_block_is_reported_with_its_offset),
         cmocka_unit_test(test_garbage_between_blocks_is_reported_with_its_offset),
+        cmocka_unit_test(test_system_that_reads_less_than_asked),
+        cmocka_unit_test(test_disk_that_fails_is_taken_for_the_end),
+        cmocka_unit_test(test_file_that_becomes_shorter_or_longer_meanwhile),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),
         cmocka_unit_test(test_missing_file_and_directory_are_told),
         cmocka_unit_test(test_closing_nothing_is_allowed),

@@ -251,6 +251,7 @@ static void check_sam(size_t at_once)
     if (!source)
         fail_msg("%s", latch.message);
     assert_int_equal(byte_source_framing(source), BYTES_RECORDS);
+    assert_int_equal(byte_source_access(source), BYTES_IN_TURN);
     sam_hdr_t *sam = byte_source_header(source);
     assert_non_null(sam);
     assert_int_equal(sam_hdr_nref(sam), 2);
@@ -346,6 +347,60 @@ static void test_pipe_has_no_size(void **state)
     unit_free(&file);
 }
 
+/* ---- how the bytes can be had ---- */
+
+static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
+{
+    (void)state;
+    struct unit_bytes file = bgzf_bam(50, 0);
+    uint8_t got[1000];
+    int fd = unit_temp_file(), old = dup(STDIN_FILENO);
+    unit_write(fd, "before", 6);
+    unit_write(fd, file.data, file.n);
+    lseek(fd, 6, SEEK_SET);
+    dup2(fd, STDIN_FILENO);
+    struct byte_source *source = open_path("-");
+    dup2(old, STDIN_FILENO);
+    close(old);
+    NEEDED(source);
+    NEEDED(file.n > 20 && file.n < sizeof got);
+    assert_int_equal(byte_source_access(source), BYTES_ANYWHERE);
+    assert_int_equal(byte_source_read_at(source, got, 10, 10), 10);
+    assert_memory_equal(got, file.data + 10, 10);
+    assert_int_equal(byte_source_read_at(source, got, sizeof got, 0), file.n);
+    assert_memory_equal(got, file.data, file.n);
+    assert_int_equal(byte_source_read_at(source, got, 1, file.n), 0);
+    assert_int_equal(byte_source_read_at(source, got, 1, file.n + 1000), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 6 + file.n);        /* as after read() */
+    byte_source_close(source);
+    close(fd);
+    unit_free(&file);
+}
+
+static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **state)
+{
+    (void)state;
+    struct unit_bytes file = bgzf_bam(50, 0);
+    uint8_t got[1000];
+    int ends[2], old = dup(STDIN_FILENO);
+    NEEDED(pipe(ends) == 0);
+    unit_write(ends[1], file.data, file.n);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    struct byte_source *source = open_path("-");
+    dup2(old, STDIN_FILENO);
+    close(old);
+    NEEDED(source);
+    assert_int_equal(byte_source_access(source), BYTES_FROM_PIPE);
+    assert_true(byte_source_ready(source, 0));   /* what htslib has read */
+    assert_int_equal(byte_source_read(source, got, sizeof got), file.n);
+    assert_true(byte_source_ready(source, 0));   /* the end */
+    assert_int_equal(byte_source_read(source, got, sizeof got), 0);
+    byte_source_close(source);
+    unit_free(&file);
+}
+
 /* ---- what cannot be read ---- */
 
 static void test_empty_file_is_refused(void **state)
@@ -402,6 +457,8 @@ int main(void)
         cmocka_unit_test(test_broken_sam_line_is_an_error_and_no_end),
         cmocka_unit_test(test_size_of_a_file_and_of_what_has_none),
         cmocka_unit_test(test_pipe_has_no_size),
+        cmocka_unit_test(test_place_in_a_file_is_counted_from_where_it_stood),
+        cmocka_unit_test(test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end),
         cmocka_unit_test(test_empty_file_is_refused),
         cmocka_unit_test(test_other_data_are_refused),
         cmocka_unit_test(test_missing_file_and_directory_are_told),

@@ -108,7 +108,7 @@ static void check_parts(const struct memory_use *use, const struct memory_plan *
         told(use, p, "source slots", p->source_slots);
     if (p->sink_slots < (uint32_t)use->n_threads || p->sink_slots > 10000)
         told(use, p, "sink slots", p->sink_slots);
-    if (p->piece_size < 2 * BGZF_MAX_BLOCK || p->piece_size > all)
+    if (p->piece_size < BGZF_MAX_BLOCK || p->piece_size > all)
         told(use, p, "piece size", p->piece_size);
     if (p->merge_memory > all || p->merge_memory < 2 * p->slice_size)
         told(use, p, "merge memory", p->merge_memory);

@@ -211,7 +211,7 @@ static void test_no_more_than_two_sentences_are_said(void **state)
 static void test_numbers_are_those_of_the_clocks(void **state)
 {
     (void)state;
-    struct stats *stats = stats_new(2, false);
+    struct stats *stats = stats_new(2, STATS_CPU);
     struct report_facts facts = quiet().facts;
     struct report r;
     enum stage before = stats_enter(stats, STAGE_INFLATE);
@@ -235,7 +235,7 @@ static void test_numbers_are_those_of_the_clocks(void **state)
 static void test_serial_work_of_another_thread_counts_if_it_is_more(void **state)
 {
     (void)state;
-    struct stats *stats = stats_new(1, false);
+    struct stats *stats = stats_new(1, STATS_CPU);
     struct report_facts facts = quiet().facts;
     struct report r;
     enum stage before = stats_enter(stats, STAGE_WAIT);
@@ -288,7 +288,7 @@ static void test_strings_of_json_are_valid_whatever_a_file_is_called(void **stat
 /* A page of these stats whose input has this name. */
 static void write_page(FILE *to, const char *name)
 {
-    struct stats *stats = stats_new(3, true);
+    struct stats *stats = stats_new(3, STATS_SPANS);
     struct report_facts facts = quiet().facts;
     struct report r;
     facts.input = name;
@@ -316,7 +316,7 @@ static void test_file_names_are_no_markup_in_the_page(void **state)
 
 static void write_trace(FILE *to, const char *name)
 {
-    struct stats *stats = stats_new(1, true);
+    struct stats *stats = stats_new(1, STATS_SPANS);
     int slot = stats_join(stats, name);
     stats_leave_as(stats, slot, stats_enter_as(stats, slot, STAGE_READ), 10);
     stats_phase(stats, PHASE_READ);

@@ -58,7 +58,7 @@ static void test_inner_stage_stops_the_outer_clock(void **state)
 {
     (void)state;
     enum { MS = 20 };
-    struct stats *s = stats_new(1, false);
+    struct stats *s = stats_new(1, STATS_CPU);
     enum stage outer = stats_enter(s, STAGE_SORT);
     assert_int_equal(outer, STAGE_OTHER);
     enum stage inner = stats_enter(s, STAGE_MERGE);
@@ -83,7 +83,7 @@ static void test_times_of_a_slot_add_up_to_the_wall_time(void **state)
 {
     (void)state;
     enum { N_THREADS = 4, BLOCKS = 1000 };
-    struct stats *s = stats_new(N_THREADS, false);
+    struct stats *s = stats_new(N_THREADS, STATS_CPU);
     #pragma omp parallel num_threads(N_THREADS)
     for (int i = 0; i < BLOCKS; i++) {
         enum stage before = stats_enter(s, i % 2 ? STAGE_INFLATE : STAGE_DEFLATE);
@@ -104,7 +104,7 @@ static void test_time_asleep_in_a_read_is_told_from_work(void **state)
 {
     (void)state;
     enum { MS = 30 };
-    struct stats *s = stats_new(1, false);
+    struct stats *s = stats_new(1, STATS_CPU);
     enum stage before = stats_enter(s, STAGE_READ);
     sleep_ms(MS);
     stats_leave(s, before, 1);
@@ -131,7 +131,7 @@ static void test_thread_beside_the_team_has_its_own_slot(void **state)
 {
     (void)state;
     pthread_t thread;
-    struct stats *s = stats_new(2, false);
+    struct stats *s = stats_new(2, STATS_CPU);
     assert_int_equal(stats_slots(s), 2);
     NEEDED(pthread_create(&thread, NULL, work_beside, s) == 0);
     pthread_join(thread, NULL);
@@ -149,7 +149,7 @@ static void test_thread_beside_the_team_has_its_own_slot(void **state)
 static void test_threads_beyond_the_slots_are_not_counted(void **state)
 {
     (void)state;
-    struct stats *s = stats_new(1, true);
+    struct stats *s = stats_new(1, STATS_SPANS);
     for (int i = 0; i < 100; i++)
         work_beside(s);
     assert_int_equal(stats_join(s, "late"), -1);
@@ -185,7 +185,7 @@ static void test_spans_are_what_happened(void **state)
     (void)state;
     static const enum stage order[] = {STAGE_OTHER, STAGE_READ, STAGE_INFLATE, STAGE_READ, STAGE_OTHER,
                                        STAGE_SORT, STAGE_OTHER};
-    struct stats *s = stats_new(1, true);
+    struct stats *s = stats_new(1, STATS_SPANS);
     struct stats_span span;
     size_t at = 0;
     enum stage outer = stats_enter(s, STAGE_READ);
@@ -205,7 +205,7 @@ static void test_long_runs_keep_their_shares_in_bounded_memory(void **state)
 {
     (void)state;
     enum { BLOCKS = 200000, MOST = 1 << 15 };
-    struct stats *s = stats_new(1, true);
+    struct stats *s = stats_new(1, STATS_SPANS);
     for (int i = 0; i < BLOCKS; i++) {
         enum stage before = stats_enter(s, STAGE_SORT);
         if (i % 3 == 0)
@@ -221,13 +221,13 @@ static void test_long_runs_keep_their_shares_in_bounded_memory(void **state)
 static void test_without_trace_there_are_no_spans(void **state)
 {
     (void)state;
-    struct stats *s = stats_new(1, false);
+    struct stats *s = stats_new(1, STATS_CPU);
     struct stats_span span;
     size_t at = 0;
     stats_leave(s, stats_enter(s, STAGE_SORT), 1);
     stats_stop(s);
     assert_false(stats_next_span(s, 0, &at, &span));
-    assert_true(stats_memory(1, true) > stats_memory(1, false));
+    assert_true(stats_memory(1, STATS_SPANS) > stats_memory(1, STATS_CPU));
     stats_free(s);
 }
 
@@ -237,7 +237,7 @@ static void test_phases_begin_when_told(void **state)
 {
     (void)state;
     uint64_t open, read, write, end, last;
-    struct stats *s = stats_new(1, false);
+    struct stats *s = stats_new(1, STATS_CPU);
     stats_phase(s, PHASE_OPEN);
     stats_phase(s, PHASE_READ);
     sleep_ms(2);
@@ -257,7 +257,7 @@ static void test_phases_begin_when_told(void **state)
 static void test_stopped_clocks_stand_still(void **state)
 {
     (void)state;
-    struct stats *s = stats_new(2, true);
+    struct stats *s = stats_new(2, STATS_SPANS);
     stats_stop(s);
     uint64_t wall = stats_wall(s), idle = stats_of(s, 1, STAGE_IDLE).ns;
     sleep_ms(2);
