@@ -110,6 +110,7 @@ check: check-programs
 SAN_CFLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 check-asan:
 	@ASAN_OPTIONS="exitcode=99:$$ASAN_OPTIONS" UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
+	LSAN_OPTIONS="print_suppressions=0:suppressions=$(CURDIR)/test/lsan.supp:$$LSAN_OPTIONS" \
 	$(MAKE) BUILD=build-asan CFLAGS='$(SAN_CFLAGS)' check
 
 # Minutes each; `make check` has a sample of both.
