@@ -104,6 +104,18 @@ def test_other_formats_are_not_counted(made, tmp_path):
     assert r["stages"]["read"]["events"] == 0 < r["stages"]["convert"]["events"]
 
 
+def test_reader_of_a_pipe_is_not_a_thread_of_its_own(realistic_bam, tmp_path, team):
+    r = reported(tmp_path, ["-@", team, "-"], stdin=realistic_bam.read_bytes())
+    assert [s["name"] for s in r["slots"]] == [*("thread %d" % i for i in range(team)), "reader"]
+    for slot in r["slots"]:
+        assert sum(slot["stages"].values()) == pytest.approx(r["wall_s"], abs=1e-4)
+    assert r["stages"]["read"]["bytes"] == realistic_bam.stat().st_size
+    assert r["slots"][-1]["stages"]["read"] > 0
+    assert r["busy_share"] <= 1                  # of the team
+    page = reported(tmp_path, ["-@", team, "-"], "r.html", stdin=realistic_bam.read_bytes())
+    assert page.count("<rect ") == team + 1
+
+
 def test_memory_is_not_told(realistic_bam, tmp_path):
     r = reported(tmp_path, ["-m", "64M", realistic_bam])
     assert r["memory_bytes"] == 64 << 20
