@@ -5,7 +5,6 @@ where nobody asked."""
 import html.parser
 import json
 import os
-import pathlib
 import pty
 import re
 import signal
@@ -123,6 +122,12 @@ def test_memory_is_not_told(realistic_bam, tmp_path):
     if os.path.exists("/proc/self/smaps_rollup"):
         assert 0 <= r["huge_page_bytes"] <= r["peak_rss_bytes"]
     assert 1 <= r["cpus"] <= os.cpu_count()
+
+
+def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
+    one = {min(os.sched_getaffinity(0))}
+    r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
+    assert r["cpus"] == 1
 
 
 @pytest.mark.parametrize("name", ["header_only", "header_only_no_refs", "one_record"])
