@@ -14,7 +14,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, SANITIZED, clean_env, run_sort
+from conftest import BINARY, LEAKY, SANITIZED, clean_env, run_sort
 from test_safety import PRECIOUS, snapshot
 from test_spill import MANY
 
@@ -203,6 +203,11 @@ def test_short_transfer_loses_data(case):
          survives=True)
 
 
+def library_errors_of(call):
+    """No early end: SAM has no mark at its end that would be missed."""
+    return [e for e in errors_of(call) if e != "end"]
+
+
 LIBRARY_CALLS = ["read", "write", "open", "close", "fopen", "pthread_create"]
 
 
@@ -217,4 +222,4 @@ def test_failing_allocation_of_a_library_leaves_something(case):
 def test_failing_call_of_a_library_crashes_or_leaves_something(case):
     """htslib's reads and writes, the threads of libgomp and htslib."""
     case.go({"FAULT_FROM": "all"})
-    walk(case, faults(case, LIBRARY_CALLS, errors_of, FAULT_FROM="all"))
+    walk(case, faults(case, LIBRARY_CALLS, library_errors_of, FAULT_FROM="all", **LEAKY))

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <sys/resource.h>
+#include "machine.h"
+
+static void test_threads_that_can_be_had_are_not_found(void **state)
+{
+    (void)state;
+    assert_int_equal(machine_threads(0), 0);
+    assert_int_equal(machine_threads(-3), 0);
+    for (int n = 1; n < 40; n += 13)
+        assert_int_equal(machine_threads(n), n);
+}
+
+/* In a limit on addresses, which every thread's stack takes some of. */
+static void test_threads_that_cannot_be_had_are_promised(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip();                                      /* it needs address space without limit */
+#endif
+    enum { MANY = 400, ROOM = 200 << 20 };
+    struct rlimit old, low;
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file)
+        skip();
+    int found = fscanf(file, "%lu", &pages);
+    fclose(file);
+    assert_int_equal(found, 1);
+    getrlimit(RLIMIT_AS, &old);
+    low = (struct rlimit){pages * (rlim_t)sysconf(_SC_PAGESIZE) + ROOM, old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    int n = machine_threads(MANY), again = machine_threads(MANY);
+    setrlimit(RLIMIT_AS, &old);
+    assert_in_range(n, 1, MANY - 1);
+    assert_in_range(again, n / 2, MANY - 1);     /* those that were tried are gone */
+    assert_int_equal(machine_threads(MANY), MANY);
+}
+
+static void test_address_space_has_no_limit_or_none_is_left(void **state)
+{
+    (void)state;
+    struct rlimit old, low;
+    getrlimit(RLIMIT_AS, &old);
+    if (old.rlim_cur != RLIM_INFINITY)
+        skip();
+    assert_true(machine_address_space() == UINT64_MAX);
+    low = (struct rlimit){(rlim_t)1 << 46, old.rlim_max};
+    setrlimit(RLIMIT_AS, &low);
+    uint64_t left = machine_address_space();
+    setrlimit(RLIMIT_AS, &old);
+    assert_true(left < (uint64_t)1 << 46);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_that_can_be_had_are_not_found),
+        cmocka_unit_test(test_threads_that_cannot_be_had_are_promised),
+        cmocka_unit_test(test_address_space_has_no_limit_or_none_is_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
