@@ -356,7 +356,7 @@ static int dynamic_codes(struct bam_inflate *d)
     n_litlen += FIRST_LEN;
     n_dist += 1;
     if (n_litlen > HUFFMAN_N_LITLEN || n_dist > HUFFMAN_N_DIST || read_precode(d, n_pre + 4, table) < 0
-        || read_lens(d, table, n_litlen + n_dist, lens) < 0 || lens[END_OF_BLOCK] == 0)
+        || read_lens(d, table, n_litlen + n_dist, lens) < 0)
         return -1;
     return set_codes(d, lens, n_litlen, lens + n_litlen, n_dist);
 }
