@@ -39,7 +39,7 @@ LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_source.c bgzf_sink.c sink_verify.c checksum_file.c bam_arena.c bam_record.c \
            sort_run.c run_merge.c run_cut.c merge_ring.c sort_key.c name_key.c name_groups.c name_shape.c tag_key.c template_key.c text_code.c minhash.c \
            minhash_run.c arena_pair.c spill.c spill_run.c spill_slice.c record_pack.c spill_store.c run_reader.c memory_plan.c sort_check.c \
-           byte_source.c read_ahead.c far_pos.c hts_reader.c hts_threads.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
+           byte_source.c read_ahead.c far_pos.c hts_reader.c hts_threads.c out_pipe.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
            out_file.c upstream.c machine.c sort_report.c report.c report_advice.c report_text.c report_json.c \
            report_html.c trace.c json_string.c progress.c stats.c latch.c
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
