@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@ struct out_pipe {
     struct latch *latch;
     int from, to;                /* sockets, since only they can be shut for all who hold a copy */
     pthread_t thread;
+    atomic_bool ended;           /* all is written into it; who closes it, before the thread can see its end */
     uint8_t piece[PIECE];        /* the thread's */
 };
 
@@ -38,11 +41,13 @@ static void *empty_pipe(void *arg)
     struct out_pipe *p = arg;
     ssize_t n;
     int failed = 0;
-    while ((n = read(p->from, p->piece, PIECE)) > 0 || (n < 0 && errno == EINTR))
+    /* Whatever happens it goes on, for htslib must not be left alone with a full pipe. */
+    while ((n = read(p->from, p->piece, PIECE)) != 0 || !atomic_load(&p->ended)) {
         if (n > 0 && !failed)
             failed = write_piece(p, (size_t)n) < 0;
-    if (n < 0)
-        latch_fail(p->latch, "writing %s failed: %s", p->path, strerror(errno));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            failed = latch_fail(p->latch, "writing %s failed: the pipe to it broke", p->path) < 0;
+    }
     return NULL;
 }
 
@@ -65,7 +70,7 @@ static int start(struct out_pipe *p)
 
 struct out_pipe *out_pipe_open(int fd, const char *path, struct latch *latch)
 {
-    struct out_pipe *p = malloc(sizeof *p);
+    struct out_pipe *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->fd = fd;
@@ -86,6 +91,7 @@ void out_pipe_close(struct out_pipe *p)
 {
     if (!p)
         return;
+    atomic_store(&p->ended, true);
     shutdown(p->to, SHUT_WR);
     pthread_join(p->thread, NULL);
     close(p->to);
