@@ -6,6 +6,7 @@
 #   make check        unit tests and pytest        make check-asan the same, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
+#   make check-static what cppcheck and clang-tidy find
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
@@ -31,17 +32,28 @@ WARN     = -Wall -Wextra
 ifeq ($(WERROR),1)
 WARN    += -Werror
 endif
+
+# Against what a mistake of ours might let in, at no cost that can be measured: those of the flags that compiler and
+# linker take. Not with sanitizers, which see more without. HARDEN_CFLAGS= HARDEN_LDFLAGS= for none.
+#   $(call takes,FLAGS): FLAGS if they are taken, else nothing. Strings and -O2: fortified headers speak up there.
+takes = $(shell o=$$(mktemp) && printf '\043include <string.h>\nint main(void) { return 0; }\n' | \
+          $(CC) -O2 -Werror -U_FORTIFY_SOURCE $(1) -x c -o $$o - >/dev/null 2>&1 && echo '$(1)'; rm -f $$o)
+# All that are taken: mostly all at once.
+all_taken = $(or $(call takes,$(1)),$(foreach flag,$(1),$(call takes,$(flag))))
+comma = ,
+optimised = $(filter -O1 -O2 -O3 -Os,$(CFLAGS))
+ifeq ($(findstring -fsanitize,$(CFLAGS)),)
+HARDEN_CFLAGS := $(call all_taken,-fstack-protector-strong -fstack-clash-protection -fPIE \
+                   $(if $(filter x86_64 i%86 amd64,$(shell uname -m)),-fcf-protection,-mbranch-protection=standard)) \
+                 $(if $(optimised),-U_FORTIFY_SOURCE $(or $(call takes,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2))
+HARDEN_LDFLAGS := $(call all_taken,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now $(if $(filter -static,$(LDFLAGS)),,-pie))
+endif
 ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
-ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(CFLAGS)
+ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(HARDEN_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
 # Everything but main(), so that unit tests and fuzzers link the same objects.
-LIB_SRCS = sort_opts.c bam_sort.c bam_header.c bgzf_block.c bam_deflate.c huffman.c bgzf_source.c bgzf_sink.c sink_verify.c checksum_file.c bam_arena.c bam_record.c \
-           sort_run.c run_merge.c run_cut.c merge_ring.c sort_key.c name_key.c name_groups.c name_shape.c tag_key.c template_key.c text_code.c minhash.c \
-           minhash_run.c arena_pair.c spill.c spill_run.c spill_slice.c record_pack.c spill_store.c run_reader.c memory_plan.c sort_check.c \
-           byte_source.c read_ahead.c far_pos.c hts_reader.c hts_threads.c out_pipe.c hts_writer.c bam1_bytes.c record_sink.c bam_index.c \
-           out_file.c upstream.c machine.c sort_report.c report.c report_advice.c report_text.c report_json.c \
-           report_html.c trace.c json_string.c progress.c stats.c latch.c
+LIB_SRCS = $(filter-out samtools.c,$(wildcard *.c))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
@@ -60,17 +72,18 @@ samtools: $(BUILD)/samtools
 	ln -sf $< $@
 
 $(BUILD)/samtools: $(BUILD)/samtools.o $(LIB_OBJS)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
 
-$(BUILD)/unit_bam_deflate: EXTRA_LIBS += -lz
+$(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
+# Not fortified: some stand in for functions of libc.
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
 # Preloaded by test_faults.py; never sanitized itself.
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
@@ -79,16 +92,22 @@ $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
 FUZZ_OBJS = $(BUILD)/fuzz/fuzz.o $(BUILD)/fuzz/program.o
 $(FUZZ_OBJS) $(BUILD)/fuzz/replay.o: | $(BUILD)/fuzz
 $(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
 
 $(BUILD)/replay_%: fuzz/fuzz_%.c $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
 
 # By hand: codecs for runs on disk, with those libraries that pkg-config finds.
 SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
 $(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(patsubst lib%,-DWITH_%,$(shell echo $(SPILL_PKGS) | tr a-z A-Z | sed 's/LIB/lib/g')) \
-	$(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
+	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
+
+# By hand: our decoder beside others.
+INFLATE_PKGS = $(shell pkg-config --exists libisal && echo libisal)
+$(BUILD)/inflate_bench: bench/inflate_bench.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(if $(INFLATE_PKGS),-DWITH_ISAL) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
+	$(if $(INFLATE_PKGS),$(shell pkg-config --libs $(INFLATE_PKGS)))
 
 $(BUILD) $(BUILD)/fuzz:
 	mkdir -p $@
@@ -132,6 +151,18 @@ FUZZ_SECONDS = 60
 fuzz:
 	@sh fuzz/run.sh $(FUZZ_SECONDS)
 
+# What compilers, cppcheck and clang-tidy (.clang-tidy) find without running anything.
+STATIC_WARN = -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith \
+              -Wcast-qual -Wundef -Wformat=2 -Wwrite-strings
+STATIC_SRCS = samtools.c $(LIB_SRCS) $(wildcard fuzz/*.c)
+# uninitvar: does not see that a counting sort fills its array. shiftTooManyBitsSigned: GCC and clang define it.
+CPPCHECK = cppcheck -q --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
+           --suppress=shiftTooManyBitsSigned --suppress=uninitvar:huffman.c
+check-static:
+	@for f in $(STATIC_SRCS); do $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(STATIC_WARN) -Werror -c -o /dev/null $$f || exit 1; done
+	$(CPPCHECK) $(ALL_CPPFLAGS) $(STATIC_SRCS)
+	clang-tidy -quiet $(STATIC_SRCS) -- $(ALL_CPPFLAGS) -std=c11 -fopenmp
+
 bench: samtools $(TOOLS)
 	bench/bench.sh
 
@@ -161,5 +192,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d)
 
-.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan fuzz-programs fuzz bench \
+.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static fuzz-programs fuzz bench \
         install uninstall clean distclean

@@ -15,6 +15,7 @@
 /* Records per sublist: a sort of some 50 ms, short against any file that is worth
  * threads, and few enough sublists for one heap. Of long reads it takes fewer. */
 enum { SUBLIST_RECORDS = 1 << 20 };
+enum { REST_RECORDS = 1 << 14 };   /* and at the end so many at least: 0.4 ms */
 static const size_t SUBLIST_BYTES = (size_t)512 << 20;
 static const double PACKED_RATIO = 2;            /* of records as BAM has them to packed ones, about */
 
@@ -114,15 +115,9 @@ static int help_sorting(struct arena_pair *p)
     return 0;
 }
 
-/* Closes the open sublist if it has min_records records or SUBLIST_BYTES bytes. */
-static int close_sublist(struct arena_pair *p, size_t min_records)
+/* Lists a sublist that was closed, to be sorted when it is due. */
+static void add_sorting(struct arena_pair *p, struct bam_sublist sublist)
 {
-    struct bam_sublist sublist;
-    int closed = bam_arena_close_sublist(p->arena, min_records, SUBLIST_BYTES, &sublist);
-    if (closed < 0)
-        return latch_fail(p->opt.latch, "out of memory");
-    if (!closed)
-        return 0;
     struct sorting *sorting = &p->sortings[p->n_sortings++ % SORTINGS];
     unsigned spins = 0;
     enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
@@ -134,7 +129,6 @@ static int close_sublist(struct arena_pair *p, size_t min_records)
     sorting->arena = p->arena;
     sorting->due = p->n_blocks + p->opt.plan.source_slots;
     atomic_fetch_add(&p->unsorted[p->arena - p->arenas], 1);
-    return 0;
 }
 
 /* Hands the sublists that have all their keys to tasks. */
@@ -153,20 +147,30 @@ static void sort_sublists(struct arena_pair *p, bool all_keys_are_there)
 
 int arena_pair_sort(struct arena_pair *p)
 {
+    struct bam_sublist sublist;
     p->n_blocks++;
-    if (close_sublist(p, SUBLIST_RECORDS) < 0)
-        return -1;
+    int closed = bam_arena_close_sublist(p->arena, SUBLIST_RECORDS, SUBLIST_BYTES, &sublist);
+    if (closed < 0)
+        return latch_fail(p->opt.latch, "out of memory");
+    if (closed)
+        add_sorting(p, sublist);
     sort_sublists(p, false);
     return 0;
 }
 
-/* Closes and sorts all that there is. */
+/* Closes and sorts all that there is, in as many sublists as there are threads: the others
+ * have nothing else to do. All keys are there. */
 static int sort_rest(struct arena_pair *p)
 {
-    if (close_sublist(p, 1) < 0)
-        return -1;
+    size_t n = bam_arena_open_records(p->arena) / (size_t)p->opt.n_threads + 1;
+    struct bam_sublist sublist;
+    int cut;
+    while ((cut = bam_arena_cut_sublist(p->arena, n < REST_RECORDS ? REST_RECORDS : n, &sublist)) > 0) {
+        add_sorting(p, sublist);
+        sort_sublists(p, true);
+    }
     sort_sublists(p, true);
-    return 0;
+    return cut < 0 ? latch_fail(p->opt.latch, "out of memory") : 0;
 }
 
 /* ---------------------------------------------------------------- spilling */

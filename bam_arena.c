@@ -308,11 +308,17 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
     return arena->walked == guess->start ? accept_walk(arena, guess, keys, place, latch, origin) : 0;
 }
 
-int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
-                            struct bam_sublist *sublist)
+size_t bam_arena_open_records(const struct bam_arena *arena)
 {
-    size_t n = (arena->sublist_top - arena->top) / sizeof(struct bam_key);
-    if (n == 0 || (n < min_records && arena->walked - arena->sublist_bottom < min_bytes))
+    return (arena->sublist_top - arena->top) / sizeof(struct bam_key);
+}
+
+/* Keys grow downwards, so the oldest are at the top. */
+int bam_arena_cut_sublist(struct bam_arena *arena, size_t max_records, struct bam_sublist *sublist)
+{
+    size_t n = bam_arena_open_records(arena);
+    n = n < max_records ? n : max_records;
+    if (n == 0)
         return 0;
     if (arena->n_sublists == arena->max_sublists) {
         size_t max = arena->max_sublists ? 2 * arena->max_sublists : 64;
@@ -322,9 +328,18 @@ int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t 
         arena->sublists = grown;
         arena->max_sublists = max;
     }
-    *sublist = (struct bam_sublist){(struct bam_key *)(arena->base + arena->top), n};
+    arena->sublist_top -= n * sizeof(struct bam_key);
+    *sublist = (struct bam_sublist){(struct bam_key *)(arena->base + arena->sublist_top), n};
     arena->sublists[arena->n_sublists++] = *sublist;
-    arena->sublist_top = arena->top;
     arena->sublist_bottom = arena->walked;
     return 1;
+}
+
+int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
+                            struct bam_sublist *sublist)
+{
+    size_t n = bam_arena_open_records(arena);
+    if (n < min_records && arena->walked - arena->sublist_bottom < min_bytes)
+        return 0;
+    return bam_arena_cut_sublist(arena, n, sublist);
 }

@@ -163,6 +163,13 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
                             struct bam_sublist *sublist);
 
+/* Makes a sublist of the oldest records of the open one, max_records at most: 1; 0: it is
+ * empty; -1: no memory. */
+int bam_arena_cut_sublist(struct bam_arena *arena, size_t max_records, struct bam_sublist *sublist);
+
+/* Records in the open sublist. */
+size_t bam_arena_open_records(const struct bam_arena *arena);
+
 /* Makes an arena in which nothing of worth lies empty again; of size bytes at
  * most, the rest goes back to the system. What the stream is about (counts,
  * offsets, order) stays. */

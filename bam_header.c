@@ -94,7 +94,7 @@ static sam_hdr_t *parse(const uint8_t *data, size_t size)
         free(copy);
         return NULL;
     }
-    BGZF *bgzf = bgzf_hopen(file, "r");
+    BGZF *bgzf = bgzf_hopen(file, "r");          /* NOLINT(clang-analyzer-unix.Malloc): copy is the file's */
     if (!bgzf) {
         hclose_abruptly(file);
         return NULL;
@@ -147,7 +147,8 @@ int bam_header_read(struct bam_header *header, struct byte_source *input, struct
     header->size = g.at;
     header->rest_size = g.size - g.at;
     header->rest = g.data;
-    memmove(header->rest, g.data + g.at, header->rest_size);
+    if (header->rest_size)
+        memmove(header->rest, g.data + g.at, header->rest_size);
     return 0;
 }
 

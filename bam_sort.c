@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <omp.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +26,11 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include <htslib/hts_log.h>
+#include "arena_fill.h"
 #include "arena_pair.h"
 #include "bam_header.h"
 #include "bam_index.h"
 #include "bam_sort.h"
-#include "bgzf_block.h"
 #include "bgzf_source.h"
 #include "byte_source.h"
 #include "checksum_file.h"
@@ -47,33 +46,9 @@
 #include "sort_report.h"
 #include "stats.h"
 
-enum {
-    BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
-    /* What the shape of names is learned from: one block's worth. */
-    SAMPLE_BYTES = BGZF_FILL,
-    SAMPLE_RECORDS = 256,
-};
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;  /* of addresses: its stack */
 static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
 static const uint64_t MEMORY_BESIDE = (uint64_t)128 << 20;   /* of addresses: the plan's 64 MiB, and what is never touched */
-
-/* What an inflate task found in its block, by ring slot. Written by the task,
- * read by the master once it has taken the block back. The keys stay here until the
- * slot's next task copies them to their place: the master only counts them. */
-struct found {
-    struct bam_walk walk;
-    struct bam_key *place;       /* where the keys belong, NULL: they are there; master, then the next task */
-    struct bam_key keys[BLOCK_KEYS];
-};
-
-/* One of the inputs, open from the start, so that what is wrong with its header
- * is told before anything is read. */
-struct input {
-    const char *name;            /* for messages */
-    struct byte_source *bytes;
-    struct bgzf_source *source;
-    struct bam_header header;
-};
 
 struct bam_sort {
     const struct sort_opts *opts;
@@ -81,20 +56,18 @@ struct bam_sort {
     struct stats *stats;
     struct sort_report report;
     struct progress progress;
-    struct input *inputs;        /* in the order in which they are read */
+    struct sort_input *inputs;   /* in the order in which they are read */
     size_t n_inputs;
-    struct input *in;            /* the one being read */
     struct record_sink *sink;
     uint64_t budget;             /* bytes of memory; once for all, since what is left becomes less */
     struct memory_plan plan;
     struct arena_pair memory;    /* of the records */
+    struct arena_fill fill;      /* reading, into that */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
     struct out_file out, index, checksum;
-    struct found *found;         /* one per slot of the source */
-    uint64_t last_block;         /* file offset of the block taken back last, for messages */
 };
 
 /* ---------------------------------------------------------- before reading */
@@ -117,7 +90,7 @@ static int prepare_order(struct bam_sort *s)
         return latch_fail(&s->latch, "out of memory");
     if (s->opts->order.by == SORT_MINHASH) {
         if (n_ref >= MINHASH_REF_MAX)
-            return latch_fail(&s->latch, "%s: too many references for -M", s->in->name);
+            return latch_fail(&s->latch, "%s: too many references for -M", s->inputs->name);
         if (!(s->minhash = minhash_new(&s->opts->order)))
             return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
     }
@@ -151,7 +124,7 @@ static void plan_memory(struct bam_sort *s)
         use.header += s->inputs[i].header.sam ? sam_hdr_length(s->inputs[i].header.sam) : 0;
     }
     use.htslib += opts->verify ? sink_verify_memory(opts->n_threads) : 0;
-    s->plan = memory_plan_make(&use, sizeof(struct found));
+    s->plan = memory_plan_make(&use, arena_fill_slot_memory());
 }
 
 /* BAI holds 2^29 bases per reference; an index for longer ones becomes CSI. */
@@ -208,7 +181,7 @@ static int open_output(struct bam_sort *s)
     return s->sink ? 0 : -1;
 }
 
-static int open_input(struct bam_sort *s, struct input *in, const char *path)
+static int open_input(struct bam_sort *s, struct sort_input *in, const char *path)
 {
     const struct sort_opts *opts = s->opts;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -232,13 +205,12 @@ static int open_inputs(struct bam_sort *s)
         return latch_fail(&s->latch, "out of memory");
     s->n_inputs = 1 + opts->n_more;
     for (size_t i = 0; i < s->n_inputs; i++) {
-        s->in = &s->inputs[i];
-        if (open_input(s, s->in, i ? opts->more[i - 1] : opts->in) < 0
-            || (i && bam_header_merge(s->inputs[0].header.sam, s->in->header.sam, s->in->name, &s->latch) < 0))
+        struct sort_input *in = &s->inputs[i];
+        if (open_input(s, in, i ? opts->more[i - 1] : opts->in) < 0
+            || (i && bam_header_merge(s->inputs[0].header.sam, in->header.sam, in->name, &s->latch) < 0))
             return -1;
     }
-    s->in = &s->inputs[0];
-    s->sam = s->in->header.sam;
+    s->sam = s->inputs[0].header.sam;
     return 0;
 }
 
@@ -249,43 +221,19 @@ static int check_references(struct bam_sort *s)
     if (!far)
         return 0;
     return latch_fail(&s->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
-                      "use -O sam. Nothing was read", s->in->name, far);
-}
-
-/* Bytes of uncompressed records to be expected in all; 0: nobody knows. */
-static double expected_size(void *arg)
-{
-    const struct bam_sort *s = arg;
-    const struct bam_arena *a = s->memory.arena;
-    if (s->opts->size_hint)
-        return (double)s->opts->size_hint;
-    double files = 0, so_far = (double)(a->origin + a->walked);
-    for (const struct input *in = s->in; in < s->inputs + s->n_inputs; in++) {
-        double size = (double)byte_source_size(in->bytes);
-        if (size <= 0)
-            return 0;
-        files += size;
-    }
-    return s->last_block ? files / (double)s->last_block * so_far : 0;
-}
-
-/* Bytes that will come for certain: no block is larger than what it holds. */
-static uint64_t least_size(const struct bam_sort *s)
-{
-    uint64_t files = 0;
-    for (size_t i = 0; i < s->n_inputs; i++)
-        files += byte_source_size(s->inputs[i].bytes);
-    return files > s->opts->size_hint ? files : s->opts->size_hint;
+                      "use -O sam. Nothing was read", s->inputs->name, far);
 }
 
 static int reserve_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     plan_memory(s);                              /* again: now the headers are known */
-    if (!(s->found = calloc(s->plan.source_slots, sizeof *s->found)))
-        return latch_fail(&s->latch, "out of memory");
-    struct arena_pair_options how = {s->plan, opts->temp_prefixes, opts->n_temp_prefixes, least_size(s),
-                                     expected_size, s, opts->n_threads, &s->latch, s->stats};
+    struct arena_fill_options fill = {&s->memory, s->inputs, s->n_inputs, s->plan.source_slots, opts->size_hint,
+                                      &s->progress, &s->latch, s->stats};
+    if (arena_fill_open(&s->fill, &fill) < 0)
+        return -1;
+    struct arena_pair_options how = {s->plan, opts->temp_prefixes, opts->n_temp_prefixes, arena_fill_least(&s->fill),
+                                     arena_fill_expected, &s->fill, opts->n_threads, &s->latch, s->stats};
     return arena_pair_open(&s->memory, &how);
 }
 
@@ -347,165 +295,6 @@ static int open_all(struct bam_sort *s)
     return open_index(s);
 }
 
-/* ----------------------------------------------------------------- reading */
-
-static void settle_keys(struct found *found)
-{
-    if (found->place)
-        memcpy(found->place, found->keys, found->walk.n * sizeof *found->keys);
-    found->place = NULL;
-}
-
-/* In the inflate task: find the block's records while they are in the cache. */
-static void find_records(void *arg, const struct bgzf_source_block *block)
-{
-    struct bam_sort *s = arg;
-    struct found *found = &s->found[block->slot];
-    uint64_t start = (uint64_t)(block->data - s->memory.arena->base);
-    enum stage before = stats_enter(s->stats, STAGE_FIND);
-    settle_keys(found);
-    found->walk = bam_arena_guess(s->memory.arena, start, start + block->size, found->keys);
-    stats_leave(s->stats, before, block->size);
-}
-
-/* Takes the oldest block back into the arena. 1: done; 0: none ready; -1: stop. */
-static int take_block(struct bam_sort *s, int wait)
-{
-    struct bgzf_source_block block;
-    int taken = bgzf_source_take(s->in->source, wait, &block);
-    if (taken <= 0)
-        return taken;
-    struct found *found = &s->found[block.slot];
-    struct bam_origin origin = {s->in->name, block.file_offset};
-    s->last_block = block.file_offset;
-    uint64_t n_before = s->memory.arena->n_records;
-    uint64_t end = (uint64_t)(block.data - s->memory.arena->base) + block.size;
-    if (bam_arena_accept(s->memory.arena, &found->walk, found->keys, end, &found->place, &s->latch, &origin) < 0)
-        return -1;
-    stats_records(s->stats, s->memory.arena->n_records - n_before);
-    return arena_pair_sort(&s->memory) < 0 ? -1 : 1;
-}
-
-static int take_ready(struct bam_sort *s)
-{
-    int taken;
-    while ((taken = take_block(s, 0)) > 0)
-        ;
-    return taken;
-}
-
-/* Then no task uses a slot, and all keys can be put in their places. */
-static int take_all(struct bam_sort *s)
-{
-    int taken;
-    while ((taken = take_block(s, 1)) > 0)
-        ;
-    for (uint32_t i = 0; i < s->plan.source_slots && taken == 0; i++)
-        settle_keys(&s->found[i]);
-    return taken;
-}
-
-/* Sees to it that the next size bytes have a place, taking back all blocks if need be. */
-static int make_room(struct bam_sort *s, size_t size)
-{
-    if (arena_pair_hurry(&s->memory) < 0)
-        return -1;
-    if (bam_arena_room(s->memory.arena) < size && take_all(s) < 0)
-        return -1;
-    return bam_arena_room(s->memory.arena) < size ? arena_pair_make_room(&s->memory, size) : 0;
-}
-
-/* Gives the next block a place in the arena, taking back others if need be. */
-static int place_block(struct bam_sort *s, uint32_t size)
-{
-    if ((bgzf_source_ring_full(s->in->source) && take_block(s, 1) < 0) || make_room(s, size) < 0)
-        return -1;
-    bgzf_source_hand_out(s->in->source, bam_arena_take(s->memory.arena, size));
-    progress_tick(&s->progress);
-    return take_ready(s);
-}
-
-/* The bytes behind the header, in the header's last block, come first. */
-static int place_rest_of_header(struct bam_sort *s)
-{
-    size_t rest = s->in->header.rest_size;
-    if (make_room(s, rest) < 0)
-        return -1;
-    if (rest)
-        memcpy(bam_arena_take(s->memory.arena, rest), s->in->header.rest, rest);
-    return 0;
-}
-
-/* Inflates the first blocks alone and lets the order look at their records. */
-static int place_sample(struct bam_sort *s)
-{
-    const struct bam_record *sample[SAMPLE_RECORDS];
-    struct bam_arena *a = s->memory.arena;
-    uint32_t size;
-    size_t n = 0;
-    int found = 1;
-    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(s->in->source, &size)) > 0)
-        if (bgzf_source_inflate(s->in->source, bam_arena_take(a, size)) < 0)
-            return -1;
-    for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(a->base + at, a->bottom - at, a->n_ref).fault; n++) {
-        sample[n] = (const struct bam_record *)(a->base + at);
-        at += bam_record_size(sample[n]);
-    }
-    sort_rule_learn(s->rule, sample, n);
-    return found < 0 ? -1 : 0;
-}
-
-static int accept_end(struct bam_sort *s)
-{
-    struct bam_arena *a = s->memory.arena;
-    struct bam_walk none = {.start = a->bottom, .end = a->bottom};
-    struct bam_origin origin = {s->in->name, s->last_block};
-    if (bam_arena_accept(a, &none, NULL, a->bottom, NULL, &s->latch, &origin) < 0)
-        return -1;
-    if (a->walked != a->bottom)
-        return latch_fail(&s->latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
-                          "uncompressed data, in or before the block at file offset %llu: it is truncated. "
-                          "Nothing was written", s->in->name,
-                          (unsigned long long)(a->n_records - a->n_before) + 1,
-                          (unsigned long long)(a->origin + a->walked), (unsigned long long)s->last_block);
-    if (!bgzf_source_saw_eof_block(s->in->source) && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n",
-                s->in->name);
-    return 0;
-}
-
-static int read_one(struct bam_sort *s)
-{
-    struct bam_arena *a = s->memory.arena;
-    uint32_t size;
-    int found;
-    a->origin = s->in->header.size - a->bottom;
-    a->n_before = a->n_records;
-    s->last_block = 0;
-    bgzf_source_on_inflated(s->in->source, find_records, s);
-    if (place_rest_of_header(s) < 0 || (a->rule && s->in == s->inputs && place_sample(s) < 0))
-        return -1;
-    enum stage before = stats_enter(s->stats, STAGE_DEAL);
-    while ((found = bgzf_source_peek(s->in->source, &size)) > 0)
-        if (place_block(s, size) < 0)
-            return -1;
-    int failed = found < 0 || take_all(s) < 0;
-    stats_leave(s->stats, before, 0);
-    return failed ? -1 : accept_end(s);
-}
-
-/* Phase 1: fill the arena; inflate, find and sort as the blocks come. */
-static int read_input(struct bam_sort *s)
-{
-    stats_phase(s->stats, PHASE_READ);
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        s->in = &s->inputs[i];
-        if (read_one(s) < 0)
-            return -1;
-    }
-    return arena_pair_finish(&s->memory);
-}
-
 /* ----------------------------------------------------------------- writing */
 
 /* With -M the header depends on whether any record has a reference. */
@@ -515,7 +304,7 @@ static int put_header(struct bam_sort *s)
     sam_hdr_t *sam = s->sam;
     if (bam_header_mark_sorted(sam, &opts->order, arena_pair_unplaced(&s->memory), SAMTOOLS_VERSION,
                                opts->no_pg ? NULL : opts->command_line) < 0)
-        return latch_fail(&s->latch, "%s: the header could not be changed", s->in->name);
+        return latch_fail(&s->latch, "%s: the header could not be changed", s->inputs->name);
     return record_sink_header(s->sink, sam, opts->out.index ? out_file_name(&s->index) : NULL, index_format(s));
 }
 
@@ -544,17 +333,17 @@ static int verify(struct bam_sort *s)
         return 0;
     return latch_fail(&s->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
                       "to the output. Memory may be faulty, or this is our bug: please report it",
-                      s->in->name, (unsigned long long)n_in, (unsigned long long)in,
+                      s->inputs->name, (unsigned long long)n_in, (unsigned long long)in,
                       (unsigned long long)n_out, (unsigned long long)out);
 }
 
 /* --------------------------------------------------------------- the flow */
 
-static void close_input(struct input *in)
+/* Phase 1: fill the memory; inflate, find and sort as the blocks come. */
+static int read_input(struct bam_sort *s)
 {
-    bgzf_source_close(in->source);               /* before what it reads from */
-    byte_source_close(in->bytes);
-    bam_header_free(&in->header);
+    stats_phase(s->stats, PHASE_READ);
+    return arena_fill_read(&s->fill, s->rule);
 }
 
 static void run_phases(struct bam_sort *s)
@@ -570,18 +359,18 @@ static void abandon_files(struct bam_sort *s)
     out_file_abandon(&s->checksum);
 }
 
-/* Behind the parallel region: tasks that came too late for their block still look at its slot. */
+/* Behind the parallel region: tasks that came too late still look at their slots. */
 static void close_all(struct bam_sort *s)
 {
     record_sink_close(s->sink);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
     for (size_t i = 0; i < s->n_inputs; i++)
-        close_input(&s->inputs[i]);
+        sort_input_close(&s->inputs[i]);
     free(s->inputs);
     arena_pair_close(&s->memory);
     abandon_files(s);
-    free(s->found);
+    arena_fill_close(&s->fill);
     sort_report_close(&s->report);
     stats_free(s->stats);
 }

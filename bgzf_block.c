@@ -5,6 +5,7 @@
 #include <isa-l/crc.h>
 #endif
 #include "bam_deflate.h"
+#include "bam_inflate.h"
 #include "bgzf_block.h"
 #include "endian_io.h"
 
@@ -27,7 +28,7 @@ static const int libdeflate_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8,
 struct bgzf_codec {
     struct bam_deflate *ours;                    /* -l 1 and the default; NULL: libdeflate, or store */
     struct libdeflate_compressor *deflate;       /* the other levels; NULL: ours, or store */
-    struct libdeflate_decompressor *inflate;
+    struct bam_inflate *inflate;
 };
 
 /* -l 1 and no -l are what people use, so they have an encoder of our own: about
@@ -44,7 +45,7 @@ struct bgzf_codec *bgzf_codec_new(int level)
     if (!codec)
         return NULL;
     int effort = our_effort(level), failed;
-    codec->inflate = libdeflate_alloc_decompressor();
+    codec->inflate = bam_inflate_new();
     if (effort >= 0) {
         failed = !(codec->ours = bam_deflate_new(effort));
     } else {
@@ -65,16 +66,15 @@ void bgzf_codec_free(struct bgzf_codec *codec)
     bam_deflate_free(codec->ours);
     if (codec->deflate)
         libdeflate_free_compressor(codec->deflate);
-    if (codec->inflate)
-        libdeflate_free_decompressor(codec->inflate);
+    bam_inflate_free(codec->inflate);
     free(codec);
 }
 
 /* libdeflate does not tell how large it is; measured with 1.14 and rounded up. */
 size_t bgzf_codec_memory(int level)
 {
-    enum { INFLATE = 16 << 10, OURS = 400 << 10, DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
-    return INFLATE + (level == 0 ? 0 : our_effort(level) >= 0 ? OURS : level < FIRST_BEST ? DEFLATE : DEFLATE_BEST);
+    enum { OURS = 400 << 10, DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
+    return bam_inflate_memory() + (level == 0 ? 0 : our_effort(level) >= 0 ? OURS : level < FIRST_BEST ? DEFLATE : DEFLATE_BEST);
 }
 
 /* CRC-32 of RFC 1952. ISA-L's has AVX-512: 80 GB/s where libdeflate 1.14 has 26,
@@ -134,10 +134,8 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;
-    /* Demanding the exact size also refuses data that end early. */
-    if (libdeflate_deflate_decompress(codec->inflate, p + frame->data_offset,
-                                      (size_t)(footer - p) - frame->data_offset,
-                                      out, frame->inflated_size, NULL) != LIBDEFLATE_SUCCESS)
+    if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
+                    out, frame->inflated_size) < 0)
         return BGZF_BAD_DEFLATE;
     if (crc32_of(out, frame->inflated_size) != load_le32(footer))
         return BGZF_BAD_CRC;

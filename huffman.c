@@ -67,14 +67,13 @@ static uint32_t reverse_bits(uint32_t v, uint32_t n)
 /* Canonical codes from lengths (RFC 1951 section 3.2.2). */
 static void assign_codes(code *codes, int n, const uint32_t *num)
 {
-    uint32_t next[HUFFMAN_MAX_BITS + 1], c = 0;
+    uint32_t next[HUFFMAN_MAX_BITS + 1] = {0}, c = 0;
     for (uint32_t l = 1; l <= HUFFMAN_MAX_BITS; l++) {
         next[l] = c;
         c = (c + num[l]) << 1;
     }
-    for (int i = 0; i < n; i++)
-        if (code_len(codes[i]))
-            codes[i] |= reverse_bits(next[code_len(codes[i])]++, code_len(codes[i]));
+    for (int i = 0; i < n; i++)                    /* of length 0: no bits */
+        codes[i] |= reverse_bits(next[code_len(codes[i])]++, code_len(codes[i]));
 }
 
 enum { SYMBOL_BITS = 9 };
@@ -100,12 +99,12 @@ static void sort_by_count(uint32_t *a, uint32_t n)
 
 void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit)
 {
-    uint32_t sorted[HUFFMAN_MAX_SYMBOLS], weight[HUFFMAN_MAX_SYMBOLS];
+    uint32_t sorted[HUFFMAN_MAX_SYMBOLS + 1], weight[HUFFMAN_MAX_SYMBOLS];
     uint32_t num[HUFFMAN_MAX_BITS + 1] = {0}, used = 0;
     for (int i = 0; i < n; i++) {
         codes[i] = 0;
-        if (freq[i])
-            sorted[used++] = freq[i] << SYMBOL_BITS | (uint32_t)i;
+        sorted[used] = freq[i] << SYMBOL_BITS | (uint32_t)i;
+        used += freq[i] != 0;
     }
     for (uint32_t i = 0; used < 2; i++)
         if (!freq[i])

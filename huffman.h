@@ -53,6 +53,11 @@ static inline uint32_t dist_extra_bits(uint32_t dist)
     return log - 1;
 }
 
+static inline uint32_t dist_symbol_extra_bits(uint32_t symbol)
+{
+    return symbol < 4 ? 0 : symbol / 2 - 1;
+}
+
 static inline uint32_t dist_symbol(uint32_t dist)
 {
     uint32_t extra = dist_extra_bits(dist);

@@ -112,7 +112,8 @@ static bool waited_for_files(const struct report *r, char *text)
     if (stage == STAGE_WRITE)
         return SAY("%.0f %% of waiting was on writing %.120s at %.0f MB/s: %s.", 100 * share, r->facts.output,
                    speed(s), to[r->facts.output_is]);
-    return SAY("%.0f %% of waiting was on temporary data at %.0f MB/s: name a faster disk with -T.", 100 * share, speed(s));
+    return SAY("%.0f %% of waiting was on temporary data at %.0f MB/s: name a faster disk with -T.", 100 * share,
+               speed(s));
 }
 
 static bool memory_would_do(const struct report *r, char *text)

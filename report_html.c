@@ -34,7 +34,8 @@ static const char *const colours[N_STAGES] = {
     [STAGE_IDLE] = "none", [STAGE_WAIT] = "var(--wait)",
     [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_FIND] = "#7fcf9b",
     [STAGE_SORT] = "#efc43a", [STAGE_PLAN] = "#a8713a", [STAGE_MERGE] = "#ec6fa5", [STAGE_FILL] = "#d63b4e",
-    [STAGE_GATHER] = "#f7a98b", [STAGE_DEFLATE] = "#f0803c", [STAGE_WRITE] = "#8a5bd6", [STAGE_PACK] = "#1f7f8c",
+    [STAGE_GATHER] = "#f7a98b", [STAGE_DEFLATE] = "#f0803c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
+    [STAGE_PACK] = "#1f7f8c",
     [STAGE_SPILL_WRITE] = "#b48ae0", [STAGE_SPILL_READ] = "#5a86c9", [STAGE_UNPACK] = "#5fc0c9",
     [STAGE_CONVERT] = "#b5a642", [STAGE_INDEX] = "#d08bd0", [STAGE_OTHER] = "#98a0ab",
 };
@@ -50,7 +51,6 @@ static const char style[] =
     "h1{font-size:22px;margin:0}h2{font-size:16px;margin:0 0 10px}"
     "header p{margin:2px 0 18px;color:var(--soft);overflow-wrap:anywhere}"
     ".tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:10px}"
-    "@media(max-width:720px){.tiles{grid-template-columns:repeat(2,1fr)}}"
     ".tiles div,section{background:var(--card);border:1px solid var(--line);border-radius:10px}"
     ".tiles div{padding:10px 14px}.tiles b{display:block;font-size:21px;font-weight:650;white-space:nowrap}"
     ".tiles span{color:var(--soft);font-size:13px}"
@@ -63,9 +63,11 @@ static const char style[] =
     "th{font-weight:500;color:var(--soft);font-size:13px}th,td{padding:4px 9px;text-align:right;white-space:nowrap}"
     "tbody td{border-top:1px solid var(--line)}th:first-child,td:first-child{text-align:left;padding-left:0}"
     "td:first-child i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:9px}"
-    "td.bar{width:20%;min-width:90px;padding-right:0}td.bar i{display:block;height:11px;border-radius:3px;min-width:1px}"
+    "td.bar{width:20%;min-width:90px;padding-right:0}"
+    "td.bar i{display:block;height:11px;border-radius:3px;min-width:1px}"
     "td small{color:var(--soft);font-size:13px;margin-left:8px}footer{margin-top:14px;color:var(--soft);font-size:13px;"
-    "overflow-wrap:anywhere}";
+    "overflow-wrap:anywhere}"
+    "@media(max-width:720px){.tiles{grid-template-columns:repeat(2,1fr)}svg{min-width:640px}td small{display:none}}";
 
 static void put_text(FILE *to, const char *text)
 {
@@ -326,13 +328,13 @@ static int put_picture(const struct report *r, const struct stats *stats, FILE *
 {
     int n_slots = stats_slots(stats), bottom = AREA_TOP + AREA + GAP + (int)(row_pitch(n_slots) * n_slots);
     double unit = (double)AREA / n_slots;
-    fprintf(to, "<section><h2>Threads over time</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"threads over "
-            "time by stage\">\n", WIDTH, bottom + AXIS);
+    fprintf(to, "<section><h2>Threads over time</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "
+            "aria-label=\"threads over time by stage\">\n", WIDTH, bottom + AXIS);
     put_thread_axis(n_slots, unit, to);
     put_time_axis(r, bottom, to);
     int failed = put_areas(stats, unit, to) < 0 || put_rows(stats, to) < 0;
     put_phases(stats, bottom, to);
-    fputs("</svg></section>\n", to);
+    fputs("</svg></div></section>\n", to);
     return failed ? -1 : 0;
 }
 

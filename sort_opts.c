@@ -295,7 +295,7 @@ static int parse_one(struct parsed *p, int c)
     case OPT_SIZE_HINT:
         return parse_size(optarg, &o->size_hint) < 0
              ? fail_usage("--size-hint needs a size such as 300G, not ", optarg) : 0;
-    case OPT_REPORT: o->report = true; o->report_file = optarg; return 0;
+    case OPT_REPORT: o->report = REPORT_TEXT; o->report_file = optarg; return 0;
     case OPT_TRACE: o->trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
@@ -405,6 +405,14 @@ static int has_suffix(const char *text, const char *suffix)
     return n >= m && strcasecmp(text + n - m, suffix) == 0;
 }
 
+static void settle_report(struct sort_opts *o)
+{
+    if (o->report_file && has_suffix(o->report_file, ".json"))
+        o->report = REPORT_JSON;
+    else if (o->report_file && has_suffix(o->report_file, ".html"))
+        o->report = REPORT_HTML;
+}
+
 static int settle_index(struct parsed *p, const char *name)
 {
     struct sort_output *out = &p->o->out;
@@ -502,6 +510,7 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
     settle_format(&p);
     settle_order(&p);
     settle_memory(&p);
+    settle_report(o);
     if (settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_OPTS_ERROR;
     return check_operands(o, argc - optind, argv + optind);

@@ -23,6 +23,8 @@ struct sort_output {
     int index_format;            /* HTS_FMT_CSI, HTS_FMT_BAI or HTS_FMT_CRAI */
 };
 
+enum report_format { REPORT_NONE, REPORT_TEXT, REPORT_JSON, REPORT_HTML };
+
 struct sort_opts {
     const char *in;              /* "-": standard input */
     const char **more;           /* --add-input: read after it; owned, the names not */
@@ -41,8 +43,8 @@ struct sort_opts {
     bool verify;                 /* see sink_verify.h */
     const char *checksum;        /* file for the line of checksum_file.h, "-": standard output; NULL: none */
     bool check;                  /* see sort_check(): nothing is sorted or written */
-    bool report;                 /* wanted: ... */
-    const char *report_file;     /* ... here; NULL: on standard error */
+    enum report_format report;
+    const char *report_file;     /* NULL: standard error */
     const char *trace_file;      /* NULL: none */
     enum progress_when progress;
     char *command_line;          /* for @PG CL; owned */

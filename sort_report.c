@@ -3,7 +3,6 @@
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
@@ -14,15 +13,9 @@
 #include "sort_report.h"
 #include "trace.h"
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t n = path ? strlen(path) : 0, m = strlen(suffix);
-    return n >= m && strcasecmp(path + n - m, suffix) == 0;
-}
-
 enum stats_detail sort_report_detail(const struct sort_opts *o)
 {
-    if (o->trace_file || has_suffix(o->report_file, ".html"))
+    if (o->trace_file || o->report == REPORT_HTML)
         return STATS_SPANS;
     return o->report ? STATS_CPU : STATS_TIMES;
 }
@@ -112,11 +105,11 @@ static struct report_facts gather_facts(const struct sort_opts *o, const struct 
 
 /* ----------------------------------------------------------------- writing */
 
-static int put_report(const struct report *r, const struct stats *stats, const char *path, FILE *to)
+static int put_report(const struct report *r, const struct stats *stats, enum report_format format, FILE *to)
 {
-    if (has_suffix(path, ".html"))
+    if (format == REPORT_HTML)
         return report_html(r, stats, to);
-    if (has_suffix(path, ".json"))
+    if (format == REPORT_JSON)
         report_json(r, stats, to);
     else
         report_text(r, to);
@@ -149,7 +142,7 @@ static int write_report(struct sort_report *s, const struct report *r, const str
         return 0;
     }
     FILE *to = stream_of(&s->report, latch);
-    return to ? finish_file(&s->report, to, put_report(r, stats, s->opts->report_file, to) < 0, latch) : -1;
+    return to ? finish_file(&s->report, to, put_report(r, stats, s->opts->report, to) < 0, latch) : -1;
 }
 
 static int write_trace(struct sort_report *s, const struct stats *stats, struct latch *latch)

@@ -12,8 +12,10 @@
  * those further out share a key with the last that is told apart. */
 enum { POS_MARGIN = 1 << 10 };
 
-/* Positions are cut to this, so that sums and differences of what a file claims do not overflow. */
-#define POS_FARTHEST ((int64_t)1 << 61)
+/* Positions are cut to these, so that sums and differences of what a file claims do not overflow. All
+ * that htslib reads, up to 2^62, are between them. */
+#define POS_LEAST (-((int64_t)1 << 61))
+#define POS_FARTHEST ((int64_t)5 << 60)
 
 /* Bits for the distance of ends on one reference: 128 kb reaches over most introns.
  * Longer ones share a key. */
@@ -90,7 +92,7 @@ static struct text molecule_text(struct template_tag tag)
 
 static int64_t cut(int64_t pos)
 {
-    return pos > POS_FARTHEST ? POS_FARTHEST : pos < -POS_FARTHEST ? -POS_FARTHEST : pos;
+    return pos > POS_FARTHEST ? POS_FARTHEST : pos < POS_LEAST ? POS_LEAST : pos;
 }
 
 /* The unclipped 5' end of the read itself; hard clips do not count. */

@@ -2,7 +2,7 @@
 /* bam_deflate against libdeflate: speed on one thread and size, on the blocks `sort` would write.
  *
  *   cc -O2 -D_GNU_SOURCE -I. -o build/deflate_bench \
- *      bench/deflate_bench.c bam_deflate.c huffman.c -lhts -ldeflate
+ *      bench/deflate_bench.c bam_deflate.c deflate_fast.c deflate_lazy.c huffman.c -lhts -ldeflate
  *   build/deflate_bench [-m MB] [-r ROUNDS] [-c CODECS] sorted.bam...
  *
  * CODECS: letters out of 1567 (libdeflate's levels), f (ours, fast), d (ours, default).

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (char *at = text; at < text + size && n < WORDS + 2; at += strlen(at) + 1)
         words[n++] = at;
     optind = 0;                                  /* getopt() remembers where it was in a word */
-    getopt(1, words, "");
+    (void)getopt(1, words, "");
     struct sort_opts opts;
     if (sort_opts_parse(&opts, n, words) == SORT_OPTS_RUN)
         check(&opts);

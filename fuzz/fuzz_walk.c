@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct feed f = {data, size};
     struct bam_arena arena, all = {0};
     struct latch latch = {0};
-    uint16_t sizes[BLOCKS_MAX];
+    uint16_t sizes[BLOCKS_MAX] = {0};
     MUST(bam_arena_init(&arena, ARENA) == 0);
     all.n_ref = arena.n_ref = feed_byte(&f) & 7;
     unsigned n = feed_byte(&f) & BLOCKS_MAX;

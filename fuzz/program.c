@@ -48,7 +48,7 @@ struct made program_run(const char *const words[], const uint8_t *in, size_t siz
     hts_verbose = HTS_LOG_OFF;
     setenv("KMP_BLOCKTIME", "0", 0);             /* before libomp's first thread: idle ones sleep */
     optind = 0;                                  /* getopt() remembers where it was in a word */
-    getopt(1, argv, "");
+    (void)getopt(1, argv, "");
     clear_output();
     if (sort_opts_parse(&opts, argc, argv) == SORT_OPTS_RUN)
         made.status = opts.check ? sort_check(&opts) : bam_sort(&opts);

@@ -301,7 +301,8 @@ def test_usage_leaves_out_an_option():
     text = run_sort(["--help"]).stdout.decode()
     for option in ("-@", "--threads", "-m", "-l", "-u", "-o", "-O", "-T", "--no-PG", "--verbosity", "-n", "-N", "-t", "-M",
                    "-I", "-K", "-w", "-R", "-H", "--template-coordinate", "--write-index", "--reference", "--output-fmt",
-                   "--input-fmt-option", "--output-fmt-option", "--picard", "--total-memory", "-h", "--help"):
+                   "--input-fmt-option", "--output-fmt-option", "--picard", "--total-memory", "--report",
+                   "--trace", "--progress", "--no-progress", "-h", "--help"):
         assert re.search(r"(^|[\s,])%s(?![\w-])" % re.escape(option), text), option
 
 

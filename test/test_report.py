@@ -5,7 +5,6 @@ where nobody asked."""
 import html.parser
 import json
 import os
-import pathlib
 import pty
 import re
 import signal
@@ -104,6 +103,18 @@ def test_other_formats_are_not_counted(made, tmp_path):
     assert r["stages"]["read"]["events"] == 0 < r["stages"]["convert"]["events"]
 
 
+def test_reader_of_a_pipe_is_not_a_thread_of_its_own(realistic_bam, tmp_path, team):
+    r = reported(tmp_path, ["-@", team, "-"], stdin=realistic_bam.read_bytes())
+    assert [s["name"] for s in r["slots"]] == [*("thread %d" % i for i in range(team)), "reader"]
+    for slot in r["slots"]:
+        assert sum(slot["stages"].values()) == pytest.approx(r["wall_s"], abs=1e-4)
+    assert r["stages"]["read"]["bytes"] == realistic_bam.stat().st_size
+    assert r["slots"][-1]["stages"]["read"] > 0
+    assert r["busy_share"] <= 1                  # of the team
+    page = reported(tmp_path, ["-@", team, "-"], "r.html", stdin=realistic_bam.read_bytes())
+    assert page.count("<rect ") == team + 1
+
+
 def test_memory_is_not_told(realistic_bam, tmp_path):
     r = reported(tmp_path, ["-m", "64M", realistic_bam])
     assert r["memory_bytes"] == 64 << 20
@@ -111,6 +122,12 @@ def test_memory_is_not_told(realistic_bam, tmp_path):
     if os.path.exists("/proc/self/smaps_rollup"):
         assert 0 <= r["huge_page_bytes"] <= r["peak_rss_bytes"]
     assert 1 <= r["cpus"] <= os.cpu_count()
+
+
+def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
+    one = {min(os.sched_getaffinity(0))}
+    r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
+    assert r["cpus"] == 1
 
 
 @pytest.mark.parametrize("name", ["header_only", "header_only_no_refs", "one_record"])

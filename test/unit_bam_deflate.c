@@ -15,7 +15,7 @@ static const uint8_t guard_byte = 0xa5;
 
 static struct bam_deflate *codec[2];
 static struct libdeflate_decompressor *inflater;
-static uint8_t in[MAX], out[MAX + STORED + GUARD], back[MAX + 1];
+static uint8_t in[MAX], out[MAX + STORED + GUARD], back[MAX + 1], other[MAX + STORED];
 static const int efforts[2] = {BAM_DEFLATE_FAST, BAM_DEFLATE_DEFAULT};
 
 static int set_up(void **state)
@@ -120,6 +120,44 @@ static size_t make_records(size_t n, uint32_t len, uint32_t quals)
         memcpy(qual + len, "NMC\0MDZ1", 8);
     }
     return at;
+}
+
+/* Whole records whose fields differ in length and kind, with what the encoder looks for in
+ * some: reads that overlap, mates by name, clips, runs of qualities, no tags at the end. */
+static size_t make_odd_records(size_t n)
+{
+    static uint8_t genome[4096];
+    unit_fill(&seed, genome, sizeof genome);
+    uint32_t names = 1 + rnd(40), longest = 1 + rnd(rnd(4) ? 300 : 3000), pos = rnd(1000), levels = 1 + rnd(3);
+    bool tagged = rnd(4) != 0;
+    size_t at = 0;
+    for (;;) {
+        uint32_t name = 1 + rnd(rnd(9) ? 20 : 250), ops = rnd(4), bases = rnd(9) ? longest : rnd(longest);
+        uint32_t tags = tagged ? rnd(80) : 0;
+        uint32_t size = 36 + name + 4 * ops + (bases + 1) / 2 + bases + tags;
+        if (at + size > n)
+            return at;
+        uint8_t *r = in + at, *p = r + 36;
+        memset(r, 0, 36);
+        store_le32(r, size - 4);
+        store_le32(r + 8, rnd(20) ? pos += rnd(9) : rnd(UINT32_MAX));
+        r[12] = (uint8_t)name;
+        store_le16(r + 16, (uint16_t)ops);
+        store_le16(r + 18, rnd(10) ? 99 : 4);
+        store_le32(r + 20, bases);
+        memset(p, 'a' + (int)rnd(names), name);
+        p[name - 1] = 0;
+        p += name;
+        for (uint32_t i = 0; i < ops; i++, p += 4)
+            store_le32(p, (bases << 4 | rnd(5)) >> rnd(2));
+        for (uint32_t i = 0; i < (bases + 1) / 2; i++)
+            *p++ = rnd(300) ? genome[(pos / 2 + i) % sizeof genome] : (uint8_t)rnd(256);
+        for (uint32_t i = 0; i < bases; i++, p++)
+            *p = i > 0 && rnd(12) ? p[-1] : (uint8_t)(30 + rnd(levels));
+        for (uint32_t i = 0; i < tags; i++)
+            *p++ = (uint8_t)"NMC\0MDZ150\0RGZgroup"[i % 20];
+        at += size;
+    }
 }
 
 /* Pieces of all kinds, one after the other. */
@@ -356,6 +394,57 @@ static void test_output_does_not_depend_on_the_processor(void **state)
     }
 }
 
+/* Fields are found by lengths in the data: any may be wrong. */
+static void test_records_with_wrong_bytes_come_back(void **state)
+{
+    (void)state;
+    struct bam_deflate *portable = bam_deflate_new_portable(BAM_DEFLATE_FAST);
+    assert_non_null(portable);
+    for (uint32_t i = 0; i < 1500; i++) {
+        seed = 30000 + i;
+        size_t n = make_odd_records(i % 10 ? 800 + rnd(9000) : MAX - rnd(500));
+        for (uint32_t k = rnd(4); k > 0 && n > 0; k--)
+            in[rnd((uint32_t)n)] = (uint8_t)rnd(256);
+        uint8_t *exact = unit_exact(in, n);
+        size_t size = bam_deflate(codec[0], exact, n, out, n + STORED);
+        check_zlib(out, size, in, n);
+        assert_int_equal(bam_deflate(portable, exact, n, other, n + STORED), size);
+        assert_memory_equal(out, other, size);
+        free(exact);
+    }
+    bam_deflate_free(portable);
+}
+
+/* A read that overlaps the one before, one base further on, is half a byte off: found by
+ * position, it must cost little more than a copy. */
+static void test_overlapping_reads_are_found_by_position(void **state)
+{
+    (void)state;
+    seed = 10;
+    static uint8_t genome[1 << 13];
+    enum { LEN = 150, SIZE = 36 + 8 + 4 + LEN / 2 + LEN };
+    for (size_t i = 0; i < sizeof genome; i++)
+        genome[i] = (uint8_t)(1 << rnd(4));
+    size_t n = 0;
+    for (uint32_t pos = 0; n + SIZE <= MAX; n += SIZE, pos += 1 + rnd(4)) {
+        uint8_t *r = in + n;
+        memset(r, 0, SIZE);
+        store_le32(r, SIZE - 4);
+        store_le32(r + 8, pos);
+        r[12] = 8;
+        store_le16(r + 16, 1);
+        store_le32(r + 20, LEN);
+        snprintf((char *)r + 36, 8, "q%06u", rnd(1000000));
+        store_le32(r + 44, LEN << 4);
+        for (uint32_t i = 0; i < LEN / 2; i++)
+            r[48 + i] = (uint8_t)(genome[pos + 2 * i] << 4 | genome[pos + 2 * i + 1]);
+        memset(r + 48 + LEN / 2, 37, LEN);
+    }
+    size_t size = bam_deflate(codec[0], in, n, out, n + STORED);
+    check_zlib(out, size, in, n);
+    assert_in_range(size, 1, n / SIZE * 18);
+}
+
 static void test_random_mixtures_come_back(void **state)
 {
     (void)state;
@@ -399,6 +488,8 @@ int main(void)
         cmocka_unit_test(test_nothing_is_written_beyond_the_room),
         cmocka_unit_test(test_output_depends_on_the_input_only),
         cmocka_unit_test(test_output_does_not_depend_on_the_processor),
+        cmocka_unit_test(test_records_with_wrong_bytes_come_back),
+        cmocka_unit_test(test_overlapping_reads_are_found_by_position),
         cmocka_unit_test(test_random_mixtures_come_back),
         cmocka_unit_test(test_nothing_is_read_beyond_the_input),
     };

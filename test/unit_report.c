@@ -294,8 +294,8 @@ static void write_page(FILE *to, const char *name)
     facts.input = name;
     stats_phase(stats, PHASE_READ);
     #pragma omp parallel num_threads(3)
-    for (int i = 0; i < 100; i++)
-        stats_leave(stats, stats_enter(stats, i % 2 ? STAGE_INFLATE : STAGE_SORT), 10);
+    for (int i = 0; i < 20 * N_STAGES; i++)
+        stats_leave(stats, stats_enter(stats, (enum stage)(i % N_STAGES)), 10);
     stats_stop(stats);
     report_make(&r, &facts, stats);
     assert_int_equal(report_html(&r, stats, to), 0);
@@ -308,6 +308,7 @@ static void test_file_names_are_no_markup_in_the_page(void **state)
     char *page = written(write_page, "<b>&\".bam");
     assert_non_null(strstr(page, "&lt;b&gt;&amp;&quot;.bam"));
     assert_null(strstr(page, "<b>&"));
+    assert_null(strstr(page, "(null)"));         /* a stage without colour */
     assert_null(strstr(page, "nan"));
     assert_null(strstr(page, "inf\""));
     assert_non_null(strstr(page, "thread 2"));

@@ -613,6 +613,38 @@ static void test_size_hint(void **state)
     }
 }
 
+static void test_report_and_progress(void **state)
+{
+    (void)state;
+    struct parsed *p = parse_good("x");
+    assert_true(p->opts.report == REPORT_NONE && !p->opts.report_file && !p->opts.trace_file);
+    assert_int_equal(p->opts.progress, PROGRESS_ON_TERMINAL);
+    forget(p);
+    p = parse_good("--report --progress x");     /* x is the input */
+    assert_int_equal(p->opts.report, REPORT_TEXT);
+    assert_null(p->opts.report_file);
+    assert_string_equal(p->opts.in, "x");
+    assert_int_equal(p->opts.progress, PROGRESS_ALWAYS);
+    forget(p);
+    p = parse_good("--report=r.html --trace t.json --progress --no-progress x");
+    assert_string_equal(p->opts.report_file, "r.html");
+    assert_string_equal(p->opts.trace_file, "t.json");
+    assert_int_equal(p->opts.progress, PROGRESS_NEVER);
+    forget(p);
+    static const struct { const char *name; enum report_format format; } files[] = {
+        {"r.html", REPORT_HTML}, {"r.JSON", REPORT_JSON}, {"r.txt", REPORT_TEXT}, {"html", REPORT_TEXT},
+    };
+    for (size_t i = 0; i < N_OF(files); i++) {
+        char line[100];
+        snprintf(line, sizeof line, "--report=%s x", files[i].name);
+        p = parse_good(line);
+        assert_int_equal(p->opts.report, files[i].format);
+        forget(p);
+    }
+    check_bad("--check --report x", "--check");
+    check_bad("--check --trace t x", "--check");
+}
+
 /* ---- mistakes and help ---- */
 
 static void test_mistakes_print_the_usage_to_stderr(void **state)
@@ -770,6 +802,7 @@ int main(void)
         cmocka_unit_test(test_places_for_temporary_files),
         cmocka_unit_test(test_tmpdir_that_is_wanted_and_not_set),
         cmocka_unit_test(test_size_hint),
+        cmocka_unit_test(test_report_and_progress),
         cmocka_unit_test(test_mistakes_print_the_usage_to_stderr),
         cmocka_unit_test(test_help_goes_to_stdout_and_is_no_error),
         cmocka_unit_test(test_usage_names_every_option),

@@ -117,6 +117,18 @@ static void test_time_asleep_in_a_read_is_told_from_work(void **state)
     stats_free(s);
 }
 
+static void test_cpu_time_is_taken_only_on_demand(void **state)
+{
+    (void)state;
+    struct stats *s = stats_new(1, STATS_TIMES);
+    enum stage before = stats_enter(s, STAGE_READ);
+    sleep_ms(2);
+    stats_leave(s, before, 1);
+    assert_true(stats_of(s, 0, STAGE_READ).ns >= 2000000);
+    assert_int_equal(stats_of(s, 0, STAGE_READ).blocked_ns, 0);
+    stats_free(s);
+}
+
 /* ---- threads beside the team ---- */
 
 static void *work_beside(void *arg)
@@ -276,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_inner_stage_stops_the_outer_clock),
         cmocka_unit_test(test_times_of_a_slot_add_up_to_the_wall_time),
         cmocka_unit_test(test_time_asleep_in_a_read_is_told_from_work),
+        cmocka_unit_test(test_cpu_time_is_taken_only_on_demand),
         cmocka_unit_test(test_thread_beside_the_team_has_its_own_slot),
         cmocka_unit_test(test_threads_beyond_the_slots_are_not_counted),
         cmocka_unit_test(test_spans_are_what_happened),
