@@ -11,6 +11,7 @@
 #include "hts_threads.h"
 #include "latch.h"
 #include "memory_plan.h"
+#include "out_pipe.h"
 
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
@@ -18,6 +19,8 @@ struct hts_writer {
     struct hts_writer_options opt;
     samFile *sam;
     htsThreadPool threads;       /* of it */
+    int n_threads;               /* to be had for it */
+    struct out_pipe *pipe;       /* what it writes to if it has threads */
     sam_hdr_t *header;           /* the caller's */
     bool indexed;
     bam1_t *record;
@@ -38,7 +41,10 @@ static int open_sam(struct hts_writer *w)
 {
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
-    int fd = dup(w->opt.fd);
+    w->n_threads = memory_plan_htslib(format.format == cram, true, w->opt.budget, w->opt.n_threads).n_threads;
+    if (w->n_threads > 1 && !(w->pipe = out_pipe_open(w->opt.fd, w->opt.path, w->opt.latch)))
+        w->n_threads = 1;
+    int fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
     hFILE *file = fd < 0 ? NULL : hdopen(fd, "w");
     if (!file)
         return failed(w, "writing");
@@ -63,8 +69,7 @@ static int configure(struct hts_writer *w)
         return latch_fail(w->opt.latch, "%s: an output format option does not fit the format", w->opt.path);
     if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
         return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
-    struct htslib_use use = memory_plan_htslib(w->opt.format->format == cram, true, w->opt.budget, w->opt.n_threads);
-    if (hts_threads_start(&w->threads, w->sam, use.n_threads) < 0)
+    if (hts_threads_start(&w->threads, w->sam, w->n_threads) < 0)
         return failed(w, "starting threads for");
     return 0;
 }
@@ -139,7 +144,9 @@ int hts_writer_finish(struct hts_writer *w)
         return failed(w, "writing the index of");
     int status = hts_close(w->sam);
     w->sam = NULL;
-    return status < 0 ? failed(w, "writing") : 0;
+    out_pipe_close(w->pipe);
+    w->pipe = NULL;
+    return status < 0 ? failed(w, "writing") : latch_tripped(w->opt.latch) ? -1 : 0;
 }
 
 void hts_writer_close(struct hts_writer *w)
@@ -149,6 +156,7 @@ void hts_writer_close(struct hts_writer *w)
     if (w->sam)
         hts_close(w->sam);
     hts_threads_end(&w->threads);
+    out_pipe_close(w->pipe);
     bam_destroy1(w->record);
     free(w->copy);
     free(w);

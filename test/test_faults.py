@@ -14,7 +14,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import BINARY, LEAKY, SANITIZED, clean_env, run_sort
+from conftest import BINARY, SANITIZED, clean_env, run_sort
 from test_safety import PRECIOUS, snapshot
 from test_spill import MANY
 
@@ -97,6 +97,7 @@ class Case:
         self.folder = folder
         for path in inputs.iterdir():
             os.link(path, folder / path.name)
+        self.inputs = os.listdir(folder)
         self.args = [BINARY, "sort", "--no-PG", *map(str, self.args), source]
         self.outputs = sorted(a for a in self.args if a.startswith("out."))
         if "--write-index" in self.args:
@@ -107,8 +108,10 @@ class Case:
         assert self.many == (source == "larger.bam"), self.counts
 
     def reset(self):
+        for path in self.folder.iterdir():
+            if path.name not in self.inputs:
+                path.unlink()
         for name in self.outputs:
-            (self.folder / name).unlink(missing_ok=True)
             (self.folder / name).write_bytes(PRECIOUS)
 
     def go(self, fault):
@@ -118,6 +121,8 @@ class Case:
         report = self.folder.parent / "report"
         report.unlink(missing_ok=True)
         env = clean_env(OMP_WAIT_POLICY="passive", FAULT_REPORT=str(report), **self.shim, **self.env, **fault)
+        if "FAULT_FROM" in fault:
+            env["ASAN_OPTIONS"] += ":detect_leaks=0"  # libraries leak when their calls fail
         p = subprocess.run(self.args, cwd=self.folder, capture_output=True, env=env, timeout=FAULT_HANG,
                            stdin=subprocess.DEVNULL)
         self.counts = dict(line.split() for line in report.read_text().splitlines()) if report.exists() else {}
@@ -131,13 +136,16 @@ class Case:
         status, outputs, err, _ = self.go(fault)
         after = snapshot(self.folder)
         if (status, outputs) == self.expected:
-            return None if sorted(after) == sorted(self.before) else "left %s" % (set(after) ^ set(self.before))
+            extra = 1 if fault["FAULT_CALL"] == "unlink" and "FAULT_NAMED" in self.env else 0   # could not be removed
+            return None if len(set(after) - set(self.before)) <= extra else "left %s" % (set(after) ^ set(self.before))
         if survives:
             return "does not survive: %d %s" % (status, err)
+        if "FAULT_NAMED" in self.env and "\nlibgomp: " in "\n" + err:
+            after = {k: v for k, v in after.items() if ".tmp-" not in k}   # its exit() removes nothing
         if not own and status == 0 and "Call to hts_tpool_next_result failed" in err:
             return None  # htslib takes this, in a thread that decodes CRAM, for the end of the file
         if not own:
-            return None if after == self.before else "the folder changed: %d %s" % (status, err)
+            return None if after == self.before else "the folder changed: %s, %d %s" % (set(after) ^ set(self.before), status, err)
         if status != 1:
             return "exit status %d: %s" % (status, err)
         # OpenMP's runtime exits when a thread cannot be made that could be had a moment ago.
@@ -184,7 +192,7 @@ def walk(case, found, **kw):
 
 
 def test_failing_call_crashes_or_leaves_something(case):
-    walk(case, faults(case, set(case.counts) - set(MEMORY), errors_of))
+    walk(case, faults(case, set(case.counts) - {*MEMORY, "libdeflate_deflate_compress", "struck"}, errors_of))
 
 
 def test_failing_allocation_crashes_or_leaves_something(case):
@@ -222,4 +230,4 @@ def test_failing_allocation_of_a_library_leaves_something(case):
 def test_failing_call_of_a_library_crashes_or_leaves_something(case):
     """htslib's reads and writes, the threads of libgomp and htslib."""
     case.go({"FAULT_FROM": "all"})
-    walk(case, faults(case, LIBRARY_CALLS, library_errors_of, FAULT_FROM="all", **LEAKY))
+    walk(case, faults(case, LIBRARY_CALLS, library_errors_of, FAULT_FROM="all"))

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* A pipe into the output file, emptied by a thread of its own, for what htslib's threads
+ * write: when one of their writes fails, as on a full disk, htslib 1.16 may wait for ever
+ * (SAM) and never tells why. A write to this pipe does not fail. */
+#ifndef OUT_PIPE_H
+#define OUT_PIPE_H
+
+struct latch;
+struct out_pipe;
+
+/* fd: where it leads to; stays the caller's, as path, which is for messages. What fails there is told
+ * to the latch, and all that comes later is thrown away. NULL: no thread or pipe can be had. */
+struct out_pipe *out_pipe_open(int fd, const char *path, struct latch *latch);
+
+/* A descriptor to write to, which is the caller's; -1: errno says why. */
+int out_pipe_end(const struct out_pipe *p);
+
+/* After the last write: waits until all is written. Whether those descriptors are closed does not
+ * matter: after some errors htslib forgets to. */
+void out_pipe_close(struct out_pipe *p);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <fcntl.h>
+#include "latch.h"
+#include "out_pipe.h"
+
+static void test_bytes_are_lost_or_turned(void **state)
+{
+    (void)state;
+    enum { SIZE = 3000017 };
+    struct latch latch = {0};
+    uint64_t seed = 1;
+    int fd = unit_temp_file();
+    uint8_t *data = unit_alloc(SIZE);
+    unit_fill(&seed, data, SIZE);
+    struct out_pipe *p = out_pipe_open(fd, "the output", &latch);
+    NEEDED(p);
+    int end = out_pipe_end(p);
+    for (size_t at = 0, n; at < SIZE; at += n) {
+        n = 1 + unit_below(&seed, 200000);
+        n = n < SIZE - at ? n : SIZE - at;
+        unit_write(end, data + at, n);
+    }
+    close(end);
+    out_pipe_close(p);
+    struct unit_bytes got = unit_read_file(fd);
+    assert_int_equal(got.n, SIZE);
+    assert_memory_equal(got.data, data, SIZE);
+    assert_false(latch_tripped(&latch));
+    unit_free(&got);
+    free(data);
+    close(fd);
+}
+
+/* htslib would wait for ever after an error. */
+static void test_full_disk_is_an_error_to_who_writes(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[100000];
+    struct latch latch = {0};
+    int full = open("/dev/full", O_WRONLY);
+    if (full < 0)
+        skip();
+    struct out_pipe *p = out_pipe_open(full, "the output", &latch);
+    NEEDED(p);
+    int end = out_pipe_end(p);
+    for (int i = 0; i < 50; i++)
+        unit_write(end, zeros, sizeof zeros);
+    close(end);
+    out_pipe_close(p);
+    assert_true(latch_tripped(&latch));
+    assert_non_null(strstr(latch.message, "the output"));
+    assert_non_null(strstr(latch.message, "No space left"));
+    close(full);
+}
+
+/* htslib forgets to close its file after some errors. */
+static void test_end_that_stays_open_is_waited_for(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    int fd = unit_temp_file();
+    struct out_pipe *p = out_pipe_open(fd, "the output", &latch);
+    NEEDED(p);
+    int end = out_pipe_end(p);
+    unit_write(end, "abc", 3);
+    out_pipe_close(p);
+    struct unit_bytes got = unit_read_file(fd);
+    assert_int_equal(got.n, 3);
+    unit_free(&got);
+    close(end);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_are_lost_or_turned),
+        cmocka_unit_test(test_full_disk_is_an_error_to_who_writes),
+        cmocka_unit_test(test_end_that_stays_open_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
