@@ -110,6 +110,8 @@ static sam_hdr_t *parse(const uint8_t *data, size_t size)
 /* Whether the names can stand in @SQ lines: the binary dictionary can have others. */
 static bool names_fit(sam_hdr_t *sam)
 {
+    if (sam_hdr_count_lines(sam, "SQ") < 0)      /* makes htslib look at the text, which it puts off */
+        return false;
     for (int i = 0; i < sam_hdr_nref(sam); i++) {
         const char *name = sam_hdr_tid2name(sam, i);
         if (!*name || strpbrk(name, "\t\n"))

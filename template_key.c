@@ -12,11 +12,6 @@
  * those further out share a key with the last that is told apart. */
 enum { POS_MARGIN = 1 << 10 };
 
-/* Positions are cut to these, so that sums and differences of what a file claims do not overflow. All
- * that htslib reads, up to 2^62, are between them. */
-#define POS_LEAST (-((int64_t)1 << 61))
-#define POS_FARTHEST ((int64_t)5 << 60)
-
 /* Bits for the distance of ends on one reference: 128 kb reaches over most introns.
  * Longer ones share a key. */
 enum { SPAN_BITS = 17 };
@@ -90,17 +85,12 @@ static struct text molecule_text(struct template_tag tag)
 
 /* ---- ends ---- */
 
-static int64_t cut(int64_t pos)
-{
-    return pos > POS_FARTHEST ? POS_FARTHEST : pos < POS_LEAST ? POS_LEAST : pos;
-}
-
-/* The unclipped 5' end of the read itself; hard clips do not count. */
+/* The unclipped 5' end of the read itself; hard clips do not count. Unsigned, for positions that no genome has. */
 static int64_t own_position(const struct bam_record *r)
 {
     const uint8_t *cigar = r->data + r->name_len;
     uint32_t n = load_le16(r->n_cigar);
-    int64_t pos = cut(far_pos(r)), span = 0, clip = 0;
+    uint64_t pos = (uint64_t)far_pos(r), span = 0, clip = 0;
     bool reverse = bam_record_flag(r) & BAM_FREVERSE;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t op = load_le32(cigar + 4 * (size_t)i);
@@ -114,7 +104,7 @@ static int64_t own_position(const struct bam_record *r)
                 span += bam_cigar_oplen(op);
         }
     }
-    return reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip;
+    return (int64_t)(reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip);
 }
 
 static bool covers_reference(char op)
@@ -146,7 +136,7 @@ static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
             inside = true;
         }
     }
-    return cut(reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip));
+    return reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip);
 }
 
 static bool end_before(const struct template_end *a, const struct template_end *b)
@@ -270,16 +260,17 @@ static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
     return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);
 }
 
-/* Appends v in n bits; false, and no more to be said, when v is outside [0, max]. */
-static bool put_clamped(struct key_fill *fill, int64_t v, int64_t max, unsigned n)
+/* Appends to - from in n bits; false, and no more to be said, when it is outside [0, max]. */
+static bool put_distance(struct key_fill *fill, int64_t from, int64_t to, int64_t max, unsigned n)
 {
-    if (v < 0 || v > max) {
-        if (v > max)
+    uint64_t distance = (uint64_t)to - (uint64_t)from;
+    if (to < from || distance > (uint64_t)max) {
+        if (to >= from)
             key_put_ones(fill);
         fill->room = 0;
         return false;
     }
-    key_put(fill, (uint64_t)v, n);
+    key_put(fill, distance, n);
     return true;
 }
 
@@ -293,12 +284,12 @@ static bool put_ends(struct key_fill *fill, const struct template_key *rule, con
         key_put(fill, ref_rank(rule, end[1].ref), rule->ref_bits);
     if (end[0].ref == INT32_MAX)
         return fill->room > 0;
-    if (!put_clamped(fill, end[0].pos + POS_MARGIN, rule->max_pos, rule->pos_bits))
+    if (!put_distance(fill, -POS_MARGIN, end[0].pos, rule->max_pos, rule->pos_bits))
         return false;
-    if (together && !put_clamped(fill, end[1].pos - end[0].pos, (1 << SPAN_BITS) - 1, SPAN_BITS))
+    if (together && !put_distance(fill, end[0].pos, end[1].pos, (1 << SPAN_BITS) - 1, SPAN_BITS))
         return false;
     if (!together && end[1].ref != INT32_MAX
-        && !put_clamped(fill, end[1].pos + POS_MARGIN, rule->max_pos, rule->pos_bits))
+        && !put_distance(fill, -POS_MARGIN, end[1].pos, rule->max_pos, rule->pos_bits))
         return false;
     key_put(fill, !end[0].reverse, 1);
     key_put(fill, !end[1].reverse, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole program on records that pass the check, often repeated: the same bytes come out
+/* The whole program on records that pass the check, perhaps repeated: the same bytes come out
  * whether they fit into memory or not, with any number of threads, and they are in order.
  *
  *   order | times | records */
@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "program.h"
 
-enum { RECORDS = 16, SMALLEST_ARENA = 256 << 10, MOST = 3 * SMALLEST_ARENA };
+enum { RECORDS = 16, SMALLEST_ARENA = 256 << 10, MOST = 5 * SMALLEST_ARENA / 2 };
 
 /* A raw BAM file of the records of the input, as often as it says and there is room. */
 static uint8_t *make_file(struct feed *f, size_t *size)
@@ -19,9 +19,9 @@ static uint8_t *make_file(struct feed *f, size_t *size)
         sam = fuzz_header();
     for (int i = 0; i < RECORDS && (one = fuzz_record(f, records + all)) > 0; i++)
         all += one;
-    times = 1 + (times < 128 ? times / 32 : times * times);
+    times = times < 224 ? 1 + times / 32 : MOST; /* mostly they are few, and quick; else two arenas are full */
     if (times * all > MOST)
-        times = 1 + MOST / all;
+        times = MOST / all;
     MUST(bam_header_bytes(sam, &header, &header_size) == 0);
     uint8_t *file = fuzz_alloc(header_size + times * all);
     memcpy(file, header, header_size);

@@ -30,6 +30,8 @@ REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
+# Where htslib itself leaks: on its way out of a CRAM file that it cannot read or write.
+HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
 def pytest_configure(config):
