@@ -313,11 +313,14 @@ size_t bam_arena_open_records(const struct bam_arena *arena)
     return (arena->sublist_top - arena->top) / sizeof(struct bam_key);
 }
 
-/* Keys grow downwards, so the oldest are at the top. */
-int bam_arena_cut_sublist(struct bam_arena *arena, size_t max_records, struct bam_sublist *sublist)
+/* Blocks' keys are listed downwards, so the oldest are at the top; those of one block upwards, so a
+ * block's keys stay together: where equal, earlier sublists come first. */
+int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist)
 {
-    size_t n = bam_arena_open_records(arena);
-    n = n < max_records ? n : max_records;
+    const struct bam_key *keys = (const struct bam_key *)(arena->base + arena->top);
+    size_t all = bam_arena_open_records(arena), n = all < min_records ? all : min_records;
+    while (n > 0 && n < all && keys[all - n - 1].place < keys[all - n].place)
+        n++;
     if (n == 0)
         return 0;
     if (arena->n_sublists == arena->max_sublists) {

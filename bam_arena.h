@@ -163,9 +163,9 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
                             struct bam_sublist *sublist);
 
-/* Makes a sublist of the oldest records of the open one, max_records at most: 1; 0: it is
- * empty; -1: no memory. */
-int bam_arena_cut_sublist(struct bam_arena *arena, size_t max_records, struct bam_sublist *sublist);
+/* Makes a sublist of the oldest records of the open one, min_records or all there are, and
+ * the rest of their block: 1; 0: it is empty; -1: no memory. All keys are in their places. */
+int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
 
 /* Records in the open sublist. */
 size_t bam_arena_open_records(const struct bam_arena *arena);

@@ -12,10 +12,11 @@ enum {
     BUFFERS_PER_THREAD = 3, BUFFERS_MIN = 2,
 };
 
-/* Memory that was used beside a buffer's home, until the sink has passed it. */
+/* Memory that a slice had which is left now, to be freed: it was not a buffer's home. */
 struct extra {
     struct extra *next;
     uint8_t *memory;
+    uint64_t mark;               /* when the sink has passed this */
     size_t beside;               /* what it counts in run_reader.beside */
 };
 
@@ -29,7 +30,6 @@ struct buffer {
     bool home_is_free;
     size_t beside;               /* what the slice counts in run_reader.beside; master */
     uint64_t mark;               /* the sink is through with it when it has passed this; master */
-    struct extra *extras;        /* used since home was; master */
 };
 
 /* One run: its buffers are a ring. */
@@ -42,6 +42,7 @@ struct run_reader {
     struct run_reader_options opt;
     size_t n_buffers;            /* of each run */
     size_t beside;               /* bytes of slices larger than buffers, in memory or asked for; master */
+    struct extra *extras;        /* left and not passed, the latest first; master */
     struct ring *rings;
     struct buffer *buffers;
     size_t help;                 /* the ring that was helped last; master */
@@ -88,11 +89,15 @@ static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_fre
     run_load(r, buffer);
 }
 
-static void free_extras(struct run_reader *r, struct buffer *buffer)
+/* Marks only grow: what lies behind one that is passed is passed too. */
+static void free_extras(struct run_reader *r, bool all)
 {
-    while (buffer->extras) {
-        struct extra *extra = buffer->extras;
-        buffer->extras = extra->next;
+    struct extra **at = &r->extras;
+    while (*at && !all && !record_sink_passed(r->opt.sink, (*at)->mark))
+        at = &(*at)->next;
+    while (*at) {
+        struct extra *extra = *at;
+        *at = extra->next;
         r->beside -= extra->beside;
         free(extra->memory);
         free(extra);
@@ -120,7 +125,6 @@ static void load_ahead(struct run_reader *r, struct ring *ring, size_t needed)
         if (!is_free(r, buffer)
             || (beside && r->beside + beside > r->opt.memory_size / 2 && ring->loaded != needed))
             return;
-        free_extras(r, buffer);
         begin_load(r, ring, true);
     }
 }
@@ -167,10 +171,9 @@ void run_reader_close(struct run_reader *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; r->buffers && i < r->opt.n_runs * r->n_buffers; i++) {
+    for (size_t i = 0; r->buffers && i < r->opt.n_runs * r->n_buffers; i++)
         free(r->buffers[i].b.extra);
-        free_extras(r, &r->buffers[i]);
-    }
+    free_extras(r, true);
     for (int i = 0; r->loaders && i < r->opt.n_threads; i++)
         spill_loader_free(&r->loaders[i]);
     free(r->rings);
@@ -220,8 +223,8 @@ static int leave_buffer(struct run_reader *r, struct buffer *buffer)
         struct extra *extra = malloc(sizeof *extra);
         if (!extra)
             return latch_fail(r->opt.latch, "out of memory for temporary data");
-        *extra = (struct extra){buffer->extras, buffer->b.extra, buffer->beside};
-        buffer->extras = extra;
+        *extra = (struct extra){r->extras, buffer->b.extra, buffer->mark, buffer->beside};
+        r->extras = extra;
         buffer->b.extra = NULL;
     } else {
         r->beside -= buffer->beside;
@@ -241,9 +244,7 @@ int run_reader_leave(struct run_reader *r, size_t run, size_t slice)
 
 void run_reader_refill(struct run_reader *r)
 {
-    for (size_t i = 0; r->beside && i < r->opt.n_runs * r->n_buffers; i++)
-        if (is_free(r, &r->buffers[i]))
-            free_extras(r, &r->buffers[i]);
+    free_extras(r, false);
     for (size_t i = 0; i < r->opt.n_runs; i++)
         load_ahead(r, &r->rings[i], SIZE_MAX);
 }
