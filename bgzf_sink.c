@@ -22,7 +22,7 @@ enum {
     /* Side by side, where that is possible: what network file systems and cloud disks
      * want. A local file system takes one at a time for each file, so that more would
      * only wait for each other, with fewer blocks each. */
-    WRITERS = 4,
+    WRITERS = 4, THREADS_PER_WRITER = 2,
     SINK_PIECES = BGZF_FILL / BAM_MIN_RECORD + 1,
 };
 
@@ -282,7 +282,8 @@ static uint32_t take_finished(struct sink_slot *slot, uint64_t number)
 
 static int most_writers(const struct bgzf_sink *k)
 {
-    return k->begin < 0 ? 1 : WRITERS;
+    int share = k->opt.n_threads / THREADS_PER_WRITER;
+    return k->begin < 0 || share < 1 ? 1 : share < WRITERS ? share : WRITERS;
 }
 
 /* Writes the block the ticket is at and finished ones after it; false: it is not finished. */
