@@ -118,5 +118,5 @@ sorts 'two inputs' --add-input "$work/in.bam"
 sorts 'to SAM' -O sam
 mv "$work/want" "$work/in.bam"
 sorts 'from SAM'
-[ -n "$short" ] || for name in bgzf_sink latch run_reader spill; do unit $name; done
+[ -n "$short" ] || for name in bgzf_sink latch merge_ring spill; do unit $name; done
 [ ! -e "$work/failed" ]
