@@ -28,7 +28,7 @@ static const int libdeflate_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8,
 struct bgzf_codec {
     struct bam_deflate *ours;                    /* -l 1 and the default; NULL: libdeflate, or store */
     struct libdeflate_compressor *deflate;       /* the other levels; NULL: ours, or store */
-    struct bam_inflate *inflate;
+    struct bam_inflate *inflate;                 /* from the first block that is inflated on */
 };
 
 /* -l 1 and no -l are what people use, so they have an encoder of our own: about
@@ -45,14 +45,13 @@ struct bgzf_codec *bgzf_codec_new(int level)
     if (!codec)
         return NULL;
     int effort = our_effort(level), failed;
-    codec->inflate = bam_inflate_new();
     if (effort >= 0) {
         failed = !(codec->ours = bam_deflate_new(effort));
     } else {
         int wanted = libdeflate_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
         failed = wanted && !(codec->deflate = libdeflate_alloc_compressor(wanted));
     }
-    if (failed || !codec->inflate) {
+    if (failed) {
         bgzf_codec_free(codec);
         return NULL;
     }
@@ -74,7 +73,7 @@ void bgzf_codec_free(struct bgzf_codec *codec)
 size_t bgzf_codec_memory(int level)
 {
     enum { OURS = 400 << 10, DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
-    return bam_inflate_memory() + (level == 0 ? 0 : our_effort(level) >= 0 ? OURS : level < FIRST_BEST ? DEFLATE : DEFLATE_BEST);
+    return level == 0 ? 0 : our_effort(level) >= 0 ? OURS : level < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
 }
 
 /* CRC-32 of RFC 1952. ISA-L's has AVX-512: 80 GB/s where libdeflate 1.14 has 26,
@@ -134,6 +133,8 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;
+    if (!codec->inflate && !(codec->inflate = bam_inflate_new()))
+        return BGZF_NO_MEMORY;
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)
         return BGZF_BAD_DEFLATE;

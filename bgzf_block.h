@@ -53,7 +53,7 @@ struct bgzf_codec;
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
-/* Bytes that a codec takes, rounded up. */
+/* Bytes that a codec takes, rounded up; one that inflates takes bam_inflate_memory() more. */
 size_t bgzf_codec_memory(int level);
 
 /* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. */

@@ -2,6 +2,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam_inflate.h"
 #include "bgzf_block.h"
 #include "bgzf_slot.h"
 #include "bgzf_source.h"
@@ -287,5 +288,6 @@ int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 
 size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size)
 {
-    return read_ahead_memory(piece_size) + n_slots * sizeof(struct source_slot) + (size_t)n_threads * bgzf_codec_memory(0);
+    return read_ahead_memory(piece_size) + n_slots * sizeof(struct source_slot)
+         + (size_t)n_threads * (bgzf_codec_memory(0) + bam_inflate_memory());
 }
