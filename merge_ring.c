@@ -58,7 +58,7 @@ struct merge_ring {
     struct samples samples[N_ARENAS];
     /* The range that is being planned: */
     struct run_cut from;         /* where it begins, ... */
-    bool is_first, is_last;      /* ... or at the beginning; it is the last one */
+    bool is_first;               /* ... or at the beginning */
     bool is_begun;               /* what begins at `from` is in it */
     size_t *first, *taken;       /* its slices of each run: [first, taken) */
     size_t steps, records;       /* slices that begin in it; records, about */
