@@ -223,8 +223,7 @@ int bam_sort(const struct sort_opts *opts)
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
-        int n_threads = threads_to_be_had(&s);
-        #pragma omp parallel num_threads(n_threads)
+        #pragma omp parallel num_threads(threads_to_be_had(&s))
         #pragma omp master
         {
             latch_hide_signals(false);
