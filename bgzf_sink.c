@@ -12,6 +12,7 @@
 #include "bgzf_block.h"
 #include "bgzf_sink.h"
 #include "bgzf_slot.h"
+#include "byte_hash.h"
 #include "latch.h"
 #include "sink_verify.h"
 #include "stats.h"
@@ -201,7 +202,7 @@ static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data
     for (uint32_t i = 0; i < slot->n; i++) {
         const struct bgzf_piece *p = &slot->pieces[i];
         if (p->segment != NO_RECORD)
-            sum += bam_checksum_segment(data, p->size, p->segment);
+            sum += byte_hash(data, p->size, p->segment);
         data += p->size;
     }
     return sum;

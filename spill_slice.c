@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "byte_hash.h"
 #include "endian_io.h"
 #include "record_pack.h"
 #include "spill_slice.h"
@@ -140,7 +139,7 @@ int spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
     store_le64(p->packed.p + HASH, p->bottom);
     store_le64(p->packed.p + HASH + 8, p->n);
     store_le64(p->packed.p + HASH + 16, p->keys.n);
-    store_le64(p->packed.p, XXH3_64bits(p->packed.p + HASH, *n - HASH));
+    store_le64(p->packed.p, byte_hash(p->packed.p + HASH, *n - HASH, 0));
     empty(p);
     return 0;
 }
@@ -183,7 +182,7 @@ static int unpack_units(struct spill_slice *slice, struct record_unpacker *unpac
 
 int spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *packed, size_t n)
 {
-    if (n < SPILL_SLICE_HEADER || load_le64(packed) != XXH3_64bits(packed + HASH, n - HASH))
+    if (n < SPILL_SLICE_HEADER || load_le64(packed) != byte_hash(packed + HASH, n - HASH, 0))
         return -1;
     uint64_t bottom = load_le64(packed + HASH), records = load_le64(packed + HASH + 8);
     uint64_t key_bytes = load_le64(packed + HASH + 16);
