@@ -61,7 +61,7 @@ UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
 FUZZ_SRCS = $(wildcard fuzz/fuzz_*.c)
 FUZZ_BINS = $(FUZZ_SRCS:fuzz/%.c=$(BUILD)/%)
 REPLAY_BINS = $(FUZZ_SRCS:fuzz/fuzz_%.c=$(BUILD)/replay_%)
-# Helpers of tests, demo and benchmark: one source file each, htslib only.
+# Helpers of tests, demo and benchmark: test/NAME.c and test/NAME_*, htslib only.
 TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
 # What everything is rebuilt for.
 SETTINGS = Makefile $(wildcard config.mk)
@@ -77,8 +77,9 @@ $(BUILD)/samtools: $(BUILD)/samtools.o $(LIB_OBJS)
 $(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/gen_bam: $(wildcard test/gen_bam_*.c test/gen_bam*.h)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS)
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 # Not fortified: some stand in for functions of libc.
