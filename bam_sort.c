@@ -141,11 +141,7 @@ static int open_index(struct bam_sort *s)
         return 0;
     if (index_format(s) != s->opts->out.index_format)
         fprintf(stderr, "[W::bam_sort] %s: a reference is too long for BAI; the index is CSI\n", path);
-    if (out_file_open(&s->index, path, &s->latch) < 0)
-        return -1;
-    if (s->index.temp)
-        latch_catch_signals();
-    return 0;
+    return out_file_open(&s->index, path, &s->latch);
 }
 
 /* -M ranks reads by what it then changes, so that nobody can tell their order afterwards. */
@@ -161,22 +157,10 @@ static int open_verify(struct bam_sort *s)
     return 0;
 }
 
-static int open_checksum(struct bam_sort *s)
-{
-    if (out_file_open(&s->checksum, s->opts->checksum, &s->latch) < 0)
-        return -1;
-    if (s->checksum.temp)
-        latch_catch_signals();
-    return 0;
-}
-
 static int open_output(struct bam_sort *s)
 {
-    latch_catch_signals();
     if (out_file_open(&s->out, s->opts->out.path, &s->latch) < 0)
         return -1;
-    if (!s->out.temp)
-        latch_release_signals();                 /* no name to be removed */
     s->sink = record_sink_open(s->opts, s->plan.sink_slots, s->out.fd, s->out.path, &s->latch, s->stats);
     return s->sink ? 0 : -1;
 }
@@ -285,7 +269,7 @@ static int open_all(struct bam_sort *s)
     s->budget = usable_memory(s->opts);
     plan_memory(s);
     if (check_fasta(s, s->opts->reference) < 0 || check_fasta(s, s->opts->order.index_fasta) < 0
-        || open_output(s) < 0 || (s->opts->checksum && open_checksum(s) < 0)
+        || open_output(s) < 0 || (s->opts->checksum && out_file_open(&s->checksum, s->opts->checksum, &s->latch) < 0)
         || sort_report_open(&s->report, s->opts, &s->latch) < 0)
         return -1;
     if (open_inputs(s) < 0 || check_references(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0

@@ -121,5 +121,6 @@ int sort_check(const struct sort_opts *opts)
     if (c.file)
         hts_close(c.file);
     hts_threads_end(&c.threads);
+    latch_reraise();
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
