@@ -48,11 +48,6 @@ void latch_hide_signals(bool hide)
     pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-int latch_signal(void)
-{
-    return caught_signal;
-}
-
 void latch_reraise(void)
 {
     if (caught_signal) {

@@ -30,9 +30,6 @@ void latch_catch_signals(void);
  * interrupt its reads and nobody else's. */
 void latch_hide_signals(bool hide);
 
-/* The caught signal, 0 if none. */
-int latch_signal(void);
-
 /* Ends the process by the signal that was caught, after everything is cleaned up. */
 void latch_reraise(void);
 

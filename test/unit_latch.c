@@ -15,7 +15,6 @@ static void test_nothing_is_tripped_at_first(void **state)
     (void)state;
     struct latch latch = {0};
     assert_false(latch_tripped(&latch));
-    assert_int_equal(latch_signal(), 0);
     latch_reraise();                             /* without a signal: goes on */
 }
 
@@ -94,7 +93,7 @@ static int note_signal(int sig)
     struct latch latch = {0};
     latch_catch_signals();
     raise(sig);
-    return !latch_tripped(&latch) || latch_signal() != sig;
+    return !latch_tripped(&latch);
 }
 
 static void test_signal_trips_every_latch(void **state)
@@ -125,7 +124,7 @@ static int ignore_and_raise(int sig)
     signal(sig, SIG_IGN);
     latch_catch_signals();
     raise(sig);
-    return latch_tripped(&latch) || latch_signal() != 0;
+    return latch_tripped(&latch);
 }
 
 static void test_signal_ignored_by_nohup_stays_ignored(void **state)
