@@ -29,24 +29,14 @@ static void note_signal(int sig)
     caught_signal = sig;
 }
 
-static void handle_signals(void (*handler)(int))
+void latch_catch_signals(void)
 {
     for (int i = 0; i < N_SIGNALS; i++) {
-        struct sigaction old, act = {.sa_handler = handler};
+        struct sigaction old, act = {.sa_handler = note_signal};
         sigaction(signals[i], NULL, &old);       /* no SA_RESTART: reads must return */
         if (old.sa_handler != SIG_IGN)
             sigaction(signals[i], &act, NULL);
     }
-}
-
-void latch_catch_signals(void)
-{
-    handle_signals(note_signal);
-}
-
-void latch_release_signals(void)
-{
-    handle_signals(SIG_DFL);
 }
 
 void latch_hide_signals(bool hide)
@@ -56,11 +46,6 @@ void latch_hide_signals(bool hide)
     for (int i = 0; i < N_SIGNALS; i++)
         sigaddset(&set, signals[i]);
     pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-int latch_signal(void)
-{
-    return caught_signal;
 }
 
 void latch_reraise(void)
