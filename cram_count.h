@@ -42,7 +42,7 @@ void cram_count_feed(struct cram_count *count, const uint8_t *bytes, uint64_t n)
 /* How many bytes from here on hold nothing to count. */
 uint64_t cram_count_rest(const struct cram_count *count);
 
-/* Goes on to byte `end` of the file that begins at `begin` of fd, or to fd's end, and reads little more than the
+/* Goes on to the end of the file's first `end` bytes, which begin at `begin` of fd; reads little more than the
  * headers. -1: errno. */
 int cram_count_file(struct cram_count *count, int fd, off_t begin, uint64_t end);
 

@@ -150,7 +150,6 @@ static struct cram_count walked(const uint8_t *bytes, size_t n, uint64_t step)
     for (uint64_t to = step; to < n; to += step)
         assert_int_equal(cram_count_file(&c, fd, 6, to), 0);
     assert_int_equal(cram_count_file(&c, fd, 6, n), 0);
-    assert_int_equal(cram_count_file(&c, fd, 6, n + 1), 0);  /* a file that became shorter */
     close(fd);
     return c;
 }
@@ -197,8 +196,9 @@ static void test_cut_file_agrees(void **state)
         struct unit_bytes b = file_of(major, usual + 1, N_OF(usual) - 1);
         unsigned whole = 0;
         for (size_t n = 0; n < b.n; n++) {
-            struct cram_count c = fed(b.data, n, 100);
+            struct cram_count c = fed(b.data, n, 100), w = walked(b.data, n, n + 1);
             whole += cram_count_agrees(&c, c.records);
+            assert_int_equal(cram_count_agrees(&w, c.records), cram_count_agrees(&c, c.records));
         }
         assert_int_equal(whole, 4 * N_OF(usual));            /* between containers, and up to 3 bytes on */
         unit_free(&b);
