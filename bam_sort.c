@@ -186,7 +186,7 @@ static int open_input(struct bam_sort *s, struct sort_input *in, const char *pat
     const struct sort_opts *opts = s->opts;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
     struct byte_source_options file = {path, opts->n_threads, opts->memory, opts->reference, opts->in_format.specific,
-                                       far_pos_fits(&opts->out.format) ? &s->far : NULL, &s->latch};
+                                       far_pos_fits(&opts->out.format) ? &s->far : NULL, &s->latch, false};
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, s->plan.source_slots,

@@ -91,13 +91,12 @@ static ssize_t read_file(struct byte_source *s, void *buffer, size_t n)
     return got < 0 ? read_failed(s) : got;
 }
 
-/* Whether each record of the file is given: htslib itself may be told to drop some. */
-static bool all_are_wanted(const hts_opt *options)
+/* By which htslib drops records. */
+static bool has_filter(const hts_opt *option)
 {
-    for (; options; options = options->next)
-        if (options->opt == HTS_OPT_FILTER)
-            return false;
-    return true;
+    while (option && option->opt != HTS_OPT_FILTER)
+        option = option->next;
+    return option;
 }
 
 /* The file that htslib is to read: of a CRAM, one that is watched. NULL: errno says why. */
@@ -105,7 +104,7 @@ static hFILE *watched(struct byte_source *s, bool is_cram)
 {
     struct cram_input_options how = {s->opt.path, s->fd, s->begin, read_file, byte_source_ready, s, s->opt.latch};
     hFILE *file = s->file;
-    if (is_cram && all_are_wanted(s->opt.format_options) && !(s->cram = cram_input_open(&how)) && errno == ENOMEM)
+    if (is_cram && !has_filter(s->opt.format_options) && !(s->cram = cram_input_open(&how)) && errno == ENOMEM)
         return NULL;
     if (!s->cram || s->begin >= 0) {
         s->file = NULL;
@@ -117,9 +116,10 @@ static hFILE *watched(struct byte_source *s, bool is_cram)
     return end < 0 ? NULL : file;
 }
 
-static int open_reader(struct byte_source *s, bool is_cram)
+static int open_htslib(struct byte_source *s, bool is_cram)
 {
     hFILE *file = watched(s, is_cram);
+    s->framing = BYTES_RECORDS;
     if (!file)
         return read_failed(s);
     struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference, s->opt.format_options,
@@ -139,13 +139,14 @@ static int detect(struct byte_source *s)
     bool blocks = format.compression == bgzf && (format.format == bam || format.category != sequence_data);
     if (format.format == empty_format && !blocks)
         return latch_fail(s->opt.latch, "%s is empty: there is not even a header", s->opt.path);
+    if (s->opt.as_records)
+        return open_htslib(s, format.format == cram);
     if (blocks) {
         s->framing = BYTES_BGZF;
     } else if (format.format == bam && format.compression == no_compression) {
         s->framing = BYTES_RAW_BAM;
     } else {
-        s->framing = BYTES_RECORDS;
-        return open_reader(s, format.format == cram);
+        return open_htslib(s, format.format == cram);
     }
     if (s->fd >= 0)
         advise(s->fd);

@@ -21,6 +21,7 @@ struct byte_source_options {
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
     _Atomic bool *far;           /* as in hts_reader_options */
     struct latch *latch;
+    bool as_records;             /* BAM too is decoded by htslib: the framing is BYTES_RECORDS in any case */
 };
 
 enum byte_framing {
