@@ -8,18 +8,24 @@
 
 enum { CIGAR_INLINE_MAX = 0xffff, NAME_MAX_SIZE = 255 };
 
-static int reserve(struct bam1_bytes *bytes, size_t size)
+int bam1_bytes_reserve(struct bam1_bytes *bytes, size_t size)
 {
     if (size <= bytes->max)
         return 0;
-    uint8_t *data = realloc(bytes->data, 2 * size);
+    uint8_t *data = realloc(bytes->data, size);
     if (!data) {
         errno = ENOMEM;
         return -1;
     }
     bytes->data = data;
-    bytes->max = 2 * size;
+    bytes->max = size;
     return 0;
+}
+
+void bam1_bytes_clear(struct bam1_bytes *bytes)
+{
+    bytes->size = 0;
+    bytes->far = false;
 }
 
 void bam1_bytes_free(struct bam1_bytes *bytes)
@@ -57,7 +63,20 @@ static uint8_t *append(uint8_t *to, const uint8_t *from, const uint8_t *end)
     return to + (end - from);
 }
 
+/* Room for n bytes more, and at once for many such. */
+static int grow(struct bam1_bytes *bytes, size_t n)
+{
+    size_t size = bytes->size + n;
+    return size <= bytes->max ? 0 : bam1_bytes_reserve(bytes, 2 * size);
+}
+
 int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
+{
+    bam1_bytes_clear(bytes);
+    return bam1_bytes_append(bytes, b);
+}
+
+int bam1_bytes_append(struct bam1_bytes *bytes, const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
     size_t name_size = (size_t)c->l_qname - c->l_extranul;
@@ -66,16 +85,17 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
     struct far_pos far = {c->pos, c->mpos, c->isize};
     int in_tag = c->n_cigar > CIGAR_INLINE_MAX;
     size_t cigar = 4 * (size_t)(in_tag ? 2 : c->n_cigar), tag = in_tag ? 8 + 4 * (size_t)c->n_cigar : 0;
-    bytes->far = far_pos_needed(&far);
-    size_t size = BAM_FIXED + name_size + cigar + seq + (bytes->far ? FAR_POS_SIZE : 0) + tags + tag;
+    bool is_far = far_pos_needed(&far);
+    size_t size = BAM_FIXED + name_size + cigar + seq + (is_far ? FAR_POS_SIZE : 0) + tags + tag;
     if (c->pos < INT32_MIN || c->mpos < INT32_MIN || name_size > NAME_MAX_SIZE || size > INT32_MAX) {
         errno = EOVERFLOW;
         return -1;
     }
-    if (reserve(bytes, size) < 0)
+    if (grow(bytes, size) < 0)
         return -1;
-    struct bam_record *r = (struct bam_record *)bytes->data;
-    bytes->size = size;
+    struct bam_record *r = (struct bam_record *)(bytes->data + bytes->size);
+    bytes->size += size;
+    bytes->far |= is_far;
     store_le32(r->block_size, (uint32_t)(size - 4));
     put_fixed(r, b, name_size, in_tag ? 2 : c->n_cigar);
     memcpy(r->data, bam_get_qname(b), name_size);
@@ -84,7 +104,7 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
         span[1] = (uint32_t)bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) << BAM_CIGAR_SHIFT | BAM_CREF_SKIP;
     uint8_t *p = put_cigar(r->data + name_size, in_tag ? span : bam_get_cigar(b), in_tag ? 2 : c->n_cigar);
     p = append(p, bam_get_seq(b), bam_get_aux(b));
-    if (bytes->far) {
+    if (is_far) {
         far_pos_put(r, p, &far);
         p += FAR_POS_SIZE;
     }

@@ -185,15 +185,17 @@ static int open_input(struct bam_sort *s, struct sort_input *in, const char *pat
 {
     const struct sort_opts *opts = s->opts;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
-    struct byte_source_options file = {path, opts->n_threads, opts->memory, opts->reference, opts->in_format.specific,
-                                       far_pos_fits(&opts->out.format) ? &s->far : NULL, &s->latch};
+    uint64_t most = s->budget > HEADER_LEAST ? s->budget : HEADER_LEAST;
+    struct byte_source_options file = {path, opts->n_threads, opts->memory,
+                                       memory_plan_sam(s->budget, s->n_inputs, opts->n_threads), most,
+                                       opts->reference, opts->in_format.specific,
+                                       far_pos_fits(&opts->out.format) ? &s->far : NULL, &s->latch, s->stats};
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, s->plan.source_slots,
-                                       s->plan.piece_size, &s->latch, s->stats};
+                                       s->plan.piece_size, false, &s->latch, s->stats};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    uint64_t most = s->budget > HEADER_LEAST ? s->budget : HEADER_LEAST;
     return bam_header_read(&in->header, in->bytes, in->source, most, in->name, &s->latch);
 }
 
@@ -410,7 +412,7 @@ static int threads_to_be_had(const struct bam_sort *s)
     const struct sort_opts *opts = s->opts;
     int later = opts->out.format.format != bam;
     for (size_t i = 0; i < s->n_inputs; i++)
-        later += byte_source_framing(s->inputs[i].bytes) == BYTES_RECORDS;
+        later += byte_source_access(s->inputs[i].bytes) == BYTES_IN_TURN;
     int n = 1 + (opts->n_threads > 1 ? machine_threads(opts->n_threads - 1 + later) - later : 0);
     n = n > 1 ? n : 1;
     if (n < opts->n_threads && hts_verbose >= HTS_LOG_WARNING)

@@ -8,6 +8,7 @@
 #ifndef BGZF_SOURCE_H
 #define BGZF_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct bgzf_source_options {
     int n_threads;               /* of the team that runs the tasks */
     uint32_t n_slots;            /* blocks under way at most */
     size_t piece_size;           /* bytes per read, see read_ahead.h */
+    bool is_text;                /* SAM: its bytes do not count as those of records in the stats */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

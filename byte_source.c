@@ -10,6 +10,7 @@
 #include "byte_source.h"
 #include "hts_reader.h"
 #include "latch.h"
+#include "sam_reader.h"
 
 enum { PIPE_SIZE = 1 << 20 };
 
@@ -19,7 +20,9 @@ struct byte_source {
     hFILE *file;                 /* NULL once the reader owns it */
     int fd;                      /* beneath file, for a local BAM; -1: read through file */
     off_t begin;                 /* where a regular file stood when it was opened; -1: none */
-    struct hts_reader *reader;   /* of BYTES_RECORDS */
+    struct hts_reader *reader;   /* of BYTES_RECORDS: this or the next */
+    struct sam_reader *sam;
+    struct byte_source *text;    /* that the latter reads */
 };
 
 /* Where fd stands, if it can be read from anywhere; else -1. */
@@ -61,6 +64,39 @@ static int read_failed(const struct byte_source *s)
     return latch_fail(s->opt.latch, "reading %s failed: %s", s->opt.path, strerror(errno));
 }
 
+/* The text has a source of its own, to which the file goes. */
+static int open_sam(struct byte_source *s, bool blocks)
+{
+    s->text = malloc(sizeof *s->text);
+    if (!s->text)
+        return latch_fail(s->opt.latch, "out of memory");
+    *s->text = *s;
+    s->text->framing = blocks ? BYTES_BGZF : BYTES_TEXT;
+    s->text->text = NULL;
+    s->file = NULL;
+    s->framing = BYTES_RECORDS;
+    s->sam = sam_reader_open(s->text, &s->opt);
+    return s->sam ? 0 : -1;
+}
+
+static int open_htslib(struct byte_source *s)
+{
+    struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference,
+                                     s->opt.format_options, s->opt.budget, s->opt.far, s->opt.latch};
+    s->framing = BYTES_RECORDS;
+    s->reader = hts_reader_open(s->file, &how);
+    s->file = NULL;
+    return s->reader ? 0 : -1;
+}
+
+/* Only htslib can leave out records by an expression. */
+static bool has_filter(const hts_opt *option)
+{
+    while (option && option->opt != HTS_OPT_FILTER)
+        option = option->next;
+    return option;
+}
+
 /* Decides by the first bytes who reads the file. */
 static int detect(struct byte_source *s)
 {
@@ -69,23 +105,19 @@ static int detect(struct byte_source *s)
         return read_failed(s);
     /* htslib looks into the first block only, which may be empty or too short:
      * what it does not know is left to bam_header_read(). */
-    bool blocks = format.compression == bgzf && (format.format == bam || format.category != sequence_data);
-    if (format.format == empty_format && !blocks)
+    bool blocks = format.compression == bgzf, plain = format.compression == no_compression;
+    bool bam_blocks = blocks && (format.format == bam || format.category != sequence_data);
+    if (format.format == empty_format && !bam_blocks)
         return latch_fail(s->opt.latch, "%s is empty: there is not even a header", s->opt.path);
-    if (blocks) {
-        s->framing = BYTES_BGZF;
-    } else if (format.format == bam && format.compression == no_compression) {
-        s->framing = BYTES_RAW_BAM;
-    } else {
-        s->framing = BYTES_RECORDS;
-        struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference,
-                                         s->opt.format_options, s->opt.budget, s->opt.far, s->opt.latch};
-        s->reader = hts_reader_open(s->file, &how);
-        s->file = NULL;
-        return s->reader ? 0 : -1;
-    }
+    if (has_filter(s->opt.format_options))
+        return open_htslib(s);
+    if (!bam_blocks && !(plain && format.format == bam) && !((plain || blocks) && format.format == sam))
+        return open_htslib(s);
     if (s->fd >= 0)
         advise(s->fd);
+    if (format.format == sam)
+        return open_sam(s, blocks);
+    s->framing = bam_blocks ? BYTES_BGZF : BYTES_RAW_BAM;
     return 0;
 }
 
@@ -112,6 +144,8 @@ void byte_source_close(struct byte_source *s)
     if (s->file)
         hclose_abruptly(s->file);
     hts_reader_close(s->reader);
+    sam_reader_close(s->sam);
+    byte_source_close(s->text);
     free(s);
 }
 
@@ -122,6 +156,8 @@ enum byte_framing byte_source_framing(const struct byte_source *s)
 
 enum byte_access byte_source_access(const struct byte_source *s)
 {
+    if (s->sam)
+        return BYTES_LENT;
     if (s->fd < 0 || s->reader)
         return BYTES_IN_TURN;
     return s->begin >= 0 ? BYTES_ANYWHERE : BYTES_FROM_PIPE;
@@ -129,18 +165,18 @@ enum byte_access byte_source_access(const struct byte_source *s)
 
 sam_hdr_t *byte_source_header(struct byte_source *s)
 {
-    return hts_reader_header(s->reader);
+    return s->sam ? sam_reader_header(s->sam) : hts_reader_header(s->reader);
 }
 
 size_t byte_source_memory(const struct byte_source *s)
 {
-    return s->reader ? hts_reader_memory(s->reader) : 0;
+    return s->sam ? sam_reader_memory(s->sam) : s->reader ? hts_reader_memory(s->reader) : 0;
 }
 
 uint64_t byte_source_size(const struct byte_source *s)
 {
     struct stat st;
-    return s->fd >= 0 && !s->reader && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    return s->fd >= 0 && s->framing != BYTES_RECORDS && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
 /* Bytes that htslib has read to find out the format. */
@@ -170,6 +206,11 @@ ssize_t byte_source_read(struct byte_source *s, void *buffer, size_t n)
         got = read_once(s, buffer, n);
     } while (got < 0 && errno == EINTR);
     return got < 0 ? read_failed(s) : got;
+}
+
+int byte_source_borrow(struct byte_source *s, struct byte_loan *loan, byte_source_help_fn *help, void *arg)
+{
+    return sam_reader_lend(s->sam, loan, help, arg);
 }
 
 bool byte_source_ready(const struct byte_source *s, int timeout)

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <htslib/bgzf.h>
 #include "bam1_bytes.h"
 #include "hts_reader.h"
 #include "hts_threads.h"
@@ -31,7 +30,9 @@ static int apply_options(struct hts_reader *r)
         return latch_fail(r->opt.latch, "%s: an --input-fmt-option does not fit its format", r->opt.path);
     if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
         return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
-    r->use = memory_plan_htslib(hts_get_format(r->sam)->format == cram, false, r->opt.budget, r->opt.n_threads);
+    enum htsExactFormat format = hts_get_format(r->sam)->format;
+    int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;    /* of text we must see errno */
+    r->use = memory_plan_htslib(format == cram, false, r->opt.budget, n_threads);
     if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;
@@ -87,28 +88,19 @@ sam_hdr_t *hts_reader_header(struct hts_reader *r)
     return given;
 }
 
-/* With threads htslib 1.16 takes a block of SAM.gz that it cannot inflate for the end. */
-static int ended_in_error(const struct hts_reader *r)
-{
-    const htsFormat *format = hts_get_format(r->sam);
-    return format->format == sam && format->compression != no_compression && r->sam->fp.bgzf->errcode;
-}
-
 static int bad_record(struct hts_reader *r)
 {
-    /* htslib's threads parse many lines at once and tell of an error for all of them. */
-    int many = hts_get_format(r->sam)->format == sam && r->use.n_threads > 1;
-    return latch_fail(r->opt.latch, "%s: record %llu%s cannot be read: it is broken or the file is "
-                      "truncated. Nothing was written%s", r->opt.path, (unsigned long long)r->n,
-                      many ? " or one soon after it" : "", many ? "; -@ 1 tells which" : "");
+    return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
+                      "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
 }
 
 /* 1: the next record's bytes are there; 0: end; -1: told to the latch. */
 static int next_record(struct hts_reader *r)
 {
+    errno = 0;                                   /* htslib 1.16 takes a line it has no memory for for the end */
     int status = r->at_end ? -1 : sam_read1(r->sam, r->header, r->record);
     r->at_end |= status < 0;
-    if (status == -1 && !ended_in_error(r))
+    if (status == -1 && errno != ENOMEM)
         return 0;
     r->n++;
     if (status < 0)
