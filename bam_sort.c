@@ -193,7 +193,7 @@ static int open_input(struct bam_sort *s, struct sort_input *in, const char *pat
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, s->plan.source_slots,
-                                       s->plan.piece_size, false, &s->latch, s->stats};
+                                       s->plan.piece_size, &s->latch, s->stats, false};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
     return bam_header_read(&in->header, in->bytes, in->source, most, in->name, &s->latch);

@@ -24,9 +24,9 @@ struct bgzf_source_options {
     int n_threads;               /* of the team that runs the tasks */
     uint32_t n_slots;            /* blocks under way at most */
     size_t piece_size;           /* bytes per read, see read_ahead.h */
-    bool is_text;                /* SAM: its bytes do not count as those of records in the stats */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
+    bool is_text;                /* SAM: its bytes do not count as those of records in the stats */
 };
 
 /* A block as the consumer sees it. */

@@ -19,17 +19,20 @@ struct byte_source {
     enum byte_framing framing;
     hFILE *file;                 /* NULL once the reader owns it */
     int fd;                      /* beneath file, for a local BAM; -1: read through file */
-    off_t begin;                 /* where a regular file stood when it was opened; -1: none */
+    off_t begin, end;            /* where a regular file stood when it was opened, and its size then; -1: none */
     struct hts_reader *reader;   /* of BYTES_RECORDS: this or the next */
     struct sam_reader *sam;
     struct byte_source *text;    /* that the latter reads */
 };
 
-/* Where fd stands, if it can be read from anywhere; else -1. */
-static off_t position(int fd)
+/* Finds out whether the file can be read from anywhere. */
+static void find_ends(struct byte_source *s)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        s->begin = lseek(s->fd, 0, SEEK_CUR);
+        s->end = st.st_size;
+    }
 }
 
 static int open_file(struct byte_source *s)
@@ -43,7 +46,7 @@ static int open_file(struct byte_source *s)
         s->file = s->fd < 0 ? NULL : hdopen(s->fd, "r");
     }
     if (s->file) {
-        s->begin = position(s->fd);
+        find_ends(s);
         return 0;
     }
     return latch_fail(s->opt.latch, "cannot open %s: %s", is_stdin ? "standard input" : path, strerror(errno));
@@ -130,7 +133,7 @@ struct byte_source *byte_source_open(const struct byte_source_options *options)
     }
     s->opt = *options;
     s->fd = -1;
-    s->begin = -1;
+    s->begin = s->end = -1;
     if (open_file(s) == 0 && detect(s) == 0)
         return s;
     byte_source_close(s);
@@ -175,8 +178,7 @@ size_t byte_source_memory(const struct byte_source *s)
 
 uint64_t byte_source_size(const struct byte_source *s)
 {
-    struct stat st;
-    return s->fd >= 0 && s->framing != BYTES_RECORDS && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    return s->end > 0 && s->framing != BYTES_RECORDS ? (uint64_t)s->end : 0;
 }
 
 /* Bytes that htslib has read to find out the format. */
@@ -231,8 +233,12 @@ ssize_t byte_source_read_at(const struct byte_source *s, void *buffer, size_t n,
             return read_failed(s);
         done += got > 0 ? (size_t)got : 0;
     }
-    if (done < n)
-        lseek(s->fd, 0, SEEK_END);               /* where read() would leave it */
+    if (done == n)
+        return (ssize_t)done;
+    if (s->begin + (off_t)(offset + done) < s->end)
+        return latch_fail(s->opt.latch, "%s: at file offset %llu: it became shorter while it was read. Nothing was written",
+                          s->opt.path, (unsigned long long)(offset + done));
+    lseek(s->fd, 0, SEEK_END);                   /* where read() would leave it */
     return (ssize_t)done;
 }
 

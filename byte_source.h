@@ -80,8 +80,8 @@ typedef int byte_source_help_fn(void *arg);
  * users. 1: they are there; 0: the end; -1: told to the latch. */
 int byte_source_borrow(struct byte_source *source, struct byte_loan *loan, byte_source_help_fn *help, void *arg);
 
-/* The n bytes at an offset from where the input began, fewer only at its end.
- * -1: told to the latch. */
+/* The n bytes at an offset from where the input began, fewer only at its end, which is
+ * not before where it was when the file was opened. -1: told to the latch. */
 ssize_t byte_source_read_at(const struct byte_source *source, void *buffer, size_t n, uint64_t offset);
 
 /* Those bytes will be read soon. */

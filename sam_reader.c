@@ -454,7 +454,7 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
     }
     r->opt = *options;
     struct bgzf_source_options from = {text, options->path, options->n_threads, options->sam.source_slots,
-                                       options->sam.piece_size, true, options->latch, options->stats};
+                                       options->sam.piece_size, options->latch, options->stats, true};
     r->source = bgzf_source_open(&from);
     if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
         return r;

@@ -386,6 +386,27 @@ static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
     unit_free(&file);
 }
 
+/* SAM has no mark at its end that would be missed. */
+static void test_file_that_becomes_shorter_ends_there(void **state)
+{
+    (void)state;
+    char path[64];
+    uint8_t got[100];
+    struct unit_bytes file = bgzf_bam(50, 0);
+    int fd = unit_temp_file();
+    unit_write(fd, file.data, file.n);
+    struct byte_source *source = open_path(unit_fd_path(path, fd));
+    NEEDED(source && file.n > 20);
+    NEEDED(ftruncate(fd, 20) == 0);
+    assert_int_equal(byte_source_read_at(source, got, 20, 0), 20);
+    assert_string_equal(latch.message, "");
+    assert_int_equal(byte_source_read_at(source, got, 10, 15), -1);
+    assert_non_null(strstr(latch.message, "became shorter"));
+    byte_source_close(source);
+    close(fd);
+    unit_free(&file);
+}
+
 static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **state)
 {
     (void)state;
@@ -467,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_size_of_a_file_and_of_what_has_none),
         cmocka_unit_test(test_pipe_has_no_size),
         cmocka_unit_test(test_place_in_a_file_is_counted_from_where_it_stood),
+        cmocka_unit_test(test_file_that_becomes_shorter_ends_there),
         cmocka_unit_test(test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end),
         cmocka_unit_test(test_empty_file_is_refused),
         cmocka_unit_test(test_other_data_are_refused),
