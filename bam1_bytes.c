@@ -4,35 +4,10 @@
 #include <string.h>
 #include "bam1_bytes.h"
 #include "bam_record.h"
+#include "byte_buffer.h"
 #include "far_pos.h"
 
 enum { CIGAR_INLINE_MAX = 0xffff, NAME_MAX_SIZE = 255 };
-
-int bam1_bytes_reserve(struct bam1_bytes *bytes, size_t size)
-{
-    if (size <= bytes->max)
-        return 0;
-    uint8_t *data = realloc(bytes->data, size);
-    if (!data) {
-        errno = ENOMEM;
-        return -1;
-    }
-    bytes->data = data;
-    bytes->max = size;
-    return 0;
-}
-
-void bam1_bytes_clear(struct bam1_bytes *bytes)
-{
-    bytes->size = 0;
-    bytes->far = false;
-}
-
-void bam1_bytes_free(struct bam1_bytes *bytes)
-{
-    free(bytes->data);
-    memset(bytes, 0, sizeof *bytes);
-}
 
 static void put_fixed(struct bam_record *r, const bam1_t *b, size_t name_size, uint32_t n_cigar)
 {
@@ -63,20 +38,7 @@ static uint8_t *append(uint8_t *to, const uint8_t *from, const uint8_t *end)
     return to + (end - from);
 }
 
-/* Room for n bytes more, and at once for many such. */
-static int grow(struct bam1_bytes *bytes, size_t n)
-{
-    size_t size = bytes->size + n;
-    return size <= bytes->max ? 0 : bam1_bytes_reserve(bytes, 2 * size);
-}
-
-int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
-{
-    bam1_bytes_clear(bytes);
-    return bam1_bytes_append(bytes, b);
-}
-
-int bam1_bytes_append(struct bam1_bytes *bytes, const bam1_t *b)
+int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
     size_t name_size = (size_t)c->l_qname - c->l_extranul;
@@ -91,11 +53,10 @@ int bam1_bytes_append(struct bam1_bytes *bytes, const bam1_t *b)
         errno = EOVERFLOW;
         return -1;
     }
-    if (grow(bytes, size) < 0)
+    if (byte_buffer_reserve(to, to->n + size) < 0)
         return -1;
-    struct bam_record *r = (struct bam_record *)(bytes->data + bytes->size);
-    bytes->size += size;
-    bytes->far |= is_far;
+    struct bam_record *r = (struct bam_record *)(to->p + to->n);
+    to->n += size;
     store_le32(r->block_size, (uint32_t)(size - 4));
     put_fixed(r, b, name_size, in_tag ? 2 : c->n_cigar);
     memcpy(r->data, bam_get_qname(b), name_size);
@@ -114,7 +75,7 @@ int bam1_bytes_append(struct bam1_bytes *bytes, const bam1_t *b)
         store_le32(p + 4, c->n_cigar);
         put_cigar(p + 8, bam_get_cigar(b), c->n_cigar);
     }
-    return 0;
+    return is_far;
 }
 
 static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cigar)

@@ -21,7 +21,7 @@ struct byte_source_options {
     int n_threads;               /* of the team, or for htslib's own, where it decodes */
     uint64_t budget;             /* of memory, see memory_plan_htslib() */
     struct sam_use sam;          /* memory for SAM, see memory_plan_sam() */
-    uint64_t header_most;        /* bytes of a SAM header at most */
+    uint64_t header_max;         /* bytes of a SAM header at most */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
     _Atomic bool *far;           /* as in hts_reader_options */
@@ -63,7 +63,7 @@ uint64_t byte_source_size(const struct byte_source *source);
 /* As read(): up to n bytes, at least one but at the end. -1: told to the latch. */
 ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);
 
-/* Whether that would return at once; waits for it as long as timeout, in ms. */
+/* Whether that would return at once; waits for it as long as timeout, in ms. Not known of URLs: true. */
 bool byte_source_ready(const struct byte_source *source, int timeout);
 
 /* Bytes that lie where whoever made them has put them. */

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <htslib/hfile.h>
 #include <htslib/hts_log.h>
-#include <htslib/kstring.h>
 #include "bam1_bytes.h"
 #include "bgzf_slot.h"
 #include "bgzf_source.h"
+#include "byte_buffer.h"
 #include "hts_reader.h"
 #include "latch.h"
 #include "sam_reader.h"
@@ -36,11 +36,12 @@ struct sam_chunk {
     char *text;                  /* master, before READY; then who claimed it, who writes NULs into it */
     size_t filled;               /* bytes of text handed out; master only, as the next */
     size_t arrived;              /* and inflated */
-    kstring_t head;              /* the line that began in a chunk before, if any; as text */
+    struct byte_buffer head;              /* the line that began in a chunk before, if any; as text */
     size_t begin, end;           /* the other lines in text; master, before READY */
     bam1_t *record;              /* for one line at a time; who claimed it, before DONE, as all below */
-    struct bam1_bytes bytes;     /* the records */
+    struct byte_buffer records;  /* its lines */
     uint64_t n;                  /* their number; the line behind them has the fault */
+    bool far;                    /* one has a position or TLEN beyond 32 bits */
     atomic_int users;            /* of the records, see struct byte_loan */
     enum { SAM_OK, SAM_BROKEN, SAM_TOO_LONG, SAM_FAR, SAM_NO_MEMORY } fault;
 };
@@ -54,7 +55,7 @@ struct sam_reader {
     struct sam_chunk *chunks;
     uint64_t freed, lent, closed, filling;   /* numbers of chunks, see above; n_chunks at most from first to last */
     uint64_t help;               /* no READY chunk before this one */
-    kstring_t carry;             /* of the line that chunk closed - 1 does not end */
+    struct byte_buffer carry;             /* of the line that chunk closed - 1 does not end */
     bool at_end;                 /* all text is handed out */
     uint64_t n;                  /* records lent */
 };
@@ -64,9 +65,9 @@ static struct sam_chunk *chunk_of(const struct sam_reader *r, uint64_t number)
     return &r->chunks[number % r->opt.sam.n_chunks];
 }
 
-static int no_memory(const struct sam_reader *r)
+static int no_memory(const struct sam_reader *r, const char *what)
 {
-    return latch_fail(r->opt.latch, "%s: out of memory for lines", r->opt.path);
+    return latch_fail(r->opt.latch, "%s: out of memory for %s", r->opt.path, what);
 }
 
 /* ------------------------------------------------------------------- tasks */
@@ -75,14 +76,16 @@ static int no_memory(const struct sam_reader *r)
 static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
 {
     kstring_t text = {n, n + 1, line};
+    int far = 0;
     line[n] = '\0';
     errno = 0;
     if (sam_parse1(&text, r->header, c->record) < 0)
         c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_BROKEN;
-    else if (bam1_bytes_append(&c->bytes, c->record) < 0)
+    else if ((far = bam1_bytes_append(&c->records, c->record)) < 0)
         c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_TOO_LONG;
-    else if (c->bytes.far && !r->opt.far)
+    else if (far && !r->opt.far)
         c->fault = SAM_FAR;
+    c->far |= far > 0;
     c->n += c->fault == SAM_OK;
 }
 
@@ -102,29 +105,34 @@ static void parse_chunk(const struct sam_reader *r, struct sam_chunk *c)
 {
     if (!latch_tripped(r->opt.latch)) {
         enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
-        if (c->head.l)
-            parse_lines(r, c, c->head.s, c->head.l);
+        if (c->head.n)
+            parse_lines(r, c, (char *)c->head.p, c->head.n);
         parse_lines(r, c, c->text + c->begin, c->end - c->begin);
         stats_records(r->opt.stats, c->n);
-        stats_leave(r->opt.stats, before, c->head.l + c->end - c->begin);
+        stats_leave(r->opt.stats, before, c->head.n + c->end - c->begin);
     }
     slot_pass(&c->state, SLOT_DONE);
 }
 
 /* ---------------------------------------------------------- text to chunks */
 
-/* Keeps n bytes more of a line that is not complete. */
+/* Keeps n bytes more of a line that is not complete. A NUL will come behind it. */
 static int carry_on(struct sam_reader *r, const char *text, size_t n)
 {
-    if (r->carry.l + n > INT32_MAX)
+    struct byte_buffer *line = &r->carry;
+    if (line->n + n > INT32_MAX)
         return latch_fail(r->opt.latch, "%s: a line of more than 2 GB. Nothing was written; is it SAM?", r->opt.path);
-    return kputsn(text, n, &r->carry) < 0 ? no_memory(r) : 0;
+    if (byte_buffer_reserve(line, line->n + n + 1) < 0)
+        return latch_fail(r->opt.latch, "%s: out of memory for a line of more than %zu bytes", r->opt.path, line->n);
+    memcpy(line->p + line->n, text, n);
+    line->n += n;
+    return 0;
 }
 
 /* The carried line is complete. */
 static void take_carry(struct sam_reader *r, struct sam_chunk *c)
 {
-    kstring_t head = c->head;
+    struct byte_buffer head = c->head;
     c->head = r->carry;
     r->carry = head;
 }
@@ -148,7 +156,7 @@ static int close_chunk(struct sam_reader *r)
     c->end = c->filled;
     while (newline && c->text[c->end - 1] != '\n')
         c->end--;
-    c->begin = !newline ? c->end : r->carry.l ? (size_t)(newline - c->text) + 1 : 0;
+    c->begin = !newline ? c->end : r->carry.n ? (size_t)(newline - c->text) + 1 : 0;
     if (carry_on(r, c->text, c->begin) < 0)
         return -1;
     if (newline)
@@ -169,7 +177,7 @@ static int close_chunks(struct sam_reader *r)
         if (close_chunk(r) < 0)
             return -1;
     }
-    if (r->at_end && r->carry.l && r->filling - r->freed < r->opt.sam.n_chunks) {
+    if (r->at_end && r->carry.n && r->filling - r->freed < r->opt.sam.n_chunks) {
         take_carry(r, chunk_of(r, r->filling++));
         hand_out(r);
     }
@@ -233,37 +241,30 @@ static bool parse_one(struct sam_reader *r)
     return false;
 }
 
-/* Long lines must not leave every chunk large. */
-static void shrink(const struct sam_reader *r, struct sam_chunk *c)
+/* Makes a chunk empty. Long lines must not leave every chunk large. */
+static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
 {
-    size_t most = r->opt.sam.records_size;
-    uint8_t *less = c->bytes.max > most ? realloc(c->bytes.data, most) : NULL;
-    if (less) {
-        c->bytes.data = less;
-        c->bytes.max = most;
-    }
-    if (c->head.m > r->opt.sam.text_size)
-        ks_free(&c->head);
+    c->filled = c->arrived = c->begin = c->end = 0;
+    byte_buffer_trim(&c->head, r->opt.sam.text_size);
+    byte_buffer_trim(&c->records, r->opt.sam.records_size);
     if (c->record->m_data > r->opt.sam.text_size) {
         free(c->record->data);
         c->record->data = NULL;
         c->record->m_data = 0;
     }
+    c->n = 0;
+    c->far = false;
+    slot_pass(&c->state, SLOT_FREE);
 }
 
 /* Frees the chunks that are not used any more, up to the one that is. */
 static void free_chunks(struct sam_reader *r)
 {
-    for (struct sam_chunk *c; r->freed < r->lent; r->freed++) {
-        c = chunk_of(r, r->freed);
+    for (; r->freed < r->lent; r->freed++) {
+        struct sam_chunk *c = chunk_of(r, r->freed);
         if (atomic_load_explicit(&c->users, memory_order_acquire) > 0)
             return;
-        shrink(r, c);
-        c->filled = c->arrived = c->begin = c->end = 0;
-        ks_clear(&c->head);
-        bam1_bytes_clear(&c->bytes);
-        c->n = 0;
-        slot_pass(&c->state, SLOT_FREE);
+        clear_chunk(r, c);
     }
 }
 
@@ -324,89 +325,81 @@ int sam_reader_lend(struct sam_reader *r, struct byte_loan *loan, byte_source_he
             return tell_fault(r, c);
         r->n += c->n;
     } while (c->n == 0);                         /* it is all within one line */
-    if (c->bytes.far)
+    if (c->far)
         atomic_store(r->opt.far, true);
-    *loan = (struct byte_loan){c->bytes.data, c->bytes.size, &c->users};
+    *loan = (struct byte_loan){c->records.p, c->records.n, &c->users};
     return 1;
 }
 
 /* ------------------------------------------------------------------ header */
 
-/* Moves *at behind the header's lines as far as they are there; before `seen` is no newline
- * after *at. True: another line follows. */
-static bool follow(const kstring_t *text, size_t *at, size_t seen)
+/* Moves *at behind the header's lines as far as they are there; there is no newline between it and
+ * `seen`. True: another line follows. */
+static bool follow(const struct byte_buffer *text, size_t *at, size_t seen)
 {
-    while (*at < text->l && text->s[*at] == '@') {
+    while (*at < text->n && text->p[*at] == '@') {
         size_t from = *at > seen ? *at : seen;
-        const char *newline = memchr(text->s + from, '\n', text->l - from);
+        const uint8_t *newline = memchr(text->p + from, '\n', text->n - from);
         if (!newline)
             return false;
-        *at = (size_t)(newline - text->s) + 1;
+        *at = (size_t)(newline - text->p) + 1;
     }
-    return *at < text->l;
+    return *at < text->n;
 }
 
 /* Reads text until it goes beyond the header, or ends; *size: of it is header. */
-static int read_header_text(struct sam_reader *r, kstring_t *text, size_t *size)
+static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size_t *size)
 {
     uint32_t n;
     int found = 1;
     size_t at = 0, seen = 0;
     while (!follow(text, &at, seen) && (found = bgzf_source_peek(r->source, &n)) > 0) {
-        seen = text->l;
-        if (seen + n > r->opt.header_most)
+        seen = text->n;
+        if (seen + n > r->opt.header_max)
             return latch_fail(r->opt.latch, "%s: its header takes more than the memory that may be used. Nothing was "
                               "written; check the file, or raise -m", r->opt.path);
-        if (ks_resize(text, seen + n + 1) < 0)
-            return latch_fail(r->opt.latch, "%s: out of memory for the header", r->opt.path);
-        if (bgzf_source_inflate(r->source, (uint8_t *)text->s + seen) < 0)
+        if (byte_buffer_reserve(text, seen + n) < 0)
+            return no_memory(r, "the header");
+        if (bgzf_source_inflate(r->source, text->p + seen) < 0)
             return -1;
-        text->l += n;
+        text->n += n;
     }
-    *size = found > 0 ? at : text->l;
+    *size = found > 0 ? at : text->n;
     return found < 0 ? -1 : 0;
 }
 
-/* A SAM file of these header lines, for htslib to read: its own way to do this is subtle. It
- * takes a line that is none of the header for SAM without header to be known as such. */
-static hFILE *header_file(struct sam_reader *r, const char *text, size_t size, size_t *lines_size)
+/* A SAM file of these lines, for htslib to read: what it makes of a header is subtle. It takes one line
+ * behind them, by which SAM without header is known. */
+static hFILE *header_file(const uint8_t *text, size_t size)
 {
-    static const char line[] = "r\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
-    char *copy = malloc(size + sizeof line), *to = copy;         /* the hFILE takes and frees it */
+    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
+    bool ended = size == 0 || text[size - 1] == '\n';
+    size_t line_size = sizeof line - 1 - ended;
+    char *copy = malloc(size + line_size);       /* the hFILE takes and frees it */
     if (!copy)
         return NULL;
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] == '\r' && i + 1 < size && text[i + 1] == '\n')
-            continue;
-        r->header_lines += text[i] == '\n';
-        *to++ = text[i];
-    }
-    if (to > copy && to[-1] != '\n')
-        *to++ = '\n';
-    *lines_size = (size_t)(to - copy);
-    memcpy(to, line, sizeof line - 1);
-    hFILE *file = hopen("mem:", "r:", copy, *lines_size + sizeof line - 1);
+    memcpy(copy, text, size);
+    memcpy(copy + size, line + ended, line_size);
+    hFILE *file = hopen("mem:", "r:", copy, size + line_size);
     if (!file)
         free(copy);
     return file;                                 /* NOLINT(clang-analyzer-unix.Malloc): copy is the file's */
 }
 
-/* htslib takes lines for which it has no memory for the end of the file; so it shows in the size. */
-static int parse_header(struct sam_reader *r, const char *text, size_t size)
+static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
 {
-    size_t lines_size;
-    hFILE *file = header_file(r, text, size, &lines_size);
+    hFILE *file = header_file(text, size);
     if (!file)
-        return latch_fail(r->opt.latch, "%s: out of memory for the header", r->opt.path);
-    struct hts_reader_options how = {r->opt.path, 1, r->opt.reference, r->opt.format_options, r->opt.budget, NULL,
+        return no_memory(r, "the header");
+    struct hts_reader_options how = {r->opt.path, 1, r->opt.reference, r->opt.format_options, r->opt.budget, NULL, NULL,
                                      r->opt.latch};
     struct hts_reader *reader = hts_reader_open(file, &how);
     if (!reader)
         return -1;
     r->header = hts_reader_header(reader);
     hts_reader_close(reader);
-    if (sam_hdr_length(r->header) < lines_size || !(r->given = sam_hdr_dup(r->header)))
-        return latch_fail(r->opt.latch, "%s: out of memory for the header", r->opt.path);
+    if (!(r->given = sam_hdr_dup(r->header)))
+        return no_memory(r, "the header");
     if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* puts names into the dictionary: htslib does it late */
         return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
     return 0;
@@ -415,18 +408,17 @@ static int parse_header(struct sam_reader *r, const char *text, size_t size)
 /* The lines behind the header, in its last block, come into the first chunk. */
 static int read_header(struct sam_reader *r)
 {
-    kstring_t text = KS_INITIALIZE;
+    struct byte_buffer text = {NULL, 0, 0};
     size_t size = 0;
-    int status = read_header_text(r, &text, &size);
-    if (status == 0)
-        status = parse_header(r, text.s, size);
+    int status = read_header_text(r, &text, &size) < 0 || parse_header(r, text.p, size) < 0 ? -1 : 0;
     if (status == 0) {
         struct sam_chunk *c = r->chunks;
-        c->filled = c->arrived = text.l - size;
-        if (c->filled)
-            memcpy(c->text, text.s + size, c->filled);
+        c->filled = c->arrived = text.n - size;
+        memcpy(c->text, text.p + size, c->filled);
+        for (size_t i = 0; i < size; i++)
+            r->header_lines += text.p[i] == '\n';
     }
-    ks_free(&text);
+    free(text.p);
     return status;
 }
 
@@ -439,10 +431,10 @@ static int alloc_chunks(struct sam_reader *r)
         struct sam_chunk *c = &r->chunks[i];
         c->text = malloc(r->opt.sam.text_size + 1);
         c->record = bam_init1();
-        if (!c->text || !c->record || bam1_bytes_reserve(&c->bytes, r->opt.sam.records_size) < 0)
-            return no_memory(r);
+        if (!c->text || !c->record || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
+            return no_memory(r, "lines");
     }
-    return r->chunks ? 0 : no_memory(r);
+    return r->chunks ? 0 : no_memory(r, "lines");
 }
 
 struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_source_options *options)
@@ -470,12 +462,12 @@ void sam_reader_close(struct sam_reader *r)
     for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
         struct sam_chunk *c = &r->chunks[i];
         free(c->text);
-        ks_free(&c->head);
-        bam1_bytes_free(&c->bytes);
+        free(c->head.p);
+        free(c->records.p);
         bam_destroy1(c->record);
     }
     free(r->chunks);
-    ks_free(&r->carry);
+    free(r->carry.p);
     sam_hdr_destroy(r->header);
     sam_hdr_destroy(r->given);
     free(r);

@@ -48,11 +48,7 @@ static int open_file(struct out_file *file, const struct sort_opts *o, const cha
         return 0;
     if (is_taken(o, path))
         return latch_fail(latch, "%s cannot be both input or output and report. Nothing was read", path);
-    if (out_file_open(file, path, latch) < 0)
-        return -1;
-    if (file->temp)
-        latch_catch_signals();
-    return 0;
+    return out_file_open(file, path, latch);
 }
 
 int sort_report_open(struct sort_report *s, const struct sort_opts *o, struct latch *latch)

@@ -59,7 +59,7 @@ static struct latch latch;
 
 static struct byte_source *open_path(const char *path)
 {
-    struct byte_source_options options = {.path = path, .n_threads = 1, .header_most = 1 << 20,
+    struct byte_source_options options = {.path = path, .n_threads = 1, .header_max = 1 << 20,
                                           .sam = memory_plan_sam(1 << 20, 1, 1), .latch = &latch};
     memset(&latch, 0, sizeof latch);
     return byte_source_open(&options);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include "bam1_bytes.h"
 #include "bgzf_block.h"
+#include "byte_buffer.h"
 #include "byte_source.h"
 #include "latch.h"
 #include "unit_htslib.h"
@@ -67,18 +68,19 @@ static struct unit_bytes in_blocks(const struct unit_bytes *text, uint32_t block
 static struct unit_bytes records_by_htslib(const struct unit_bytes *text, sam_hdr_t **sam)
 {
     struct unit_bytes all = {NULL, 0, 0};
-    struct bam1_bytes one = {0};
+    struct byte_buffer one = {NULL, 0, 0};
     hFILE *file = hopen("mem:", "r:", unit_exact(text->data, text->n), text->n);
     samFile *in = file ? hts_hopen(file, "in.sam", "r") : NULL;
     bam1_t *b = bam_init1();
     int status;
     NEEDED(in && b && (*sam = sam_hdr_read(in)));
     while ((status = sam_read1(in, *sam, b)) >= 0) {
-        assert_int_equal(bam1_bytes_set(&one, b), 0);
-        unit_append(&all, one.data, one.size);
+        one.n = 0;
+        assert_true(bam1_bytes_append(&one, b) >= 0);
+        unit_append(&all, one.p, one.n);
     }
     assert_int_equal(status, -1);
-    bam1_bytes_free(&one);
+    free(one.p);
     bam_destroy1(b);
     hts_close(in);
     return all;
@@ -92,7 +94,7 @@ struct reading {
     size_t text_size;            /* plain text is read in pieces of so many bytes, too */
     uint32_t n_chunks;
     _Atomic bool *far;
-    uint64_t header_most;
+    uint64_t header_max;
 };
 
 static struct latch latch;
@@ -103,7 +105,7 @@ static struct byte_source *open_text(const struct unit_bytes *text, const struct
     int fd = unit_temp_file();
     struct byte_source_options options = {
         .n_threads = how->n_threads, .latch = &latch, .far = how->far,
-        .header_most = how->header_most ? how->header_most : 1 << 20,
+        .header_max = how->header_max ? how->header_max : 1 << 20,
         .sam = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .text_size = how->text_size,
                 .records_size = 100},
     };
