@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "byte_source.h"
+#include "cram_input.h"
 #include "hts_reader.h"
 #include "latch.h"
 
@@ -16,10 +17,11 @@ enum { PIPE_SIZE = 1 << 20 };
 struct byte_source {
     struct byte_source_options opt;
     enum byte_framing framing;
-    hFILE *file;                 /* NULL once the reader owns it */
+    hFILE *file;                 /* NULL once the reader owns it; behind a pipe of cram's it does not */
     int fd;                      /* beneath file, for a local BAM; -1: read through file */
     off_t begin;                 /* where a regular file stood when it was opened; -1: none */
     struct hts_reader *reader;   /* of BYTES_RECORDS */
+    struct cram_input *cram;     /* whether it reads all; NULL: it is no CRAM, or cannot be told */
 };
 
 /* Where fd stands, if it can be read from anywhere; else -1. */
@@ -61,6 +63,71 @@ static int read_failed(const struct byte_source *s)
     return latch_fail(s->opt.latch, "reading %s failed: %s", s->opt.path, strerror(errno));
 }
 
+/* Bytes that htslib has read to find out the format. */
+static size_t read_ahead(const struct byte_source *s)
+{
+    return (size_t)(s->file->end - s->file->begin);
+}
+
+/* Those come first; then local files are read directly: large reads, and ones
+ * that a signal can end. */
+static ssize_t read_once(struct byte_source *s, void *buffer, size_t n)
+{
+    size_t ahead = read_ahead(s);
+    if (s->fd < 0 || ahead > 0)
+        return hread(s->file, buffer, ahead > 0 && ahead < n ? ahead : n);
+    return read(s->fd, buffer, n);
+}
+
+/* As byte_source_read(), what the input is made of. */
+static ssize_t read_file(struct byte_source *s, void *buffer, size_t n)
+{
+    ssize_t got;
+    do {
+        if (latch_tripped(s->opt.latch))
+            return -1;
+        got = read_once(s, buffer, n);
+    } while (got < 0 && errno == EINTR);
+    return got < 0 ? read_failed(s) : got;
+}
+
+/* By which htslib drops records. */
+static bool has_filter(const hts_opt *option)
+{
+    while (option && option->opt != HTS_OPT_FILTER)
+        option = option->next;
+    return option;
+}
+
+/* The file that htslib is to read: of a CRAM, one that is watched. NULL: errno says why. */
+static hFILE *watched(struct byte_source *s, bool is_cram)
+{
+    struct cram_input_options how = {s->opt.path, s->fd, s->begin, read_file, byte_source_ready, s, s->opt.latch};
+    hFILE *file = s->file;
+    if (is_cram && !has_filter(s->opt.format_options) && !(s->cram = cram_input_open(&how)) && errno == ENOMEM)
+        return NULL;
+    if (!s->cram || s->begin >= 0) {
+        s->file = NULL;
+        return file;
+    }
+    int end = cram_input_end(s->cram);
+    if (end >= 0 && !(file = hdopen(end, "r")))
+        close(end);
+    return end < 0 ? NULL : file;
+}
+
+static int open_htslib(struct byte_source *s, bool is_cram)
+{
+    hFILE *file = watched(s, is_cram);
+    s->framing = BYTES_RECORDS;
+    if (!file)
+        return read_failed(s);
+    struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference, s->opt.format_options,
+                                     s->opt.budget, s->cram, s->opt.far, s->opt.latch};
+    s->reader = hts_reader_open(file, &how);
+    return s->reader ? 0 : -1;
+}
+
 /* Decides by the first bytes who reads the file. */
 static int detect(struct byte_source *s)
 {
@@ -77,12 +144,7 @@ static int detect(struct byte_source *s)
     } else if (format.format == bam && format.compression == no_compression) {
         s->framing = BYTES_RAW_BAM;
     } else {
-        s->framing = BYTES_RECORDS;
-        struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference,
-                                         s->opt.format_options, s->opt.budget, s->opt.far, s->opt.latch};
-        s->reader = hts_reader_open(s->file, &how);
-        s->file = NULL;
-        return s->reader ? 0 : -1;
+        return open_htslib(s, format.format == cram);
     }
     if (s->fd >= 0)
         advise(s->fd);
@@ -109,9 +171,10 @@ void byte_source_close(struct byte_source *s)
 {
     if (!s)
         return;
+    hts_reader_close(s->reader);
+    cram_input_close(s->cram);
     if (s->file)
         hclose_abruptly(s->file);
-    hts_reader_close(s->reader);
     free(s);
 }
 
@@ -143,39 +206,15 @@ uint64_t byte_source_size(const struct byte_source *s)
     return s->fd >= 0 && !s->reader && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-/* Bytes that htslib has read to find out the format. */
-static size_t read_ahead(const struct byte_source *s)
-{
-    return (size_t)(s->file->end - s->file->begin);
-}
-
-/* Those come first; then local files are read directly: large reads, and ones
- * that a signal can end. */
-static ssize_t read_once(struct byte_source *s, void *buffer, size_t n)
-{
-    size_t ahead = read_ahead(s);
-    if (s->fd < 0 || ahead > 0)
-        return hread(s->file, buffer, ahead > 0 && ahead < n ? ahead : n);
-    return read(s->fd, buffer, n);
-}
-
 ssize_t byte_source_read(struct byte_source *s, void *buffer, size_t n)
 {
-    ssize_t got;
-    if (s->reader)
-        return hts_reader_read(s->reader, buffer, n);
-    do {
-        if (latch_tripped(s->opt.latch))
-            return -1;
-        got = read_once(s, buffer, n);
-    } while (got < 0 && errno == EINTR);
-    return got < 0 ? read_failed(s) : got;
+    return s->reader ? hts_reader_read(s->reader, buffer, n) : read_file(s, buffer, n);
 }
 
 bool byte_source_ready(const struct byte_source *s, int timeout)
 {
     struct pollfd in = {.fd = s->fd, .events = POLLIN};
-    return read_ahead(s) > 0 || poll(&in, 1, timeout) > 0;
+    return s->fd < 0 || read_ahead(s) > 0 || poll(&in, 1, timeout) > 0;
 }
 
 ssize_t byte_source_read_at(const struct byte_source *s, void *buffer, size_t n, uint64_t offset)

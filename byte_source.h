@@ -55,7 +55,7 @@ uint64_t byte_source_size(const struct byte_source *source);
 /* As read(): up to n bytes, at least one but at the end. -1: told to the latch. */
 ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);
 
-/* Whether that would return at once; waits for it as long as timeout, in ms. */
+/* Whether that would return at once; waits for it as long as timeout, in ms. Not known of URLs: true. */
 bool byte_source_ready(const struct byte_source *source, int timeout);
 
 /* The n bytes at an offset from where the input began, fewer only at its end.

@@ -5,10 +5,13 @@
 #include <string.h>
 #include <htslib/bgzf.h>
 #include "bam1_bytes.h"
+#include "cram_input.h"
 #include "hts_reader.h"
 #include "hts_threads.h"
 #include "latch.h"
 #include "memory_plan.h"
+
+enum { COUNT_EVERY = 4096 };     /* records; a container has some 10,000 */
 
 struct hts_reader {
     struct hts_reader_options opt;
@@ -51,11 +54,13 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options 
     } else if (hts_get_format(r->sam)->category != sequence_data) {
         latch_fail(options->latch, "%s does not hold alignments", options->path);
     } else if (apply_options(r) == 0) {
+        errno = 0;
         r->header = sam_hdr_read(r->sam);
         r->given = r->header ? sam_hdr_dup(r->header) : NULL;
-        if (r->given)
+        if (r->given && errno != ENOMEM)
             return r;
-        latch_fail(options->latch, "%s: its header cannot be read", options->path);
+        latch_fail(options->latch, "%s: its header cannot be read%s", options->path,
+                   errno == ENOMEM ? ": out of memory" : "");
     }
     hts_reader_close(r);
     return NULL;
@@ -103,14 +108,27 @@ static int bad_record(struct hts_reader *r)
                       many ? " or one soon after it" : "", many ? "; -@ 1 tells which" : "");
 }
 
+/* What htslib takes for the end may be a record for which there was no memory. */
+static int end_of_records(struct hts_reader *r)
+{
+    if (errno == ENOMEM)
+        return latch_fail(r->opt.latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
+                          (unsigned long long)r->n);
+    return r->opt.cram ? cram_input_check(r->opt.cram, r->n) : 0;
+}
+
 /* 1: the next record's bytes are there; 0: end; -1: told to the latch. */
 static int next_record(struct hts_reader *r)
 {
-    int status = r->at_end ? -1 : sam_read1(r->sam, r->header, r->record);
-    r->at_end |= status < 0;
-    if (status == -1 && !ended_in_error(r))
+    if (r->at_end)
         return 0;
-    r->n++;
+    errno = 0;
+    int status = sam_read1(r->sam, r->header, r->record);
+    r->at_end = status < 0;
+    if (status == -1 && !ended_in_error(r))
+        return end_of_records(r);
+    if (r->n++ % COUNT_EVERY == 0 && r->opt.cram && cram_input_go_on(r->opt.cram) < 0)
+        return -1;
     if (status < 0)
         return bad_record(r);
     if (bam1_bytes_set(&r->bytes, r->record) < 0)

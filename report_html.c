@@ -207,12 +207,13 @@ static void put_area(const struct cells *cells, enum stage stage, double unit, F
 static double tick_step(double range)
 {
     double power = pow(10, floor(log10(range / TICKS)));
-    for (;; power *= 10)
-        for (int i = 0; i < 3; i++) {
-            static const double steps[] = {1, 2, 5};
-            if (range / (steps[i] * power) <= TICKS)
-                return steps[i] * power;
-        }
+    static const double steps[] = {1, 2, 5};
+    int i = 0;
+    while (range / (steps[i] * power) > TICKS) {
+        power *= i == 2 ? 10 : 1;
+        i = (i + 1) % 3;
+    }
+    return steps[i] * power;
 }
 
 static void put_time_axis(const struct report *r, int bottom, FILE *to)

@@ -1,126 +1,237 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bam1_bytes.h"
 #include "bam_arena.h"
 #include "bam_record.h"
+#include "bgzf_block.h"
+#include "bgzf_source.h"
+#include "byte_buffer.h"
 #include "checksum_file.h"
-#include "hts_threads.h"
 #include "latch.h"
+#include "memory_plan.h"
 #include "out_file.h"
 #include "sort_check.h"
+#include "sort_input.h"
 #include "sort_key.h"
+#include "sort_limits.h"
 #include "sort_opts.h"
+
+enum {
+    SLOTS_MIN = 8, SLOTS_PER_THREAD = 4,         /* blocks inflated ahead: each has 64 KiB */
+    PIECE = 256 << 10,                           /* bytes per read */
+    HEADER_MAX = 1 << 30,
+};
 
 struct sort_check {
     const struct sort_opts *opts;
-    const char *name;            /* of the input, for messages */
-    samFile *file;
-    htsThreadPool threads;       /* of it */
-    sam_hdr_t *sam;
+    struct latch latch;
+    struct sort_inputs in;       /* one */
     struct sort_rule *rule;
-    bam1_t *record;
-    struct bam1_bytes now, before;   /* the record just read, and the one that precedes it */
+    int32_t n_ref;
+    uint8_t *ring;               /* blocks, on their way */
+    uint32_t n_slots;
+    uint64_t n_blocks;           /* handed out */
+    struct byte_buffer cut;      /* the record that a block has ended in, as far as it came */
+    struct byte_buffer kept;     /* the last record of the block before */
+    const uint8_t *before;       /* the record before: in a block, cut or kept; NULL: this is the first */
+    uint64_t key_before;
     uint64_t n;                  /* records read */
     uint64_t checksum;           /* of them */
+    _Atomic bool far;            /* as in hts_reader_options */
     struct out_file out;         /* of --checksum */
 };
 
-static int fail(const struct sort_check *c, const char *why)
+static int append(struct sort_check *c, struct byte_buffer *to, const uint8_t *bytes, size_t n)
 {
-    fprintf(stderr, "samtools sort --check: %s: %s.\n", c->name, why);
-    return -1;
+    if (byte_buffer_reserve(to, to->n + n) < 0)
+        return latch_fail(&c->latch, "out of memory for a record of %zu bytes", to->n + n);
+    if (n)
+        memcpy(to->p + to->n, bytes, n);
+    to->n += n;
+    return 0;
 }
 
-static int open_file(struct sort_check *c)
+/* ----------------------------------------------------------------- records */
+
+static int bad_record(struct sort_check *c, enum bam_fault fault)
 {
-    const struct sort_opts *o = c->opts;
-    c->file = sam_open(o->in, "r");
-    if (!c->file)
-        return fail(c, "cannot be opened as alignments");
-    if ((o->reference && hts_set_fai_filename(c->file, o->reference) < 0)
-        || (o->in_format.specific && hts_opt_apply(c->file, o->in_format.specific) < 0))
-        return fail(c, "its reference or format options cannot be had");
-    if (hts_threads_start(&c->threads, c->file, o->n_threads) < 0)
-        return fail(c, "no memory for threads");
-    if (!(c->sam = sam_hdr_read(c->file)))
-        return fail(c, "the header cannot be read");
-    c->record = bam_init1();
-    c->rule = sort_rule_new(&o->order, c->sam);
-    return c->record && c->rule ? 0 : fail(c, "out of memory");
+    return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n, bam_fault_text(fault));
 }
 
-static int offence(const struct sort_check *c)
+static int offence(struct sort_check *c, const struct bam_record *now)
 {
-    const struct bam_record *now = (const struct bam_record *)c->now.data;
-    const struct bam_record *before = (const struct bam_record *)c->before.data;
-    fprintf(stderr, "samtools sort --check: %s: record %" PRIu64 " (%s) belongs before record %" PRIu64
-            " (%s).\n", c->name, c->n, bam_record_name(now), c->n - 1, bam_record_name(before));
-    return -1;
+    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
+                      sort_opts_input(c->opts), c->n, bam_record_name(now), c->n - 1,
+                      bam_record_name((const struct bam_record *)c->before));
 }
 
-/* Whether the record just read may follow the one before it. */
-static int check_record(struct sort_check *c)
+/* A whole record: whether it may follow the one before it. It stays where it is until the next block. */
+static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
 {
-    const struct bam_record *now = (const struct bam_record *)c->now.data;
-    const struct bam_record *before = (const struct bam_record *)c->before.data;
-    uint64_t key, key_before;
+    struct bam_record *now = (struct bam_record *)at;
+    uint64_t key;
+    c->n++;
+    if (needs_fix && bam_record_fix(now) < 0)
+        return latch_fail(&c->latch, "out of memory");
     enum bam_fault fault = sort_key_make(c->rule, now, &key);
     if (fault)
-        return fail(c, bam_fault_text(fault));
-    if (c->n == 1)
-        return 0;
-    sort_key_make(c->rule, before, &key_before);
-    if (key != key_before)
-        return key > key_before ? 0 : offence(c);
-    return sort_key_compare(c->rule, before, now) <= 0 ? 0 : offence(c);
+        return bad_record(c, fault);
+    if (c->before && (key < c->key_before || (key == c->key_before
+        && sort_key_compare(c->rule, (const struct bam_record *)c->before, now) > 0)))
+        return offence(c, now);
+    c->checksum += bam_checksum(at, bam_record_size(now));
+    c->before = at;
+    c->key_before = key;
+    return 0;
+}
+
+/* Bytes that the record begun in `cut` still lacks; its size field comes first. */
+static size_t lacking(const struct sort_check *c)
+{
+    size_t whole = c->cut.n < 4 ? 4 : bam_record_size((const struct bam_record *)c->cut.p);
+    return whole > c->cut.n ? whole - c->cut.n : 0;
+}
+
+/* Goes on with the record in `cut`. Bytes used of the block's; -1: told to the latch. */
+static ssize_t complete(struct sort_check *c, const uint8_t *block, size_t size)
+{
+    size_t used = 0;
+    while (lacking(c) > 0 && used < size) {
+        size_t part = lacking(c) < size - used ? lacking(c) : size - used;
+        if (append(c, &c->cut, block + used, part) < 0)
+            return -1;
+        used += part;
+    }
+    struct bam_verdict verdict = bam_record_check(c->cut.p, c->cut.n, c->n_ref);
+    if (verdict.fault == BAM_CUT)
+        return (ssize_t)used;
+    c->n += verdict.fault != BAM_OK;
+    if (verdict.fault ? bad_record(c, verdict.fault) : check_record(c, c->cut.p, verdict.needs_fix))
+        return -1;
+    c->cut.n = 0;
+    return (ssize_t)used;
+}
+
+/* The block's place is needed for another: what is still of use in it is kept. */
+static int keep(struct sort_check *c, const uint8_t *rest, size_t size)
+{
+    if (c->before && c->before != c->kept.p) {
+        c->kept.n = 0;
+        if (append(c, &c->kept, c->before, bam_record_size((const struct bam_record *)c->before)) < 0)
+            return -1;
+        c->before = c->kept.p;
+    }
+    return append(c, &c->cut, rest, size);
+}
+
+/* The next bytes of the stream of records. */
+static int check_bytes(struct sort_check *c, uint8_t *data, size_t size)
+{
+    struct bam_verdict verdict = {.fault = BAM_OK};
+    ssize_t used = c->cut.n ? complete(c, data, size) : 0;
+    if (used < 0)
+        return -1;
+    uint8_t *at = data + used, *end = data + size;
+    while (at < end) {
+        verdict = bam_record_check(at, (size_t)(end - at), c->n_ref);
+        if (verdict.fault)
+            break;
+        size_t whole = bam_record_size((struct bam_record *)at);   /* before it may become shorter */
+        if (check_record(c, at, verdict.needs_fix) < 0)
+            return -1;
+        at += whole;
+    }
+    if (verdict.fault == BAM_OK || verdict.fault == BAM_CUT)
+        return keep(c, at, (size_t)(end - at));
+    c->n++;
+    return bad_record(c, verdict.fault);
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static int take_block(struct sort_check *c, int wait)
+{
+    struct bgzf_source_block block;
+    int taken = bgzf_source_take(c->in.each->source, wait, &block);
+    return taken > 0 && check_bytes(c, block.data, block.size) < 0 ? -1 : taken;
 }
 
 static int check_all(struct sort_check *c)
 {
-    int status;
-    while ((status = sam_read1(c->file, c->sam, c->record)) >= 0) {
-        struct bam1_bytes before = c->before;
-        c->before = c->now;
-        c->now = before;
-        c->n++;
-        if (bam1_bytes_set(&c->now, c->record) < 0)
-            return fail(c, "a record does not fit into BAM");
-        if (check_record(c) < 0)
+    struct bgzf_source *source = c->in.each->source;
+    uint32_t size;
+    int found, taken = check_bytes(c, c->in.each->header.rest, c->in.each->header.rest_size);
+    while (taken >= 0 && (found = bgzf_source_peek(source, &size)) > 0) {
+        if (bgzf_source_ring_full(source) && take_block(c, 1) < 0)
             return -1;
-        c->checksum += bam_checksum(c->now.data, c->now.size);
+        bgzf_source_hand_out(source, c->ring + c->n_blocks++ % c->n_slots * BGZF_MAX_BLOCK);
+        while ((taken = take_block(c, 0)) > 0)
+            ;
     }
-    return status == -1 ? 0 : fail(c, "a record cannot be read: the file is broken or truncated");
+    while (taken >= 0 && (taken = take_block(c, 1)) > 0)
+        ;
+    if (taken < 0 || latch_tripped(&c->latch))
+        return -1;
+    if (c->cut.n)
+        return latch_fail(&c->latch, "%s: the file ends inside record %" PRIu64 ": it is truncated",
+                          sort_opts_input(c->opts), c->n + 1);
+    sort_input_end(c->in.each);
+    return 0;
+}
+
+static int open_all(struct sort_check *c)
+{
+    const struct sort_opts *opts = c->opts;
+    if (opts->order.by == SORT_MINHASH)
+        return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
+    c->n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
+    struct sort_inputs_options how = {opts, c->n_slots, PIECE, HEADER_MAX, &c->far, &c->latch, NULL};
+    if (sort_inputs_open(&c->in, &how) < 0)
+        return -1;
+    sam_hdr_t *sam = c->in.each->header.sam;
+    c->n_ref = sam_hdr_nref(sam);
+    c->rule = sort_rule_new(&opts->order, sam);
+    c->ring = malloc((size_t)c->n_slots * BGZF_MAX_BLOCK);
+    return c->rule && c->ring ? 0 : latch_fail(&c->latch, "out of memory");
 }
 
 static int tell_checksum(struct sort_check *c)
 {
-    struct latch latch = {0};
-    if (!c->opts->checksum
-        || (out_file_open(&c->out, c->opts->checksum, &latch) == 0
-            && checksum_file_write(&c->out, c->n, c->checksum, &latch) == 0 && out_file_commit(&c->out, &latch) == 0))
+    if (!c->opts->checksum)
         return 0;
-    return fail(c, latch.message);
+    return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
+        || checksum_file_write(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
+         ? -1 : 0;
+}
+
+static void close_all(struct sort_check *c)
+{
+    out_file_abandon(&c->out);
+    sort_rule_free(c->rule);
+    sort_inputs_close(&c->in);
+    free(c->ring);
+    free(c->cut.p);
+    free(c->kept.p);
 }
 
 int sort_check(const struct sort_opts *opts)
 {
-    struct sort_check c = {.opts = opts, .name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in,
-                           .out.fd = -1};
-    int failed = opts->order.by == SORT_MINHASH
-               ? fail(&c, "-M cannot be checked: the sort changes the reads it ranks")
-               : open_file(&c) < 0 || check_all(&c) < 0 || tell_checksum(&c) < 0;
-    out_file_abandon(&c.out);
-    bam1_bytes_free(&c.now);
-    bam1_bytes_free(&c.before);
-    bam_destroy1(c.record);
-    sort_rule_free(c.rule);
-    sam_hdr_destroy(c.sam);
-    if (c.file)
-        hts_close(c.file);
-    hts_threads_end(&c.threads);
+    struct sort_check c = {.opts = opts, .out.fd = -1};
+    if (open_all(&c) == 0) {
+        int n_threads = sort_limits_threads(opts, sort_inputs_converted(&c.in));
+        #pragma omp parallel num_threads(n_threads)
+        #pragma omp master
+        check_all(&c);
+        if (!latch_tripped(&c.latch))
+            tell_checksum(&c);
+    }
+    close_all(&c);
     latch_reraise();
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (!latch_tripped(&c.latch))
+        return EXIT_SUCCESS;
+    fprintf(stderr, "samtools sort --check: %s.\n", c.latch.message);
+    return EXIT_FAILURE;
 }

@@ -470,6 +470,10 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
         fail_usage("Use -T PREFIX / -o FILE to specify temporary and final output files", NULL);
         return SORT_OPTS_ERROR;
     }
+    if (o->check && o->n_more) {
+        fail_usage("--check looks at one file: --add-input does not go with it", NULL);
+        return SORT_OPTS_ERROR;
+    }
     if (o->check && (o->report || o->trace_file)) {
         fail_usage("--check writes no --report and no --trace", NULL);
         return SORT_OPTS_ERROR;
@@ -522,4 +526,9 @@ void sort_opts_free(struct sort_opts *o)
     free(o->out.path);
     free(o->out.index);
     free(o->command_line);
+}
+
+const char *sort_opts_input(const struct sort_opts *opts)
+{
+    return strcmp(opts->in, "-") == 0 ? "standard input" : opts->in;
 }
