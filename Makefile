@@ -61,7 +61,7 @@ UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
 FUZZ_SRCS = $(wildcard fuzz/fuzz_*.c)
 FUZZ_BINS = $(FUZZ_SRCS:fuzz/%.c=$(BUILD)/%)
 REPLAY_BINS = $(FUZZ_SRCS:fuzz/fuzz_%.c=$(BUILD)/replay_%)
-# Helpers of tests, demo and benchmark: one source file each, htslib only.
+# Helpers of tests, demo and benchmark: test/NAME.c and test/NAME_*, htslib only.
 TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
 # What everything is rebuilt for.
 SETTINGS = Makefile $(wildcard config.mk)
@@ -77,8 +77,9 @@ $(BUILD)/samtools: $(BUILD)/samtools.o $(LIB_OBJS)
 $(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/gen_bam: $(wildcard test/gen_bam_*.c test/gen_bam*.h)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS)
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 # Not fortified: some stand in for functions of libc.
@@ -97,17 +98,12 @@ $(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 $(BUILD)/replay_%: fuzz/fuzz_%.c $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
 
-# By hand: codecs for runs on disk, with those libraries that pkg-config finds.
-SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
-$(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(patsubst lib%,-DWITH_%,$(shell echo $(SPILL_PKGS) | tr a-z A-Z | sed 's/LIB/lib/g')) \
-	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
-
-# By hand: our decoder beside others.
-INFLATE_PKGS = $(shell pkg-config --exists libisal && echo libisal)
-$(BUILD)/inflate_bench: bench/inflate_bench.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(if $(INFLATE_PKGS),-DWITH_ISAL) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
-	$(if $(INFLATE_PKGS),$(shell pkg-config --libs $(INFLATE_PKGS)))
+# By hand: build/NAME of bench/NAME.c, with those libraries that pkg-config finds.
+BENCH_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
+$(patsubst bench/%.c,$(BUILD)/%,$(wildcard bench/*.c)): $(BUILD)/%: bench/%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(if $(filter libzstd,$(BENCH_PKGS)),-DWITH_ZSTD) $(if $(filter libisal,$(BENCH_PKGS)),-DWITH_ISAL) \
+	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
+	$(if $(BENCH_PKGS),$(shell pkg-config --libs $(BENCH_PKGS)))
 
 $(BUILD) $(BUILD)/fuzz:
 	mkdir -p $@
@@ -135,7 +131,7 @@ check-stress: check-programs
 	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
 
 # The unit tests with threads.
-TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring spill spill_store
+TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring sam_reader spill spill_store
 tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
 
 check-tsan:

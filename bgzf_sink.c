@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "bam_arena.h"
+#include "bam_record.h"
 #include "bam_index.h"
 #include "bgzf_block.h"
 #include "bgzf_sink.h"

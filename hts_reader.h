@@ -8,6 +8,7 @@
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
 
+struct cram_input;
 struct latch;
 struct hts_reader;
 
@@ -17,6 +18,7 @@ struct hts_reader_options {
     const char *reference;
     const hts_opt *format_options;
     uint64_t budget;             /* see memory_plan_htslib() */
+    struct cram_input *cram;     /* what tells how many records there are; NULL: nothing */
     _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is
                                   * given; NULL: such records are refused */
     struct latch *latch;

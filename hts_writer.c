@@ -7,6 +7,7 @@
 #include <htslib/hfile.h>
 #include "bam1_bytes.h"
 #include "bam_arena.h"
+#include "cram_count.h"
 #include "hts_writer.h"
 #include "hts_threads.h"
 #include "latch.h"
@@ -20,7 +21,11 @@ struct hts_writer {
     samFile *sam;
     htsThreadPool threads;       /* of it */
     int n_threads;               /* to be had for it */
-    struct out_pipe *pipe;       /* what it writes to if it has threads */
+    struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
+    out_pipe_see_fn *see;        /* what counts there; NULL: nothing does */
+    struct cram_count cram;      /* by see_cram(), in the pipe's thread; read when the pipe is closed, as is the next */
+    uint64_t lines;              /* by see_lines() */
+    uint64_t n;                  /* records put, and of SAM the header's lines */
     sam_hdr_t *header;           /* the caller's */
     bool indexed;
     bam1_t *record;
@@ -30,6 +35,17 @@ struct hts_writer {
     uint64_t checksum;
 };
 
+static uint64_t n_lines(const void *text, size_t n)
+{
+    const char *at = text, *end = at + n;
+    uint64_t lines = 0;
+    while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
+        lines++;
+        at++;
+    }
+    return lines;
+}
+
 static int failed(struct hts_writer *w, const char *what)
 {
     /* ENOENT is left from looking for references, not from writing to an open file. */
@@ -37,13 +53,42 @@ static int failed(struct hts_writer *w, const char *what)
                       errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
 }
 
+static void see_cram(void *writer, const uint8_t *bytes, size_t n)
+{
+    struct hts_writer *w = writer;
+    cram_count_feed(&w->cram, bytes, n);
+}
+
+static void see_lines(void *writer, const uint8_t *bytes, size_t n)
+{
+    struct hts_writer *w = writer;
+    w->lines += n_lines(bytes, n);
+}
+
+/* Behind threads of htslib its results say little, and of CRAM never much: what comes out is counted.
+ * Compressed SAM cannot be, FASTQ and FASTA it writes as they are put. */
+static void open_pipe(struct hts_writer *w)
+{
+    const htsFormat *format = w->opt.format;
+    struct out_pipe_options how = {w->opt.fd, w->opt.path, NULL, w, w->opt.latch};
+    if (format->format == cram)
+        how.see = see_cram;
+    else if (format->format == sam && format->compression == no_compression)
+        how.see = see_lines;
+    if (format->format == cram || w->n_threads > 1)
+        w->pipe = out_pipe_open(&how);
+    if (!w->pipe)
+        w->n_threads = 1;
+    else
+        w->see = how.see;
+}
+
 static int open_sam(struct hts_writer *w)
 {
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
     w->n_threads = memory_plan_htslib(format.format == cram, true, w->opt.budget, w->opt.n_threads).n_threads;
-    if (w->n_threads > 1 && !(w->pipe = out_pipe_open(w->opt.fd, w->opt.path, w->opt.latch)))
-        w->n_threads = 1;
+    open_pipe(w);
     int fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
     hFILE *file = fd < 0 ? NULL : hdopen(fd, "w");
     if (!file)
@@ -83,6 +128,7 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
         return NULL;
     }
     w->opt = *options;
+    cram_count_start(&w->cram);
     errno = 0;
     if (open_sam(w) == 0 && configure(w) == 0)
         return w;
@@ -97,6 +143,8 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
     w->indexed = index != NULL;
     if (sam_hdr_write(w->sam, header) < 0)
         return failed(w, "writing the header of");
+    if (w->see == see_lines)
+        w->n = n_lines(sam_hdr_str(header), sam_hdr_length(header));
     if (index && sam_idx_init(w->sam, header, CSI_MIN_SHIFT, index) < 0)
         return failed(w, "starting the index of");
     return 0;
@@ -134,19 +182,45 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     errno = 0;
     if (sam_write1(w->sam, w->header, w->record) < 0)
         return failed(w, "writing");
+    w->n++;
     return latch_tripped(w->opt.latch) ? -1 : 0;
+}
+
+/* Lines may be more: a tag of BAM that has an end of line in it makes two of one, here as with samtools. */
+static int check_written(const struct hts_writer *w)
+{
+    bool lost = w->see == see_cram ? !cram_count_agrees(&w->cram, w->n) : w->see && w->lines < w->n;
+    if (!lost)
+        return 0;
+    return latch_fail(w->opt.latch, "writing %s failed: of %llu %s htslib wrote %llu", w->opt.path,
+                      (unsigned long long)w->n, w->see == see_cram ? "records" : "lines",
+                      (unsigned long long)(w->see == see_cram ? w->cram.records : w->lines));
+}
+
+/* Of compressed SAM: by what the index counts, since sam_idx_save() of htslib 1.16 does not tell when a
+ * thread has given up. */
+static bool index_is_whole(const struct hts_writer *w)
+{
+    const hts_idx_t *index = w->sam->idx;
+    uint64_t n = index ? hts_idx_get_n_no_coor(index) : w->n, mapped, unmapped;
+    for (int i = 0; index && i < hts_idx_nseq(index); i++)
+        if (hts_idx_get_stat(index, i, &mapped, &unmapped) == 0)
+            n += mapped + unmapped;
+    return n == w->n;
 }
 
 int hts_writer_finish(struct hts_writer *w)
 {
     errno = 0;
-    if (w->indexed && sam_idx_save(w->sam) < 0)
+    if (w->indexed && (sam_idx_save(w->sam) < 0 || !index_is_whole(w)))
         return failed(w, "writing the index of");
     int status = hts_close(w->sam);
     w->sam = NULL;
     out_pipe_close(w->pipe);
     w->pipe = NULL;
-    return status < 0 ? failed(w, "writing") : latch_tripped(w->opt.latch) ? -1 : 0;
+    if (status != 0)
+        return failed(w, "writing");
+    return latch_tripped(w->opt.latch) ? -1 : check_written(w);
 }
 
 void hts_writer_close(struct hts_writer *w)

@@ -31,9 +31,14 @@ int latch_fail(struct latch *latch, const char *format, ...)
     return -1;
 }
 
+static int caught(void)
+{
+    return atomic_load_explicit(&caught_signal, memory_order_relaxed);
+}
+
 bool latch_tripped(const struct latch *latch)
 {
-    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || latch_signal();
+    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || caught();
 }
 
 static void note_signal(int sig)
@@ -49,22 +54,12 @@ static bool is_ours(int sig)
     return old.sa_handler == SIG_DFL || old.sa_handler == note_signal;
 }
 
-static void handle_signals(void (*handler)(int))
+void latch_catch_signals(void)
 {
-    struct sigaction act = {.sa_handler = handler};      /* no SA_RESTART: reads must return */
+    struct sigaction act = {.sa_handler = note_signal};      /* no SA_RESTART: reads must return */
     for (int i = 0; i < N_SIGNALS; i++)
         if (is_ours(signals[i]))
             sigaction(signals[i], &act, NULL);
-}
-
-void latch_catch_signals(void)
-{
-    handle_signals(note_signal);
-}
-
-void latch_release_signals(void)
-{
-    handle_signals(SIG_DFL);
 }
 
 void latch_hide_signals(bool hide)
@@ -77,14 +72,9 @@ void latch_hide_signals(bool hide)
     pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-int latch_signal(void)
-{
-    return atomic_load_explicit(&caught_signal, memory_order_relaxed);
-}
-
 void latch_reraise(void)
 {
-    int sig = latch_signal();
+    int sig = caught();
     if (sig) {
         signal(sig, SIG_DFL);
         raise(sig);

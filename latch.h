@@ -25,16 +25,10 @@ bool latch_tripped(const struct latch *latch);
  * even while a thread is stuck writing to a pipe that nobody reads. */
 void latch_catch_signals(void);
 
-/* Back to the default. */
-void latch_release_signals(void);
-
 /* Hides those signals from the threads that the caller starts from here on
  * (hide), and shows them to the calling thread again (!hide): so that they
  * interrupt its reads and nobody else's. Not PIPE: it comes to who writes. */
 void latch_hide_signals(bool hide);
-
-/* The caught signal, 0 if none. */
-int latch_signal(void);
 
 /* Ends the process by the signal that was caught, after everything is cleaned up. */
 void latch_reraise(void);

@@ -72,6 +72,7 @@ static int open_temp(struct out_file *out)
     if (out->fd >= 0)
         close(out->fd);
 #endif
+    latch_catch_signals();
     out->temp = temp_name(out->target, "XXXXXX");
     out->fd = out->temp ? mkstemp(out->temp) : -1;
     if (out->fd < 0) {

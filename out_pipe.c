@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,15 +9,13 @@
 #include <unistd.h>
 #include "latch.h"
 #include "out_pipe.h"
+#include "thread_pipe.h"
 
 enum { PIECE = 256 << 10 };     /* bytes per write: large ones are cheap, and memory is counted */
 
 struct out_pipe {
-    int fd;
-    const char *path;
-    struct latch *latch;
-    int from, to;                /* sockets, since only they can be shut for all who hold a copy */
-    pthread_t thread;
+    struct out_pipe_options opt;
+    struct thread_pipe pipe;
     atomic_bool ended;           /* all is written into it; who closes it, before the thread can see its end */
     uint8_t piece[PIECE];        /* the thread's */
 };
@@ -26,13 +23,15 @@ struct out_pipe {
 static int write_piece(const struct out_pipe *p, size_t n)
 {
     for (size_t done = 0; done < n;) {
-        ssize_t wrote = write(p->fd, p->piece + done, n - done);
+        ssize_t wrote = write(p->opt.fd, p->piece + done, n - done);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote < 0)
-            return latch_fail(p->latch, "writing %s failed: %s", p->path, strerror(errno));
+            return latch_fail(p->opt.latch, "writing %s failed: %s", p->opt.path, strerror(errno));
         done += (size_t)wrote;
     }
+    if (p->opt.see)
+        p->opt.see(p->opt.arg, p->piece, n);
     return 0;
 }
 
@@ -42,41 +41,22 @@ static void *empty_pipe(void *arg)
     ssize_t n;
     int failed = 0;
     /* Whatever happens it goes on, for htslib must not be left alone with a full pipe. */
-    while ((n = read(p->from, p->piece, PIECE)) != 0 || !atomic_load(&p->ended)) {
+    while ((n = read(p->pipe.ours, p->piece, PIECE)) != 0 || !atomic_load(&p->ended)) {
         if (n > 0 && !failed)
             failed = write_piece(p, (size_t)n) < 0;
         if (n == 0 || (n < 0 && errno != EINTR))
-            failed = latch_fail(p->latch, "writing %s failed: the pipe to it broke", p->path) < 0;
+            failed = latch_fail(p->opt.latch, "writing %s failed: the pipe to it broke", p->opt.path) < 0;
     }
     return NULL;
 }
 
-static int start(struct out_pipe *p)
-{
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-        return -1;
-    p->from = ends[0];
-    p->to = ends[1];
-    latch_hide_signals(true);                    /* they are for the master */
-    int failed = pthread_create(&p->thread, NULL, empty_pipe, p);
-    latch_hide_signals(false);
-    if (!failed)
-        return 0;
-    close(ends[0]);
-    close(ends[1]);
-    return -1;
-}
-
-struct out_pipe *out_pipe_open(int fd, const char *path, struct latch *latch)
+struct out_pipe *out_pipe_open(const struct out_pipe_options *options)
 {
     struct out_pipe *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    p->fd = fd;
-    p->path = path;
-    p->latch = latch;
-    if (start(p) == 0)
+    p->opt = *options;
+    if (thread_pipe_start(&p->pipe, empty_pipe, p) == 0)
         return p;
     free(p);
     return NULL;
@@ -84,7 +64,7 @@ struct out_pipe *out_pipe_open(int fd, const char *path, struct latch *latch)
 
 int out_pipe_end(const struct out_pipe *p)
 {
-    return dup(p->to);
+    return thread_pipe_end(&p->pipe);
 }
 
 void out_pipe_close(struct out_pipe *p)
@@ -92,9 +72,7 @@ void out_pipe_close(struct out_pipe *p)
     if (!p)
         return;
     atomic_store(&p->ended, true);
-    shutdown(p->to, SHUT_WR);
-    pthread_join(p->thread, NULL);
-    close(p->to);
-    close(p->from);
+    shutdown(p->pipe.theirs, SHUT_WR);
+    thread_pipe_join(&p->pipe);
     free(p);
 }

@@ -5,17 +5,31 @@
 #ifndef OUT_PIPE_H
 #define OUT_PIPE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 struct latch;
 struct out_pipe;
 
-/* fd: where it leads to; stays the caller's, as path, which is for messages. What fails there is told
- * to the latch, and all that comes later is thrown away. NULL: no thread or pipe can be had. */
-struct out_pipe *out_pipe_open(int fd, const char *path, struct latch *latch);
+/* Is shown what was written. */
+typedef void out_pipe_see_fn(void *arg, const uint8_t *bytes, size_t n);
+
+struct out_pipe_options {
+    int fd;                      /* where it leads to; stays the caller's */
+    const char *path;            /* for messages */
+    out_pipe_see_fn *see;        /* called by the pipe's thread; NULL: nobody looks */
+    void *arg;
+    struct latch *latch;
+};
+
+/* What fails there is told to the latch, and all that comes later is thrown away. NULL: no thread or
+ * pipe can be had. */
+struct out_pipe *out_pipe_open(const struct out_pipe_options *options);
 
 /* A descriptor to write to, which is the caller's; -1: errno says why. */
 int out_pipe_end(const struct out_pipe *p);
 
-/* After the last write: waits until all is written. Whether those descriptors are closed does not
+/* After the last write: waits until all is written and seen. Whether those descriptors are closed does not
  * matter: after some errors htslib forgets to. */
 void out_pipe_close(struct out_pipe *p);
 

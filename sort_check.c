@@ -8,6 +8,7 @@
 #include "bam_record.h"
 #include "bgzf_block.h"
 #include "bgzf_source.h"
+#include "byte_buffer.h"
 #include "checksum_file.h"
 #include "latch.h"
 #include "memory_plan.h"
@@ -24,11 +25,6 @@ enum {
     HEADER_MAX = 1 << 30,
 };
 
-struct buffer {
-    uint8_t *data;
-    size_t size, max;
-};
-
 struct sort_check {
     const struct sort_opts *opts;
     struct latch latch;
@@ -38,8 +34,8 @@ struct sort_check {
     uint8_t *ring;               /* blocks, on their way */
     uint32_t n_slots;
     uint64_t n_blocks;           /* handed out */
-    struct buffer cut;           /* the record that a block has ended in, as far as it came */
-    struct buffer kept;          /* the last record of the block before */
+    struct byte_buffer cut;      /* the record that a block has ended in, as far as it came */
+    struct byte_buffer kept;     /* the last record of the block before */
     const uint8_t *before;       /* the record before: in a block, cut or kept; NULL: this is the first */
     uint64_t key_before;
     uint64_t n;                  /* records read */
@@ -48,17 +44,13 @@ struct sort_check {
     struct out_file out;         /* of --checksum */
 };
 
-static int append(struct sort_check *c, struct buffer *to, const uint8_t *data, size_t size)
+static int append(struct sort_check *c, struct byte_buffer *to, const uint8_t *bytes, size_t n)
 {
-    if (size > to->max - to->size) {
-        size_t max = 2 * (to->size + size);
-        uint8_t *grown = realloc(to->data, max);
-        if (!grown)
-            return latch_fail(&c->latch, "out of memory for a record of %zu bytes", to->size + size);
-        *to = (struct buffer){grown, to->size, max};
-    }
-    memcpy(to->data + to->size, data, size);
-    to->size += size;
+    if (byte_buffer_reserve(to, to->n + n) < 0)
+        return latch_fail(&c->latch, "out of memory for a record of %zu bytes", to->n + n);
+    if (n)
+        memcpy(to->p + to->n, bytes, n);
+    to->n += n;
     return 0;
 }
 
@@ -99,8 +91,8 @@ static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
 /* Bytes that the record begun in `cut` still lacks; its size field comes first. */
 static size_t lacking(const struct sort_check *c)
 {
-    size_t whole = c->cut.size < 4 ? 4 : bam_record_size((const struct bam_record *)c->cut.data);
-    return whole > c->cut.size ? whole - c->cut.size : 0;
+    size_t whole = c->cut.n < 4 ? 4 : bam_record_size((const struct bam_record *)c->cut.p);
+    return whole > c->cut.n ? whole - c->cut.n : 0;
 }
 
 /* Goes on with the record in `cut`. Bytes used of the block's; -1: told to the latch. */
@@ -113,24 +105,24 @@ static ssize_t complete(struct sort_check *c, const uint8_t *block, size_t size)
             return -1;
         used += part;
     }
-    struct bam_verdict verdict = bam_record_check(c->cut.data, c->cut.size, c->n_ref);
+    struct bam_verdict verdict = bam_record_check(c->cut.p, c->cut.n, c->n_ref);
     if (verdict.fault == BAM_CUT)
         return (ssize_t)used;
     c->n += verdict.fault != BAM_OK;
-    if (verdict.fault ? bad_record(c, verdict.fault) : check_record(c, c->cut.data, verdict.needs_fix))
+    if (verdict.fault ? bad_record(c, verdict.fault) : check_record(c, c->cut.p, verdict.needs_fix))
         return -1;
-    c->cut.size = 0;
+    c->cut.n = 0;
     return (ssize_t)used;
 }
 
 /* The block's place is needed for another: what is still of use in it is kept. */
 static int keep(struct sort_check *c, const uint8_t *rest, size_t size)
 {
-    if (c->before && c->before != c->kept.data) {
-        c->kept.size = 0;
+    if (c->before && c->before != c->kept.p) {
+        c->kept.n = 0;
         if (append(c, &c->kept, c->before, bam_record_size((const struct bam_record *)c->before)) < 0)
             return -1;
-        c->before = c->kept.data;
+        c->before = c->kept.p;
     }
     return append(c, &c->cut, rest, size);
 }
@@ -139,7 +131,7 @@ static int keep(struct sort_check *c, const uint8_t *rest, size_t size)
 static int check_bytes(struct sort_check *c, uint8_t *data, size_t size)
 {
     struct bam_verdict verdict = {.fault = BAM_OK};
-    ssize_t used = c->cut.size ? complete(c, data, size) : 0;
+    ssize_t used = c->cut.n ? complete(c, data, size) : 0;
     if (used < 0)
         return -1;
     uint8_t *at = data + used, *end = data + size;
@@ -183,7 +175,7 @@ static int check_all(struct sort_check *c)
         ;
     if (taken < 0 || latch_tripped(&c->latch))
         return -1;
-    if (c->cut.size)
+    if (c->cut.n)
         return latch_fail(&c->latch, "%s: the file ends inside record %" PRIu64 ": it is truncated",
                           sort_opts_input(c->opts), c->n + 1);
     sort_input_end(c->in.each);
@@ -196,7 +188,7 @@ static int open_all(struct sort_check *c)
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
     c->n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
-    struct sort_inputs_options how = {opts, c->n_slots, PIECE, HEADER_MAX, &c->far, &c->latch, NULL};
+    struct sort_inputs_options how = {opts, c->n_slots, PIECE, opts->memory, HEADER_MAX, &c->far, &c->latch, NULL};
     if (sort_inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;
@@ -210,7 +202,6 @@ static int tell_checksum(struct sort_check *c)
 {
     if (!c->opts->checksum)
         return 0;
-    latch_hide_signals(true);                    /* the file may have a temporary name for a moment */
     return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
         || checksum_file_write(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
          ? -1 : 0;
@@ -222,8 +213,8 @@ static void close_all(struct sort_check *c)
     sort_rule_free(c->rule);
     sort_inputs_close(&c->in);
     free(c->ring);
-    free(c->cut.data);
-    free(c->kept.data);
+    free(c->cut.p);
+    free(c->kept.p);
 }
 
 int sort_check(const struct sort_opts *opts)
@@ -238,6 +229,7 @@ int sort_check(const struct sort_opts *opts)
             tell_checksum(&c);
     }
     close_all(&c);
+    latch_reraise();
     if (!latch_tripped(&c.latch))
         return EXIT_SUCCESS;
     fprintf(stderr, "samtools sort --check: %s.\n", c.latch.message);

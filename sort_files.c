@@ -14,25 +14,15 @@
 
 /* ---------------------------------------------------------- before reading */
 
-/* A temporary name is to be removed if a signal comes. */
 static int open_file(struct out_file *file, const char *path, struct latch *latch)
 {
-    if (!path)
-        return 0;
-    if (out_file_open(file, path, latch) < 0)
-        return -1;
-    if (file->temp)
-        latch_catch_signals();
-    return 0;
+    return path ? out_file_open(file, path, latch) : 0;
 }
 
 static int open_data(struct sort_files *f, uint32_t n_slots, struct stats *stats)
 {
-    latch_catch_signals();
     if (out_file_open(&f->data, f->opts->out.path, f->latch) < 0)
         return -1;
-    if (!f->data.temp)
-        latch_release_signals();                 /* no name to be removed */
     f->sink = record_sink_open(f->opts, n_slots, f->data.fd, f->data.path, f->latch, stats);
     return f->sink ? 0 : -1;
 }

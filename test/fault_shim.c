@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
@@ -35,7 +36,7 @@
     X(access) X(aligned_alloc) X(asprintf) X(calloc) X(close) X(dup) X(fallocate) X(fchmod) X(fchown) X(fopen) \
     X(fstat) X(fstatvfs) X(fsync) X(ftruncate) X(libdeflate_deflate_compress) X(linkat) X(madvise) X(malloc) X(mkstemp) X(mmap) X(open) X(openat) \
     X(posix_fadvise) X(pread) X(pthread_create) X(pwrite) X(pwritev) X(read) X(readlink) X(realloc) X(rename) \
-    X(renameat) X(stat) X(strdup) X(strndup) X(unlink) X(write) X(writev)
+    X(renameat) X(send) X(socketpair) X(stat) X(strdup) X(strndup) X(unlink) X(write) X(writev)
 
 #define IN_ENUM(name) CALL_##name,
 #define IN_TABLE(name) #name,
@@ -186,6 +187,7 @@ WRAP(rename, rename, int, -1, (const char *from, const char *to), (from, to))
 WRAP(renameat, renameat, int, -1, (int a, const char *from, int b, const char *to), (a, from, b, to))
 WRAP(renameat, renameat2, int, -1, (int a, const char *from, int b, const char *to, unsigned flags),
      (a, from, b, to, flags))
+WRAP(socketpair, socketpair, int, -1, (int domain, int type, int protocol, int ends[2]), (domain, type, protocol, ends))
 WRAP(stat, stat64, int, -1, (const char *path, struct stat64 *st), (path, st))
 WRAP(strdup, strdup, char *, NULL, (const char *text), (text))
 WRAP(strndup, strndup, char *, NULL, (const char *text, size_t n), (text, n))
@@ -204,6 +206,7 @@ WRAP(unlink, unlink, int, -1, (const char *path), (path))
 
 WRAP_IO(read, read, (int fd, void *p, size_t n), (fd, p, n))
 WRAP_IO(write, write, (int fd, const void *p, size_t n), (fd, p, n))
+WRAP_IO(send, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags))
 WRAP_IO(pread, pread64, (int fd, void *p, size_t n, off64_t at), (fd, p, n, at))
 WRAP_IO(pread, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
 WRAP_IO(pwrite, pwrite64, (int fd, const void *p, size_t n, off64_t at), (fd, p, n, at))

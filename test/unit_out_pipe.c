@@ -4,16 +4,31 @@
 #include "latch.h"
 #include "out_pipe.h"
 
+/* Sum of the bytes; by the thread, read after the pipe is closed. */
+static void see(void *sum, const uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        *(uint64_t *)sum += bytes[i];
+}
+
+static struct out_pipe *open_pipe(int fd, uint64_t *sum, struct latch *latch)
+{
+    struct out_pipe_options how = {fd, "the output", see, sum, latch};
+    *sum = 0;
+    return out_pipe_open(&how);
+}
+
 static void test_bytes_are_lost_or_turned(void **state)
 {
     (void)state;
     enum { SIZE = 3000017 };
     struct latch latch = {0};
+    uint64_t sum;
     uint64_t seed = 1;
     int fd = unit_temp_file();
     uint8_t *data = unit_alloc(SIZE);
     unit_fill(&seed, data, SIZE);
-    struct out_pipe *p = out_pipe_open(fd, "the output", &latch);
+    struct out_pipe *p = open_pipe(fd, &sum, &latch);
     NEEDED(p);
     int end = out_pipe_end(p);
     for (size_t at = 0, n; at < SIZE; at += n) {
@@ -24,6 +39,9 @@ static void test_bytes_are_lost_or_turned(void **state)
     close(end);
     out_pipe_close(p);
     struct unit_bytes got = unit_read_file(fd);
+    for (size_t i = 0; i < got.n; i++)
+        sum -= got.data[i];
+    assert_int_equal(sum, 0);
     assert_int_equal(got.n, SIZE);
     assert_memory_equal(got.data, data, SIZE);
     assert_false(latch_tripped(&latch));
@@ -36,19 +54,21 @@ static void test_bytes_are_lost_or_turned(void **state)
 static void test_full_disk_is_an_error_to_who_writes(void **state)
 {
     (void)state;
-    static const uint8_t zeros[100000];
+    static const uint8_t bytes[100000] = {1};
     struct latch latch = {0};
+    uint64_t sum;
     int full = open("/dev/full", O_WRONLY);
     if (full < 0)
         skip();
-    struct out_pipe *p = out_pipe_open(full, "the output", &latch);
+    struct out_pipe *p = open_pipe(full, &sum, &latch);
     NEEDED(p);
     int end = out_pipe_end(p);
     for (int i = 0; i < 50; i++)
-        unit_write(end, zeros, sizeof zeros);
+        unit_write(end, bytes, sizeof bytes);
     close(end);
     out_pipe_close(p);
     assert_true(latch_tripped(&latch));
+    assert_int_equal(sum, 0);
     assert_non_null(strstr(latch.message, "the output"));
     assert_non_null(strstr(latch.message, "No space left"));
     close(full);
@@ -59,14 +79,16 @@ static void test_end_that_stays_open_is_waited_for(void **state)
 {
     (void)state;
     struct latch latch = {0};
+    uint64_t sum;
     int fd = unit_temp_file();
-    struct out_pipe *p = out_pipe_open(fd, "the output", &latch);
+    struct out_pipe *p = open_pipe(fd, &sum, &latch);
     NEEDED(p);
     int end = out_pipe_end(p);
     unit_write(end, "abc", 3);
     out_pipe_close(p);
     struct unit_bytes got = unit_read_file(fd);
     assert_int_equal(got.n, 3);
+    assert_int_equal(sum, 'a' + 'b' + 'c');
     unit_free(&got);
     close(end);
     close(fd);

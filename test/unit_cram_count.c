@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <errno.h>
+#include <libdeflate.h>
+#include <htslib/hfile.h>
+#include <htslib/hts_log.h>
+#include <htslib/sam.h>
+#include "cram_count.h"
+
+/* ---- files made by hand ---- */
+
+/* The shortest form of a number in `bits` bits: itf8 has 32, ltf8 64. */
+static void put_number(struct unit_bytes *b, uint64_t v, unsigned bits)
+{
+    unsigned n = 1, most = bits == 32 ? 5 : 9;
+    while (n < most && v >> 7 * n)
+        n++;
+    uint8_t *to = unit_more(b, n);
+    if (n == 5 && bits == 32) {                  /* 4 bits in the first byte, and 4 in the last */
+        to[4] = v & 15;
+        v = v >> 4 | (uint64_t)0xf << 32 >> 4;
+        for (int i = 3; i >= 0; i--, v >>= 8)
+            to[i] = (uint8_t)v;
+        to[0] |= 0xf0;
+        return;
+    }
+    for (unsigned i = n; i-- > 0; v >>= 8)
+        to[i] = (uint8_t)v;
+    to[0] |= (uint8_t)(0xff00 >> (n - 1));
+}
+
+static struct unit_bytes definition(int major)
+{
+    struct unit_bytes b = {NULL, 0, 0};
+    unit_append(&b, "CRAM", 4);
+    *unit_more(&b, 1) = (uint8_t)major;
+    memset(unit_more(&b, 21), 1, 21);
+    return b;
+}
+
+struct container {
+    uint32_t n, blocks, landmarks, length, reference;
+    uint64_t counter, bases;
+};
+
+static void put_container_header(struct unit_bytes *b, int major, const struct container *c)
+{
+    size_t start = b->n;
+    unit_append_le32(b, c->length);
+    put_number(b, c->reference, 32);
+    put_number(b, 1000000000, 32);               /* start */
+    put_number(b, 151, 32);                      /* span */
+    put_number(b, c->n, 32);
+    put_number(b, c->counter, major == 2 ? 32 : 64);
+    put_number(b, c->bases, 64);
+    put_number(b, c->blocks, 32);
+    put_number(b, c->landmarks, 32);
+    for (uint32_t i = 0; i < c->landmarks && c->landmarks <= INT32_MAX; i++)
+        put_number(b, i * i * i, 32);
+    if (major > 2)
+        unit_append_le32(b, libdeflate_crc32(0, b->data + start, b->n - start));
+}
+
+static void put_container(struct unit_bytes *b, int major, const struct container *c)
+{
+    put_container_header(b, major, c);
+    if (c->length <= INT32_MAX)
+        memset(unit_more(b, c->length), 0xff, c->length);
+}
+
+static void put_block(struct unit_bytes *b, int major, uint32_t size)
+{
+    memset(unit_more(b, 3), 0, 3);               /* method, type, id */
+    put_number(b, size, 32);
+    put_number(b, 10 * size, 32);
+    size += major > 2 ? 4 : 0;
+    memset(unit_more(b, size), 0xfe, size);
+}
+
+/* The header's container says that it is `more` bytes longer than its blocks are. */
+static void put_header(struct unit_bytes *b, int major, int more)
+{
+    struct unit_bytes blocks = {NULL, 0, 0};
+    put_block(&blocks, major, 200);
+    put_block(&blocks, major, 0);
+    put_block(&blocks, major, 20);
+    struct container c = {.n = 77, .length = (uint32_t)((int)blocks.n + more), .blocks = 3, .landmarks = 1};
+    put_container_header(b, major, &c);
+    unit_append(b, blocks.data, blocks.n);
+    if (more > 0)
+        memset(unit_more(b, (size_t)more), 0xff, (size_t)more);
+    unit_free(&blocks);
+}
+
+static const struct container end = {.length = 15, .reference = UINT32_MAX, .blocks = 1};
+
+static struct unit_bytes file_of(int major, const struct container *c, size_t n)
+{
+    struct unit_bytes b = definition(major);
+    put_header(&b, major, 0);
+    for (size_t i = 0; i < n; i++)
+        put_container(&b, major, &c[i]);
+    put_container(&b, major, &end);
+    return b;
+}
+
+/* Numbers of every length, of landmarks also. */
+static const struct container usual[] = {
+    {.n = 1, .landmarks = 1, .length = 70000},
+    {.n = 10000, .landmarks = 1, .length = 3, .counter = 127, .bases = 128},
+    {.n = 127, .landmarks = 130, .length = 1, .counter = 16383, .bases = (uint64_t)1 << 62},
+    {.n = 128, .landmarks = 0, .length = 2, .counter = 1 << 21, .bases = 1 << 28},
+    {.n = 16383, .landmarks = 2, .length = 0, .counter = INT32_MAX, .bases = (uint64_t)1 << 40},
+    {.n = 16384, .landmarks = 3, .length = 9, .counter = UINT32_MAX, .bases = (uint64_t)1 << 48},
+    {.n = 1 << 21, .landmarks = 1, .length = 5, .reference = UINT32_MAX - 1, .bases = (uint64_t)1 << 55},
+    {.n = 1 << 28, .landmarks = 1, .length = 5, .bases = UINT64_MAX},
+    {.n = INT32_MAX, .landmarks = 1, .length = 5, .bases = (uint64_t)1 << 35},
+};
+
+static uint64_t sum(const struct container *c, size_t n)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += c[i].n;
+    return all;
+}
+
+/* ---- ways of counting ---- */
+
+static struct cram_count fed(const uint8_t *bytes, size_t n, size_t piece)
+{
+    struct cram_count c;
+    cram_count_start(&c);
+    for (size_t at = 0; at < n; at += piece) {
+        uint8_t *exact = unit_exact(bytes + at, piece < n - at ? piece : n - at);
+        cram_count_feed(&c, exact, piece < n - at ? piece : n - at);
+        free(exact);
+    }
+    assert_int_equal(c.at, n);
+    return c;
+}
+
+static struct cram_count walked(const uint8_t *bytes, size_t n, uint64_t step)
+{
+    struct cram_count c;
+    int fd = unit_temp_file();
+    unit_write(fd, "before", 6);
+    unit_write(fd, bytes, n);
+    cram_count_start(&c);
+    for (uint64_t to = step; to < n; to += step)
+        assert_int_equal(cram_count_file(&c, fd, 6, to), 0);
+    assert_int_equal(cram_count_file(&c, fd, 6, n), 0);
+    close(fd);
+    return c;
+}
+
+/* ---- tests ---- */
+
+static void test_count_depends_on_how_the_file_is_cut(void **state)
+{
+    (void)state;
+    for (int major = 2; major <= 3; major++) {
+        struct unit_bytes b = file_of(major, usual, N_OF(usual));
+        for (size_t piece = 1; piece <= b.n; piece = piece < 200 ? piece + 1 : 3 * piece) {
+            struct cram_count c = fed(b.data, b.n, piece), w = walked(b.data, b.n, piece < 50 ? 50 : piece);
+            assert_int_equal(c.records, sum(usual, N_OF(usual)));
+            assert_true(cram_count_agrees(&c, c.records));
+            assert_false(cram_count_agrees(&c, c.records + 1));
+            assert_false(cram_count_agrees(&c, c.records - 1));
+            assert_true(cram_count_agrees(&w, c.records));
+        }
+        unit_free(&b);
+    }
+}
+
+/* htslib makes it too short in version 2, and leaves room behind blocks in others. */
+static void test_length_of_the_header_is_believed(void **state)
+{
+    (void)state;
+    for (int major = 2; major <= 3; major++)
+        for (int more = -3; more < 10; more++) {
+            struct unit_bytes b = definition(major);
+            put_header(&b, major, more);
+            put_container(&b, major, usual);
+            struct cram_count c = fed(b.data, b.n, b.n), w = walked(b.data, b.n, 1);
+            assert_true(cram_count_agrees(&c, usual->n));
+            assert_true(cram_count_agrees(&w, usual->n));
+            unit_free(&b);
+        }
+}
+
+static void test_cut_file_agrees(void **state)
+{
+    (void)state;
+    for (int major = 2; major <= 3; major++) {
+        struct unit_bytes b = file_of(major, usual + 1, N_OF(usual) - 1);
+        unsigned whole = 0;
+        for (size_t n = 0; n < b.n; n++) {
+            struct cram_count c = fed(b.data, n, 100), w = walked(b.data, n, n + 1);
+            whole += cram_count_agrees(&c, c.records);
+            assert_int_equal(cram_count_agrees(&w, c.records), cram_count_agrees(&c, c.records));
+        }
+        assert_int_equal(whole, 4 * N_OF(usual));            /* between containers, and up to 3 bytes on */
+        unit_free(&b);
+    }
+}
+
+static void test_hostile_numbers_are_believed(void **state)
+{
+    (void)state;
+    static const struct container bad[] = {
+        {.n = 1, .length = (uint32_t)INT32_MAX + 1}, {.n = 1, .length = UINT32_MAX},
+        {.n = (uint32_t)INT32_MAX + 1}, {.n = UINT32_MAX},
+        {.n = 1, .landmarks = (uint32_t)INT32_MAX + 1}, {.n = 1, .landmarks = UINT32_MAX},
+        {.n = 1, .blocks = UINT32_MAX},
+    };
+    for (size_t i = 0; i < N_OF(bad); i++)
+        for (int major = 2; major <= 3; major++) {
+            struct unit_bytes b = file_of(major, &bad[i], 1);
+            struct cram_count c = fed(b.data, b.n, b.n);
+            assert_true(c.rest == UINT64_MAX && c.records == 0);
+            for (uint32_t n = 0; n < 3; n++)
+                assert_false(cram_count_agrees(&c, n));
+            unit_free(&b);
+        }
+}
+
+static void test_flipped_bit_in_a_header_agrees(void **state)
+{
+    (void)state;
+    struct unit_bytes b = file_of(3, usual + 1, 1);
+    size_t from = b.n - 15 - 19;                 /* the last header; the CRC covers it */
+    for (size_t bit = 8 * from; bit < 8 * (b.n - 15); bit++) {
+        b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        struct cram_count c = fed(b.data, b.n, b.n);
+        assert_false(cram_count_agrees(&c, usual[1].n));
+        b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    struct cram_count c = fed(b.data, b.n, b.n);
+    assert_true(cram_count_agrees(&c, usual[1].n));
+    unit_free(&b);
+}
+
+static void test_version_that_is_not_known_is_an_error(void **state)
+{
+    (void)state;
+    static const int majors[] = {0, 1, 4, 255};
+    for (size_t i = 0; i < N_OF(majors); i++) {
+        struct unit_bytes b = file_of(majors[i], usual, 1);
+        struct cram_count c = walked(b.data, b.n, b.n);
+        assert_true(cram_count_agrees(&c, 1234));
+        unit_free(&b);
+    }
+    struct unit_bytes b = file_of(3, usual, 1);
+    b.data[3] = 'm';
+    struct cram_count c = walked(b.data, b.n, b.n);
+    assert_false(cram_count_agrees(&c, usual->n));
+    unit_free(&b);
+}
+
+static void test_file_that_cannot_be_read_is_whole(void **state)
+{
+    (void)state;
+    struct cram_count c;
+    cram_count_start(&c);
+    assert_int_equal(cram_count_file(&c, -1, 0, 100), -1);
+    assert_int_equal(errno, EBADF);
+    assert_false(cram_count_agrees(&c, 0));
+}
+
+/* n reads, as htslib writes them. */
+static struct unit_bytes htslib_cram(const char *mode, const char *options[], int n)
+{
+    int fd = unit_temp_file();
+    samFile *file = hts_hopen(hdopen(dup(fd), "w"), "-", mode);
+    sam_hdr_t *head = sam_hdr_parse(15, "@SQ\tSN:a\tLN:999\n");
+    bam1_t *b = bam_init1();
+    NEEDED(file && head && b);
+    assert_int_equal(hts_set_opt(file, CRAM_OPT_NO_REF, 1), 0);
+    hts_opt *list = NULL;
+    for (; *options; options++)
+        assert_int_equal(hts_opt_add(&list, *options), 0);
+    assert_int_equal(hts_opt_apply(file, list), 0);
+    hts_opt_free(list);
+    assert_int_equal(sam_hdr_write(file, head), 0);
+    for (int i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "r%d", i);
+        assert_true(bam_set1(b, strlen(name), name, 4, i < n / 2 ? 0 : -1, i < n / 2 ? i : -1, 0, 0, NULL, -1, -1, 0, 4,
+                             "ACGT", "!!!!", 0) >= 0);
+        assert_true(sam_write1(file, head, b) >= 0);
+    }
+    assert_int_equal(hts_close(file), 0);
+    bam_destroy1(b);
+    sam_hdr_destroy(head);
+    struct unit_bytes all = unit_read_file(fd);
+    close(fd);
+    return all;
+}
+
+static void test_count_of_what_htslib_writes_is_wrong(void **state)
+{
+    (void)state;
+    static const char *versions[] = {"version=2.1", "version=3.0", "version=3.1"};
+    static const char *shapes[][3] = {{NULL}, {"seqs_per_slice=7", NULL},
+                                      {"seqs_per_slice=7", "slices_per_container=9", NULL},
+                                      {"seqs_per_slice=100", "multi_seq_per_slice=1", NULL}};
+    for (size_t v = 0; v < N_OF(versions); v++)
+        for (size_t s = 0; s < N_OF(shapes); s++)
+            for (int n = 0; n < 1000; n = 3 * n + 1) {
+                const char *options[] = {versions[v], shapes[s][0], shapes[s][0] ? shapes[s][1] : NULL, NULL};
+                struct unit_bytes b = htslib_cram("wc", options, n);
+                struct cram_count c = fed(b.data, b.n, 1000), w = walked(b.data, b.n, b.n);
+                assert_int_equal(c.records, n);
+                assert_true(cram_count_agrees(&c, (uint64_t)n));
+                assert_true(cram_count_agrees(&w, (uint64_t)n));
+                unit_free(&b);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_count_depends_on_how_the_file_is_cut),
+        cmocka_unit_test(test_length_of_the_header_is_believed),
+        cmocka_unit_test(test_cut_file_agrees),
+        cmocka_unit_test(test_hostile_numbers_are_believed),
+        cmocka_unit_test(test_flipped_bit_in_a_header_agrees),
+        cmocka_unit_test(test_version_that_is_not_known_is_an_error),
+        cmocka_unit_test(test_file_that_cannot_be_read_is_whole),
+        cmocka_unit_test(test_count_of_what_htslib_writes_is_wrong),
+    };
+    hts_set_log_level(HTS_LOG_ERROR);            /* it warns of version 3.1 */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A pipe that has a thread of ours at one end and htslib at the other. */
+#ifndef THREAD_PIPE_H
+#define THREAD_PIPE_H
+
+#include <pthread.h>
+
+/* Sockets, since only they can be shut for all who hold a copy; from thread_pipe_start() on. */
+struct thread_pipe {
+    int ours;                    /* the thread's end */
+    int theirs;
+    pthread_t thread;
+};
+
+/* Starts the thread, with the signals hidden that are for the master. -1: errno says why. */
+int thread_pipe_start(struct thread_pipe *pipe, void *(*run)(void *), void *arg);
+
+/* The descriptor of their end, the caller's; -1: errno says why. */
+int thread_pipe_end(const struct thread_pipe *pipe);
+
+/* Waits for the thread, which has what it takes to end, and closes the pipe. */
+void thread_pipe_join(struct thread_pipe *pipe);
+
+#endif
