@@ -241,17 +241,26 @@ static bool parse_one(struct sam_reader *r)
     return false;
 }
 
-/* Makes a chunk empty. Long lines must not leave every chunk large. */
+/* Gives the record room for so many bytes, so that the tasks need none but for long lines: each
+ * thread's heap would keep what a long line has taken. */
+static int size_record(bam1_t *record, size_t size)
+{
+    uint8_t *data = realloc(record->data, size);
+    if (!data)
+        return -1;
+    record->data = data;
+    record->m_data = (uint32_t)size;
+    return 0;
+}
+
+/* Makes a chunk empty. Long lines must not leave every chunk large; to shrink cannot fail in earnest. */
 static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = 0;
     byte_buffer_trim(&c->head, r->opt.sam.text_size);
     byte_buffer_trim(&c->records, r->opt.sam.records_size);
-    if (c->record->m_data > r->opt.sam.text_size) {
-        free(c->record->data);
-        c->record->data = NULL;
-        c->record->m_data = 0;
-    }
+    if (c->record->m_data > r->opt.sam.text_size)
+        size_record(c->record, r->opt.sam.text_size);
     c->n = 0;
     c->far = false;
     slot_pass(&c->state, SLOT_FREE);
@@ -431,7 +440,8 @@ static int alloc_chunks(struct sam_reader *r)
         struct sam_chunk *c = &r->chunks[i];
         c->text = malloc(r->opt.sam.text_size + 1);
         c->record = bam_init1();
-        if (!c->text || !c->record || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
+        if (!c->text || !c->record || size_record(c->record, r->opt.sam.text_size) < 0
+            || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
             return no_memory(r, "lines");
     }
     return r->chunks ? 0 : no_memory(r, "lines");
