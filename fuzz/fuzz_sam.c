@@ -35,7 +35,7 @@ static bool read_by_us(struct byte_source *source, struct byte_buffer *to)
     struct byte_loan loan;
     int found;
     while ((found = byte_source_borrow(source, &loan, no_help, NULL)) > 0) {
-        MUST(byte_buffer_reserve(to, to->n + loan.size) == 0);
+        MUST(loan.size > 0 && byte_buffer_reserve(to, to->n + loan.size) == 0 && to->p);
         memcpy(to->p + to->n, loan.data, loan.size);
         to->n += loan.size;
     }
