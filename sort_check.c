@@ -34,8 +34,8 @@ struct sort_check {
     uint8_t *ring;               /* blocks, on their way */
     uint32_t n_slots;
     uint64_t n_blocks;           /* handed out */
-    struct byte_buffer cut;           /* the record that a block has ended in, as far as it came */
-    struct byte_buffer kept;          /* the last record of the block before */
+    struct byte_buffer cut;      /* the record that a block has ended in, as far as it came */
+    struct byte_buffer kept;     /* the last record of the block before */
     const uint8_t *before;       /* the record before: in a block, cut or kept; NULL: this is the first */
     uint64_t key_before;
     uint64_t n;                  /* records read */

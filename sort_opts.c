@@ -470,10 +470,6 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
         fail_usage("Use -T PREFIX / -o FILE to specify temporary and final output files", NULL);
         return SORT_OPTS_ERROR;
     }
-    if (o->checksum && strcmp(o->checksum, "-") == 0 && strcmp(o->out.path, "-") == 0 && !o->check) {
-        fail_usage("--checksum=- needs an output file (-o): standard output is the sorted file", NULL);
-        return SORT_OPTS_ERROR;
-    }
     if (o->check && o->n_more) {
         fail_usage("--check looks at one file: --add-input does not go with it", NULL);
         return SORT_OPTS_ERROR;
