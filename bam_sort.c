@@ -8,9 +8,9 @@
  *     |                        (two of them) reading      for each       block
  *   byte_source: whatever           |                      |     ^
  *   the input is, a stream          +-> spill: arenas ---> |     |
- *   of BAM bytes (SAM, CRAM:            that are full,     | run_reader: slices
- *   hts_reader)                         as packed runs     | come back ahead of
- *                                                          | the merge
+ *   of BAM bytes (SAM:                  that are full,     | run_reader: slices
+ *   sam_reader; CRAM:                   as packed runs     | come back ahead of
+ *   hts_reader)                                            | the merge
  *                                                record_sink (SAM, CRAM: hts_writer)
  *
  * There is one `omp parallel`, below. The master finds blocks and deals them out,

@@ -13,7 +13,7 @@ struct memory_use {
     int level;                   /* of BAM output, see bgzf_codec_new() */
     size_t n_inputs;
     size_t header;               /* bytes of the headers as text */
-    size_t htslib;               /* what htslib takes for other formats, see memory_plan_htslib() */
+    size_t htslib;               /* what other formats take, see the two functions below */
     size_t stats;                /* see stats_memory() */
 };
 
@@ -38,7 +38,8 @@ struct sam_use {
     size_t bytes;                /* all together */
 };
 
-/* An eighth of the budget at most for all inputs, unless that is too little. */
+/* The chunks of all inputs take an eighth of the budget and allowance at most, or two for each input the
+ * least that works; reading takes half as much as it does for BAM. */
 struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads);
 
 struct memory_plan {

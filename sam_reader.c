@@ -170,8 +170,8 @@ static int close_chunk(struct sam_reader *r)
 /* Closes what can be. At the end of the file a line without newline gets a chunk of its own. */
 static int close_chunks(struct sam_reader *r)
 {
-    for (const struct sam_chunk *c; r->closed < r->filling; ) {
-        c = chunk_of(r, r->closed);
+    while (r->closed < r->filling) {
+        const struct sam_chunk *c = chunk_of(r, r->closed);
         if (c->arrived < c->filled)
             return 0;
         if (close_chunk(r) < 0)
@@ -241,17 +241,26 @@ static bool parse_one(struct sam_reader *r)
     return false;
 }
 
-/* Makes a chunk empty. Long lines must not leave every chunk large. */
+/* Gives the record room for so many bytes, so that the tasks need none but for long lines: each
+ * thread's heap would keep what a long line has taken. */
+static int size_record(bam1_t *record, size_t size)
+{
+    uint8_t *data = realloc(record->data, size);
+    if (!data)
+        return -1;
+    record->data = data;
+    record->m_data = (uint32_t)size;
+    return 0;
+}
+
+/* Makes a chunk empty. Long lines must not leave every chunk large; to shrink cannot fail in earnest. */
 static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = 0;
     byte_buffer_trim(&c->head, r->opt.sam.text_size);
     byte_buffer_trim(&c->records, r->opt.sam.records_size);
-    if (c->record->m_data > r->opt.sam.text_size) {
-        free(c->record->data);
-        c->record->data = NULL;
-        c->record->m_data = 0;
-    }
+    if (c->record->m_data > r->opt.sam.text_size)
+        size_record(c->record, r->opt.sam.text_size);
     c->n = 0;
     c->far = false;
     slot_pass(&c->state, SLOT_FREE);
@@ -304,8 +313,7 @@ static int tell_fault(const struct sam_reader *r, const struct sam_chunk *c)
     static const char *const why[] = {
         [SAM_BROKEN] = "cannot be read: it is broken or the file is truncated. Nothing was written",
         [SAM_TOO_LONG] = "or its name is too long for BAM (SAMv1 section 4.2)",
-        [SAM_FAR] = "has a position, mate's position or TLEN that does not fit into the 32 bits of BAM and CRAM; "
-                    "use -O sam. Nothing was written",
+        [SAM_FAR] = "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam. Nothing was written",
         [SAM_NO_MEMORY] = "cannot be read: out of memory",
     };
     uint64_t number = r->n + c->n + 1;
@@ -364,6 +372,8 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
             return -1;
         text->n += n;
     }
+    if (found == 0 && text->n == 0)
+        return latch_fail(r->opt.latch, "%s is empty: there is not even a header", r->opt.path);
     *size = found > 0 ? at : text->n;
     return found < 0 ? -1 : 0;
 }
@@ -378,7 +388,8 @@ static hFILE *header_file(const uint8_t *text, size_t size)
     char *copy = malloc(size + line_size);       /* the hFILE takes and frees it */
     if (!copy)
         return NULL;
-    memcpy(copy, text, size);
+    if (size)
+        memcpy(copy, text, size);
     memcpy(copy + size, line + ended, line_size);
     hFILE *file = hopen("mem:", "r:", copy, size + line_size);
     if (!file)
@@ -414,7 +425,8 @@ static int read_header(struct sam_reader *r)
     if (status == 0) {
         struct sam_chunk *c = r->chunks;
         c->filled = c->arrived = text.n - size;
-        memcpy(c->text, text.p + size, c->filled);
+        if (c->filled)
+            memcpy(c->text, text.p + size, c->filled);
         for (size_t i = 0; i < size; i++)
             r->header_lines += text.p[i] == '\n';
     }
@@ -431,7 +443,8 @@ static int alloc_chunks(struct sam_reader *r)
         struct sam_chunk *c = &r->chunks[i];
         c->text = malloc(r->opt.sam.text_size + 1);
         c->record = bam_init1();
-        if (!c->text || !c->record || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
+        if (!c->text || !c->record || size_record(c->record, r->opt.sam.text_size) < 0
+            || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
             return no_memory(r, "lines");
     }
     return r->chunks ? 0 : no_memory(r, "lines");
@@ -445,7 +458,8 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
         return NULL;
     }
     r->opt = *options;
-    struct bgzf_source_options from = {text, options->path, options->n_threads, options->sam.source_slots,
+    r->opt.path = strcmp(options->path, "-") == 0 ? "standard input" : options->path;
+    struct bgzf_source_options from = {text, r->opt.path, options->n_threads, options->sam.source_slots,
                                        options->sam.piece_size, options->latch, options->stats, true};
     r->source = bgzf_source_open(&from);
     if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
