@@ -8,6 +8,7 @@
 #include "bam1_bytes.h"
 #include "bam_arena.h"
 #include "cram_count.h"
+#include "cram_maps.h"
 #include "hts_writer.h"
 #include "hts_threads.h"
 #include "latch.h"
@@ -15,7 +16,10 @@
 #include "out_pipe.h"
 #include "sam_count.h"
 
-enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
+enum {
+    CSI_MIN_SHIFT = 14,          /* as samtools index -c */
+    MAPS_MAX = 32 << 10,         /* bytes of a container that are looked at: its maps take some 1 or 2 KiB */
+};
 
 struct hts_writer {
     struct hts_writer_options opt;
@@ -25,6 +29,8 @@ struct hts_writer {
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
     out_pipe_see_fn *see;        /* what counts there; NULL: nothing does */
     struct cram_count cram;      /* by see_cram(), in the pipe's thread; read when the pipe is closed, as is the next */
+    uint8_t maps[MAPS_MAX];      /* with it, as the next: how the container under way begins */
+    bool maps_broken;            /* of one */
     struct sam_count lines;      /* by see_lines() */
     uint64_t n;                  /* records put */
     uint64_t header_lines;       /* before them, in SAM */
@@ -44,10 +50,31 @@ static int failed(struct hts_writer *w, const char *what)
                       errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
 }
 
+/* The next n bytes of a container. */
+static void see_maps(struct hts_writer *w, const uint8_t *bytes, size_t n)
+{
+    uint64_t at = w->cram.at - w->cram.inside;
+    if (w->cram.inside == 0 || at >= MAPS_MAX)
+        return;
+    bool all = n == cram_count_rest(&w->cram) || n >= MAPS_MAX - at;
+    n = n < MAPS_MAX - at ? n : MAPS_MAX - at;
+    memcpy(w->maps + at, bytes, n);
+    if (all && !cram_maps_whole(w->maps, at + n))
+        w->maps_broken = true;
+}
+
 static void see_cram(void *writer, const uint8_t *bytes, size_t n)
 {
     struct hts_writer *w = writer;
-    cram_count_feed(&w->cram, bytes, n);
+    while (n > 0) {
+        uint64_t rest = cram_count_rest(&w->cram);
+        size_t part = rest == 0 ? 1 : rest < n ? rest : n;
+        if (rest > 0)
+            see_maps(w, bytes, part);
+        cram_count_feed(&w->cram, bytes, part);
+        bytes += part;
+        n -= part;
+    }
 }
 
 static void see_lines(void *writer, const uint8_t *bytes, size_t n)
@@ -186,6 +213,8 @@ static int check_written(const struct hts_writer *w)
 {
     bool is_cram = w->see == see_cram;
     uint64_t n = w->header_lines + w->n;
+    if (w->maps_broken)
+        return latch_fail(w->opt.latch, "writing %s failed: htslib wrote a container that cannot be read", w->opt.path);
     if (!w->see || (is_cram ? cram_count_agrees(&w->cram, n) : sam_count_agrees(&w->lines, n)))
         return 0;
     return latch_fail(w->opt.latch, "writing %s failed: of %llu %s htslib wrote %llu", w->opt.path,
