@@ -93,7 +93,7 @@ static void plan_memory(struct bam_sort *s)
 
 static int open_inputs(struct bam_sort *s)
 {
-    struct sort_inputs_options how = {s->opts, s->plan.source_slots, s->plan.piece_size,
+    struct sort_inputs_options how = {s->opts, s->plan.source_slots, s->plan.piece_size, s->budget,
                                       s->budget > HEADER_LEAST ? s->budget : HEADER_LEAST,
                                       far_pos_fits(&s->opts->out.format) ? &s->far : NULL, &s->latch, s->stats};
     if (sort_inputs_open(&s->in, &how) < 0)

@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <htslib/bgzf.h>
 #include "bam1_bytes.h"
+#include "byte_buffer.h"
 #include "cram_input.h"
 #include "hts_reader.h"
 #include "hts_threads.h"
@@ -21,7 +21,7 @@ struct hts_reader {
     sam_hdr_t *header;           /* what records are parsed against */
     sam_hdr_t *given;            /* its copy, until the caller takes it */
     bam1_t *record;
-    struct bam1_bytes bytes;     /* the record as a stream */
+    struct byte_buffer bytes;    /* the record as a stream */
     size_t at;                   /* how much of them was handed out */
     uint64_t n;                  /* records read, for messages */
     int at_end;                  /* htslib must not be asked again: with threads it would wait for ever */
@@ -34,7 +34,9 @@ static int apply_options(struct hts_reader *r)
         return latch_fail(r->opt.latch, "%s: an --input-fmt-option does not fit its format", r->opt.path);
     if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
         return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
-    r->use = memory_plan_htslib(hts_get_format(r->sam)->format == cram, false, r->opt.budget, r->opt.n_threads);
+    enum htsExactFormat format = hts_get_format(r->sam)->format;
+    int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;    /* of text we must see errno */
+    r->use = memory_plan_htslib(format == cram, false, r->opt.budget, n_threads);
     if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;
@@ -76,7 +78,7 @@ void hts_reader_close(struct hts_reader *r)
     sam_hdr_destroy(r->header);
     sam_hdr_destroy(r->given);
     bam_destroy1(r->record);
-    bam1_bytes_free(&r->bytes);
+    free(r->bytes.p);
     free(r);
 }
 
@@ -92,20 +94,10 @@ sam_hdr_t *hts_reader_header(struct hts_reader *r)
     return given;
 }
 
-/* With threads htslib 1.16 takes a block of SAM.gz that it cannot inflate for the end. */
-static int ended_in_error(const struct hts_reader *r)
-{
-    const htsFormat *format = hts_get_format(r->sam);
-    return format->format == sam && format->compression != no_compression && r->sam->fp.bgzf->errcode;
-}
-
 static int bad_record(struct hts_reader *r)
 {
-    /* htslib's threads parse many lines at once and tell of an error for all of them. */
-    int many = hts_get_format(r->sam)->format == sam && r->use.n_threads > 1;
-    return latch_fail(r->opt.latch, "%s: record %llu%s cannot be read: it is broken or the file is "
-                      "truncated. Nothing was written%s", r->opt.path, (unsigned long long)r->n,
-                      many ? " or one soon after it" : "", many ? "; -@ 1 tells which" : "");
+    return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
+                      "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
 }
 
 /* What htslib takes for the end may be a record for which there was no memory. */
@@ -125,21 +117,23 @@ static int next_record(struct hts_reader *r)
     errno = 0;
     int status = sam_read1(r->sam, r->header, r->record);
     r->at_end = status < 0;
-    if (status == -1 && !ended_in_error(r))
+    if (status == -1)
         return end_of_records(r);
     if (r->n++ % COUNT_EVERY == 0 && r->opt.cram && cram_input_go_on(r->opt.cram) < 0)
         return -1;
     if (status < 0)
         return bad_record(r);
-    if (bam1_bytes_set(&r->bytes, r->record) < 0)
+    r->bytes.n = 0;
+    int far = bam1_bytes_append(&r->bytes, r->record);
+    if (far < 0)
         return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
                           errno == ENOMEM ? "out of memory"
                           : "it or its name is too long for BAM (SAMv1 section 4.2)");
-    if (r->bytes.far && !r->opt.far)
+    if (far && !r->opt.far)
         return latch_fail(r->opt.latch, "%s: record %llu: its position, its mate's or TLEN does not fit into the "
                           "32 bits that BAM and CRAM have; use -O sam. Nothing was written",
                           r->opt.path, (unsigned long long)r->n);
-    if (r->bytes.far)
+    if (far)
         atomic_store(r->opt.far, true);
     r->at = 0;
     return 1;
@@ -150,15 +144,15 @@ ssize_t hts_reader_read(struct hts_reader *r, void *buffer, size_t n)
     uint8_t *out = buffer;
     size_t filled = 0;
     while (filled < n) {
-        if (r->at == r->bytes.size) {
+        if (r->at == r->bytes.n) {
             int next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
             if (next < 0)
                 return -1;
             if (next == 0)
                 break;
         }
-        size_t part = r->bytes.size - r->at < n - filled ? r->bytes.size - r->at : n - filled;
-        memcpy(out + filled, r->bytes.data + r->at, part);
+        size_t part = r->bytes.n - r->at < n - filled ? r->bytes.n - r->at : n - filled;
+        memcpy(out + filled, r->bytes.p + r->at, part);
         r->at += part;
         filled += part;
     }

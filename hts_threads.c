@@ -5,7 +5,8 @@
 
 int hts_threads_start(htsThreadPool *pool, htsFile *file, int wanted)
 {
-    int n = wanted > 1 ? machine_threads(wanted + 1) - 1 : 1;   /* for SAM, one more hands out lines */
+    enum { BESIDE = 2 };         /* for SAM, one hands out lines and, if it is compressed, another writes blocks */
+    int n = wanted > 1 ? machine_threads(wanted + BESIDE) - BESIDE : 1;
     if (n <= 1)
         return 0;
     pool->pool = hts_tpool_init(n);

@@ -197,16 +197,28 @@ static int check_written(const struct hts_writer *w)
                       (unsigned long long)(w->see == see_cram ? w->cram.records : w->lines));
 }
 
+/* Of compressed SAM: by what the index counts, since sam_idx_save() of htslib 1.16 does not tell when a
+ * thread has given up. */
+static bool index_is_whole(const struct hts_writer *w)
+{
+    const hts_idx_t *index = w->sam->idx;
+    uint64_t n = index ? hts_idx_get_n_no_coor(index) : w->n, mapped, unmapped;
+    for (int i = 0; index && i < hts_idx_nseq(index); i++)
+        if (hts_idx_get_stat(index, i, &mapped, &unmapped) == 0)
+            n += mapped + unmapped;
+    return n == w->n;
+}
+
 int hts_writer_finish(struct hts_writer *w)
 {
     errno = 0;
-    if (w->indexed && sam_idx_save(w->sam) < 0)
+    if (w->indexed && (sam_idx_save(w->sam) < 0 || !index_is_whole(w)))
         return failed(w, "writing the index of");
     int status = hts_close(w->sam);
     w->sam = NULL;
     out_pipe_close(w->pipe);
     w->pipe = NULL;
-    if (status < 0)
+    if (status != 0)
         return failed(w, "writing");
     return latch_tripped(w->opt.latch) ? -1 : check_written(w);
 }

@@ -28,6 +28,19 @@ struct htslib_use {
  * fewer. */
 struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget, int n_threads);
 
+/* What it takes to parse SAM text, see sam_reader.c. */
+struct sam_use {
+    size_t piece_size;           /* bytes per read of the text */
+    uint32_t source_slots;       /* blocks of text under way */
+    uint32_t n_chunks;           /* two at least */
+    size_t text_size;            /* bytes of a chunk's text; any block fits */
+    size_t records_size;         /* and of its records, mostly */
+    size_t bytes;                /* all together */
+};
+
+/* An eighth of the budget at most for all inputs, unless that is too little. */
+struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads);
+
 struct memory_plan {
     size_t piece_size;           /* bytes per read, of each input */
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */

@@ -32,7 +32,8 @@ struct cells {
  * orange, writing purple, temporary data teal. Legible on white and on black. */
 static const char *const colours[N_STAGES] = {
     [STAGE_IDLE] = "none", [STAGE_WAIT] = "var(--wait)",
-    [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_FIND] = "#7fcf9b",
+    [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_PARSE] = "#3d8f5a",
+    [STAGE_FIND] = "#7fcf9b",
     [STAGE_SORT] = "#efc43a", [STAGE_PLAN] = "#a8713a", [STAGE_MERGE] = "#ec6fa5", [STAGE_FILL] = "#d63b4e",
     [STAGE_GATHER] = "#f7a98b", [STAGE_DEFLATE] = "#f0803c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
     [STAGE_PACK] = "#1f7f8c",

@@ -188,7 +188,7 @@ static int open_all(struct sort_check *c)
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
     c->n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
-    struct sort_inputs_options how = {opts, c->n_slots, PIECE, HEADER_MAX, &c->far, &c->latch, NULL};
+    struct sort_inputs_options how = {opts, c->n_slots, PIECE, opts->memory, HEADER_MAX, &c->far, &c->latch, NULL};
     if (sort_inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;

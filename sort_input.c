@@ -17,12 +17,13 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
 {
     const struct sort_opts *opts = how->opts;
     in->name = strcmp(path, "-") == 0 ? "standard input" : path;
-    struct byte_source_options file = {path, opts->n_threads, opts->memory, opts->reference, opts->in_format.specific,
-                                       how->far, how->latch};
+    struct byte_source_options file = {path, opts->n_threads, opts->memory,
+                                       memory_plan_sam(how->budget, 1 + opts->n_more, opts->n_threads), how->header_max,
+                                       opts->reference, opts->in_format.specific, how->far, how->latch, how->stats};
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, how->n_slots, how->piece_size,
-                                       how->latch, how->stats};
+                                       how->latch, how->stats, false};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
     return bam_header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);

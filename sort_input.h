@@ -31,6 +31,7 @@ struct sort_inputs_options {
     const struct sort_opts *opts;
     uint32_t n_slots;            /* of each one's source, see bgzf_source.h */
     size_t piece_size;
+    uint64_t budget;             /* bytes of memory for the whole sort */
     uint64_t header_max;         /* bytes of a header */
     _Atomic bool *far;           /* as in hts_reader_options */
     struct latch *latch;
@@ -47,7 +48,7 @@ void sort_inputs_close(struct sort_inputs *inputs);
 /* All of it is read: warns if the EOF block is missing. */
 void sort_input_end(const struct sort_input *input);
 
-/* How many of them htslib decodes. */
+/* How many of them are not BAM. */
 int sort_inputs_converted(const struct sort_inputs *inputs);
 
 /* Bytes of memory that decoding takes, and of the headers as text; of those that are open. */

@@ -98,6 +98,27 @@ def of_file(path):
     of_records([r for r in recs if len(r) < 2000])
 
 
+def itf8(v):
+    return bytes([v]) if v < 128 else bytes([128 | v >> 8, v & 255]) if v < 1 << 14 else bytes([0xE0 | v >> 24]) + v.to_bytes(
+        4, "big")[1:]
+
+
+def cram_container(major, n, landmarks, inside):
+    """With n records; header's CRC in version 3."""
+    head = struct.pack("<i", len(inside)) + b"".join(map(itf8, (1, 20000, 151, n, 300, 1 << 20, 3, len(landmarks), *landmarks)))
+    return head + (struct.pack("<I", zlib.crc32(head)) if major > 2 else b"") + inside
+
+
+def of_cram():
+    for major in 1, 2, 3, 4:
+        block = b"\0\0\0" + itf8(9) * 2 + b"\4\0\0\0@CO\tx" + bytes(4 * (major > 2))
+        parts = [cram_container(major, 0, [0], block), cram_container(major, 10000, [200], bytes(300)),
+                 cram_container(major, 7, [1, 130, 20000], bytes(50)), cram_container(major, 0, [], bytes(15))]
+        for piece in 0, 30, 255:
+            for keep in 1, 2, 4:
+                seed("cram_count", bytes([piece]) + b"CRAM" + bytes([major, 0]) + bytes(20) + b"".join(parts[:keep]))
+
+
 WORDS = """-@ 4 -m 1G -o out.bam in.bam|-n -l 5 -T tmp -T tmp2 -|-N -u|-t CB -n -O cram,version=3.0|-M -K 9 -R -H
 --template-coordinate --write-index=bai -o a.bam##idx##a.bai|-I ref.fa -w 5|--total-memory 80% --no-PG --verbosity 1
 --output-fmt-option level=3 --input-fmt-option nthreads=2|--picard --check --add-input b.bam --size-hint 3.5T|-m768M
@@ -113,6 +134,7 @@ def main():
     folder, *files = sys.argv[1:]
     of_generator()
     of_words()
+    of_cram()
     for path in files:
         of_file(path)
     for target, seeds in SEEDS.items():

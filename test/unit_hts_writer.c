@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <dlfcn.h>
+#include <htslib/hts_log.h>
+#include <htslib/sam.h>
+#include "hts_writer.h"
+#include "latch.h"
+
+enum { N = 3000, NONE = -1 };
+
+/* Stands in for htslib's: loses one record and says that all is well. */
+static int lost = NONE, written;
+
+int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
+{
+    int (*next)(htsFile *, const sam_hdr_t *, const bam1_t *);
+    *(void **)&next = dlsym(RTLD_NEXT, "sam_write1");
+    NEEDED(next);
+    return written++ == lost ? 1 : next(file, header, b);
+}
+
+static struct latch latch;
+
+/* Writes N records, one of them lost if it is not NONE, and ends as hts_writer_finish() did. */
+static int write_all(const char *format, int n_threads, bool indexed, int lose, const char *tag)
+{
+    htsFormat how;
+    char index[] = "/tmp/unit-XXXXXX";
+    int fd = unit_temp_file(), index_fd = mkstemp(index);
+    NEEDED(index_fd >= 0);
+    memset(&how, 0, sizeof how);
+    memset(&latch, 0, sizeof latch);
+    lost = lose;
+    written = 0;
+    assert_int_equal(hts_parse_format(&how, format), 0);
+    struct hts_writer_options options = {fd, "the output", &how, -1, n_threads, (uint64_t)1 << 30, NULL, &latch};
+    struct hts_writer *w = hts_writer_open(&options);
+    static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
+    sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
+    NEEDED(w && header);
+    assert_int_equal(hts_writer_header(w, header, indexed ? index : NULL), 0);
+    for (int i = 0; i < N; i++) {
+        struct unit_bytes b = {NULL, 0, 0};
+        struct unit_record r = {.ref_id = i < N / 2 ? 0 : -1, .pos = i < N / 2 ? i / 2 : -1, .flag = 4, .name = "r",
+                                .aux = tag, .n_aux = tag ? strlen(tag) + 1 : 0};
+        assert_int_equal(hts_writer_put(w, b.data, unit_append_record(&b, &r)), 0);
+        unit_free(&b);
+    }
+    int status = hts_writer_finish(w);
+    hts_writer_close(w);
+    sam_hdr_destroy(header);
+    hts_opt_free((hts_opt *)how.specific);
+    unlink(index);
+    close(index_fd);
+    close(fd);
+    return status;
+}
+
+static const struct { const char *format; int n_threads; bool indexed; } ways[] = {
+    {"cram,no_ref=1", 1, false}, {"cram,no_ref=1", 3, false}, {"cram,no_ref=1,version=2.1", 1, false},
+    {"cram,no_ref=1,version=3.1", 3, true}, {"sam", 3, false}, {"sam.gz", 1, true}, {"sam.gz", 3, true},
+};
+
+static void test_lost_record_is_not_told(void **state)
+{
+    (void)state;
+    static const int which[] = {0, 1, N / 2, N - 1};
+    for (size_t i = 0; i < N_OF(ways); i++)
+        for (size_t k = 0; k < N_OF(which); k++) {
+            assert_int_equal(write_all(ways[i].format, ways[i].n_threads, ways[i].indexed, which[k], NULL), -1);
+            assert_true(latch_tripped(&latch));
+            assert_non_null(strstr(latch.message, "the output"));
+        }
+}
+
+static void test_sound_output_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(ways); i++) {
+        assert_int_equal(write_all(ways[i].format, ways[i].n_threads, ways[i].indexed, NONE, NULL), 0);
+        assert_false(latch_tripped(&latch));
+    }
+}
+
+/* What samtools writes of it is no SAM, but the same for any number of threads. */
+static void test_end_of_line_in_a_tag_is_a_record_too_many(void **state)
+{
+    (void)state;
+    assert_int_equal(write_all("sam", 1, false, NONE, "XXZa\nb"), 0);
+    assert_int_equal(write_all("sam", 3, false, NONE, "XXZa\nb"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lost_record_is_not_told),
+        cmocka_unit_test(test_sound_output_is_refused),
+        cmocka_unit_test(test_end_of_line_in_a_tag_is_a_record_too_many),
+    };
+    hts_set_log_level(HTS_LOG_ERROR);            /* it warns of CRAM 3.1 */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
