@@ -26,6 +26,7 @@
 #include "far_pos.h"
 #include "latch.h"
 #include "minhash.h"
+#include "minhash_run.h"
 #include "progress.h"
 #include "record_sink.h"
 #include "sink_verify.h"
@@ -154,19 +155,12 @@ static int read_input(struct bam_sort *s)
     return arena_fill_read(&s->fill, s->rule);
 }
 
-/* Puts away the rank that the merge has compared. */
-static void finish_minhash(uint8_t *record)
-{
-    if (minhash_applies((const struct bam_record *)record))
-        minhash_finish((struct bam_record *)record);
-}
-
 /* Phase 2: merge the runs and the sorted sublists into the sink. */
 static int write_output(struct bam_sort *s)
 {
     stats_phase(s->stats, PHASE_WRITE);
     if (s->minhash && !minhash_decides(s->minhash))
-        record_sink_set_finish(s->out.sink, finish_minhash);
+        record_sink_set_finish(s->out.sink, minhash_run_finish);
     return sort_files_header(&s->out, s->sam, arena_pair_unplaced(&s->memory)) < 0
         || arena_pair_merge(&s->memory, s->out.sink) < 0 ? -1 : 0;
 }
@@ -175,6 +169,12 @@ static int write_output(struct bam_sort *s)
 static int finish_output(struct bam_sort *s)
 {
     return sort_files_finish(&s->out, s->memory.arena->n_records, s->memory.arena->checksum + s->memory.turned);
+}
+
+static void run_phases(struct bam_sort *s)
+{
+    if (read_input(s) == 0 && write_output(s) == 0)
+        finish_output(s);
 }
 
 /* All files at once. */
@@ -227,8 +227,7 @@ int bam_sort(const struct sort_opts *opts)
         #pragma omp master
         {
             latch_hide_signals(false);
-            if (read_input(&s) == 0 && write_output(&s) == 0)
-                finish_output(&s);
+            run_phases(&s);
         }
         if (!latch_tripped(&s.latch))
             commit(&s);

@@ -49,3 +49,9 @@ uint64_t minhash_run(const struct minhash *m, uint8_t *base, struct bam_key *key
     }
     return delta;
 }
+
+void minhash_run_finish(uint8_t *record)
+{
+    if (minhash_applies((const struct bam_record *)record))
+        minhash_finish((struct bam_record *)record);
+}
