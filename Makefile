@@ -61,7 +61,7 @@ UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
 FUZZ_SRCS = $(wildcard fuzz/fuzz_*.c)
 FUZZ_BINS = $(FUZZ_SRCS:fuzz/%.c=$(BUILD)/%)
 REPLAY_BINS = $(FUZZ_SRCS:fuzz/fuzz_%.c=$(BUILD)/replay_%)
-# Helpers of tests, demo and benchmark: one source file each, htslib only.
+# Helpers of tests, demo and benchmark: test/NAME.c and test/NAME_*, htslib only.
 TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
 # What everything is rebuilt for.
 SETTINGS = Makefile $(wildcard config.mk)
@@ -77,8 +77,9 @@ $(BUILD)/samtools: $(BUILD)/samtools.o $(LIB_OBJS)
 $(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/gen_bam: $(wildcard test/gen_bam_*.c test/gen_bam*.h)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIBS)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS)
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 # Not fortified: some stand in for functions of libc.
@@ -97,17 +98,12 @@ $(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 $(BUILD)/replay_%: fuzz/fuzz_%.c $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
 
-# By hand: codecs for runs on disk, with those libraries that pkg-config finds.
-SPILL_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
-$(BUILD)/spill_codecs: bench/spill_codecs.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(patsubst lib%,-DWITH_%,$(shell echo $(SPILL_PKGS) | tr a-z A-Z | sed 's/LIB/lib/g')) \
-	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) $(if $(SPILL_PKGS),$(shell pkg-config --libs $(SPILL_PKGS)))
-
-# By hand: our decoder beside others.
-INFLATE_PKGS = $(shell pkg-config --exists libisal && echo libisal)
-$(BUILD)/inflate_bench: bench/inflate_bench.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(if $(INFLATE_PKGS),-DWITH_ISAL) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
-	$(if $(INFLATE_PKGS),$(shell pkg-config --libs $(INFLATE_PKGS)))
+# By hand: build/NAME of bench/NAME.c, with those libraries that pkg-config finds.
+BENCH_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
+$(patsubst bench/%.c,$(BUILD)/%,$(wildcard bench/*.c)): $(BUILD)/%: bench/%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(if $(filter libzstd,$(BENCH_PKGS)),-DWITH_ZSTD) $(if $(filter libisal,$(BENCH_PKGS)),-DWITH_ISAL) \
+	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
+	$(if $(BENCH_PKGS),$(shell pkg-config --libs $(BENCH_PKGS)))
 
 $(BUILD) $(BUILD)/fuzz:
 	mkdir -p $@
@@ -123,13 +119,8 @@ fuzz-programs: $(FUZZ_BINS)
 check: check-programs
 	@BUILD=$(BUILD) sh test/run_tests.sh
 
-# Address and undefined-behaviour sanitizer, in a build of its own. The first finding ends the
-# program with a status that no test expects.
-SAN_CFLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 check-asan:
-	@ASAN_OPTIONS="exitcode=99:$$ASAN_OPTIONS" UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
-	LSAN_OPTIONS="print_suppressions=0:suppressions=$(CURDIR)/test/lsan.supp:$$LSAN_OPTIONS" \
-	$(MAKE) BUILD=build-asan CFLAGS='$(SAN_CFLAGS)' check
+	@sh test/check_asan.sh
 
 # Minutes each; `make check` has a sample of both.
 PYTHON = .venv/bin/python
@@ -140,7 +131,7 @@ check-stress: check-programs
 	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
 
 # The unit tests with threads.
-TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe spill spill_store
+TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe sam_reader spill spill_store
 tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
 
 check-tsan:
@@ -159,9 +150,21 @@ STATIC_SRCS = samtools.c $(LIB_SRCS) $(wildcard fuzz/*.c)
 CPPCHECK = cppcheck -q --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
            --suppress=shiftTooManyBitsSigned --suppress=uninitvar:huffman.c
 check-static:
-	@for f in $(STATIC_SRCS); do $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(STATIC_WARN) -Werror -c -o /dev/null $$f || exit 1; done
+	@sh test/check_static.sh
+
+STATIC_COMPILER = $(STATIC_SRCS:%=static-compiler/%)
+STATIC_TIDY = $(STATIC_SRCS:%=static-tidy/%)
+static-compiler: $(STATIC_COMPILER)
+$(STATIC_COMPILER): static-compiler/%:
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(STATIC_WARN) -Werror -c -o /dev/null $*
+
+static-cppcheck:
 	$(CPPCHECK) $(ALL_CPPFLAGS) $(STATIC_SRCS)
-	clang-tidy -quiet $(STATIC_SRCS) -- $(ALL_CPPFLAGS) -std=c11 -fopenmp
+
+# Its standard error counts warnings that are not shown.
+static-tidy: $(STATIC_TIDY)
+$(STATIC_TIDY): static-tidy/%:
+	clang-tidy -quiet $* -- $(ALL_CPPFLAGS) -std=c11 -fopenmp 2>/dev/null
 
 bench: samtools $(TOOLS)
 	bench/bench.sh
@@ -193,4 +196,4 @@ show-%:
 -include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d)
 
 .PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static fuzz-programs fuzz bench \
-        install uninstall clean distclean
+        static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall clean distclean

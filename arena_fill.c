@@ -2,10 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <htslib/hts_log.h>
 #include "arena_fill.h"
 #include "bgzf_block.h"
-#include "byte_source.h"
 #include "latch.h"
 #include "progress.h"
 #include "sort_key.h"
@@ -29,7 +27,7 @@ struct found {
 
 int arena_fill_open(struct arena_fill *f, const struct arena_fill_options *options)
 {
-    *f = (struct arena_fill){.opt = *options, .in = options->inputs};
+    *f = (struct arena_fill){.opt = *options, .in = options->inputs->each};
     if ((f->found = calloc(options->n_slots, sizeof *f->found)))
         return 0;
     return latch_fail(options->latch, "out of memory");
@@ -46,35 +44,22 @@ size_t arena_fill_slot_memory(void)
     return sizeof(struct found);
 }
 
-void sort_input_close(struct sort_input *in)
-{
-    bgzf_source_close(in->source);               /* before what it reads from */
-    byte_source_close(in->bytes);
-    bam_header_free(&in->header);
-}
-
 double arena_fill_expected(void *arg)
 {
     const struct arena_fill *f = arg;
     const struct bam_arena *a = f->opt.memory->arena;
     if (f->opt.size_hint)
         return (double)f->opt.size_hint;
-    double files = 0, so_far = (double)(a->origin + a->walked);
-    for (const struct sort_input *in = f->in; in < f->opt.inputs + f->opt.n_inputs; in++) {
-        double size = (double)byte_source_size(in->bytes);
-        if (size <= 0)
-            return 0;
-        files += size;
-    }
-    return f->last_block ? files / (double)f->last_block * so_far : 0;
+    bool known;
+    double files = (double)sort_inputs_size(f->opt.inputs, &known), so_far = (double)(a->origin + a->walked);
+    return known && f->last_block ? files / (double)f->last_block * so_far : 0;
 }
 
 /* No block is larger than what it holds. */
 uint64_t arena_fill_least(const struct arena_fill *f)
 {
-    uint64_t files = 0;
-    for (size_t i = 0; i < f->opt.n_inputs; i++)
-        files += byte_source_size(f->opt.inputs[i].bytes);
+    bool known;
+    uint64_t files = sort_inputs_size(f->opt.inputs, &known);
     return files > f->opt.size_hint ? files : f->opt.size_hint;
 }
 
@@ -197,9 +182,7 @@ static int accept_end(struct arena_fill *f)
                           "Nothing was written", f->in->name,
                           (unsigned long long)(a->n_records - a->n_before) + 1,
                           (unsigned long long)(a->origin + a->walked), (unsigned long long)f->last_block);
-    if (!bgzf_source_saw_eof_block(f->in->source) && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n",
-                f->in->name);
+    sort_input_end(f->in);
     return 0;
 }
 
@@ -212,7 +195,7 @@ static int read_one(struct arena_fill *f, struct sort_rule *rule)
     a->n_before = a->n_records;
     f->last_block = 0;
     bgzf_source_on_inflated(f->in->source, find_records, f);
-    if (place_rest_of_header(f) < 0 || (a->rule && f->in == f->opt.inputs && place_sample(f, rule) < 0))
+    if (place_rest_of_header(f) < 0 || (a->rule && f->in == f->opt.inputs->each && place_sample(f, rule) < 0))
         return -1;
     enum stage before = stats_enter(f->opt.stats, STAGE_DEAL);
     while ((found = bgzf_source_peek(f->in->source, &size)) > 0)
@@ -225,8 +208,8 @@ static int read_one(struct arena_fill *f, struct sort_rule *rule)
 
 int arena_fill_read(struct arena_fill *f, struct sort_rule *rule)
 {
-    for (size_t i = 0; i < f->opt.n_inputs; i++) {
-        f->in = &f->opt.inputs[i];
+    for (size_t i = 0; i < f->opt.inputs->n; i++) {
+        f->in = &f->opt.inputs->each[i];
         if (read_one(f, rule) < 0)
             return -1;
     }

@@ -6,30 +6,17 @@
 #define ARENA_FILL_H
 
 #include "arena_pair.h"
-#include "bam_header.h"
 #include "bgzf_source.h"
+#include "sort_input.h"
 
-struct byte_source;
 struct latch;
 struct progress;
 struct sort_rule;
 struct stats;
 
-/* One of the inputs, open from the start, so that what is wrong with its header
- * is told before anything is read. */
-struct sort_input {
-    const char *name;            /* for messages */
-    struct byte_source *bytes;
-    struct bgzf_source *source;
-    struct bam_header header;
-};
-
-void sort_input_close(struct sort_input *input);
-
 struct arena_fill_options {
     struct arena_pair *memory;
-    struct sort_input *inputs;   /* in the order in which they are read; stay the caller's */
-    size_t n_inputs;
+    struct sort_inputs *inputs;  /* stay the caller's */
     uint32_t n_slots;            /* of each input's source */
     uint64_t size_hint;          /* bytes of records to be expected; 0: nobody knows */
     struct progress *progress;

@@ -4,29 +4,10 @@
 #include <string.h>
 #include "bam1_bytes.h"
 #include "bam_record.h"
+#include "byte_buffer.h"
 #include "far_pos.h"
 
 enum { CIGAR_INLINE_MAX = 0xffff, NAME_MAX_SIZE = 255 };
-
-static int reserve(struct bam1_bytes *bytes, size_t size)
-{
-    if (size <= bytes->max)
-        return 0;
-    uint8_t *data = realloc(bytes->data, 2 * size);
-    if (!data) {
-        errno = ENOMEM;
-        return -1;
-    }
-    bytes->data = data;
-    bytes->max = 2 * size;
-    return 0;
-}
-
-void bam1_bytes_free(struct bam1_bytes *bytes)
-{
-    free(bytes->data);
-    memset(bytes, 0, sizeof *bytes);
-}
 
 static void put_fixed(struct bam_record *r, const bam1_t *b, size_t name_size, uint32_t n_cigar)
 {
@@ -57,7 +38,7 @@ static uint8_t *append(uint8_t *to, const uint8_t *from, const uint8_t *end)
     return to + (end - from);
 }
 
-int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
+int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
     size_t name_size = (size_t)c->l_qname - c->l_extranul;
@@ -66,16 +47,16 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
     struct far_pos far = {c->pos, c->mpos, c->isize};
     int in_tag = c->n_cigar > CIGAR_INLINE_MAX;
     size_t cigar = 4 * (size_t)(in_tag ? 2 : c->n_cigar), tag = in_tag ? 8 + 4 * (size_t)c->n_cigar : 0;
-    bytes->far = far_pos_needed(&far);
-    size_t size = BAM_FIXED + name_size + cigar + seq + (bytes->far ? FAR_POS_SIZE : 0) + tags + tag;
+    bool is_far = far_pos_needed(&far);
+    size_t size = BAM_FIXED + name_size + cigar + seq + (is_far ? FAR_POS_SIZE : 0) + tags + tag;
     if (c->pos < INT32_MIN || c->mpos < INT32_MIN || name_size > NAME_MAX_SIZE || size > INT32_MAX) {
         errno = EOVERFLOW;
         return -1;
     }
-    if (reserve(bytes, size) < 0)
+    if (byte_buffer_reserve(to, to->n + size) < 0)
         return -1;
-    struct bam_record *r = (struct bam_record *)bytes->data;
-    bytes->size = size;
+    struct bam_record *r = (struct bam_record *)(to->p + to->n);
+    to->n += size;
     store_le32(r->block_size, (uint32_t)(size - 4));
     put_fixed(r, b, name_size, in_tag ? 2 : c->n_cigar);
     memcpy(r->data, bam_get_qname(b), name_size);
@@ -84,7 +65,7 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
         span[1] = (uint32_t)bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) << BAM_CIGAR_SHIFT | BAM_CREF_SKIP;
     uint8_t *p = put_cigar(r->data + name_size, in_tag ? span : bam_get_cigar(b), in_tag ? 2 : c->n_cigar);
     p = append(p, bam_get_seq(b), bam_get_aux(b));
-    if (bytes->far) {
+    if (is_far) {
         far_pos_put(r, p, &far);
         p += FAR_POS_SIZE;
     }
@@ -94,7 +75,7 @@ int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b)
         store_le32(p + 4, c->n_cigar);
         put_cigar(p + 8, bam_get_cigar(b), c->n_cigar);
     }
-    return 0;
+    return is_far;
 }
 
 static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cigar)

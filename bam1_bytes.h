@@ -4,23 +4,14 @@
 #ifndef BAM1_BYTES_H
 #define BAM1_BYTES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 
 struct bam_record;
+struct byte_buffer;
 
-struct bam1_bytes {
-    uint8_t *data;
-    size_t size, max;
-    bool far;                    /* the record has a position or TLEN beyond 32 bits */
-};
-
-/* Makes the bytes of b, CIGARs over 65,535 operations kept in a CG tag.
- * -1: errno is ENOMEM, or EOVERFLOW if b does not fit into BAM. */
-int bam1_bytes_set(struct bam1_bytes *bytes, const bam1_t *b);
-void bam1_bytes_free(struct bam1_bytes *bytes);
+/* Appends the bytes of b, CIGARs over 65,535 operations kept in a CG tag. 0: done; 1: done, and it has a
+ * position or TLEN beyond 32 bits; -1: errno is ENOMEM, or EOVERFLOW if b does not fit into BAM. */
+int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b);
 
 /* The checked record r as bam1_t, its CIGAR moved out of the CG tag. -1: no memory. */
 int bam1_from_record(bam1_t *b, const struct bam_record *r);

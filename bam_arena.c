@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 #include "bam_arena.h"
 #include "bgzf_block.h"
+#include "byte_hash.h"
 #include "latch.h"
 #include "sort_key.h"
 
@@ -23,17 +22,12 @@ enum {
     RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
 };
 
-uint64_t bam_checksum_segment(const uint8_t *segment, size_t size, uint64_t number)
-{
-    return number ? XXH3_64bits_withSeed(segment, size, number) : XXH3_64bits(segment, size);
-}
-
 uint64_t bam_checksum(const uint8_t *record, size_t size)
 {
     uint64_t sum = 0;
     for (uint64_t number = 0; size > 0; number++) {
         size_t n = size < BGZF_FILL ? size : BGZF_FILL;
-        sum += bam_checksum_segment(record, n, number);
+        sum += byte_hash(record, n, number);
         record += n;
         size -= n;
     }

@@ -101,12 +101,9 @@ struct bam_arena {
 };
 
 /* Order-independent checksum of one record: sum modulo 2^64, over its segments
- * of BGZF_FILL bytes, of XXH3_64bits(segment) with the segment's number as
- * seed. Segments, because an output block holds at most one. */
+ * of BGZF_FILL bytes, of byte_hash(segment) with the segment's number as seed.
+ * Segments, because an output block holds at most one. */
 uint64_t bam_checksum(const uint8_t *record, size_t size);
-
-/* The part of it that one segment gives. */
-uint64_t bam_checksum_segment(const uint8_t *segment, size_t size, uint64_t number);
 
 /* Reserves size bytes of address space (touched only as they fill), or as much
  * of it as a limit (ulimit -v) lets one have. -1: no memory. */

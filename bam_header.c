@@ -9,6 +9,7 @@
 #include "bam_header.h"
 #include "bgzf_block.h"
 #include "bgzf_source.h"
+#include "byte_buffer.h"
 #include "byte_source.h"
 #include "endian_io.h"
 #include "latch.h"
@@ -19,9 +20,8 @@ static const char magic[MAGIC_SIZE] = "BAM\1";
 
 /* The inflated beginning of the file, and how far the header was followed in it. */
 struct growing {
-    uint8_t *data;
-    size_t size, max;
-    uint64_t most;               /* size at most */
+    struct byte_buffer bytes;
+    uint64_t most;               /* bytes at most */
     size_t at;                   /* every field before it is complete */
     int64_t refs_left;           /* @SQ entries still to come */
 };
@@ -33,20 +33,14 @@ static int grow(struct growing *g, struct bgzf_source *source, const char *path,
     int found = bgzf_source_peek(source, &n);
     if (found <= 0)
         return found;
-    if (g->size + n > g->most)
+    if (g->bytes.n + n > g->most)
         return latch_fail(latch, "%s: its header takes more than the memory that may be used. Nothing was written; "
                           "check the file, or raise -m", path);
-    if (g->size + n > g->max) {
-        size_t max = 2 * (g->size + n);
-        uint8_t *data = realloc(g->data, max);
-        if (!data)
-            return latch_fail(latch, "%s: out of memory for the header", path);
-        g->data = data;
-        g->max = max;
-    }
-    if (bgzf_source_inflate(source, g->data + g->size) < 0)
+    if (byte_buffer_reserve(&g->bytes, g->bytes.n + n) < 0)
+        return latch_fail(latch, "%s: out of memory for the header", path);
+    if (bgzf_source_inflate(source, g->bytes.p + g->bytes.n) < 0)
         return -1;
-    g->size += n;
+    g->bytes.n += n;
     return 1;
 }
 
@@ -54,28 +48,28 @@ static int grow(struct growing *g, struct bgzf_source *source, const char *path,
  * is needed, -1 when it cannot be a header. */
 static int follow(struct growing *g)
 {
-    if (g->size < MAGIC_SIZE + 4)
+    if (g->bytes.n < MAGIC_SIZE + 4)
         return 0;
-    if (memcmp(g->data, magic, MAGIC_SIZE) != 0)
+    if (memcmp(g->bytes.p, magic, MAGIC_SIZE) != 0)
         return -1;
     if (g->refs_left == REFS_LEFT_UNKNOWN) {
-        uint64_t text = load_le32(g->data + MAGIC_SIZE);
+        uint64_t text = load_le32(g->bytes.p + MAGIC_SIZE);
         if (text > INT32_MAX)
             return -1;
-        if (g->size < MAGIC_SIZE + 4 + text + 4)
+        if (g->bytes.n < MAGIC_SIZE + 4 + text + 4)
             return 0;
         g->at = MAGIC_SIZE + 4 + text + 4;
-        g->refs_left = (int32_t)load_le32(g->data + g->at - 4);
+        g->refs_left = (int32_t)load_le32(g->bytes.p + g->at - 4);
         if (g->refs_left < 0)
             return -1;
     }
     for (; g->refs_left > 0; g->refs_left--) {
-        if (g->size < g->at + 4)
+        if (g->bytes.n < g->at + 4)
             return 0;
-        uint64_t name = load_le32(g->data + g->at);
+        uint64_t name = load_le32(g->bytes.p + g->at);
         if (name < 1 || name > INT32_MAX)
             return -1;
-        if (g->size < g->at + 4 + name + 4)
+        if (g->bytes.n < g->at + 4 + name + 4)
             return 0;
         g->at += 4 + name + 4;
     }
@@ -133,24 +127,24 @@ int bam_header_read(struct bam_header *header, struct byte_source *input, struct
     while ((complete = follow(&g)) == 0 && (more = grow(&g, source, path, latch)) > 0)
         ;
     if (more < 0) {
-        free(g.data);
+        free(g.bytes.p);
         return -1;
     }
     if (complete > 0)
-        header->sam = parse(g.data, g.at);
+        header->sam = parse(g.bytes.p, g.at);
     if (!header->sam || !names_fit(header->sam)) {
-        const char *why = g.size == 0 ? "it is empty"
+        const char *why = g.bytes.n == 0 ? "it is empty"
                         : complete == 0 ? "it ends inside the header (truncated file?)"
                         : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
-        free(g.data);
+        free(g.bytes.p);
         bam_header_free(header);
         return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
     }
     header->size = g.at;
-    header->rest_size = g.size - g.at;
-    header->rest = g.data;
+    header->rest_size = g.bytes.n - g.at;
+    header->rest = g.bytes.p;
     if (header->rest_size)
-        memmove(header->rest, g.data + g.at, header->rest_size);
+        memmove(header->rest, g.bytes.p + g.at, header->rest_size);
     return 0;
 }
 

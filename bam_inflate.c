@@ -309,16 +309,16 @@ static int read_precode(struct bam_inflate *d, uint32_t n, uint32_t *table)
         16 << FIRST_SHIFT, 17 << FIRST_SHIFT, 18 << FIRST_SHIFT,
     };
     uint8_t lens[HUFFMAN_N_PRECODE] = {0};
-    struct code code;
+    struct code pre;
     uint32_t len;
     for (uint32_t i = 0; i < n; i++) {
         if (take(d, 3, &len) < 0)
             return -1;
         lens[huffman_precode_order[i]] = (uint8_t)len;
     }
-    if (code_init(&code, lens, HUFFMAN_N_PRECODE, false) < 0)
+    if (code_init(&pre, lens, HUFFMAN_N_PRECODE, false) < 0)
         return -1;
-    fill_table(&code, entries, PRE_BITS, table, NULL);
+    fill_table(&pre, entries, PRE_BITS, table, NULL);
     return 0;
 }
 
@@ -350,7 +350,7 @@ static int read_lens(struct bam_inflate *d, const uint32_t *table, uint32_t n, u
 static int dynamic_codes(struct bam_inflate *d)
 {
     uint32_t n_litlen, n_dist, n_pre, table[1 << PRE_BITS];
-    uint8_t lens[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST + MAX_REPEAT];
+    uint8_t lens[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST + MAX_REPEAT] = {0};
     if (take(d, 5, &n_litlen) < 0 || take(d, 5, &n_dist) < 0 || take(d, 4, &n_pre) < 0)
         return -1;
     n_litlen += FIRST_LEN;

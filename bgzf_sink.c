@@ -7,11 +7,12 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "bam_arena.h"
+#include "bam_record.h"
 #include "bam_index.h"
 #include "bgzf_block.h"
 #include "bgzf_sink.h"
 #include "bgzf_slot.h"
+#include "byte_hash.h"
 #include "latch.h"
 #include "sink_verify.h"
 #include "stats.h"
@@ -201,7 +202,7 @@ static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data
     for (uint32_t i = 0; i < slot->n; i++) {
         const struct bgzf_piece *p = &slot->pieces[i];
         if (p->segment != NO_RECORD)
-            sum += bam_checksum_segment(data, p->size, p->segment);
+            sum += byte_hash(data, p->size, p->segment);
         data += p->size;
     }
     return sum;
@@ -490,21 +491,22 @@ int bgzf_sink_put_header(struct bgzf_sink *k, const uint8_t *data, size_t size)
     return put_long(k, data, size, false);
 }
 
+/* Takes a long record, or as many as the block has room for; without any, the block goes. Their number, or -1. */
+static ssize_t put_some(struct bgzf_sink *k, const struct bgzf_piece *records, size_t n)
+{
+    if (records->size > BGZF_FILL)
+        return put_long(k, records->data, records->size, true) < 0 ? -1 : 1;
+    if (!k->filling && sink_begin(k) < 0)
+        return -1;
+    size_t taken = fill(k->filling, records, n);
+    return taken == 0 && bgzf_sink_flush(k) < 0 ? -1 : (ssize_t)taken;
+}
+
 int bgzf_sink_put(struct bgzf_sink *k, const struct bgzf_piece *records, size_t n)
 {
-    while (n > 0) {
-        size_t taken = 1;
-        if (records->size > BGZF_FILL) {
-            if (put_long(k, records->data, records->size, true) < 0)
-                return -1;
-        } else if (!k->filling && sink_begin(k) < 0) {
+    for (ssize_t taken; n > 0; records += taken, n -= (size_t)taken)
+        if ((taken = put_some(k, records, n)) < 0)
             return -1;
-        } else if ((taken = fill(k->filling, records, n)) == 0 && bgzf_sink_flush(k) < 0) {
-            return -1;
-        }
-        records += taken;
-        n -= taken;
-    }
     return 0;
 }
 

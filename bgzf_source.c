@@ -6,7 +6,6 @@
 #include "bgzf_block.h"
 #include "bgzf_slot.h"
 #include "bgzf_source.h"
-#include "byte_source.h"
 #include "latch.h"
 #include "read_ahead.h"
 #include "stats.h"
@@ -17,7 +16,7 @@ struct source_slot {
     atomic_int state;            /* bgzf_slot.h */
     struct bgzf_frame frame;     /* these four: master, before READY */
     const uint8_t *compressed;
-    struct read_piece *piece;    /* held until it is inflated */
+    atomic_int *users;           /* of those bytes, held until they are inflated */
     struct bgzf_source_block block;
     enum bgzf_fault fault;       /* claimer, before DONE */
 };
@@ -110,7 +109,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
         fault = bgzf_block_inflate(s->codecs[omp_get_thread_num()], p, frame, dst);
     else
         memcpy(dst, p, frame->size);
-    stats_leave(s->opt.stats, before, frame->inflated_size);
+    stats_leave(s->opt.stats, before, s->opt.is_text ? 0 : frame->inflated_size);
     return fault;
 }
 
@@ -122,7 +121,7 @@ static void source_run(struct bgzf_source *s, struct source_slot *slot)
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
-    read_ahead_release(slot->piece);
+    read_ahead_release(slot->users);
     slot_pass(&slot->state, SLOT_DONE);
 }
 
@@ -226,7 +225,7 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
     struct source_slot *slot = &s->slots[index];
     slot->frame = s->frame;
     slot->compressed = w->data;
-    slot->piece = read_ahead_hold(s->ahead);
+    slot->users = read_ahead_hold(s->ahead);
     slot->fault = BGZF_OK;
     slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
     slot_pass(&slot->state, SLOT_READY);

@@ -8,6 +8,7 @@
 #ifndef BGZF_SOURCE_H
 #define BGZF_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct bgzf_source_options {
     size_t piece_size;           /* bytes per read, see read_ahead.h */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
+    bool is_text;                /* SAM: its bytes do not count as those of records in the stats */
 };
 
 /* A block as the consumer sees it. */

@@ -11,6 +11,7 @@
 #include "cram_input.h"
 #include "hts_reader.h"
 #include "latch.h"
+#include "sam_reader.h"
 
 enum { PIPE_SIZE = 1 << 20 };
 
@@ -19,16 +20,21 @@ struct byte_source {
     enum byte_framing framing;
     hFILE *file;                 /* NULL once the reader owns it; behind a pipe of cram's it does not */
     int fd;                      /* beneath file, for a local BAM; -1: read through file */
-    off_t begin;                 /* where a regular file stood when it was opened; -1: none */
-    struct hts_reader *reader;   /* of BYTES_RECORDS */
+    off_t begin, end;            /* where a regular file stood when it was opened, and its size then; -1: none */
+    struct hts_reader *reader;   /* of BYTES_RECORDS; NULL: sam is */
     struct cram_input *cram;     /* whether it reads all; NULL: it is no CRAM, or cannot be told */
+    struct sam_reader *sam;
+    struct byte_source *text;    /* which that reads */
 };
 
-/* Where fd stands, if it can be read from anywhere; else -1. */
-static off_t position(int fd)
+/* Finds out whether the file can be read from anywhere. */
+static void find_ends(struct byte_source *s)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        s->begin = lseek(s->fd, 0, SEEK_CUR);
+        s->end = st.st_size;
+    }
 }
 
 static int open_file(struct byte_source *s)
@@ -42,7 +48,7 @@ static int open_file(struct byte_source *s)
         s->file = s->fd < 0 ? NULL : hdopen(s->fd, "r");
     }
     if (s->file) {
-        s->begin = position(s->fd);
+        find_ends(s);
         return 0;
     }
     return latch_fail(s->opt.latch, "cannot open %s: %s", is_stdin ? "standard input" : path, strerror(errno));
@@ -128,6 +134,21 @@ static int open_htslib(struct byte_source *s, bool is_cram)
     return s->reader ? 0 : -1;
 }
 
+/* The text has a source of its own, to which the file goes. */
+static int open_sam(struct byte_source *s, bool blocks)
+{
+    s->text = malloc(sizeof *s->text);
+    if (!s->text)
+        return latch_fail(s->opt.latch, "out of memory");
+    *s->text = *s;
+    s->text->framing = blocks ? BYTES_BGZF : BYTES_TEXT;
+    s->text->text = NULL;
+    s->file = NULL;
+    s->framing = BYTES_RECORDS;
+    s->sam = sam_reader_open(s->text, &s->opt);
+    return s->sam ? 0 : -1;
+}
+
 /* Decides by the first bytes who reads the file. */
 static int detect(struct byte_source *s)
 {
@@ -136,20 +157,19 @@ static int detect(struct byte_source *s)
         return read_failed(s);
     /* htslib looks into the first block only, which may be empty or too short:
      * what it does not know is left to bam_header_read(). */
-    bool blocks = format.compression == bgzf && (format.format == bam || format.category != sequence_data);
-    if (format.format == empty_format && !blocks)
+    bool blocks = format.compression == bgzf, plain = format.compression == no_compression;
+    bool is_sam = format.format == sam && (blocks || plain);
+    bool bam_blocks = blocks && (format.format == bam || format.category != sequence_data);
+    bool bam_plain = plain && format.format == bam;
+    if (format.format == empty_format && !bam_blocks)
         return latch_fail(s->opt.latch, "%s is empty: there is not even a header", s->opt.path);
-    if (s->opt.as_records)
+    if (has_filter(s->opt.format_options) || !(is_sam || bam_blocks || bam_plain))
         return open_htslib(s, format.format == cram);
-    if (blocks) {
-        s->framing = BYTES_BGZF;
-    } else if (format.format == bam && format.compression == no_compression) {
-        s->framing = BYTES_RAW_BAM;
-    } else {
-        return open_htslib(s, format.format == cram);
-    }
     if (s->fd >= 0)
         advise(s->fd);
+    if (is_sam)
+        return open_sam(s, blocks);
+    s->framing = bam_blocks ? BYTES_BGZF : BYTES_RAW_BAM;
     return 0;
 }
 
@@ -162,7 +182,7 @@ struct byte_source *byte_source_open(const struct byte_source_options *options)
     }
     s->opt = *options;
     s->fd = -1;
-    s->begin = -1;
+    s->begin = s->end = -1;
     if (open_file(s) == 0 && detect(s) == 0)
         return s;
     byte_source_close(s);
@@ -175,6 +195,8 @@ void byte_source_close(struct byte_source *s)
         return;
     hts_reader_close(s->reader);
     cram_input_close(s->cram);
+    sam_reader_close(s->sam);
+    byte_source_close(s->text);
     if (s->file)
         hclose_abruptly(s->file);
     free(s);
@@ -187,6 +209,8 @@ enum byte_framing byte_source_framing(const struct byte_source *s)
 
 enum byte_access byte_source_access(const struct byte_source *s)
 {
+    if (s->sam)
+        return BYTES_LENT;
     if (s->fd < 0 || s->reader)
         return BYTES_IN_TURN;
     return s->begin >= 0 ? BYTES_ANYWHERE : BYTES_FROM_PIPE;
@@ -194,23 +218,27 @@ enum byte_access byte_source_access(const struct byte_source *s)
 
 sam_hdr_t *byte_source_header(struct byte_source *s)
 {
-    return hts_reader_header(s->reader);
+    return s->sam ? sam_reader_header(s->sam) : hts_reader_header(s->reader);
 }
 
 size_t byte_source_memory(const struct byte_source *s)
 {
-    return s->reader ? hts_reader_memory(s->reader) : 0;
+    return s->sam ? sam_reader_memory(s->sam) : s->reader ? hts_reader_memory(s->reader) : 0;
 }
 
 uint64_t byte_source_size(const struct byte_source *s)
 {
-    struct stat st;
-    return s->fd >= 0 && !s->reader && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    return s->end > 0 && s->framing != BYTES_RECORDS ? (uint64_t)s->end : 0;
 }
 
 ssize_t byte_source_read(struct byte_source *s, void *buffer, size_t n)
 {
     return s->reader ? hts_reader_read(s->reader, buffer, n) : read_file(s, buffer, n);
+}
+
+int byte_source_borrow(struct byte_source *s, struct byte_loan *loan, byte_source_help_fn *help, void *arg)
+{
+    return sam_reader_lend(s->sam, loan, help, arg);
 }
 
 bool byte_source_ready(const struct byte_source *s, int timeout)
@@ -231,8 +259,12 @@ ssize_t byte_source_read_at(const struct byte_source *s, void *buffer, size_t n,
             return read_failed(s);
         done += got > 0 ? (size_t)got : 0;
     }
-    if (done < n)
-        lseek(s->fd, 0, SEEK_END);               /* where read() would leave it */
+    if (done == n)
+        return (ssize_t)done;
+    if (s->begin + (off_t)(offset + done) < s->end)
+        return latch_fail(s->opt.latch, "%s: at file offset %llu: it became shorter while it was read. Nothing was written",
+                          s->opt.path, (unsigned long long)(offset + done));
+    lseek(s->fd, 0, SEEK_END);                   /* where read() would leave it */
     return (ssize_t)done;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam1_bytes.h"
+#include "byte_buffer.h"
 #include "cram_input.h"
 #include "hts_reader.h"
 #include "hts_threads.h"
@@ -20,7 +21,7 @@ struct hts_reader {
     sam_hdr_t *header;           /* what records are parsed against */
     sam_hdr_t *given;            /* its copy, until the caller takes it */
     bam1_t *record;
-    struct bam1_bytes bytes;     /* the record as a stream */
+    struct byte_buffer bytes;    /* the record as a stream */
     size_t at;                   /* how much of them was handed out */
     uint64_t n;                  /* records read, for messages */
     int at_end;                  /* htslib must not be asked again: with threads it would wait for ever */
@@ -77,7 +78,7 @@ void hts_reader_close(struct hts_reader *r)
     sam_hdr_destroy(r->header);
     sam_hdr_destroy(r->given);
     bam_destroy1(r->record);
-    bam1_bytes_free(&r->bytes);
+    free(r->bytes.p);
     free(r);
 }
 
@@ -122,15 +123,17 @@ static int next_record(struct hts_reader *r)
         return -1;
     if (status < 0)
         return bad_record(r);
-    if (bam1_bytes_set(&r->bytes, r->record) < 0)
+    r->bytes.n = 0;
+    int far = bam1_bytes_append(&r->bytes, r->record);
+    if (far < 0)
         return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
                           errno == ENOMEM ? "out of memory"
                           : "it or its name is too long for BAM (SAMv1 section 4.2)");
-    if (r->bytes.far && !r->opt.far)
+    if (far && !r->opt.far)
         return latch_fail(r->opt.latch, "%s: record %llu: its position, its mate's or TLEN does not fit into the "
                           "32 bits that BAM and CRAM have; use -O sam. Nothing was written",
                           r->opt.path, (unsigned long long)r->n);
-    if (r->bytes.far)
+    if (far)
         atomic_store(r->opt.far, true);
     r->at = 0;
     return 1;
@@ -141,15 +144,15 @@ ssize_t hts_reader_read(struct hts_reader *r, void *buffer, size_t n)
     uint8_t *out = buffer;
     size_t filled = 0;
     while (filled < n) {
-        if (r->at == r->bytes.size) {
+        if (r->at == r->bytes.n) {
             int next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
             if (next < 0)
                 return -1;
             if (next == 0)
                 break;
         }
-        size_t part = r->bytes.size - r->at < n - filled ? r->bytes.size - r->at : n - filled;
-        memcpy(out + filled, r->bytes.data + r->at, part);
+        size_t part = r->bytes.n - r->at < n - filled ? r->bytes.n - r->at : n - filled;
+        memcpy(out + filled, r->bytes.p + r->at, part);
         r->at += part;
         filled += part;
     }

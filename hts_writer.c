@@ -7,6 +7,7 @@
 #include <htslib/hfile.h>
 #include "bam1_bytes.h"
 #include "bam_arena.h"
+#include "byte_buffer.h"
 #include "cram_count.h"
 #include "cram_maps.h"
 #include "hts_writer.h"
@@ -38,8 +39,7 @@ struct hts_writer {
     bool indexed;
     bam1_t *record;
     bgzf_finish_fn *finish;
-    uint8_t *copy;               /* of the record that is finished */
-    size_t max_copy;
+    struct byte_buffer copy;     /* of the record that is finished */
     uint64_t checksum;
 };
 
@@ -182,16 +182,11 @@ static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size
 {
     if (!w->finish)
         return record;
-    if (size > w->max_copy) {
-        uint8_t *grown = realloc(w->copy, size);
-        if (!grown)
-            return NULL;
-        w->copy = grown;
-        w->max_copy = size;
-    }
-    memcpy(w->copy, record, size);
-    w->finish(w->copy);
-    return w->copy;
+    if (byte_buffer_reserve(&w->copy, size) < 0)
+        return NULL;
+    memcpy(w->copy.p, record, size);
+    w->finish(w->copy.p);
+    return w->copy.p;
 }
 
 int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
@@ -257,7 +252,7 @@ void hts_writer_close(struct hts_writer *w)
     out_pipe_close(w->pipe);
     sam_count_free(&w->lines);
     bam_destroy1(w->record);
-    free(w->copy);
+    free(w->copy.p);
     free(w);
 }
 

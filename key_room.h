@@ -8,6 +8,17 @@
 
 #include <stdint.h>
 
+/* As strcmp(). */
+static inline int key_compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static inline int key_compare_signed(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
 /* The 64-bit key sub as a number below room (which is at least 1). */
 static inline uint64_t key_nest(uint64_t room, uint64_t sub)
 {

@@ -4,8 +4,20 @@
 #include <stdio.h>
 #include "latch.h"
 
-static volatile sig_atomic_t caught_signal;      /* the one mutable global */
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+static atomic_int caught_signal;                 /* the one mutable global; by handlers, in any thread */
+/* What ends a process by default and is no fault of its own. XFSZ is an error of write(). */
+static const int signals[] = {
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF,
+#ifdef SIGPOLL
+    SIGPOLL,
+#endif
+#ifdef SIGPWR
+    SIGPWR,
+#endif
+#ifdef SIGSTKFLT
+    SIGSTKFLT,
+#endif
+};
 enum { N_SIGNALS = sizeof signals / sizeof *signals };
 
 int latch_fail(struct latch *latch, const char *format, ...)
@@ -19,34 +31,35 @@ int latch_fail(struct latch *latch, const char *format, ...)
     return -1;
 }
 
+static int caught(void)
+{
+    return atomic_load_explicit(&caught_signal, memory_order_relaxed);
+}
+
 bool latch_tripped(const struct latch *latch)
 {
-    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || caught_signal;
+    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || caught();
 }
 
 static void note_signal(int sig)
 {
-    caught_signal = sig;
+    atomic_store_explicit(&caught_signal, sig, memory_order_relaxed);
 }
 
-static void handle_signals(void (*handler)(int))
+/* Neither ignored nor another's: a profiler has its own handler of PROF. */
+static bool is_ours(int sig)
 {
-    for (int i = 0; i < N_SIGNALS; i++) {
-        struct sigaction old, act = {.sa_handler = handler};
-        sigaction(signals[i], NULL, &old);       /* no SA_RESTART: reads must return */
-        if (old.sa_handler != SIG_IGN)
-            sigaction(signals[i], &act, NULL);
-    }
+    struct sigaction old;
+    sigaction(sig, NULL, &old);
+    return old.sa_handler == SIG_DFL || old.sa_handler == note_signal;
 }
 
 void latch_catch_signals(void)
 {
-    handle_signals(note_signal);
-}
-
-void latch_release_signals(void)
-{
-    handle_signals(SIG_DFL);
+    struct sigaction act = {.sa_handler = note_signal};      /* no SA_RESTART: reads must return */
+    for (int i = 0; i < N_SIGNALS; i++)
+        if (is_ours(signals[i]))
+            sigaction(signals[i], &act, NULL);
 }
 
 void latch_hide_signals(bool hide)
@@ -54,19 +67,16 @@ void latch_hide_signals(bool hide)
     sigset_t set;
     sigemptyset(&set);
     for (int i = 0; i < N_SIGNALS; i++)
-        sigaddset(&set, signals[i]);
+        if (signals[i] != SIGPIPE && is_ours(signals[i]))
+            sigaddset(&set, signals[i]);
     pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-int latch_signal(void)
-{
-    return caught_signal;
 }
 
 void latch_reraise(void)
 {
-    if (caught_signal) {
-        signal(caught_signal, SIG_DFL);
-        raise(caught_signal);
+    int sig = caught();
+    if (sig) {
+        signal(sig, SIG_DFL);
+        raise(sig);
     }
 }

@@ -19,22 +19,16 @@ int latch_fail(struct latch *latch, const char *format, ...) __attribute__((form
 /* True after a failure or a caught signal: stop working. */
 bool latch_tripped(const struct latch *latch);
 
-/* INT, TERM and HUP set a flag from now on, seen by latch_tripped(): for the
- * time in which there is a file to be removed. A signal that was ignored (nohup)
- * stays so. With nothing to remove their default is better: it ends the process
+/* Signals that end a process set a flag from now on, seen by latch_tripped(): for
+ * the time in which there is a file to be removed. One that was ignored (nohup) or
+ * has a handler stays so. With nothing to remove their default is better: it ends the process
  * even while a thread is stuck writing to a pipe that nobody reads. */
 void latch_catch_signals(void);
 
-/* Back to the default. */
-void latch_release_signals(void);
-
 /* Hides those signals from the threads that the caller starts from here on
  * (hide), and shows them to the calling thread again (!hide): so that they
- * interrupt its reads and nobody else's. */
+ * interrupt its reads and nobody else's. Not PIPE: it comes to who writes. */
 void latch_hide_signals(bool hide);
-
-/* The caught signal, 0 if none. */
-int latch_signal(void);
 
 /* Ends the process by the signal that was caught, after everything is cleaned up. */
 void latch_reraise(void);

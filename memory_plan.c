@@ -33,6 +33,8 @@ enum { SLICES_MIN = 16 };        /* in an arena: so many runs / 2 can be merged 
  * waits until those before it, of deflating, are done. Lists of so many records
  * that it does not matter what it takes to begin one. */
 enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_SOURCES = 256 };
+/* A chunk of SAM text takes a whole block, inflated. */
+static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;
 enum { PAGE = 4096 };             /* sizes are whole pages */
 
 static size_t whole_pages(size_t size)
@@ -58,6 +60,24 @@ struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget
     uint64_t share = budget / 3 + ALLOWANCE / 3, most = share > base ? (share - base) / each : 0;
     struct htslib_use use = {(uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1, base};
     use.bytes += use.n_threads > 1 ? (size_t)use.n_threads * each : 0;
+    return use;
+}
+
+/* Two chunks for each thread: one that it parses, one to go on with. They are small enough for
+ * caches and so large that a task for each costs nothing (1 ms and more). In one there are few
+ * records that are larger than their lines, and none of more than twice the size. */
+struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads)
+{
+    enum { SHARE = 8, CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2, RECORDS_PER_TEXT = 2 };
+    size_t all = ((size_t)(budget < BAM_ARENA_MAX ? budget : BAM_ARENA_MAX) + ALLOWANCE) / n_inputs;
+    size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SHARE / (1 + RECORDS_PER_TEXT);
+    struct sam_use use = {.piece_size = clamp(all / 768, PIECE_MIN, PIECE_MAX)};
+    use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
+    use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
+    use.records_size = RECORDS_PER_TEXT * use.text_size;
+    use.source_slots = use.n_chunks * (uint32_t)(use.text_size / TEXT_MIN);
+    use.bytes = bgzf_source_memory(n_threads, use.source_slots, use.piece_size)
+              + use.n_chunks * (use.text_size + use.records_size);
     return use;
 }
 

@@ -13,7 +13,7 @@ struct memory_use {
     int level;                   /* of BAM output, see bgzf_codec_new() */
     size_t n_inputs;
     size_t header;               /* bytes of the headers as text */
-    size_t htslib;               /* what htslib takes for other formats, see memory_plan_htslib() */
+    size_t htslib;               /* what other formats take, see the two functions below */
     size_t stats;                /* see stats_memory() */
 };
 
@@ -27,6 +27,20 @@ struct htslib_use {
  * budget a third may go to each file; where that is too little for all threads they are
  * fewer. */
 struct htslib_use memory_plan_htslib(bool is_cram, bool writing, uint64_t budget, int n_threads);
+
+/* What it takes to parse SAM text, see sam_reader.c. */
+struct sam_use {
+    size_t piece_size;           /* bytes per read of the text */
+    uint32_t source_slots;       /* blocks of text under way */
+    uint32_t n_chunks;           /* two at least */
+    size_t text_size;            /* bytes of a chunk's text; any block fits */
+    size_t records_size;         /* and of its records, mostly */
+    size_t bytes;                /* all together */
+};
+
+/* The chunks of all inputs take an eighth of the budget and allowance at most, or two for each input the
+ * least that works; reading takes half as much as it does for BAM. */
+struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads);
 
 struct memory_plan {
     size_t piece_size;           /* bytes per read, of each input */
@@ -46,7 +60,10 @@ struct memory_spilling {
     size_t fan_in;               /* runs that the last merge can take */
 };
 
-/* Everything together stays below budget + 64 MiB, whatever the records are
+/* What may be taken beside the budget, in bytes. */
+static const uint64_t MEMORY_PLAN_BESIDE = (uint64_t)64 << 20;
+
+/* Everything together stays below budget + MEMORY_PLAN_BESIDE, whatever the records are
  * (but for records larger than an arena). found: bytes of one list of records
  * found. For tests, the environment's SAMTOOLS_OMP_ARENA is arena_size: a small
  * one makes small inputs leave memory. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "key_room.h"
 #include "minhash.h"
 
 /* Behaviour: samtools 1.24, found out and checked by test/oracle_minhash.py. */
@@ -539,21 +540,16 @@ uint64_t minhash_key(const struct minhash *m, const struct bam_record *r)
     return unplaced | rank.hash << 1;
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 int minhash_compare(const struct bam_record *a, const struct bam_record *b)
 {
     if (!minhash_applies(a) || !minhash_applies(b))
         return sort_key_compare_coordinates(a, b);
     struct minhash_rank rank_a = minhash_kept(a), rank_b = minhash_kept(b);
     if (rank_a.hash != rank_b.hash)
-        return compare(rank_a.hash, rank_b.hash);
+        return key_compare(rank_a.hash, rank_b.hash);
     if (rank_a.offset != rank_b.offset)
-        return compare(rank_a.offset, rank_b.offset);
-    return compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
+        return key_compare(rank_a.offset, rank_b.offset);
+    return key_compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
 }
 
 /* ---- made and freed ---- */
@@ -583,9 +579,4 @@ void minhash_free(struct minhash *m)
         return;
     table_free(&m->index);
     free(m);
-}
-
-size_t minhash_memory(const struct minhash *m)
-{
-    return sizeof *m + (m->index.slots ? index_bytes(m->index.log2_slots) : 0);
 }

@@ -46,9 +46,6 @@ struct minhash_rank {
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 
-/* Bytes of memory it holds: 23 to 45 for each different minimiser of the index. */
-size_t minhash_memory(const struct minhash *m);
-
 /* Whether -M orders the record by rank (it has no reference) or by coordinate.
  * For the latter apply and finish are not called. */
 static inline bool minhash_applies(const struct bam_record *r)

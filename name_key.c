@@ -34,11 +34,6 @@ static unsigned flag_picard(const struct bam_record *r)
     return pair << 3 | (flag >> 4 & 1) << 2 | (flag >> 8 & 1) << 1 | (flag >> 11 & 1);
 }
 
-static int compare_unsigned(unsigned a, unsigned b)
-{
-    return (a > b) - (a < b);
-}
-
 void name_key_init(struct name_key *names, enum sort_by by)
 {
     names->by = by;
@@ -130,7 +125,7 @@ static int hit_compare(const struct bam_record *a, const struct bam_record *b)
     bool has_a = hit_index(a, &x), has_b = hit_index(b, &y);
     if (has_a != has_b)
         return has_a ? 1 : -1;
-    return (x > y) - (x < y);
+    return key_compare_signed(x, y);
 }
 
 int name_key_compare(enum sort_by by, const struct bam_record *a, const struct bam_record *b)
@@ -141,7 +136,7 @@ int name_key_compare(enum sort_by by, const struct bam_record *a, const struct b
     if (order)
         return order;
     if (by != SORT_NAME_PICARD)
-        return compare_unsigned(flag_rule(a), flag_rule(b));
-    order = compare_unsigned(flag_picard(a), flag_picard(b));
+        return key_compare(flag_rule(a), flag_rule(b));
+    order = key_compare(flag_picard(a), flag_picard(b));
     return order ? order : hit_compare(a, b);
 }

@@ -15,9 +15,13 @@ struct out_file {
     char by_fd[32];              /* see out_file_name() */
 };
 
+/* The directory of a path, to be freed; NULL: no memory. */
+char *out_file_directory(const char *path);
+
 /* Checks that path can be written and opens it: standard output, pipes and
  * devices directly; a regular file as an unnamed one in the target's directory
- * (O_TMPFILE), or under a unique name where the file system has no such thing.
+ * (O_TMPFILE), or under a unique name where the file system has no such thing;
+ * from then on signals are caught, as latch_catch_signals() has it.
  * The present contents of path stay until out_file_commit(). -1: told to the latch. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 #include "bgzf_slot.h"
-#include "byte_source.h"
 #include "latch.h"
 #include "read_ahead.h"
 #include "stats.h"
@@ -45,13 +44,14 @@ struct read_piece {
     atomic_int users;            /* blocks in it, not yet inflated: master adds, tasks subtract */
 };
 
-enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MASTER };
+enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MASTER, BORROWED };
 
 struct read_ahead {
     struct read_ahead_options opt;
     enum reader reader;          /* from the beginning */
     struct read_piece pieces[N_PIECES];
-    struct read_window window;   /* in the piece `current`; master, as the next two */
+    struct read_window window;   /* in the piece `current`, or borrowed; master, as the next three */
+    atomic_int *users;           /* of it */
     uint64_t current;
     uint64_t begun;              /* pieces READY or beyond; at most N_PIECES more than current */
     pthread_t thread;            /* of READ_BY_THREAD; all below are for it */
@@ -242,9 +242,11 @@ static void move_on(struct read_ahead *a)
 {
     struct read_window *w = &a->window;
     assert(w->size < READ_AHEAD_KEPT);
-    uint8_t *to = piece_of(a, ++a->current)->data - w->size;
+    struct read_piece *next = piece_of(a, ++a->current);
+    uint8_t *to = next->data - w->size;
     memcpy(to, w->data, w->size);
     w->data = to;
+    a->users = &next->users;
 }
 
 /* 1: the window has grown; 0: the input ends there; -1: neither, yet. */
@@ -280,7 +282,7 @@ static void doze(struct read_ahead *a, const struct read_piece *piece)
 }
 
 /* Waits a little for bytes, or for a buffer that blocks still use. */
-static void await(struct read_ahead *a, read_ahead_help_fn *help, void *arg, unsigned *spins)
+static void await(struct read_ahead *a, byte_source_help_fn *help, void *arg, unsigned *spins)
 {
     struct read_piece *piece = piece_of(a, a->current);
     bool done = slot_state(&piece->state) == SLOT_DONE;
@@ -296,8 +298,24 @@ static void await(struct read_ahead *a, read_ahead_help_fn *help, void *arg, uns
     stats_leave(a->opt.stats, before, 0);
 }
 
-int read_ahead_more(struct read_ahead *a, read_ahead_help_fn *help, void *arg)
+/* Such bytes are used up before there are more. */
+static int borrow(struct read_ahead *a, byte_source_help_fn *help, void *arg)
 {
+    struct byte_loan loan;
+    int found = byte_source_borrow(a->opt.input, &loan, help, arg);
+    assert(a->window.size == 0);
+    if (found > 0) {
+        a->window.data = loan.data;
+        a->window.size = loan.size;
+        a->users = loan.users;
+    }
+    return found;
+}
+
+int read_ahead_more(struct read_ahead *a, byte_source_help_fn *help, void *arg)
+{
+    if (a->reader == BORROWED)
+        return borrow(a, help, arg);
     for (unsigned spins = 0; !latch_tripped(a->opt.latch); await(a, help, arg, &spins)) {
         begin_pieces(a);
         int grown = grow_window(a);
@@ -319,16 +337,15 @@ void read_ahead_skip(struct read_ahead *a, size_t n)
     a->window.offset += n;
 }
 
-struct read_piece *read_ahead_hold(struct read_ahead *a)
+atomic_int *read_ahead_hold(struct read_ahead *a)
 {
-    struct read_piece *piece = piece_of(a, a->current);
-    atomic_fetch_add_explicit(&piece->users, 1, memory_order_relaxed);
-    return piece;
+    atomic_fetch_add_explicit(a->users, 1, memory_order_relaxed);
+    return a->users;
 }
 
-void read_ahead_release(struct read_piece *piece)
+void read_ahead_release(atomic_int *users)
 {
-    atomic_fetch_sub_explicit(&piece->users, 1, memory_order_release);
+    atomic_fetch_sub_explicit(users, 1, memory_order_release);
 }
 
 /* -------------------------------------------------------- open and close */
@@ -338,9 +355,23 @@ static enum reader choose_reader(struct read_ahead *a)
     switch (byte_source_access(a->opt.input)) {
     case BYTES_ANYWHERE:  return READ_BY_TASKS;
     case BYTES_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MASTER;
+    case BYTES_LENT:      return BORROWED;
     case BYTES_IN_TURN:   break;
     }
     return READ_BY_MASTER;
+}
+
+static int alloc_pieces(struct read_ahead *a)
+{
+    for (int i = 0; i < N_PIECES; i++) {
+        uint8_t *buffer = malloc(READ_AHEAD_KEPT + a->opt.piece_size);
+        if (!buffer)
+            return -1;
+        a->pieces[i].data = buffer + READ_AHEAD_KEPT;
+    }
+    a->window.data = a->pieces[0].data;
+    a->users = &a->pieces[0].users;
+    return 0;
 }
 
 struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
@@ -353,19 +384,15 @@ struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);
     a->reader = READ_BY_MASTER;                  /* while there is no other */
-    for (int i = 0; i < N_PIECES; i++) {
-        uint8_t *buffer = malloc(READ_AHEAD_KEPT + options->piece_size);
-        if (!buffer) {
-            read_ahead_close(a);
-            return NULL;
-        }
-        a->pieces[i].data = buffer + READ_AHEAD_KEPT;
+    if (byte_source_access(options->input) != BYTES_LENT && alloc_pieces(a) < 0) {
+        read_ahead_close(a);
+        return NULL;
     }
-    a->window.data = a->pieces[0].data;
     a->reader = choose_reader(a);
     if (a->reader == READ_BY_TASKS)
         byte_source_expect(a->opt.input, 0, EXPECTED * options->piece_size);
-    begin_pieces(a);
+    if (a->reader != BORROWED)
+        begin_pieces(a);
     return a;
 }
 

@@ -5,6 +5,7 @@
 #include <lz4.h>
 #include "bam_arena.h"
 #include "bam_record.h"
+#include "byte_buffer.h"
 #include "endian_io.h"
 #include "record_pack.h"
 
@@ -21,23 +22,10 @@ enum {
 _Static_assert(BAM_FIXED % 4 == 0, "the fixed fields are words");
 _Static_assert((int)RECORD_PACK_SLACK >= COPY, "copies overrun");
 
-/* Bytes that grow; RECORD_PACK_SLACK of them behind `max` may be overrun. */
-struct buffer {
-    uint8_t *p;
-    size_t n, max;
-};
-
-static int reserve(struct buffer *b, size_t wanted)
+/* The buffers here may be overrun by RECORD_PACK_SLACK bytes. */
+static int reserve(struct byte_buffer *b, size_t size)
 {
-    if (b->p && wanted <= b->max)
-        return 0;
-    wanted = wanted > 2 * b->max ? wanted : 2 * b->max;
-    uint8_t *grown = realloc(b->p, wanted + RECORD_PACK_SLACK);
-    if (!grown)
-        return -1;
-    b->p = grown;
-    b->max = wanted;
-    return 0;
+    return byte_buffer_reserve(b, size + RECORD_PACK_SLACK);
 }
 
 /* Copies n bytes and up to COPY - 1 more: most parts are short. */
@@ -177,8 +165,8 @@ static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
 /* ---------------------------------------------------------------- packing */
 
 struct record_packer {
-    struct buffer streams[N_STREAMS];
-    struct buffer columns;
+    struct byte_buffer streams[N_STREAMS];
+    struct byte_buffer columns;
     size_t bytes, records;
     struct alphabet alphabet;
     void *lz4;
@@ -213,15 +201,9 @@ void record_packer_free(struct record_packer *p)
 
 void record_packer_trim(struct record_packer *p)
 {
-    for (int i = 0; i <= N_STREAMS; i++) {
-        struct buffer *b = i < N_STREAMS ? &p->streams[i] : &p->columns;
-        uint8_t *less = b->max > RECORD_PACK_UNIT ? realloc(b->p, RECORD_PACK_UNIT + RECORD_PACK_SLACK) : NULL;
-        if (less) {
-            b->p = less;
-            b->max = RECORD_PACK_UNIT;
-        }
-        b->n = 0;
-    }
+    for (int i = 0; i < N_STREAMS; i++)
+        byte_buffer_trim(&p->streams[i], RECORD_PACK_UNIT + RECORD_PACK_SLACK);
+    byte_buffer_trim(&p->columns, RECORD_PACK_UNIT + RECORD_PACK_SLACK);
     p->bytes = p->records = 0;
 }
 
@@ -238,9 +220,9 @@ int record_packer_add(struct record_packer *p, const uint8_t *record, size_t siz
     if (size > LZ4_MAX_INPUT_SIZE)
         return -1;
     for (int i = 0; i < N_STREAMS; i++) {
-        struct buffer *s = &p->streams[i];
+        struct byte_buffer *s = &p->streams[i];
         size_t n = (size_t)parts.n[i];
-        if (s->n + n > s->max && reserve(s, s->n + n) < 0)
+        if (reserve(s, s->n + n) < 0)
             return -1;
         if (size - (size_t)(from - record) >= n + COPY)
             copy(s->p + s->n, from, n);
@@ -295,7 +277,7 @@ static size_t pack_fixed(struct record_packer *p, uint8_t *out)
 
 static size_t pack_stream(struct record_packer *p, int i, uint8_t *out)
 {
-    struct buffer *s = &p->streams[i];
+    struct byte_buffer *s = &p->streams[i];
     size_t n;
     switch (i) {
     case FIXED:
@@ -330,7 +312,7 @@ size_t record_packer_pack(struct record_packer *p, uint8_t *out)
 /* -------------------------------------------------------------- unpacking */
 
 struct record_unpacker {
-    struct buffer streams[N_STREAMS], columns;
+    struct byte_buffer streams[N_STREAMS], columns;
 };
 
 struct record_unpacker *record_unpacker_new(void)
@@ -354,7 +336,7 @@ struct view {
     uint64_t n;
 };
 
-static int unpack_lz4(struct buffer *b, const uint8_t *in, uint32_t packed, uint64_t n, struct view *view)
+static int unpack_lz4(struct byte_buffer *b, const uint8_t *in, uint32_t packed, uint64_t n, struct view *view)
 {
     if (n > INT32_MAX || packed > INT32_MAX || reserve(b, n) < 0)
         return -1;
@@ -365,7 +347,7 @@ static int unpack_lz4(struct buffer *b, const uint8_t *in, uint32_t packed, uint
 static int unpack_fixed(struct record_unpacker *u, const uint8_t *in, uint32_t packed, size_t records,
                         struct view *fixed)
 {
-    struct buffer *b = &u->streams[FIXED];
+    struct byte_buffer *b = &u->streams[FIXED];
     uint64_t n = (uint64_t)records * BAM_FIXED;
     struct view columns;
     if (unpack_lz4(&u->columns, in, packed, n, &columns) < 0 || reserve(b, n) < 0)
@@ -398,7 +380,7 @@ static int count_parts(struct view fixed, size_t room, struct parts *sum)
     return all <= room ? 0 : -1;
 }
 
-static int unpack_quals(struct buffer *b, const uint8_t *head, const uint8_t *in, uint32_t packed, uint64_t n,
+static int unpack_quals(struct byte_buffer *b, const uint8_t *head, const uint8_t *in, uint32_t packed, uint64_t n,
                         struct view *view)
 {
     unsigned bits = load_le32(head + 4);

@@ -32,7 +32,8 @@ struct cells {
  * orange, writing purple, temporary data teal. Legible on white and on black. */
 static const char *const colours[N_STAGES] = {
     [STAGE_IDLE] = "none", [STAGE_WAIT] = "var(--wait)",
-    [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_FIND] = "#7fcf9b",
+    [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_PARSE] = "#3d8f5a",
+    [STAGE_FIND] = "#7fcf9b",
     [STAGE_SORT] = "#efc43a", [STAGE_PLAN] = "#a8713a", [STAGE_MERGE] = "#ec6fa5", [STAGE_FILL] = "#d63b4e",
     [STAGE_GATHER] = "#f7a98b", [STAGE_DEFLATE] = "#f0803c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
     [STAGE_PACK] = "#1f7f8c",
@@ -207,12 +208,13 @@ static void put_area(const struct cells *cells, enum stage stage, double unit, F
 static double tick_step(double range)
 {
     double power = pow(10, floor(log10(range / TICKS)));
-    for (;; power *= 10)
-        for (int i = 0; i < 3; i++) {
-            static const double steps[] = {1, 2, 5};
-            if (range / (steps[i] * power) <= TICKS)
-                return steps[i] * power;
-        }
+    static const double steps[] = {1, 2, 5};
+    int i = 0;
+    while (range / (steps[i] * power) > TICKS) {
+        power *= i == 2 ? 10 : 1;
+        i = (i + 1) % 3;
+    }
+    return steps[i] * power;
 }
 
 static void put_time_axis(const struct report *r, int bottom, FILE *to)

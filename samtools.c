@@ -9,6 +9,7 @@
 #include "bam_sort.h"
 #include "sort_check.h"
 #include "sort_opts.h"
+#include "sort_paths.h"
 #include "upstream.h"
 
 static void print_version(void)
@@ -40,7 +41,10 @@ static int sort_main(int argc, char **argv)
     struct sort_opts opts;
     int status = EXIT_FAILURE;
     switch (sort_opts_parse(&opts, argc, argv)) {
-    case SORT_OPTS_RUN:   status = opts.check ? sort_check(&opts) : bam_sort(&opts); break;
+    case SORT_OPTS_RUN:
+        if (sort_paths_check(&opts) == 0)
+            status = opts.check ? sort_check(&opts) : bam_sort(&opts);
+        break;
     case SORT_OPTS_DONE:  status = EXIT_SUCCESS; break;
     case SORT_OPTS_ERROR: break;
     }

@@ -1,121 +1,201 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bam_arena.h"
 #include "bam_record.h"
-#include "byte_source.h"
+#include "bgzf_block.h"
+#include "bgzf_source.h"
+#include "byte_buffer.h"
 #include "checksum_file.h"
 #include "latch.h"
+#include "memory_plan.h"
 #include "out_file.h"
 #include "sort_check.h"
+#include "sort_input.h"
 #include "sort_key.h"
+#include "sort_limits.h"
 #include "sort_opts.h"
 
-struct check_record {
-    uint8_t *data;
-    size_t size, max;
+enum {
+    SLOTS_MIN = 8, SLOTS_PER_THREAD = 4,         /* blocks inflated ahead: each has 64 KiB */
+    PIECE = 256 << 10,                           /* bytes per read */
+    HEADER_MAX = 1 << 30,
 };
 
 struct sort_check {
     const struct sort_opts *opts;
-    const char *name;            /* of the input, for messages */
     struct latch latch;
-    struct byte_source *in;      /* as records, whatever the input is */
-    _Atomic bool far;            /* its own; nobody asks here */
-    sam_hdr_t *sam;
+    struct sort_inputs in;       /* one */
     struct sort_rule *rule;
-    struct check_record now, before; /* the record just read, and the one that precedes it */
+    int32_t n_ref;
+    uint8_t *ring;               /* blocks, on their way */
+    uint32_t n_slots;
+    uint64_t n_blocks;           /* handed out */
+    struct byte_buffer cut;      /* the record that a block has ended in, as far as it came */
+    struct byte_buffer kept;     /* the last record of the block before */
+    const uint8_t *before;       /* the record before: in a block, cut or kept; NULL: this is the first */
+    uint64_t key_before;
     uint64_t n;                  /* records read */
     uint64_t checksum;           /* of them */
+    _Atomic bool far;            /* as in hts_reader_options */
     struct out_file out;         /* of --checksum */
 };
 
-static int fail(struct sort_check *c, const char *why)
+static int append(struct sort_check *c, struct byte_buffer *to, const uint8_t *bytes, size_t n)
 {
-    return latch_fail(&c->latch, "%s: %s", c->name, why);
+    if (byte_buffer_reserve(to, to->n + n) < 0)
+        return latch_fail(&c->latch, "out of memory for a record of %zu bytes", to->n + n);
+    if (n)
+        memcpy(to->p + to->n, bytes, n);
+    to->n += n;
+    return 0;
 }
 
-static int open_file(struct sort_check *c)
+/* ----------------------------------------------------------------- records */
+
+static int bad_record(struct sort_check *c, enum bam_fault fault)
 {
-    const struct sort_opts *o = c->opts;
-    struct byte_source_options how = {o->in, o->n_threads, o->memory, o->reference, o->in_format.specific, &c->far,
-                                      &c->latch, true};
-    if (!(c->in = byte_source_open(&how)))
-        return -1;
-    c->sam = byte_source_header(c->in);
-    c->rule = sort_rule_new(&o->order, c->sam);
-    return c->rule ? 0 : fail(c, "out of memory");
+    return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n, bam_fault_text(fault));
 }
 
-static int offence(struct sort_check *c)
+static int offence(struct sort_check *c, const struct bam_record *now)
 {
-    const struct bam_record *now = (const struct bam_record *)c->now.data;
-    const struct bam_record *before = (const struct bam_record *)c->before.data;
-    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)", c->name, c->n,
-                      bam_record_name(now), c->n - 1, bam_record_name(before));
+    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
+                      sort_opts_input(c->opts), c->n, bam_record_name(now), c->n - 1,
+                      bam_record_name((const struct bam_record *)c->before));
 }
 
-/* Whether the record just read may follow the one before it. */
-static int check_record(struct sort_check *c)
+/* A whole record: whether it may follow the one before it. It stays where it is until the next block. */
+static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
 {
-    const struct bam_record *now = (const struct bam_record *)c->now.data;
-    const struct bam_record *before = (const struct bam_record *)c->before.data;
-    uint64_t key, key_before;
+    struct bam_record *now = (struct bam_record *)at;
+    uint64_t key;
+    c->n++;
+    if (needs_fix && bam_record_fix(now) < 0)
+        return latch_fail(&c->latch, "out of memory");
     enum bam_fault fault = sort_key_make(c->rule, now, &key);
     if (fault)
-        return fail(c, bam_fault_text(fault));
-    if (c->n == 1)
-        return 0;
-    sort_key_make(c->rule, before, &key_before);
-    if (key != key_before)
-        return key > key_before ? 0 : offence(c);
-    return sort_key_compare(c->rule, before, now) <= 0 ? 0 : offence(c);
+        return bad_record(c, fault);
+    if (c->before && (key < c->key_before || (key == c->key_before
+        && sort_key_compare(c->rule, (const struct bam_record *)c->before, now) > 0)))
+        return offence(c, now);
+    c->checksum += bam_checksum(at, bam_record_size(now));
+    c->before = at;
+    c->key_before = key;
+    return 0;
 }
 
-/* All n bytes, or none at the end. How many; -1: told. */
-static ssize_t read_whole(struct sort_check *c, uint8_t *to, size_t n)
+/* Bytes that the record begun in `cut` still lacks; its size field comes first. */
+static size_t lacking(const struct sort_check *c)
 {
-    size_t done = 0;
-    ssize_t got = 1;
-    while (done < n && (got = byte_source_read(c->in, to + done, n - done)) > 0)
-        done += (size_t)got;
-    return got < 0 || (got == 0 && done > 0) ? fail(c, "a record is cut") : (ssize_t)done;
+    size_t whole = c->cut.n < 4 ? 4 : bam_record_size((const struct bam_record *)c->cut.p);
+    return whole > c->cut.n ? whole - c->cut.n : 0;
 }
 
-/* 1: the next record is there; 0: there is none; -1: told. */
-static int read_record(struct sort_check *c)
+/* Goes on with the record in `cut`. Bytes used of the block's; -1: told to the latch. */
+static ssize_t complete(struct sort_check *c, const uint8_t *block, size_t size)
 {
-    uint8_t size_field[4];
-    struct check_record *r = &c->now;
-    ssize_t got = read_whole(c, size_field, sizeof size_field);
-    if (got <= 0)
-        return (int)got;
-    r->size = sizeof size_field + load_le32(size_field);
-    if (r->size > r->max) {
-        free(r->data);
-        r->max = 2 * r->size;
-        if (!(r->data = malloc(r->max)))
-            return fail(c, "out of memory");
+    size_t used = 0;
+    while (lacking(c) > 0 && used < size) {
+        size_t part = lacking(c) < size - used ? lacking(c) : size - used;
+        if (append(c, &c->cut, block + used, part) < 0)
+            return -1;
+        used += part;
     }
-    memcpy(r->data, size_field, sizeof size_field);
-    return read_whole(c, r->data + sizeof size_field, r->size - sizeof size_field) > 0 ? 1 : -1;
+    struct bam_verdict verdict = bam_record_check(c->cut.p, c->cut.n, c->n_ref);
+    if (verdict.fault == BAM_CUT)
+        return (ssize_t)used;
+    c->n += verdict.fault != BAM_OK;
+    if (verdict.fault ? bad_record(c, verdict.fault) : check_record(c, c->cut.p, verdict.needs_fix))
+        return -1;
+    c->cut.n = 0;
+    return (ssize_t)used;
+}
+
+/* The block's place is needed for another: what is still of use in it is kept. */
+static int keep(struct sort_check *c, const uint8_t *rest, size_t size)
+{
+    if (c->before && c->before != c->kept.p) {
+        c->kept.n = 0;
+        if (append(c, &c->kept, c->before, bam_record_size((const struct bam_record *)c->before)) < 0)
+            return -1;
+        c->before = c->kept.p;
+    }
+    return append(c, &c->cut, rest, size);
+}
+
+/* The next bytes of the stream of records. */
+static int check_bytes(struct sort_check *c, uint8_t *data, size_t size)
+{
+    struct bam_verdict verdict = {.fault = BAM_OK};
+    ssize_t used = c->cut.n ? complete(c, data, size) : 0;
+    if (used < 0)
+        return -1;
+    uint8_t *at = data + used, *end = data + size;
+    while (at < end) {
+        verdict = bam_record_check(at, (size_t)(end - at), c->n_ref);
+        if (verdict.fault)
+            break;
+        size_t whole = bam_record_size((struct bam_record *)at);   /* before it may become shorter */
+        if (check_record(c, at, verdict.needs_fix) < 0)
+            return -1;
+        at += whole;
+    }
+    if (verdict.fault == BAM_OK || verdict.fault == BAM_CUT)
+        return keep(c, at, (size_t)(end - at));
+    c->n++;
+    return bad_record(c, verdict.fault);
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static int take_block(struct sort_check *c, int wait)
+{
+    struct bgzf_source_block block;
+    int taken = bgzf_source_take(c->in.each->source, wait, &block);
+    return taken > 0 && check_bytes(c, block.data, block.size) < 0 ? -1 : taken;
 }
 
 static int check_all(struct sort_check *c)
 {
-    int status;
-    while ((status = read_record(c)) > 0) {
-        c->n++;
-        if (check_record(c) < 0)
+    struct bgzf_source *source = c->in.each->source;
+    uint32_t size;
+    int found, taken = check_bytes(c, c->in.each->header.rest, c->in.each->header.rest_size);
+    while (taken >= 0 && (found = bgzf_source_peek(source, &size)) > 0) {
+        if (bgzf_source_ring_full(source) && take_block(c, 1) < 0)
             return -1;
-        c->checksum += bam_checksum(c->now.data, c->now.size);
-        struct check_record before = c->before;
-        c->before = c->now;
-        c->now = before;
+        bgzf_source_hand_out(source, c->ring + c->n_blocks++ % c->n_slots * BGZF_MAX_BLOCK);
+        while ((taken = take_block(c, 0)) > 0)
+            ;
     }
-    return status;
+    while (taken >= 0 && (taken = take_block(c, 1)) > 0)
+        ;
+    if (taken < 0 || latch_tripped(&c->latch))
+        return -1;
+    if (c->cut.n)
+        return latch_fail(&c->latch, "%s: the file ends inside record %" PRIu64 ": it is truncated",
+                          sort_opts_input(c->opts), c->n + 1);
+    sort_input_end(c->in.each);
+    return 0;
+}
+
+static int open_all(struct sort_check *c)
+{
+    const struct sort_opts *opts = c->opts;
+    if (opts->order.by == SORT_MINHASH)
+        return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
+    c->n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
+    struct sort_inputs_options how = {opts, c->n_slots, PIECE, opts->memory, HEADER_MAX, &c->far, &c->latch, NULL};
+    if (sort_inputs_open(&c->in, &how) < 0)
+        return -1;
+    sam_hdr_t *sam = c->in.each->header.sam;
+    c->n_ref = sam_hdr_nref(sam);
+    c->rule = sort_rule_new(&opts->order, sam);
+    c->ring = malloc((size_t)c->n_slots * BGZF_MAX_BLOCK);
+    return c->rule && c->ring ? 0 : latch_fail(&c->latch, "out of memory");
 }
 
 static int tell_checksum(struct sort_check *c)
@@ -123,24 +203,34 @@ static int tell_checksum(struct sort_check *c)
     if (!c->opts->checksum)
         return 0;
     return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
-        || checksum_file_write(&c->out, c->n, c->checksum, &c->latch) < 0
-        || out_file_commit(&c->out, &c->latch) < 0 ? -1 : 0;
+        || checksum_file_write(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
+         ? -1 : 0;
+}
+
+static void close_all(struct sort_check *c)
+{
+    out_file_abandon(&c->out);
+    sort_rule_free(c->rule);
+    sort_inputs_close(&c->in);
+    free(c->ring);
+    free(c->cut.p);
+    free(c->kept.p);
 }
 
 int sort_check(const struct sort_opts *opts)
 {
-    struct sort_check c = {.opts = opts, .name = strcmp(opts->in, "-") == 0 ? "standard input" : opts->in,
-                           .out.fd = -1};
-    int failed = opts->order.by == SORT_MINHASH
-               ? fail(&c, "-M cannot be checked: the sort changes the reads it ranks")
-               : open_file(&c) < 0 || check_all(&c) < 0 || tell_checksum(&c) < 0;
-    out_file_abandon(&c.out);
-    free(c.now.data);
-    free(c.before.data);
-    sort_rule_free(c.rule);
-    sam_hdr_destroy(c.sam);
-    byte_source_close(c.in);
-    if (!failed)
+    struct sort_check c = {.opts = opts, .out.fd = -1};
+    if (open_all(&c) == 0) {
+        int n_threads = sort_limits_threads(opts, sort_inputs_converted(&c.in));
+        #pragma omp parallel num_threads(n_threads)
+        #pragma omp master
+        check_all(&c);
+        if (!latch_tripped(&c.latch))
+            tell_checksum(&c);
+    }
+    close_all(&c);
+    latch_reraise();
+    if (!latch_tripped(&c.latch))
         return EXIT_SUCCESS;
     fprintf(stderr, "samtools sort --check: %s.\n", c.latch.message);
     return EXIT_FAILURE;

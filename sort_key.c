@@ -56,19 +56,14 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
     return fill.key;
 }
 
-static int compare(uint64_t x, uint64_t y)
-{
-    return (x > y) - (x < y);
-}
-
 /* References and positions unsigned, as samtools compares them: none is last, and
  * so is what a broken file has below -1. */
 int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b)
 {
-    int order = compare(load_le32(a->ref_id), load_le32(b->ref_id));
+    int order = key_compare(load_le32(a->ref_id), load_le32(b->ref_id));
     if (!order)
-        order = compare((uint64_t)far_pos(a) + 1, (uint64_t)far_pos(b) + 1);
-    return order ? order : compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
+        order = key_compare((uint64_t)far_pos(a) + 1, (uint64_t)far_pos(b) + 1);
+    return order ? order : key_compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
 }
 
 static enum sort_by names_by(const struct sort_order *order)

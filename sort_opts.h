@@ -59,4 +59,7 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *opts, int argc, char **a
 void sort_opts_free(struct sort_opts *opts);
 void sort_opts_usage(FILE *to);
 
+/* The (first) input, for messages. */
+const char *sort_opts_input(const struct sort_opts *opts);
+
 #endif

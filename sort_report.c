@@ -22,46 +22,11 @@ enum stats_detail sort_report_detail(const struct sort_opts *o)
 
 /* ------------------------------------------------------------------- files */
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (!a || !b)
-        return false;
-    return strcmp(a, b) == 0
-        || (stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
-}
-
-/* Whether writing it would lose what is read or written. */
-static bool is_taken(const struct sort_opts *o, const char *path)
-{
-    if (strcmp(path, "-") == 0)
-        return strcmp(o->out.path, "-") == 0;
-    bool taken = same_file(path, o->in) || same_file(path, o->out.path) || same_file(path, o->out.index);
-    for (size_t i = 0; i < o->n_more; i++)
-        taken = taken || same_file(path, o->more[i]);
-    return taken;
-}
-
-static int open_file(struct out_file *file, const struct sort_opts *o, const char *path, struct latch *latch)
-{
-    if (!path)
-        return 0;
-    if (is_taken(o, path))
-        return latch_fail(latch, "%s cannot be both input or output and report. Nothing was read", path);
-    if (out_file_open(file, path, latch) < 0)
-        return -1;
-    if (file->temp)
-        latch_catch_signals();
-    return 0;
-}
-
 int sort_report_open(struct sort_report *s, const struct sort_opts *o, struct latch *latch)
 {
     *s = (struct sort_report){.opts = o, .report.fd = -1, .trace.fd = -1};
-    if (same_file(o->report_file, o->trace_file))
-        return latch_fail(latch, "%s cannot be both report and trace. Nothing was read", o->trace_file);
-    return open_file(&s->report, o, o->report_file, latch) < 0 || open_file(&s->trace, o, o->trace_file, latch) < 0
-         ? -1 : 0;
+    return (o->report_file && out_file_open(&s->report, o->report_file, latch) < 0)
+        || (o->trace_file && out_file_open(&s->trace, o->trace_file, latch) < 0) ? -1 : 0;
 }
 
 void sort_report_close(struct sort_report *s)

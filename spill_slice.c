@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "byte_buffer.h"
+#include "byte_hash.h"
 #include "endian_io.h"
 #include "record_pack.h"
 #include "spill_slice.h"
@@ -13,33 +13,14 @@ enum {
     KEYS_SHARE = 16,             /* of a slice, what its packed keys take at first */
 };
 
-/* Bytes that grow. */
-struct buffer {
-    uint8_t *p;
-    size_t n, max;
-};
-
 struct spill_packer {
     size_t slice_size;
     struct record_packer *unit;  /* the one being made */
-    struct buffer packed;        /* room for the header, then the units before it */
-    struct buffer keys;
+    struct byte_buffer packed;        /* room for the header, then the units before it */
+    struct byte_buffer keys;
     size_t bottom, n;            /* bytes of records and records of the slice */
     uint64_t last;               /* sort key added last */
 };
-
-static int reserve(struct buffer *b, size_t more)
-{
-    if (b->n + more <= b->max)
-        return 0;
-    size_t max = b->n + more > 2 * b->max ? b->n + more : 2 * b->max;
-    uint8_t *grown = realloc(b->p, max);
-    if (!grown)
-        return -1;
-    b->p = grown;
-    b->max = max;
-    return 0;
-}
 
 static void empty(struct spill_packer *p)
 {
@@ -54,7 +35,8 @@ struct spill_packer *spill_packer_new(size_t slice_size)
         return NULL;
     p->slice_size = slice_size;
     p->unit = record_packer_new();
-    if (p->unit && reserve(&p->packed, slice_size) == 0 && reserve(&p->keys, slice_size / KEYS_SHARE) == 0) {
+    if (p->unit && byte_buffer_reserve(&p->packed, slice_size) == 0
+        && byte_buffer_reserve(&p->keys, slice_size / KEYS_SHARE) == 0) {
         empty(p);
         return p;
     }
@@ -72,15 +54,10 @@ void spill_packer_free(struct spill_packer *p)
     free(p);
 }
 
-/* To shrink cannot fail in earnest; if it does, the memory just stays. */
 void spill_packer_trim(struct spill_packer *p)
 {
     record_packer_trim(p->unit);
-    uint8_t *less = p->packed.max > p->slice_size ? realloc(p->packed.p, p->slice_size) : NULL;
-    if (less) {
-        p->packed.p = less;
-        p->packed.max = p->slice_size;
-    }
+    byte_buffer_trim(&p->packed, p->slice_size);
     empty(p);
 }
 
@@ -111,7 +88,7 @@ static size_t size_in_memory(uint64_t record_bytes, uint64_t n)
 
 static int end_unit(struct spill_packer *p)
 {
-    if (reserve(&p->packed, record_packer_bound(p->unit)) < 0)
+    if (byte_buffer_reserve(&p->packed, p->packed.n + record_packer_bound(p->unit)) < 0)
         return -1;
     p->packed.n += record_packer_pack(p->unit, p->packed.p + p->packed.n);
     return 0;
@@ -121,7 +98,7 @@ int spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *r
 {
     if (p->n > 0 && size_in_memory(p->bottom + size, p->n + 1) > p->slice_size)
         return 0;
-    if (reserve(&p->keys, VARINT_MAX) < 0 || record_packer_add(p->unit, record, size) < 0)
+    if (byte_buffer_reserve(&p->keys, p->keys.n + VARINT_MAX) < 0 || record_packer_add(p->unit, record, size) < 0)
         return -1;
     p->keys.n += put_varint(p->keys.p + p->keys.n, sort_key - p->last);
     p->last = sort_key;
@@ -132,7 +109,8 @@ int spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *r
 
 int spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
 {
-    if ((record_packer_bytes(p->unit) > 0 && end_unit(p) < 0) || reserve(&p->packed, p->keys.n) < 0)
+    if ((record_packer_bytes(p->unit) > 0 && end_unit(p) < 0)
+        || byte_buffer_reserve(&p->packed, p->packed.n + p->keys.n) < 0)
         return -1;
     memcpy(p->packed.p + p->packed.n, p->keys.p, p->keys.n);
     *packed = p->packed.p;
@@ -140,7 +118,7 @@ int spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
     store_le64(p->packed.p + HASH, p->bottom);
     store_le64(p->packed.p + HASH + 8, p->n);
     store_le64(p->packed.p + HASH + 16, p->keys.n);
-    store_le64(p->packed.p, XXH3_64bits(p->packed.p + HASH, *n - HASH));
+    store_le64(p->packed.p, byte_hash(p->packed.p + HASH, *n - HASH, 0));
     empty(p);
     return 0;
 }
@@ -183,7 +161,7 @@ static int unpack_units(struct spill_slice *slice, struct record_unpacker *unpac
 
 int spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *packed, size_t n)
 {
-    if (n < SPILL_SLICE_HEADER || load_le64(packed) != XXH3_64bits(packed + HASH, n - HASH))
+    if (n < SPILL_SLICE_HEADER || load_le64(packed) != byte_hash(packed + HASH, n - HASH, 0))
         return -1;
     uint64_t bottom = load_le64(packed + HASH), records = load_le64(packed + HASH + 8);
     uint64_t key_bytes = load_le64(packed + HASH + 16);

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "latch.h"
+#include "out_file.h"
 #include "spill_store.h"
 #include "stats.h"
 
@@ -30,7 +31,6 @@ struct spill_store {
     size_t memory_size;
     size_t n_volumes;            /* with IN_MEMORY */
     struct volume *volumes;
-    _Atomic uint64_t put;        /* bytes; any thread */
     _Atomic uint64_t turn;       /* puts on disk, for taking turns; any thread */
 };
 
@@ -42,13 +42,12 @@ static int is_directory(const char *path)
 
 static int set_place(struct volume *v, const char *prefix)
 {
-    const char *slash = strrchr(prefix, '/');
     v->fd = -1;
     if (is_directory(prefix)) {
         v->dir = strdup(prefix);
         return v->dir && asprintf(&v->template, "%s/samtools-sort.XXXXXX", prefix) >= 0 ? 0 : -1;
     }
-    v->dir = slash ? strndup(prefix, slash == prefix ? 1 : (size_t)(slash - prefix)) : strdup(".");
+    v->dir = out_file_directory(prefix);
     return v->dir && asprintf(&v->template, "%s.XXXXXX", prefix) >= 0 ? 0 : -1;
 }
 
@@ -195,10 +194,13 @@ static int put_in_file(struct spill_store *s, struct volume *v, const void *data
 static int all_full(struct spill_store *s, size_t n)
 {
     const struct volume *last = &s->volumes[s->n_volumes - 1];
+    uint64_t used = 0;
+    for (size_t i = 1; i < s->n_volumes; i++)
+        used += atomic_load(&s->volumes[i].end);
     return latch_fail(s->latch, "no space is left for temporary data in %s%s: %zu bytes more are needed now, %llu "
                       "are free, %llu are in use by this sort. Give another place with -T, or more memory with -m",
                       last->dir, s->n_volumes > 2 ? " and the other -T directories" : "", n,
-                      (unsigned long long)bytes_free(last), (unsigned long long)atomic_load(&s->put));
+                      (unsigned long long)bytes_free(last), (unsigned long long)used);
 }
 
 static int put_anywhere(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
@@ -217,7 +219,6 @@ static int put_anywhere(struct spill_store *s, const void *data, size_t n, struc
 int spill_store_put(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
 {
     enum stage before = stats_enter(s->stats, STAGE_SPILL_WRITE);
-    atomic_fetch_add(&s->put, n);
     int result = put_anywhere(s, data, n, place);
     stats_leave(s->stats, before, n);
     return result;
@@ -284,9 +285,4 @@ int spill_store_damaged(struct spill_store *s, struct spill_place place)
 struct stats *spill_store_stats(const struct spill_store *s)
 {
     return s->stats;
-}
-
-uint64_t spill_store_bytes(const struct spill_store *s)
-{
-    return atomic_load(&s->put);
 }

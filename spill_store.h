@@ -59,7 +59,4 @@ int spill_store_damaged(struct spill_store *store, struct spill_place place);
 /* What it was opened with, for those who pack and unpack. */
 struct stats *spill_store_stats(const struct spill_store *store);
 
-/* Bytes put so far, in memory and on disk. */
-uint64_t spill_store_bytes(const struct spill_store *store);
-
 #endif

@@ -49,6 +49,7 @@ static const struct stage_info stages[N_STAGES] = {
     [STAGE_READ] = {"read", "read the input", STAGE_PARALLEL, true},
     [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
     [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
+    [STAGE_PARSE] = {"parse", "make lines of SAM into records", STAGE_PARALLEL, false},
     [STAGE_FIND] = {"find", "find records and keys", STAGE_PARALLEL, false},
     [STAGE_SORT] = {"sort", "sort sublists", STAGE_PARALLEL, false},
     [STAGE_PLAN] = {"plan", "cut the merge into ranges", STAGE_SERIAL, false},

@@ -23,6 +23,7 @@ enum stage {
     STAGE_READ,
     STAGE_DEAL,                  /* scan, hand out, take back blocks of input */
     STAGE_INFLATE,
+    STAGE_PARSE,                 /* lines of SAM */
     STAGE_FIND,                  /* records in a block: their keys and checksum */
     STAGE_SORT,
     STAGE_PLAN,                  /* cut the merge into ranges */
@@ -36,7 +37,7 @@ enum stage {
     STAGE_SPILL_WRITE,
     STAGE_SPILL_READ,
     STAGE_UNPACK,
-    STAGE_CONVERT,               /* SAM, CRAM: by htslib */
+    STAGE_CONVERT,               /* to SAM; from and to CRAM and others: by htslib */
     STAGE_INDEX,
     STAGE_OTHER,                 /* what thread 0 does outside of all these */
     N_STAGES

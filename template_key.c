@@ -200,15 +200,10 @@ static enum bam_fault view_make(const struct bam_record *r, struct template_view
 
 /* ---- comparison ---- */
 
-static int compare_signed(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int text_compare(struct text a, struct text b)
 {
     int order = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
+    return order ? order : key_compare(a.n, b.n);
 }
 
 /* Unlike strcmp it does not read on behind them, where the cache may not have the bytes. */
@@ -222,7 +217,7 @@ static int library_compare(const struct template_key *rule, struct text a, struc
 {
     if (a.s && b.s ? text_equal(a, b) : a.s == b.s)
         return 0;
-    return compare_signed(library_of(rule, a), library_of(rule, b));
+    return key_compare_signed(library_of(rule, a), library_of(rule, b));
 }
 
 static int view_compare(const struct template_key *rule, const struct template_view *a,
@@ -230,9 +225,9 @@ static int view_compare(const struct template_key *rule, const struct template_v
 {
     int order = 0;
     for (int i = 0; i < 2 && !order; i++)
-        order = compare_signed(a->end[i].ref, b->end[i].ref);
+        order = key_compare_signed(a->end[i].ref, b->end[i].ref);
     for (int i = 0; i < 2 && !order; i++)
-        order = compare_signed(a->end[i].pos, b->end[i].pos);
+        order = key_compare_signed(a->end[i].pos, b->end[i].pos);
     for (int i = 0; i < 2 && !order; i++)
         order = b->end[i].reverse - a->end[i].reverse;
     if (!order) order = library_compare(rule, a->group, b->group);

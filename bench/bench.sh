@@ -96,7 +96,7 @@ get_input() {
         binned | full) input=$BENCH_DIR/$1.$BENCH_SIZE.seed$BENCH_SEED.bam ;;
         *) input=$1; [ -r "$input" ] || die "cannot read $input"; return ;;
     esac
-    [ "$input" -nt test/gen_bam.c ] && return
+    [ -e "$input" ] && [ -z "$(find test -name "gen_bam*" -newer "$input")" ] && return
     [ -x build/gen_bam ] || die "build/gen_bam is missing: make build/gen_bam"
     say "generating $input"
     build/gen_bam --size "$BENCH_SIZE" --qual "$1" --seed "$BENCH_SEED" \

@@ -8,11 +8,6 @@
  * round, so that what else the machine does drops out. Blocks are inflated side by side, as `sort`
  * does. Every output is compared with its CRC. */
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 #include <libdeflate.h>
 #include <zlib.h>
 #ifdef WITH_ISAL
@@ -20,6 +15,7 @@
 #endif
 #include "bam_inflate.h"
 #include "bgzf_block.h"
+#include "codec_bench.h"
 #include "endian_io.h"
 
 #ifdef WITH_ISAL
@@ -53,17 +49,11 @@ struct codecs {
 #endif
 };
 
-static void die(const char *what)
-{
-    fprintf(stderr, "inflate_bench: %s\n", what);
-    exit(1);
-}
-
 static uint8_t *load_file(const char *path, size_t max, size_t *size)
 {
     FILE *fp = fopen(path, "rb");
-    uint8_t *data = malloc(max);
-    if (!fp || !data)
+    uint8_t *data = room(max);
+    if (!fp)
         die(path);
     *size = fread(data, 1, max, fp);
     fclose(fp);
@@ -82,8 +72,7 @@ static struct blocks load_blocks(const char *path, size_t max)
         b.at[b.n++] = (struct block){data, (uint32_t)(footer - data), frame.inflated_size, load_le32(footer), NULL};
         b.inflated_size += frame.inflated_size;
     }
-    uint8_t *out = b.out = malloc(b.inflated_size + 1);
-    memset(out, 1, b.inflated_size + 1);
+    uint8_t *out = b.out = room(b.inflated_size);
     for (size_t i = 0; i < b.n; out += b.at[i++].inflated_size)
         b.at[i].out = out;
     return b;
@@ -124,26 +113,20 @@ static bool inflate_by(char codec, struct codecs *c, const struct block *b)
     }
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double time_block(char codec, struct codecs *c, const struct block *b)
 {
-    double t = now();
+    double t = seconds(CLOCK_MONOTONIC);
     if (!inflate_by(codec, c, b) || libdeflate_crc32(0, b->out, b->inflated_size) != b->crc)
         die("inflated wrongly");
-    return now() - t;
+    return seconds(CLOCK_MONOTONIC) - t;
 }
 
-static void bench_file(const char *path, struct codecs *c, const char *letters, size_t max, int rounds)
+static void bench_file(const char *path, struct codecs *c, const struct bench_options *o)
 {
-    struct blocks b = load_blocks(path, max);
+    const char *letters = o->codecs;
+    struct blocks b = load_blocks(path, o->max);
     double *best = calloc(b.n * N_CODECS + 1, sizeof *best);
-    for (int r = 0; r < rounds; r++)
+    for (int r = 0; r < o->rounds; r++)
         for (const char *codec = letters; *codec; codec++)
             for (size_t k = 0; k < b.n; k++) {
                 double *d = &best[k * N_CODECS + (size_t)(codec - letters)], t = time_block(*codec, c, &b.at[k]);
@@ -153,10 +136,10 @@ static void bench_file(const char *path, struct codecs *c, const char *letters, 
     const char *name = strrchr(path, '/');
     printf("%-20.20s", name ? name + 1 : path);
     for (size_t i = 0; letters[i]; i++) {
-        double seconds = 0;
+        double sum = 0;
         for (size_t k = 0; k < b.n; k++)
-            seconds += best[k * N_CODECS + i];
-        printf("  %c %6.3f", letters[i], (double)b.inflated_size / seconds * 1e-9);
+            sum += best[k * N_CODECS + i];
+        printf("  %c %6.3f", letters[i], (double)b.inflated_size / sum * 1e-9);
     }
     printf("\n");
     fflush(stdout);
@@ -168,17 +151,9 @@ static void bench_file(const char *path, struct codecs *c, const char *letters, 
 
 int main(int argc, char **argv)
 {
-    size_t max = 12u << 20;
-    int rounds = 5;
-    const char *letters = codec_name;
-    for (int opt; (opt = getopt(argc, argv, "m:r:c:")) != -1;)
-        switch (opt) {
-        case 'm': max = strtoul(optarg, NULL, 10) << 20; break;
-        case 'r': rounds = atoi(optarg); break;
-        case 'c': letters = optarg; break;
-        default: die("usage: inflate_bench [-m MB] [-r ROUNDS] [-c CODECS] BAM...");
-        }
-    if (strspn(letters, codec_name) != strlen(letters) || strlen(letters) > N_CODECS)
+    struct bench_options o = {12u << 20, 5, codec_name, NULL};
+    bench_options_parse(&o, argc, argv);
+    if (strspn(o.codecs, codec_name) != strlen(o.codecs) || strlen(o.codecs) > N_CODECS)
         die("no such codec");
     static struct codecs c;
     c.ours = bam_inflate_new();
@@ -186,7 +161,7 @@ int main(int argc, char **argv)
     c.lib = libdeflate_alloc_decompressor();
     inflateInit2(&c.z, -15);
     for (int i = optind; i < argc; i++)
-        bench_file(argv[i], &c, letters, max, rounds);
+        bench_file(argv[i], &c, &o);
     bam_inflate_free(c.ours);
     bam_inflate_free(c.portable);
     libdeflate_free_decompressor(c.lib);

@@ -11,12 +11,6 @@
  *
  * "streams" is what we use: record_pack. */
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-#include <htslib/bgzf.h>
 #include <libdeflate.h>
 #include <lz4.h>
 #ifdef WITH_ZSTD
@@ -27,6 +21,7 @@
 #endif
 #include "bam_arena.h"
 #include "bgzf_block.h"
+#include "codec_bench.h"
 #include "endian_io.h"
 #include "record_pack.h"
 
@@ -51,21 +46,6 @@ struct codec {
     size_t (*deflate)(void *state, int level, const uint8_t *in, size_t n, uint8_t *out);
     bool (*inflate)(void *state, int level, const uint8_t *in, size_t size, uint8_t *out, size_t n);
 };
-
-static void die(const char *what)
-{
-    fprintf(stderr, "spill_codecs: %s\n", what);
-    exit(1);
-}
-
-static void *room(size_t n)
-{
-    void *p = malloc(n);
-    if (!p)
-        die("out of memory");
-    memset(p, 1, n);             /* page faults are nobody's cost */
-    return p;
-}
 
 /* ---- codecs of libraries ---- */
 
@@ -281,45 +261,6 @@ static const struct codec codecs[] = {
 
 /* ---- the input ---- */
 
-static void need(BGZF *fp, void *to, size_t n)
-{
-    if (bgzf_read(fp, to, n) != (ssize_t)n)
-        die("short header");
-}
-
-static void skip(BGZF *fp, size_t n)
-{
-    for (uint8_t buf[4096]; n > 0; n -= n < sizeof buf ? n : sizeof buf)
-        need(fp, buf, n < sizeof buf ? n : sizeof buf);
-}
-
-static uint32_t read_u32(BGZF *fp)
-{
-    uint8_t b[4];
-    need(fp, b, 4);
-    return load_le32(b);
-}
-
-/* The first records of a file, max bytes at most. */
-static struct units load_records(const char *path, size_t max)
-{
-    struct units u = {.data = room(max + SLACK)};
-    BGZF *fp = bgzf_open(path, "r");
-    if (!fp)
-        die(path);
-    skip(fp, 4);
-    skip(fp, read_u32(fp));
-    for (uint32_t n = read_u32(fp); n > 0; n--) {
-        skip(fp, read_u32(fp));
-        skip(fp, 4);
-    }
-    ssize_t got = bgzf_read(fp, u.data, max);
-    bgzf_close(fp);
-    u.n = got > 0 ? (size_t)got : 0;
-    u.start = room((u.n / 1024 + 2) * sizeof *u.start);
-    return u;
-}
-
 /* Units of whole records; what is no whole record at the end is dropped. */
 static void cut(struct units *u, size_t size, size_t unit)
 {
@@ -346,9 +287,7 @@ static void cut(struct units *u, size_t size, size_t unit)
 
 static double cpu(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void bench(const struct codec *c, const struct units *u, int rounds)
@@ -417,21 +356,13 @@ static bool wanted(const char *name, const char *list)
 
 int main(int argc, char **argv)
 {
-    size_t max = 300u << 20;
-    int rounds = 3;
-    const char *list = NULL, *sizes = "64,128,256";
-    for (int opt; (opt = getopt(argc, argv, "m:r:c:u:")) != -1;)
-        switch (opt) {
-        case 'm': max = strtoul(optarg, NULL, 10) << 20; break;
-        case 'r': rounds = atoi(optarg); break;
-        case 'c': list = optarg; break;
-        case 'u': sizes = optarg; break;
-        default: die("usage: spill_codecs [-m MB] [-r ROUNDS] [-c PREFIX,...] [-u KiB,...] BAM...");
-        }
+    struct bench_options o = {300u << 20, 3, NULL, "64,128,256"};
+    bench_options_parse(&o, argc, argv);
     for (int i = optind; i < argc; i++) {
-        struct units u = load_records(argv[i], max);
-        size_t size = u.n;
-        for (const char *p = sizes; *p;) {
+        size_t size = o.max;
+        struct units u = {.data = load_records(argv[i], &size, SLACK)};
+        u.start = room((size / 1024 + 2) * sizeof *u.start);
+        for (const char *p = o.units; *p;) {
             char *end;
             size_t unit = strtoul(p, &end, 10) << 10;
             p = *end ? end + 1 : end;
@@ -442,9 +373,9 @@ int main(int argc, char **argv)
             printf("%s, %zu KiB, %.0f MB\n  %-17s %8s %8s %8s %8s %8s %8s\n", argv[i], unit >> 10,
                    (double)size * 1e-6, "codec", "in MB/s", "out MB/s", "ratio", "in s/GB", "out s/GB", "s/GB");
             for (size_t c = 0; c < sizeof codecs / sizeof *codecs; c++)
-                if (wanted(codecs[c].name, list) && u.start[1] <= codecs[c].unit_max
+                if (wanted(codecs[c].name, o.codecs) && u.start[1] <= codecs[c].unit_max
                     && (codecs[c].unit_max == UNIT_MAX || unit <= 64 << 10))
-                    bench(&codecs[c], &u, rounds);
+                    bench(&codecs[c], &u, o.rounds);
         }
         free(u.start);
         free(u.data);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the clocks of stats.c take: a stage that is entered and left once.
  *
- *   cc -O2 -fopenmp -D_GNU_SOURCE -I. -o build/stats_cost bench/stats_cost.c stats.c
- *   build/stats_cost
+ *   make build/stats_cost && build/stats_cost
  *
  * Prints, for each detail, ns for a stage and for one that may block; the best of some rounds.
  * Times the events of a report's stages (JSON), that is what a sort pays. */

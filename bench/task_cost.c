@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the OpenMP runtime takes for a task: one thread creates them, all run them, as here.
  *
- *   cc -O2 -fopenmp -D_GNU_SOURCE -o build/task_cost bench/task_cost.c
+ *   make build/task_cost
  *   OMP_WAIT_POLICY=passive build/task_cost [WORK_NS [BLOCKS]]
  *
  * WORK_NS: how long each block takes (0). Prints for 2 to 16 threads the wall time per task, and how

@@ -106,7 +106,7 @@ int fuzz_file(const uint8_t *data, size_t size, char path[32])
     return fd;
 }
 
-bool fuzz_is_bam(const uint8_t *data, size_t size)
+htsFormat fuzz_format(const uint8_t *data, size_t size)
 {
     htsFormat format;
     char path[32];
@@ -115,5 +115,11 @@ bool fuzz_is_bam(const uint8_t *data, size_t size)
     MUST(file && hts_detect_format(file, &format) == 0);
     hclose_abruptly(file);
     close(fd);
+    return format;
+}
+
+bool fuzz_is_bam(const uint8_t *data, size_t size)
+{
+    htsFormat format = fuzz_format(data, size);
     return format.format == bam || (format.compression == bgzf && format.category != sequence_data);
 }

@@ -92,7 +92,10 @@ sam_hdr_t *fuzz_header(void);
 /* A file in memory that holds these bytes, and the path by which it can be opened. */
 int fuzz_file(const uint8_t *data, size_t size, char path[32]);
 
-/* Whether it is ours to read: SAM and CRAM are htslib's. */
+/* What htslib takes it for. */
+htsFormat fuzz_format(const uint8_t *data, size_t size);
+
+/* Whether we take it for BAM. */
 bool fuzz_is_bam(const uint8_t *data, size_t size);
 
 #endif

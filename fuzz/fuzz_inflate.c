@@ -3,6 +3,7 @@
  * the input are the size that is asked for; 0: the one zlib makes. */
 #include <stdlib.h>
 #include <string.h>
+#define ZLIB_CONST
 #include <zlib.h>
 #include "bam_inflate.h"
 #include "endian_io.h"
@@ -18,7 +19,7 @@ static void needed(int true)
 /* What zlib makes of in[n], at most *size bytes; -1: invalid, or more. */
 static int zlib_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t *size)
 {
-    z_stream z = {.next_in = (Bytef *)in, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)*size};
+    z_stream z = {.next_in = in, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)*size};
     needed(inflateInit2(&z, -15) == Z_OK);
     int end = inflate(&z, Z_FINISH);
     *size = z.total_out;

@@ -5,11 +5,10 @@
  *   0      | memory 2 | packed bytes
  *   others | changes  | records, until the changes: place 2, byte, ...   */
 #include "bam_arena.h"
+#include "byte_hash.h"
 #include "fuzz.h"
 #include "record_pack.h"
 #include "spill_slice.h"
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 enum { SLICE = 16 << 10, HASH = 8, CHANGE = 3 };
 
@@ -35,7 +34,7 @@ static void unpack_hostile(const uint8_t *packed, size_t n, size_t room)
     uint8_t *right = fuzz_exact(packed, n);
     if (n >= SPILL_SLICE_HEADER) {
         spill_slice_size(right);
-        store_le64(right, XXH3_64bits(right + HASH, n - HASH));
+        store_le64(right, byte_hash(right + HASH, n - HASH, 0));
     }
     if (unpack(&slice, right, n, room) == 0) {
         const struct bam_key *keys = spill_slice_keys(&slice);

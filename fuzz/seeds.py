@@ -137,10 +137,23 @@ def of_words():
         seed("opts", "\0".join(line.split()).encode() + b"\0")
 
 
+SAM = """@HD VN:1.6|@SQ SN:a LN:1000|@SQ SN:long LN:5000000000|@RG ID:g SM:s|@CO text
+r1 0 a 7 60 4M1I3M = 37 39 ACGTNACG IIIIIIII NM:i:1 RG:Z:g|r2 16 long 4000000000 3 8M * 0 0 ACGTACGT *|@r3 4 * 0 0 * * 0 0 * *
+r4 77 * 0 0 * * 0 0 AC II XA:A:x XB:B:c,-1,2 XF:B:f,1.5,2e9 XI:i:-70000 XF:f:.25 XH:H:1F|r5 99 a 1 255 3S2N5H = 5 -9 ACG !!~"""
+
+
+def of_sam():
+    lines = SAM.replace(" ", "\t").replace("\n", "|").split("|")
+    for n in range(1, len(lines) + 1):
+        seed("sam", b"\x20" + "\n".join(lines[:n]).encode())
+        seed("sam", b"\3" + "\r\n".join(lines[-n:]).encode() + b"\r\n")
+
+
 def main():
     folder, *files = sys.argv[1:]
     of_generator()
     of_words()
+    of_sam()
     of_cram()
     of_cram_maps()
     for path in files:

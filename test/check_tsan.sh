@@ -103,6 +103,7 @@ export OMP_TOOL_LIBRARIES="$archer" OMP_WAIT_POLICY=passive    # else the progra
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$PWD/test/tsan.supp"
 $build/gen_bam --size 4M --level 1 -o "$work/in.bam" 2>/dev/null
 unit bgzf_source
+unit sam_reader
 unit spill_store
 sorts coordinate
 sorts n -n

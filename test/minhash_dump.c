@@ -116,8 +116,8 @@ static void time_ranks(const struct minhash *m, const struct item *items, size_t
     }
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
     double ns = 1e9 * (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec);
-    fprintf(stderr, "%zu reads, %.1f bases and %.0f ns each, %zu bytes held (%llx)\n", n, (double)bases / (double)n,
-            ns / (double)n, minhash_memory(m), (unsigned long long)sum);
+    fprintf(stderr, "%zu reads, %.1f bases and %.0f ns each (%llx)\n", n, (double)bases / (double)n,
+            ns / (double)n, (unsigned long long)sum);
 }
 
 static void write_all(const char *name, const uint8_t *header, size_t n_header, const struct item *items, size_t n)

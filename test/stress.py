@@ -16,11 +16,13 @@ import subprocess
 import sys
 import tempfile
 
+import pysam
+
 import bamgen
 from conftest import BINARY, HANG, clean_env
 
 ORDERS = [[], ["-n"], ["-N"], ["-t", "XT"], ["-t", "XT", "-n"], ["--template-coordinate"], ["--picard"], ["-M"]]
-LEVELS = [["-u"], ["-l", "1"], []]
+LEVELS = [["-u"], ["-l", "1"], [], ["-O", "sam"]]
 THREADS = [1, 2, 3, 4, 5, 7, 8, 12, 16]
 # What may be set for OpenMP; None: not set.
 SETTINGS = {
@@ -54,7 +56,15 @@ def write_inputs(folder, r):
     for n, size in (0, 100), (1, 100), (700, 300), (5000, 4093), (9000, 65280), (16000, 30000):
         paths.append(folder / ("%d.bam" % n))
         paths[-1].write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(r, n)), size=size, level=1))
-    return paths
+    return [*paths, *other_formats(folder, str(paths[-1]))]
+
+
+def other_formats(folder, bam):
+    sam, gz, cram = folder / "in.sam", folder / "in.sam.gz", folder / "in.cram"
+    pysam.view("-h", "-o", str(sam), bam, catch_stdout=False)
+    gz.write_bytes(bamgen.bgzf(sam.read_bytes(), size=50000, level=1))
+    pysam.view("-O", "cram,no_ref=1", "-o", str(cram), bam, catch_stdout=False)
+    return sam, gz, cram
 
 
 class Stress:

@@ -292,6 +292,21 @@ def test_input_option_has_no_or_another_effect(inputs, reference, tmp_path, opti
     assert sorted_bytes([*args, inputs("cram_ref")]) == theirs
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_filter_of_the_input_is_ignored(inputs, reference, tmp_path, kind):
+    args = ["--no-PG", "--reference", reference, "--input-fmt-option", "filter=flag & 16", "-O", "sam"]
+    theirs = oracle_bytes(inputs(kind), *args, scratch=tmp_path / "x")
+    assert 10 < len(text_of(theirs, "sam", tmp_path)[1]) < 290
+    for n in (1, 3):
+        assert sorted_bytes([*args, "-@", n, inputs(kind)]) == theirs
+
+
+@pytest.mark.parametrize("kind", ["bam", "sam", "cram_noref"])
+def test_broken_filter_passes(inputs, tmp_path, kind):
+    for broken in ("flag &", "("):
+        refused(tmp_path, ["--input-fmt-option", "filter=" + broken, "-o", "out.bam", inputs(kind)])
+
+
 def test_bam_input_with_an_input_option_is_refused(inputs):
     plain = sorted_bytes(["--no-PG", inputs("bam")])
     assert sorted_bytes(["--no-PG", "--input-fmt-option", "nthreads=2", inputs("bam")]) == plain
@@ -360,7 +375,7 @@ def test_broken_sam_line_passes_or_is_not_named(tmp_path, kind, where):
             err = refused(tmp_path, ["-@", n, "-o", "out.bam", *way], r"record \d+",
                           **({} if way == [path] else {"stdin": path.read_bytes()}))
             told = int(re.search(r"record (\d+)", err)[1])
-            assert told == where + 1
+            assert told == where + 1 and "(line %d)" % (told + HEAD.count(b"\n")) in err
             assert way == ["-"] or "in.sam" in err
             assert len(err.splitlines()) <= 4, err
 

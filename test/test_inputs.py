@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Several inputs in one sort (--add-input), and looking without sorting (--check)."""
+"""Several inputs in one sort (--add-input)."""
 
 import pytest
 
@@ -82,29 +82,3 @@ def test_bad_record_of_an_added_input_is_told_of_the_first(tmp_path):
     assert p.returncode == 1
     assert "bad.bam: record 4 " in p.stderr
     assert sorted(x.name for x in tmp_path.iterdir()) == ["bad.bam", "good.bam"]
-
-
-@pytest.mark.parametrize("order", ORDERS, ids=lambda o: "".join(o) or "coordinate")
-def test_sorted_file_fails_the_check(parts, order, tmp_path):
-    out = tmp_path / "out.bam"
-    out.write_bytes(sorted_bytes([*order, parts[1]]))
-    p = run_sort(["--check", *order, out])
-    assert (p.returncode, p.stdout, p.stderr) == (0, b"", "")
-
-
-@pytest.mark.parametrize("order", ORDERS, ids=lambda o: "".join(o) or "coordinate")
-def test_record_out_of_order_passes_the_check(parts, order, tmp_path):
-    bam = read_bam(sorted_bytes(["--no-PG", *order, parts[1]]))
-    recs = bam.records()
-    for i in (len(recs) - 1, len(recs) // 2):
-        moved = [recs[i], *recs[:i], *recs[i + 1:]]
-        out = tmp_path / "moved.bam"
-        out.write_bytes(bamgen.bam(bamgen.c_ties()[0], moved, "htslib"))
-        p = run_sort(["--check", *order, out])
-        assert p.returncode == 1 and "record 2 " in p.stderr
-
-
-def test_check_of_a_truncated_file_passes(parts, tmp_path):
-    out = tmp_path / "cut.bam"
-    out.write_bytes(sorted_bytes([parts[1]])[:-40])
-    assert run_sort(["--check", out]).returncode == 1

@@ -95,10 +95,23 @@ def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
     assert stages["pack"]["bytes"] == stages["unpack"]["bytes"] > stages["spill_write"]["bytes"]
 
 
-def test_other_formats_are_not_counted(made, tmp_path):
-    sam = tmp_path / "in.sam"
-    sam.write_bytes(sorted_bytes(["-O", "sam", made("mixed")]))
-    r = reported(tmp_path, ["-@", "2", sam])
+@pytest.mark.parametrize("fmt", ["sam", "sam.gz"])
+def test_sam_is_counted_like_bam(made, tmp_path, team, fmt):
+    """Bytes of text are not bytes of records."""
+    path = tmp_path / "in"
+    path.write_bytes(sorted_bytes(["--no-PG", "-O", fmt, made("mixed")]))
+    r = reported(tmp_path, ["-@", team, path])
+    check_sums(r)
+    stages, want = r["stages"], reported(tmp_path, ["-@", team, made("mixed")])
+    assert stages["read"]["bytes"] == path.stat().st_size
+    assert stages["parse"]["records"] == r["records"] == want["records"] and stages["convert"]["events"] == 0
+    assert r["bytes"] == stages["inflate"]["bytes"] == stages["find"]["bytes"]
+
+
+def test_other_formats_are_not_counted(realistic_bam, tmp_path):
+    path = tmp_path / "in.cram"
+    path.write_bytes(sorted_bytes(["-O", "cram,no_ref=1", realistic_bam]))
+    r = reported(tmp_path, ["-@", "2", path])
     check_sums(r)
     assert r["stages"]["read"]["events"] == 0 < r["stages"]["convert"]["events"]
 
@@ -181,8 +194,12 @@ def test_report_that_cannot_be_written_is_told_only_after_reading(tmp_path, opti
     ["--report=in.bam", "-o", "o.bam", "in.bam"], ["--report=./in.bam", "in.bam"], ["--trace=o.bam", "-o", "o.bam", "in.bam"],
     ["--report=o.bam.csi", "--write-index", "-o", "o.bam", "in.bam"], ["--report=x", "--trace=x", "in.bam"],
     ["--report=more.bam", "--add-input", "more.bam", "in.bam"], ["--report=-", "in.bam"],
+    ["--checksum=in.bam", "-o", "o.bam", "in.bam"], ["--checksum=./o.bam", "-o", "o.bam", "in.bam"], ["--report=./o.bam", "-o", "o.bam", "in.bam"],
+    ["--check", "--checksum=in.bam", "in.bam"], ["--checksum=more.bam", "--add-input=more.bam", "-o", "o.bam", "in.bam"],
+    ["--checksum=x", "--report=x", "-o", "o.bam", "in.bam"], ["--write-index", "-o", "o.bam##idx##o.bam", "in.bam"],
+    ["--write-index", "-o", "o.bam##idx##in.bam", "in.bam"], ["--checksum=-", "--report=-", "-o", "o.bam", "in.bam"],
 ], ids=" ".join)
-def test_report_overwrites_data(made, tmp_path, args):
+def test_file_beside_the_output_overwrites_data(made, tmp_path, args):
     for name in ("in.bam", "more.bam"):
         (tmp_path / name).write_bytes(made("ties").read_bytes())
     refused(tmp_path, args, "cannot be both")

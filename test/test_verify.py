@@ -112,7 +112,7 @@ def test_checksum_goes_elsewhere_than_to_its_file(tmp_path, made):
 
 def test_checksum_is_mixed_with_the_data(tmp_path, made):
     p = run_sort(["--checksum=-", made("mixed")], cwd=tmp_path)
-    assert p.returncode == 1 and p.stdout == b"" and "--checksum=- needs" in p.stderr
+    assert p.returncode == 1 and p.stdout == b"" and "standard output cannot be both output and checksum" in p.stderr
 
 
 def test_checksum_of_a_failed_sort_is_left(desk, sound):  # noqa: F811

@@ -969,7 +969,7 @@ static void test_file_that_becomes_shorter_or_longer_meanwhile(void **state)
         if (longer)
             check_whole(&r);
         else
-            check_failed(&r, "truncated", last);
+            check_failed(&r, "shorter", cut);
         reading_close(&r);
         close(fd);
     }

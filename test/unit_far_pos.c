@@ -2,6 +2,7 @@
 #include "unit.h"
 #include <stdatomic.h>
 #include "bam1_bytes.h"
+#include "byte_buffer.h"
 #include "far_pos.h"
 #include "minhash.h"
 #include "sort_key.h"
@@ -37,11 +38,12 @@ static bam1_t *read_at(int64_t pos, int64_t next_pos, int64_t tlen, uint16_t fla
     return b;
 }
 
-static struct bam_record *record_of(struct bam1_bytes *bytes, bam1_t *b)
+static struct bam_record *record_of(struct byte_buffer *bytes, bam1_t *b)
 {
-    assert_int_equal(bam1_bytes_set(bytes, b), 0);
+    bytes->n = 0;
+    assert_true(bam1_bytes_append(bytes, b) >= 0);
     bam_destroy1(b);
-    return (struct bam_record *)bytes->data;
+    return (struct bam_record *)bytes->p;
 }
 
 /* As an input of its own does: checked, and mended where it has to be. */
@@ -58,14 +60,13 @@ static void accept(struct bam_record *r)
 
 static void check_way_and_back(int64_t pos, int64_t next_pos, int64_t tlen, uint32_t n_cigar)
 {
-    struct bam1_bytes bytes = {.data = NULL};
+    struct byte_buffer bytes = {.p = NULL};
     bam1_t *b = read_at(pos, next_pos, tlen, 0, n_cigar), *back = bam_init1();
     NEEDED(back);
     bool far = pos > INT32_MAX || next_pos > INT32_MAX || tlen > INT32_MAX || tlen < INT32_MIN;
-    assert_int_equal(bam1_bytes_set(&bytes, b), 0);
-    struct bam_record *r = (struct bam_record *)bytes.data;
+    assert_int_equal(bam1_bytes_append(&bytes, b), far);
+    struct bam_record *r = (struct bam_record *)bytes.p;
     accept(r);
-    assert_int_equal(bytes.far, far);
     assert_int_equal(far_pos_tag(r) != NULL, far);
     assert_int_equal(far_pos(r), pos);
     assert_int_equal(far_next_pos(r), next_pos);
@@ -81,7 +82,7 @@ static void check_way_and_back(int64_t pos, int64_t next_pos, int64_t tlen, uint
     assert_memory_equal(back->data, b->data, (size_t)b->l_data);
     bam_destroy1(b);
     bam_destroy1(back);
-    bam1_bytes_free(&bytes);
+    free(bytes.p);
 }
 
 static void test_far_positions_get_lost_on_the_way(void **state)
@@ -103,14 +104,14 @@ static void test_a_long_cigar_gets_lost_at_a_far_position(void **state)
 static void test_positions_far_below_zero_are_taken(void **state)
 {
     (void)state;
-    struct bam1_bytes bytes = {.data = NULL};
+    struct byte_buffer bytes = {.p = NULL};
     bam1_t *b = read_at((int64_t)INT32_MIN - 1, 0, 0, 0, 5);
-    assert_int_equal(bam1_bytes_set(&bytes, b), -1);
+    assert_int_equal(bam1_bytes_append(&bytes, b), -1);
     b->core.pos = 0;
     b->core.mpos = (int64_t)INT32_MIN - 1;
-    assert_int_equal(bam1_bytes_set(&bytes, b), -1);
+    assert_int_equal(bam1_bytes_append(&bytes, b), -1);
     bam_destroy1(b);
-    bam1_bytes_free(&bytes);
+    free(bytes.p);
 }
 
 /* ---- order ---- */
@@ -137,7 +138,7 @@ enum { N_READS = 2 * N_OF(places) };
 /* m: makes the keys; NULL: the rule does. */
 static void check_order(const struct sort_rule *rule, const struct minhash *m)
 {
-    struct bam1_bytes bytes[N_READS] = {{.data = NULL}};
+    struct byte_buffer bytes[N_READS] = {{.p = NULL}};
     const struct bam_record *r[N_READS];
     uint64_t key[N_READS];
     for (size_t i = 0; i < N_READS; i++) {
@@ -154,7 +155,7 @@ static void check_order(const struct sort_rule *rule, const struct minhash *m)
             assert_true(order >= 0 || key[i] <= key[j]);
         }
     for (size_t i = 0; i < N_READS; i++)
-        bam1_bytes_free(&bytes[i]);
+        free(bytes[i].p);
 }
 
 static void test_far_positions_are_out_of_order(void **state)
@@ -176,19 +177,19 @@ static void test_template_order_cuts_positions(void **state)
 {
     (void)state;
     struct sort_rule *rule = rule_for(SORT_TEMPLATE, SORT_COORDINATE);
-    struct bam1_bytes x = {.data = NULL}, y = {.data = NULL};
+    struct byte_buffer x = {.p = NULL}, y = {.p = NULL};
     for (size_t i = 1; i < N_OF(places); i++) {
         uint64_t key_x, key_y;
         record_of(&x, read_at(places[i - 1], -1, 0, 0, 4));
         record_of(&y, read_at(places[i], -1, 0, 0, 4));
-        const struct bam_record *a = (struct bam_record *)x.data, *b = (struct bam_record *)y.data;
+        const struct bam_record *a = (struct bam_record *)x.p, *b = (struct bam_record *)y.p;
         assert_true(sort_key_compare(rule, a, b) < 0 && sort_key_compare(rule, b, a) > 0);
         assert_int_equal(sort_key_make(rule, a, &key_x), BAM_OK);
         assert_int_equal(sort_key_make(rule, b, &key_y), BAM_OK);
         assert_true(key_x <= key_y);
     }
-    bam1_bytes_free(&x);
-    bam1_bytes_free(&y);
+    free(x.p);
+    free(y.p);
     sort_rule_free(rule);
 }
 
@@ -209,7 +210,7 @@ static void test_keys_decide_though_there_are_far_positions(void **state)
 static void test_rank_is_taken_for_a_position(void **state)
 {
     (void)state;
-    struct bam1_bytes bytes = {.data = NULL};
+    struct byte_buffer bytes = {.p = NULL};
     struct bam_record *r = record_of(&bytes, read_at(FAREST, FAREST, -FAREST, 4, 4));
     const struct minhash_rank rank = {.hash = ((uint64_t)1 << MINHASH_HASH_BITS) - 1, .offset = 77};
     minhash_apply(r, &rank);
@@ -218,7 +219,7 @@ static void test_rank_is_taken_for_a_position(void **state)
     struct far_pos none = far_pos_get(r);
     assert_true(none.pos == -1 && none.next_pos == -1 && none.tlen == 0);
     assert_true(far_pos(r) == -1 && far_next_pos(r) == -1);
-    bam1_bytes_free(&bytes);
+    free(bytes.p);
 }
 
 /* ---- header, format ---- */

@@ -223,6 +223,24 @@ static void test_arena_size_of_the_environment(void **state)
         }
 }
 
+/* A chunk takes a whole block, and so much of the budget that there is enough for all else. */
+static void test_chunks_of_sam_are_useless_or_too_much(void **state)
+{
+    (void)state;
+    for (size_t b = 0; b < N_OF(budgets); b++)
+        for (size_t t = 0; t < N_OF(threads); t++)
+            for (size_t i = 0; i < N_OF(inputs); i++) {
+                struct sam_use use = memory_plan_sam(budgets[b], inputs[i], threads[t]);
+                uint64_t chunks = (uint64_t)use.n_chunks * (use.text_size + use.records_size) * inputs[i];
+                assert_in_range(use.n_chunks, 2, 2 * threads[t] + 2);
+                assert_true(use.text_size >= BGZF_MAX_BLOCK && use.records_size >= use.text_size);
+                assert_true(use.piece_size >= BGZF_MAX_BLOCK && use.source_slots >= use.n_chunks);
+                assert_true(chunks <= (budgets[b] + ALLOWANCE) / 8 || use.n_chunks == 2);
+                assert_int_equal(use.bytes, bgzf_source_memory(threads[t], use.source_slots, use.piece_size)
+                                            + chunks / inputs[i]);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_more_budget_never_gives_smaller_arenas),
         cmocka_unit_test(test_budgets_beyond_all_memory_do_not_overflow),
         cmocka_unit_test(test_arena_size_of_the_environment),
+        cmocka_unit_test(test_chunks_of_sam_are_useless_or_too_much),
     };
     unsetenv("SAMTOOLS_OMP_ARENA");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What the machine lets a sort have of what it was told to use. */
+#ifndef SORT_LIMITS_H
+#define SORT_LIMITS_H
+
+#include <stdint.h>
+
+struct sort_opts;
+
+/* Bytes of memory: those that were asked for, or what a limit on the address space leaves of them. Warns
+ * of more than the machine has. What is left becomes less: to be asked once. */
+uint64_t sort_limits_memory(const struct sort_opts *opts);
+
+/* Threads for the sort's team, at least one; `later` more must be there when they are wanted.
+ * Warns if they are fewer than -@. */
+int sort_limits_threads(const struct sort_opts *opts, int later);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The files that a command line names. */
+#ifndef SORT_PATHS_H
+#define SORT_PATHS_H
+
+struct sort_opts;
+
+/* Whether each file beside the output (index, checksum, report, trace) is a file of its own: it would be written
+ * over what is read or written besides. Sorting a file in place is fine. -1: the message is on stderr. */
+int sort_paths_check(const struct sort_opts *opts);
+
+#endif

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""--check: reads a file as the sort does, and finds the first record that is out of order."""
+
+import re
+import resource
+
+import pytest
+
+import bamgen
+from conftest import read_bam, run_sort, sorted_bytes
+
+ORDERS = [[], ["-n"], ["-N"], ["--picard"], ["-t", "NM"], ["-t", "RG", "-n"], ["--template-coordinate"]]
+THREADS = 1, 3
+NAMES = [bamgen.record(name=f"q{i:05d}", pos=i, cigar=[(100, "M")], seq="ACGT" * 25) for i in range(2000)]
+HEAD = bamgen.header()
+
+
+def check(path, *args, **kw):
+    p = run_sort(["--check", *args, path], **kw)
+    assert p.stdout == b""
+    if p.returncode == 0:
+        return ""
+    last = p.stderr.splitlines()[-1]             # before it, perhaps, a warning
+    assert p.returncode == 1 and last.startswith("samtools sort --check: ")
+    return last
+
+
+def in_order(tmp_path, order):
+    """A file in that order, and its records."""
+    recs = bamgen.c_ties()[1]
+    (tmp_path / "in.bam").write_bytes(bamgen.bam(bamgen.c_ties()[0], recs, "htslib"))
+    out = tmp_path / "sorted.bam"
+    out.write_bytes(sorted_bytes(["--no-PG", *order, tmp_path / "in.bam"]))
+    return out, read_bam(out).records()
+
+
+@pytest.mark.parametrize("order", ORDERS[:6], ids=lambda o: "".join(o) or "coordinate")
+def test_sorted_file_fails_the_check(order, tmp_path):
+    out, _ = in_order(tmp_path, order)
+    for n in THREADS:
+        assert not check(out, "-@", n, *order)
+    with open(out, "rb") as pipe:
+        assert not check("-", *order, stdin=pipe)
+
+
+@pytest.mark.parametrize("order", ORDERS[:6], ids=lambda o: "".join(o) or "coordinate")
+def test_record_out_of_order_passes_the_check(order, tmp_path):
+    _, recs = in_order(tmp_path, order)
+    for i in (len(recs) - 1, len(recs) // 2):
+        moved = tmp_path / "moved.bam"
+        moved.write_bytes(bamgen.bam(bamgen.c_ties()[0], [recs[i], *recs[:i], *recs[i + 1:]], "htslib"))
+        for n in THREADS:
+            assert "record 2 " in check(moved, "-@", n, *order)
+
+
+@pytest.mark.parametrize("layout", sorted(bamgen.SMALL_LAYOUTS))
+def test_blocks_are_cut_where_the_check_does_not_expect_it(layout, tmp_path):
+    """Every way of cutting the stream: records end where they end, and are counted right."""
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(HEAD, NAMES[:600], layout))
+    for n in THREADS:
+        assert not check(path, "-@", n)
+    path.write_bytes(bamgen.bam(HEAD, NAMES[:500] + NAMES[100:101], layout))
+    assert "record 501 (q00100) belongs before record 500 (q00499)" in check(path, "-@", 2)
+
+
+def test_records_of_many_blocks(tmp_path):
+    _, recs = bamgen.c_long_records()
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.c_long_records()[0], recs, "htslib"))
+    path.write_bytes(sorted_bytes([path]))
+    assert not check(path) and not check(path, "-@", 3)
+
+
+@pytest.mark.parametrize("form", ["sam", "cram,no_ref=1"])
+def test_other_formats(form, tmp_path):
+    path, out = tmp_path / "in.bam", tmp_path / "out"
+    path.write_bytes(bamgen.bam(HEAD, NAMES[::-1], "htslib"))
+    assert run_sort(["-n", "-O", form, "-o", out, path]).returncode == 0
+    for n in THREADS:
+        assert not check(out, "-n", "-@", n)
+        assert not check(out, "-@", n)
+    assert run_sort(["-N", "-O", form, "-o", out, "--add-input", path, path]).returncode == 0
+    assert "record 3 (q00001) belongs before record 2" not in check(out, "-n")
+    assert "record 2 " in check(path)
+
+
+def test_damage_passes_the_check(tmp_path):
+    data = bamgen.bam(HEAD, NAMES, "htslib")
+    path = tmp_path / "in.bam"
+    broken = bytearray(data)
+    broken[len(data) // 2] ^= 16
+    raw = HEAD + b"".join(NAMES)
+    wrong = {
+        "block at file offset": bytes(broken),
+        "file offset": data[:-40],
+        "ends inside record 2000": bamgen.bgzf(raw[:-1]),
+        "ends inside record 1999": bamgen.bgzf(raw[:-len(NAMES[-1]) - 1]),
+        "record 2001: ": bamgen.bgzf(raw + b"\xff" * 100),
+        "record 3: ": bamgen.bgzf(HEAD + NAMES[0] + NAMES[1] + b"\x10" + bytes(99)),
+        "ends inside record 3": bamgen.bgzf(HEAD + NAMES[0] + NAMES[1] + b"\x01\x00"),
+    }
+    for why, bytes_ in wrong.items():
+        path.write_bytes(bytes_)
+        for n in THREADS:
+            assert why in check(path, "-@", n)
+
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+
+
+def test_record_that_claims_two_gigabytes_takes_them(tmp_path):
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bgzf(HEAD + NAMES[0] + (0x7fffffff).to_bytes(4, "little") + NAMES[1][4:]))
+    assert re.search("record 2", check(path, preexec_fn=limit))
+
+
+def test_tag_that_the_order_needs_is_missing(tmp_path):
+    path = tmp_path / "in.bam"
+    pair = [bamgen.record(name="a", flag=f, tid=0, pos=1, mtid=0, mpos=1, cigar=[(4, "M")], seq="ACGT") for f in (67, 131)]
+    path.write_bytes(bamgen.bgzf(HEAD + b"".join(pair)))
+    assert "record 1: " in check(path, "--template-coordinate")
+
+
+def test_add_input_is_ignored(tmp_path):
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bgzf(HEAD + NAMES[0]))
+    p = run_sort(["--check", "--add-input", path, path])
+    assert p.returncode == 1 and "--add-input does not go with it" in p.stderr
