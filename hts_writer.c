@@ -26,7 +26,6 @@ struct hts_writer {
     struct out_count *count;     /* of what comes through it */
     uint64_t n;                  /* records put */
     sam_hdr_t *header;           /* the caller's */
-    bool indexed;
     bam1_t *record;
     bgzf_finish_fn *finish;
     struct byte_buffer copy;     /* of the record that is finished */
@@ -59,6 +58,9 @@ static int open_sam(struct hts_writer *w)
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
     w->n_threads = memory_plan_htslib(format.format == cram, true, w->opt.budget, w->opt.n_threads).n_threads;
+    /* An end of line in a tag would end in other memory than its own, where threads of it make an index of lines. */
+    if (w->opt.indexed && format.format == sam)
+        w->n_threads = 1;
     if (open_pipe(w) < 0)
         return failed(w, "writing");
     int fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
@@ -111,7 +113,6 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
 {
     errno = 0;
     w->header = header;
-    w->indexed = index != NULL;
     if (sam_hdr_write(w->sam, header) < 0)
         return failed(w, "writing the header of");
     if (index && sam_idx_init(w->sam, header, CSI_MIN_SHIFT, index) < 0)
@@ -150,21 +151,10 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     return latch_tripped(w->opt.latch) ? -1 : 0;
 }
 
-/* By what it counts of compressed SAM: sam_idx_save() of htslib 1.16 does not tell when a thread has given up. */
-static bool index_is_whole(const struct hts_writer *w)
-{
-    const hts_idx_t *index = w->sam->idx;
-    uint64_t n = index ? hts_idx_get_n_no_coor(index) : w->n, mapped, unmapped;
-    for (int i = 0; index && i < hts_idx_nseq(index); i++)
-        if (hts_idx_get_stat(index, i, &mapped, &unmapped) == 0)
-            n += mapped + unmapped;
-    return n == w->n;
-}
-
 int hts_writer_finish(struct hts_writer *w)
 {
     errno = 0;
-    if (w->indexed && (sam_idx_save(w->sam) < 0 || !index_is_whole(w)))
+    if (w->opt.indexed && sam_idx_save(w->sam) < 0)
         return failed(w, "writing the index of");
     bool piped = w->pipe;
     int status = hts_close(w->sam);
