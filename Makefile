@@ -131,7 +131,7 @@ check-stress: check-programs
 	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
 
 # The unit tests with threads.
-TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring sam_reader spill spill_store
+TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe sam_reader spill spill_store
 tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
 
 check-tsan:

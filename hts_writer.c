@@ -8,19 +8,14 @@
 #include "bam1_bytes.h"
 #include "bam_arena.h"
 #include "byte_buffer.h"
-#include "cram_count.h"
-#include "cram_maps.h"
 #include "hts_writer.h"
 #include "hts_threads.h"
 #include "latch.h"
 #include "memory_plan.h"
+#include "out_count.h"
 #include "out_pipe.h"
-#include "sam_count.h"
 
-enum {
-    CSI_MIN_SHIFT = 14,          /* as samtools index -c */
-    MAPS_MAX = 32 << 10,         /* bytes of a container that are looked at: its maps take some 1 or 2 KiB */
-};
+enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
 struct hts_writer {
     struct hts_writer_options opt;
@@ -28,15 +23,9 @@ struct hts_writer {
     htsThreadPool threads;       /* of it */
     int n_threads;               /* to be had for it */
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
-    out_pipe_see_fn *see;        /* what counts there; NULL: nothing does */
-    struct cram_count cram;      /* by see_cram(), in the pipe's thread; read when the pipe is closed, as is the next */
-    uint8_t maps[MAPS_MAX];      /* with it, as the next: how the container under way begins */
-    bool maps_broken;            /* of one */
-    struct sam_count lines;      /* by see_lines() */
+    struct out_count *count;     /* of what comes through it */
     uint64_t n;                  /* records put */
-    uint64_t header_lines;       /* before them, in SAM */
     sam_hdr_t *header;           /* the caller's */
-    bool indexed;
     bam1_t *record;
     bgzf_finish_fn *finish;
     struct byte_buffer copy;     /* of the record that is finished */
@@ -50,57 +39,17 @@ static int failed(struct hts_writer *w, const char *what)
                       errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
 }
 
-/* The next n bytes of a container. */
-static void see_maps(struct hts_writer *w, const uint8_t *bytes, size_t n)
-{
-    uint64_t at = w->cram.at - w->cram.inside;
-    if (w->cram.inside == 0 || at >= MAPS_MAX)
-        return;
-    bool all = n == cram_count_rest(&w->cram) || n >= MAPS_MAX - at;
-    n = n < MAPS_MAX - at ? n : MAPS_MAX - at;
-    memcpy(w->maps + at, bytes, n);
-    if (all && !cram_maps_whole(w->maps, at + n))
-        w->maps_broken = true;
-}
-
-static void see_cram(void *writer, const uint8_t *bytes, size_t n)
-{
-    struct hts_writer *w = writer;
-    while (n > 0) {
-        uint64_t rest = cram_count_rest(&w->cram);
-        size_t part = rest == 0 ? 1 : rest < n ? rest : n;
-        if (rest > 0)
-            see_maps(w, bytes, part);
-        cram_count_feed(&w->cram, bytes, part);
-        bytes += part;
-        n -= part;
-    }
-}
-
-static void see_lines(void *writer, const uint8_t *bytes, size_t n)
-{
-    struct hts_writer *w = writer;
-    sam_count_feed(&w->lines, bytes, n);
-}
-
-/* Behind threads of htslib its results say little, and of CRAM never much: what comes out is counted.
- * FASTQ and FASTA it writes as they are put. -1: no memory. */
+/* For CRAM also without threads: there is more to be seen than its results tell. -1: no memory. */
 static int open_pipe(struct hts_writer *w)
 {
-    const htsFormat *format = w->opt.format;
-    struct out_pipe_options how = {w->opt.fd, w->opt.path, NULL, w, w->opt.latch};
-    if (format->format == cram)
-        how.see = see_cram;
-    else if (format->format == sam)
-        how.see = see_lines;
-    if (sam_count_start(&w->lines, format->compression != no_compression) < 0)
-        return -1;
-    if (format->format == cram || w->n_threads > 1)
+    if (w->opt.format->format == cram || w->n_threads > 1) {
+        if (!(w->count = out_count_new(w->opt.format)))
+            return -1;
+        struct out_pipe_options how = {w->opt.fd, w->opt.path, out_count_see, w->count, w->opt.latch};
         w->pipe = out_pipe_open(&how);
+    }
     if (!w->pipe)
         w->n_threads = 1;
-    else
-        w->see = how.see;
     return 0;
 }
 
@@ -109,6 +58,9 @@ static int open_sam(struct hts_writer *w)
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
     w->n_threads = memory_plan_htslib(format.format == cram, true, w->opt.budget, w->opt.n_threads).n_threads;
+    /* An end of line in a tag would end in other memory than its own, where threads of it make an index of lines. */
+    if (w->opt.indexed && format.format == sam)
+        w->n_threads = 1;
     if (open_pipe(w) < 0)
         return failed(w, "writing");
     int fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
@@ -150,7 +102,6 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
         return NULL;
     }
     w->opt = *options;
-    cram_count_start(&w->cram);
     errno = 0;
     if (open_sam(w) == 0 && configure(w) == 0)
         return w;
@@ -162,11 +113,8 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
 {
     errno = 0;
     w->header = header;
-    w->indexed = index != NULL;
     if (sam_hdr_write(w->sam, header) < 0)
         return failed(w, "writing the header of");
-    if (w->see == see_lines)
-        w->header_lines = sam_count_lines(sam_hdr_str(header), sam_hdr_length(header));
     if (index && sam_idx_init(w->sam, header, CSI_MIN_SHIFT, index) < 0)
         return failed(w, "starting the index of");
     return 0;
@@ -203,43 +151,21 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     return latch_tripped(w->opt.latch) ? -1 : 0;
 }
 
-/* Lines may be more: a tag of BAM that has an end of line in it makes two of one, here as with samtools. */
-static int check_written(const struct hts_writer *w)
-{
-    bool is_cram = w->see == see_cram;
-    uint64_t n = w->header_lines + w->n;
-    if (w->maps_broken)
-        return latch_fail(w->opt.latch, "writing %s failed: htslib wrote a container that cannot be read", w->opt.path);
-    if (!w->see || (is_cram ? cram_count_agrees(&w->cram, n) : sam_count_agrees(&w->lines, n)))
-        return 0;
-    return latch_fail(w->opt.latch, "writing %s failed: of %llu %s htslib wrote %llu", w->opt.path,
-                      (unsigned long long)n, is_cram ? "records" : "lines",
-                      (unsigned long long)(is_cram ? w->cram.records : w->lines.lines));
-}
-
-/* By what it counts of compressed SAM: sam_idx_save() of htslib 1.16 does not tell when a thread has given up. */
-static bool index_is_whole(const struct hts_writer *w)
-{
-    const hts_idx_t *index = w->sam->idx;
-    uint64_t n = index ? hts_idx_get_n_no_coor(index) : w->n, mapped, unmapped;
-    for (int i = 0; index && i < hts_idx_nseq(index); i++)
-        if (hts_idx_get_stat(index, i, &mapped, &unmapped) == 0)
-            n += mapped + unmapped;
-    return n == w->n;
-}
-
 int hts_writer_finish(struct hts_writer *w)
 {
     errno = 0;
-    if (w->indexed && (sam_idx_save(w->sam) < 0 || !index_is_whole(w)))
+    if (w->opt.indexed && sam_idx_save(w->sam) < 0)
         return failed(w, "writing the index of");
+    bool piped = w->pipe;
     int status = hts_close(w->sam);
     w->sam = NULL;
     out_pipe_close(w->pipe);
     w->pipe = NULL;
     if (status != 0)
         return failed(w, "writing");
-    return latch_tripped(w->opt.latch) ? -1 : check_written(w);
+    if (latch_tripped(w->opt.latch))
+        return -1;
+    return piped ? out_count_check(w->count, w->header, w->n, w->opt.path, w->opt.latch) : 0;
 }
 
 void hts_writer_close(struct hts_writer *w)
@@ -250,7 +176,7 @@ void hts_writer_close(struct hts_writer *w)
         hts_close(w->sam);
     hts_threads_end(&w->threads);
     out_pipe_close(w->pipe);
-    sam_count_free(&w->lines);
+    out_count_free(w->count);
     bam_destroy1(w->record);
     free(w->copy.p);
     free(w);

@@ -20,6 +20,7 @@ struct hts_writer_options {
     int n_threads;
     uint64_t budget;             /* see memory_plan_htslib() */
     const char *reference;       /* for CRAM; NULL: as htslib finds it */
+    bool indexed;                /* hts_writer_header() will get an index */
     struct latch *latch;
 };
 

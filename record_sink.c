@@ -39,7 +39,7 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_sl
         k->bgzf = bgzf_sink_open(&bgzf);
     } else {
         struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,
-                                         opts->memory, opts->reference, latch};
+                                         opts->memory, opts->reference, opts->out.index != NULL, latch};
         k->hts = hts_writer_open(&hts);
     }
     if (k->bgzf || k->hts)

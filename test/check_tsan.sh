@@ -119,5 +119,10 @@ sorts 'two inputs' --add-input "$work/in.bam"
 sorts 'to SAM' -O sam
 mv "$work/want" "$work/in.bam"
 sorts 'from SAM'
-[ -n "$short" ] || for name in bgzf_sink latch merge_ring spill; do unit $name; done
+if [ -z "$short" ]; then
+    run 'to CRAM' "$build/samtools" sort --no-PG -@ 3 -O cram,no_ref=1 -o "$work/in.cram" "$work/in.bam"
+    mv "$work/in.cram" "$work/in.bam"
+    sorts 'from CRAM'
+    for name in bgzf_sink latch merge_ring out_pipe spill; do unit $name; done
+fi
 [ ! -e "$work/failed" ]

@@ -606,3 +606,15 @@ def test_index_of_reference_is_left_half_written(inputs, reference, tmp_path):
     out = sorted_bytes(["--no-PG", "--reference", tmp_path / "ref.fa", "-O", "sam", inputs("cram_ref")])
     assert out == sorted_bytes(["--no-PG", "--reference", reference, "-O", "sam", inputs("cram_ref")])
     assert set(os.listdir(tmp_path)) <= {"ref.fa", "ref.fa.fai"}
+
+
+def test_end_of_line_in_a_tag_crashes(tmp_path, threads):
+    """BAM may have it. What comes of it is no SAM, but what samtools writes by one thread; by more it crashes
+    where it makes an index."""
+    recs = [bamgen.record("r%d" % i, 0, 0, i, seq="ACGT", cigar=[(4, "M")], tags=b"XXZa\nb\0") for i in range(900)]
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
+    p = run_sort(["--no-PG", "-@", threads, "--write-index", "-o", "out.sam.gz", "in.bam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    lines = b"".join(b.data for b in blocks((tmp_path / "out.sam.gz").read_bytes()))
+    assert lines == sorted_bytes(["--no-PG", "-@", threads, "-O", "sam", "in.bam"], cwd=tmp_path)
+    assert lines.count(b"XX:Z:a\nb\n") == 900
