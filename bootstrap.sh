@@ -109,7 +109,7 @@ int main(void) { return XXH3_64bits("", 0) == 0; }' ;;
 #include <cmocka.h>
 int main(void) { const struct CMUnitTest t[1] = { { 0 } }; return cmocka_run_group_tests(t, 0, 0); }' -lcmocka ;;
     python)     "${PYTHON:-python3}" -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
-    autoconf)   have autoconf ;;
+    autoconf|cppcheck|clang-tidy) have "$1" ;;
     sanitizers) have clang && printf 'int LLVMFuzzerTestOneInput(void) { return 0; }\n' >"$scratch/probe.c" &&
                 clang -fopenmp -fsanitize=fuzzer,address -o "$scratch/probe" "$scratch/probe.c" >"$scratch/probe.log" 2>&1 ;;
     isal)       compiles '#include <isa-l/igzip_lib.h>
@@ -120,7 +120,7 @@ int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lis
 build_needs='make compiler openmp htslib libdeflate lz4 zlib xxhash'
 test_needs='cmocka python'
 extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
-check_extra_needs=sanitizers    # clang's, for data races and fuzzing: the same
+check_extra_needs='sanitizers cppcheck clang-tidy'    # clang's, for data races and fuzzing: the same
 
 # missing NEED...: those that are not there
 missing() {
@@ -158,6 +158,7 @@ packages() {
         dnf/cmocka)     echo libcmocka-devel ;;
         dnf/python)     echo python3 ;;
         dnf/isal)       echo isa-l-devel ;;
+        dnf/clang-tidy) echo clang-tools-extra ;;
         dnf/sanitizers) echo clang compiler-rt libomp-devel ;;
         apk/make|apk/compiler) echo build-base ;;
         apk/openmp)     if is_clang; then echo openmp-dev; else echo libgomp; fi ;;
@@ -169,6 +170,7 @@ packages() {
         apk/cmocka)     echo cmocka-dev ;;
         apk/python)     echo python3 ;;
         apk/isal)       echo isa-l-dev ;;
+        apk/clang-tidy) echo clang-extra-tools ;;
         apk/sanitizers) echo clang compiler-rt openmp-dev ;;
         brew/make|brew/compiler) ;;    # not Homebrew's: xcode-select --install
         brew/openmp)    echo libomp ;;
@@ -177,6 +179,7 @@ packages() {
         conda/openmp)   if is_clang; then echo llvm-openmp; else echo libgomp; fi ;;
         conda/lz4)      echo lz4-c ;;
         conda/isal)     echo isa-l ;;
+        conda/clang-tidy) echo clang-tools ;;
         *)              echo "$need" ;;
         esac
     done | sort -u | tr '\n' ' '
@@ -393,7 +396,7 @@ check() {
     .venv/bin/python -c 'import pysam; print("pysam", pysam.__version__, "with samtools", pysam.__samtools_version__)'
 
     step 'Tests'
-    CLANG_CHECKS=1 sh test/run_tests.sh
+    MORE_CHECKS=1 sh test/run_tests.sh
 }
 
 case ${1:-help} in

@@ -108,6 +108,7 @@ static void end_header(struct cram_count *c)
     }
     c->records += c->n;
     c->rest = c->length;
+    c->inside = c->at;
     c->field = LENGTH;
     c->crc = 0;
 }

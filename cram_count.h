@@ -32,6 +32,7 @@ struct cram_count {
     uint32_t crc;                /* of the header so far */
     uint32_t length, n, blocks, landmarks, compressed;   /* from headers; blocks, landmarks: still to come */
     uint64_t first;              /* where the first container's blocks begin; 0: they are to come */
+    uint64_t inside;             /* where the blocks of the container of records under way begin; 0: of none */
 };
 
 void cram_count_start(struct cram_count *count);

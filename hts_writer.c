@@ -7,14 +7,20 @@
 #include <htslib/hfile.h>
 #include "bam1_bytes.h"
 #include "bam_arena.h"
+#include "byte_buffer.h"
 #include "cram_count.h"
+#include "cram_maps.h"
 #include "hts_writer.h"
 #include "hts_threads.h"
 #include "latch.h"
 #include "memory_plan.h"
 #include "out_pipe.h"
+#include "sam_count.h"
 
-enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
+enum {
+    CSI_MIN_SHIFT = 14,          /* as samtools index -c */
+    MAPS_MAX = 32 << 10,         /* bytes of a container that are looked at: its maps take some 1 or 2 KiB */
+};
 
 struct hts_writer {
     struct hts_writer_options opt;
@@ -24,27 +30,18 @@ struct hts_writer {
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
     out_pipe_see_fn *see;        /* what counts there; NULL: nothing does */
     struct cram_count cram;      /* by see_cram(), in the pipe's thread; read when the pipe is closed, as is the next */
-    uint64_t lines;              /* by see_lines() */
-    uint64_t n;                  /* records put, and of SAM the header's lines */
+    uint8_t maps[MAPS_MAX];      /* with it, as the next: how the container under way begins */
+    bool maps_broken;            /* of one */
+    struct sam_count lines;      /* by see_lines() */
+    uint64_t n;                  /* records put */
+    uint64_t header_lines;       /* before them, in SAM */
     sam_hdr_t *header;           /* the caller's */
     bool indexed;
     bam1_t *record;
     bgzf_finish_fn *finish;
-    uint8_t *copy;               /* of the record that is finished */
-    size_t max_copy;
+    struct byte_buffer copy;     /* of the record that is finished */
     uint64_t checksum;
 };
-
-static uint64_t n_lines(const void *text, size_t n)
-{
-    const char *at = text, *end = at + n;
-    uint64_t lines = 0;
-    while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
-        lines++;
-        at++;
-    }
-    return lines;
-}
 
 static int failed(struct hts_writer *w, const char *what)
 {
@@ -53,34 +50,58 @@ static int failed(struct hts_writer *w, const char *what)
                       errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
 }
 
+/* The next n bytes of a container. */
+static void see_maps(struct hts_writer *w, const uint8_t *bytes, size_t n)
+{
+    uint64_t at = w->cram.at - w->cram.inside;
+    if (w->cram.inside == 0 || at >= MAPS_MAX)
+        return;
+    bool all = n == cram_count_rest(&w->cram) || n >= MAPS_MAX - at;
+    n = n < MAPS_MAX - at ? n : MAPS_MAX - at;
+    memcpy(w->maps + at, bytes, n);
+    if (all && !cram_maps_whole(w->maps, at + n))
+        w->maps_broken = true;
+}
+
 static void see_cram(void *writer, const uint8_t *bytes, size_t n)
 {
     struct hts_writer *w = writer;
-    cram_count_feed(&w->cram, bytes, n);
+    while (n > 0) {
+        uint64_t rest = cram_count_rest(&w->cram);
+        size_t part = rest == 0 ? 1 : rest < n ? rest : n;
+        if (rest > 0)
+            see_maps(w, bytes, part);
+        cram_count_feed(&w->cram, bytes, part);
+        bytes += part;
+        n -= part;
+    }
 }
 
 static void see_lines(void *writer, const uint8_t *bytes, size_t n)
 {
     struct hts_writer *w = writer;
-    w->lines += n_lines(bytes, n);
+    sam_count_feed(&w->lines, bytes, n);
 }
 
 /* Behind threads of htslib its results say little, and of CRAM never much: what comes out is counted.
- * Compressed SAM cannot be, FASTQ and FASTA it writes as they are put. */
-static void open_pipe(struct hts_writer *w)
+ * FASTQ and FASTA it writes as they are put. -1: no memory. */
+static int open_pipe(struct hts_writer *w)
 {
     const htsFormat *format = w->opt.format;
     struct out_pipe_options how = {w->opt.fd, w->opt.path, NULL, w, w->opt.latch};
     if (format->format == cram)
         how.see = see_cram;
-    else if (format->format == sam && format->compression == no_compression)
+    else if (format->format == sam)
         how.see = see_lines;
+    if (sam_count_start(&w->lines, format->compression != no_compression) < 0)
+        return -1;
     if (format->format == cram || w->n_threads > 1)
         w->pipe = out_pipe_open(&how);
     if (!w->pipe)
         w->n_threads = 1;
     else
         w->see = how.see;
+    return 0;
 }
 
 static int open_sam(struct hts_writer *w)
@@ -88,7 +109,8 @@ static int open_sam(struct hts_writer *w)
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
     w->n_threads = memory_plan_htslib(format.format == cram, true, w->opt.budget, w->opt.n_threads).n_threads;
-    open_pipe(w);
+    if (open_pipe(w) < 0)
+        return failed(w, "writing");
     int fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
     hFILE *file = fd < 0 ? NULL : hdopen(fd, "w");
     if (!file)
@@ -144,7 +166,7 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
     if (sam_hdr_write(w->sam, header) < 0)
         return failed(w, "writing the header of");
     if (w->see == see_lines)
-        w->n = n_lines(sam_hdr_str(header), sam_hdr_length(header));
+        w->header_lines = sam_count_lines(sam_hdr_str(header), sam_hdr_length(header));
     if (index && sam_idx_init(w->sam, header, CSI_MIN_SHIFT, index) < 0)
         return failed(w, "starting the index of");
     return 0;
@@ -160,16 +182,11 @@ static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size
 {
     if (!w->finish)
         return record;
-    if (size > w->max_copy) {
-        uint8_t *grown = realloc(w->copy, size);
-        if (!grown)
-            return NULL;
-        w->copy = grown;
-        w->max_copy = size;
-    }
-    memcpy(w->copy, record, size);
-    w->finish(w->copy);
-    return w->copy;
+    if (byte_buffer_reserve(&w->copy, size) < 0)
+        return NULL;
+    memcpy(w->copy.p, record, size);
+    w->finish(w->copy.p);
+    return w->copy.p;
 }
 
 int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
@@ -189,16 +206,18 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
 /* Lines may be more: a tag of BAM that has an end of line in it makes two of one, here as with samtools. */
 static int check_written(const struct hts_writer *w)
 {
-    bool lost = w->see == see_cram ? !cram_count_agrees(&w->cram, w->n) : w->see && w->lines < w->n;
-    if (!lost)
+    bool is_cram = w->see == see_cram;
+    uint64_t n = w->header_lines + w->n;
+    if (w->maps_broken)
+        return latch_fail(w->opt.latch, "writing %s failed: htslib wrote a container that cannot be read", w->opt.path);
+    if (!w->see || (is_cram ? cram_count_agrees(&w->cram, n) : sam_count_agrees(&w->lines, n)))
         return 0;
     return latch_fail(w->opt.latch, "writing %s failed: of %llu %s htslib wrote %llu", w->opt.path,
-                      (unsigned long long)w->n, w->see == see_cram ? "records" : "lines",
-                      (unsigned long long)(w->see == see_cram ? w->cram.records : w->lines));
+                      (unsigned long long)n, is_cram ? "records" : "lines",
+                      (unsigned long long)(is_cram ? w->cram.records : w->lines.lines));
 }
 
-/* Of compressed SAM: by what the index counts, since sam_idx_save() of htslib 1.16 does not tell when a
- * thread has given up. */
+/* By what it counts of compressed SAM: sam_idx_save() of htslib 1.16 does not tell when a thread has given up. */
 static bool index_is_whole(const struct hts_writer *w)
 {
     const hts_idx_t *index = w->sam->idx;
@@ -231,8 +250,9 @@ void hts_writer_close(struct hts_writer *w)
         hts_close(w->sam);
     hts_threads_end(&w->threads);
     out_pipe_close(w->pipe);
+    sam_count_free(&w->lines);
     bam_destroy1(w->record);
-    free(w->copy);
+    free(w->copy.p);
     free(w);
 }
 

@@ -37,7 +37,7 @@ void hts_writer_set_finish(struct hts_writer *writer, bgzf_finish_fn *finish);
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
 
 /* Writes what is left, and the index, and sees that every record has come out, where that can be told: of CRAM,
- * and of SAM that threads write. -1: told to the latch. */
+ * and of SAM that threads write, compressed or not. -1: told to the latch. */
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 

@@ -60,7 +60,10 @@ struct memory_spilling {
     size_t fan_in;               /* runs that the last merge can take */
 };
 
-/* Everything together stays below budget + 64 MiB, whatever the records are
+/* What may be taken beside the budget, in bytes. */
+static const uint64_t MEMORY_PLAN_BESIDE = (uint64_t)64 << 20;
+
+/* Everything together stays below budget + MEMORY_PLAN_BESIDE, whatever the records are
  * (but for records larger than an arena). found: bytes of one list of records
  * found. For tests, the environment's SAMTOOLS_OMP_ARENA is arena_size: a small
  * one makes small inputs leave memory. */

@@ -10,7 +10,7 @@
 #include "latch.h"
 #include "out_file.h"
 
-static char *directory_of(const char *path)
+char *out_file_directory(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
@@ -35,7 +35,7 @@ static char *resolve_target(const char *path)
             return NULL;
         }
         link[n] = 0;
-        char *dir = directory_of(name), *next = NULL;
+        char *dir = out_file_directory(name), *next = NULL;
         if (dir && (link[0] == '/' ? asprintf(&next, "%s", link) : asprintf(&next, "%s/%s", dir, link)) < 0)
             next = NULL;
         free(dir);
@@ -50,7 +50,7 @@ static char *resolve_target(const char *path)
 /* A hidden name beside the target. */
 static char *temp_name(const char *target, const char *ending)
 {
-    char *dir = directory_of(target), *name = NULL;
+    char *dir = out_file_directory(target), *name = NULL;
     const char *base = strrchr(target, '/');
     base = base ? base + 1 : target;
     if (dir && asprintf(&name, "%s/.%.200s.tmp-%s", dir, base, ending) < 0)
@@ -62,7 +62,7 @@ static char *temp_name(const char *target, const char *ending)
 static int open_temp(struct out_file *out)
 {
 #ifdef O_TMPFILE
-    char *dir = directory_of(out->target);
+    char *dir = out_file_directory(out->target);
     if (dir)
         out->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     free(dir);

@@ -15,6 +15,9 @@ struct out_file {
     char by_fd[32];              /* see out_file_name() */
 };
 
+/* The directory of a path, to be freed; NULL: no memory. */
+char *out_file_directory(const char *path);
+
 /* Checks that path can be written and opens it: standard output, pipes and
  * devices directly; a regular file as an unnamed one in the target's directory
  * (O_TMPFILE), or under a unique name where the file system has no such thing;

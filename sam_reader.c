@@ -36,7 +36,7 @@ struct sam_chunk {
     char *text;                  /* master, before READY; then who claimed it, who writes NULs into it */
     size_t filled;               /* bytes of text handed out; master only, as the next */
     size_t arrived;              /* and inflated */
-    struct byte_buffer head;              /* the line that began in a chunk before, if any; as text */
+    struct byte_buffer head;     /* the line that began in a chunk before, if any; as text */
     size_t begin, end;           /* the other lines in text; master, before READY */
     bam1_t *record;              /* for one line at a time; who claimed it, before DONE, as all below */
     struct byte_buffer records;  /* its lines */
@@ -55,7 +55,7 @@ struct sam_reader {
     struct sam_chunk *chunks;
     uint64_t freed, lent, closed, filling;   /* numbers of chunks, see above; n_chunks at most from first to last */
     uint64_t help;               /* no READY chunk before this one */
-    struct byte_buffer carry;             /* of the line that chunk closed - 1 does not end */
+    struct byte_buffer carry;    /* of the line that chunk closed - 1 does not end */
     bool at_end;                 /* all text is handed out */
     uint64_t n;                  /* records lent */
 };

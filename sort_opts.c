@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +13,7 @@
 #include <htslib/sam.h>
 #include "bgzf_block.h"
 #include "machine.h"
+#include "memory_plan.h"
 #include "sort_opts.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -186,6 +188,14 @@ static int parse_memory(const char *text, uint64_t *per_thread)
     return -1;
 }
 
+/* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
+ * over its limit by a page. */
+static uint64_t share_of_memory(double share)
+{
+    uint64_t there = machine_memory(), most = there > 2 * MEMORY_PLAN_BESIDE ? there - MEMORY_PLAN_BESIDE : there / 2;
+    return (uint64_t)fmin(share * (double)there, (double)most);
+}
+
 /* --total-memory: a size, or a share of the memory there is. */
 static int parse_total(const char *text, uint64_t *total)
 {
@@ -194,7 +204,7 @@ static int parse_total(const char *text, uint64_t *total)
         char *end;
         double share = strtod(text, &end);
         if (end == text + n - 1 && share > 0 && share <= 100) {
-            *total = (uint64_t)(share / 100 * (double)machine_memory());
+            *total = share_of_memory(share / 100);
             return 0;
         }
     } else if (parse_size(text, total) == 0 && *total >= MIB) {

@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "sort_paths.h"
+#include "out_file.h"
 #include "sort_opts.h"
+#include "sort_paths.h"
+
+static bool same_inode(const struct stat *x, const struct stat *y)
+{
+    return x->st_dev == y->st_dev && x->st_ino == y->st_ino;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Of files that are not there yet. */
+static bool same_place(const char *a, const char *b)
+{
+    struct stat x, y;
+    char *dir_a = out_file_directory(a), *dir_b = out_file_directory(b);
+    bool same = strcmp(base_of(a), base_of(b)) == 0 && dir_a && dir_b && stat(dir_a, &x) == 0 && stat(dir_b, &y) == 0
+             && same_inode(&x, &y);
+    free(dir_a);
+    free(dir_b);
+    return same;
+}
 
 /* Pipes and devices may have any number of writers. */
 static bool same_file(const char *a, const char *b)
@@ -13,7 +38,7 @@ static bool same_file(const char *a, const char *b)
     bool has_a = stat(a, &x) == 0, has_b = stat(b, &y) == 0;
     if (strcmp(a, b) == 0)
         return !has_a || S_ISREG(x.st_mode);
-    return has_a && has_b && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return has_a && has_b ? S_ISREG(x.st_mode) && same_inode(&x, &y) : !has_a && !has_b && same_place(a, b);
 }
 
 static bool is_input(const struct sort_opts *o, const char *path)

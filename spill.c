@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bgzf_slot.h"
+#include "byte_buffer.h"
 #include "latch.h"
 #include "run_cut.h"
 #include "sort_key.h"
@@ -60,7 +61,7 @@ struct spill {
     struct spill_run *runs;      /* master, as all below */
     size_t n_runs, max_runs;
     struct bam_key last_key;     /* of the latest run: its last record, at last_record */
-    uint8_t *last_record;
+    struct byte_buffer last_record;
     struct merging *mergings;    /* [0] is the one in the background */
     uint8_t *memory;             /* of that one */
     atomic_bool cancelled;       /* that one is no longer wanted; master */
@@ -108,7 +109,7 @@ void spill_close(struct spill *p)
     free(p->samples);
     free(p->mergings);
     free(p->runs);
-    free(p->last_record);
+    free(p->last_record.p);
     free(p->memory);
     pthread_mutex_destroy(&p->packing.mutex);
     pthread_mutex_destroy(&p->unpacking.mutex);
@@ -290,12 +291,12 @@ static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key
  * run ends: of sorted input, however long, one run is made. */
 static bool goes_on(const struct spill *p, struct bam_key first)
 {
-    if (!p->last_record)
+    if (!p->last_record.p)
         return false;
     if (first.sort != p->last_key.sort)
         return first.sort > p->last_key.sort;
     return !p->rule
-        || sort_key_compare(p->rule, (const struct bam_record *)p->last_record,
+        || sort_key_compare(p->rule, (const struct bam_record *)p->last_record.p,
                             (const struct bam_record *)bam_key_record(p->arena->base, first)) <= 0;
 }
 
@@ -303,11 +304,9 @@ static int note_last(struct spill *p, struct bam_key last)
 {
     const uint8_t *record = bam_key_record(p->arena->base, last);
     size_t size = bam_key_record_size(p->arena->base, last);
-    uint8_t *copy = realloc(p->last_record, size);
-    if (!copy)
+    if (byte_buffer_reserve(&p->last_record, size) < 0)
         return -1;
-    memcpy(copy, record, size);
-    p->last_record = copy;
+    memcpy(p->last_record.p, record, size);
     p->last_key = last;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "latch.h"
+#include "out_file.h"
 #include "spill_store.h"
 #include "stats.h"
 
@@ -41,13 +42,12 @@ static int is_directory(const char *path)
 
 static int set_place(struct volume *v, const char *prefix)
 {
-    const char *slash = strrchr(prefix, '/');
     v->fd = -1;
     if (is_directory(prefix)) {
         v->dir = strdup(prefix);
         return v->dir && asprintf(&v->template, "%s/samtools-sort.XXXXXX", prefix) >= 0 ? 0 : -1;
     }
-    v->dir = slash ? strndup(prefix, slash == prefix ? 1 : (size_t)(slash - prefix)) : strdup(".");
+    v->dir = out_file_directory(prefix);
     return v->dir && asprintf(&v->template, "%s.XXXXXX", prefix) >= 0 ? 0 : -1;
 }
 

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct bam_deflate *ours;
     struct feed f = {data, size};
     unsigned level = feed_byte(&f) % 3;
-    size_t room = feed_byte(&f) | feed_byte(&f) << 8;
+    size_t room = (size_t)(feed_byte(&f) | feed_byte(&f) << 8);
     if (!codecs[level])
         MUST(codecs[level] = bgzf_codec_new(levels[level]));
     if (!ours)

@@ -119,6 +119,13 @@ def of_cram():
                 seed("cram_count", bytes([piece]) + b"CRAM" + bytes([major, 0]) + bytes(20) + b"".join(parts[:keep]))
 
 
+def of_cram_maps():
+    maps = [b"RN\1SM\33\33\33\33\33AP\1TD\x08XTCMCZ\0\0", b"BF\1\3\1\0\0QS\4\2ab", b"\xe0MCZ\4\1x"]
+    for keep in range(4):
+        data = b"".join(itf8(len(m) + 1) + itf8(n) + m for m, n in zip(maps, (4, 2, 1))) if keep == 3 else b"\1\0" * keep
+        seed("cram_maps", b"\0\1\0" + 2 * itf8(len(data)) + data)
+
+
 WORDS = """-@ 4 -m 1G -o out.bam in.bam|-n -l 5 -T tmp -T tmp2 -|-N -u|-t CB -n -O cram,version=3.0|-M -K 9 -R -H
 --template-coordinate --write-index=bai -o a.bam##idx##a.bai|-I ref.fa -w 5|--total-memory 80% --no-PG --verbosity 1
 --output-fmt-option level=3 --input-fmt-option nthreads=2|--picard --check --add-input b.bam --size-hint 3.5T|-m768M
@@ -148,6 +155,7 @@ def main():
     of_words()
     of_sam()
     of_cram()
+    of_cram_maps()
     for path in files:
         of_file(path)
     for target, seeds in SEEDS.items():

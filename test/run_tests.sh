@@ -7,7 +7,8 @@
 #
 # SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
 # PYTEST_ARGS   passed on to pytest
-# CLANG_CHECKS  1: also what takes clang: a short search for data races, a minute of fuzzing
+# MORE_CHECKS   1: also the short forms of what else there is: all once more under sanitizers, a search for data races,
+#               a minute of fuzzing, static checks; each where the tools are here
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
@@ -61,6 +62,27 @@ run_script() {
     printf '%-28s %3d passed\n' "$1" "$ok"
 }
 
+# A script whose last line is like this one's.
+run_again() {
+    log=$build/$(basename "$1" .sh).log
+    sh "$@" >"$log" 2>&1
+    status=$?
+    counts=$(tail -n 1 "$log")
+    ok=$(counted passed) bad=$(counted failed) skip=$(counted skipped)
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+    fi
+    [ "$bad" -eq 0 ] || cat "$log"
+    passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    printf '%-28s %3d passed\n' "$1" "$ok"
+}
+
+# The number before a word of $counts; 0: it is not there.
+counted() {
+    n=$(printf ' %s\n' "$counts" | sed -n "s/.* \([0-9][0-9]*\) $1.*/\1/p")
+    echo "${n:-0}"
+}
+
 # One number of pytest's own report.
 junit() {
     sed -n "s/.*<testsuite [^>]*$1=\"\([0-9]*\)\".*/\1/p" "$build/pytest.xml" | head -n 1
@@ -97,11 +119,13 @@ done
 for cases in fuzz/cases/*; do
     run_replay "$build/replay_$(basename "$cases")" "$cases"
 done
-if [ -n "${CLANG_CHECKS:-}" ]; then
+run_pytest
+if [ -n "${MORE_CHECKS:-}" ]; then
+    run_again test/check_asan.sh short
     run_script test/check_tsan.sh short
     run_script fuzz/run.sh 10
+    run_script test/check_static.sh short
 fi
-run_pytest
 
 echo
 line="$passed passed, $failed failed"

@@ -194,7 +194,7 @@ def test_report_that_cannot_be_written_is_told_only_after_reading(tmp_path, opti
     ["--report=in.bam", "-o", "o.bam", "in.bam"], ["--report=./in.bam", "in.bam"], ["--trace=o.bam", "-o", "o.bam", "in.bam"],
     ["--report=o.bam.csi", "--write-index", "-o", "o.bam", "in.bam"], ["--report=x", "--trace=x", "in.bam"],
     ["--report=more.bam", "--add-input", "more.bam", "in.bam"], ["--report=-", "in.bam"],
-    ["--checksum=in.bam", "-o", "o.bam", "in.bam"], ["--checksum=./o.bam", "-o", "./o.bam", "in.bam"],
+    ["--checksum=in.bam", "-o", "o.bam", "in.bam"], ["--checksum=./o.bam", "-o", "o.bam", "in.bam"], ["--report=./o.bam", "-o", "o.bam", "in.bam"],
     ["--check", "--checksum=in.bam", "in.bam"], ["--checksum=more.bam", "--add-input=more.bam", "-o", "o.bam", "in.bam"],
     ["--checksum=x", "--report=x", "-o", "o.bam", "in.bam"], ["--write-index", "-o", "o.bam##idx##o.bam", "in.bam"],
     ["--write-index", "-o", "o.bam##idx##in.bam", "in.bam"], ["--checksum=-", "--report=-", "-o", "o.bam", "in.bam"],

@@ -22,7 +22,7 @@ import zlib
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, LEAKY, SANITIZED, blocks, clean_env, oracle, oracle_batch, oracle_process, read_bam,
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, blocks, clean_env, oracle, oracle_batch, oracle_process, read_bam,
                       run_sort, same_bam, same_records, sorted_bytes)
 
 PRECIOUS = b"the user's older file\n"
@@ -706,7 +706,7 @@ def small_disk(tmp_path):
     except FileNotFoundError:
         pytest.skip("no unshare here")
     return lambda args: subprocess.run([*argv, BINARY, "sort", *map(str, args)], capture_output=True, timeout=HANG,
-                                       env=clean_env(OLD=PRECIOUS.decode(), **LEAKY))
+                                       env=clean_env(OLD=PRECIOUS.decode(), **HTSLIB_LEAKS))
 
 
 @pytest.mark.parametrize("args", [["-u"], ["-l", "1", "--write-index"], ["-O", "sam"], ["-O", "cram,no_ref=1"]],
@@ -722,7 +722,7 @@ def test_full_disk_is_not_told_or_costs_the_old_output(small_disk, long_write, a
 
 def test_index_that_does_not_fit_is_not_told_or_costs_the_old_output(desk, made):
     for index in "/dev/full", "missing/x.csi":
-        err = refused(desk, ["-@", 2, "--write-index", "-o", "out.bam##idx##" + index, made("mixed")], env=LEAKY)
+        err = refused(desk, ["-@", 2, "--write-index", "-o", "out.bam##idx##" + index, made("mixed")], env=HTSLIB_LEAKS)
         assert "index" in err or index in err
 
 

@@ -58,7 +58,7 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
 
 static const struct { const char *format; int n_threads; bool indexed; } ways[] = {
     {"cram,no_ref=1", 1, false}, {"cram,no_ref=1", 3, false}, {"cram,no_ref=1,version=2.1", 1, false},
-    {"cram,no_ref=1,version=3.1", 3, true}, {"sam", 3, false}, {"sam.gz", 1, true}, {"sam.gz", 3, true},
+    {"cram,no_ref=1,version=3.1", 3, true}, {"sam", 3, false}, {"sam.gz", 1, true}, {"sam.gz", 3, true}, {"sam.gz", 3, false},
 };
 
 static void test_lost_record_is_not_told(void **state)
@@ -88,6 +88,7 @@ static void test_end_of_line_in_a_tag_is_a_record_too_many(void **state)
     (void)state;
     assert_int_equal(write_all("sam", 1, false, NONE, "XXZa\nb"), 0);
     assert_int_equal(write_all("sam", 3, false, NONE, "XXZa\nb"), 0);
+    assert_int_equal(write_all("sam.gz", 3, false, NONE, "XXZa\nb"), 0);
 }
 
 int main(void)

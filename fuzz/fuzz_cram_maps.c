@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* A compression header of CRAM is looked at within its bytes, and more bytes behind a broken one do not mend it. */
+#include "cram_maps.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    bool broken = false;
+    for (size_t n = size / 2; n <= size; n++) {
+        uint8_t *exact = fuzz_exact(data, n);
+        bool whole = cram_maps_whole(exact, n);
+        MUST(!broken || !whole);
+        broken = !whole;
+        free(exact);
+    }
+    return 0;
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What can be found without running anything: by more warnings of the compiler, cppcheck, and clang-tidy (.clang-tidy).
+# `make check-static` takes all three. "short", for continuous integration, leaves out what is not here, and versions
+# other than those with which the tree is clean: each finds something else. One line per tool, "ok", "FAILED" or
+# "skipped"; exit status 1 if one failed.
+#
+# usage: test/check_static.sh [short]
+set -u
+cd -- "$(dirname -- "$0")/.." || exit 1
+short=${1:-}
+failed=''
+
+# static NAME TARGET: the target of the Makefile, all sources at once
+static() {
+    if make -s -k -j"$(getconf _NPROCESSORS_ONLN)" "$2"; then
+        echo "ok static $1"
+    else
+        echo "FAILED static $1"
+        failed=1
+    fi
+}
+
+# versioned NAME VERSION TARGET: the same by a tool that may be missing or another version
+versioned() {
+    found=$("$1" --version 2>/dev/null | sed -n 's/.*[Vv]ersion \([0-9]*\).*/\1/p; s/^Cppcheck //p')
+    if [ -n "$short" ] && [ "$found" != "$2" ]; then
+        echo "skipped static $1: ${found:-none} here, not $2"
+    else
+        static "$1" "$3"
+    fi
+}
+
+static compiler static-compiler
+versioned cppcheck 2.10 static-cppcheck
+versioned clang-tidy 14 static-tidy
+[ -z "$failed" ]

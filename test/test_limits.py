@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: MIT
+"""What comes from outside while a sort runs: signals, limits of the machine and of control groups, files that
+change, file systems that refuse. Nothing is lost then, and nothing is left behind."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+
+import bamgen
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, blocks, clean_env, run_sort, sorted_bytes)
+from test_safety import PRECIOUS, long_write, running, snapshot, unread, until, writes_below  # noqa: F401
+from test_spill import MANY, gen_bam, has_unnamed_files, runs_in  # noqa: F401
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with an older out.bam that must survive."""
+    (tmp_path / "out.bam").write_bytes(PRECIOUS)
+    return tmp_path
+
+
+# ---------------------------------------------------------------- signals
+
+# All that end a process by default and do not tell of a fault of its own. XFSZ: see full disks in test_safety.py.
+ENDING = [getattr(signal, "SIG" + name) for name in (
+    "HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1", "USR2", "XCPU", "VTALRM", "PROF", "POLL", "PWR", "STKFLT")
+    if hasattr(signal, "SIG" + name)]
+
+
+def as_from_a_shell():
+    """Signals as they are by default, whatever started the tests; and no core files."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for s in ENDING:
+        signal.signal(s, signal.SIG_DFL)
+
+
+def start(argv, **kw):
+    return running([BINARY, "sort", *map(str, argv)], preexec=as_from_a_shell, **kw)
+
+
+@pytest.fixture(params=[False, True], ids=["unnamed", "named"])
+def named(request, fault_shim):
+    """The environment of a program whose output has no name, or one that must be removed."""
+    return fault_shim | ({"FAULT_NAMED": "1"} if request.param else {})
+
+
+def names_of_parts(folder):
+    return [x for x in os.listdir(folder) if ".tmp-" in x]
+
+
+@pytest.mark.parametrize("sig", ENDING, ids=lambda s: s.name)
+def test_signal_while_waiting_for_input_leaves_something(desk, made, named, sig):
+    """With temporary data on the disk."""
+    before = snapshot(desk)
+    with start(["-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk, env=MANY | named) as p:
+        p.stdin.write(made("mixed").read_bytes()[:-1000])
+        p.stdin.flush()
+        assert until(lambda: unread(p.stdin) == 0 and writes_below(p, desk), p), p.stderr.read()
+        assert len(names_of_parts(desk)) == ("FAULT_NAMED" in named)
+        p.send_signal(sig)
+        assert p.wait(HANG) == -sig
+        assert p.stderr.read() == b""
+        p.stdin.close()
+    assert snapshot(desk) == before
+
+
+@pytest.mark.parametrize("sig", ENDING, ids=lambda s: s.name)
+def test_signal_while_working_leaves_something(desk, long_write, named, sig):
+    before = snapshot(desk)
+    with start(["-@", 2, "-l", "9", "--write-index", "-o", "out.bam", long_write], cwd=desk, env=named) as p:
+        assert until(lambda: writes_below(p, desk), p), p.stderr.read()
+        assert len(names_of_parts(desk)) == 2 * ("FAULT_NAMED" in named)
+        p.send_signal(sig)
+        assert p.wait(HANG) == -sig
+    assert snapshot(desk) == before
+
+
+def test_limit_on_cpu_time_leaves_something(desk, long_write, named):
+    """ulimit -t, which sends XCPU."""
+    def limit():
+        as_from_a_shell()
+        resource.setrlimit(resource.RLIMIT_CPU, (1, 20))
+
+    before = snapshot(desk)
+    argv = [BINARY, "sort", "-@", "2", "-l", "9", "-o", "out.bam", *["--add-input", long_write] * 10, long_write]
+    with running(argv, limit, cwd=desk, env=named) as p:
+        assert p.wait(HANG) == -signal.SIGXCPU, p.stderr.read()
+    assert snapshot(desk) == before
+
+
+def test_reader_that_goes_away_leaves_a_named_file(desk, long_write, named, threads):
+    """That of the checksum. The sort ends by PIPE, which is silent in a pipeline."""
+    before = snapshot(desk)
+    with start(["-u", "-@", threads, "--checksum", "sum", long_write], stdout=subprocess.PIPE, cwd=desk, env=named) as p:
+        assert len(p.stdout.read(100)) == 100
+        assert len(names_of_parts(desk)) == ("FAULT_NAMED" in named)
+        p.stdout.close()
+        assert p.wait(HANG) == -signal.SIGPIPE
+        assert p.stderr.read() == b""
+    assert snapshot(desk) == before
+
+
+# ---------------------------------------------------------------- control groups
+
+
+def memory_groups():
+    """Where groups below our own can be made whose memory is limited: (folder, name of the limit's file)."""
+    with contextlib.suppress(OSError), open("/proc/self/cgroup") as f:
+        for line in f:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            if "memory" in controllers.split(","):
+                yield pathlib.Path("/sys/fs/cgroup/memory" + path), "memory.limit_in_bytes"
+            elif not controllers:
+                yield pathlib.Path("/sys/fs/cgroup" + path), "memory.max"
+
+
+@pytest.fixture
+def group():
+    """group(bytes) -> a preexec_fn that enters a control group with this limit."""
+    made = []
+
+    def make(limit):
+        for parent, name in memory_groups():
+            folder = parent / ("samtools-omp-test-%d" % os.getpid())
+            with contextlib.suppress(OSError):
+                folder.mkdir()
+                made.append(folder)
+                (folder / name).write_text(str(limit))
+                assert int((folder / name).read_text()) == limit
+                return lambda: (folder / "cgroup.procs").write_text(str(os.getpid()))
+        pytest.skip("no control group with a limit on memory can be made here")
+
+    yield make
+    for folder in made:
+        assert until_removed(folder), "%s could not be removed" % folder
+
+
+def until_removed(folder):
+    for _ in range(100):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture(scope="session")
+def large(gen_bam):  # noqa: F811
+    """150 MB when uncompressed."""
+    return gen_bam("--size", "150M", "--level", 1)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("n", [1, 2, 8])
+@pytest.mark.parametrize("share", ["50%", "100%"])
+def test_share_of_a_group_is_taken_of_the_machine_or_killed(tmp_path, group, large, share, n):
+    """As batch systems limit jobs. Nothing but the group tells how much there is."""
+    enter = group(100 * MIB)
+    out = tmp_path / "out.bam"
+    p = run_sort(["-l", "1", "-@", n, "--total-memory", share, "-T", tmp_path, "-o", out, large], preexec_fn=enter)
+    assert p.returncode == 0, (p.returncode, p.stderr)
+    assert runs_in(p.stderr) > 0 and "[W::" not in p.stderr, p.stderr
+    assert run_sort(["--check", "-@", 2, out]).returncode == 0
+
+
+def test_more_memory_than_the_group_has_is_not_warned_of(group, made):
+    enter = group(200 * MIB)
+    p = run_sort(["-@", 2, "-m", "150M", made("ties")], preexec_fn=enter)
+    assert p.returncode == 0 and re.search(r"300 MB .*cgroup has 200 MB\. Use a smaller -m", p.stderr), p.stderr
+    assert "cgroup" not in run_sort(["-@", 2, "-m", "90M", made("ties")], preexec_fn=enter).stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("n", [1, 8])
+def test_sort_that_is_killed_for_its_memory_leaves_something(desk, group, large, n):
+    """More is asked for than the group has, in spite of the warning."""
+    has_unnamed_files(desk)
+    before = snapshot(desk)
+    p = run_sort(["-@", n, "-m", "1G", "--write-index", "-o", "out.bam", large], preexec_fn=group(60 * MIB), cwd=desk)
+    assert p.returncode == -signal.SIGKILL and "cgroup has 60 MB" in p.stderr, (p.returncode, p.stderr)
+    assert snapshot(desk) == before
+
+
+# ---------------------------------------------------------------- input that changes
+
+EMPTY = bamgen.block(b"")
+
+
+@pytest.fixture
+def late(desk, made):
+    """late(options...): a sort that has opened in.bam, begun to read it, and waits for the end of another input,
+    which has no records. What it tells is in its .told afterwards."""
+    head, recs = bamgen.incompressible(6000)
+    (desk / "in.bam").write_bytes(bamgen.bgzf(head + b"".join(recs), level=0))
+    first = bamgen.bgzf(head)
+
+    @contextlib.contextmanager
+    def begin(*args):
+        with start([*args, "--no-PG", "-l", "1", "-o", "out.bam", "--add-input", "in.bam", "-"], cwd=desk,
+                   stdin=subprocess.PIPE) as p:
+            p.stdin.write(first[:-len(bamgen.EOF_BLOCK)] + EMPTY * 10000)  # htslib waits for more than a header
+            p.stdin.flush()
+            assert until(lambda: has_read(p, desk / "in.bam"), p), p.stderr.read()
+            yield p
+            with contextlib.suppress(BrokenPipeError):
+                p.stdin.write(bamgen.EOF_BLOCK)
+                p.stdin.close()
+            p.told = p.stderr.read().decode()
+            p.wait(HANG)
+
+    return begin
+
+
+def has_read(process, path):
+    """Whether the process has the file open, and read its first bytes: whichever way it reads, it went further."""
+    fds = "/proc/%d/fd" % process.pid
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(fds):
+            if os.readlink("%s/%s" % (fds, fd)) == str(path):
+                return rchar(process) > 100000
+    return False
+
+
+def rchar(process):
+    with open("/proc/%d/io" % process.pid) as f:
+        return int(re.search(r"^rchar: (\d+)", f.read(), re.M).group(1))
+
+
+def cuts(path):
+    """Where a block of the file's last third begins, and a place in it."""
+    data = path.read_bytes()
+    b = [b for b in blocks(data) if b.offset > len(data) * 2 // 3][0]
+    return b.offset, b.offset + b.size // 2
+
+
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("to", ["nothing", "whole blocks", "middle of a block"])
+def test_input_that_shrinks_ends_by_bus_error_or_is_taken_for_whole(desk, late, to, n):
+    before = snapshot(desk)
+    with late("-@", n) as p:
+        os.truncate(desk / "in.bam", dict(zip(("whole blocks", "middle of a block"), cuts(desk / "in.bam"))).get(to, 0))
+    assert p.returncode == 1 and re.search("in.bam.*shorter", p.told), p.told
+    after = snapshot(desk)
+    assert after.pop("in.bam") != before.pop("in.bam") and after == before
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_input_that_is_removed_or_replaced_is_not_the_one_that_was_opened(desk, late, n):
+    expected = sorted_bytes(["--no-PG", "-l", "1", desk / "in.bam"])
+    with late("-@", n) as p:
+        os.unlink(desk / "in.bam")
+        (desk / "in.bam").write_bytes(b"another")
+    assert p.returncode == 0, p.told
+    assert (desk / "out.bam").read_bytes() == expected
+
+
+def test_input_is_mapped(desk, late):
+    """What is mapped and then cut off ends a process by BUS."""
+    with late("-@", 2) as p:
+        maps = pathlib.Path("/proc/%d/maps" % p.pid).read_text()
+        assert BINARY in maps or os.path.realpath(BINARY) in maps
+        assert str(desk) not in maps
+    assert p.returncode == 0, p.told
+
+
+# ---------------------------------------------------------------- file systems that refuse
+
+
+@pytest.mark.parametrize("args,file", [
+    (["-o", "out.bam"], "out.bam"), (["-@", 3, "-O", "sam", "-o", "out.bam"], "out.bam"),
+    (["--write-index", "-o", "out.bam"], "out.bam.csi"), (["--checksum", "sum", "-o", "out.bam"], "sum"),
+    ([], "standard output")], ids=lambda v: v if isinstance(v, str) else "")
+def test_error_when_a_file_is_closed_is_not_told(desk, made, fault_shim, args, file):
+    """Network file systems tell only then that what was written is lost."""
+    before, told = snapshot(desk), 0
+    for at in range(1, 100):
+        report = desk.parent / "report"
+        with open(desk.parent / "stdout", "wb") as stdout:
+            p = subprocess.run([BINARY, "sort", *map(str, args), made("ties")], cwd=desk, stdout=stdout, stderr=subprocess.PIPE,
+                               timeout=HANG, env=clean_env(FAULT_CALL="close", FAULT_AT=str(at), FAULT_ERROR=str(errno.EIO),
+                                                           FAULT_REPORT=str(report), **fault_shim | HTSLIB_LEAKS))
+        if "struck 0" in report.read_text():
+            break
+        if p.returncode == 0:
+            for path in desk.iterdir():
+                path.unlink()
+            (desk / "out.bam").write_bytes(PRECIOUS)
+            before = snapshot(desk)
+            continue
+        assert p.returncode == 1 and snapshot(desk) == before
+        told += file in p.stderr.decode() and os.strerror(errno.EIO) in p.stderr.decode()
+    assert told > 0
+
+
+@pytest.fixture
+def mounted(desk):
+    """mounted(options, args): a sort that finds a file system with these mount options in the folder disk, and
+    no block free in it if there is but one."""
+    (desk / "disk").mkdir()
+
+    def run(options, args, **env):
+        argv = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c",
+                'mount -t tmpfs -o "$0" none disk && { [ $0 = ro ] || echo >disk/x; } && "$@"', options]
+        try:
+            if subprocess.run([*argv, "true"], cwd=desk, capture_output=True, timeout=HANG).returncode:
+                pytest.skip("cannot mount in a name space here")
+        except FileNotFoundError:
+            pytest.skip("no unshare here")
+        return subprocess.run([*argv, BINARY, "sort", *map(str, args)], cwd=desk, capture_output=True, timeout=HANG,
+                              env=clean_env(**HTSLIB_LEAKS, **env))
+
+    return run
+
+
+@pytest.mark.parametrize("args", [["-o", "disk/new.bam"], ["-T", "disk/x", "-o", "out.bam"],
+                                  ["--write-index", "-o", "out.bam##idx##disk/x.csi"],
+                                  ["--checksum", "disk/sum", "-o", "out.bam"]], ids=lambda a: a[0])
+def test_file_system_that_is_read_only_is_not_told(desk, made, mounted, args):
+    before = snapshot(desk)
+    p = mounted("ro", [*args, made("mixed")], **MANY)
+    assert p.returncode == 1 and b"Read-only file system" in p.stderr and b"disk" in p.stderr, p.stderr
+    assert len(p.stderr.splitlines()) == 1 and snapshot(desk) == before and p.stdout == b""
+
+
+@pytest.mark.parametrize("option", ["--write-index", "--checksum"])
+def test_full_disk_of_an_index_is_not_told_or_costs_the_output(desk, gen_bam, mounted, option):  # noqa: F811
+    args = {"--write-index": ["--write-index", "-o", "out.bam##idx##disk/file"],
+            "--checksum": ["--checksum", "disk/file", "-o", "out.bam"]}[option]
+    before = snapshot(desk)
+    p = mounted("nr_blocks=1", [*args, gen_bam("--size", "9M", "--level", 1)])
+    assert p.returncode == 1 and re.search(rb"(index|disk/file).*: No space left", p.stderr), p.stderr
+    assert snapshot(desk) == before and p.stdout == b""
