@@ -109,7 +109,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
         fault = bgzf_block_inflate(s->codecs[omp_get_thread_num()], p, frame, dst);
     else
         memcpy(dst, p, frame->size);
-    stats_leave(s->opt.stats, before, s->opt.is_text ? 0 : frame->inflated_size);
+    stats_leave(s->opt.stats, before, s->opt.text_size ? 0 : frame->inflated_size);
     return fault;
 }
 
@@ -165,7 +165,8 @@ static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, s
         return BGZF_MORE;
     if (s->framed)
         return bgzf_block_frame(p, avail, frame);
-    frame->size = frame->inflated_size = avail < BGZF_FILL ? (uint32_t)avail : BGZF_FILL;
+    uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
+    frame->size = frame->inflated_size = avail < most ? (uint32_t)avail : most;
     frame->data_offset = 0;
     return BGZF_OK;
 }

@@ -8,7 +8,6 @@
 #ifndef BGZF_SOURCE_H
 #define BGZF_SOURCE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,7 +25,8 @@ struct bgzf_source_options {
     size_t piece_size;           /* bytes per read, see read_ahead.h */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
-    bool is_text;                /* SAM: its bytes do not count as those of records in the stats */
+    uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text, which do not count
+                                  * as records' in the stats; 0: records */
 };
 
 /* A block as the consumer sees it. */

@@ -460,7 +460,8 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
     r->opt = *options;
     r->opt.path = strcmp(options->path, "-") == 0 ? "standard input" : options->path;
     struct bgzf_source_options from = {text, r->opt.path, options->n_threads, options->sam.source_slots,
-                                       options->sam.piece_size, options->latch, options->stats, true};
+                                       options->sam.piece_size, options->latch, options->stats,
+                                       (uint32_t)options->sam.text_size};
     r->source = bgzf_source_open(&from);
     if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
         return r;

@@ -23,7 +23,7 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, how->n_slots, how->piece_size,
-                                       how->latch, how->stats, false};
+                                       how->latch, how->stats, 0};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
     return bam_header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);

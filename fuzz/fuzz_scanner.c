@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct byte_source *bytes = byte_source_open(&from);
     if (bytes) {
         uint8_t *ring[SLOTS] = {0};
-        struct bgzf_source_options how = {bytes, path, 1, SLOTS, BGZF_MAX_BLOCK, &latch, NULL, false};
+        struct bgzf_source_options how = {bytes, path, 1, SLOTS, BGZF_MAX_BLOCK, &latch, NULL, 0};
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
         read_all(source, &latch, ring);
