@@ -17,7 +17,7 @@ struct stats;
 struct byte_source;
 
 struct byte_source_options {
-    const char *path;            /* "-": standard input */
+    const char *path;            /* "-": standard input; it and what is below stay the caller's */
     int n_threads;               /* of the team, or for htslib's own, where it decodes */
     uint64_t budget;             /* of memory, see memory_plan_htslib() */
     struct sam_use sam;          /* memory for SAM, see memory_plan_sam() */

@@ -922,6 +922,17 @@ def hard_long_reads(n):
     return b"".join(x[:48] + r.randbytes(len(x) - 48).translate(levels) for x in recs)
 
 
+def long_lines(n):
+    """n lines of SAM of 0.2 to 1.8 MB, in no order."""
+    r = bamgen.rng("long lines")
+    lines = []
+    for i in range(n):
+        bases = r.randrange(100, 900) * 1000
+        lines.append(b"r%d\t0\tchr1\t%d\t9\t%dM\t*\t0\t0\t%s\t%s\n" % (
+            i, r.randrange(1, 1000), bases, bytes(r.choices(b"ACGT", k=1000)) * (bases // 1000), b"I" * bases))
+    return b"@SQ\tSN:chr1\tLN:100000000\n" + b"".join(lines)
+
+
 @pytest.fixture(scope="session")
 def heavy(gen_bam, tmp_path_factory):
     """heavy(kind, size) -> path of about size MB, made once, all but uncompressed."""
@@ -932,7 +943,10 @@ def heavy(gen_bam, tmp_path_factory):
             form = ["-O", "sam"] if kind == "sam" else ["--level", 1]
             return gen_bam("--size", "%dM" % size, "--qual", "full", *form)
         if (kind, size) not in made:
-            made[kind, size] = folder / ("%s%d.bam" % (kind, size))
+            made[kind, size] = folder / ("%s%d" % (kind, size))
+            if kind == "lines":
+                made[kind, size].write_bytes(long_lines(size))
+                return made[kind, size]
             recs = bamgen.tiny(size * 1000000 // 60) if kind == "tiny" else hard_long_reads(size)
             made[kind, size].write_bytes(bamgen.bgzf(bamgen.header() + recs, level=0))
         return made[kind, size]
@@ -963,6 +977,8 @@ WEIGHTS += [("long", 72, m, n, COORDINATE) for m, n in ((1, 1), (1, 8), (1, 64),
 WEIGHTS += [("tiny", 72, 8, 1, NAME), ("tiny", 72, 8, 1, TEMPLATE), ("reads", 72, 1, 8, NAME), ("long", 72, 8, 1, NAME)]
 WEIGHTS += [(kind, 120, 64, 1, order) for kind, order in (
     ("tiny", COORDINATE), ("reads", NAME), ("long", TEMPLATE))]
+WEIGHTS += [("lines", 120, m, n, COORDINATE) for m, n in ((1, 1), (1, 8), (1, 64), (8, 2))]
+WEIGHTS += [("sam", 72, 1, 1, COORDINATE), ("sam", 72, 1, 8, COORDINATE), ("sam", 72, 1, 64, COORDINATE)]
 WEIGHTS += [("sam", 72, 1, 2, NAME), ("sam", 72, 8, 2, ("-O", "sam")), ("reads", 72, 1, 2, ("-O", "sam"))]
 
 

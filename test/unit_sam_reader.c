@@ -101,7 +101,7 @@ static struct latch latch;
 
 static struct byte_source *open_text(const struct unit_bytes *text, const struct reading *how)
 {
-    char path[64];
+    static char path[64];        /* the source refers to it */
     int fd = unit_temp_file();
     struct byte_source_options options = {
         .n_threads = how->n_threads, .latch = &latch, .far = how->far,
