@@ -67,7 +67,7 @@ static struct byte_source *open_path(const char *path)
 
 static struct byte_source *open_bytes(const void *data, size_t n)
 {
-    char path[64];
+    static char path[64];                        /* the source keeps it */
     int fd = unit_temp_file();
     unit_write(fd, data, n);
     struct byte_source *source = open_path(unit_fd_path(path, fd));
