@@ -163,8 +163,8 @@ static int check_all(struct sort_check *c)
 {
     struct bgzf_source *source = c->in.each->source;
     uint32_t size;
-    int found, taken = check_bytes(c, c->in.each->header.rest, c->in.each->header.rest_size);
-    while (taken >= 0 && (found = bgzf_source_peek(source, &size)) > 0) {
+    int taken = check_bytes(c, c->in.each->header.rest, c->in.each->header.rest_size);
+    while (taken >= 0 && bgzf_source_peek(source, &size) > 0) {
         if (bgzf_source_ring_full(source) && take_block(c, 1) < 0)
             return -1;
         bgzf_source_hand_out(source, c->ring + c->n_blocks++ % c->n_slots * BGZF_MAX_BLOCK);
@@ -221,8 +221,7 @@ int sort_check(const struct sort_opts *opts)
 {
     struct sort_check c = {.opts = opts, .out.fd = -1};
     if (open_all(&c) == 0) {
-        int n_threads = sort_limits_threads(opts, sort_inputs_converted(&c.in));
-        #pragma omp parallel num_threads(n_threads)
+        #pragma omp parallel num_threads(sort_limits_threads(opts, sort_inputs_converted(&c.in)))
         #pragma omp master
         check_all(&c);
         if (!latch_tripped(&c.latch))

@@ -10,16 +10,16 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, SANITIZED, clean_env, oracle, oracle_sort, read_bam, run, run_sort,
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, clean_env, oracle, oracle_sort, read_bam, run, run_sort,
                       same_bam, sorted_bytes)
 
 # ---------------------------------------------------------------- options of sort
 
 
-def refused(args, tmp_path, words="", usage=None):
+def refused(args, tmp_path, words="", usage=None, **kw):
     """Exit 1, words on stderr, nothing on stdout, no file."""
     before = sorted(os.listdir(tmp_path))
-    p = run_sort(args, cwd=tmp_path)
+    p = run_sort(args, cwd=tmp_path, **kw)
     assert p.returncode == 1, p.stderr
     assert re.search(words, p.stderr), p.stderr
     assert not p.stdout
@@ -178,11 +178,11 @@ def test_value_where_none_is_taken_is_accepted(made, tmp_path, option):
     refused(["-o", "out.bam", option, made("ties")], tmp_path, "sort", usage=True)
 
 
-def silent_stdin(args, tmp_path):
+def silent_stdin(args, tmp_path, **kw):
     """The sort's end while its standard input is open and silent."""
     r, w = os.pipe()
     try:
-        return run_sort(args, stdin=r, cwd=tmp_path, timeout=8)
+        return run_sort(args, stdin=r, cwd=tmp_path, timeout=8, **kw)
     finally:
         os.close(r)
         os.close(w)
@@ -193,8 +193,8 @@ def silent_stdin(args, tmp_path):
     (["--reference", "missing.fa", "-O", "cram"], "missing.fa")],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "")
 def test_missing_reference_is_told_only_after_reading(made, tmp_path, args, words):
-    refused([*args, "-o", "out.bam", made("ties")], tmp_path, words)
-    p = silent_stdin([*args, "-o", "out.bam"], tmp_path)
+    refused([*args, "-o", "out.bam", made("ties")], tmp_path, words, env=HTSLIB_LEAKS)
+    p = silent_stdin([*args, "-o", "out.bam"], tmp_path, env=HTSLIB_LEAKS)
     assert p.returncode == 1 and re.search(words, p.stderr), p.stderr
     assert os.listdir(tmp_path) == []
 

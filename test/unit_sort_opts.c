@@ -532,8 +532,8 @@ static void test_memory_in_all(void **state)
     struct parsed *p = parse_good("--total-memory 5G -@ 4 -m 2G x");
     assert_int_equal(p->opts.memory, 5 * GIB);
     forget(p);
-    p = parse_good("--total-memory 50% x");
-    struct parsed *whole = parse_good("--total-memory 100% x");
+    p = parse_good("--total-memory 40% x");
+    struct parsed *whole = parse_good("--total-memory 80% x");
     assert_true(p->opts.memory > 0);
     assert_true(whole->opts.memory - 2 * p->opts.memory <= 1);
     forget(p);
