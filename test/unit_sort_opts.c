@@ -535,7 +535,8 @@ static void test_memory_in_all(void **state)
     p = parse_good("--total-memory 40% x");
     struct parsed *whole = parse_good("--total-memory 80% x");
     assert_true(p->opts.memory > 0);
-    assert_true(whole->opts.memory - 2 * p->opts.memory <= 1);
+    /* Nearly: a virtual machine may be given memory, or lose some, in between. */
+    assert_in_range(whole->opts.memory, 2 * p->opts.memory * 49 / 50, 2 * p->opts.memory * 51 / 50);
     forget(p);
     forget(whole);
     static const char *const wrong[]
