@@ -119,6 +119,8 @@ sorts 'two inputs' --add-input "$work/in.bam"
 sorts 'to SAM' -O sam
 mv "$work/want" "$work/in.bam"
 sorts 'from SAM'
+run 'check, SAM' "$build/samtools" sort --check -@ 3 "$work/in.bam"
+run 'check' "$build/samtools" sort --check -@ 3 "$work/want"
 if [ -z "$short" ]; then
     run 'to CRAM' "$build/samtools" sort --no-PG -@ 3 -O cram,no_ref=1 -o "$work/in.cram" "$work/in.bam"
     mv "$work/in.cram" "$work/in.bam"
