@@ -182,7 +182,7 @@ static int accept_end(struct arena_fill *f)
                           "Nothing was written", f->in->name,
                           (unsigned long long)(a->n_records - a->n_before) + 1,
                           (unsigned long long)(a->origin + a->walked), (unsigned long long)f->last_block);
-    sort_input_end(f->in);
+    bgzf_source_warn_of_end(f->in->source);
     return 0;
 }
 

@@ -16,7 +16,6 @@
  * There is one `omp parallel`, below. The master finds blocks and deals them out,
  * takes them back in order, plans the merge and fills output blocks with lists of
  * records; all else is tasks (and a thread that reads a pipe). */
-#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <htslib/hts_log.h>
 #include "bam_inflate.h"
 #include "bgzf_block.h"
 #include "bgzf_slot.h"
@@ -284,6 +286,12 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
 int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 {
     return s->eof_block || !s->framed;
+}
+
+void bgzf_source_warn_of_end(const struct bgzf_source *s)
+{
+    if (!bgzf_source_saw_eof_block(s) && hts_verbose >= HTS_LOG_WARNING)
+        fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n", s->opt.path);
 }
 
 size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size)

@@ -70,6 +70,9 @@ int bgzf_source_ring_full(const struct bgzf_source *source);
 /* After the end: false if the file is BGZF and did not close with the empty EOF block. */
 int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 
+/* After the end: warns if that is false. */
+void bgzf_source_warn_of_end(const struct bgzf_source *source);
+
 /* Bytes of memory that a source with these options takes. */
 size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size);
 

@@ -37,6 +37,11 @@ static void find_ends(struct byte_source *s)
     }
 }
 
+const char *byte_source_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 static int open_file(struct byte_source *s)
 {
     const char *path = s->opt.path;
@@ -51,7 +56,7 @@ static int open_file(struct byte_source *s)
         find_ends(s);
         return 0;
     }
-    return latch_fail(s->opt.latch, "cannot open %s: %s", is_stdin ? "standard input" : path, strerror(errno));
+    return latch_fail(s->opt.latch, "cannot open %s: %s", byte_source_name(path), strerror(errno));
 }
 
 static void advise(int fd)

@@ -44,6 +44,9 @@ enum byte_access {
     BYTES_LENT,                  /* byte_source_borrow(), by the master: tasks put them somewhere */
 };
 
+/* The path as messages name it. */
+const char *byte_source_name(const char *path);
+
 /* NULL: told to the latch. */
 struct byte_source *byte_source_open(const struct byte_source_options *options);
 void byte_source_close(struct byte_source *source);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hfile.h>
-#include <htslib/hts_log.h>
 #include "bam1_bytes.h"
 #include "bgzf_slot.h"
 #include "bgzf_source.h"
@@ -202,8 +200,7 @@ static int take_text(struct sam_reader *r, bool wait)
 static int text_ended(struct sam_reader *r)
 {
     r->at_end = true;
-    if (!bgzf_source_saw_eof_block(r->source) && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n", r->opt.path);
+    bgzf_source_warn_of_end(r->source);
     return 0;
 }
 
@@ -458,7 +455,7 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
         return NULL;
     }
     r->opt = *options;
-    r->opt.path = strcmp(options->path, "-") == 0 ? "standard input" : options->path;
+    r->opt.path = byte_source_name(options->path);
     struct bgzf_source_options from = {text, r->opt.path, options->n_threads, options->sam.source_slots,
                                        options->sam.piece_size, options->latch, options->stats,
                                        (uint32_t)options->sam.text_size};

@@ -10,7 +10,6 @@
 #include "sink_verify.h"
 #include "sort_files.h"
 #include "sort_opts.h"
-#include "stats.h"
 
 /* ---------------------------------------------------------- before reading */
 

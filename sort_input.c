@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
-#include <htslib/hts_log.h>
 #include "bgzf_source.h"
 #include "byte_source.h"
 #include "latch.h"
@@ -16,7 +14,7 @@
 static int open_one(struct sort_input *in, const char *path, const struct sort_inputs_options *how)
 {
     const struct sort_opts *opts = how->opts;
-    in->name = strcmp(path, "-") == 0 ? "standard input" : path;
+    in->name = byte_source_name(path);
     struct byte_source_options file = {path, opts->n_threads, opts->memory,
                                        memory_plan_sam(how->budget, 1 + opts->n_more, opts->n_threads), how->header_max,
                                        opts->reference, opts->in_format.specific, how->far, how->latch, how->stats};
@@ -70,12 +68,6 @@ void sort_inputs_close(struct sort_inputs *inputs)
     }
     free(inputs->each);
     *inputs = (struct sort_inputs){NULL, 0};
-}
-
-void sort_input_end(const struct sort_input *in)
-{
-    if (!bgzf_source_saw_eof_block(in->source) && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n", in->name);
 }
 
 int sort_inputs_converted(const struct sort_inputs *inputs)

@@ -45,9 +45,6 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
 /* Behind the parallel region: tasks that came too late still look at the sources. */
 void sort_inputs_close(struct sort_inputs *inputs);
 
-/* All of it is read: warns if the EOF block is missing. */
-void sort_input_end(const struct sort_input *input);
-
 /* How many of them are not BAM. */
 int sort_inputs_converted(const struct sort_inputs *inputs);
 

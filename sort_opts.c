@@ -12,6 +12,7 @@
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "bgzf_block.h"
+#include "byte_source.h"
 #include "machine.h"
 #include "memory_plan.h"
 #include "sort_opts.h"
@@ -540,5 +541,5 @@ void sort_opts_free(struct sort_opts *o)
 
 const char *sort_opts_input(const struct sort_opts *opts)
 {
-    return strcmp(opts->in, "-") == 0 ? "standard input" : opts->in;
+    return byte_source_name(opts->in);
 }
