@@ -60,6 +60,11 @@ const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag
     return NULL;
 }
 
+static bool is_placeholder(const uint8_t *op, uint32_t l_seq)
+{
+    return bam_cigar_op(load_le32(op)) == BAM_CSOFT_CLIP && bam_cigar_oplen(load_le32(op)) == l_seq;
+}
+
 /* The CG tag that holds the real CIGAR of r: its type byte, or NULL. The
  * conditions are those under which htslib moves it (SAMv1 section 4.2.2). */
 static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *bad)
@@ -68,8 +73,7 @@ static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *b
     *bad = 0;
     if (n_cigar == 0 || bam_record_ref_id(r) < 0 || bam_record_pos(r) < 0)
         return NULL;
-    uint32_t first = load_le32(inline_cigar(r));
-    if (bam_cigar_op(first) != BAM_CSOFT_CLIP || bam_cigar_oplen(first) != l_seq)
+    if (!is_placeholder(inline_cigar(r), l_seq))
         return NULL;
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
     const uint8_t *cg = bam_aux_find(bam_record_aux(r), end, "CG", bad);
@@ -95,6 +99,26 @@ int64_t bam_record_ref_span(const struct bam_record *r)
     uint32_t n;
     const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
     return covered(r, cigar_span(cigar, n).ref);
+}
+
+/* Whether the tags [p, end) can be read to their end and none is CG. */
+static bool are_tags_without_cg(const uint8_t *p, const uint8_t *end)
+{
+    while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G')) {
+        const uint8_t *next = bam_aux_skip(p + 2, end);
+        p = next && bam_aux_is_closed(p + 2, next) ? next : NULL;
+    }
+    return p == end;
+}
+
+/* Whether r is read with the same CIGAR again once the n operations of the CG tag at cg are where they belong. If there
+ * are too many for the CIGAR field, or they look like a placeholder, CG is looked for again: no other may be found
+ * then, nor a tag that cannot be read. (htslib writes such a record, and then cannot read it.) */
+static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32_t n)
+{
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    bool looked_for = n > CIGAR_INLINE_MAX || is_placeholder(cg + 6, load_le32(r->seq_len));
+    return !looked_for || are_tags_without_cg(cg + 6 + 4 * (size_t)n, end);
 }
 
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)
@@ -139,7 +163,8 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
     else
         n_real = n_cigar;
     struct cigar_span span = cigar_span(cigar, n_real);
-    if (bad || (n_real > CIGAR_INLINE_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
+    if (bad || (cg && !mends_for_good(r, cg, n_real))
+        || (n_real > CIGAR_INLINE_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
         v.fault = BAM_BAD_CG;   /* n_cigar < 2: mending it would make the record grow */
     else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)
         v.fault = BAM_BAD_CIGAR;
