@@ -44,7 +44,7 @@ comma = ,
 optimised = $(filter -O1 -O2 -O3 -Os,$(CFLAGS))
 ifeq ($(findstring -fsanitize,$(CFLAGS)),)
 HARDEN_CFLAGS := $(call all_taken,-fstack-protector-strong -fstack-clash-protection -fPIE \
-                   $(if $(filter x86_64 i%86 amd64,$(shell uname -m)),-fcf-protection,-mbranch-protection=standard)) \
+                   $(if $(findstring 86,$(shell $(CC) -dumpmachine)),-fcf-protection,-mbranch-protection=standard)) \
                  $(if $(optimised),-U_FORTIFY_SOURCE $(or $(call takes,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2))
 HARDEN_LDFLAGS := $(call all_taken,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now $(if $(filter -static,$(LDFLAGS)),,-pie))
 endif

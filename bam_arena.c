@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include "bam_arena.h"
 #include "bgzf_block.h"
 #include "byte_hash.h"
@@ -12,7 +13,6 @@ enum {
     /* How far into a block a first record is looked for. Records longer than
      * this are so few that walking them on the master costs nothing. */
     GUESS_SPAN = 16384,
-    PAGE = 4096,
     SIZE_MIN = 256 << 10,        /* some blocks and their keys */
     /* Huge pages are asked for window by window, until one comes slowly: 2 MiB
      * are cleared in 0.2 ms, but where a virtual machine gives its free memory
@@ -76,9 +76,15 @@ static void *map_region(size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
+/* 4 KiB on most machines; 16 or 64 on some of arm64: what is given back must begin with a page. */
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static size_t whole_pages(size_t size)
 {
-    return size & ~(size_t)(PAGE - 1);
+    return size & ~(page_size() - 1);
 }
 
 int bam_arena_init(struct bam_arena *arena, size_t size)
@@ -124,7 +130,7 @@ int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
 /* Room counts with the smallest records and their keys, hence the factor. */
 int bam_arena_grow(struct bam_arena *arena, size_t room)
 {
-    size_t size = whole_pages((arena->bottom + room) * 2 + PAGE);
+    size_t size = whole_pages((arena->bottom + room) * 2 + page_size());
     uint8_t *base = map_region(size);
     if (!base)
         return -1;

@@ -8,8 +8,9 @@
 #include <unistd.h>
 #include "upstream.h"
 
-/* Every copy of us that was passed through adds "device:inode," to this
- * variable, so that two copies on one PATH do not exec each other for ever. */
+/* Who runs and what it execs add "device:inode," to this variable, so that two copies of us on
+ * one PATH do not exec each other for ever, nor we and a script that calls us. What is
+ * started counts by its own path: in an emulator /proc/self/exe is the emulator, and there may be none. */
 #define SEEN "SAMTOOLS_OMP_SEEN"
 
 static void identity(const struct stat *st, char text[64])
@@ -17,20 +18,20 @@ static void identity(const struct stat *st, char text[64])
     snprintf(text, 64, "%llx:%llx,", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
 }
 
-static void note_self(void)
+static void note(const char *path)
 {
     struct stat st;
-    char self[64], *list = NULL;
+    char id[64], *list = NULL;
     const char *before = getenv(SEEN);
-    if (stat("/proc/self/exe", &st) < 0)
+    if (stat(path, &st) < 0)
         return;
-    identity(&st, self);
-    if (asprintf(&list, "%s%s", before ? before : ",", self) >= 0)
+    identity(&st, id);
+    if (asprintf(&list, "%s%s", before ? before : ",", id) >= 0)
         setenv(SEEN, list, 1);
     free(list);
 }
 
-/* An executable file that is none of us. */
+/* An executable file that was not passed through. */
 static bool usable(const char *path)
 {
     struct stat st;
@@ -45,8 +46,10 @@ static bool usable(const char *path)
 
 static void try_exec(const char *path, char **argv)
 {
-    if (usable(path))
+    if (usable(path)) {
+        note(path);
         execv(path, argv);
+    }
 }
 
 static void search_path(char **argv)
@@ -66,7 +69,7 @@ static void search_path(char **argv)
 int upstream_exec(char **argv)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    note_self();
+    note("/proc/self/exe");
     if (chosen && *chosen) {
         try_exec(chosen, argv);
         fprintf(stderr, "samtools: SAMTOOLS_UPSTREAM=%s cannot be run (it must be another samtools): %s\n",

@@ -427,6 +427,15 @@ def test_own_binary_started_by_name_from_path_loops(tmp_path):
     assert p.returncode == 7 and b"[flagstat]\n[x]\n" in p.stdout
 
 
+def test_script_that_calls_samtools_by_name_loops(tmp_path):
+    """As version managers' do, which look for the next one on PATH."""
+    shim, up = script(tmp_path / "shim" / "samtools"), script(tmp_path / "up" / "samtools")
+    shim.write_text('#!/bin/sh\nexec %s "$@"\n' % BINARY)
+    p = handed_on(["view", "x"], [shim.parent, up.parent])
+    assert p.returncode == 7, p.stderr
+    assert p.stdout.decode().startswith("fake %s " % up)
+
+
 def test_something_that_is_no_program_stops_the_search(tmp_path):
     (tmp_path / "dir" / "samtools").mkdir(parents=True)
     script(tmp_path / "plain" / "samtools").chmod(0o644)

@@ -85,7 +85,7 @@ static struct unit_bytes read_rest(struct byte_source *source, size_t at_once)
         assert_true(n >= 0 && (size_t)n <= at_once);
         b.n = at + (size_t)n;
     }
-    assert_int_equal(byte_source_read(source, unit_more(&b, at_once) - at_once, at_once), 0);
+    assert_int_equal(byte_source_read(source, unit_more(&b, at_once), at_once), 0);
     b.n -= at_once;
     return b;
 }

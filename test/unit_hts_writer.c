@@ -43,7 +43,8 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
         struct unit_bytes b = {NULL, 0, 0};
         struct unit_record r = {.ref_id = i < N / 2 ? 0 : -1, .pos = i < N / 2 ? i / 2 : -1, .flag = 4, .name = "r",
                                 .aux = tag, .n_aux = tag ? strlen(tag) + 1 : 0};
-        assert_int_equal(hts_writer_put(w, b.data, unit_append_record(&b, &r)), 0);
+        size_t size = unit_append_record(&b, &r);
+        assert_int_equal(hts_writer_put(w, b.data, size), 0);
         unit_free(&b);
     }
     int status = hts_writer_finish(w);
