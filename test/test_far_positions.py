@@ -126,6 +126,20 @@ def test_far_positions_without_far_references_are_refused(tmp_path, order):
         same_lines(sorted_bytes([*args, "-@", n, path]), theirs)
 
 
+@pytest.mark.parametrize("order", ["coordinate", "tag", "text_tag", "M"])
+def test_many_far_reads_of_one_key_are_taken_for_ties(tmp_path, order):
+    """More than are sorted by insertion, and behind a short reference, so that no key tells them apart."""
+    r = bamgen.rng("far ties")
+    path = tmp_path / "in.sam"
+    path.write_text("@SQ\tSN:c\tLN:1000\n" + "".join(
+        line("r%d" % i, r.choice((0, 16)), "c", r.choice(EDGES), "4M", "*", 0, 0, "ACGT", ["NM:i:1", "BX:Z:A"])
+        for i in range(600)))
+    args = ["--no-PG", *ORDERS[order], "-O", "sam"]
+    theirs = oracle_bytes(path, *args)
+    for n in (1, 3):
+        same_lines(sorted_bytes([*args, "-@", n, path]), theirs)
+
+
 @pytest.mark.parametrize("order", ["coordinate", "tag", "template", "M"])
 def test_greatest_numbers_overflow(tmp_path, order):
     """htslib reads numbers below 2^62."""
