@@ -136,7 +136,7 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
 {
     switch (rule->order.by) {
     case SORT_COORDINATE:
-        *key = sort_key_coordinate_far(r);
+        *key = rule->far ? sort_key_coordinate_far(r) : sort_key_coordinate(r);
         break;
     case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
         *key = name_key_make(&rule->names, r);

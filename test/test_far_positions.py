@@ -5,6 +5,7 @@ every order; refused, in words, where the output is BAM or CRAM."""
 import gzip
 import os
 import re
+import struct
 
 import pysam
 import pytest
@@ -301,3 +302,14 @@ def test_tag_of_our_own_name_is_lost_in_bam(tmp_path):
     recs = [bamgen.record("r%d" % i, 0, 0, 50 - i, tags=own + b"NMC\1") for i in range(9)]
     path.write_bytes(bamgen.bam(bamgen.header(), recs, "htslib"))
     same_bam(read_bam(sorted_bytes(["--no-PG", path])), read_bam(oracle_bytes(path, "--no-PG")))
+
+
+def test_tag_of_our_own_name_orders_bam(tmp_path):
+    """At the last position there is, with a place beyond it: no place of a BAM record."""
+    path, out = tmp_path / "in.bam", tmp_path / "out.bam"
+    recs = [bamgen.record("r%d" % i, 16 * (i % 2), 0, (1 << 31) - 1, bin=0,
+                          tags=b"\0\0BI\6\0\0\0" + struct.pack("<qqq", 1 << 40 - i, -1, 0)) for i in range(9)]
+    path.write_bytes(bamgen.bam(bamgen.header(), recs, "htslib"))
+    assert run_sort(["--no-PG", "--verify", "-o", out, path]).returncode == 0
+    same_bam(read_bam(out), read_bam(oracle_bytes(path, "--no-PG")))
+    assert run_sort(["--check", out]).returncode == 0
