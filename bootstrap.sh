@@ -91,8 +91,8 @@ found() {
     compiler)   compiles 'int main(void) { return 0; }' ;;
     openmp)     compiles '#include <omp.h>
 int main(void) { return omp_get_max_threads() < 1; }' $openmp ;;
-    htslib)     compiles '#include <htslib/sam.h>
-int main(void) { return !hts_version(); }' $hts_libs ;;
+    htslib)     compiles '#include <htslib/hts.h>
+int main(void) { return !hts_version() + (int)HTS_OPT_FILTER; }' $hts_libs ;;
     libdeflate) compiles '#include <libdeflate.h>
 int main(void) { libdeflate_free_compressor(libdeflate_alloc_compressor(1)); return 0; }' $deflate_libs ;;
     lz4)        compiles '#include <lz4.h>
@@ -240,7 +240,7 @@ cannot_install() {
     by_hand apk 'Alpine' 'apk add' "$2"
     by_hand brew 'macOS, after xcode-select --install' 'brew install' "$2"
     by_hand conda 'conda' 'conda install -c conda-forge -c bioconda' "$2"
-    echo 'Libraries in other folders: ./configure --with-htslib=DIR --with-libdeflate=DIR' >&2
+    echo 'Libraries in other folders, such as a newer htslib (1.12 will do): ./configure --with-htslib=DIR --with-libdeflate=DIR' >&2
     exit 1
 }
 
@@ -280,7 +280,7 @@ set_up() {
     read_settings
     lacking=$(missing "$@")
     if [ -n "$lacking" ]; then
-        cat "$scratch/probe.log" >&2
+        found "${lacking%% *}" || cat "$scratch/probe.log" >&2
         cannot_install 'installed, but still not usable:' "$lacking"
     fi
     try_to_set_up $extra_needs

@@ -149,6 +149,19 @@ const char *out_file_name(struct out_file *out)
     return out->temp ? out->temp : name_by_fd(out);
 }
 
+int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct latch *latch)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t wrote = write(fd, (const char *)bytes + done, n - done);
+        if (wrote < 0 && errno == EINTR && !latch_tripped(latch))
+            continue;
+        if (wrote < 0)
+            return latch_fail(latch, "writing %s failed: %s", path, strerror(errno));
+        done += (size_t)wrote;
+    }
+    return 0;
+}
+
 static int set_mode(int fd, const char *target)
 {
     struct stat st;

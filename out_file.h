@@ -28,6 +28,9 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 /* A name under which the open file can be opened once more, valid until the next call. */
 const char *out_file_name(struct out_file *out);
 
+/* Writes n bytes where fd is, of the file named path in messages. -1: told to the latch. */
+int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct latch *latch);
+
 /* Closes the file that is whole by now, with the mode and, if allowed, the owner of the file that it
  * will replace: nearly all that can fail of putting it in place. Of no effect on one that is not open,
  * as is the next. -1: told to the latch. */

@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "latch.h"
+#include "out_file.h"
 #include "out_pipe.h"
 #include "thread_pipe.h"
 
@@ -22,14 +22,8 @@ struct out_pipe {
 
 static int write_piece(const struct out_pipe *p, size_t n)
 {
-    for (size_t done = 0; done < n;) {
-        ssize_t wrote = write(p->opt.fd, p->piece + done, n - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0)
-            return latch_fail(p->opt.latch, "writing %s failed: %s", p->opt.path, strerror(errno));
-        done += (size_t)wrote;
-    }
+    if (out_file_write(p->opt.fd, p->opt.path, p->piece, n, p->opt.latch) < 0)
+        return -1;
     if (p->opt.see)
         p->opt.see(p->opt.arg, p->piece, n);
     return 0;

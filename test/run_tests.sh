@@ -123,7 +123,7 @@ run_pytest
 if [ -n "${MORE_CHECKS:-}" ]; then
     run_again test/check_asan.sh short
     run_script test/check_tsan.sh short
-    run_script fuzz/run.sh 10
+    run_script fuzz/run.sh 4
     run_script test/check_static.sh short
 fi
 

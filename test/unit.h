@@ -69,7 +69,7 @@ struct unit_bytes {
 /* Room for n more bytes at the end, counted already. */
 static inline uint8_t *unit_more(struct unit_bytes *b, size_t n)
 {
-    if (b->n + n > b->max) {
+    if (!b->data || n > b->max - b->n) {
         b->max = 2 * (b->n + n);
         b->data = realloc(b->data, b->max);
         NEEDED(b->data);
