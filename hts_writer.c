@@ -7,6 +7,7 @@
 #include <htslib/hfile.h>
 #include "bam1_bytes.h"
 #include "bam_arena.h"
+#include "bam_record.h"
 #include "byte_buffer.h"
 #include "hts_writer.h"
 #include "hts_threads.h"
@@ -137,6 +138,19 @@ static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size
     return w->copy.p;
 }
 
+/* Whether htslib can write the tags as text, for which it does not look at the last three bytes. Where its threads meet
+ * one that they cannot write, 1.16 may wait for itself for ever. */
+static bool are_tags_text(const bam1_t *b)
+{
+    const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
+    while (p && end - p > 3) {
+        const uint8_t *type = p + 2, *next = bam_aux_skip(type, end);
+        bool no_text = *type == 'B' && next && (type[1] == 'A' || type[1] == 'd');
+        p = next && bam_aux_is_closed(type, next) && !no_text ? next : NULL;
+    }
+    return p;
+}
+
 int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
 {
     if (!(record = finished(w, record, size)))
@@ -144,6 +158,9 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     w->checksum += bam_checksum(record, size);
     if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
         return latch_fail(w->opt.latch, "out of memory");
+    if (w->opt.format->format == sam && !are_tags_text(w->record))
+        return latch_fail(w->opt.latch, "%s: the tags of record %s are broken, so it cannot be written as SAM",
+                          w->opt.path, bam_get_qname(w->record));
     errno = 0;
     if (sam_write1(w->sam, w->header, w->record) < 0)
         return failed(w, "writing");

@@ -100,8 +100,9 @@ static int may_follow(const struct sort_rule *rule, const struct verify_end *bef
 {
     if (now->key != before->key)
         return now->key > before->key;
-    return !before->record || sort_key_compare(rule, (const struct bam_record *)before->record,
-                                               (const struct bam_record *)now->record) <= 0;
+    return !before->record || sort_key_decides(rule)
+        || sort_key_compare(rule, (const struct bam_record *)before->record,
+                            (const struct bam_record *)now->record) <= 0;
 }
 
 static int offence(const struct sink_verify *v, const struct verify_end *now)

@@ -77,7 +77,7 @@ static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
     enum bam_fault fault = sort_key_make(c->rule, now, &key);
     if (fault)
         return bad_record(c, fault);
-    if (c->before && (key < c->key_before || (key == c->key_before
+    if (c->before && (key < c->key_before || (key == c->key_before && !sort_key_decides(c->rule)
         && sort_key_compare(c->rule, (const struct bam_record *)c->before, now) > 0)))
         return offence(c, now);
     c->checksum += bam_checksum(at, bam_record_size(now));
@@ -193,7 +193,11 @@ static int open_all(struct sort_check *c)
     c->n_ref = sam_hdr_nref(sam);
     c->rule = sort_rule_new(&opts->order, sam);
     c->ring = malloc((size_t)c->n_slots * BGZF_MAX_BLOCK);
-    return c->rule && c->ring ? 0 : latch_fail(&c->latch, "out of memory");
+    if (!c->rule || !c->ring)
+        return latch_fail(&c->latch, "out of memory");
+    if (opts->order.by == SORT_COORDINATE && sort_inputs_converted(&c->in))
+        sort_key_decides_until(c->rule, &c->far);
+    return 0;
 }
 
 static int tell_checksum(struct sort_check *c)

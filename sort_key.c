@@ -136,7 +136,7 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
 {
     switch (rule->order.by) {
     case SORT_COORDINATE:
-        *key = sort_key_coordinate_far(r);
+        *key = rule->far ? sort_key_coordinate_far(r) : sort_key_coordinate(r);
         break;
     case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
         *key = name_key_make(&rule->names, r);
@@ -174,9 +174,9 @@ enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_reco
     if (tag_key_part(&rule->tags, r, &number, part))
         return SORT_PART;
     bool by_name = rule->names_by != SORT_COORDINATE;
-    if (number > 0)
-        return by_name ? SORT_COMPARE : SORT_TIE;
-    *part = by_name ? name_key_make(&rule->names, r) : sort_key_coordinate(r);
+    if (number > 0)              /* positions beyond 32 bits have one coordinate key */
+        return by_name || bam_record_pos(r) == INT32_MAX ? SORT_COMPARE : SORT_TIE;
+    *part = by_name ? name_key_make(&rule->names, r) : sort_key_coordinate_far(r);
     return SORT_PART;
 }
 

@@ -88,8 +88,8 @@ static struct text molecule_text(struct template_tag tag)
 /* The unclipped 5' end of the read itself; hard clips do not count. Unsigned, for positions that no genome has. */
 static int64_t own_position(const struct bam_record *r)
 {
-    const uint8_t *cigar = r->data + r->name_len;
-    uint32_t n = load_le16(r->n_cigar);
+    uint32_t n;
+    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
     uint64_t pos = (uint64_t)far_pos(r), span = 0, clip = 0;
     bool reverse = bam_record_flag(r) & BAM_FREVERSE;
     for (uint32_t i = 0; i < n; i++) {

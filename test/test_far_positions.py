@@ -5,6 +5,7 @@ every order; refused, in words, where the output is BAM or CRAM."""
 import gzip
 import os
 import re
+import struct
 
 import pysam
 import pytest
@@ -120,6 +121,20 @@ def test_far_positions_without_far_references_are_refused(tmp_path, order):
     refs = b"".join(b"@SQ\tSN:%s\tLN:1000\n" % n.encode() for n, _ in REFS)
     path = tmp_path / "in.sam"
     path.write_bytes(far_text(400, "no far refs", refs))
+    args = ["--no-PG", *ORDERS[order], "-O", "sam"]
+    theirs = oracle_bytes(path, *args)
+    for n in (1, 3):
+        same_lines(sorted_bytes([*args, "-@", n, path]), theirs)
+
+
+@pytest.mark.parametrize("order", ["coordinate", "tag", "text_tag", "M"])
+def test_many_far_reads_of_one_key_are_taken_for_ties(tmp_path, order):
+    """More than are sorted by insertion, and behind a short reference, so that no key tells them apart."""
+    r = bamgen.rng("far ties")
+    path = tmp_path / "in.sam"
+    path.write_text("@SQ\tSN:c\tLN:1000\n" + "".join(
+        line("r%d" % i, r.choice((0, 16)), "c", r.choice(EDGES), "4M", "*", 0, 0, "ACGT", ["NM:i:1", "BX:Z:A"])
+        for i in range(600)))
     args = ["--no-PG", *ORDERS[order], "-O", "sam"]
     theirs = oracle_bytes(path, *args)
     for n in (1, 3):
@@ -287,3 +302,14 @@ def test_tag_of_our_own_name_is_lost_in_bam(tmp_path):
     recs = [bamgen.record("r%d" % i, 0, 0, 50 - i, tags=own + b"NMC\1") for i in range(9)]
     path.write_bytes(bamgen.bam(bamgen.header(), recs, "htslib"))
     same_bam(read_bam(sorted_bytes(["--no-PG", path])), read_bam(oracle_bytes(path, "--no-PG")))
+
+
+def test_tag_of_our_own_name_orders_bam(tmp_path):
+    """At the last position there is, with a place beyond it: no place of a BAM record."""
+    path, out = tmp_path / "in.bam", tmp_path / "out.bam"
+    recs = [bamgen.record("r%d" % i, 16 * (i % 2), 0, (1 << 31) - 1, bin=0,
+                          tags=b"\0\0BI\6\0\0\0" + struct.pack("<qqq", 1 << 40 - i, -1, 0)) for i in range(9)]
+    path.write_bytes(bamgen.bam(bamgen.header(), recs, "htslib"))
+    assert run_sort(["--no-PG", "--verify", "-o", out, path]).returncode == 0
+    same_bam(read_bam(out), read_bam(oracle_bytes(path, "--no-PG")))
+    assert run_sort(["--check", out]).returncode == 0

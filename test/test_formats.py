@@ -199,6 +199,29 @@ def test_any_content_through_sam_sorts_unlike_samtools(made, tmp_path, name, fmt
             same_output(p.stdout, (tmp_path / "theirs").read_bytes(), fmt, tmp_path)
 
 
+NO_TEXT = {"cut": b"NMi\1", "text_not_closed": b"XXZabc", "type_unknown": b"XX?\1\2", "array_cut": b"XXBi\xff\xff\xff\x7f",
+           "array_of_doubles": b"XXBd\1\0\0\0" + bytes(8), "array_of_characters": b"XXBA\0\0\0\0", "after_others": b"NMC\1XXZa",
+           "first_of_two": b"QQ?\1NMC\1", "zeros": bytes(5)}
+TEXT_AFTER_ALL = {"two_bytes": b"NM", "three_bytes": b"NMC\1XXi", "no_text_yet": b"NMC\1XXZ", "none": b""}
+
+
+@pytest.mark.parametrize("kind", [*NO_TEXT, *TEXT_AFTER_ALL])
+def test_broken_tags_hang_sam_output(tmp_path, kind):
+    """htslib 1.16 waits for itself, now and then, where several of its threads meet them."""
+    tags = {**NO_TEXT, **TEXT_AFTER_ALL}[kind]
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record("r%04d" % i, 0, 0, i, tags=tags) for i in range(9000)]))
+    args = ["--no-PG", "-O", "sam"]
+    status, err = oracle_sort([*args, "-o", tmp_path / "theirs", path])
+    assert status == (kind in NO_TEXT), err
+    for n in (1, 3, 8):
+        if status:
+            told = refused(tmp_path, [*args, "-@", n, "-o", "out.sam", path], "tags of record r0000")
+            assert told.count("\n") == 1, told
+        else:
+            assert sorted_bytes([*args, "-@", n, path]) == (tmp_path / "theirs").read_bytes()
+
+
 # ---------------------------------------------------------------- which format it is
 
 
