@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,7 @@ char *out_file_directory(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* The file that writing to path would change: links resolved, also when the
- * last one points to nothing yet. NULL: errno says why. */
-static char *resolve_target(const char *path)
+char *out_file_target(const char *path)
 {
     enum { MAX_LINKS = 40 };                     /* as the kernel's limit */
     char *name = strdup(path), link[PATH_MAX];
@@ -94,19 +93,51 @@ static void widen_pipe(int fd)
 #endif
 }
 
+/* -1 also if it is open for reading only. */
+static int open_stdout(void)
+{
+    if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
+        return dup(STDOUT_FILENO);
+    errno = EBADF;
+    return -1;
+}
+
+static bool is_same(const struct stat *st, const struct stat *other)
+{
+    return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
+}
+
+/* A file that is there, or is not yet (NULL). One that has lost its name, and can be reached through
+ * /proc only (/dev/fd/3), cannot be replaced. */
+static void open_file(struct out_file *out, const struct stat *st)
+{
+    struct stat other;
+    if ((st && access(out->path, W_OK) < 0) || !(out->target = out_file_target(out->path)))
+        return;
+    if (!st || (stat(out->target, &other) == 0 && is_same(st, &other))) {
+        open_temp(out);
+        return;
+    }
+    free(out->target);
+    out->target = NULL;
+    out->fd = open(out->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+}
+
 int out_file_open(struct out_file *out, const char *path, struct latch *latch)
 {
-    struct stat st;
+    struct stat st, other;
     *out = (struct out_file){.path = path, .fd = -1};
-    int exists = stat(path, &st) == 0, impossible = !exists && (errno != ENOENT || !*path);
+    bool exists = stat(path, &st) == 0, possible = exists || (errno == ENOENT && *path);
+    bool regular = exists && S_ISREG(st.st_mode);
     if (strcmp(path, "-") == 0) {
         out->path = "standard output";
-        out->fd = dup(STDOUT_FILENO);
-    } else if (exists && !S_ISREG(st.st_mode)) {
+        out->fd = open_stdout();
+    } else if (regular && fstat(STDOUT_FILENO, &other) == 0 && is_same(&st, &other)) {
+        out->fd = open_stdout();                 /* by another name: /dev/stdout */
+    } else if (exists && !regular) {
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
-    } else if (!impossible && (!exists || access(path, W_OK) == 0)
-               && (out->target = resolve_target(path))) {
-        open_temp(out);
+    } else if (possible) {
+        open_file(out, exists ? &st : NULL);
     }
     if (out->fd >= 0) {
         widen_pipe(out->fd);

@@ -18,10 +18,15 @@ struct out_file {
 /* The directory of a path, to be freed; NULL: no memory. */
 char *out_file_directory(const char *path);
 
+/* The file that writing to path would change, to be freed: links resolved, also when the last
+ * one points to nothing yet. NULL: errno says why. */
+char *out_file_target(const char *path);
+
 /* Checks that path can be written and opens it: standard output, pipes and
  * devices directly; a regular file as an unnamed one in the target's directory
  * (O_TMPFILE), or under a unique name where the file system has no such thing;
  * from then on signals are caught, as latch_catch_signals() has it.
+ * What is standard output by another name, or has no name any more, is written directly, too.
  * The present contents of path stay until out_file_commit(). -1: told to the latch. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 
