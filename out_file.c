@@ -159,6 +159,7 @@ static const char *name_by_fd(struct out_file *out)
 static int name_temp(struct out_file *out)
 {
     enum { TRIES = 100 };
+    latch_catch_signals();                       /* whatever thread they come to: hiding them from one is not enough */
     for (int i = 0; i < TRIES; i++) {
         char ending[40];
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);

@@ -34,8 +34,8 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 const char *out_file_name(struct out_file *out);
 
 /* Closes the file that is whole by now, with the mode and, if allowed, the owner of the file that it
- * will replace: nearly all that can fail of putting it in place. Of no effect on one that is not open,
- * as is the next. -1: told to the latch. */
+ * will replace: nearly all that can fail of putting it in place. Signals are caught from then on. Of no
+ * effect on one that is not open, as is the next. -1: told to the latch. */
 int out_file_finish(struct out_file *out, struct latch *latch);
 
 /* After that: renames it over the target. To be abandoned all the same. -1: told to the latch. */
