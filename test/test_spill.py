@@ -996,3 +996,15 @@ def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n,
     print("%.1f MiB over the budget" % (over / MIB))
     assert went or n == 64
     assert over <= ALLOWANCE
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_index_takes_more_memory_than_promised(tmp_path):
+    """Reads all over a genome of human size."""
+    refs = [("chr%d" % i, 1 << 28) for i in range(12)]
+    recs = bytearray(bamgen.tiny(1200000))
+    recs[4::60] = bytes(bamgen.rng("references").choices(range(len(refs)), k=1200000))
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header(refs=refs) + recs, level=0))
+    used, went = peak(["-l", 1, "-m", "1M", "--write-index", "-o", tmp_path / "o.bam", tmp_path / "in.bam"], tmp_path)
+    print("%.1f MiB over the budget" % (used / MIB - 1))
+    assert went and used <= MIB + ALLOWANCE
