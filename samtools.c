@@ -2,6 +2,7 @@
 /* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,11 @@ static void settle_wait_policy(char **argv)
         return;
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);   /* by its name, for ps and killall */
-    if (n > 0 && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) {
-        self[n] = 0;
+    self[n > 0 ? n : 0] = 0;
+    const char *base = strrchr(self, '/');
+    bool is_loader = base && strstr(base, ".so");   /* of `ld.so ./samtools`, which wants more words than we have */
+    if (base && !is_loader && setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
         execv(self, argv);
-    }
 }
 
 /* A file that got the number of a standard stream that is closed would get what is meant for that, messages
