@@ -3,6 +3,7 @@
 #ifndef OUT_FILE_H
 #define OUT_FILE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct latch;
@@ -22,12 +23,15 @@ char *out_file_directory(const char *path);
  * one points to nothing yet. NULL: errno says why. */
 char *out_file_target(const char *path);
 
-/* Checks that path can be written and opens it: standard output, pipes and
- * devices directly; a regular file as an unnamed one in the target's directory
+/* Whether what is there, if anything is, stays until out_file_commit(). Not of pipes and devices; nor of standard output
+ * by another name (/dev/stdout), and what has no name any more (/dev/fd/3 of such a file). */
+bool out_file_replaces(const char *path);
+
+/* Checks that path can be written and opens it: what is not replaced directly; a regular file as an unnamed one in the target's directory
  * (O_TMPFILE), or under a unique name where the file system has no such thing;
  * from then on signals are caught, as latch_catch_signals() has it.
- * What is standard output by another name, or has no name any more, is written directly, too.
- * The present contents of path stay until out_file_commit(). -1: told to the latch. */
+ * -1: told to the latch, also if what is there could not be replaced: a mount point, another user's in a
+ * directory like /tmp. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 
 /* A name under which the open file can be opened once more, valid until the next call. */

@@ -83,9 +83,8 @@ int sort_paths_check(const struct sort_opts *o)
     const struct {
         const char *path, *what;
     } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
-    /* What has a name is replaced, but this would grow while it is read. */
-    if (!o->check && same_output("-", o->out.path) && is_input(o, "-"))
-        return refuse("-", "input", "output");
+    if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
+        return refuse(o->out.path, "input", "output");
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         if (!file[i].path)
             continue;
