@@ -633,6 +633,8 @@ PLACES = {  # options, environment: folder
     "beside_the_output": (["-o", "sub/out.bam"], {}, "sub"),
     "current_folder": ([], {}, "."),
     "dash": (["-o", "-"], {}, "."),
+    "device": (["-o", "/dev/null"], {}, "."),
+    "standard_output_by_name": (["-o", "/dev/stdout"], {}, "."),
     "tmpdir": (["--tmpdir-env"], {"TMPDIR": "temp"}, "temp"),
     "tmpdir_and_output": (["--tmpdir-env", "-o", "sub/out.bam"], {"TMPDIR": "temp"}, "temp"),
     "tmpdir_not_asked_for": ([], {"TMPDIR": "temp"}, "."),
