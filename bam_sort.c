@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include "arena_fill.h"
 #include "arena_pair.h"
+#include "bam_index.h"
 #include "bam_sort.h"
 #include "far_pos.h"
 #include "latch.h"
@@ -58,25 +59,36 @@ struct bam_sort {
 
 /* ---------------------------------------------------------- before reading */
 
+static int prepare_minhash(struct bam_sort *s)
+{
+    if (s->opts->order.by != SORT_MINHASH)
+        return 0;
+    if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
+        return latch_fail(&s->latch, "%s: too many references for -M", sort_opts_input(s->opts));
+    if (!(s->minhash = minhash_new(&s->opts->order)))
+        return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
+    return 0;
+}
+
 static int prepare_order(struct bam_sort *s)
 {
-    int32_t n_ref = sam_hdr_nref(s->sam);
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
-    if (s->opts->order.by == SORT_MINHASH) {
-        if (n_ref >= MINHASH_REF_MAX)
-            return latch_fail(&s->latch, "%s: too many references for -M", sort_opts_input(s->opts));
-        if (!(s->minhash = minhash_new(&s->opts->order)))
-            return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
-    }
     bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
     if (keys_do && sort_inputs_converted(&s->in) && far_pos_fits(&s->opts->out.format)) {
         sort_key_decides_until(s->rule, &s->far);
         keys_do = false;
     }
-    arena_pair_set_order(&s->memory, n_ref, keys_do ? NULL : s->rule, s->minhash);
+    arena_pair_set_order(&s->memory, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule, s->minhash);
     return 0;
+}
+
+/* References may be longer by far than what is known of them: so not more than a third of all. */
+static size_t index_memory(const struct bam_sort *s)
+{
+    uint64_t all = bam_index_memory(s->sam), most = (s->budget + MEMORY_PLAN_BESIDE) / 3;
+    return (size_t)(all < most ? all : most);
 }
 
 static void plan_memory(struct bam_sort *s)
@@ -87,7 +99,9 @@ static void plan_memory(struct bam_sort *s)
                              stats_memory(opts->n_threads, sort_report_detail(opts))};
     if (opts->out.format.format != bam)
         use.htslib += memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
+    use.htslib += opts->out.index && opts->out.format.format != cram && s->sam ? index_memory(s) : 0;
     use.htslib += opts->verify ? sink_verify_memory(opts->n_threads) : 0;
+    use.htslib += s->minhash ? minhash_memory(s->minhash) : 0;
     s->plan = memory_plan_make(&use, arena_fill_slot_memory());
 }
 
@@ -135,9 +149,10 @@ static int open_all(struct bam_sort *s)
     s->budget = sort_limits_memory(s->opts);
     plan_memory(s);
     if (sort_files_open(&s->out, s->opts, s->plan.sink_slots, &s->latch, s->stats) < 0
-        || sort_report_open(&s->report, s->opts, &s->latch) < 0 || open_inputs(s) < 0)
+        || sort_report_open(&s->report, s->opts, &s->latch) < 0 || open_inputs(s) < 0
+        || prepare_minhash(s) < 0)
         return -1;
-    plan_memory(s);                              /* again: now the headers are known */
+    plan_memory(s);                              /* again: now the headers are known, and the index of -I */
     if (reserve_memory(s) < 0 || prepare_order(s) < 0
         || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
         return -1;

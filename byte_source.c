@@ -52,11 +52,12 @@ static int open_file(struct byte_source *s)
         s->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
         s->file = s->fd < 0 ? NULL : hdopen(s->fd, "r");
     }
+    s->opt.path = byte_source_name(path);
     if (s->file) {
         find_ends(s);
         return 0;
     }
-    return latch_fail(s->opt.latch, "cannot open %s: %s", byte_source_name(path), strerror(errno));
+    return latch_fail(s->opt.latch, "cannot open %s: %s", s->opt.path, strerror(errno));
 }
 
 static void advise(int fd)

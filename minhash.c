@@ -580,3 +580,8 @@ void minhash_free(struct minhash *m)
     table_free(&m->index);
     free(m);
 }
+
+size_t minhash_memory(const struct minhash *m)
+{
+    return m->index.slots ? index_bytes(m->index.log2_slots) : 0;
+}

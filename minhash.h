@@ -46,6 +46,9 @@ struct minhash_rank {
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 
+/* Bytes of memory that its index takes. */
+size_t minhash_memory(const struct minhash *m);
+
 /* Whether -M orders the record by rank (it has no reference) or by coordinate.
  * For the latter apply and finish are not called. */
 static inline bool minhash_applies(const struct bam_record *r)

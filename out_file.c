@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,7 @@ char *out_file_directory(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* The file that writing to path would change: links resolved, also when the
- * last one points to nothing yet. NULL: errno says why. */
-static char *resolve_target(const char *path)
+char *out_file_target(const char *path)
 {
     enum { MAX_LINKS = 40 };                     /* as the kernel's limit */
     char *name = strdup(path), link[PATH_MAX];
@@ -94,20 +93,97 @@ static void widen_pipe(int fd)
 #endif
 }
 
-int out_file_open(struct out_file *out, const char *path, struct latch *latch)
+/* -1 also if it is open for reading only. */
+static int open_stdout(void)
+{
+    if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
+        return dup(STDOUT_FILENO);
+    errno = EBADF;
+    return -1;
+}
+
+static bool is_same(const struct stat *st, const struct stat *other)
+{
+    return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
+}
+
+/* In a directory like /tmp a file can be replaced by its owner only, and the directory's. */
+static bool is_kept(const char *target, const struct stat *st)
+{
+    struct stat in;
+    char *dir = out_file_directory(target);
+    uid_t we = geteuid();
+    bool kept = dir && stat(dir, &in) == 0 && in.st_mode & S_ISVTX && we != 0 && we != st->st_uid && we != in.st_uid;
+    free(dir);
+    return kept;
+}
+
+/* As containers have files of their host. */
+static bool is_mounted(const char *target)
+{
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx st;
+    return statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+#else
+    (void)target;
+    return false;
+#endif
+}
+
+/* What rename() would say in the end. */
+static int check_rename(const char *target, const struct stat *st)
+{
+    errno = is_mounted(target) ? EBUSY : is_kept(target, st) ? EPERM : 0;
+    return errno ? -1 : 0;
+}
+
+/* There is nothing at the path if st is NULL, here and below. */
+static bool is_stdout(const char *path, const struct stat *st)
+{
+    struct stat out;
+    return strcmp(path, "-") == 0
+        || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && is_same(st, &out));
+}
+
+/* The path leads through /proc to a file that has no name any more. */
+static bool is_nameless(const char *path, const struct stat *st)
+{
+    struct stat named;
+    char *target = out_file_target(path);
+    bool is = target && (stat(target, &named) < 0 ? errno == ENOENT : !is_same(st, &named));
+    free(target);
+    return is;
+}
+
+static bool replaces(const char *path, const struct stat *st)
+{
+    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_nameless(path, st)));
+}
+
+bool out_file_replaces(const char *path)
 {
     struct stat st;
-    *out = (struct out_file){.path = path, .fd = -1};
-    int exists = stat(path, &st) == 0, impossible = !exists && (errno != ENOENT || !*path);
-    if (strcmp(path, "-") == 0) {
-        out->path = "standard output";
-        out->fd = dup(STDOUT_FILENO);
-    } else if (exists && !S_ISREG(st.st_mode)) {
-        out->fd = open(path, O_WRONLY | O_CLOEXEC);
-    } else if (!impossible && (!exists || access(path, W_OK) == 0)
-               && (out->target = resolve_target(path))) {
+    return replaces(path, stat(path, &st) == 0 ? &st : NULL);
+}
+
+static void open_target(struct out_file *out, const struct stat *st)
+{
+    if ((!st || access(out->path, W_OK) == 0) && (out->target = out_file_target(out->path))
+        && (!st || check_rename(out->target, st) == 0))
         open_temp(out);
-    }
+}
+
+int out_file_open(struct out_file *out, const char *path, struct latch *latch)
+{
+    struct stat st, *there = stat(path, &st) == 0 ? &st : NULL;
+    bool possible = there || (errno == ENOENT && *path);
+    *out = (struct out_file){.path = strcmp(path, "-") == 0 ? "standard output" : path, .fd = -1};
+    if (is_stdout(path, there))
+        out->fd = open_stdout();
+    else if (there && !replaces(path, there))
+        out->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    else if (possible)
+        open_target(out, there);
     if (out->fd >= 0) {
         widen_pipe(out->fd);
         return 0;
@@ -128,6 +204,7 @@ static const char *name_by_fd(struct out_file *out)
 static int name_temp(struct out_file *out)
 {
     enum { TRIES = 100 };
+    latch_catch_signals();                       /* whatever thread they come to: hiding them from one is not enough */
     for (int i = 0; i < TRIES; i++) {
         char ending[40];
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);

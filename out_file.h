@@ -3,6 +3,7 @@
 #ifndef OUT_FILE_H
 #define OUT_FILE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct latch;
@@ -18,11 +19,19 @@ struct out_file {
 /* The directory of a path, to be freed; NULL: no memory. */
 char *out_file_directory(const char *path);
 
-/* Checks that path can be written and opens it: standard output, pipes and
- * devices directly; a regular file as an unnamed one in the target's directory
+/* The file that writing to path would change, to be freed: links resolved, also when the last
+ * one points to nothing yet. NULL: errno says why. */
+char *out_file_target(const char *path);
+
+/* Whether what is there, if anything is, stays until out_file_commit(). Not of pipes and devices; nor of standard output
+ * by another name (/dev/stdout), and what has no name any more (/dev/fd/3 of such a file). */
+bool out_file_replaces(const char *path);
+
+/* Checks that path can be written and opens it: what is not replaced directly; a regular file as an unnamed one in the target's directory
  * (O_TMPFILE), or under a unique name where the file system has no such thing;
  * from then on signals are caught, as latch_catch_signals() has it.
- * The present contents of path stay until out_file_commit(). -1: told to the latch. */
+ * -1: told to the latch, also if what is there could not be replaced: a mount point, another user's in a
+ * directory like /tmp. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 
 /* A name under which the open file can be opened once more, valid until the next call. */
@@ -32,8 +41,8 @@ const char *out_file_name(struct out_file *out);
 int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct latch *latch);
 
 /* Closes the file that is whole by now, with the mode and, if allowed, the owner of the file that it
- * will replace: nearly all that can fail of putting it in place. Of no effect on one that is not open,
- * as is the next. -1: told to the latch. */
+ * will replace: nearly all that can fail of putting it in place. Signals are caught from then on. Of no
+ * effect on one that is not open, as is the next. -1: told to the latch. */
 int out_file_finish(struct out_file *out, struct latch *latch);
 
 /* After that: renames it over the target. To be abandoned all the same. -1: told to the latch. */

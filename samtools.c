@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
+#include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +32,21 @@ static void settle_wait_policy(char **argv)
         return;
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);   /* by its name, for ps and killall */
-    if (n > 0 && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) {
-        self[n] = 0;
+    self[n > 0 ? n : 0] = 0;
+    const char *base = strrchr(self, '/');
+    bool is_loader = base && strstr(base, ".so");   /* of `ld.so ./samtools`, which wants more words than we have */
+    if (base && !is_loader && setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
         execv(self, argv);
-    }
+}
+
+/* A file that got the number of a standard stream that is closed would get what is meant for that, messages
+ * among the records. So these are opened, in a way in which they neither give nor take anything. */
+static int hold_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return -1;
+    return 0;
 }
 
 static int sort_main(int argc, char **argv)
@@ -56,7 +69,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "sort") == 0) {
         settle_wait_policy(argv);
-        return sort_main(argc, argv);
+        return hold_closed_streams() < 0 ? EXIT_FAILURE : sort_main(argc, argv);
     }
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         print_version();

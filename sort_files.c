@@ -114,17 +114,24 @@ static void abandon(struct sort_files *f)
     out_file_abandon(&f->checksum);
 }
 
-/* The index first: while it is new and the data are old, readers complain of it
+/* What is in place, though the data cannot be. */
+static void take_back(const struct out_file *file)
+{
+    if (file->target && !file->temp && file->fd < 0)
+        unlink(file->target);
+}
+
+/* The data last: while they are old and the index is new, readers complain of it
  * and nothing worse. It must not stay so. */
 int sort_files_commit(struct sort_files *f)
 {
-    latch_hide_signals(true);                    /* a file may have a temporary name for a moment */
+    latch_hide_signals(true);                    /* those between two files, too */
     int failed = out_file_finish(&f->index, f->latch) < 0 || out_file_finish(&f->data, f->latch) < 0
-              || out_file_commit(&f->checksum, f->latch) < 0 || out_file_commit(&f->index, f->latch) < 0;
-    if (!failed && out_file_commit(&f->data, f->latch) < 0) {
-        failed = 1;
-        if (f->index.target)
-            unlink(f->index.target);
+              || out_file_commit(&f->checksum, f->latch) < 0 || out_file_commit(&f->index, f->latch) < 0
+              || out_file_commit(&f->data, f->latch) < 0;
+    if (failed) {
+        take_back(&f->checksum);
+        take_back(&f->index);
     }
     abandon(f);
     latch_hide_signals(false);

@@ -15,6 +15,7 @@
 #include "byte_source.h"
 #include "machine.h"
 #include "memory_plan.h"
+#include "out_file.h"
 #include "sort_opts.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -457,8 +458,14 @@ static void settle_memory(struct parsed *p)
     o->memory = p->total ? p->total : p->per_thread > UINT64_MAX / n ? UINT64_MAX : p->per_thread * n;
 }
 
+/* No file, or one that somebody has open: /dev/null, /dev/stdout, a shell's >(command). */
+static bool is_device(const char *path)
+{
+    return strncmp(path, "/dev/", strlen("/dev/")) == 0 && !out_file_replaces(path);
+}
+
 /* Where temporary files go: -T, else TMPDIR where that is wanted, else beside
- * the output; for standard output, the current directory. */
+ * the output; for standard output and devices, the current directory. */
 static int settle_temp(struct parsed *p)
 {
     struct sort_opts *o = p->o;
@@ -468,7 +475,7 @@ static int settle_temp(struct parsed *p)
     if (p->tmpdir_env && (!tmpdir || !*tmpdir))
         return fail_usage("--tmpdir-env: TMPDIR is not set", NULL);
     int made = p->tmpdir_env ? asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir)
-             : strcmp(o->out.path, "-") == 0 ? asprintf(&o->default_prefix, "samtools-sort.tmp")
+             : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
              : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
     if (made < 0)
         return no_memory();

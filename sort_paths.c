@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "out_file.h"
 #include "sort_opts.h"
 #include "sort_paths.h"
@@ -19,8 +20,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Of files that are not there yet. */
-static bool same_place(const char *a, const char *b)
+static bool same_name(const char *a, const char *b)
 {
     struct stat x, y;
     char *dir_a = out_file_directory(a), *dir_b = out_file_directory(b);
@@ -31,21 +31,43 @@ static bool same_place(const char *a, const char *b)
     return same;
 }
 
+/* Of files that are not there yet, but there may be links to them. */
+static bool same_place(const char *a, const char *b)
+{
+    char *target_a = out_file_target(a), *target_b = out_file_target(b);
+    bool same = target_a && target_b && same_name(target_a, target_b);
+    free(target_a);
+    free(target_b);
+    return same;
+}
+
+/* Of "-", which stands for fd. */
+static bool look(const char *path, int fd, struct stat *st)
+{
+    return (strcmp(path, "-") == 0 ? fstat(fd, st) : stat(path, st)) == 0;
+}
+
 /* Pipes and devices may have any number of writers. */
-static bool same_file(const char *a, const char *b)
+static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
 {
     struct stat x, y;
-    bool has_a = stat(a, &x) == 0, has_b = stat(b, &y) == 0;
-    if (strcmp(a, b) == 0)
-        return !has_a || S_ISREG(x.st_mode);
-    return has_a && has_b ? S_ISREG(x.st_mode) && same_inode(&x, &y) : !has_a && !has_b && same_place(a, b);
+    bool has_a = look(a, fd_a, &x), has_b = look(b, fd_b, &y);
+    if (has_a && has_b)
+        return S_ISREG(x.st_mode) && same_inode(&x, &y);
+    return !has_a && !has_b && same_place(a, b);
+}
+
+/* Two of our own; standard output takes one of them only. */
+static bool same_output(const char *a, const char *b)
+{
+    return (strcmp(a, "-") == 0 && strcmp(b, "-") == 0) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
 }
 
 static bool is_input(const struct sort_opts *o, const char *path)
 {
-    bool is = strcmp(path, "-") != 0 && same_file(path, o->in);
+    bool is = same_file(path, STDOUT_FILENO, o->in, STDIN_FILENO);
     for (size_t i = 0; i < o->n_more; i++)
-        is = is || same_file(path, o->more[i]);
+        is = is || same_file(path, STDOUT_FILENO, o->more[i], STDIN_FILENO);
     return is;
 }
 
@@ -61,15 +83,17 @@ int sort_paths_check(const struct sort_opts *o)
     const struct {
         const char *path, *what;
     } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
+    if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
+        return refuse(o->out.path, "input", "output");
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         if (!file[i].path)
             continue;
         if (is_input(o, file[i].path))
             return refuse(file[i].path, "input", file[i].what);
-        if (!o->check && same_file(file[i].path, o->out.path))
+        if (!o->check && same_output(file[i].path, o->out.path))
             return refuse(file[i].path, "output", file[i].what);
         for (size_t k = 0; k < i; k++)
-            if (file[k].path && same_file(file[i].path, file[k].path))
+            if (file[k].path && same_output(file[i].path, file[k].path))
                 return refuse(file[i].path, file[k].what, file[i].what);
     }
     return 0;

@@ -6,6 +6,7 @@
  *   FAULT_EVERY=K      and every K-th after it
  *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of what it was asked for; or
  *                      "end": it reads nothing; libdeflate_deflate_compress: any, a bit of the result is flipped
+ *   FAULT_SIGNAL=N     instead of failing: the process gets this signal, and the call waits until it must have come
  *   FAULT_FROM=all     calls of libraries count too; else only those from the program's own code
  *   FAULT_NAMED=1      there are no unnamed files (O_TMPFILE), as on NFS or FAT
  *   FAULT_REPORT=FILE  at exit: how often each call was made, and "struck N"
@@ -19,6 +20,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -50,6 +52,7 @@ static struct {
     int call;                    /* that is to fail; N_CALLS: none */
     unsigned long at, every;
     int error;                   /* 0: short or end */
+    int signal;                  /* 0: none */
     bool all, end, named;
     const char *report;
     uintptr_t from, to;          /* the program's code */
@@ -86,6 +89,7 @@ __attribute__((constructor)) static void configure(void)
     fault.at = number("FAULT_AT");
     fault.every = number("FAULT_EVERY");
     fault.error = (int)number("FAULT_ERROR");    /* "short" and "end" are 0 */
+    fault.signal = (int)number("FAULT_SIGNAL");
     fault.end = error && strcmp(error, "end") == 0;
     fault.named = getenv("FAULT_NAMED");
     fault.all = from && strcmp(from, "all") == 0;
@@ -117,6 +121,11 @@ static int strike(enum call call, const void *caller)
     if ((int)call != fault.call || n < fault.at || (n > fault.at && (fault.every == 0 || (n - fault.at) % fault.every)))
         return GOES_ON;
     atomic_fetch_add(&struck, 1);
+    if (fault.signal) {
+        kill(getpid(), fault.signal);
+        usleep(200000);
+        return GOES_ON;
+    }
     errno = fault.error;
     return fault.error ? FAILS : fault.end ? IS_END : IS_SHORT;
 }

@@ -348,7 +348,7 @@ def m_ties():
     """The same few reads and their reverse complements: input order, then strand."""
     r = rng("minhash ties")
     seqs = [bases(r, n) for n in (30, 100, 101)] + ["", "AC", "A" * 50, "ACGT" * 20]
-    return header(), [unplaced(r, i, (s := r.choice(seqs)) if i % 2 else s.translate(COMPLEMENT)[::-1], qual=None)
+    return header(), [unplaced(r, i, (s := r.choice(seqs)) if i % 2 == 0 else s.translate(COMPLEMENT)[::-1], qual=None)
                       for i in range(1500)]
 
 

@@ -2,6 +2,7 @@
 """The command line: options of `sort`, usage, --version, and handing other commands on."""
 
 import os
+import pathlib
 import pty
 import re
 import shutil
@@ -311,6 +312,18 @@ def test_closed_standard_input_hangs_or_crashes(tmp_path):
                        capture_output=True, env=clean_env(), timeout=HANG)
     assert p.returncode == 1 and p.stderr
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers want to be loaded first")
+def test_start_by_the_loader_fails(made, tmp_path):
+    """ld.so ./samtools sort, as bundles do that bring their own libraries."""
+    loader = re.search(rb"/lib[^\0]*/ld[^\0/]*\.so[^\0/]*\0", pathlib.Path(BINARY).read_bytes()[:4096])
+    if not loader:
+        pytest.skip("another kind of loader")
+    p = subprocess.run([loader.group()[:-1], BINARY, "sort", "-o", "out.bam", made("ties")], cwd=tmp_path,
+                       capture_output=True, env=clean_env(), timeout=HANG)
+    assert p.returncode == 0, p.stderr
+    assert os.listdir(tmp_path) == ["out.bam"]
 
 
 # ---------------------------------------------------------------- version

@@ -474,6 +474,28 @@ def test_chain_of_links_to_input_loses_the_file(tmp_path, made):
     same_bam(read_bam(tmp_path / "x.bam"), oracle(made("ties"), "--no-PG"))
 
 
+def in_name_space(command):
+    """The start of a command line that has a mount name space of its own and runs `command` in it first."""
+    argv = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    argv += ["sh", "-c", command + ' && exec "$0" "$@"']
+    try:
+        if subprocess.run([*argv, "true"], capture_output=True, timeout=HANG).returncode:
+            pytest.skip("cannot mount in a name space here")
+    except FileNotFoundError:
+        pytest.skip("no unshare here")
+    return argv
+
+
+def test_mounted_output_is_told_only_after_reading(desk):
+    """`docker run -v host.bam:/out.bam`: it cannot be replaced."""
+    argv = in_name_space("mount --bind '%s/out.bam' '%s/out.bam'" % (desk, desk))
+    before = snapshot(desk)
+    with running([*argv, BINARY, "sort", "-o", "out.bam", "-"], stdin=subprocess.PIPE, cwd=desk) as p:   # nobody feeds it
+        assert p.wait(HANG) == 1
+        assert re.search(rb"cannot write out.bam: Device or resource busy.*Nothing was read", p.stderr.read())
+    assert snapshot(desk) == before
+
+
 def test_link_to_itself_hangs(tmp_path, made):
     (tmp_path / "out.bam").symlink_to("out.bam")
     refused(tmp_path, ["-o", "out.bam", made("ties")], "out.bam")
@@ -789,6 +811,22 @@ def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
     assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/open") == ["out.bam"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
+def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
+    """Like /tmp: writing to the file would do, but it cannot be replaced."""
+    os.mkdir(public_dir + "/shared")
+    os.chmod(public_dir + "/shared", 0o1777)
+    old = public_dir + "/shared/out.bam"
+    with open(old, "wb") as f:
+        f.write(PRECIOUS)
+    os.chmod(old, 0o666)
+    with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE,
+                 preexec=lambda: os.setuid(65534)) as p:   # nobody feeds it
+        assert p.wait(HANG) == 1
+        assert re.search(rb"cannot write .*Operation not permitted.*Nothing was read", p.stderr.read())
+    assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/shared") == ["out.bam"]
+
+
 def test_unreadable_input_truncates_output(public_dir):
     os.mkdir(public_dir + "/open")
     os.chmod(public_dir + "/open", 0o777)
@@ -1013,23 +1051,13 @@ def test_threads_that_cannot_be_started_end_the_sort(public_dir, made, form, mos
 
 # ---------------------------------------------------------------- without /proc
 
-NO_PROC = 'mount -t tmpfs none /proc && exec "$0" "$@"'
-
-
 @pytest.fixture
 def no_proc():
     """Runs a program where /proc is empty, as in a bare chroot: an unnamed file could not
     get its name there, so that the output needs a temporary name."""
     if SANITIZED:
         pytest.skip("sanitizers need /proc")
-    argv = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    argv += ["sh", "-c", NO_PROC]
-    try:
-        if subprocess.run([*argv, "true"], capture_output=True, timeout=HANG).returncode:
-            pytest.skip("cannot mount in a name space here")
-    except FileNotFoundError:
-        pytest.skip("no unshare here")
-    return [*argv, BINARY, "sort"]
+    return [*in_name_space("mount -t tmpfs none /proc"), BINARY, "sort"]
 
 
 def test_output_needs_proc(desk, made, no_proc, threads):

@@ -633,6 +633,8 @@ PLACES = {  # options, environment: folder
     "beside_the_output": (["-o", "sub/out.bam"], {}, "sub"),
     "current_folder": ([], {}, "."),
     "dash": (["-o", "-"], {}, "."),
+    "device": (["-o", "/dev/null"], {}, "."),
+    "standard_output_by_name": (["-o", "/dev/stdout"], {}, "."),
     "tmpdir": (["--tmpdir-env"], {"TMPDIR": "temp"}, "temp"),
     "tmpdir_and_output": (["--tmpdir-env", "-o", "sub/out.bam"], {"TMPDIR": "temp"}, "temp"),
     "tmpdir_not_asked_for": ([], {"TMPDIR": "temp"}, "."),
@@ -996,3 +998,26 @@ def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n,
     print("%.1f MiB over the budget" % (over / MIB))
     assert went or n == 64
     assert over <= ALLOWANCE
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_minimisers_take_more_memory_than_promised(heavy, tmp_path):
+    """The index of -I of 30 Mb takes 36 MB."""
+    r = bamgen.rng("genome")
+    (tmp_path / "genome.fa").write_bytes(b"".join(
+        b">c%d\n%s\n" % (i, r.randbytes(300000).translate(b"ACGT" * 64)) for i in range(100)))
+    used, went = peak(["-l", 1, "-m", "16M", "-M", "-I", tmp_path / "genome.fa", "-w", 50, heavy("tiny", 120)], tmp_path)
+    print("%.1f MiB over the budget" % (used / MIB - 16))
+    assert went and used <= 16 * MIB + ALLOWANCE
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_index_takes_more_memory_than_promised(tmp_path):
+    """Reads all over a genome of human size."""
+    refs = [("chr%d" % i, 1 << 28) for i in range(12)]
+    recs = bytearray(bamgen.tiny(1200000))
+    recs[4::60] = bytes(bamgen.rng("references").choices(range(len(refs)), k=1200000))
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header(refs=refs) + recs, level=0))
+    used, went = peak(["-l", 1, "-m", "1M", "--write-index", "-o", tmp_path / "o.bam", tmp_path / "in.bam"], tmp_path)
+    print("%.1f MiB over the budget" % (used / MIB - 1))
+    assert went and used <= MIB + ALLOWANCE

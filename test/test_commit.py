@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""The moment in which files that are whole get their names."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BINARY, HANG, clean_env, run_sort
+from test_safety import default_signals, desk, running, snapshot, sound, unread, until  # noqa: F401
+
+
+@pytest.mark.parametrize("call", ["linkat", "rename"])
+@pytest.mark.parametrize("args", [
+    ["-O", "bam", "-o", "out.bam", "in.bam"], ["-O", "sam.gz", "-o", "out.bam", "in.bam"],   # with threads of htslib's
+    ["--checksum=sum", "--write-index", "-o", "out.bam", "in.bam"], ["--check", "--checksum=sum", "sorted.bam"],
+    ["--report=report", "--trace=trace", "-o", "out.bam", "in.bam"],
+], ids=lambda args: " ".join(args[:2]))
+def test_signal_while_files_get_their_names_leaves_another(desk, made, fault_shim, args, call):  # noqa: F811
+    """All old or all new, and nothing beside them."""
+    (desk / "in.bam").write_bytes(made("mixed").read_bytes())
+    assert run_sort(["-o", "sorted.bam", "in.bam"], cwd=desk).returncode == 0
+    names = {"in.bam", "sorted.bam", "out.bam"}
+    for at in range(1, 5):
+        env = {**fault_shim, "FAULT_CALL": call, "FAULT_AT": str(at), "FAULT_SIGNAL": str(int(signal.SIGTERM))}
+        p = subprocess.run([BINARY, "sort", "-@", "4", *args], cwd=desk, capture_output=True, env=clean_env(**env),
+                           timeout=HANG, preexec_fn=default_signals)
+        assert p.returncode in (0, -signal.SIGTERM), p.stderr
+        left = set(os.listdir(desk))
+        assert left <= names | {"sum", "out.bam.csi", "report", "trace"}
+        if "--write-index" in args:
+            assert len({"sum", "out.bam.csi"} & left) in (0, 2)
+
+
+def test_output_that_cannot_be_put_in_place_leaves_files_beside_it(tmp_path, made):
+    """Its name was taken by a directory while it was sorted."""
+    args = ["--checksum=sum", "--write-index", "-o", "out.bam", "-"]
+    with running([BINARY, "sort", *args], stdin=subprocess.PIPE, cwd=tmp_path) as p:
+        p.stdin.write(made("ties").read_bytes())
+        p.stdin.flush()
+        assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+        (tmp_path / "out.bam").mkdir()
+        before = snapshot(tmp_path)
+        p.stdin.close()
+        assert p.wait(HANG) == 1
+        assert b"out.bam" in p.stderr.read()
+    assert snapshot(tmp_path) == before
