@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <htslib/hfile.h>
 #include <htslib/hts_log.h>
 #include <htslib/kstring.h>
 #include "bam_header.h"
@@ -11,6 +10,7 @@
 #include "byte_buffer.h"
 #include "byte_source.h"
 #include "endian_io.h"
+#include "hts_memory.h"
 #include "latch.h"
 #include "sort_key.h"
 
@@ -75,21 +75,16 @@ static int follow(struct growing *g)
     return 1;
 }
 
-/* htslib reads its headers from files only; it has files in memory. */
 static sam_hdr_t *parse(const uint8_t *data, size_t size)
 {
-    char *copy = malloc(size);                   /* the hFILE takes and frees it */
-    if (!copy)
-        return NULL;
-    memcpy(copy, data, size);
-    hFILE *file = hopen("mem:", "r:", copy, size);
-    if (!file) {
-        free(copy);
-        return NULL;
-    }
-    samFile *bam = hts_hopen(file, "mem:", "r"); /* NOLINT(clang-analyzer-unix.Malloc): copy is the file's */
+    char *copy = malloc(size);
+    if (copy)
+        memcpy(copy, data, size);
+    hFILE *file = hts_memory_open(copy, size);
+    samFile *bam = file ? hts_hopen(file, "mem:", "r") : NULL;
     if (!bam) {
-        hclose_abruptly(file);
+        if (file)
+            hclose_abruptly(file);
         return NULL;
     }
     int verbose = hts_verbose;

@@ -3,11 +3,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <htslib/hfile.h>
 #include "bam1_bytes.h"
 #include "bgzf_slot.h"
 #include "bgzf_source.h"
 #include "byte_buffer.h"
+#include "hts_memory.h"
 #include "hts_reader.h"
 #include "latch.h"
 #include "sam_reader.h"
@@ -382,16 +382,12 @@ static hFILE *header_file(const uint8_t *text, size_t size)
     static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
     bool ended = size == 0 || text[size - 1] == '\n';
     size_t line_size = sizeof line - 1 - ended;
-    char *copy = malloc(size + line_size);       /* the hFILE takes and frees it */
-    if (!copy)
-        return NULL;
-    if (size)
+    char *copy = malloc(size + line_size);
+    if (copy && size)
         memcpy(copy, text, size);
-    memcpy(copy + size, line + ended, line_size);
-    hFILE *file = hopen("mem:", "r:", copy, size + line_size);
-    if (!file)
-        free(copy);
-    return file;                                 /* NOLINT(clang-analyzer-unix.Malloc): copy is the file's */
+    if (copy)
+        memcpy(copy + size, line + ended, line_size);
+    return hts_memory_open(copy, size + line_size);
 }
 
 static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
