@@ -7,7 +7,8 @@
  *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of what it was asked for; or
  *                      "end": it reads nothing; libdeflate_deflate_compress: any, a bit of the result is flipped
  *   FAULT_SIGNAL=N     instead of failing: the process gets this signal, and the call waits until it must have come
- *   FAULT_FROM=all     calls of libraries count too; else only those from the program's own code
+ *   FAULT_FROM=NAME    calls from the library with this in its path count, or from everywhere ("all"); else those from
+ *                      the program's own code
  *   FAULT_NAMED=1      there are no unnamed files (O_TMPFILE), as on NFS or FAT
  *   FAULT_REPORT=FILE  at exit: how often each call was made, and "struck N"
  *
@@ -55,23 +56,36 @@ static struct {
     int signal;                  /* 0: none */
     bool all, end, named;
     const char *report;
-    uintptr_t from, to;          /* the program's code */
+    struct range { uintptr_t from, to; } program, library;   /* code; that of no library if it is all or none */
 } fault = {.call = N_CALLS};
 static atomic_bool started;
 static atomic_ulong counts[N_CALLS], struck;
 
-/* The program is the first object of the list. */
-static int find_program(struct dl_phdr_info *info, size_t size, void *arg)
+static struct range code_of(const struct dl_phdr_info *info)
 {
-    (void)size, (void)arg;
+    struct range code = {0, 0};
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
-            fault.from = info->dlpi_addr + p->p_vaddr;
-            fault.to = fault.from + p->p_memsz;
-        }
+        if (p->p_type == PT_LOAD && p->p_flags & PF_X)
+            code = (struct range){info->dlpi_addr + p->p_vaddr, info->dlpi_addr + p->p_vaddr + p->p_memsz};
     }
-    return 1;
+    return code;
+}
+
+static bool is_in(const struct range *code, const void *address)
+{
+    return (uintptr_t)address >= code->from && (uintptr_t)address < code->to;
+}
+
+/* The program is the first object of the list. */
+static int find_code(struct dl_phdr_info *info, size_t size, void *library)
+{
+    (void)size;
+    if (fault.program.to == 0)
+        fault.program = code_of(info);
+    else if (library && strstr(info->dlpi_name, library))
+        fault.library = code_of(info);
+    return 0;
 }
 
 static unsigned long number(const char *name)
@@ -94,7 +108,7 @@ __attribute__((constructor)) static void configure(void)
     fault.named = getenv("FAULT_NAMED");
     fault.all = from && strcmp(from, "all") == 0;
     fault.report = getenv("FAULT_REPORT");
-    dl_iterate_phdr(find_program, NULL);
+    dl_iterate_phdr(find_code, (void *)from);
 }
 
 __attribute__((destructor)) static void report(void)
@@ -112,10 +126,10 @@ __attribute__((destructor)) static void report(void)
 /* What becomes of this call; sets errno where it fails. */
 static int strike(enum call call, const void *caller)
 {
-    bool ours = (uintptr_t)caller >= fault.from && (uintptr_t)caller < fault.to;
+    bool ours = is_in(&fault.program, caller), theirs = fault.all || is_in(&fault.library, caller);
     if (ours)
         atomic_store(&started, true);
-    if (!ours && !(fault.all && atomic_load(&started)))
+    if (!(fault.library.to ? theirs : ours || theirs) || !atomic_load(&started))
         return GOES_ON;
     unsigned long n = atomic_fetch_add(&counts[call], 1) + 1;
     if ((int)call != fault.call || n < fault.at || (n > fault.at && (fault.every == 0 || (n - fault.at) % fault.every)))
