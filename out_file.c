@@ -169,8 +169,8 @@ bool out_file_replaces(const char *path)
 static void open_target(struct out_file *out, const struct stat *st)
 {
     if ((!st || access(out->path, W_OK) == 0) && (out->target = out_file_target(out->path))
-        && (!st || check_rename(out->target, st) == 0))
-        open_temp(out);
+        && (!st || check_rename(out->target, st) == 0) && open_temp(out) == 0)
+        fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
 }
 
 int out_file_open(struct out_file *out, const char *path, struct latch *latch)

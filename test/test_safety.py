@@ -811,6 +811,23 @@ def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
     assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/open") == ["out.bam"]
 
 
+def test_umask_keeps_the_index_from_being_written(public_dir, made):
+    """It is opened once more, by a name, while it has not its mode yet."""
+    os.mkdir(public_dir + "/open")
+    os.chmod(public_dir + "/open", 0o777)
+
+    def become():
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        os.umask(0o277)
+
+    p = subprocess.run([public_dir + "/program", "sort", "--write-index", "-o", public_dir + "/open/out.bam"],
+                       capture_output=True, input=made("ties").read_bytes(), env=clean_env(), timeout=HANG, preexec_fn=become)
+    assert p.returncode == 0, p.stderr
+    for name in ("out.bam", "out.bam.csi"):
+        assert stat.S_IMODE(os.stat(public_dir + "/open/" + name).st_mode) == 0o400
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
     """Like /tmp: writing to the file would do, but it cannot be replaced."""
