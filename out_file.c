@@ -230,8 +230,9 @@ static int set_mode(int fd, const char *target)
 {
     struct stat st;
     if (stat(target, &st) == 0) {
-        if (fchown(fd, st.st_uid, st.st_gid) == 0 || errno == EPERM)
-            fchmod(fd, st.st_mode & 07777);      /* else the mode would be another's */
+        if (fchown(fd, st.st_uid, st.st_gid) < 0)
+            (void)!fchown(fd, (uid_t)-1, st.st_gid);     /* who may not give it away may still share it */
+        fchmod(fd, st.st_mode & 07777);
         return 0;
     }
     if (errno != ENOENT)

@@ -527,6 +527,40 @@ def test_owner_of_the_old_file_is_lost(desk, made):
     assert (st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)) == (12345, 54321, 0o4750)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
+def test_group_of_another_users_file_is_lost(public_dir, made):
+    """One who shares it by its group can replace it, and goes on sharing it."""
+    os.mkdir(public_dir + "/team")
+    old = public_dir + "/team/out.bam"
+    with open(old, "wb") as f:
+        f.write(PRECIOUS)
+    os.chmod(old, 0o660)
+    for x in (old, public_dir + "/team"):
+        os.chown(x, 12345, 54321)
+    os.chmod(public_dir + "/team", 0o770)
+
+    def become():
+        os.setgroups([54321])
+        os.setgid(23456)
+        os.setuid(23456)
+
+    p = subprocess.run([public_dir + "/program", "sort", "-o", old], capture_output=True, input=made("ties").read_bytes(),
+                       env=clean_env(), timeout=HANG, preexec_fn=become)
+    assert p.returncode == 0, p.stderr
+    assert (os.stat(old).st_gid, stat.S_IMODE(os.stat(old).st_mode)) == (54321, 0o660)
+
+
+def test_owner_that_a_container_does_not_know_costs_the_mode(desk, made):
+    if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run(["unshare", "-r", "true"], check=False).returncode:
+        pytest.skip("needs two users and a name space")
+    os.chown(desk / "out.bam", 12345, 54321)
+    (desk / "out.bam").chmod(0o666)
+    p = subprocess.run(["unshare", "-r", BINARY, "sort", "-o", "out.bam", made("ties")], cwd=desk, capture_output=True,
+                       env=clean_env(), timeout=HANG)
+    assert p.returncode == 0, p.stderr
+    assert stat.S_IMODE((desk / "out.bam").stat().st_mode) == 0o666
+
+
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
 def test_others_can_read_data_that_are_not_whole(desk, made, fault_shim, named):
     """Output and temporary files while they are written, whatever the umask."""
