@@ -57,10 +57,14 @@ static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
     return !has_a && !has_b && same_place(a, b);
 }
 
-/* Two of our own; standard output takes one of them only. */
+/* Two of our own. Standard output takes one of them only, but if it is a terminal or /dev/null. */
 static bool same_output(const char *a, const char *b)
 {
-    return (strcmp(a, "-") == 0 && strcmp(b, "-") == 0) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
+    struct stat x, y;
+    bool dash_a = strcmp(a, "-") == 0, dash_b = strcmp(b, "-") == 0;
+    if (dash_a != dash_b && look(a, STDOUT_FILENO, &x) && look(b, STDOUT_FILENO, &y))
+        return !S_ISCHR(x.st_mode) && same_inode(&x, &y);
+    return (dash_a && dash_b) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
 }
 
 static bool is_input(const struct sort_opts *o, const char *path)
