@@ -987,13 +987,30 @@ def test_signal_while_writing_is_survived_or_leaves_a_file(desk, long_write, sig
 def test_signal_while_blocked_in_writing_is_survived(long_write, sig, n):
     """A pipe that is full and that nobody reads."""
     with start(["-u", "-@", n, long_write], stdout=subprocess.PIPE) as p:
-        full = []
-        def stuck():
-            full.append(unread(p.stdout))
-            return len(full) > 20 and full[-1] > 0 and len(set(full[-20:])) == 1
-        assert until(stuck, p), p.stderr.read()
+        assert until(stuck(p), p), p.stderr.read()
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
+
+
+def stuck(process):
+    """A condition: nothing more comes into the process's standard output, of which there is something."""
+    full = []
+    def is_stuck():
+        full.append(unread(process.stdout))
+        return len(full) > 20 and full[-1] > 0 and len(set(full[-20:])) == 1
+    return is_stuck
+
+
+def test_signal_waits_for_a_thread_that_is_blocked_in_writing(desk, long_write, fault_shim):
+    """While a file beside the output has a name, and whichever thread it is."""
+    before = snapshot(desk)
+    for _ in range(10):
+        with start(["-u", "-@", "8", "--checksum=sum", long_write], stdout=subprocess.PIPE, cwd=desk,
+                   env={**fault_shim, "FAULT_NAMED": "1"}) as p:
+            assert until(stuck(p), p), p.stderr.read()
+            p.send_signal(signal.SIGTERM)
+            assert p.wait(HANG) == -signal.SIGTERM
+        assert snapshot(desk) == before
 
 
 def test_kill_leaves_a_visible_file(desk, long_write):
