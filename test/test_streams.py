@@ -43,6 +43,16 @@ def test_output_is_not_in_the_open_file_that_was_meant(made, tmp_path, name, nam
     assert os.listdir(tmp_path) == ["x"] * named
 
 
+@pytest.mark.parametrize("inputs", [["pipe", "pipe"], ["-", "/dev/stdin"], ["in.bam", "pipe", "./pipe"]], ids=" ".join)
+def test_pipe_that_is_given_twice_is_waited_for(made, tmp_path, inputs):
+    (tmp_path / "in.bam").write_bytes(made("ties").read_bytes())
+    os.mkfifo(tmp_path / "pipe")
+    more = ["--add-input=" + x for x in inputs[1:]]
+    p = subprocess.run([BINARY, "sort", *more, inputs[0]], cwd=tmp_path, input=b"", capture_output=True, env=clean_env(),
+                       timeout=HANG)
+    assert p.returncode == 1 and b"is a pipe and cannot be read twice. Nothing was read" in p.stderr, p.stderr
+
+
 @pytest.mark.parametrize("line", [
     "--checksum=in.bam -o o.bam < in.bam", "--trace=in.bam -o o.bam - < in.bam", "--check --checksum=in.bam < in.bam",
     "--checksum=out.bam in.bam >> out.bam", "--report=./out.bam in.bam >> out.bam", "in.bam >> in.bam", "- < in.bam >> in.bam",
