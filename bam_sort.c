@@ -191,6 +191,18 @@ static void run_phases(struct bam_sort *s)
         finish_output(s);
 }
 
+/* A signal ends the sort here: threads would be waited for at the end of the parallel region, and one may be
+ * stuck in writing to a pipe that nobody reads. */
+static void leave_by_signal(struct bam_sort *s)
+{
+    if (!latch_signalled())
+        return;
+    progress_end(&s->progress, false);
+    sort_files_abandon(&s->out);
+    sort_report_close(&s->report);
+    latch_reraise();
+}
+
 /* All files at once. */
 static void commit(struct bam_sort *s)
 {
@@ -242,6 +254,7 @@ int bam_sort(const struct sort_opts *opts)
         {
             latch_hide_signals(false);
             run_phases(&s);
+            leave_by_signal(&s);
         }
         if (!latch_tripped(&s.latch))
             commit(&s);

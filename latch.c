@@ -72,6 +72,11 @@ void latch_hide_signals(bool hide)
     pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
+bool latch_signalled(void)
+{
+    return caught() != 0;
+}
+
 void latch_reraise(void)
 {
     int sig = caught();

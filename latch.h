@@ -30,6 +30,9 @@ void latch_catch_signals(void);
  * interrupt its reads and nobody else's. Not PIPE: it comes to who writes. */
 void latch_hide_signals(bool hide);
 
+/* Whether a signal was caught. */
+bool latch_signalled(void);
+
 /* Ends the process by the signal that was caught, after everything is cleaned up. */
 void latch_reraise(void);
 

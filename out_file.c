@@ -169,8 +169,8 @@ bool out_file_replaces(const char *path)
 static void open_target(struct out_file *out, const struct stat *st)
 {
     if ((!st || access(out->path, W_OK) == 0) && (out->target = out_file_target(out->path))
-        && (!st || check_rename(out->target, st) == 0))
-        open_temp(out);
+        && (!st || check_rename(out->target, st) == 0) && open_temp(out) == 0)
+        fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
 }
 
 int out_file_open(struct out_file *out, const char *path, struct latch *latch)
@@ -243,8 +243,9 @@ static int set_mode(int fd, const char *target)
 {
     struct stat st;
     if (stat(target, &st) == 0) {
-        if (fchown(fd, st.st_uid, st.st_gid) == 0 || errno == EPERM)
-            fchmod(fd, st.st_mode & 07777);      /* else the mode would be another's */
+        if (fchown(fd, st.st_uid, st.st_gid) < 0)
+            (void)!fchown(fd, (uid_t)-1, st.st_gid);     /* who may not give it away may still share it */
+        fchmod(fd, st.st_mode & 07777);
         return 0;
     }
     if (errno != ENOENT)

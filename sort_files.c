@@ -107,7 +107,7 @@ int sort_files_finish(struct sort_files *f, uint64_t n_records, uint64_t checksu
 
 /* ----------------------------------------------------------------- the end */
 
-static void abandon(struct sort_files *f)
+void sort_files_abandon(struct sort_files *f)
 {
     out_file_abandon(&f->data);
     out_file_abandon(&f->index);
@@ -133,7 +133,7 @@ int sort_files_commit(struct sort_files *f)
         take_back(&f->checksum);
         take_back(&f->index);
     }
-    abandon(f);
+    sort_files_abandon(f);
     latch_hide_signals(false);
     return failed ? -1 : 0;
 }
@@ -142,6 +142,6 @@ void sort_files_close(struct sort_files *f)
 {
     record_sink_close(f->sink);
     if (f->opts)
-        abandon(f);
+        sort_files_abandon(f);
     f->sink = NULL;
 }

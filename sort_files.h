@@ -43,7 +43,10 @@ int sort_files_finish(struct sort_files *files, uint64_t n_records, uint64_t che
 /* Puts all of them in place. -1: told to the latch. */
 int sort_files_commit(struct sort_files *files);
 
-/* What is not in place is gone. */
+/* What is not in place is gone; others may still be writing to it. */
+void sort_files_abandon(struct sort_files *files);
+
+/* The same, and all memory is given back. */
 void sort_files_close(struct sort_files *files);
 
 #endif

@@ -57,10 +57,14 @@ static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
     return !has_a && !has_b && same_place(a, b);
 }
 
-/* Two of our own; standard output takes one of them only. */
+/* Two of our own. Standard output takes one of them only, but if it is a terminal or /dev/null. */
 static bool same_output(const char *a, const char *b)
 {
-    return (strcmp(a, "-") == 0 && strcmp(b, "-") == 0) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
+    struct stat x, y;
+    bool dash_a = strcmp(a, "-") == 0, dash_b = strcmp(b, "-") == 0;
+    if (dash_a != dash_b && look(a, STDOUT_FILENO, &x) && look(b, STDOUT_FILENO, &y))
+        return !S_ISCHR(x.st_mode) && same_inode(&x, &y);
+    return (dash_a && dash_b) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
 }
 
 static bool is_input(const struct sort_opts *o, const char *path)
@@ -78,6 +82,34 @@ static int refuse(const char *path, const char *what, const char *other)
     return -1;
 }
 
+static const char *input(const struct sort_opts *o, size_t i)
+{
+    return i ? o->more[i - 1] : o->in;
+}
+
+/* Whether input i is a pipe that an input before it is, too. */
+static bool is_pipe_again(const struct sort_opts *o, size_t i)
+{
+    struct stat x, y;
+    if (!look(input(o, i), STDIN_FILENO, &x) || !S_ISFIFO(x.st_mode))
+        return false;
+    while (i-- > 0)
+        if (look(input(o, i), STDIN_FILENO, &y) && same_inode(&x, &y))
+            return true;
+    return false;
+}
+
+/* What comes by a pipe comes once: whoever opened it again would wait for ever. */
+static int check_pipes(const struct sort_opts *o)
+{
+    for (size_t i = 1; i <= o->n_more; i++)
+        if (is_pipe_again(o, i)) {
+            fprintf(stderr, "samtools sort: %s is a pipe and cannot be read twice. Nothing was read.\n", input(o, i));
+            return -1;
+        }
+    return 0;
+}
+
 int sort_paths_check(const struct sort_opts *o)
 {
     const struct {
@@ -85,6 +117,8 @@ int sort_paths_check(const struct sort_opts *o)
     } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
     if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
         return refuse(o->out.path, "input", "output");
+    if (check_pipes(o) < 0)
+        return -1;
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         if (!file[i].path)
             continue;

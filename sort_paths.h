@@ -5,8 +5,9 @@
 
 struct sort_opts;
 
-/* Whether each file beside the output (index, checksum, report, trace) is a file of its own: it would be written
- * over what is read or written besides. Sorting a file in place is fine. -1: the message is on stderr. */
+/* Whether no pipe is read twice, and each file beside the output (index, checksum, report, trace) is a file of
+ * its own: it would be written over what is read or written besides. So would what is read by an output that
+ * is not replaced (see out_file_replaces()); else sorting a file in place is fine. -1: the message is on stderr. */
 int sort_paths_check(const struct sort_opts *opts);
 
 #endif

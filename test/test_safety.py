@@ -527,6 +527,40 @@ def test_owner_of_the_old_file_is_lost(desk, made):
     assert (st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)) == (12345, 54321, 0o4750)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
+def test_group_of_another_users_file_is_lost(public_dir, made):
+    """One who shares it by its group can replace it, and goes on sharing it."""
+    os.mkdir(public_dir + "/team")
+    old = public_dir + "/team/out.bam"
+    with open(old, "wb") as f:
+        f.write(PRECIOUS)
+    os.chmod(old, 0o660)
+    for x in (old, public_dir + "/team"):
+        os.chown(x, 12345, 54321)
+    os.chmod(public_dir + "/team", 0o770)
+
+    def become():
+        os.setgroups([54321])
+        os.setgid(23456)
+        os.setuid(23456)
+
+    p = subprocess.run([public_dir + "/program", "sort", "-o", old], capture_output=True, input=made("ties").read_bytes(),
+                       env=clean_env(), timeout=HANG, preexec_fn=become)
+    assert p.returncode == 0, p.stderr
+    assert (os.stat(old).st_gid, stat.S_IMODE(os.stat(old).st_mode)) == (54321, 0o660)
+
+
+def test_owner_that_a_container_does_not_know_costs_the_mode(desk, made):
+    if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run(["unshare", "-r", "true"], check=False).returncode:
+        pytest.skip("needs two users and a name space")
+    os.chown(desk / "out.bam", 12345, 54321)
+    (desk / "out.bam").chmod(0o666)
+    p = subprocess.run(["unshare", "-r", BINARY, "sort", "-o", "out.bam", made("ties")], cwd=desk, capture_output=True,
+                       env=clean_env(), timeout=HANG)
+    assert p.returncode == 0, p.stderr
+    assert stat.S_IMODE((desk / "out.bam").stat().st_mode) == 0o666
+
+
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
 def test_others_can_read_data_that_are_not_whole(desk, made, fault_shim, named):
     """Output and temporary files while they are written, whatever the umask."""
@@ -811,6 +845,23 @@ def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
     assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/open") == ["out.bam"]
 
 
+def test_umask_keeps_the_index_from_being_written(public_dir, made):
+    """It is opened once more, by a name, while it has not its mode yet."""
+    os.mkdir(public_dir + "/open")
+    os.chmod(public_dir + "/open", 0o777)
+
+    def become():
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        os.umask(0o277)
+
+    p = subprocess.run([public_dir + "/program", "sort", "--write-index", "-o", public_dir + "/open/out.bam"],
+                       capture_output=True, input=made("ties").read_bytes(), env=clean_env(), timeout=HANG, preexec_fn=become)
+    assert p.returncode == 0, p.stderr
+    for name in ("out.bam", "out.bam.csi"):
+        assert stat.S_IMODE(os.stat(public_dir + "/open/" + name).st_mode) == 0o400
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
     """Like /tmp: writing to the file would do, but it cannot be replaced."""
@@ -936,13 +987,30 @@ def test_signal_while_writing_is_survived_or_leaves_a_file(desk, long_write, sig
 def test_signal_while_blocked_in_writing_is_survived(long_write, sig, n):
     """A pipe that is full and that nobody reads."""
     with start(["-u", "-@", n, long_write], stdout=subprocess.PIPE) as p:
-        full = []
-        def stuck():
-            full.append(unread(p.stdout))
-            return len(full) > 20 and full[-1] > 0 and len(set(full[-20:])) == 1
-        assert until(stuck, p), p.stderr.read()
+        assert until(stuck(p), p), p.stderr.read()
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
+
+
+def stuck(process):
+    """A condition: nothing more comes into the process's standard output, of which there is something."""
+    full = []
+    def is_stuck():
+        full.append(unread(process.stdout))
+        return len(full) > 20 and full[-1] > 0 and len(set(full[-20:])) == 1
+    return is_stuck
+
+
+def test_signal_waits_for_a_thread_that_is_blocked_in_writing(desk, long_write, fault_shim):
+    """While a file beside the output has a name, and whichever thread it is."""
+    before = snapshot(desk)
+    for _ in range(10):
+        with start(["-u", "-@", "8", "--checksum=sum", long_write], stdout=subprocess.PIPE, cwd=desk,
+                   env={**fault_shim, "FAULT_NAMED": "1"}) as p:
+            assert until(stuck(p), p), p.stderr.read()
+            p.send_signal(signal.SIGTERM)
+            assert p.wait(HANG) == -signal.SIGTERM
+        assert snapshot(desk) == before
 
 
 def test_kill_leaves_a_visible_file(desk, long_write):

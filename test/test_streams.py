@@ -43,11 +43,21 @@ def test_output_is_not_in_the_open_file_that_was_meant(made, tmp_path, name, nam
     assert os.listdir(tmp_path) == ["x"] * named
 
 
+@pytest.mark.parametrize("inputs", [["pipe", "pipe"], ["-", "/dev/stdin"], ["in.bam", "pipe", "./pipe"]], ids=" ".join)
+def test_pipe_that_is_given_twice_is_waited_for(made, tmp_path, inputs):
+    (tmp_path / "in.bam").write_bytes(made("ties").read_bytes())
+    os.mkfifo(tmp_path / "pipe")
+    more = ["--add-input=" + x for x in inputs[1:]]
+    p = subprocess.run([BINARY, "sort", *more, inputs[0]], cwd=tmp_path, input=b"", capture_output=True, env=clean_env(),
+                       timeout=HANG)
+    assert p.returncode == 1 and b"is a pipe and cannot be read twice. Nothing was read" in p.stderr, p.stderr
+
+
 @pytest.mark.parametrize("line", [
     "--checksum=in.bam -o o.bam < in.bam", "--trace=in.bam -o o.bam - < in.bam", "--check --checksum=in.bam < in.bam",
     "--checksum=out.bam in.bam >> out.bam", "--report=./out.bam in.bam >> out.bam", "in.bam >> in.bam", "- < in.bam >> in.bam",
     "-o /dev/stdout -O bam in.bam 1<> in.bam", "--add-input=in.bam more.bam >> in.bam", "--report=link -o new.bam in.bam",
-    "--write-index -o new.bam##idx##link in.bam",
+    "--write-index -o new.bam##idx##link in.bam", "--checksum=/dev/stdout in.bam", "--report=/dev/stderr in.bam 2>&1",
 ])
 def test_file_is_written_over_another_by_redirection_or_link(made, tmp_path, line):
     for name in ("in.bam", "more.bam", "out.bam"):
@@ -56,5 +66,5 @@ def test_file_is_written_over_another_by_redirection_or_link(made, tmp_path, lin
     before = snapshot(tmp_path)
     p = subprocess.run(["sh", "-c", '"$0" sort ' + line, BINARY], cwd=tmp_path, capture_output=True, env=clean_env(),
                        timeout=HANG)
-    assert p.returncode == 1 and b"cannot be both" in p.stderr, p.stderr
+    assert p.returncode == 1 and b"cannot be both" in p.stderr + p.stdout, p.stderr
     assert snapshot(tmp_path) == before
