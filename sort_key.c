@@ -159,6 +159,8 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
         return template_key_compare(&rule->templates, a, b);
     if (rule->order.by == SORT_MINHASH)
         return minhash_compare(a, b);
+    if (rule->order.by == SORT_COORDINATE && !rule->far)
+        return key_compare(sort_key_coordinate(a), sort_key_coordinate(b));
     int order = rule->order.by == SORT_TAG ? tag_key_compare(&rule->tags, a, b) : 0;
     if (order)
         return order;

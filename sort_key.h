@@ -69,7 +69,8 @@ enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_reco
 bool sort_key_decides(const struct sort_rule *rule);
 
 /* Makes it say so of keys that decide but for positions beyond 32 bits, until
- * *far is set. For coordinate order and -M, of input that may have them. */
+ * *far is set. For coordinate order and -M, of input that may have them; of
+ * other input the fields alone count there, whatever tags it brings. */
 void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far);
 
 #define FLAG_REVERSE 0x10u
