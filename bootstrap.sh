@@ -110,7 +110,7 @@ int main(void) { return XXH3_64bits("", 0) == 0; }' ;;
 int main(void) { const struct CMUnitTest t[1] = { { 0 } }; return cmocka_run_group_tests(t, 0, 0); }' -lcmocka ;;
     python)     "${PYTHON:-python3}" -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
     autoconf|cppcheck|clang-tidy) have "$1" ;;
-    sanitizers) have clang && printf 'int LLVMFuzzerTestOneInput(void) { return 0; }\n' >"$scratch/probe.c" &&
+    sanitizers) have clang && have llvm-symbolizer && printf 'int LLVMFuzzerTestOneInput(void) { return 0; }\n' >"$scratch/probe.c" &&
                 clang -fopenmp -fsanitize=fuzzer,address -o "$scratch/probe" "$scratch/probe.c" >"$scratch/probe.log" 2>&1 ;;
     isal)       compiles '#include <isa-l/igzip_lib.h>
 int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lisal ;;
@@ -147,7 +147,7 @@ packages() {
         apt/cmocka)     echo libcmocka-dev ;;
         apt/python)     echo python3-venv ;;
         apt/isal)       echo libisal-dev ;;
-        apt/sanitizers) echo clang libomp-dev libclang-rt-dev ;;
+        apt/sanitizers) echo clang libomp-dev libclang-rt-dev llvm ;;
         dnf/compiler)   echo gcc ;;
         dnf/openmp)     if is_clang; then echo libomp-devel; else echo gcc; fi ;;
         dnf/htslib)     echo htslib-devel ;;
@@ -159,7 +159,7 @@ packages() {
         dnf/python)     echo python3 ;;
         dnf/isal)       echo isa-l-devel ;;
         dnf/clang-tidy) echo clang-tools-extra ;;
-        dnf/sanitizers) echo clang compiler-rt libomp-devel ;;
+        dnf/sanitizers) echo clang compiler-rt libomp-devel llvm ;;
         apk/make|apk/compiler) echo build-base ;;
         apk/openmp)     if is_clang; then echo openmp-dev; else echo libgomp; fi ;;
         apk/htslib)     echo htslib-dev ;;
@@ -171,7 +171,7 @@ packages() {
         apk/python)     echo python3 ;;
         apk/isal)       echo isa-l-dev ;;
         apk/clang-tidy) echo clang-extra-tools ;;
-        apk/sanitizers) echo clang compiler-rt openmp-dev ;;
+        apk/sanitizers) echo clang compiler-rt openmp-dev llvm ;;
         brew/make|brew/compiler) ;;    # not Homebrew's: xcode-select --install
         brew/openmp)    echo libomp ;;
         brew/isal)      echo isa-l ;;

@@ -31,6 +31,8 @@ int main(void)
 END
     why='clang cannot link -fopenmp -fsanitize=thread (Debian: libclang-rt-dev, libomp-dev)'
     clang -fopenmp -fsanitize=thread -o "$work/probe" "$work/probe.c" -lhts >"$work/probe.log" 2>&1 || return
+    why='no llvm-symbolizer here, which tsan.supp takes names from (Debian: llvm)'
+    command -v llvm-symbolizer >/dev/null 2>&1 || return
     why='Archer does not start with this OpenMP runtime'
     OMP_TOOL_LIBRARIES=$archer ARCHER_OPTIONS=verbose=1 "$work/probe" 2>&1 | grep -q 'Archer detected' && why=''
 }
