@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include "arena_fill.h"
 #include "arena_pair.h"
-#include "bam_index.h"
 #include "bam_sort.h"
 #include "far_pos.h"
 #include "latch.h"
@@ -29,7 +28,6 @@
 #include "minhash_run.h"
 #include "progress.h"
 #include "record_sink.h"
-#include "sink_verify.h"
 #include "sort_files.h"
 #include "sort_input.h"
 #include "sort_limits.h"
@@ -84,24 +82,13 @@ static int prepare_order(struct bam_sort *s)
     return 0;
 }
 
-/* References may be longer by far than what is known of them: so not more than a third of all. */
-static size_t index_memory(const struct bam_sort *s)
-{
-    uint64_t all = bam_index_memory(s->sam), most = (s->budget + MEMORY_PLAN_BESIDE) / 3;
-    return (size_t)(all < most ? all : most);
-}
-
 static void plan_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
     struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more,
                              sort_inputs_header_size(&s->in), sort_inputs_memory(&s->in),
                              stats_memory(opts->n_threads, sort_report_detail(opts))};
-    if (opts->out.format.format != bam)
-        use.htslib += memory_plan_htslib(opts->out.format.format == cram, true, opts->memory, opts->n_threads).bytes;
-    use.htslib += opts->out.index && opts->out.format.format != cram && s->sam ? index_memory(s) : 0;
-    use.htslib += opts->verify ? sink_verify_memory(opts->n_threads) : 0;
-    use.htslib += s->minhash ? minhash_memory(s->minhash) : 0;
+    use.htslib += sort_files_memory(opts, s->sam, s->budget) + (s->minhash ? minhash_memory(s->minhash) : 0);
     s->plan = memory_plan_make(&use, arena_fill_slot_memory());
 }
 

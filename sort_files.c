@@ -6,6 +6,7 @@
 #include "checksum_file.h"
 #include "far_pos.h"
 #include "latch.h"
+#include "memory_plan.h"
 #include "record_sink.h"
 #include "sink_verify.h"
 #include "sort_files.h"
@@ -31,6 +32,36 @@ int sort_files_open(struct sort_files *f, const struct sort_opts *opts, uint32_t
 {
     *f = (struct sort_files){.opts = opts, .latch = latch, .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
     return open_data(f, n_slots, stats) < 0 || open_file(&f->checksum, opts->checksum, latch) < 0 ? -1 : 0;
+}
+
+static bool takes_reference(const htsFormat *format)
+{
+    const hts_opt *option = format->specific;
+    while (option && (option->opt != CRAM_OPT_NO_REF || !option->val.i))
+        option = option->next;
+    return format->format == cram && !option;
+}
+
+/* Of the reference htslib keeps whole sequences: in sorted records, two of them now and then. */
+static uint64_t reference_memory(sam_hdr_t *sam)
+{
+    uint64_t longest = 0;
+    for (int i = 0; i < sam_hdr_nref(sam); i++)
+        longest = (uint64_t)sam_hdr_tid2len(sam, i) > longest ? (uint64_t)sam_hdr_tid2len(sam, i) : longest;
+    return 2 * longest;
+}
+
+/* References may be longer by far than what is known of them, so what they take may be a third of all at most. */
+size_t sort_files_memory(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget)
+{
+    const htsFormat *format = &opts->out.format;
+    uint64_t most = (budget + MEMORY_PLAN_BESIDE) / 3;
+    uint64_t refs = !sam ? 0 : takes_reference(format) ? reference_memory(sam)
+                  : opts->out.index && format->format != cram ? bam_index_memory(sam) : 0;
+    size_t verify = opts->verify ? sink_verify_memory(opts->n_threads) : 0;
+    size_t htslib = format->format == bam ? 0
+                  : memory_plan_htslib(format->format == cram, true, opts->memory, opts->n_threads).bytes;
+    return (size_t)(refs < most ? refs : most) + verify + htslib;
 }
 
 /* BAI holds 2^29 bases per reference; an index for longer ones becomes CSI. */

@@ -27,6 +27,10 @@ struct sort_files {
 int sort_files_open(struct sort_files *files, const struct sort_opts *opts, uint32_t n_slots, struct latch *latch,
                     struct stats *stats);
 
+/* Bytes of memory that all that takes beside the sink, of `budget` in all: indexes, --verify, what htslib keeps. sam: of
+ * the output; NULL: not known yet. */
+size_t sort_files_memory(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget);
+
 /* What depends on references and order: whether the format can have them, the index, and --verify,
  * which looks at the order unless rule is NULL (-M ranks reads by what it then changes, so
  * that nobody can tell their order afterwards). -1: told to the latch. */
