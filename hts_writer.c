@@ -138,29 +138,31 @@ static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size
     return w->copy.p;
 }
 
-/* Whether htslib can write the tags as text, for which it does not look at the last three bytes. Where its threads meet
- * one that they cannot write, 1.16 may wait for itself for ever. */
-static bool are_tags_text(const bam1_t *b)
+/* Whether htslib can write the tags: as text, for which it does not look at the last three bytes, or in CRAM, for
+ * which a tag of NULs is the end. Where its threads meet one that they cannot write, 1.16 may wait for itself for
+ * ever (SAM) or crash (CRAM). */
+static bool can_write_tags(const bam1_t *b, bool is_cram)
 {
     const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
-    while (p && end - p > 3) {
+    while (p && end - p > 3 && (*p || !is_cram)) {
         const uint8_t *type = p + 2, *next = bam_aux_skip(type, end);
-        bool no_text = *type == 'B' && next && (type[1] == 'A' || type[1] == 'd');
-        p = next && bam_aux_is_closed(type, next) && !no_text ? next : NULL;
+        bool no_type = is_cram && *type == 'd', no_array = *type == 'B' && next && (type[1] == 'A' || type[1] == 'd');
+        p = next && bam_aux_is_closed(type, next) && !no_type && !no_array ? next : NULL;
     }
-    return p;
+    return p && (!is_cram || p == end || !*p);
 }
 
 int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
 {
+    bool is_cram = w->opt.format->format == cram, is_sam = w->opt.format->format == sam;
     if (!(record = finished(w, record, size)))
         return latch_fail(w->opt.latch, "out of memory for a record of %zu bytes", size);
     w->checksum += bam_checksum(record, size);
     if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
         return latch_fail(w->opt.latch, "out of memory");
-    if (w->opt.format->format == sam && !are_tags_text(w->record))
-        return latch_fail(w->opt.latch, "%s: the tags of record %s are broken, so it cannot be written as SAM",
-                          w->opt.path, bam_get_qname(w->record));
+    if ((is_cram || is_sam) && !can_write_tags(w->record, is_cram))
+        return latch_fail(w->opt.latch, "%s: record %s has a tag that is broken or of a type that %s lacks", w->opt.path,
+                          bam_get_qname(w->record), is_cram ? "CRAM" : "SAM");
     errno = 0;
     if (sam_write1(w->sam, w->header, w->record) < 0)
         return failed(w, "writing");
