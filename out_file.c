@@ -239,13 +239,24 @@ int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct
     return 0;
 }
 
+/* Owner, group and mode as of `like`, as far as may be: who may not give it away may still share it. A group that
+ * is not the one meant gets what everybody has. */
+static void set_mode_like(int fd, const struct stat *like)
+{
+    mode_t mode = like->st_mode & 07777;
+    if (fchown(fd, like->st_uid, like->st_gid) < 0) {
+        mode &= 0777;
+        if (fchown(fd, (uid_t)-1, like->st_gid) < 0)
+            mode = (mode & 0707) | (mode & 07) << 3;
+    }
+    fchmod(fd, mode);
+}
+
 static int set_mode(int fd, const char *target)
 {
     struct stat st;
     if (stat(target, &st) == 0) {
-        if (fchown(fd, st.st_uid, st.st_gid) < 0)
-            (void)!fchown(fd, (uid_t)-1, st.st_gid);     /* who may not give it away may still share it */
-        fchmod(fd, st.st_mode & 07777);
+        set_mode_like(fd, &st);
         return 0;
     }
     if (errno != ENOENT)

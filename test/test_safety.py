@@ -550,11 +550,13 @@ def test_group_of_another_users_file_is_lost(public_dir, made):
     assert (os.stat(old).st_gid, stat.S_IMODE(os.stat(old).st_mode)) == (54321, 0o660)
 
 
-def test_owner_that_a_container_does_not_know_costs_the_mode(desk, made):
+@pytest.mark.parametrize("mode", [0o666, 0o4676])
+def test_owner_that_a_container_does_not_know_costs_the_mode(desk, made, mode):
+    """Its group is another then, which gets what everybody has."""
     if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run(["unshare", "-r", "true"], check=False).returncode:
         pytest.skip("needs two users and a name space")
     os.chown(desk / "out.bam", 12345, 54321)
-    (desk / "out.bam").chmod(0o666)
+    (desk / "out.bam").chmod(mode)
     p = subprocess.run(["unshare", "-r", BINARY, "sort", "-o", "out.bam", made("ties")], cwd=desk, capture_output=True,
                        env=clean_env(), timeout=HANG)
     assert p.returncode == 0, p.stderr
