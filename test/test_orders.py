@@ -23,7 +23,7 @@ def order_input(made, tmp_path_factory):
 
     def make(kind, name, layout="htslib"):
         if kind != "fixmated":
-            return made(name, layout, getattr(ordergen, kind)[name])
+            return made("%s-%s" % (kind, name), layout, getattr(ordergen, kind)[name])   # others have such names, too
         if name not in fixed:
             (folder / str(name)).mkdir()
             fixed[name] = ordergen.fixmated(name)(folder / str(name))
