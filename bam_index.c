@@ -20,7 +20,7 @@ struct bam_index {
     uint64_t end;                /* virtual offset after the last record */
 };
 
-static int64_t longest_reference(sam_hdr_t *sam)
+int64_t bam_index_longest(sam_hdr_t *sam)
 {
     int64_t longest = 0;
     for (int i = 0; i < sam_hdr_nref(sam); i++)
@@ -31,7 +31,7 @@ static int64_t longest_reference(sam_hdr_t *sam)
 
 bool bam_index_fits_bai(sam_hdr_t *sam)
 {
-    return longest_reference(sam) <= BAI_LONGEST;
+    return bam_index_longest(sam) <= BAI_LONGEST;
 }
 
 /* A read for each of the smallest bins of 3.2 Gb took 91 bytes for each (htslib 1.16). */
@@ -49,7 +49,7 @@ static int levels(const struct bam_index *index)
     int n = 0;
     if (index->format == HTS_FMT_BAI)
         return BAI_LEVELS;
-    for (int64_t span = (int64_t)1 << MIN_SHIFT; span < longest_reference(index->sam) + CSI_SLACK; span <<= 3)
+    for (int64_t span = (int64_t)1 << MIN_SHIFT; span < bam_index_longest(index->sam) + CSI_SLACK; span <<= 3)
         n++;
     return n;
 }

@@ -18,6 +18,9 @@ struct bam_index_entry {
     int mapped;
 };
 
+/* Bases of the longest reference, which decides on depth and format of an index; 0 without any. */
+int64_t bam_index_longest(sam_hdr_t *sam);
+
 /* Whether every reference is short enough for BAI (2^29 bases). */
 bool bam_index_fits_bai(sam_hdr_t *sam);
 

@@ -104,10 +104,8 @@ int64_t bam_record_ref_span(const struct bam_record *r)
 /* Whether the tags [p, end) can be read to their end and none is CG. */
 static bool are_tags_without_cg(const uint8_t *p, const uint8_t *end)
 {
-    while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G')) {
-        const uint8_t *next = bam_aux_skip(p + 2, end);
-        p = next && bam_aux_is_closed(p + 2, next) ? next : NULL;
-    }
+    while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))
+        p = bam_aux_next(p, end);
     return p == end;
 }
 

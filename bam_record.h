@@ -163,6 +163,13 @@ static inline bool bam_aux_is_closed(const uint8_t *type, const uint8_t *next)
     return !bam_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
 }
 
+/* Behind the tag at p, of which three bytes are there; NULL: it cannot be read, or is a text without its NUL. */
+static inline const uint8_t *bam_aux_next(const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t *next = bam_aux_skip(p + 2, end);
+    return next && bam_aux_is_closed(p + 2, next) ? next : NULL;
+}
+
 /* First tag named tag[2] among the aux fields [p, end): a pointer to its type
  * byte, NULL when absent; *bad is set when the fields themselves are broken. */
 const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);

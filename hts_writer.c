@@ -145,9 +145,8 @@ static bool can_write_tags(const bam1_t *b, bool is_cram)
 {
     const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
     while (p && end - p > 3 && (*p || !is_cram)) {
-        const uint8_t *type = p + 2, *next = bam_aux_skip(type, end);
-        bool no_type = is_cram && *type == 'd', no_array = *type == 'B' && next && (type[1] == 'A' || type[1] == 'd');
-        p = next && bam_aux_is_closed(type, next) && !no_type && !no_array ? next : NULL;
+        bool no_type = is_cram && p[2] == 'd', no_array = p[2] == 'B' && (p[3] == 'A' || p[3] == 'd');
+        p = no_type || no_array ? NULL : bam_aux_next(p, end);
     }
     return p && (!is_cram || p == end || !*p);
 }

@@ -102,7 +102,7 @@ static int open_stdout(void)
     return -1;
 }
 
-static bool is_same(const struct stat *st, const struct stat *other)
+bool out_file_is_same(const struct stat *st, const struct stat *other)
 {
     return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
 }
@@ -142,7 +142,7 @@ static bool is_stdout(const char *path, const struct stat *st)
 {
     struct stat out;
     return strcmp(path, "-") == 0
-        || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && is_same(st, &out));
+        || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
 /* The path leads through /proc to a file that has no name any more. */
@@ -150,7 +150,7 @@ static bool is_nameless(const char *path, const struct stat *st)
 {
     struct stat named;
     char *target = out_file_target(path);
-    bool is = target && (stat(target, &named) < 0 ? errno == ENOENT : !is_same(st, &named));
+    bool is = target && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
     free(target);
     return is;
 }

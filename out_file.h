@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 struct latch;
+struct stat;
 
 struct out_file {
     const char *path;            /* as the user gave it; "-" is standard output */
@@ -19,6 +20,9 @@ struct out_file {
 /* The directory of a path, to be freed; NULL: no memory. */
 char *out_file_directory(const char *path);
 
+/* Whether both are of one file, by whatever names. */
+bool out_file_is_same(const struct stat *st, const struct stat *other);
+
 /* The file that writing to path would change, to be freed: links resolved, also when the last
  * one points to nothing yet. NULL: errno says why. */
 char *out_file_target(const char *path);
@@ -27,9 +31,9 @@ char *out_file_target(const char *path);
  * by another name (/dev/stdout), and what has no name any more (/dev/fd/3 of such a file). */
 bool out_file_replaces(const char *path);
 
-/* Checks that path can be written and opens it: what is not replaced directly; a regular file as an unnamed one in the target's directory
- * (O_TMPFILE), or under a unique name where the file system has no such thing;
- * from then on signals are caught, as latch_catch_signals() has it.
+/* Checks that path can be written and opens it: what is not replaced directly; a regular file as an
+ * unnamed one in the target's directory (O_TMPFILE), or under a unique name where the file system has no
+ * such thing; from then on signals are caught, as latch_catch_signals() has it.
  * -1: told to the latch, also if what is there could not be replaced: a mount point, another user's in a
  * directory like /tmp. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);

@@ -98,11 +98,10 @@ int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, u
 /* Of a record that was not kept only the key counts. */
 static int may_follow(const struct sort_rule *rule, const struct verify_end *before, const struct verify_end *now)
 {
-    if (now->key != before->key)
-        return now->key > before->key;
-    return !before->record || sort_key_decides(rule)
-        || sort_key_compare(rule, (const struct bam_record *)before->record,
-                            (const struct bam_record *)now->record) <= 0;
+    if (!before->record)
+        return before->key <= now->key;
+    return sort_key_in_order(rule, before->key, (const struct bam_record *)before->record, now->key,
+                             (const struct bam_record *)now->record);
 }
 
 static int offence(const struct sink_verify *v, const struct verify_end *now)

@@ -77,8 +77,7 @@ static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
     enum bam_fault fault = sort_key_make(c->rule, now, &key);
     if (fault)
         return bad_record(c, fault);
-    if (c->before && (key < c->key_before || (key == c->key_before && !sort_key_decides(c->rule)
-        && sort_key_compare(c->rule, (const struct bam_record *)c->before, now) > 0)))
+    if (c->before && !sort_key_in_order(c->rule, c->key_before, (const struct bam_record *)c->before, key, now))
         return offence(c, now);
     c->checksum += bam_checksum(at, bam_record_size(now));
     c->before = at;

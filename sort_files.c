@@ -42,21 +42,13 @@ static bool takes_reference(const htsFormat *format)
     return format->format == cram && !option;
 }
 
-/* Of the reference htslib keeps whole sequences: in sorted records, two of them now and then. */
-static uint64_t reference_memory(sam_hdr_t *sam)
-{
-    uint64_t longest = 0;
-    for (int i = 0; i < sam_hdr_nref(sam); i++)
-        longest = (uint64_t)sam_hdr_tid2len(sam, i) > longest ? (uint64_t)sam_hdr_tid2len(sam, i) : longest;
-    return 2 * longest;
-}
-
-/* References may be longer by far than what is known of them, so what they take may be a third of all at most. */
+/* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be longer
+ * by far than what is known of them, so what they take may be a third of all at most. */
 size_t sort_files_memory(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget)
 {
     const htsFormat *format = &opts->out.format;
     uint64_t most = (budget + MEMORY_PLAN_BESIDE) / 3;
-    uint64_t refs = !sam ? 0 : takes_reference(format) ? reference_memory(sam)
+    uint64_t refs = !sam ? 0 : takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
                   : opts->out.index && format->format != cram ? bam_index_memory(sam) : 0;
     size_t verify = opts->verify ? sink_verify_memory(opts->n_threads) : 0;
     size_t htslib = format->format == bam ? 0

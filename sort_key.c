@@ -187,6 +187,12 @@ bool sort_key_decides(const struct sort_rule *rule)
     return rule->far ? !atomic_load(rule->far) : rule->order.by == SORT_COORDINATE;
 }
 
+bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
+                       const struct bam_record *b)
+{
+    return key_a < key_b || (key_a == key_b && (sort_key_decides(rule) || sort_key_compare(rule, a, b) <= 0));
+}
+
 void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far)
 {
     rule->far = far;

@@ -53,6 +53,10 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
  * checked ones for which sort_key_make() had no fault. */
 int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b);
 
+/* Whether b, with its key, may stand behind a. */
+bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
+                       const struct bam_record *b);
+
 enum sort_part {
     SORT_PART,                   /* there is one */
     SORT_TIE,                    /* there is none left: input order decides */

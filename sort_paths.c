@@ -9,11 +9,6 @@
 #include "sort_opts.h"
 #include "sort_paths.h"
 
-static bool same_inode(const struct stat *x, const struct stat *y)
-{
-    return x->st_dev == y->st_dev && x->st_ino == y->st_ino;
-}
-
 static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -25,7 +20,7 @@ static bool same_name(const char *a, const char *b)
     struct stat x, y;
     char *dir_a = out_file_directory(a), *dir_b = out_file_directory(b);
     bool same = strcmp(base_of(a), base_of(b)) == 0 && dir_a && dir_b && stat(dir_a, &x) == 0 && stat(dir_b, &y) == 0
-             && same_inode(&x, &y);
+             && out_file_is_same(&x, &y);
     free(dir_a);
     free(dir_b);
     return same;
@@ -53,7 +48,7 @@ static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
     struct stat x, y;
     bool has_a = look(a, fd_a, &x), has_b = look(b, fd_b, &y);
     if (has_a && has_b)
-        return S_ISREG(x.st_mode) && same_inode(&x, &y);
+        return S_ISREG(x.st_mode) && out_file_is_same(&x, &y);
     return !has_a && !has_b && same_place(a, b);
 }
 
@@ -63,7 +58,7 @@ static bool same_output(const char *a, const char *b)
     struct stat x, y;
     bool dash_a = strcmp(a, "-") == 0, dash_b = strcmp(b, "-") == 0;
     if (dash_a != dash_b && look(a, STDOUT_FILENO, &x) && look(b, STDOUT_FILENO, &y))
-        return !S_ISCHR(x.st_mode) && same_inode(&x, &y);
+        return !S_ISCHR(x.st_mode) && out_file_is_same(&x, &y);
     return (dash_a && dash_b) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
 }
 
@@ -94,7 +89,7 @@ static bool is_pipe_again(const struct sort_opts *o, size_t i)
     if (!look(input(o, i), STDIN_FILENO, &x) || !S_ISFIFO(x.st_mode))
         return false;
     while (i-- > 0)
-        if (look(input(o, i), STDIN_FILENO, &y) && same_inode(&x, &y))
+        if (look(input(o, i), STDIN_FILENO, &y) && out_file_is_same(&x, &y))
             return true;
     return false;
 }

@@ -527,17 +527,23 @@ def test_owner_of_the_old_file_is_lost(desk, made):
     assert (st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)) == (12345, 54321, 0o4750)
 
 
+def old_output(folder, folder_mode, mode):
+    """An older output file in a folder made for it."""
+    os.mkdir(folder)
+    os.chmod(folder, folder_mode)
+    old = folder + "/out.bam"
+    with open(old, "wb") as f:
+        f.write(PRECIOUS)
+    os.chmod(old, mode)
+    return old
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_group_of_another_users_file_is_lost(public_dir, made):
     """One who shares it by its group can replace it, and goes on sharing it."""
-    os.mkdir(public_dir + "/team")
-    old = public_dir + "/team/out.bam"
-    with open(old, "wb") as f:
-        f.write(PRECIOUS)
-    os.chmod(old, 0o660)
+    old = old_output(public_dir + "/team", 0o770, 0o660)
     for x in (old, public_dir + "/team"):
         os.chown(x, 12345, 54321)
-    os.chmod(public_dir + "/team", 0o770)
 
     def become():
         os.setgroups([54321])
@@ -833,12 +839,7 @@ def test_unwritable_folder_is_told_only_after_reading(public_dir):
 
 def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
     """A file the user may not write stays, though the folder would let him rename over it."""
-    os.mkdir(public_dir + "/open")
-    os.chmod(public_dir + "/open", 0o777)
-    old = public_dir + "/open/out.bam"
-    with open(old, "wb") as f:
-        f.write(PRECIOUS)
-    os.chmod(old, 0o444)
+    old = old_output(public_dir + "/open", 0o777, 0o444)
     become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
     p = subprocess.run([public_dir + "/program", "sort", "-o", old], capture_output=True,
                        input=made("ties").read_bytes(), env=clean_env(), timeout=HANG,
@@ -867,12 +868,7 @@ def test_umask_keeps_the_index_from_being_written(public_dir, made):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
     """Like /tmp: writing to the file would do, but it cannot be replaced."""
-    os.mkdir(public_dir + "/shared")
-    os.chmod(public_dir + "/shared", 0o1777)
-    old = public_dir + "/shared/out.bam"
-    with open(old, "wb") as f:
-        f.write(PRECIOUS)
-    os.chmod(old, 0o666)
+    old = old_output(public_dir + "/shared", 0o1777, 0o666)
     with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE,
                  preexec=lambda: os.setuid(65534)) as p:   # nobody feeds it
         assert p.wait(HANG) == 1
