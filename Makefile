@@ -52,8 +52,10 @@ ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(HARDEN_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
-# Everything but main(), so that unit tests and fuzzers link the same objects.
-LIB_SRCS = $(filter-out samtools.c,$(wildcard *.c))
+# The folders, in the order in which a record meets them. Everything but main(), so that unit tests and fuzzers link
+# the same objects.
+FOLDERS  = cli plan read sort spill merge write report order codec bam base
+LIB_SRCS = $(filter-out cli/samtools.c,$(wildcard *.c $(FOLDERS:%=%/*.c)))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
@@ -71,10 +73,11 @@ all: samtools
 samtools: $(BUILD)/samtools
 	ln -sf $< $@
 
-$(BUILD)/samtools: $(BUILD)/samtools.o $(LIB_OBJS)
+$(BUILD)/samtools: $(BUILD)/cli/samtools.o $(LIB_OBJS)
 	$(CC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/%.o: %.c $(SETTINGS) | $(BUILD)
+$(BUILD)/%.o: %.c $(SETTINGS)
+	@mkdir -p $(@D)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen_bam: $(wildcard test/gen_bam_*.c test/gen_bam*.h)
@@ -92,7 +95,6 @@ $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
 	$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
 
 FUZZ_OBJS = $(BUILD)/fuzz/fuzz.o $(BUILD)/fuzz/program.o
-$(FUZZ_OBJS) $(BUILD)/fuzz/replay.o: | $(BUILD)/fuzz
 $(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
 
@@ -106,7 +108,7 @@ $(patsubst bench/%.c,$(BUILD)/%,$(wildcard bench/*.c)): $(BUILD)/%: bench/%.c $(
 	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
 	$(if $(BENCH_PKGS),$(shell pkg-config --libs $(BENCH_PKGS)))
 
-$(BUILD) $(BUILD)/fuzz:
+$(BUILD):
 	mkdir -p $@
 
 # ---- tests ----
@@ -146,10 +148,10 @@ fuzz:
 # What compilers, cppcheck and clang-tidy (.clang-tidy) find without running anything.
 STATIC_WARN = -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith \
               -Wcast-qual -Wundef -Wformat=2 -Wwrite-strings
-STATIC_SRCS = samtools.c $(LIB_SRCS) $(wildcard fuzz/*.c)
+STATIC_SRCS = cli/samtools.c $(LIB_SRCS) $(wildcard fuzz/*.c)
 # uninitvar: does not see that a counting sort fills its array. shiftTooManyBitsSigned: GCC and clang define it.
 CPPCHECK = cppcheck -q --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
-           --suppress=shiftTooManyBitsSigned --suppress=uninitvar:huffman.c
+           --suppress=shiftTooManyBitsSigned --suppress=uninitvar:codec/huffman.c
 check-static:
 	@sh test/check_static.sh
 
@@ -194,7 +196,7 @@ distclean: clean
 show-%:
 	@echo '$($*)'
 
--include $(wildcard $(BUILD)/*.d $(BUILD)/fuzz/*.d)
+-include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
 .PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static fuzz-programs fuzz bench \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall clean distclean

@@ -4,10 +4,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "bam_arena.h"
-#include "bgzf_block.h"
-#include "byte_hash.h"
-#include "latch.h"
-#include "sort_key.h"
+#include "codec/bgzf_block.h"
+#include "base/byte_hash.h"
+#include "base/latch.h"
+#include "order/sort_key.h"
 
 enum {
     /* How far into a block a first record is looked for. Records longer than

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "bam_record.h"
+#include "bam/bam_record.h"
 
 struct latch;
 struct sort_rule;

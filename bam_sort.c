@@ -19,21 +19,21 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "arena_fill.h"
-#include "arena_pair.h"
+#include "read/arena_fill.h"
+#include "sort/arena_pair.h"
 #include "bam_sort.h"
-#include "far_pos.h"
-#include "latch.h"
-#include "minhash.h"
-#include "minhash_run.h"
-#include "progress.h"
-#include "record_sink.h"
-#include "sort_files.h"
-#include "sort_input.h"
-#include "sort_limits.h"
-#include "sort_opts.h"
-#include "sort_report.h"
-#include "stats.h"
+#include "bam/far_pos.h"
+#include "base/latch.h"
+#include "order/minhash.h"
+#include "sort/minhash_run.h"
+#include "report/progress.h"
+#include "write/record_sink.h"
+#include "write/sort_files.h"
+#include "read/sort_input.h"
+#include "plan/sort_limits.h"
+#include "cli/sort_opts.h"
+#include "report/sort_report.h"
+#include "base/stats.h"
 
 static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
 

@@ -7,15 +7,15 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "bam_record.h"
-#include "bam_index.h"
-#include "bgzf_block.h"
+#include "bam/bam_record.h"
+#include "write/bam_index.h"
+#include "codec/bgzf_block.h"
 #include "bgzf_sink.h"
-#include "bgzf_slot.h"
-#include "byte_hash.h"
-#include "latch.h"
-#include "sink_verify.h"
-#include "stats.h"
+#include "base/bgzf_slot.h"
+#include "base/byte_hash.h"
+#include "base/latch.h"
+#include "write/sink_verify.h"
+#include "base/stats.h"
 
 enum {
     CACHE_LINE = 64,

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
-#include "bam_inflate.h"
-#include "bgzf_block.h"
-#include "bgzf_slot.h"
+#include "codec/bam_inflate.h"
+#include "codec/bgzf_block.h"
+#include "base/bgzf_slot.h"
 #include "bgzf_source.h"
-#include "latch.h"
-#include "read_ahead.h"
-#include "stats.h"
+#include "base/latch.h"
+#include "read/read_ahead.h"
+#include "base/stats.h"
 
 _Static_assert((int)READ_AHEAD_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 

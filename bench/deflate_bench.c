@@ -8,9 +8,9 @@
  * else the machine does drops out. Every output is inflated once and compared. */
 #include <stdbool.h>
 #include <libdeflate.h>
-#include "bam_deflate.h"
+#include "codec/bam_deflate.h"
 #include "codec_bench.h"
-#include "endian_io.h"
+#include "base/endian_io.h"
 
 enum { BLOCK = 65280, OUT = 65536 + 64 };
 

@@ -13,10 +13,10 @@
 #ifdef WITH_ISAL
 #include <isa-l/igzip_lib.h>
 #endif
-#include "bam_inflate.h"
-#include "bgzf_block.h"
+#include "codec/bam_inflate.h"
+#include "codec/bgzf_block.h"
 #include "codec_bench.h"
-#include "endian_io.h"
+#include "base/endian_io.h"
 
 #ifdef WITH_ISAL
 static const char codec_name[] = "opzil";

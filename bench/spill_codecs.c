@@ -20,10 +20,10 @@
 #include <isa-l/igzip_lib.h>
 #endif
 #include "bam_arena.h"
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 #include "codec_bench.h"
-#include "endian_io.h"
-#include "record_pack.h"
+#include "base/endian_io.h"
+#include "spill/record_pack.h"
 
 enum {
     UNIT_MAX = 512 << 10,

@@ -6,7 +6,7 @@
  * Prints, for each detail, ns for a stage and for one that may block; the best of some rounds.
  * Times the events of a report's stages (JSON), that is what a sort pays. */
 #include <stdio.h>
-#include "stats.h"
+#include "base/stats.h"
 
 enum { ROUNDS = 50, PAIRS = 5000 };
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/sam.h>
-#include "bam_record.h"
-#include "sort_key.h"
+#include "bam/bam_record.h"
+#include "order/sort_key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One BGZF block from outside. */
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /* The records of a CRAM file are as many however its bytes come, and what is inside of containers is not looked
  * at. The first byte of the input says how long pieces are. */
 #include <unistd.h>
-#include "cram_count.h"
+#include "bam/cram_count.h"
 #include "fuzz.h"
 
 static struct cram_count fed(const uint8_t *data, size_t size, size_t piece)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A compression header of CRAM is looked at within its bytes, and more bytes behind a broken one do not mend it. */
-#include "cram_maps.h"
+#include "write/cram_maps.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

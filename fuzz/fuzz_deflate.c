@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Our encoder: what it makes of any bytes inflates to them again, in no more room than it was
  * given. First byte: the level; next two: the room. */
-#include "bam_deflate.h"
-#include "bgzf_block.h"
+#include "codec/bam_deflate.h"
+#include "codec/bgzf_block.h"
 #include "fuzz.h"
 
 static void check_block(struct bgzf_codec *codec, const uint8_t *data, uint32_t n)

@@ -4,13 +4,13 @@
 #include <unistd.h>
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
-#include "bam_header.h"
-#include "bgzf_block.h"
+#include "bam/bam_header.h"
+#include "codec/bgzf_block.h"
 #include "bgzf_source.h"
-#include "byte_source.h"
+#include "read/byte_source.h"
 #include "fuzz.h"
-#include "latch.h"
-#include "sort_key.h"
+#include "base/latch.h"
+#include "order/sort_key.h"
 
 enum { HEADER_MOST = 1 << 20 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #define ZLIB_CONST
 #include <zlib.h>
-#include "bam_inflate.h"
-#include "endian_io.h"
+#include "codec/bam_inflate.h"
+#include "base/endian_io.h"
 
 enum { MAX = 65536 };
 

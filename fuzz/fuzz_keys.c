@@ -4,7 +4,7 @@
  *
  *   order 2 | records to learn from | records */
 #include "fuzz.h"
-#include "minhash.h"
+#include "order/minhash.h"
 
 enum { RECORDS = 8 };
 

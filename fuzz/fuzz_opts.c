@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line: words with a NUL behind each. */
 #include <unistd.h>
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 #include "fuzz.h"
-#include "sort_opts.h"
+#include "cli/sort_opts.h"
 
 enum { WORDS = 32 };
 

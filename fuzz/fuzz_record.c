@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One record from outside: the check, what may be done with those that pass, and mending. */
 #include <htslib/sam.h>
-#include "bam1_bytes.h"
-#include "byte_buffer.h"
-#include "far_pos.h"
+#include "bam/bam1_bytes.h"
+#include "base/byte_buffer.h"
+#include "bam/far_pos.h"
 #include "fuzz.h"
 
 static void look(const struct bam_record *r)

@@ -2,11 +2,11 @@
 /* SAM text from outside, cut at any place: the records, or the refusal, that htslib comes to line by line.
  * First byte: where it is cut. */
 #include <unistd.h>
-#include "bam1_bytes.h"
-#include "byte_buffer.h"
-#include "byte_source.h"
+#include "bam/bam1_bytes.h"
+#include "base/byte_buffer.h"
+#include "read/byte_source.h"
 #include "fuzz.h"
-#include "latch.h"
+#include "base/latch.h"
 
 /* Appends the records of a file as htslib reads them; false: it refuses the file, or BAM a record. */
 static bool read_by_htslib(const char *path, struct byte_buffer *to)

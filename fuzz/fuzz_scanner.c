@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A whole file from outside, as far as blocks go: format, pieces, ring. */
 #include <unistd.h>
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 #include "bgzf_source.h"
-#include "byte_source.h"
+#include "read/byte_source.h"
 #include "fuzz.h"
-#include "latch.h"
+#include "base/latch.h"
 
 enum { SLOTS = 3 };
 

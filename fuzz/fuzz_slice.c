@@ -5,10 +5,10 @@
  *   0      | memory 2 | packed bytes
  *   others | changes  | records, until the changes: place 2, byte, ...   */
 #include "bam_arena.h"
-#include "byte_hash.h"
+#include "base/byte_hash.h"
 #include "fuzz.h"
-#include "record_pack.h"
-#include "spill_slice.h"
+#include "spill/record_pack.h"
+#include "spill/spill_slice.h"
 
 enum { SLICE = 16 << 10, HASH = 8, CHANGE = 3 };
 

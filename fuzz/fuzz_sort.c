@@ -3,7 +3,7 @@
  * whether they fit into memory or not, with any number of threads, and they are in order.
  *
  *   order | times | records */
-#include "bam_header.h"
+#include "bam/bam_header.h"
 #include "fuzz.h"
 #include "program.h"
 

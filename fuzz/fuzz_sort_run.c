@@ -4,8 +4,8 @@
  *   order 2 | length of the list | which record each is | records */
 #include "bam_arena.h"
 #include "fuzz.h"
-#include "run_merge.h"
-#include "sort_run.h"
+#include "merge/run_merge.h"
+#include "sort/sort_run.h"
 
 enum { RECORDS = 6, LIST = 255 };
 

@@ -5,7 +5,7 @@
  *   references | blocks | size 2 of each block | stream */
 #include "bam_arena.h"
 #include "fuzz.h"
-#include "latch.h"
+#include "base/latch.h"
 
 enum { ARENA = 512 << 10, STREAM_MAX = 64 << 10, BLOCKS_MAX = 15 };
 

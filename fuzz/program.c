@@ -7,8 +7,8 @@
 #include "bam_sort.h"
 #include "fuzz.h"
 #include "program.h"
-#include "sort_check.h"
-#include "sort_opts.h"
+#include "cli/sort_check.h"
+#include "cli/sort_opts.h"
 
 enum { WORDS = 24 };
 

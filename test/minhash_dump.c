@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <htslib/bgzf.h>
-#include "minhash.h"
+#include "order/minhash.h"
 
 static void die(const char *what)
 {

@@ -18,8 +18,8 @@
 
 #include <htslib/bgzf.h>
 #include <htslib/sam.h>
-#include "bam_record.h"
-#include "sort_key.h"
+#include "bam/bam_record.h"
+#include "order/sort_key.h"
 
 enum { REPEATS = 8 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "bam_record.h"
+#include "bam/bam_record.h"
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 

@@ -2,10 +2,10 @@
 #include <sys/mman.h>
 #include "unit.h"
 #include "bam_arena.h"
-#include "bgzf_block.h"
-#include "byte_hash.h"
-#include "latch.h"
-#include "sort_key.h"
+#include "codec/bgzf_block.h"
+#include "base/byte_hash.h"
+#include "base/latch.h"
+#include "order/sort_key.h"
 
 enum { N_REF = 3, ARENA_SIZE = 64 << 20, MAX_BLOCKS = 4000 };
 

@@ -2,8 +2,8 @@
 #include "unit.h"
 #include <libdeflate.h>
 #include <zlib.h>
-#include "bam_deflate.h"
-#include "endian_io.h"
+#include "codec/bam_deflate.h"
+#include "base/endian_io.h"
 
 enum {
     MAX = BAM_DEFLATE_MAX,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include "unit_htslib.h"
-#include "bam_header.h"
-#include "bgzf_block.h"
+#include "bam/bam_header.h"
+#include "codec/bgzf_block.h"
 #include "bgzf_source.h"
-#include "latch.h"
-#include "sort_key.h"
+#include "base/latch.h"
+#include "order/sort_key.h"
 #include "unit_source.h"
 
 enum { PIECE = 128 << 10 };

@@ -4,10 +4,10 @@
 #include <sys/mman.h>
 #include <libdeflate.h>
 #include <zlib.h>
-#include "bam_deflate.h"
-#include "bam_inflate.h"
-#include "endian_io.h"
-#include "huffman.h"
+#include "codec/bam_deflate.h"
+#include "codec/bam_inflate.h"
+#include "base/endian_io.h"
+#include "codec/huffman.h"
 
 enum { MAX = 65536, OUT = MAX + 1000, BEFORE = 64 };
 

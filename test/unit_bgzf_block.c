@@ -4,7 +4,7 @@
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
 #include <libdeflate.h>
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 
 /* ---- blocks and data to measure ---- */
 

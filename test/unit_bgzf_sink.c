@@ -10,9 +10,9 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include "bam_arena.h"
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 #include "bgzf_sink.h"
-#include "latch.h"
+#include "base/latch.h"
 
 enum { MAX_PIECES = 60000 };
 static const int team_sizes[] = {1, 2, 3, 8};

@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 #include "bgzf_source.h"
-#include "latch.h"
+#include "base/latch.h"
 #include "unit_source.h"
 
 enum { PIECE = 128 << 10, MAX_BLOCKS = 6000 };

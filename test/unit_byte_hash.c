@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "byte_hash.h"
+#include "base/byte_hash.h"
 
 static void test_values_change_with_the_version_of_the_library(void **state)
 {

@@ -2,9 +2,9 @@
 #include "unit.h"
 #include <fcntl.h>
 #include <sys/wait.h>
-#include "bgzf_block.h"
-#include "byte_source.h"
-#include "latch.h"
+#include "codec/bgzf_block.h"
+#include "read/byte_source.h"
+#include "base/latch.h"
 #include "unit_htslib.h"
 
 /* ---- inputs ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <sys/stat.h>
-#include "cgroup.h"
+#include "base/cgroup.h"
 
 /* A folder with /proc and /sys as a test wants them. */
 static char root[] = "/tmp/unit_cgroup.XXXXXX";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "cram_maps.h"
+#include "write/cram_maps.h"
 
 /* Of up to 2 bytes. */
 static void put_itf8(struct unit_bytes *b, uint32_t v)

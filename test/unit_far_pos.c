@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <stdatomic.h>
-#include "bam1_bytes.h"
-#include "byte_buffer.h"
-#include "far_pos.h"
-#include "minhash.h"
-#include "sort_key.h"
+#include "bam/bam1_bytes.h"
+#include "base/byte_buffer.h"
+#include "bam/far_pos.h"
+#include "order/minhash.h"
+#include "order/sort_key.h"
 
 #define FAREST (((int64_t)1 << 62) - 1)
 

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
-#include "hts_writer.h"
-#include "latch.h"
+#include "write/hts_writer.h"
+#include "base/latch.h"
 
 enum { N = 3000, NONE = -1 };
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include "latch.h"
+#include "base/latch.h"
 
 /* PIPE is caught, too, but never hidden. */
 static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <sys/resource.h>
-#include "machine.h"
+#include "base/machine.h"
 
 static void test_threads_that_can_be_had_are_not_found(void **state)
 {

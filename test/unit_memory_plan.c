@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_arena.h"
-#include "bgzf_block.h"
+#include "codec/bgzf_block.h"
 #include "bgzf_sink.h"
 #include "bgzf_source.h"
-#include "memory_plan.h"
-#include "record_pack.h"
-#include "spill_slice.h"
+#include "plan/memory_plan.h"
+#include "spill/record_pack.h"
+#include "spill/spill_slice.h"
 #include "unit.h"
 
 #define KIB ((uint64_t)1 << 10)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <omp.h>
-#include "bgzf_block.h"
-#include "latch.h"
-#include "merge_ring.h"
-#include "record_sink.h"
-#include "run_reader.h"
-#include "sort_opts.h"
+#include "codec/bgzf_block.h"
+#include "base/latch.h"
+#include "merge/merge_ring.h"
+#include "write/record_sink.h"
+#include "merge/run_reader.h"
+#include "cli/sort_opts.h"
 #include "unit_spill.h"
 
 enum { MAX_RUNS = 30 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "minhash.h"
+#include "order/minhash.h"
 
 static const char letters[] = "=ACMGRSVTWYHKDBN";
 

@@ -5,8 +5,8 @@
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "latch.h"
-#include "out_file.h"
+#include "base/latch.h"
+#include "write/out_file.h"
 
 enum { NOBODY = 65534 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <fcntl.h>
-#include "latch.h"
-#include "out_pipe.h"
+#include "base/latch.h"
+#include "write/out_pipe.h"
 
 /* Sum of the bytes; by the thread, read after the pipe is closed. */
 static void see(void *sum, const uint8_t *bytes, size_t n)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "json_string.h"
-#include "progress.h"
-#include "report.h"
-#include "trace.h"
+#include "report/json_string.h"
+#include "report/progress.h"
+#include "report/report.h"
+#include "report/trace.h"
 
 /* ---- advice, from made-up numbers ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "bgzf_block.h"
-#include "sam_count.h"
+#include "codec/bgzf_block.h"
+#include "write/sam_count.h"
 
 /* Lines of some 100 bytes, plain or in blocks with the empty one at the end. */
 static struct unit_bytes text_of(int n, bool blocks, uint32_t size)

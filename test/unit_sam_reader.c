@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <inttypes.h>
-#include "bam1_bytes.h"
-#include "bgzf_block.h"
-#include "byte_buffer.h"
-#include "byte_source.h"
-#include "latch.h"
+#include "bam/bam1_bytes.h"
+#include "codec/bgzf_block.h"
+#include "base/byte_buffer.h"
+#include "read/byte_source.h"
+#include "base/latch.h"
 #include "unit_htslib.h"
 
 /* ---- texts ---- */

@@ -2,10 +2,10 @@
 #include "unit.h"
 #include <omp.h>
 #include <htslib/sam.h>
-#include "bgzf_block.h"
-#include "latch.h"
-#include "sink_verify.h"
-#include "sort_key.h"
+#include "codec/bgzf_block.h"
+#include "base/latch.h"
+#include "write/sink_verify.h"
+#include "order/sort_key.h"
 
 enum { N_THREADS = 2, RECORDS = 300 };
 

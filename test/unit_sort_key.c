@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <htslib/sam.h>
 #include "unit.h"
-#include "sort_key.h"
+#include "order/sort_key.h"
 
 static const int32_t refs[] = {-1, 0, 1, 2, 255, 256, 65535, 1 << 30, INT32_MAX - 1};
 static const int32_t positions[] = {-1, 0, 1, 2, 0x7fff, 0xffff, 0x10000, 1 << 29, INT32_MAX - 1, INT32_MAX,

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <htslib/hts_log.h>
-#include "bgzf_block.h"
-#include "sort_opts.h"
+#include "codec/bgzf_block.h"
+#include "cli/sort_opts.h"
 
 enum { MAX_WORDS = 16, MAX_PRINTED = 4000 };
 #define KIB ((uint64_t)1 << 10)

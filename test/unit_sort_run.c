@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <sys/wait.h>
-#include "sort_key.h"
-#include "sort_run.h"
+#include "order/sort_key.h"
+#include "sort/sort_run.h"
 
 enum { SMALL = 48, MILLION = 1000000 };          /* SMALL: where sort_run() changes its method */
 

@@ -4,8 +4,8 @@
 #define UNIT_SOURCE_H
 
 #include "bgzf_source.h"
-#include "byte_source.h"
-#include "latch.h"
+#include "read/byte_source.h"
+#include "base/latch.h"
 #include "unit.h"
 
 enum { UNIT_SOURCE_SLOTS = 96 };

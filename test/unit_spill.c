@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <omp.h>
 #include <stdatomic.h>
-#include "bgzf_slot.h"
-#include "run_merge.h"
-#include "sort_key.h"
-#include "sort_run.h"
-#include "spill.h"
+#include "base/bgzf_slot.h"
+#include "merge/run_merge.h"
+#include "order/sort_key.h"
+#include "sort/sort_run.h"
+#include "spill/spill.h"
 #include "unit_spill.h"
 
 enum { KIB = 1 << 10, SLICE = 4 * KIB, MAX_CHUNKS = 100 };

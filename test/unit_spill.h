@@ -4,9 +4,9 @@
 #define UNIT_SPILL_H
 
 #include "bam_arena.h"
-#include "latch.h"
-#include "record_pack.h"
-#include "spill_run.h"
+#include "base/latch.h"
+#include "spill/record_pack.h"
+#include "spill/spill_run.h"
 #include "unit.h"
 
 enum { UNIT_LARGE = 4096 };      /* of gates: longer records wait there */

@@ -2,8 +2,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include "run_merge.h"
-#include "sort_key.h"
+#include "merge/run_merge.h"
+#include "order/sort_key.h"
 #include "unit_spill.h"
 
 enum { KIB = 1 << 10, SLICE = 8 * KIB, MAX_RUNS = 40 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit_spill.h"
-#include "byte_hash.h"
+#include "base/byte_hash.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, LARGE = 256 * KIB, FUZZ_ROUNDS = 200000, FUZZ_LARGE_ROUNDS = 3000 };
 

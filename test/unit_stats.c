@@ -3,7 +3,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <time.h>
-#include "stats.h"
+#include "base/stats.h"
 
 static void sleep_ms(int ms)
 {

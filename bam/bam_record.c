@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <htslib/sam.h>
+#include "bam/bam_record.h"
+
+/* Most CIGAR operations a record can carry outside the CG tag. */
+#define CIGAR_INLINE_MAX 0xffffu
+/* Longest operation there is: its length has 28 bits. */
+#define CIGAR_LONGEST ((1 << 28) - 1)
+
+struct cigar_span { int64_t ref, query; };
+
+static struct cigar_span cigar_span(const uint8_t *cigar, uint32_t n)
+{
+    struct cigar_span span = {0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t op = load_le32(cigar + 4 * (size_t)i);
+        int64_t len = bam_cigar_oplen(op);
+        int type = bam_cigar_type(bam_cigar_op(op));
+        if (type & 1) span.query += len;
+        if (type & 2) span.ref += len;
+    }
+    return span;
+}
+
+static const uint8_t *inline_cigar(const struct bam_record *r)
+{
+    return r->data + r->name_len;
+}
+
+const uint8_t *bam_record_aux(const struct bam_record *r)
+{
+    size_t l_seq = load_le32(r->seq_len);
+    return inline_cigar(r) + 4 * (size_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq;
+}
+
+/* As htslib: an unmapped read, or one without reference bases, covers one base. */
+static int64_t covered(const struct bam_record *r, int64_t ref_span)
+{
+    return (bam_record_flag(r) & BAM_FUNMAP) || ref_span == 0 ? 1 : ref_span;
+}
+
+static uint16_t record_bin(const struct bam_record *r, int64_t ref_span)
+{
+    int64_t pos = bam_record_pos(r);
+    return (uint16_t)hts_reg2bin(pos, pos + covered(r, ref_span), 14, 5);
+}
+
+const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad)
+{
+    *bad = 0;
+    while (p && end - p >= 3) {
+        const uint8_t *type = p + 2;
+        const uint8_t *next = bam_aux_skip(type, end);
+        if (next && p[0] == (uint8_t)tag[0] && p[1] == (uint8_t)tag[1])
+            return bam_aux_is_closed(type, next) ? type : (*bad = 1, NULL);
+        p = next;
+    }
+    *bad = !p;                   /* a rest of one or two bytes is no tag, and no harm */
+    return NULL;
+}
+
+static bool is_placeholder(const uint8_t *op, uint32_t l_seq)
+{
+    return bam_cigar_op(load_le32(op)) == BAM_CSOFT_CLIP && bam_cigar_oplen(load_le32(op)) == l_seq;
+}
+
+/* The CG tag that holds the real CIGAR of r: its type byte, or NULL. The
+ * conditions are those under which htslib moves it (SAMv1 section 4.2.2). */
+static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *bad)
+{
+    uint32_t n_cigar = load_le16(r->n_cigar), l_seq = load_le32(r->seq_len);
+    *bad = 0;
+    if (n_cigar == 0 || bam_record_ref_id(r) < 0 || bam_record_pos(r) < 0)
+        return NULL;
+    if (!is_placeholder(inline_cigar(r), l_seq))
+        return NULL;
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *cg = bam_aux_find(bam_record_aux(r), end, "CG", bad);
+    if (!cg || cg[0] != 'B' || (cg[1] != 'I' && cg[1] != 'i'))
+        return NULL;
+    *n = load_le32(cg + 2);
+    return *n >= n_cigar && *n < 1u << 29 ? cg : NULL;
+}
+
+const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag)
+{
+    int bad;
+    const uint8_t *cg = real_cigar(r, n, &bad);
+    *tag = cg ? cg - 2 : NULL;
+    if (cg)
+        return cg + 6;
+    *n = load_le16(r->n_cigar);
+    return inline_cigar(r);
+}
+
+int64_t bam_record_ref_span(const struct bam_record *r)
+{
+    uint32_t n;
+    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
+    return covered(r, cigar_span(cigar, n).ref);
+}
+
+/* Whether the tags [p, end) can be read to their end and none is CG. */
+static bool are_tags_without_cg(const uint8_t *p, const uint8_t *end)
+{
+    while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))
+        p = bam_aux_next(p, end);
+    return p == end;
+}
+
+/* Whether r is read with the same CIGAR again once the n operations of the CG tag at cg are where they belong. If there
+ * are too many for the CIGAR field, or they look like a placeholder, CG is looked for again: no other may be found
+ * then, nor a tag that cannot be read. (htslib writes such a record, and then cannot read it.) */
+static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32_t n)
+{
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    bool looked_for = n > CIGAR_INLINE_MAX || is_placeholder(cg + 6, load_le32(r->seq_len));
+    return !looked_for || are_tags_without_cg(cg + 6 + 4 * (size_t)n, end);
+}
+
+struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)
+{
+    const struct bam_record *r = (const struct bam_record *)p;
+    struct bam_verdict v = {BAM_CUT, 0};
+    if (avail < BAM_FIXED)
+        return v;
+    uint64_t body = load_le32(r->block_size);
+    uint32_t n_cigar = load_le16(r->n_cigar), l_seq = load_le32(r->seq_len);
+    int32_t ref = bam_record_ref_id(r), next = (int32_t)load_le32(r->next_ref_id);
+    v.fault = BAM_BAD_SIZE;
+    if (body < BAM_MIN_RECORD - 4 || body > INT32_MAX)
+        return v;
+    v.fault = BAM_BAD_REF;
+    if (ref < -1 || ref >= n_ref)
+        return v;
+    v.fault = BAM_BAD_NEXT_REF;
+    if (next < -1 || next >= n_ref)
+        return v;
+    v.fault = BAM_BAD_LENGTHS;
+    uint64_t need = BAM_FIXED - 4 + (uint64_t)r->name_len + 4 * (uint64_t)n_cigar
+                  + ((uint64_t)l_seq + 1) / 2 + l_seq;
+    if (r->name_len < 1 || l_seq > INT32_MAX || need > body)
+        return v;
+    v.fault = BAM_CUT;
+    if (body + 4 > avail)
+        return v;
+    v.fault = BAM_BAD_NAME;
+    if (r->data[r->name_len - 1] != 0)
+        return v;
+    v.fault = BAM_OK;
+    if (n_cigar == 0)
+        return v;
+
+    const uint8_t *cigar = inline_cigar(r);
+    uint32_t n_real = n_cigar;
+    int bad;
+    const uint8_t *cg = real_cigar(r, &n_real, &bad);
+    if (cg)
+        cigar = cg + 6;
+    else
+        n_real = n_cigar;
+    struct cigar_span span = cigar_span(cigar, n_real);
+    if (bad || (cg && !mends_for_good(r, cg, n_real))
+        || (n_real > CIGAR_INLINE_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
+        v.fault = BAM_BAD_CG;   /* n_cigar < 2: mending it would make the record grow */
+    else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)
+        v.fault = BAM_BAD_CIGAR;
+    v.needs_fix = cg || record_bin(r, span.ref) != load_le16(r->bin);
+    return v;
+}
+
+/* Puts the n operations of the CG tag whose type byte is cg where they belong:
+ * into the CIGAR field if they fit, else to the end of the tags with
+ * "<l_seq>S<span>N" in the CIGAR field. Either way the record does not grow. */
+static int move_real_cigar(struct bam_record *r, const uint8_t *cg, uint32_t n)
+{
+    size_t ops = 4 * (size_t)n;
+    uint8_t *real = malloc(ops + 1), *start = (uint8_t *)r;
+    if (!real)
+        return -1;
+    memcpy(real, cg + 6, ops);
+    uint8_t *end = start + bam_record_size(r);
+    uint8_t *tag = (uint8_t *)(uintptr_t)cg - 2, *tag_end = tag + 8 + ops;
+    uint8_t *cigar = r->data + r->name_len;
+    uint8_t *seq = cigar + 4 * (size_t)load_le16(r->n_cigar);
+
+    memmove(tag, tag_end, (size_t)(end - tag_end));
+    end -= tag_end - tag;
+    int fits = n <= CIGAR_INLINE_MAX;
+    uint8_t *new_seq = cigar + (fits ? ops : 8);
+    memmove(new_seq, seq, (size_t)(end - seq));
+    end += new_seq - seq;
+    if (fits) {
+        memcpy(cigar, real, ops);
+        store_le16(r->n_cigar, (uint16_t)n);
+    } else {
+        uint32_t l_seq = load_le32(r->seq_len);
+        store_le32(cigar, l_seq << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP);
+        store_le32(cigar + 4, (uint32_t)cigar_span(real, n).ref << BAM_CIGAR_SHIFT | BAM_CREF_SKIP);
+        store_le16(r->n_cigar, 2);
+        memcpy(end, "CGBI", 4);
+        store_le32(end + 4, n);
+        memcpy(end + 8, real, ops);
+        end += 8 + ops;
+    }
+    store_le32(r->block_size, (uint32_t)(end - start - 4));
+    free(real);
+    return 0;
+}
+
+int bam_record_fix(struct bam_record *r)
+{
+    uint32_t n = load_le16(r->n_cigar);
+    int bad;
+    const uint8_t *cg = real_cigar(r, &n, &bad);
+    const uint8_t *cigar = cg ? cg + 6 : inline_cigar(r);
+    store_le16(r->bin, record_bin(r, cigar_span(cigar, cg ? n : load_le16(r->n_cigar)).ref));
+    return cg ? move_real_cigar(r, cg, n) : 0;
+}
+
+const char *bam_fault_text(enum bam_fault fault)
+{
+    switch (fault) {
+    case BAM_OK:           return "no fault";
+    case BAM_CUT:          return "the record runs past the end of the data (truncated file?)";
+    case BAM_BAD_SIZE:     return "block_size is not that of a record";
+    case BAM_BAD_REF:      return "refID names no @SQ line of the header";
+    case BAM_BAD_NEXT_REF: return "next_refID names no @SQ line of the header";
+    case BAM_BAD_NAME:     return "the read name does not end in NUL";
+    case BAM_BAD_LENGTHS:  return "name, CIGAR and SEQ do not fit into block_size";
+    case BAM_BAD_CIGAR:    return "CIGAR and SEQ differ in length";
+    case BAM_BAD_CG:       return "its CIGAR in the CG tag cannot be read";
+    case BAM_NO_MC:        return "a paired read has no MC tag; run samtools fixmate -m on the file first";
+    case BAM_BAD_MC:       return "its MC tag is not a string that holds a CIGAR";
+    case BAM_BAD_MI:       return "its MI tag is not a string";
+    case BAM_BAD_CB:       return "its CB tag is not a string";
+    }
+    return "unknown fault";
+}

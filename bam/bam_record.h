@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* One alignment record, viewed where it lies in the uncompressed BAM stream.
+ *
+ *   block_size | refID pos l_read_name mapq bin n_cigar flag l_seq next_* tlen | name\0 cigar seq qual aux
+ *   <-- 4 ---> | <------------------- 32 -----------------------------------> | <-------- data[] -------->
+ *
+ * Format: SAMv1 section 4.2. Nothing here copies a record or knows of threads. */
+#ifndef BAM_RECORD_H
+#define BAM_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "base/endian_io.h"
+
+/* All fields are bytes, so the struct has alignment 1 and no padding, and may
+ * be laid over any address of the stream. */
+struct bam_record {
+    uint8_t block_size[4];   /* bytes that follow this field */
+    uint8_t ref_id[4];       /* -1: no reference */
+    uint8_t pos[4];          /* 0-based leftmost; -1: none */
+    uint8_t name_len;        /* with the closing NUL */
+    uint8_t mapq;
+    uint8_t bin[2];
+    uint8_t n_cigar[2];
+    uint8_t flag[2];
+    uint8_t seq_len[4];
+    uint8_t next_ref_id[4];
+    uint8_t next_pos[4];
+    uint8_t tlen[4];
+    uint8_t data[];          /* name, CIGAR, SEQ, QUAL, tags */
+};
+
+enum {
+    BAM_FIXED = 36,          /* bytes before data[], block_size included */
+    BAM_MIN_RECORD = BAM_FIXED + 1,   /* a name of one NUL and nothing else */
+};
+_Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");
+
+/* What can be wrong with a record; bam_fault_text() says it in words. */
+enum bam_fault {
+    BAM_OK = 0,
+    BAM_CUT,                 /* runs past the bytes at hand */
+    BAM_BAD_SIZE,
+    BAM_BAD_REF,
+    BAM_BAD_NEXT_REF,
+    BAM_BAD_NAME,
+    BAM_BAD_LENGTHS,
+    BAM_BAD_CIGAR,
+    BAM_BAD_CG,
+    BAM_NO_MC,               /* the rest: an order needs a tag that is missing or of a wrong type */
+    BAM_BAD_MC,
+    BAM_BAD_MI,
+    BAM_BAD_CB,
+};
+
+/* Bits of the bam_check() result beside the fault. */
+struct bam_verdict {
+    enum bam_fault fault;
+    int needs_fix;           /* differs from what htslib would write; see bam_record_fix() */
+};
+
+/* Size of the whole record in bytes, its block_size field included. */
+static inline size_t bam_record_size(const struct bam_record *r)
+{
+    return 4 + (size_t)load_le32(r->block_size);
+}
+
+static inline int32_t bam_record_ref_id(const struct bam_record *r)
+{
+    return (int32_t)load_le32(r->ref_id);
+}
+
+static inline int32_t bam_record_pos(const struct bam_record *r)
+{
+    return (int32_t)load_le32(r->pos);
+}
+
+static inline uint16_t bam_record_flag(const struct bam_record *r)
+{
+    return load_le16(r->flag);
+}
+
+static inline const char *bam_record_name(const struct bam_record *r)
+{
+    return (const char *)r->data;
+}
+
+/* Checks the record at p, of which avail bytes may be read, against the rules
+ * of htslib's bam_read1: sizes, reference ids below n_ref, NUL-ended name,
+ * CIGAR against SEQ length. BAM_CUT when it does not end within avail. */
+struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
+
+/* Rewrites the record in place as htslib writes what it has read: bin from
+ * position and CIGAR, a CIGAR kept in the CG tag moved to where it belongs
+ * (SAMv1 section 4.2.2). The record keeps its start and never grows; the new
+ * size is in block_size. Returns 0, or -1 when memory runs out. */
+int bam_record_fix(struct bam_record *r);
+
+/* Whether the value whose type byte is at type is a string. */
+static inline bool bam_aux_is_text(const uint8_t *type)
+{
+    return *type == 'Z' || *type == 'H';
+}
+
+/* One past the first NUL in [p, end), or end. Most texts are short: eight bytes at a time. */
+static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t v = load_le64(p), nul = (v - 0x0101010101010101) & ~v & 0x8080808080808080;
+        if (nul)
+            return p + __builtin_ctzll(nul) / 8 + 1;
+    }
+    for (; p < end; p++)
+        if (*p == 0)
+            return p + 1;
+    return end;
+}
+
+/* Bytes of one value of this type; 0: no type of a fixed size. */
+static inline size_t bam_aux_scalar_size(uint8_t type)
+{
+    switch (type) {
+    case 'A': case 'c': case 'C': return 1;
+    case 's': case 'S': return 2;
+    case 'i': case 'I': case 'f': return 4;
+    case 'd': return 8;
+    default: return 0;
+    }
+}
+
+/* One past the value whose type byte is at p, which is before end; NULL when it is broken.
+ * As in htslib, the record may end a text that has no NUL. The types of a file's tags are
+ * foreseen, so that with branches, unlike with a table, the next tag need not wait for this one's. */
+static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
+{
+    uint8_t type = *p++;
+    if (type == 'Z' || type == 'H')
+        return bam_text_skip(p, end);
+    uint64_t size;
+    if (type == 'C' || type == 'c' || type == 'A') {
+        size = 1;
+    } else if (type == 'i' || type == 'I' || type == 'f') {
+        size = 4;
+    } else if (type == 'S' || type == 's') {
+        size = 2;
+    } else if (type == 'B') {
+        if (end - p < 5 || !bam_aux_scalar_size(p[0]))
+            return NULL;
+        size = 5 + (uint64_t)bam_aux_scalar_size(p[0]) * load_le32(p + 1);
+    } else if (type == 'd') {
+        size = 8;
+    } else {
+        return NULL;
+    }
+    return size <= (uint64_t)(end - p) ? p + size : NULL;
+}
+
+/* Whether the value from type to next, where it ends, is no text, or one closed by NUL. */
+static inline bool bam_aux_is_closed(const uint8_t *type, const uint8_t *next)
+{
+    return !bam_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
+}
+
+/* Behind the tag at p, of which three bytes are there; NULL: it cannot be read, or is a text without its NUL. */
+static inline const uint8_t *bam_aux_next(const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t *next = bam_aux_skip(p + 2, end);
+    return next && bam_aux_is_closed(p + 2, next) ? next : NULL;
+}
+
+/* First tag named tag[2] among the aux fields [p, end): a pointer to its type
+ * byte, NULL when absent; *bad is set when the fields themselves are broken. */
+const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
+
+/* The n operations of a checked record's CIGAR, little-endian: those of the CG
+ * tag if it is kept there (then *tag is that tag's first byte, else NULL). */
+const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag);
+
+/* Reference bases that a checked record covers; one if it is unmapped or covers
+ * none, as htslib's bam_endpos() has it. */
+int64_t bam_record_ref_span(const struct bam_record *r);
+
+/* Where the aux fields of a checked record begin; they end with the record. */
+const uint8_t *bam_record_aux(const struct bam_record *r);
+
+const char *bam_fault_text(enum bam_fault fault);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <libdeflate.h>
+#include "bam/cram_count.h"
+
+enum { DEFINITION = 26 };        /* bytes before the first container */
+
+/* In the order of the file: of a container's header, then of a block's. Of DEFINITION's bytes each is a field. */
+enum field {
+    LENGTH = DEFINITION, REFERENCE, START, SPAN, RECORDS, COUNTER, BASES, BLOCKS, N_LANDMARKS, LANDMARK, CRC,
+    METHOD, TYPE, ID, COMPRESSED, SIZE, BLOCK_DATA,
+};
+
+void cram_count_start(struct cram_count *c)
+{
+    *c = (struct cram_count){0};
+}
+
+static void give_up(struct cram_count *c)
+{
+    c->rest = UINT64_MAX;
+}
+
+/* Bytes after the first one: as many as that begins with ones, of which itf8 has 4 at most and ltf8 8. */
+static uint8_t more_bytes(const struct cram_count *c, uint8_t first)
+{
+    unsigned ones = first == 0xff ? 8 : (unsigned)__builtin_clz(~(uint32_t)first << 24);
+    bool is_ltf8 = c->field == BASES || (c->field == COUNTER && c->major > 2);
+    if (c->field < LENGTH || c->field == METHOD || c->field == TYPE)
+        return 0;
+    if (c->field == LENGTH || c->field == CRC)
+        return 3;
+    return (uint8_t)(is_ltf8 || ones < 4 ? ones : 4);
+}
+
+/* The value of a number of 4 bytes, of which the first is the lowest. */
+static uint32_t little_endian(const struct cram_count *c)
+{
+    return __builtin_bswap32((uint32_t)c->value);
+}
+
+/* ... and of itf8: the bits after the ones and a zero; of 5 bytes, all 4 after the ones and 4 of the last byte. */
+static uint32_t itf8(const struct cram_count *c)
+{
+    if (c->size == 5)
+        return (uint32_t)(c->value >> 8 << 4) | (c->value & 15);
+    return (uint32_t)c->value & (((uint32_t)1 << 7 * c->size) - 1);
+}
+
+static void end_definition(struct cram_count *c)
+{
+    static const char magic[] = "CRAM";
+    if (c->field == 4) {
+        c->major = (uint8_t)c->value;
+        c->unknown = c->major != 2 && c->major != 3;
+    }
+    if (c->unknown || (c->field < 4 && c->value != (uint8_t)magic[c->field]))
+        give_up(c);
+}
+
+/* Lengths and numbers are signed in the format, and never below 0. */
+static void keep(struct cram_count *c, uint32_t *as, uint32_t value)
+{
+    *as = value;
+    if (value > INT32_MAX)
+        give_up(c);
+}
+
+static void end_field(struct cram_count *c)
+{
+    switch (c->field) {
+    case LENGTH:
+        keep(c, &c->length, little_endian(c));
+        break;
+    case RECORDS:
+        keep(c, &c->n, itf8(c));
+        break;
+    case BLOCKS:
+        keep(c, &c->blocks, itf8(c));
+        break;
+    case N_LANDMARKS:
+        keep(c, &c->landmarks, itf8(c));
+        break;
+    case LANDMARK:
+        c->landmarks--;
+        break;
+    case CRC:
+        if (little_endian(c) != c->crc)
+            give_up(c);
+        break;
+    case COMPRESSED:
+        keep(c, &c->compressed, itf8(c));
+        break;
+    default:
+        if (c->field < LENGTH)
+            end_definition(c);
+    }
+}
+
+/* Of the first container, which holds the file's header, the blocks come now. */
+static void end_header(struct cram_count *c)
+{
+    if (c->first == 0 && c->blocks > 0) {
+        c->first = c->at;
+        return;
+    }
+    c->records += c->n;
+    c->rest = c->length;
+    c->inside = c->at;
+    c->field = LENGTH;
+    c->crc = 0;
+}
+
+/* What is left of the container after its last block is nothing. */
+static void end_block_header(struct cram_count *c)
+{
+    uint64_t end = c->first + c->length;
+    c->rest = c->compressed + (c->major > 2 ? sizeof c->crc : 0);
+    c->field = METHOD;
+    if (--c->blocks > 0)
+        return;
+    c->rest = c->at + c->rest < end ? end - c->at : c->rest;
+    c->field = LENGTH;
+    c->crc = 0;
+}
+
+static void next_field(struct cram_count *c)
+{
+    if (c->field != LANDMARK || c->landmarks == 0)
+        c->field++;
+    if (c->field == LANDMARK && c->landmarks == 0)
+        c->field++;
+    if (c->field == CRC && c->major == 2)
+        c->field++;
+    if (c->field == METHOD)
+        end_header(c);
+    else if (c->field == BLOCK_DATA)
+        end_block_header(c);
+}
+
+static void take_byte(struct cram_count *c, uint8_t byte)
+{
+    if (c->left == 0) {
+        c->value = 0;
+        c->left = c->size = (uint8_t)(1 + more_bytes(c, byte));
+    }
+    if (c->field >= LENGTH && c->field < CRC)
+        c->crc = libdeflate_crc32(c->crc, &byte, 1);
+    c->value = c->value << 8 | byte;
+    c->at++;
+    if (--c->left > 0)
+        return;
+    end_field(c);
+    if (c->rest == 0)                            /* has not given up */
+        next_field(c);
+}
+
+uint64_t cram_count_rest(const struct cram_count *c)
+{
+    return c->rest;
+}
+
+void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
+{
+    for (uint64_t done = 0; done < n;) {
+        if (c->rest == 0) {
+            take_byte(c, bytes[done++]);
+            continue;
+        }
+        uint64_t part = c->rest < n - done ? c->rest : n - done;
+        c->rest -= c->rest < UINT64_MAX ? part : 0;
+        c->at += part;
+        done += part;
+    }
+}
+
+int cram_count_file(struct cram_count *c, int fd, off_t begin, uint64_t end)
+{
+    enum { HEADER = 64 };                        /* bytes; nearly all have some 30 to 40 */
+    uint8_t bytes[HEADER];
+    while (c->at < end) {
+        uint64_t left = end - c->at;
+        if (c->rest > 0) {
+            cram_count_feed(c, NULL, c->rest < left ? c->rest : left);
+            continue;
+        }
+        ssize_t n = pread(fd, bytes, left < HEADER ? left : HEADER, begin + (off_t)c->at);
+        if (n == 0)
+            break;
+        if (n > 0)
+            cram_count_feed(c, bytes, (size_t)n);
+        else if (errno != EINTR)
+            return -1;
+    }
+    return 0;
+}
+
+/* Up to 3 bytes after a container htslib takes for nothing, and so do we. */
+bool cram_count_agrees(const struct cram_count *c, uint64_t n)
+{
+    bool whole = c->first > 0 && c->field == LENGTH && c->rest == 0;
+    return c->unknown || (whole && c->records == n);
+}

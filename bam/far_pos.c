@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include "bam/far_pos.h"
+
+enum { HEAD_SIZE = 8, VALUE_SIZE = 8 };
+static const uint8_t head[HEAD_SIZE] = {0, 0, 'B', 'I', 2 * 3, 0, 0, 0};
+_Static_assert(FAR_POS_SIZE == HEAD_SIZE + 3 * VALUE_SIZE, "three values of two 32-bit words");
+
+static int32_t nearest(int64_t v)
+{
+    return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
+}
+
+static void put_value(uint8_t *p, int64_t v)
+{
+    store_le32(p, (uint32_t)v);
+    store_le32(p + 4, (uint32_t)((uint64_t)v >> 32));
+}
+
+void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far)
+{
+    store_le32(r->pos, (uint32_t)nearest(far->pos));
+    store_le32(r->next_pos, (uint32_t)nearest(far->next_pos));
+    store_le32(r->tlen, (uint32_t)nearest(far->tlen));
+    memcpy(tag, head, HEAD_SIZE);
+    put_value(tag + HEAD_SIZE, far->pos);
+    put_value(tag + HEAD_SIZE + VALUE_SIZE, far->next_pos);
+    put_value(tag + HEAD_SIZE + 2 * VALUE_SIZE, far->tlen);
+}
+
+const uint8_t *far_pos_tag(const struct bam_record *r)
+{
+    const uint8_t *aux = bam_record_aux(r), *end = (const uint8_t *)r + bam_record_size(r);
+    return end - aux >= FAR_POS_SIZE && memcmp(aux, head, HEAD_SIZE) == 0 ? aux : NULL;
+}
+
+/* -M changes fields after the tag was made, and a file may bring a tag of its own: the
+ * field counts where the two do not belong together. */
+static int64_t value(int32_t field, const uint8_t *p)
+{
+    int64_t v = (int64_t)((uint64_t)load_le32(p + 4) << 32 | load_le32(p));
+    return nearest(v) == field ? v : field;
+}
+
+struct far_pos far_pos_get(const struct bam_record *r)
+{
+    int32_t pos = bam_record_pos(r), next = (int32_t)load_le32(r->next_pos), tlen = (int32_t)load_le32(r->tlen);
+    const uint8_t *tag = far_pos_tag(r);
+    if (!tag)
+        return (struct far_pos){pos, next, tlen};
+    tag += HEAD_SIZE;
+    return (struct far_pos){value(pos, tag), value(next, tag + VALUE_SIZE), value(tlen, tag + 2 * VALUE_SIZE)};
+}
+
+bool far_pos_fits(const htsFormat *format)
+{
+    return format->format == sam || format->format == fastq_format || format->format == fasta_format;
+}
+
+const char *far_pos_reference(sam_hdr_t *sam)
+{
+    for (int i = 0; i < sam_hdr_nref(sam); i++)
+        if (sam_hdr_tid2len(sam, i) > INT32_MAX)
+            return sam_hdr_tid2name(sam, i);
+    return NULL;
+}

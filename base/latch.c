@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include "base/latch.h"
+
+static atomic_int caught_signal;                 /* the one mutable global; by handlers, in any thread */
+/* What ends a process by default and is no fault of its own. XFSZ is an error of write(). */
+static const int signals[] = {
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF,
+#ifdef SIGPOLL
+    SIGPOLL,
+#endif
+#ifdef SIGPWR
+    SIGPWR,
+#endif
+#ifdef SIGSTKFLT
+    SIGSTKFLT,
+#endif
+};
+enum { N_SIGNALS = sizeof signals / sizeof *signals };
+
+int latch_fail(struct latch *latch, const char *format, ...)
+{
+    if (!atomic_exchange(&latch->tripped, true)) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(latch->message, sizeof latch->message, format, args);
+        va_end(args);
+    }
+    return -1;
+}
+
+static int caught(void)
+{
+    return atomic_load_explicit(&caught_signal, memory_order_relaxed);
+}
+
+bool latch_tripped(const struct latch *latch)
+{
+    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || caught();
+}
+
+static void note_signal(int sig)
+{
+    atomic_store_explicit(&caught_signal, sig, memory_order_relaxed);
+}
+
+/* Neither ignored nor another's: a profiler has its own handler of PROF. */
+static bool is_ours(int sig)
+{
+    struct sigaction old;
+    sigaction(sig, NULL, &old);
+    return old.sa_handler == SIG_DFL || old.sa_handler == note_signal;
+}
+
+void latch_catch_signals(void)
+{
+    struct sigaction act = {.sa_handler = note_signal};      /* no SA_RESTART: reads must return */
+    for (int i = 0; i < N_SIGNALS; i++)
+        if (is_ours(signals[i]))
+            sigaction(signals[i], &act, NULL);
+}
+
+void latch_hide_signals(bool hide)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < N_SIGNALS; i++)
+        if (signals[i] != SIGPIPE && is_ours(signals[i]))
+            sigaddset(&set, signals[i]);
+    pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+bool latch_signalled(void)
+{
+    return caught() != 0;
+}
+
+void latch_reraise(void)
+{
+    int sig = caught();
+    if (sig) {
+        signal(sig, SIG_DFL);
+        raise(sig);
+    }
+}

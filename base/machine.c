@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "base/cgroup.h"
+#include "base/machine.h"
+
+uint64_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    uint64_t physical = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+    uint64_t limit = cgroup_memory("");
+    return limit < physical ? limit : physical;
+}
+
+uint64_t machine_address_space(void)
+{
+    struct rlimit limit;
+    uint64_t pages = 0;
+    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%" SCNu64, &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+static void *wait_for_others(void *started)
+{
+    pthread_mutex_lock(started);
+    pthread_mutex_unlock(started);
+    return NULL;
+}
+
+int machine_threads(int wanted)
+{
+    pthread_mutex_t started = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *threads = wanted > 0 ? malloc((size_t)wanted * sizeof *threads) : NULL;
+    int n = 0;
+    pthread_mutex_lock(&started);                /* so that all of them are there at once */
+    while (threads && n < wanted && pthread_create(&threads[n], NULL, wait_for_others, &started) == 0)
+        n++;
+    pthread_mutex_unlock(&started);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    return n;
+}
+
+int machine_cpus(void)
+{
+    uint64_t quota = cgroup_cpus(""), there = (uint64_t)omp_get_num_procs();
+    return (int)(quota < there ? quota : there);
+}
+
+int machine_numa_nodes(void)
+{
+    int last = 0, c;
+    FILE *file = fopen("/sys/devices/system/node/online", "r");
+    if (!file)
+        return 0;
+    while (fscanf(file, "%d", &last) == 1 && ((c = fgetc(file)) == '-' || c == ','))   /* "0-1", "0,2-3" */
+        ;
+    fclose(file);
+    return last + 1;
+}
+
+/* A number that follows a name in one of the files the kernel keeps of this process; UINT64_MAX: none. */
+static uint64_t kib_of(const char *path, const char *name)
+{
+    char line[256];
+    uint64_t bytes = UINT64_MAX;
+    size_t n = strlen(name);
+    FILE *file = fopen(path, "r");
+    while (file && bytes == UINT64_MAX && fgets(line, sizeof line, file))
+        if (strncmp(line, name, n) == 0 && line[n] == ':')
+            bytes = strtoull(line + n + 1, NULL, 10) * 1024;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+struct machine_usage machine_usage(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    uint64_t unit = 1024;
+#ifdef __APPLE__
+    unit = 1;
+#endif
+    /* On Linux ru_maxrss is never below what the process was that started this one. */
+    uint64_t peak = kib_of("/proc/self/status", "VmHWM");
+    return (struct machine_usage){(double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6,
+                                  (double)u.ru_stime.tv_sec + (double)u.ru_stime.tv_usec / 1e6,
+                                  peak < UINT64_MAX ? peak : (uint64_t)u.ru_maxrss * unit};
+}
+
+uint64_t machine_huge_pages(void)
+{
+    return kib_of("/proc/self/smaps_rollup", "AnonHugePages");
+}

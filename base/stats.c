@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/stats.h"
+
+enum {
+    CACHE_LINE = 64,
+    JOINED_MAX = 8,              /* readers and writers beside the team */
+    /* 256 KiB per slot. Half of them are finer than any screen. */
+    SPANS_MAX = 1 << 15,
+    STAGE_BITS = 8,
+};
+_Static_assert(N_STAGES <= 1 << STAGE_BITS, "a span holds its stage");
+
+/* Relaxed: each number is right by itself, whenever the master looks at it. */
+struct counter {
+    _Atomic uint64_t ns, blocked_ns, bytes, events, records;
+};
+
+/* A thread; written by it only. */
+struct slot {
+    _Alignas(CACHE_LINE) enum stage stage;
+    uint64_t since;              /* when it entered that */
+    uint64_t cpu_since;          /* its CPU time then, if the stage may block */
+    uint64_t *spans;             /* end << STAGE_BITS | stage; each begins where the one before ends */
+    size_t n_spans;
+    const char *name;            /* by stats_join() */
+    struct counter counters[N_STAGES];
+};
+
+struct stats {
+    int n_threads;
+    atomic_int n_joined;
+    uint64_t start;
+    uint64_t wall;               /* 0 until stopped; master */
+    bool cpu_is_counted;         /* from the beginning */
+    uint64_t cpu;                /* of the master's thread: at the start, then how much since; master */
+    uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; master */
+    struct slot slots[];         /* n_threads, and JOINED_MAX more */
+};
+
+static const struct stage_info stages[N_STAGES] = {
+    [STAGE_IDLE] = {"idle", "no work", STAGE_RESTS, false},
+    [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, true},
+    [STAGE_READ] = {"read", "read the input", STAGE_PARALLEL, true},
+    [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
+    [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
+    [STAGE_PARSE] = {"parse", "make lines of SAM into records", STAGE_PARALLEL, false},
+    [STAGE_FIND] = {"find", "find records and keys", STAGE_PARALLEL, false},
+    [STAGE_SORT] = {"sort", "sort sublists", STAGE_PARALLEL, false},
+    [STAGE_PLAN] = {"plan", "cut the merge into ranges", STAGE_SERIAL, false},
+    [STAGE_MERGE] = {"merge", "merge sorted lists of records", STAGE_PARALLEL, false},
+    [STAGE_FILL] = {"fill", "list the records of output blocks", STAGE_SERIAL, false},
+    [STAGE_GATHER] = {"gather", "copy the records of a block together", STAGE_PARALLEL, false},
+    [STAGE_DEFLATE] = {"deflate", "compress blocks of output", STAGE_PARALLEL, false},
+    [STAGE_VERIFY] = {"verify", "check blocks of output", STAGE_PARALLEL, false},
+    [STAGE_WRITE] = {"write", "write the output", STAGE_PARALLEL, true},
+    [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
+    [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},
+    [STAGE_SPILL_READ] = {"spill_read", "read temporary data", STAGE_PARALLEL, true},
+    [STAGE_UNPACK] = {"unpack", "unpack temporary data", STAGE_PARALLEL, false},
+    [STAGE_CONVERT] = {"convert", "SAM, CRAM and others, by htslib", STAGE_SERIAL, true},
+    [STAGE_INDEX] = {"index", "enter records into the index", STAGE_IN_TURN, false},
+    [STAGE_OTHER] = {"other", "all else on thread 0", STAGE_SERIAL, false},
+};
+
+const struct stage_info *stats_stage(enum stage stage)
+{
+    return &stages[stage];
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Only the slot's thread adds: no locked instruction is needed. */
+static void add(_Atomic uint64_t *to, uint64_t n)
+{
+    atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static uint64_t value(const _Atomic uint64_t *of)
+{
+    return atomic_load_explicit(of, memory_order_relaxed);
+}
+
+static struct slot *team_slot(struct stats *s)
+{
+    return &s->slots[omp_get_thread_num()];
+}
+
+/* -------------------------------------------------------- making and ending */
+
+static int spans_alloc(struct stats *s)
+{
+    for (int i = 0; i < s->n_threads + JOINED_MAX; i++)
+        if (!(s->slots[i].spans = malloc(SPANS_MAX * sizeof *s->slots[i].spans)))
+            return -1;
+    return 0;
+}
+
+static size_t slots_size(int n_threads)
+{
+    return sizeof(struct stats) + ((size_t)n_threads + JOINED_MAX) * sizeof(struct slot);
+}
+
+struct stats *stats_new(int n_threads, enum stats_detail detail)
+{
+    struct stats *s = aligned_alloc(CACHE_LINE, slots_size(n_threads));
+    if (!s)
+        return NULL;
+    memset(s, 0, slots_size(n_threads));
+    s->n_threads = n_threads;
+    s->cpu_is_counted = detail >= STATS_CPU;
+    if (detail >= STATS_SPANS && spans_alloc(s) < 0) {
+        stats_free(s);
+        return NULL;
+    }
+    s->start = clock_ns(CLOCK_MONOTONIC);
+    s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (int i = 0; i < n_threads + JOINED_MAX; i++)
+        s->slots[i].since = s->start;
+    s->slots[0].stage = STAGE_OTHER;             /* the master is never without work */
+    return s;
+}
+
+void stats_free(struct stats *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->n_threads + JOINED_MAX; i++)
+        free(s->slots[i].spans);
+    free(s);
+}
+
+size_t stats_memory(int n_threads, enum stats_detail detail)
+{
+    size_t spans = detail >= STATS_SPANS ? SPANS_MAX * sizeof(uint64_t) : 0;
+    return slots_size(n_threads) + ((size_t)n_threads + JOINED_MAX) * spans;
+}
+
+/* ------------------------------------------------------------------- spans */
+
+static enum stage span_stage(uint64_t span)
+{
+    return (enum stage)(span & ((1u << STAGE_BITS) - 1));
+}
+
+static void put_span(struct slot *slot, uint64_t end, enum stage stage)
+{
+    if (slot->n_spans > 0 && span_stage(slot->spans[slot->n_spans - 1]) == stage)
+        slot->n_spans--;                         /* goes on */
+    slot->spans[slot->n_spans++] = end << STAGE_BITS | stage;
+}
+
+static enum stage most_owed(const int64_t owed[N_STAGES])
+{
+    enum stage most = 0;
+    for (enum stage stage = 1; stage < N_STAGES; stage++)
+        if (owed[stage] > owed[most])
+            most = stage;
+    return most;
+}
+
+/* Cuts the spans into cells. A cell begins where the one before ends, and ends with the span
+ * in which it gets cell ns or more. */
+static void coarsen(struct slot *slot, uint64_t cell)
+{
+    int64_t owed[N_STAGES] = {0};
+    uint64_t start = 0, from = 0;                /* of the cell; of the span */
+    size_t n = slot->n_spans;
+    slot->n_spans = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t span = slot->spans[i], end = span >> STAGE_BITS;
+        owed[span_stage(span)] += (int64_t)(end - from);
+        from = end;
+        if (end - start < cell && i + 1 < n)
+            continue;
+        enum stage stage = most_owed(owed);
+        owed[stage] -= (int64_t)(end - start);
+        put_span(slot, end, stage);              /* never behind what was read */
+        start = end;
+    }
+}
+
+static void add_span(struct slot *slot, uint64_t end)
+{
+    put_span(slot, end, slot->stage);
+    if (slot->n_spans == SPANS_MAX)
+        coarsen(slot, end / (SPANS_MAX / 2) + 1);   /* leaves half of them free */
+}
+
+bool stats_next_span(const struct stats *s, int number, size_t *at, struct stats_span *span)
+{
+    const struct slot *slot = &s->slots[number];
+    if (*at == slot->n_spans)
+        return false;
+    span->start = *at > 0 ? slot->spans[*at - 1] >> STAGE_BITS : 0;
+    span->end = slot->spans[*at] >> STAGE_BITS;
+    span->stage = span_stage(slot->spans[*at]);
+    ++*at;
+    return true;
+}
+
+/* ---------------------------------------------------------------- counting */
+
+/* Ends the slot's stage and begins the next. */
+static void change(struct stats *s, struct slot *slot, enum stage next)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), took = now - slot->since;
+    struct counter *c = &slot->counters[slot->stage];
+    bool blocks = s->cpu_is_counted && stages[slot->stage].may_block;
+    uint64_t cpu = blocks || (s->cpu_is_counted && stages[next].may_block) ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+    add(&c->ns, took);
+    if (blocks && took > cpu - slot->cpu_since)
+        add(&c->blocked_ns, took - (cpu - slot->cpu_since));
+    if (slot->spans && next != slot->stage)
+        add_span(slot, now - s->start);
+    slot->stage = next;
+    slot->since = now;
+    slot->cpu_since = cpu;
+}
+
+static enum stage enter(struct stats *s, struct slot *slot, enum stage stage)
+{
+    enum stage before = slot->stage;
+    change(s, slot, stage);
+    return before;
+}
+
+static void leave(struct stats *s, struct slot *slot, enum stage before, uint64_t bytes)
+{
+    struct counter *c = &slot->counters[slot->stage];
+    add(&c->bytes, bytes);
+    add(&c->events, 1);
+    change(s, slot, before);
+}
+
+enum stage stats_enter(struct stats *s, enum stage stage)
+{
+    return s ? enter(s, team_slot(s), stage) : STAGE_IDLE;
+}
+
+void stats_leave(struct stats *s, enum stage before, uint64_t bytes)
+{
+    if (s)
+        leave(s, team_slot(s), before, bytes);
+}
+
+void stats_records(struct stats *s, uint64_t n)
+{
+    if (s)
+        add(&team_slot(s)->counters[team_slot(s)->stage].records, n);
+}
+
+int stats_join(struct stats *s, const char *name)
+{
+    if (!s)
+        return -1;
+    int joined = atomic_load(&s->n_joined);
+    do {
+        if (joined == JOINED_MAX)
+            return -1;
+    } while (!atomic_compare_exchange_weak(&s->n_joined, &joined, joined + 1));
+    s->slots[s->n_threads + joined].name = name;
+    return s->n_threads + joined;
+}
+
+enum stage stats_enter_as(struct stats *s, int slot, enum stage stage)
+{
+    return s && slot >= 0 ? enter(s, &s->slots[slot], stage) : STAGE_IDLE;
+}
+
+void stats_leave_as(struct stats *s, int slot, enum stage before, uint64_t bytes)
+{
+    if (s && slot >= 0)
+        leave(s, &s->slots[slot], before, bytes);
+}
+
+void stats_phase(struct stats *s, enum phase phase)
+{
+    if (s)
+        s->phases[phase] = stats_wall(s) + 1;
+}
+
+void stats_stop(struct stats *s)
+{
+    if (!s || s->wall)
+        return;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    s->wall = now - s->start;
+    s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu;
+    for (int i = 0; i < stats_slots(s); i++) {
+        struct slot *slot = &s->slots[i];
+        if (slot->since < now)
+            add(&slot->counters[slot->stage].ns, now - slot->since);
+        slot->since = now;
+        if (slot->spans)
+            add_span(slot, s->wall);
+    }
+}
+
+/* -------------------------------------------------------- what was counted */
+
+int stats_threads(const struct stats *s)
+{
+    return s->n_threads;
+}
+
+int stats_slots(const struct stats *s)
+{
+    return s->n_threads + atomic_load(&s->n_joined);
+}
+
+const char *stats_name(const struct stats *s, int slot, char name[STATS_NAME_SIZE])
+{
+    if (s->slots[slot].name)
+        snprintf(name, STATS_NAME_SIZE, "%s", s->slots[slot].name);
+    else
+        snprintf(name, STATS_NAME_SIZE, "thread %d", slot);
+    return name;
+}
+
+struct stats_count stats_of(const struct stats *s, int slot, enum stage stage)
+{
+    const struct counter *c = &s->slots[slot].counters[stage];
+    return (struct stats_count){value(&c->ns), value(&c->blocked_ns), value(&c->bytes), value(&c->events),
+                                value(&c->records)};
+}
+
+struct stats_count stats_total(const struct stats *s, enum stage stage)
+{
+    struct stats_count sum = {0};
+    for (int i = 0; i < stats_slots(s); i++) {
+        struct stats_count c = stats_of(s, i, stage);
+        sum.ns += c.ns;
+        sum.blocked_ns += c.blocked_ns;
+        sum.bytes += c.bytes;
+        sum.events += c.events;
+        sum.records += c.records;
+    }
+    return sum;
+}
+
+uint64_t stats_wall(const struct stats *s)
+{
+    return s->wall ? s->wall : clock_ns(CLOCK_MONOTONIC) - s->start;
+}
+
+const char *stats_phase_name(enum phase phase)
+{
+    static const char *const names[N_PHASES] = {"open", "read", "write", "finish"};
+    return names[phase];
+}
+
+double stats_ran(const struct stats *s)
+{
+    double cpu = (double)s->cpu, took = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        struct stats_count c = stats_of(s, 0, stage);
+        if (stages[stage].may_block)
+            cpu -= (double)(c.ns - c.blocked_ns);
+        else
+            took += (double)c.ns;
+    }
+    return cpu >= took ? 1 : cpu > 0 ? cpu / took : 0;
+}
+
+bool stats_phase_times(const struct stats *s, enum phase phase, uint64_t *start, uint64_t *end)
+{
+    *start = s->phases[phase] - 1;
+    *end = stats_wall(s);
+    for (enum phase next = phase + 1; next < N_PHASES && s->phases[next]; next++)
+        if (s->phases[next] - 1 < *end)
+            *end = s->phases[next] - 1;
+    return s->phases[phase] > 0;
+}

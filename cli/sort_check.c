@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam_arena.h"
+#include "bam/bam_record.h"
+#include "codec/bgzf_block.h"
+#include "bgzf_source.h"
+#include "base/byte_buffer.h"
+#include "write/checksum_file.h"
+#include "base/latch.h"
+#include "write/out_file.h"
+#include "cli/sort_check.h"
+#include "read/sort_input.h"
+#include "order/sort_key.h"
+#include "plan/sort_limits.h"
+#include "cli/sort_opts.h"
+
+enum {
+    SLOTS_MIN = 8, SLOTS_PER_THREAD = 4,         /* blocks inflated ahead: each has 64 KiB */
+    PIECE = 256 << 10,                           /* bytes per read */
+    HEADER_MAX = 1 << 30,
+};
+
+struct sort_check {
+    const struct sort_opts *opts;
+    struct latch latch;
+    struct sort_inputs in;       /* one */
+    struct sort_rule *rule;
+    int32_t n_ref;
+    uint8_t *ring;               /* blocks, on their way */
+    uint32_t n_slots;
+    uint64_t n_blocks;           /* handed out */
+    struct byte_buffer cut;      /* the record that a block has ended in, as far as it came */
+    struct byte_buffer kept;     /* the last record of the block before */
+    const uint8_t *before;       /* the record before: in a block, cut or kept; NULL: this is the first */
+    uint64_t key_before;
+    uint64_t n;                  /* records read */
+    uint64_t checksum;           /* of them */
+    _Atomic bool far;            /* as in hts_reader_options */
+    struct out_file out;         /* of --checksum */
+};
+
+static int append(struct sort_check *c, struct byte_buffer *to, const uint8_t *bytes, size_t n)
+{
+    if (byte_buffer_reserve(to, to->n + n) < 0)
+        return latch_fail(&c->latch, "out of memory for a record of %zu bytes", to->n + n);
+    if (n)
+        memcpy(to->p + to->n, bytes, n);
+    to->n += n;
+    return 0;
+}
+
+/* ----------------------------------------------------------------- records */
+
+static int bad_record(struct sort_check *c, enum bam_fault fault)
+{
+    return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n, bam_fault_text(fault));
+}
+
+static int offence(struct sort_check *c, const struct bam_record *now)
+{
+    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
+                      sort_opts_input(c->opts), c->n, bam_record_name(now), c->n - 1,
+                      bam_record_name((const struct bam_record *)c->before));
+}
+
+/* A whole record: whether it may follow the one before it. It stays where it is until the next block. */
+static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
+{
+    struct bam_record *now = (struct bam_record *)at;
+    uint64_t key;
+    c->n++;
+    if (needs_fix && bam_record_fix(now) < 0)
+        return latch_fail(&c->latch, "out of memory");
+    enum bam_fault fault = sort_key_make(c->rule, now, &key);
+    if (fault)
+        return bad_record(c, fault);
+    if (c->before && !sort_key_in_order(c->rule, c->key_before, (const struct bam_record *)c->before, key, now))
+        return offence(c, now);
+    c->checksum += bam_checksum(at, bam_record_size(now));
+    c->before = at;
+    c->key_before = key;
+    return 0;
+}
+
+/* Bytes that the record begun in `cut` still lacks; its size field comes first. */
+static size_t lacking(const struct sort_check *c)
+{
+    size_t whole = c->cut.n < 4 ? 4 : bam_record_size((const struct bam_record *)c->cut.p);
+    return whole > c->cut.n ? whole - c->cut.n : 0;
+}
+
+/* Goes on with the record in `cut`. Bytes used of the block's; -1: told to the latch. */
+static ssize_t complete(struct sort_check *c, const uint8_t *block, size_t size)
+{
+    size_t used = 0;
+    while (lacking(c) > 0 && used < size) {
+        size_t part = lacking(c) < size - used ? lacking(c) : size - used;
+        if (append(c, &c->cut, block + used, part) < 0)
+            return -1;
+        used += part;
+    }
+    struct bam_verdict verdict = bam_record_check(c->cut.p, c->cut.n, c->n_ref);
+    if (verdict.fault == BAM_CUT)
+        return (ssize_t)used;
+    c->n += verdict.fault != BAM_OK;
+    if (verdict.fault ? bad_record(c, verdict.fault) : check_record(c, c->cut.p, verdict.needs_fix))
+        return -1;
+    c->cut.n = 0;
+    return (ssize_t)used;
+}
+
+/* The block's place is needed for another: what is still of use in it is kept. */
+static int keep(struct sort_check *c, const uint8_t *rest, size_t size)
+{
+    if (c->before && c->before != c->kept.p) {
+        c->kept.n = 0;
+        if (append(c, &c->kept, c->before, bam_record_size((const struct bam_record *)c->before)) < 0)
+            return -1;
+        c->before = c->kept.p;
+    }
+    return append(c, &c->cut, rest, size);
+}
+
+/* The next bytes of the stream of records. */
+static int check_bytes(struct sort_check *c, uint8_t *data, size_t size)
+{
+    struct bam_verdict verdict = {.fault = BAM_OK};
+    ssize_t used = c->cut.n ? complete(c, data, size) : 0;
+    if (used < 0)
+        return -1;
+    uint8_t *at = data + used, *end = data + size;
+    while (at < end) {
+        verdict = bam_record_check(at, (size_t)(end - at), c->n_ref);
+        if (verdict.fault)
+            break;
+        size_t whole = bam_record_size((struct bam_record *)at);   /* before it may become shorter */
+        if (check_record(c, at, verdict.needs_fix) < 0)
+            return -1;
+        at += whole;
+    }
+    if (verdict.fault == BAM_OK || verdict.fault == BAM_CUT)
+        return keep(c, at, (size_t)(end - at));
+    c->n++;
+    return bad_record(c, verdict.fault);
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static int take_block(struct sort_check *c, int wait)
+{
+    struct bgzf_source_block block;
+    int taken = bgzf_source_take(c->in.each->source, wait, &block);
+    return taken > 0 && check_bytes(c, block.data, block.size) < 0 ? -1 : taken;
+}
+
+static int check_all(struct sort_check *c)
+{
+    struct bgzf_source *source = c->in.each->source;
+    uint32_t size;
+    int taken = check_bytes(c, c->in.each->header.rest, c->in.each->header.rest_size);
+    while (taken >= 0 && bgzf_source_peek(source, &size) > 0) {
+        if (bgzf_source_ring_full(source) && take_block(c, 1) < 0)
+            return -1;
+        bgzf_source_hand_out(source, c->ring + c->n_blocks++ % c->n_slots * BGZF_MAX_BLOCK);
+        while ((taken = take_block(c, 0)) > 0)
+            ;
+    }
+    while (taken >= 0 && (taken = take_block(c, 1)) > 0)
+        ;
+    if (taken < 0 || latch_tripped(&c->latch))
+        return -1;
+    if (c->cut.n)
+        return latch_fail(&c->latch, "%s: the file ends inside record %" PRIu64 ": it is truncated",
+                          sort_opts_input(c->opts), c->n + 1);
+    bgzf_source_warn_of_end(source);
+    return 0;
+}
+
+static int open_all(struct sort_check *c)
+{
+    const struct sort_opts *opts = c->opts;
+    if (opts->order.by == SORT_MINHASH)
+        return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
+    c->n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
+    struct sort_inputs_options how = {opts, c->n_slots, PIECE, opts->memory, HEADER_MAX, &c->far, &c->latch, NULL};
+    if (sort_inputs_open(&c->in, &how) < 0)
+        return -1;
+    sam_hdr_t *sam = c->in.each->header.sam;
+    c->n_ref = sam_hdr_nref(sam);
+    c->rule = sort_rule_new(&opts->order, sam);
+    c->ring = malloc((size_t)c->n_slots * BGZF_MAX_BLOCK);
+    if (!c->rule || !c->ring)
+        return latch_fail(&c->latch, "out of memory");
+    if (opts->order.by == SORT_COORDINATE && sort_inputs_converted(&c->in))
+        sort_key_decides_until(c->rule, &c->far);
+    return 0;
+}
+
+static int tell_checksum(struct sort_check *c)
+{
+    if (!c->opts->checksum)
+        return 0;
+    return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
+        || checksum_file_write(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
+         ? -1 : 0;
+}
+
+static void close_all(struct sort_check *c)
+{
+    out_file_abandon(&c->out);
+    sort_rule_free(c->rule);
+    sort_inputs_close(&c->in);
+    free(c->ring);
+    free(c->cut.p);
+    free(c->kept.p);
+}
+
+int sort_check(const struct sort_opts *opts)
+{
+    struct sort_check c = {.opts = opts, .out.fd = -1};
+    if (open_all(&c) == 0) {
+        #pragma omp parallel num_threads(sort_limits_threads(opts, sort_inputs_converted(&c.in)))
+        #pragma omp master
+        check_all(&c);
+        if (!latch_tripped(&c.latch))
+            tell_checksum(&c);
+    }
+    close_all(&c);
+    latch_reraise();
+    if (!latch_tripped(&c.latch))
+        return EXIT_SUCCESS;
+    fprintf(stderr, "samtools sort --check: %s.\n", c.latch.message);
+    return EXIT_FAILURE;
+}

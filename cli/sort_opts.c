@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include <htslib/hts.h>
+#include <htslib/hts_log.h>
+#include <htslib/sam.h>
+#include "codec/bgzf_block.h"
+#include "read/byte_source.h"
+#include "base/machine.h"
+#include "plan/memory_plan.h"
+#include "write/out_file.h"
+#include "cli/sort_opts.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+enum {
+    MEMORY_PER_THREAD_MIB = 768,
+    THREADS_MAX = 4096,
+    KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
+    /* Long options without a letter. */
+    OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
+    OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT, OPT_VERIFY, OPT_CHECKSUM,
+    OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS,
+};
+
+static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
+
+static const struct option long_options[] = {
+    {"threads", required_argument, NULL, '@'},
+    {"output-fmt", required_argument, NULL, 'O'},
+    {"output-fmt-option", required_argument, NULL, OPT_OUTPUT_FMT},
+    {"input-fmt-option", required_argument, NULL, OPT_INPUT_FMT},
+    {"reference", required_argument, NULL, OPT_REFERENCE},
+    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
+    {"picard", no_argument, NULL, OPT_PICARD},
+    {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
+    {"add-input", required_argument, NULL, OPT_ADD_INPUT},
+    {"check", no_argument, NULL, OPT_CHECK},
+    {"checksum", required_argument, NULL, OPT_CHECKSUM},
+    {"verify", no_argument, NULL, OPT_VERIFY},
+    {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
+    {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
+    {"report", optional_argument, NULL, OPT_REPORT},
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"progress", no_argument, NULL, OPT_PROGRESS},
+    {"no-progress", no_argument, NULL, OPT_NO_PROGRESS},
+    {"no-PG", no_argument, NULL, OPT_NO_PG},
+    {"verbosity", required_argument, NULL, OPT_VERBOSITY},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* The command line as far as it was read; what it means together is settled at its end. */
+struct parsed {
+    struct sort_opts *o;
+    int format_given;            /* by -O */
+    int level;                   /* of -l, -u */
+    uint64_t per_thread;
+    uint64_t total;              /* of --total-memory; 0: not given */
+    int ascii;                   /* -N was given: names stay ASCII */
+    int by_tag;                  /* -t was given */
+    int tmpdir_env;
+    int write_index;
+    const char *index_format;    /* of --write-index=...; NULL: by the name */
+};
+
+void sort_opts_usage(FILE *to)
+{
+    fputs("Usage: samtools sort [options...] [in.bam]\n"
+          "Sorts alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n"
+          "\n"
+          "Order (default: by coordinate)\n"
+          "  -n                      by read name, numbers in it by value\n"
+          "  -N                      by read name, as ASCII text\n"
+          "  -t TAG                  by the value of TAG, then by coordinate (or by name, with -n or -N)\n"
+          "  -M                      reads without a reference by minimiser\n"
+          "  -I FILE                 as -M, by the minimisers' positions in the FASTA FILE\n"
+          "  -K INT, -w INT          length of the k-mer [20]; window of -I [100]\n"
+          "  -R, -H                  -M without the reverse strand; -M on squashed homopolymers\n"
+          "      --template-coordinate\n"
+          "                          by the coordinates of both ends of the template\n"
+          "Output\n"
+          "  -o FILE                 write to FILE instead of standard output\n"
+          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+          "      --output-fmt-option OPT[=VAL]\n"
+          "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
+          "  -u                      no compression, as -l 0\n"
+          "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+          "      --no-PG             add no @PG line to the header\n"
+          "Input\n"
+          "      --reference FILE    FASTA of the references, for CRAM\n"
+          "      --input-fmt-option OPT[=VAL]\n"
+          "Resources\n"
+          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
+          "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
+          "      --verbosity INT     below 3: no warnings\n"
+          "  -h, --help              print this text\n"
+          "\n"
+          "Beyond samtools\n"
+          "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
+          "      --check             only look whether the input is in order; the first offence is an error\n"
+          "      --checksum FILE     write the number of records and a checksum that is the same in any order; - too\n"
+          "      --picard            by read name, in Picard's order\n"
+          "      --progress, --no-progress\n"
+          "                          tell how far it is [on a terminal only]\n"
+          "      --report[=FILE]     where the time went, and advice; FILE.json and FILE.html too\n"
+          "      --size-hint SIZE    about how many bytes of uncompressed records will come by a pipe\n"
+          "      --tmpdir-env        temporary files in TMPDIR, without -T\n"
+          "      --total-memory SIZE|N%\n"
+          "                          memory in all, or as a share of what the machine or its cgroup has\n"
+          "      --trace FILE        what each thread did when, for ui.perfetto.dev\n"
+          "      --verify            inflate every block of output again, compare it, and look at its order\n"
+          "      --write-index=bai|csi\n"
+          "\n"
+          "The input is replaced safely by -o in.bam in.bam.\n", to);
+}
+
+static int fail_usage(const char *message, const char *what)
+{
+    fprintf(stderr, "[bam_sort] %s%s\n", message, what ? what : "");
+    sort_opts_usage(stderr);
+    return -1;
+}
+
+static int no_memory(void)
+{
+    fputs("[bam_sort] out of memory\n", stderr);
+    return -1;
+}
+
+static int parse_int(const char *text, int *value)
+{
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (end == text || *end || errno || v < INT_MIN || v > INT_MAX)
+        return -1;
+    *value = (int)v;
+    return 0;
+}
+
+static uint64_t suffix_factor(char suffix)
+{
+    switch (tolower((unsigned char)suffix)) {
+    case 'k': return (uint64_t)1 << 10;
+    case 'm': return (uint64_t)1 << 20;
+    case 'g': return (uint64_t)1 << 30;
+    case 't': return (uint64_t)1 << 40;
+    default:  return 1;
+    }
+}
+
+/* A size as samtools reads it (any base strtol knows, one suffix, the rest
+ * ignored), and decimals. */
+static int parse_size(const char *text, uint64_t *size)
+{
+    char *end;
+    errno = 0;
+    double value = (double)strtoull(text, &end, 0);
+    if (*end == '.')
+        value = strtod(text, &end);
+    if (end == text || errno || strchr(text, '-'))
+        return -1;
+    value *= (double)suffix_factor(*end);
+    if (value >= (double)((uint64_t)1 << 62))
+        return -1;
+    *size = (uint64_t)value;
+    return 0;
+}
+
+static int parse_memory(const char *text, uint64_t *per_thread)
+{
+    if (parse_size(text, per_thread) < 0)
+        return fail_usage("-m needs a size such as 768M or 1.5G, not ", text);
+    if (*per_thread >= MIB)
+        return 0;
+    fprintf(stderr, "[bam_sort] -m %s is less than the minimum of 1M per thread.\n"
+            "Sizes without a suffix are bytes: say -m %sM for megabytes or -m %sG for gigabytes.\n",
+            text, text, text);
+    return -1;
+}
+
+/* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
+ * over its limit by a page. */
+static uint64_t share_of_memory(double share)
+{
+    uint64_t there = machine_memory(), most = there > 2 * MEMORY_PLAN_BESIDE ? there - MEMORY_PLAN_BESIDE : there / 2;
+    return (uint64_t)fmin(share * (double)there, (double)most);
+}
+
+/* --total-memory: a size, or a share of the memory there is. */
+static int parse_total(const char *text, uint64_t *total)
+{
+    size_t n = strlen(text);
+    if (n > 1 && text[n - 1] == '%') {
+        char *end;
+        double share = strtod(text, &end);
+        if (end == text + n - 1 && share > 0 && share <= 100) {
+            *total = share_of_memory(share / 100);
+            return 0;
+        }
+    } else if (parse_size(text, total) == 0 && *total >= MIB) {
+        return 0;
+    }
+    return fail_usage("--total-memory needs a size of at least 1M, or a share such as 80%, not ", text);
+}
+
+static int parse_count(const char *option, const char *text, int low, int high, int *value)
+{
+    if (parse_int(text, value) < 0) {
+        fprintf(stderr, "[bam_sort] %s needs a number, not %s\n", option, text);
+        sort_opts_usage(stderr);
+        return -1;
+    }
+    *value = *value < low ? low : *value > high ? high : *value;
+    return 0;
+}
+
+static int parse_tag(struct parsed *p, const char *text)
+{
+    if (!isalpha((unsigned char)text[0]) || !isalnum((unsigned char)text[1]))
+        return fail_usage("-t needs the two characters of a tag, not ", text);
+    memcpy(p->o->order.tag, text, 2);
+    p->by_tag = 1;
+    return 0;
+}
+
+/* Options of the order. -1: an error was printed; 0: not one of these; 1: taken. */
+static int parse_order(struct parsed *p, int c)
+{
+    struct sort_order *order = &p->o->order;
+    switch (c) {
+    case 'n': order->by = SORT_NAME_NATURAL; return 1;
+    case 'N': order->by = SORT_NAME_NATURAL; p->ascii = 1; return 1;
+    case OPT_PICARD: order->by = SORT_NAME_PICARD; return 1;
+    case OPT_TEMPLATE: order->by = SORT_TEMPLATE; return 1;
+    case 'I': order->index_fasta = optarg; /* fall through */
+    case 'M': order->by = SORT_MINHASH; return 1;
+    case 't': return parse_tag(p, optarg) < 0 ? -1 : 1;
+    case 'K': return parse_count("-K", optarg, 1, KMER_MAX, &order->kmer) < 0 ? -1 : 1;
+    case 'w': return parse_count("-w", optarg, 1, INT_MAX, &order->window) < 0 ? -1 : 1;
+    case 'R': order->no_reverse = true; return 1;
+    case 'H': order->squash = true; return 1;
+    default:  return 0;
+    }
+}
+
+static int parse_format(struct parsed *p, const char *text)
+{
+    if (hts_parse_format(&p->o->out.format, text) < 0 || p->o->out.format.category == index_file)
+        return fail_usage("unknown output format: ", text);
+    p->format_given = 1;
+    return 0;
+}
+
+static int add_text(const char ***list, size_t *n, const char *text)
+{
+    const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
+    if (!grown)
+        return no_memory();
+    *list = grown;
+    grown[(*n)++] = text;
+    return 0;
+}
+
+static int add_input(struct sort_opts *o, const char *path)
+{
+    if (add_text(&o->more, &o->n_more, path) < 0)
+        return -1;
+    return strcmp(path, "-") == 0 ? fail_usage("--add-input needs a file, not standard input", NULL) : 0;
+}
+
+static int parse_one(struct parsed *p, int c)
+{
+    struct sort_opts *o = p->o;
+    int taken = parse_order(p, c);
+    if (taken)
+        return taken < 0 ? -1 : 0;
+    switch (c) {
+    case 'u': p->level = 0; return 0;
+    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : no_memory();
+    case 'O': return parse_format(p, optarg);
+    case 'T': return add_text(&o->temp_prefixes, &o->n_temp_prefixes, optarg);
+    case 'm': return parse_memory(optarg, &p->per_thread);
+    case 'l':
+        if (parse_int(optarg, &p->level) < 0)
+            return fail_usage("Invalid compression level: ", optarg);
+        return 0;
+    case '@': return parse_count("-@", optarg, 1, THREADS_MAX, &o->n_threads);
+    case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
+    case OPT_NO_PG: o->no_pg = true; return 0;
+    case OPT_CHECK: o->check = true; return 0;
+    case OPT_VERIFY: o->verify = true; return 0;
+    case OPT_CHECKSUM: o->checksum = optarg; return 0;
+    case OPT_ADD_INPUT: return add_input(o, optarg);
+    case OPT_TMPDIR_ENV: p->tmpdir_env = 1; return 0;
+    case OPT_SIZE_HINT:
+        return parse_size(optarg, &o->size_hint) < 0
+             ? fail_usage("--size-hint needs a size such as 300G, not ", optarg) : 0;
+    case OPT_REPORT: o->report = REPORT_TEXT; o->report_file = optarg; return 0;
+    case OPT_TRACE: o->trace_file = optarg; return 0;
+    case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
+    case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
+    case OPT_REFERENCE: o->reference = optarg; return 0;
+    case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
+    case OPT_INPUT_FMT:
+        return hts_opt_add((hts_opt **)&o->in_format.specific, optarg) < 0
+             ? fail_usage("unknown --input-fmt-option: ", optarg) : 0;
+    case OPT_OUTPUT_FMT:
+        return hts_opt_add((hts_opt **)&o->out.format.specific, optarg) < 0
+             ? fail_usage("unknown --output-fmt-option: ", optarg) : 0;
+    case OPT_VERBOSITY:
+        return parse_count("--verbosity", optarg, 0, INT_MAX, &hts_verbose);
+    default:
+        sort_opts_usage(stderr);
+        return -1;
+    }
+}
+
+static int default_threads(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    int n = text ? atoi(text) : 1;               /* a list "4,2": its first number */
+    return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
+}
+
+/* The words of the command, tabs made blanks: a tab would end the CL field. */
+static char *join(int argc, char **argv)
+{
+    size_t size = 1;
+    for (int i = 0; i < argc; i++)
+        size += strlen(argv[i]) + 1;
+    char *line = malloc(size), *p = line;
+    for (int i = 0; line && i < argc; i++) {
+        if (i > 0)
+            *p++ = ' ';
+        for (const char *c = argv[i]; *c; c++)
+            *p++ = *c == '\t' || *c == '\n' ? ' ' : *c;
+    }
+    if (line)
+        *p = 0;
+    return line;
+}
+
+/* The value of "level=" among the format's options; -1: not there. */
+static int level_option(const htsFormat *format)
+{
+    int level = -1;
+    for (const hts_opt *opt = format->specific; opt; opt = opt->next)
+        if (opt->opt == HTS_OPT_COMPRESSION_LEVEL)
+            level = opt->val.i;
+    return level;
+}
+
+/* The format by -O, else by the extension of -o, else BAM, as in samtools. */
+static void settle_format(struct parsed *p)
+{
+    struct sort_output *out = &p->o->out;
+    char mode[16] = "";
+    if (!p->format_given) {
+        out->format.category = sequence_data;
+        out->format.format = bam;
+        if (sam_open_mode(mode, out->path, NULL) == 0 && !strchr(mode, 'b')) {
+            out->format.format = strchr(mode, 'c') ? cram : strchr(mode, 'f') ? fastq_format
+                               : strchr(mode, 'F') ? fasta_format : sam;
+            out->format.compression = strchr(mode, 'z') ? bgzf : no_compression;
+        }
+    }
+    out->level = p->level;
+    int level = level_option(&out->format);
+    if (level >= 0) {
+        out->level = level;
+        if (out->format.format == sam)
+            out->format.compression = bgzf;
+    }
+    if (out->level > BGZF_LEVEL_MAX)
+        out->level = BGZF_LEVEL_MAX;
+    if (out->level < 0)
+        out->level = BGZF_LEVEL_DEFAULT;
+}
+
+static void settle_order(struct parsed *p)
+{
+    struct sort_order *order = &p->o->order;
+    if (order->by == SORT_NAME_NATURAL && p->ascii)
+        order->by = SORT_NAME_ASCII;
+    if (!p->by_tag)
+        return;
+    int named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
+    order->then = named ? order->by : SORT_COORDINATE;
+    order->by = SORT_TAG;
+}
+
+/* Cuts FILE##idx##INDEX in two; the index's name, or NULL. */
+static const char *split_index_name(char *path)
+{
+    char *mark = strstr(path, HTS_IDX_DELIM);
+    if (!mark)
+        return NULL;
+    *mark = 0;
+    return mark + strlen(HTS_IDX_DELIM);
+}
+
+static int has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcasecmp(text + n - m, suffix) == 0;
+}
+
+static void settle_report(struct sort_opts *o)
+{
+    if (o->report_file && has_suffix(o->report_file, ".json"))
+        o->report = REPORT_JSON;
+    else if (o->report_file && has_suffix(o->report_file, ".html"))
+        o->report = REPORT_HTML;
+}
+
+static int settle_index(struct parsed *p, const char *name)
+{
+    struct sort_output *out = &p->o->out;
+    enum htsExactFormat format = out->format.format;
+    if (!p->write_index)
+        return 0;
+    if (p->o->order.by != SORT_COORDINATE && p->o->order.by != SORT_MINHASH) {
+        if (hts_verbose >= HTS_LOG_WARNING)
+            fputs("[W::bam_sort] Ignoring --write-index as it only works for position sorted files.\n", stderr);
+        return 0;
+    }
+    if (strcmp(out->path, "-") == 0 && !name)
+        return fail_usage("--write-index needs an output file (-o), to name the index after", NULL);
+    if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
+        return fail_usage("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed", NULL);
+    const char *wanted = p->index_format ? p->index_format : name && has_suffix(name, ".bai") ? "bai" : "csi";
+    if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
+        return fail_usage("--write-index can be bai or csi, not ", wanted);
+    out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;
+    if (format == cram)
+        wanted = "crai";
+    if (name ? !(out->index = strdup(name)) : asprintf(&out->index, "%s.%s", out->path, wanted) < 0)
+        return no_memory();
+    return 0;
+}
+
+static void settle_memory(struct parsed *p)
+{
+    struct sort_opts *o = p->o;
+    uint64_t n = (uint64_t)o->n_threads;
+    o->memory = p->total ? p->total : p->per_thread > UINT64_MAX / n ? UINT64_MAX : p->per_thread * n;
+}
+
+/* No file, or one that somebody has open: /dev/null, /dev/stdout, a shell's >(command). */
+static bool is_device(const char *path)
+{
+    return strncmp(path, "/dev/", strlen("/dev/")) == 0 && !out_file_replaces(path);
+}
+
+/* Where temporary files go: -T, else TMPDIR where that is wanted, else beside
+ * the output; for standard output and devices, the current directory. */
+static int settle_temp(struct parsed *p)
+{
+    struct sort_opts *o = p->o;
+    const char *tmpdir = getenv("TMPDIR");
+    if (o->n_temp_prefixes)
+        return 0;
+    if (p->tmpdir_env && (!tmpdir || !*tmpdir))
+        return fail_usage("--tmpdir-env: TMPDIR is not set", NULL);
+    int made = p->tmpdir_env ? asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir)
+             : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
+             : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
+    if (made < 0)
+        return no_memory();
+    return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
+}
+
+static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **operands)
+{
+    if (n > 1) {
+        fail_usage("Use -T PREFIX / -o FILE to specify temporary and final output files", NULL);
+        return SORT_OPTS_ERROR;
+    }
+    if (o->check && o->n_more) {
+        fail_usage("--check looks at one file: --add-input does not go with it", NULL);
+        return SORT_OPTS_ERROR;
+    }
+    if (o->check && (o->report || o->trace_file)) {
+        fail_usage("--check writes no --report and no --trace", NULL);
+        return SORT_OPTS_ERROR;
+    }
+    if (n == 0 && isatty(STDIN_FILENO)) {
+        sort_opts_usage(stdout);
+        return SORT_OPTS_DONE;
+    }
+    o->in = n ? operands[0] : "-";
+    return SORT_OPTS_RUN;
+}
+
+enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv)
+{
+    struct parsed p = {.o = o, .level = BGZF_LEVEL_DEFAULT, .per_thread = MEMORY_PER_THREAD_MIB * MIB};
+    *o = (struct sort_opts){.n_threads = default_threads(),
+                            .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT}};
+    o->command_line = join(argc, argv);
+    o->out.path = strdup("-");
+    if (!o->command_line || !o->out.path) {
+        no_memory();
+        return SORT_OPTS_ERROR;
+    }
+    optind = 2;
+    for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0;) {
+        if (c == 'h') {
+            sort_opts_usage(stdout);
+            return SORT_OPTS_DONE;
+        }
+        if (parse_one(&p, c) < 0)
+            return SORT_OPTS_ERROR;
+    }
+    const char *index_name = split_index_name(o->out.path);
+    settle_format(&p);
+    settle_order(&p);
+    settle_memory(&p);
+    settle_report(o);
+    if (settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
+        return SORT_OPTS_ERROR;
+    return check_operands(o, argc - optind, argv + optind);
+}
+
+void sort_opts_free(struct sort_opts *o)
+{
+    hts_opt_free(o->in_format.specific);
+    hts_opt_free(o->out.format.specific);
+    free(o->more);
+    free(o->temp_prefixes);
+    free(o->default_prefix);
+    free(o->out.path);
+    free(o->out.index);
+    free(o->command_line);
+}
+
+const char *sort_opts_input(const struct sort_opts *opts)
+{
+    return byte_source_name(opts->in);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of `samtools sort`. */
+#ifndef SORT_OPTS_H
+#define SORT_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <htslib/hts.h>
+#include "report/progress.h"
+#include "order/sort_key.h"
+
+#define SAMTOOLS_OMP_VERSION "0.1.0"
+/* What pipelines compare with the samtools they ask for. */
+#define SAMTOOLS_VERSION "1.24+omp" SAMTOOLS_OMP_VERSION
+
+/* What becomes of the sorted records. */
+struct sort_output {
+    char *path;                  /* "-": standard output; owned */
+    htsFormat format;            /* with the options of --output-fmt-option; owned */
+    int level;                   /* 0..9, or BGZF_LEVEL_DEFAULT */
+    char *index;                 /* file for the index; NULL: none; owned */
+    int index_format;            /* HTS_FMT_CSI, HTS_FMT_BAI or HTS_FMT_CRAI */
+};
+
+enum report_format { REPORT_NONE, REPORT_TEXT, REPORT_JSON, REPORT_HTML };
+
+struct sort_opts {
+    const char *in;              /* "-": standard input */
+    const char **more;           /* --add-input: read after it; owned, the names not */
+    size_t n_more;
+    struct sort_output out;
+    struct sort_order order;
+    const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
+    size_t n_temp_prefixes;      /* ... at least one */
+    char *default_prefix;        /* the one made up; owned */
+    uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
+    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
+    htsFormat in_format;         /* holds the options of --input-fmt-option; owned */
+    int n_threads;               /* at least 1 */
+    uint64_t memory;             /* for all threads together, bytes */
+    bool no_pg;
+    bool verify;                 /* see sink_verify.h */
+    const char *checksum;        /* file for the line of checksum_file.h, "-": standard output; NULL: none */
+    bool check;                  /* see sort_check(): nothing is sorted or written */
+    enum report_format report;
+    const char *report_file;     /* NULL: standard error */
+    const char *trace_file;      /* NULL: none */
+    enum progress_when progress;
+    char *command_line;          /* for @PG CL; owned */
+};
+
+enum sort_opts_result { SORT_OPTS_RUN, SORT_OPTS_DONE, SORT_OPTS_ERROR };
+
+/* argv[0] is the program, argv[1] "sort". SORT_OPTS_DONE: help was printed and
+ * that is all; SORT_OPTS_ERROR: the cause and, where it helps, the usage were
+ * printed to stderr. */
+enum sort_opts_result sort_opts_parse(struct sort_opts *opts, int argc, char **argv);
+void sort_opts_free(struct sort_opts *opts);
+void sort_opts_usage(FILE *to);
+
+/* The (first) input, for messages. */
+const char *sort_opts_input(const struct sort_opts *opts);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "write/out_file.h"
+#include "cli/sort_opts.h"
+#include "cli/sort_paths.h"
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    struct stat x, y;
+    char *dir_a = out_file_directory(a), *dir_b = out_file_directory(b);
+    bool same = strcmp(base_of(a), base_of(b)) == 0 && dir_a && dir_b && stat(dir_a, &x) == 0 && stat(dir_b, &y) == 0
+             && out_file_is_same(&x, &y);
+    free(dir_a);
+    free(dir_b);
+    return same;
+}
+
+/* Of files that are not there yet, but there may be links to them. */
+static bool same_place(const char *a, const char *b)
+{
+    char *target_a = out_file_target(a), *target_b = out_file_target(b);
+    bool same = target_a && target_b && same_name(target_a, target_b);
+    free(target_a);
+    free(target_b);
+    return same;
+}
+
+/* Of "-", which stands for fd. */
+static bool look(const char *path, int fd, struct stat *st)
+{
+    return (strcmp(path, "-") == 0 ? fstat(fd, st) : stat(path, st)) == 0;
+}
+
+/* Pipes and devices may have any number of writers. */
+static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
+{
+    struct stat x, y;
+    bool has_a = look(a, fd_a, &x), has_b = look(b, fd_b, &y);
+    if (has_a && has_b)
+        return S_ISREG(x.st_mode) && out_file_is_same(&x, &y);
+    return !has_a && !has_b && same_place(a, b);
+}
+
+/* Two of our own. Standard output takes one of them only, but if it is a terminal or /dev/null. */
+static bool same_output(const char *a, const char *b)
+{
+    struct stat x, y;
+    bool dash_a = strcmp(a, "-") == 0, dash_b = strcmp(b, "-") == 0;
+    if (dash_a != dash_b && look(a, STDOUT_FILENO, &x) && look(b, STDOUT_FILENO, &y))
+        return !S_ISCHR(x.st_mode) && out_file_is_same(&x, &y);
+    return (dash_a && dash_b) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
+}
+
+static bool is_input(const struct sort_opts *o, const char *path)
+{
+    bool is = same_file(path, STDOUT_FILENO, o->in, STDIN_FILENO);
+    for (size_t i = 0; i < o->n_more; i++)
+        is = is || same_file(path, STDOUT_FILENO, o->more[i], STDIN_FILENO);
+    return is;
+}
+
+static int refuse(const char *path, const char *what, const char *other)
+{
+    fprintf(stderr, "samtools sort: %s cannot be both %s and %s. Nothing was read.\n",
+            strcmp(path, "-") == 0 ? "standard output" : path, what, other);
+    return -1;
+}
+
+static const char *input(const struct sort_opts *o, size_t i)
+{
+    return i ? o->more[i - 1] : o->in;
+}
+
+/* Whether input i is a pipe that an input before it is, too. */
+static bool is_pipe_again(const struct sort_opts *o, size_t i)
+{
+    struct stat x, y;
+    if (!look(input(o, i), STDIN_FILENO, &x) || !S_ISFIFO(x.st_mode))
+        return false;
+    while (i-- > 0)
+        if (look(input(o, i), STDIN_FILENO, &y) && out_file_is_same(&x, &y))
+            return true;
+    return false;
+}
+
+/* What comes by a pipe comes once: whoever opened it again would wait for ever. */
+static int check_pipes(const struct sort_opts *o)
+{
+    for (size_t i = 1; i <= o->n_more; i++)
+        if (is_pipe_again(o, i)) {
+            fprintf(stderr, "samtools sort: %s is a pipe and cannot be read twice. Nothing was read.\n", input(o, i));
+            return -1;
+        }
+    return 0;
+}
+
+int sort_paths_check(const struct sort_opts *o)
+{
+    const struct {
+        const char *path, *what;
+    } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
+    if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
+        return refuse(o->out.path, "input", "output");
+    if (check_pipes(o) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        if (!file[i].path)
+            continue;
+        if (is_input(o, file[i].path))
+            return refuse(file[i].path, "input", file[i].what);
+        if (!o->check && same_output(file[i].path, o->out.path))
+            return refuse(file[i].path, "output", file[i].what);
+        for (size_t k = 0; k < i; k++)
+            if (file[k].path && same_output(file[i].path, file[k].path))
+                return refuse(file[i].path, file[k].what, file[i].what);
+    }
+    return 0;
+}

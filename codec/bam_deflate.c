@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* In the order of bam_deflate():
+ *
+ *   parse     in[n] -> literals, and sequences: so many literals, then a match
+ *             (deflate_fast.c, deflate_lazy.c)
+ *   blocks    where a new pair of Huffman codes pays: at which segments
+ *   codes     per block: symbol counts -> two codes -> the block's header
+ *   output    per block: literals and sequences -> bits */
+#include <stdlib.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+#include "codec/bam_deflate.h"
+#include "codec/deflate_parse.h"
+#include "base/endian_io.h"
+#include "codec/huffman.h"
+
+#ifdef __x86_64__
+static bool cpu_is_newer(void)
+{
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
+        && __builtin_cpu_supports("popcnt") && __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+}
+#else
+static bool cpu_is_newer(void) { return false; }
+#endif
+
+enum {
+    END_OF_BLOCK = 256,           /* RFC 1951 section 3.2.5 */
+    STORED_HEADER = 5,            /* section 3.2.4, from a byte boundary */
+    /* 15 are allowed. With 14, four literals fit the bit buffer at any time. */
+    MAX_BITS = 14,
+    MAX_EXTRA_LEN = 5,
+    MAX_EXTRA_DIST = 13,
+    FEW_LITERALS = 3,             /* go out with the match behind them; most sequences have no more */
+
+    N_CLASSES = 33,               /* 32 of literals, one of matches */
+    /* Bits that a new block must save by an estimate that sees classes only. A
+     * header takes some 500; the classes hide about half of what is saved. */
+    SPLIT_BITS = 250,
+};
+_Static_assert((int)BAM_DEFLATE_MAX <= (int)HUFFMAN_MAX_COUNT, "any count can be sorted");
+_Static_assert(7 + 4 * MAX_BITS < 64, "four literals fit what flush() leaves");
+_Static_assert(7 + 2 * MAX_BITS + MAX_EXTRA_LEN + MAX_EXTRA_DIST < 64, "so does a match");
+_Static_assert(MAX_BITS + MAX_EXTRA_LEN <= 24 && MAX_BITS <= 16, "words of match_bits and dist_bits hold a count above");
+
+struct bam_deflate {
+    int effort;
+    bool newer;                   /* the CPU */
+    struct deflate_parse parse;
+    /* blocks */
+    uint16_t lit_freq[MAX_SEGMENTS][256];
+    /* codes of the present block */
+    uint32_t litlen_freq[HUFFMAN_N_LITLEN];
+    uint32_t dist_freq[HUFFMAN_N_DIST];
+    code litlen[HUFFMAN_N_LITLEN];
+    code dist[HUFFMAN_N_DIST];
+    uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits; how many << 24 */
+    uint32_t dist_bits[HUFFMAN_N_DIST];              /* the code; its length << 16, with extra bits << 24 */
+};
+_Static_assert(sizeof(struct bam_deflate) <= 400 << 10, "one per thread, to stay in its L2 cache");
+
+static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
+{
+    struct deflate_parse *d = &b->parse;
+    struct parse p = {.in = in, .n = n, .at = FIRST};
+    d->n_seqs = d->n_lits = d->n_segments = 0;
+    if (n > FIRST + MARGIN) {
+        p.last = n - MARGIN;
+        (b->effort == BAM_DEFLATE_FAST ? deflate_fast : deflate_lazy)(d, &p, b->newer);
+    }
+    uint32_t rest = n - p.anchor;
+    d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)rest};
+    memcpy(d->lit + d->n_lits, in + p.anchor, rest);
+    d->n_lits += rest;
+    put_mark(d);
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+/* Two tables, since equal neighbours would wait for each other's counter. */
+static void count_segments(struct bam_deflate *d)
+{
+    for (uint32_t g = 0; g < d->parse.n_segments; g++) {
+        uint16_t freq[2][256] = {0};
+        uint32_t i = d->parse.mark[g].lit, end = d->parse.mark[g + 1].lit;
+        for (; i + 2 <= end; i += 2) {
+            freq[0][d->parse.lit[i]]++;
+            freq[1][d->parse.lit[i + 1]]++;
+        }
+        if (i < end)
+            freq[0][d->parse.lit[i]]++;
+        for (i = 0; i < 256; i++)
+            d->lit_freq[g][i] = (uint16_t)(freq[0][i] + freq[1][i]);
+    }
+}
+
+/* n log2(n) in 1/256 bit; the curve between powers of two is a parabola. */
+static uint32_t n_log2_n(uint32_t n)
+{
+    if (n < 2)
+        return 0;
+    uint32_t e = log2_floor(n), m = (n << 8 >> e) & 255;
+    return n * (256 * e + m + (88 * m * (256 - m) >> 16));
+}
+
+/* Bits that a code of its own would take for these, in 1/256 bit. */
+static uint32_t entropy(const uint32_t *count)
+{
+    uint32_t total = 0, sum = 0;
+    for (int i = 0; i < N_CLASSES; i++) {
+        total += count[i];
+        sum += n_log2_n(count[i]);
+    }
+    return n_log2_n(total) - sum;
+}
+
+static void classify(const struct bam_deflate *d, uint32_t g, uint32_t *count)
+{
+    for (int c = 0; c < N_CLASSES - 1; c++) {
+        count[c] = 0;
+        for (int i = 0; i < 8; i++)
+            count[c] += d->lit_freq[g][8 * c + i];
+    }
+    count[N_CLASSES - 1] = d->parse.mark[g + 1].seq - d->parse.mark[g].seq;
+}
+
+/* The end of the block that begins with segment g: segments join it until
+ * one differs too much. */
+static uint32_t block_end(const struct bam_deflate *d, uint32_t g)
+{
+    uint32_t block[N_CLASSES], next[N_CLASSES], both[N_CLASSES];
+    classify(d, g, block);
+    uint32_t bits = entropy(block);
+    for (g++; g < d->parse.n_segments; g++) {
+        classify(d, g, next);
+        for (int i = 0; i < N_CLASSES; i++)
+            both[i] = block[i] + next[i];
+        uint32_t joint = entropy(both);
+        if (joint > bits + entropy(next) + SPLIT_BITS * 256)
+            break;
+        bits = joint;
+        memcpy(block, both, sizeof block);
+    }
+    return g;
+}
+
+/* Counts the symbols of segments [from, to). */
+static void count_symbols(struct bam_deflate *d, uint32_t from, uint32_t to)
+{
+    memset(d->litlen_freq, 0, sizeof d->litlen_freq);
+    memset(d->dist_freq, 0, sizeof d->dist_freq);
+    for (uint32_t g = from; g < to; g++)
+        for (int i = 0; i < 256; i++)
+            d->litlen_freq[i] += d->lit_freq[g][i];
+    d->litlen_freq[END_OF_BLOCK] = 1;
+    for (uint32_t i = d->parse.mark[from].seq; i < d->parse.mark[to].seq; i++)
+        if (d->parse.seq[i].len) {
+            d->litlen_freq[256 + d->parse.seq[i].len_sym]++;
+            d->dist_freq[d->parse.seq[i].dist_sym]++;
+        }
+}
+
+/* ---------------------------------------------------------------- output */
+
+struct bits {
+    uint64_t buf;
+    uint32_t n;
+    uint8_t *out;
+};
+
+static inline void put(struct bits *b, uint64_t v, uint32_t n)
+{
+    b->buf |= v << b->n;
+    b->n += n;
+}
+
+static inline void put_code(struct bits *b, code c)
+{
+    put(b, code_bits(c), code_len(c));
+}
+
+/* Leaves up to 7 bits. Stores 8 bytes. */
+static inline void flush(struct bits *b)
+{
+    store_le64(b->out, b->buf);
+    b->out += b->n >> 3;
+    b->buf >>= b->n & ~7u;
+    b->n &= 7;
+}
+
+static void write_header(struct bits *b, const struct huffman_header *h, bool final)
+{
+    put(b, final | 2 << 1, 3);
+    put(b, h->n_litlen - 257, 5);
+    put(b, h->n_dist - 1, 5);
+    put(b, h->n_precode - 4, 4);
+    flush(b);
+    for (uint32_t i = 0; i < h->n_precode; i++) {
+        put(b, code_len(h->precode[huffman_precode_order[i]]), 3);
+        flush(b);
+    }
+    for (uint32_t i = 0; i < h->n_items; i++) {
+        uint32_t sym = h->item[i] & 31;
+        put_code(b, h->precode[sym]);
+        put(b, h->item[i] >> 5, huffman_precode_extra[sym]);
+        flush(b);
+    }
+}
+
+static void make_match_codes(struct bam_deflate *d)
+{
+    for (uint32_t len = MIN_MATCH; len <= MAX_MATCH; len++) {
+        code c = d->litlen[len_symbol(len)];
+        uint32_t extra = len_extra_bits(len), rest = (len - 3) & ((1u << extra) - 1);
+        d->match_bits[len] = code_bits(c) | rest << code_len(c) | (code_len(c) + extra) << 24;
+    }
+    for (uint32_t i = 0; i < HUFFMAN_N_DIST; i++)
+        d->dist_bits[i] = d->dist[i] | (code_len(d->dist[i]) + dist_symbol_extra_bits(i)) << 24;
+}
+
+/* At most max literals; those beyond n come out as no bits. */
+INLINE void put_literals_of(const struct bam_deflate *d, struct bits *b, const uint8_t *lit, int32_t n, int32_t max)
+{
+    UNROLL(4)
+    for (int32_t k = 0; k < max; k++)
+        put_code(b, d->litlen[lit[k]] & (uint32_t)((k - n) >> 31));
+}
+
+INLINE void put_match_codes(const struct bam_deflate *d, struct bits *b, const struct seq *s)
+{
+    uint32_t len = d->match_bits[s->len], dist = d->dist_bits[s->dist_sym], n = len >> 24;
+    uint64_t bits = code_bits(dist) | (uint32_t)s->dist_rest << (code_len(dist) & 31);
+    bits = (len & 0xffffff) | bits << n;
+    n += dist >> 24;
+    if (b->n + n > 63)                             /* hardly ever */
+        flush(b);
+    put(b, bits, n);
+}
+
+INLINE void write_seqs(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *out)
+{
+    const struct deflate_parse *in = &d->parse;
+    struct bits b = *out;
+    const uint8_t *lit = in->lit + in->mark[from].lit;
+    const struct seq *end = in->seq + in->mark[to].seq;
+    for (const struct seq *s = in->seq + in->mark[from].seq; s < end; s++) {
+        int32_t left = s->lits;
+        for (; left > FEW_LITERALS; lit += 4, left -= 4) {
+            put_literals_of(d, &b, lit, 4, 4);
+            flush(&b);
+        }
+        put_literals_of(d, &b, lit, left, FEW_LITERALS);
+        lit += left;
+        if (s->len)
+            put_match_codes(d, &b, s);
+        flush(&b);
+    }
+    put_code(&b, d->litlen[END_OF_BLOCK]);
+    flush(&b);
+    *out = b;
+}
+
+static void write_older(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *b)
+{
+    write_seqs(d, from, to, b);
+}
+
+NEWER static void write_newer(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *b)
+{
+    write_seqs(d, from, to, b);
+}
+
+static size_t store(const uint8_t *in, size_t n, uint8_t *out, size_t cap)
+{
+    if (cap < STORED_HEADER + n)
+        return 0;
+    out[0] = 1;                                    /* final, type 00 */
+    store_le16(out + 1, (uint16_t)n);
+    store_le16(out + 3, (uint16_t)~n);
+    memcpy(out + STORED_HEADER, in, n);
+    return STORED_HEADER + n;
+}
+
+static uint64_t data_bits(const struct bam_deflate *d)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < HUFFMAN_N_LITLEN; i++)
+        bits += (uint64_t)d->litlen_freq[i] * code_len(d->litlen[i]);
+    for (uint32_t i = 265; i < 285; i++)
+        bits += (uint64_t)d->litlen_freq[i] * ((i - 261) / 4);
+    for (uint32_t i = 0; i < HUFFMAN_N_DIST; i++)
+        bits += (uint64_t)d->dist_freq[i] * (code_len(d->dist[i]) + dist_symbol_extra_bits(i));
+    return bits;
+}
+
+size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t cap)
+{
+    struct bits b = {.out = out};
+    size_t room = cap < n + STORED_HEADER ? cap : n + STORED_HEADER;
+    parse(d, in, (uint32_t)n);
+    count_segments(d);
+    for (uint32_t g = 0, end; g < d->parse.n_segments; g = end) {
+        struct huffman_header h;
+        end = block_end(d, g);
+        count_symbols(d, g, end);
+        huffman_code(d->litlen, d->litlen_freq, HUFFMAN_N_LITLEN, MAX_BITS);
+        huffman_code(d->dist, d->dist_freq, HUFFMAN_N_DIST, MAX_BITS);
+        size_t size = (size_t)((b.n + huffman_header(&h, d->litlen, d->dist) + data_bits(d) + 7) / 8);
+        if ((size_t)(b.out - out) + size + 8 > room)
+            return store(in, n, out, cap);
+        make_match_codes(d);
+        write_header(&b, &h, end == d->parse.n_segments);
+        (d->newer ? write_newer : write_older)(d, g, end, &b);
+    }
+    return (size_t)(b.out - out) + (b.n > 0);
+}
+
+struct bam_deflate *bam_deflate_new_portable(int effort)
+{
+    struct bam_deflate *d = calloc(1, sizeof *d);
+    if (d)
+        d->effort = effort;
+    return d;
+}
+
+struct bam_deflate *bam_deflate_new(int effort)
+{
+    struct bam_deflate *d = bam_deflate_new_portable(effort);
+    if (d)
+        d->newer = cpu_is_newer();
+    return d;
+}
+
+void bam_deflate_free(struct bam_deflate *d)
+{
+    free(d);
+}

@@ -1,0 +1,727 @@
+/* SPDX-License-Identifier: MIT */
+/* What costs time when BAM is inflated are mispredicted branches: whether a literal
+ * or a match comes next, and how long it is, cannot be foreseen. So symbols are
+ * decoded without asking:
+ *
+ *   decode   every look-up does the same, whatever it finds: it takes bits, stores two
+ *            literals of which 0 to 2 count, stores a token which counts if it is a length
+ *            or a distance, and says in which table to look next
+ *   copy     two tokens at a time, literals and a match to the output
+ *
+ * Decoding waits for its own look-ups most of the time, so one loop decodes a chunk and
+ * copies the chunk before it, for which the branches are known early:
+ *
+ *   in  -> | chunk 2 |  decode -> tokens, literals
+ *                                 tokens, literals  copy -> | chunk 1 | -> out
+ *
+ * An entry of a table:
+ *
+ *   31 ............ 16 | 15   | 14  | 13        | 12    | 11 .. 8     | 7 .. 6   | 5 .. 0
+ *   literals           | rare | bad | next is a | token | code's bits | literals | all bits
+ *   base lit (length)  |      |     | distance  |       |             | (count)  | to take
+ *   distance - 1       |
+ *
+ * The bits between the code's and all are what is added to the base. In the table of
+ * literals and lengths an entry may stand for two literals or for a literal and a length. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include "codec/bam_inflate.h"
+#include "base/endian_io.h"
+#include "codec/huffman.h"
+
+#define INLINE __attribute__((always_inline)) static inline
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* The loop is compiled twice, the second time for processors of 2013 and later. */
+#ifdef __x86_64__
+#define NEWER __attribute__((target("bmi,bmi2")))
+static bool cpu_is_newer(void)
+{
+    return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+#else
+#define NEWER
+static bool cpu_is_newer(void) { return false; }
+#endif
+
+enum {
+    /* RFC 1951 section 3.2.5 and 3.2.6 */
+    N_LITLEN = HUFFMAN_MAX_SYMBOLS, N_DIST = 32,
+    END_OF_BLOCK = 256,
+    FIRST_LEN = 257,
+    MIN_MATCH = 3,
+    /* section 3.2.7: "repeat previous", and what two codes' lengths may run over by */
+    REPEAT = 16,
+    MAX_REPEAT = 138,
+
+    /* Bits that choose an entry. With 12 fewer codes are longer, but 2 * 16 KiB of
+     * tables and the data do not fit the first-level cache: 7 % slower. */
+    BITS = 11,
+    SIZE = 1 << BITS,
+    SUB_BITS = HUFFMAN_MAX_BITS - BITS,
+    SUB_SIZE = 1 << SUB_BITS,
+    /* Each but the first, which is for code words that do not exist, has two codes or more. */
+    N_SUBS = 1 + N_LITLEN / 2,
+    PRE_BITS = 7,
+
+    TOTAL = 63,
+    COUNT_SHIFT = 6, LITERAL = 1 << COUNT_SHIFT,
+    CODE_SHIFT = 8, CODE_MASK = 15,
+    TOKEN_SHIFT = 12, TOKEN = 1 << TOKEN_SHIFT,
+    NEXT_DIST = SIZE * sizeof(uint32_t),
+    BAD = 1 << 14,               /* a symbol that must not occur; with RARE */
+    RARE = 1 << 15,              /* not for the loop; without any bits to take: codes longer than BITS */
+    FIRST_SHIFT = 16, SECOND_SHIFT = 24,
+    ONE_BIT = 1 | 1 << CODE_SHIFT,               /* what a code's length is multiplied by */
+
+    /* Bits that three look-ups may take after one refill; others are rare. */
+    FILLED = 56,
+    MAX_TOTAL = 20,
+    MAX_LEN_TOTAL = BITS + 5,
+
+    /* Compressed bytes per chunk: some 80 matches, so that tokens stay in the first-level cache. */
+    CHUNK = 256,
+    WORD = 8,
+    /* Each takes a bit or more, of the chunk or of the bit buffer before or after it. */
+    MAX_STEPS = (CHUNK + 5 * WORD) * 8,
+    /* Bytes before the end of the input at which the loop ends: it may refill twice. */
+    IN_MARGIN = 2 * WORD,
+    /* What is copied without asking for the length. */
+    WIDE_RUN = 16,
+    WIDE_MATCH = 64,
+};
+_Static_assert(NEXT_DIST == 1 << 13, "it is a bit of an entry and a table's size");
+_Static_assert(2 * MAX_TOTAL + MAX_LEN_TOTAL <= FILLED, "distance, length, distance");
+_Static_assert(2 * MAX_LEN_TOTAL + MAX_TOTAL <= FILLED, "length, distance, length");
+
+/* A length, then a distance. */
+struct token {
+    uint32_t entry;
+    uint32_t lits_end;           /* low half of the address where the literals before the match end */
+    uint64_t bits;               /* the bit buffer before the entry's were taken */
+};
+
+/* What the loop decoded, and did not copy yet. */
+struct chunk {
+    struct token *end;
+    uint8_t *lits_end;
+    struct token tokens[MAX_STEPS + 2];
+    uint8_t lits[MAX_STEPS + WIDE_RUN];
+};
+
+/* Where decoding is; in registers as long as it goes well. */
+struct cursor {
+    uint64_t bits;
+    uint64_t left;               /* valid bits; in the loop only its lowest 6 bits mean anything */
+    const uint8_t *next;         /* what is loaded next */
+    const uint8_t *table;        /* of literals and lengths, or of distances */
+    struct token *token;
+    uint8_t *lit;
+};
+
+struct output {
+    uint8_t *start, *at, *end;
+};
+
+struct code {
+    uint32_t count[HUFFMAN_MAX_BITS + 1];
+    uint16_t sorted[N_LITLEN];   /* by length, then by symbol */
+};
+
+struct bam_inflate {
+    uint32_t table[2 * SIZE];    /* literals and lengths, distances */
+    uint32_t single[SIZE];       /* literals and lengths, one symbol per entry */
+    uint32_t sub[2][N_SUBS * SUB_SIZE];
+    uint32_t litlen_entry[N_LITLEN], dist_entry[N_DIST];         /* but for the code's length */
+    struct code litlen;
+    struct cursor at;
+    struct output out;
+    const uint8_t *in_end, *stop;                /* the loop refills before stop only */
+    bool last_chunk, final_block, newer;
+    int filling;                 /* the chunk that is decoded; the other is copied */
+    struct chunk chunk[2];
+};
+
+enum result { GO_ON, CHUNK_DONE, BLOCK_DONE, DAMAGED };
+
+/* ---- bits ---- */
+
+/* 56 bits or more; 8 bytes can be loaded. */
+INLINE void refill(struct cursor *c)
+{
+    c->bits |= load_le64(c->next) << (c->left & 63);
+    c->next += (~c->left >> 3) & 7;
+    c->left |= FILLED;
+}
+
+/* The same at the end of the input: what there is. */
+static void refill_careful(struct bam_inflate *d)
+{
+    struct cursor *c = &d->at;
+    c->left &= 63;
+    if (d->in_end - c->next >= WORD) {
+        refill(c);
+    } else {
+        for (; c->left < FILLED && c->next < d->in_end; c->left += 8)
+            c->bits |= (uint64_t)*c->next++ << c->left;
+    }
+}
+
+/* n < 32 bits to *v, refilled before; -1 if the input ends before. */
+static int take(struct bam_inflate *d, uint32_t n, uint32_t *v)
+{
+    refill_careful(d);
+    if (d->at.left < n)
+        return -1;
+    *v = (uint32_t)d->at.bits & ((1u << n) - 1);
+    d->at.bits >>= n;
+    d->at.left -= n;
+    return 0;
+}
+
+/* ---- codes ---- */
+
+/* Checks and sorts; a single code of one bit may be incomplete, as in zlib. */
+static int code_init(struct code *c, const uint8_t *lens, uint32_t n, bool may_be_single)
+{
+    uint16_t next[HUFFMAN_MAX_BITS + 2] = {0};
+    uint32_t used = 0, max = 0;
+    memset(c->count, 0, sizeof c->count);
+    for (uint32_t i = 0; i < n; i++)
+        c->count[lens[i]]++;
+    c->count[0] = 0;
+    for (uint32_t len = 1; len <= HUFFMAN_MAX_BITS; len++) {
+        used += c->count[len] << (HUFFMAN_MAX_BITS - len);
+        next[len + 1] = (uint16_t)(next[len] + c->count[len]);
+        max = c->count[len] ? len : max;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (lens[i])
+            c->sorted[next[lens[i]]++] = (uint16_t)i;
+    const uint32_t complete = 1 << HUFFMAN_MAX_BITS;
+    return used == complete || (used < complete && may_be_single && max <= 1) ? 0 : -1;
+}
+
+/* The code word after word, both with their first bit lowest. The last one of a
+ * complete code is followed by 0. */
+INLINE uint32_t next_word(uint32_t word, uint32_t len)
+{
+    uint32_t zeros = word ^ ((1u << len) - 1);
+    if (zeros == 0)
+        return 0;
+    uint32_t bit = 1u << log2_floor(zeros);
+    return (word & (bit - 1)) | bit;
+}
+
+/* Longer codes: the table's entry names a table of SUB_SIZE. */
+static void fill_subs(const struct code *c, const uint32_t *entries, const uint16_t *sym, uint32_t word,
+                      uint32_t *table, uint32_t *sub)
+{
+    uint32_t n = 0, last = SIZE;
+    for (uint32_t i = 0; i < SUB_SIZE; i++)
+        sub[i] = RARE | BAD | ONE_BIT;
+    for (uint32_t len = BITS + 1; len <= HUFFMAN_MAX_BITS; len++)
+        for (uint32_t k = c->count[len]; k > 0; k--, word = next_word(word, len)) {
+            if ((word & (SIZE - 1)) != last) {
+                last = word & (SIZE - 1);
+                table[last] = RARE | ++n << FIRST_SHIFT;
+            }
+            uint32_t e = entries[*sym++] + len * ONE_BIT;
+            for (uint32_t i = word >> BITS; i < SUB_SIZE; i += 1u << (len - BITS))
+                sub[n * SUB_SIZE + i] = e;
+        }
+}
+
+/* One symbol per entry. The table of all words of len bits is the one of len - 1 twice,
+ * and the codes of len bits. */
+static void fill_table(const struct code *c, const uint32_t *entries, uint32_t bits, uint32_t *table, uint32_t *sub)
+{
+    const uint16_t *sym = c->sorted;
+    uint32_t word = 0;
+    table[0] = RARE;
+    for (uint32_t len = 1; len <= bits; len++) {
+        memcpy(table + (1u << (len - 1)), table, sizeof *table << (len - 1));
+        for (uint32_t k = c->count[len]; k > 0; k--, word = next_word(word, len)) {
+            uint32_t e = entries[*sym++] + len * ONE_BIT;
+            table[word] = e | ((e & TOTAL) > MAX_TOTAL ? RARE : 0);
+        }
+    }
+    if (sub)
+        fill_subs(c, entries, sym, word, table, sub);
+}
+
+/* What entry e adds to that of a literal which leaves it room bits. */
+INLINE uint32_t second_part(uint32_t e, uint32_t room)
+{
+    uint32_t part = e & TOKEN ? e : (e & 0xffff) | (e & 0xff0000) << (SECOND_SHIFT - FIRST_SHIFT);
+    return !(e & RARE) && ((e >> CODE_SHIFT) & CODE_MASK) <= room ? part : 0;
+}
+
+/* A second symbol for the literals after which one fits. */
+static void fill_pairs(struct bam_inflate *d)
+{
+    const uint16_t *sym = d->litlen.sorted;
+    uint32_t word = 0, part[SIZE / 2];
+    memcpy(d->table, d->single, sizeof d->single);
+    for (uint32_t len = 1; len < BITS; len++) {
+        uint32_t n = d->litlen.count[len], n_parts = n ? SIZE >> len : 0;
+        for (uint32_t i = 0; i < n_parts; i++)
+            part[i] = second_part(d->single[i], BITS - len);
+        for (; n > 0; n--, word = next_word(word, len)) {
+            uint32_t e = d->litlen_entry[*sym++] + len * ONE_BIT;
+            if (e & LITERAL)
+                for (uint32_t i = 0; i < n_parts; i++)
+                    d->table[word | i << len] = e + part[i];
+        }
+    }
+}
+
+static int set_codes(struct bam_inflate *d, const uint8_t *litlen, uint32_t n_litlen,
+                     const uint8_t *dist, uint32_t n_dist)
+{
+    struct code dists;
+    if (code_init(&d->litlen, litlen, n_litlen, true) < 0 || code_init(&dists, dist, n_dist, true) < 0)
+        return -1;
+    fill_table(&d->litlen, d->litlen_entry, BITS, d->single, d->sub[0]);
+    fill_table(&dists, d->dist_entry, BITS, d->table + SIZE, d->sub[1]);
+    fill_pairs(d);
+    return 0;
+}
+
+/* RFC 1951 section 3.2.6 */
+static int fixed_codes(struct bam_inflate *d)
+{
+    uint8_t litlen[N_LITLEN], dist[N_DIST];
+    memset(litlen, 8, N_LITLEN);
+    memset(litlen + 144, 9, 256 - 144);
+    memset(litlen + 256, 7, 280 - 256);
+    memset(dist, 5, N_DIST);
+    return set_codes(d, litlen, N_LITLEN, dist, N_DIST);
+}
+
+/* The code for code lengths. */
+static int read_precode(struct bam_inflate *d, uint32_t n, uint32_t *table)
+{
+    static const uint32_t entries[HUFFMAN_N_PRECODE] = {
+        0, 1 << FIRST_SHIFT, 2 << FIRST_SHIFT, 3 << FIRST_SHIFT, 4 << FIRST_SHIFT, 5 << FIRST_SHIFT,
+        6 << FIRST_SHIFT, 7 << FIRST_SHIFT, 8 << FIRST_SHIFT, 9 << FIRST_SHIFT, 10 << FIRST_SHIFT,
+        11 << FIRST_SHIFT, 12 << FIRST_SHIFT, 13 << FIRST_SHIFT, 14 << FIRST_SHIFT, 15 << FIRST_SHIFT,
+        16 << FIRST_SHIFT, 17 << FIRST_SHIFT, 18 << FIRST_SHIFT,
+    };
+    uint8_t lens[HUFFMAN_N_PRECODE] = {0};
+    struct code pre;
+    uint32_t len;
+    for (uint32_t i = 0; i < n; i++) {
+        if (take(d, 3, &len) < 0)
+            return -1;
+        lens[huffman_precode_order[i]] = (uint8_t)len;
+    }
+    if (code_init(&pre, lens, HUFFMAN_N_PRECODE, false) < 0)
+        return -1;
+    fill_table(&pre, entries, PRE_BITS, table, NULL);
+    return 0;
+}
+
+/* n code lengths to lens[n + MAX_REPEAT]. */
+static int read_lens(struct bam_inflate *d, const uint32_t *table, uint32_t n, uint8_t *lens)
+{
+    static const uint8_t repeat_base[HUFFMAN_N_PRECODE - REPEAT] = {3, 3, 11};
+    for (uint32_t at = 0, v; at < n;) {
+        refill_careful(d);
+        uint32_t e = table[d->at.bits & ((1 << PRE_BITS) - 1)], sym = e >> FIRST_SHIFT;
+        if (take(d, e & TOTAL, &v) < 0)
+            return -1;
+        if (sym < REPEAT) {
+            lens[at++] = (uint8_t)sym;
+            continue;
+        }
+        if (take(d, huffman_precode_extra[sym], &v) < 0 || (sym == REPEAT && at == 0))
+            return -1;
+        v += repeat_base[sym - REPEAT];
+        memset(lens + at, sym == REPEAT ? lens[at - 1] : 0, v);
+        at += v;
+        if (at > n)
+            return -1;
+    }
+    return 0;
+}
+
+/* Section 3.2.7 */
+static int dynamic_codes(struct bam_inflate *d)
+{
+    uint32_t n_litlen, n_dist, n_pre, table[1 << PRE_BITS];
+    uint8_t lens[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST + MAX_REPEAT] = {0};
+    if (take(d, 5, &n_litlen) < 0 || take(d, 5, &n_dist) < 0 || take(d, 4, &n_pre) < 0)
+        return -1;
+    n_litlen += FIRST_LEN;
+    n_dist += 1;
+    if (n_litlen > HUFFMAN_N_LITLEN || n_dist > HUFFMAN_N_DIST || read_precode(d, n_pre + 4, table) < 0
+        || read_lens(d, table, n_litlen + n_dist, lens) < 0)
+        return -1;
+    return set_codes(d, lens, n_litlen, lens + n_litlen, n_dist);
+}
+
+/* ---- copy ---- */
+
+INLINE void copy_16(uint8_t *to, const uint8_t *from)
+{
+    memcpy(to, from, 16);
+}
+
+INLINE uint32_t extra_of(const struct token *t)
+{
+    uint32_t taken = (uint32_t)t->bits & ((1u << (t->entry & 31)) - 1);
+    return taken >> ((t->entry >> CODE_SHIFT) & CODE_MASK);
+}
+
+INLINE size_t len_of(const struct token *t)
+{
+    return MIN_MATCH + (t->entry >> SECOND_SHIFT) + extra_of(t);
+}
+
+INLINE size_t dist_of(const struct token *t)
+{
+    return 1 + (t->entry >> FIRST_SHIFT) + extra_of(t);
+}
+
+/* Literals from lit on, before the match of token t. */
+INLINE size_t run_of(const struct token *t, const uint8_t *lit)
+{
+    return (uint32_t)(t->lits_end - (uint32_t)(uintptr_t)lit);
+}
+
+INLINE void copy_bytes(uint8_t *to, size_t dist, size_t len)
+{
+    for (const uint8_t *from = to - dist; len > 0; len--)
+        *to++ = *from++;
+}
+
+/* May write WIDE_MATCH bytes more than len. */
+INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
+{
+    const uint8_t *from = to - dist;
+    if (UNLIKELY(dist < 16)) {
+        if (dist == 1)
+            memset(to, *from, len <= WIDE_MATCH ? WIDE_MATCH : len);
+        else
+            copy_bytes(to, dist, len);
+        return;
+    }
+    copy_16(to, from);
+    copy_16(to + 16, from + 16);
+    copy_16(to + 32, from + 32);
+    copy_16(to + 48, from + 48);
+    for (size_t i = WIDE_MATCH; UNLIKELY(i < len); i += 16)
+        copy_16(to + i, from + i);
+}
+
+/* Literals from *lit on and one match; false, and nothing done, if that is not known to be right. */
+INLINE bool copy_fast(struct output *o, const struct token *t, const uint8_t **lit)
+{
+    size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
+    if (UNLIKELY(run + len + WIDE_MATCH > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run))
+        return false;
+    copy_16(o->at, *lit);
+    for (size_t i = WIDE_RUN; UNLIKELY(i < run); i += 16)
+        copy_16(o->at + i, *lit + i);
+    copy_match(o->at + run, dist, len);
+    o->at += run + len;
+    *lit += run;
+    return true;
+}
+
+/* The same, not a byte more than there is room for; -1: damaged. */
+static int copy_careful(struct output *o, const struct token *t, const uint8_t **lit)
+{
+    size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
+    if (run + len > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run)
+        return -1;
+    memcpy(o->at, *lit, run);
+    copy_bytes(o->at + run, dist, len);
+    o->at += run + len;
+    *lit += run;
+    return 0;
+}
+
+/* The rest of chunk c, from t and lit on. */
+static int copy_rest(struct output *o, const struct chunk *c, const struct token *t, const uint8_t *lit)
+{
+    for (; t < c->end; t += 2)
+        if (!copy_fast(o, t, &lit) && copy_careful(o, t, &lit) < 0)
+            return -1;
+    size_t run = (size_t)(c->lits_end - lit);
+    if (run > (size_t)(o->end - o->at))
+        return -1;
+    if (run > 0)
+        memcpy(o->at, lit, run);
+    o->at += run;
+    return 0;
+}
+
+/* ---- decode ---- */
+
+INLINE uint32_t look_up(const struct cursor *c)
+{
+    uint32_t e;
+    memcpy(&e, c->table + (c->bits & (SIZE - 1)) * sizeof e, sizeof e);
+    return e;
+}
+
+/* What to do with any entry. */
+INLINE void advance(struct cursor *c, uint32_t e, const struct bam_inflate *d)
+{
+    c->token->entry = e;
+    c->token->bits = c->bits;
+    c->bits >>= e & TOTAL;
+    c->left -= e;
+    store_le16(c->lit, (uint16_t)(e >> FIRST_SHIFT));
+    c->lit += (e >> COUNT_SHIFT) & 3;
+    c->token->lits_end = (uint32_t)(uintptr_t)c->lit;
+    c->token += (e >> TOKEN_SHIFT) & 1;
+    c->table = (const uint8_t *)d->table + (e & NEXT_DIST);
+}
+
+/* Three look-ups; or fewer, and the rare entry that came then. */
+INLINE uint32_t advance_3(struct cursor *c, const struct bam_inflate *d)
+{
+    uint32_t e;
+    refill(c);
+    if (UNLIKELY((e = look_up(c)) & RARE))
+        return e;
+    advance(c, e, d);
+    if (UNLIKELY((e = look_up(c)) & RARE))
+        return e;
+    advance(c, e, d);
+    if (UNLIKELY((e = look_up(c)) & RARE))
+        return e;
+    advance(c, e, d);
+    return 0;
+}
+
+INLINE bool at_litlen(const struct cursor *c, const struct bam_inflate *d)
+{
+    return c->table == (const uint8_t *)d->table;
+}
+
+/* The entry for a rare one. */
+INLINE uint32_t resolve(const struct cursor *c, uint32_t e, const struct bam_inflate *d)
+{
+    if (e & (TOTAL | TOKEN))
+        return e;
+    return d->sub[!at_litlen(c, d)][(e >> FIRST_SHIFT) * SUB_SIZE + (c->bits >> BITS & (SUB_SIZE - 1))];
+}
+
+/* False for the end of the block, and what is damaged. */
+INLINE bool is_symbol(uint32_t e)
+{
+    return !(e & RARE) || e & TOKEN;
+}
+
+/* One look-up where the input may end. */
+static enum result decode_careful(struct bam_inflate *d)
+{
+    struct cursor *c = &d->at;
+    refill_careful(d);
+    uint32_t e = at_litlen(c, d) ? d->single[c->bits & (SIZE - 1)] : look_up(c);
+    if (e & RARE)
+        e = resolve(c, e, d);
+    if (e & BAD || (e & TOTAL) > c->left)
+        return DAMAGED;
+    uint64_t left = c->left - (e & TOTAL);
+    bool symbol = is_symbol(e);
+    if (symbol)
+        advance(c, e, d);
+    else
+        c->bits >>= e & TOTAL;
+    c->left = left;
+    return symbol ? GO_ON : BLOCK_DONE;
+}
+
+/* Where the loop cannot go on: at the end of the chunk or of the input, or an entry is rare. */
+static __attribute__((noinline)) enum result decode_unusual(struct bam_inflate *d)
+{
+    enum result result = GO_ON;
+    if (d->at.next >= d->stop && !d->last_chunk && at_litlen(&d->at, d))
+        return CHUNK_DONE;
+    do
+        result = decode_careful(d);
+    while (result == GO_ON && d->last_chunk && d->at.next >= d->stop);
+    return result;
+}
+
+/* Decodes a chunk while the one before is copied. */
+INLINE enum result decode_chunk(struct bam_inflate *d)
+{
+    const struct chunk *copied = &d->chunk[!d->filling];
+    const struct token *token = copied->tokens, *const token_end = copied->end;
+    const uint8_t *lit = copied->lits, *const stop = d->stop;
+    struct cursor c = d->at;
+    struct output o = d->out;
+    enum result result;
+    for (;;) {
+        if (UNLIKELY(c.next >= stop))
+            goto unusual;
+        uint32_t rare = advance_3(&c, d);
+        if (UNLIKELY(rare)) {
+            rare = resolve(&c, rare, d);
+            if (!is_symbol(rare))
+                goto unusual;
+            refill(&c);
+            advance(&c, rare, d);
+        } else if (token < token_end) {
+            if (UNLIKELY(!copy_fast(&o, token, &lit)) && copy_careful(&o, token, &lit) < 0)
+                return DAMAGED;
+            token += 2;
+        }
+        continue;
+    unusual:
+        d->at = c;
+        result = decode_unusual(d);
+        c = d->at;
+        if (result != GO_ON)
+            break;
+    }
+    d->out = o;
+    return copy_rest(&d->out, copied, token, lit) < 0 ? DAMAGED : result;
+}
+
+NEWER static enum result decode_newer(struct bam_inflate *d)
+{
+    return decode_chunk(d);
+}
+
+static enum result decode_portable(struct bam_inflate *d)
+{
+    return decode_chunk(d);
+}
+
+/* ---- blocks ---- */
+
+static void chunk_begin(struct bam_inflate *d)
+{
+    d->at.token = d->chunk[d->filling].tokens;
+    d->at.lit = d->chunk[d->filling].lits;
+    size_t n = (size_t)(d->in_end - d->at.next);
+    d->last_chunk = n <= CHUNK + IN_MARGIN;
+    d->stop = d->at.next + (!d->last_chunk ? CHUNK : n > IN_MARGIN ? n - IN_MARGIN : 0);
+}
+
+/* The chunk that was decoded is the one to copy. */
+static struct chunk *chunk_end(struct bam_inflate *d)
+{
+    struct chunk *c = &d->chunk[d->filling];
+    c->end = d->at.token;
+    c->lits_end = d->at.lit;
+    d->filling = !d->filling;
+    return c;
+}
+
+static int compressed_block(struct bam_inflate *d)
+{
+    enum result result;
+    struct chunk *none = &d->chunk[!d->filling], *last;
+    none->end = none->tokens;
+    none->lits_end = none->lits;
+    d->at.table = (const uint8_t *)d->table;
+    do {
+        chunk_begin(d);
+        result = d->newer ? decode_newer(d) : decode_portable(d);
+        last = chunk_end(d);
+    } while (result == CHUNK_DONE);
+    return result == DAMAGED ? -1 : copy_rest(&d->out, last, last->tokens, last->lits);
+}
+
+/* Section 3.2.4 */
+static int stored_block(struct bam_inflate *d)
+{
+    enum { HEADER = 4 };
+    struct cursor *c = &d->at;
+    struct output *o = &d->out;
+    c->next -= (c->left & 63) >> 3;
+    c->bits = c->left = 0;
+    if (d->in_end - c->next < HEADER)
+        return -1;
+    size_t n = load_le16(c->next);
+    if ((n ^ 0xffff) != load_le16(c->next + 2))
+        return -1;
+    c->next += HEADER;
+    if (n > (size_t)(d->in_end - c->next) || n > (size_t)(o->end - o->at))
+        return -1;
+    if (n > 0)
+        memcpy(o->at, c->next, n);
+    c->next += n;
+    o->at += n;
+    return 0;
+}
+
+static int any_block(struct bam_inflate *d)
+{
+    enum { STORED, FIXED, DYNAMIC };
+    uint32_t final, type;
+    if (take(d, 1, &final) < 0 || take(d, 2, &type) < 0)
+        return -1;
+    d->final_block = final;
+    if (type == STORED)
+        return stored_block(d);
+    if (type > DYNAMIC || (type == FIXED ? fixed_codes(d) : dynamic_codes(d)) < 0)
+        return -1;
+    return compressed_block(d);
+}
+
+int bam_inflate(struct bam_inflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t size)
+{
+    d->at = (struct cursor){.next = in};
+    d->in_end = in + n;
+    d->out = (struct output){out, out, out + size};
+    do
+        if (any_block(d) < 0)
+            return -1;
+    while (!d->final_block);
+    return d->out.at == d->out.end ? 0 : -1;
+}
+
+/* ---- construction ---- */
+
+/* Section 3.2.5: the symbols of lengths and distances. */
+static void make_entries(struct bam_inflate *d)
+{
+    for (uint32_t i = 0; i < END_OF_BLOCK; i++)
+        d->litlen_entry[i] = i << FIRST_SHIFT | LITERAL;
+    for (uint32_t i = END_OF_BLOCK; i < N_LITLEN; i++)
+        d->litlen_entry[i] = i == END_OF_BLOCK ? RARE : RARE | BAD;
+    for (uint32_t i = 0; i < N_DIST; i++)
+        d->dist_entry[i] = RARE | BAD;
+    for (uint32_t len = HUFFMAN_MAX_LEN; len >= MIN_MATCH; len--)
+        d->litlen_entry[len_symbol(len)] = (len - MIN_MATCH) << SECOND_SHIFT | NEXT_DIST | TOKEN
+                                         | len_extra_bits(len);
+    for (uint32_t sym = 0, dist = 1; sym < HUFFMAN_N_DIST; sym++) {
+        d->dist_entry[sym] = (dist - 1) << FIRST_SHIFT | TOKEN | dist_extra_bits(dist);
+        dist += 1u << dist_extra_bits(dist);
+    }
+}
+
+struct bam_inflate *bam_inflate_new_portable(void)
+{
+    struct bam_inflate *d = calloc(1, sizeof *d);
+    if (d)
+        make_entries(d);
+    return d;
+}
+
+struct bam_inflate *bam_inflate_new(void)
+{
+    struct bam_inflate *d = bam_inflate_new_portable();
+    if (d)
+        d->newer = cpu_is_newer();
+    return d;
+}
+
+void bam_inflate_free(struct bam_inflate *d)
+{
+    free(d);
+}
+
+size_t bam_inflate_memory(void)
+{
+    return sizeof(struct bam_inflate);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <libdeflate.h>
+#ifdef HAVE_ISAL
+#include <isa-l/crc.h>
+#endif
+#include "codec/bam_deflate.h"
+#include "codec/bam_inflate.h"
+#include "codec/bgzf_block.h"
+#include "base/endian_io.h"
+
+enum {
+    GZIP_FIXED = 12,              /* gzip header up to and with XLEN */
+    FLAG_EXTRA = 4,
+    STORED_HEADER = 5,            /* of a stored deflate block, RFC 1951 section 3.2.4 */
+};
+_Static_assert(BGZF_HEADER + STORED_HEADER + BGZF_FILL + BGZF_FOOTER <= BGZF_MAX_BLOCK,
+               "a block that does not compress can be stored");
+
+const uint8_t bgzf_eof_block[BGZF_EOF_SIZE] = {
+    0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0, 27, 0, 3, 0,
+    0, 0, 0, 0, 0, 0, 0, 0,
+};
+
+/* samtools' -l 1..9 in libdeflate's levels (the map htslib uses). */
+static const int libdeflate_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
+
+struct bgzf_codec {
+    struct bam_deflate *ours;                    /* -l 1 and the default; NULL: libdeflate, or store */
+    struct libdeflate_compressor *deflate;       /* the other levels; NULL: ours, or store */
+    struct bam_inflate *inflate;                 /* from the first block that is inflated on */
+};
+
+/* -l 1 and no -l are what people use, so they have an encoder of our own: about
+ * the size of libdeflate's level 1, and at most 2 % above that of its level 7
+ * (which is what samtools does without -l), in less time (bench/RESULTS.md). */
+static int our_effort(int level)
+{
+    return level < 0 ? BAM_DEFLATE_DEFAULT : level == 1 ? BAM_DEFLATE_FAST : -1;
+}
+
+struct bgzf_codec *bgzf_codec_new(int level)
+{
+    struct bgzf_codec *codec = calloc(1, sizeof *codec);
+    if (!codec)
+        return NULL;
+    int effort = our_effort(level), failed;
+    if (effort >= 0) {
+        failed = !(codec->ours = bam_deflate_new(effort));
+    } else {
+        int wanted = libdeflate_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
+        failed = wanted && !(codec->deflate = libdeflate_alloc_compressor(wanted));
+    }
+    if (failed) {
+        bgzf_codec_free(codec);
+        return NULL;
+    }
+    return codec;
+}
+
+void bgzf_codec_free(struct bgzf_codec *codec)
+{
+    if (!codec)
+        return;
+    bam_deflate_free(codec->ours);
+    if (codec->deflate)
+        libdeflate_free_compressor(codec->deflate);
+    bam_inflate_free(codec->inflate);
+    free(codec);
+}
+
+/* libdeflate does not tell how large it is; measured with 1.14 and rounded up. */
+size_t bgzf_codec_memory(int level)
+{
+    enum { OURS = 400 << 10, DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
+    return level == 0 ? 0 : our_effort(level) >= 0 ? OURS : level < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
+}
+
+/* CRC-32 of RFC 1952. ISA-L's has AVX-512: 80 GB/s where libdeflate 1.14 has 26,
+ * 1 % of the CPU time at -l 1. */
+static uint32_t crc32_of(const uint8_t *data, uint32_t n)
+{
+#ifdef HAVE_ISAL
+    return crc32_gzip_refl(0, data, n);
+#else
+    return libdeflate_crc32(0, data, n);
+#endif
+}
+
+/* Value of the BC subfield in extra[xlen]; -1 if there is none. */
+static int bc_subfield(const uint8_t *extra, uint32_t xlen)
+{
+    for (uint32_t at = 0; at + 4 <= xlen;) {
+        uint32_t len = load_le16(extra + at + 2);
+        if (at + 4 + len > xlen)
+            return -1;
+        if (extra[at] == 'B' && extra[at + 1] == 'C' && len == 2)
+            return load_le16(extra + at + 4);
+        at += 4 + len;
+    }
+    return -1;
+}
+
+enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame)
+{
+    static const uint8_t magic[3] = {0x1f, 0x8b, 8};
+    size_t seen = avail < sizeof magic ? avail : sizeof magic;
+    if (memcmp(p, magic, seen) != 0)
+        return BGZF_NOT_GZIP;
+    if (avail < GZIP_FIXED)
+        return BGZF_MORE;
+    if (p[3] != FLAG_EXTRA)
+        return BGZF_NOT_BGZF;
+    uint32_t xlen = load_le16(p + 10);
+    if (GZIP_FIXED + xlen + BGZF_FOOTER > BGZF_MAX_BLOCK)
+        return BGZF_BAD_SIZE;                    /* so that BGZF_MAX_BLOCK bytes are always enough */
+    if (avail < GZIP_FIXED + xlen)
+        return BGZF_MORE;
+    int bc = bc_subfield(p + GZIP_FIXED, xlen);
+    if (bc < 0)
+        return BGZF_NOT_BGZF;
+    frame->size = (uint32_t)bc + 1;
+    frame->data_offset = GZIP_FIXED + xlen;
+    if (frame->size < frame->data_offset + BGZF_FOOTER)
+        return BGZF_BAD_SIZE;
+    if (avail < frame->size)
+        return BGZF_MORE;
+    frame->inflated_size = load_le32(p + frame->size - 4);
+    return frame->inflated_size <= BGZF_MAX_BLOCK ? BGZF_OK : BGZF_BAD_SIZE;
+}
+
+enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
+                                   const struct bgzf_frame *frame, uint8_t *out)
+{
+    const uint8_t *footer = p + frame->size - BGZF_FOOTER;
+    if (!codec->inflate && !(codec->inflate = bam_inflate_new()))
+        return BGZF_NO_MEMORY;
+    if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
+                    out, frame->inflated_size) < 0)
+        return BGZF_BAD_DEFLATE;
+    if (crc32_of(out, frame->inflated_size) != load_le32(footer))
+        return BGZF_BAD_CRC;
+    return BGZF_OK;
+}
+
+uint8_t *bgzf_stored_data(const struct bgzf_codec *codec, uint8_t *out)
+{
+    return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + STORED_HEADER;
+}
+
+static uint32_t store_data(const uint8_t *data, uint32_t n, uint8_t *out)
+{
+    out[0] = 1;                                   /* final block, type 00 */
+    store_le16(out + 1, (uint16_t)n);
+    store_le16(out + 3, (uint16_t)~n);
+    memmove(out + STORED_HEADER, data, n);
+    return STORED_HEADER + n;
+}
+
+uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out)
+{
+    enum { ROOM = BGZF_MAX_BLOCK - BGZF_HEADER - BGZF_FOOTER };
+    size_t size = 0;
+    if (codec->ours)
+        size = bam_deflate(codec->ours, data, n, out + BGZF_HEADER, ROOM);
+    else if (codec->deflate)
+        size = libdeflate_deflate_compress(codec->deflate, data, n, out + BGZF_HEADER, ROOM);
+    if (size == 0)
+        size = store_data(data, n, out + BGZF_HEADER);
+    uint8_t *footer = out + BGZF_HEADER + size;
+    memcpy(out, bgzf_eof_block, BGZF_HEADER);
+    store_le16(out + BGZF_HEADER - 2, (uint16_t)(BGZF_HEADER + size + BGZF_FOOTER - 1));
+    store_le32(footer, crc32_of(data, n));
+    store_le32(footer + 4, n);
+    return (uint32_t)(BGZF_HEADER + size + BGZF_FOOTER);
+}
+
+const char *bgzf_fault_text(enum bgzf_fault fault)
+{
+    switch (fault) {
+    case BGZF_OK:          return "no fault";
+    case BGZF_MORE:        return "the file ends inside a block (truncated file?)";
+    case BGZF_NOT_GZIP:    return "no BGZF block begins here";
+    case BGZF_NOT_BGZF:    return "gzip data without BGZF block sizes (compressed with gzip, not bgzip?)";
+    case BGZF_BAD_SIZE:    return "the block sizes contradict each other";
+    case BGZF_BAD_DEFLATE: return "the compressed data are damaged";
+    case BGZF_BAD_CRC:     return "CRC-32 of the block is wrong: the data are damaged";
+    case BGZF_NO_MEMORY:   return "out of memory";
+    }
+    return "unknown fault";
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the encoder: what its parsers make of a block, and what they share.
+ *
+ *   deflate_fast.c   by the fields of records; of any other bytes greedily
+ *   deflate_lazy.c   lazily
+ *
+ * Positions fit 16 bits, and the tables of positions start as zeros: position 0
+ * is as good a candidate as any, since every candidate's bytes are compared.
+ *
+ * What costs time are mispredicted branches and the chain from one match to the
+ * next, not the bytes; hence the many short branchless stretches. */
+#ifndef DEFLATE_PARSE_H
+#define DEFLATE_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+#include "codec/bam_deflate.h"
+#include "base/endian_io.h"
+#include "codec/huffman.h"
+
+/* The compilers' -O2 keeps loops of a few rounds as loops; that costs 7 %. */
+#define PRAGMA(text) _Pragma(#text)
+#ifdef __clang__
+#define UNROLL(n) PRAGMA(unroll n)
+#else
+#define UNROLL(n) PRAGMA(GCC unroll n)
+#endif
+
+#define INLINE __attribute__((always_inline)) static inline
+
+/* Parsers and output are compiled twice, the second time for processors of 2013
+ * and later: the same bytes sooner. deflate_fast.c also gains from AVX2; with it
+ * clang makes the others slower. */
+#ifdef __x86_64__
+#define NEWER __attribute__((target("bmi,bmi2,lzcnt")))
+#define NEWER_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#else
+#define NEWER
+#define NEWER_AVX2
+#endif
+
+enum {
+    /* RFC 1951 section 3.2.5 */
+    MAX_MATCH = HUFFMAN_MAX_LEN,
+    MAX_DIST = 32768,
+    /* 3 are allowed, but such rarely cost less than their literals. */
+    MIN_MATCH = 4,
+
+    /* Bytes after every position where a match may begin: a parser loads up to 16
+     * from any of four positions, and literals are copied in whole 16 bytes. */
+    MARGIN = 32,
+    /* The first position looked at: eight bytes before it can be loaded. */
+    FIRST = 24,
+
+    /* Fast: one table, 32 KiB; 8 KiB where it holds nothing but tags. */
+    FAST_HASH_BITS = 14,
+    TAG_HASH_BITS = 12,
+
+    /* Default: the last eight positions with the same 8 bytes (sequence, names,
+     * tags), the last two with the same 4; 128 and 64 KiB. Of the eight the older
+     * four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
+     * for 20 % of the speed; tuning.deep says where. */
+    LONG_BYTES = 8,
+    LONG_BITS = 13,
+    LONG_WAYS = 4,                /* in each of two words, the newer first */
+    SHORT_BYTES = 4,
+    SHORT_BITS = 14,
+    SHORT_WAYS = 2,
+
+    SAMPLE_STRIDE = 127,
+
+    /* A DEFLATE block may end between segments of so many bytes. */
+    SEGMENT = 4096,
+    MAX_SEGMENTS = BAM_DEFLATE_MAX / SEGMENT + 2,
+
+    MAX_SEQS = BAM_DEFLATE_MAX / MIN_MATCH + 2,
+};
+_Static_assert(BAM_DEFLATE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
+_Static_assert(MARGIN >= 16 + 2, "loads stay inside the input");
+_Static_assert(FIRST >= 8 && LONG_BYTES == 8, "extend_back() loads 8 bytes; find_long() compares 8");
+
+/* Literals, then a match; the last sequence has none (len 0). */
+struct seq {
+    uint16_t lits;
+    uint16_t len;
+    uint16_t dist_rest;           /* the value of the distance's extra bits */
+    uint8_t len_sym;              /* less 256 */
+    uint8_t dist_sym;
+};
+
+/* The first sequence and the first literal of a segment. */
+struct mark {
+    uint32_t seq, lit;
+};
+
+struct deflate_parse {
+    union {
+        uint16_t fast_head[1 << FAST_HASH_BITS];
+        struct {
+            uint64_t long_head[2 << LONG_BITS];      /* LONG_WAYS positions, newest lowest */
+            uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
+        };
+    };
+    uint32_t n_seqs, n_lits, n_segments;
+    struct seq seq[MAX_SEQS];
+    uint8_t lit[BAM_DEFLATE_MAX + 16];               /* copied in whole 16 bytes */
+    struct mark mark[MAX_SEGMENTS + 1];
+};
+_Static_assert(LONG_WAYS * 16 == 64 && SHORT_WAYS * 16 == 32, "positions fill a word");
+
+/* The state of a parser. */
+struct parse {
+    const uint8_t *in;
+    uint32_t n;
+    uint32_t last;                /* no match begins here or later */
+    uint32_t at;                  /* next position to look at */
+    uint32_t anchor;              /* first byte that is in no sequence yet */
+};
+
+/* Both go from p->at to p->last, and put there what they find; what is behind
+ * p->anchor in the end has become neither sequence nor literal yet. newer: the CPU
+ * has what NEWER and NEWER_AVX2 name. */
+void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
+void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
+
+static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+/* Multiplied by this, the highest bits depend on so many first bytes only. The
+ * odd number is 2^64 over the golden ratio. */
+#define HASH_FACTOR(bytes) (0x9e3779b97f4a7c15u << (64 - 8 * (bytes)))
+
+static inline uint32_t hash(uint64_t v, uint64_t factor, uint32_t bits)
+{
+    return (uint32_t)(v * factor >> (64 - bits));
+}
+
+/* How many of 16 bytes agree before the first that does not. */
+static inline uint32_t agree16(const uint8_t *a, const uint8_t *b)
+{
+#ifdef __SSE2__
+    __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
+    return (uint32_t)__builtin_ctz(~(uint32_t)_mm_movemask_epi8(same));
+#else
+    uint64_t x = load_le64(a) ^ load_le64(b), y = load_le64(a + 8) ^ load_le64(b + 8);
+    uint32_t far = y ? 8 + (uint32_t)__builtin_ctzll(y) / 8 : 16;
+    return x ? (uint32_t)__builtin_ctzll(x) / 8 : far;
+#endif
+}
+
+/* How far a and b agree, given that they do for len bytes, up to limit. */
+static inline uint32_t extend(const uint8_t *a, const uint8_t *b, uint32_t len, uint32_t limit)
+{
+    while (len + 16 <= limit) {
+        uint32_t k = agree16(a + len, b + len);
+        len += k;
+        if (k < 16)
+            return len;
+    }
+    while (len < limit && a[len] == b[len])
+        len++;
+    return len;
+}
+
+/* How many bytes before a and b agree, up to 7. */
+static inline uint32_t extend_back(const uint8_t *a, const uint8_t *b)
+{
+    uint64_t x = load_le64(a - 8) ^ load_le64(b - 8);
+    return (uint32_t)__builtin_clzll(x | 1) / 8;
+}
+
+static inline void put_literals(struct deflate_parse *d, const uint8_t *in, uint32_t n)
+{
+    uint8_t *to = d->lit + d->n_lits;
+    d->n_lits += n;
+    memcpy(to, in, 16);
+    for (uint32_t i = 16; i < n; i += 16)
+        memcpy(to + i, in + i, 16);
+}
+
+static inline void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t lits, uint32_t len,
+                           uint32_t dist)
+{
+    struct seq *s = &d->seq[d->n_seqs++];
+    uint32_t len_sym = len_symbol(len), dist_sym = dist_symbol(dist);
+    s->lits = (uint16_t)lits;
+    s->len = (uint16_t)len;
+    s->dist_rest = (uint16_t)((dist - 1) & ((1u << dist_extra_bits(dist)) - 1));
+    s->len_sym = (uint8_t)(len_sym - 256);
+    s->dist_sym = (uint8_t)dist_sym;
+    put_literals(d, in, lits);
+}
+
+/* Puts a match at `at`, and as much before it as agrees; moves on behind it. */
+static inline void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t cand, uint32_t len)
+{
+    uint32_t back = extend_back(p->in + at, p->in + cand);
+    back = min_u32(back, min_u32(at - p->anchor, MAX_MATCH - len));
+    put_seq(d, p->in + p->anchor, at - back - p->anchor, len + back, at - cand);
+    p->at = p->anchor = at + len;
+}
+
+/* Ends the segment. */
+static inline void put_mark(struct deflate_parse *d)
+{
+    d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
+}
+
+/* How often two bytes of a sample of in[n] are the same, of *pairs pairs. */
+static inline uint32_t same_pairs(const uint8_t *in, uint32_t n, uint32_t *pairs)
+{
+    uint16_t count[256] = {0};
+    uint32_t same = 0, samples = 0;
+    for (uint32_t i = 0; i < n; i += SAMPLE_STRIDE, samples++)
+        same += count[in[i]]++;
+    *pairs = samples * (samples - 1) / 2;
+    return same;
+}
+
+#endif

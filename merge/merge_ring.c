@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/bgzf_slot.h"
+#include "base/latch.h"
+#include "merge/merge_ring.h"
+#include "write/record_sink.h"
+#include "merge/run_cut.h"
+#include "merge/run_reader.h"
+#include "base/stats.h"
+
+enum {
+    N_ARENAS = 2,
+    /* A cut of the sublists for so many of their records: few enough that ranges
+     * come out even, and 64 Ki of them at most, which are sorted in some ms. */
+    RECORDS_PER_SAMPLE = 512, SAMPLES_MAX = 1 << 16,
+    RECORDS_PER_SOURCE = 8,      /* in a range at least, since each source is searched for the cuts */
+    RANGES_PER_THREAD = 4,       /* of little data, so that all threads get some */
+};
+
+/* Slices of one run in a range. */
+struct span {
+    size_t first;                /* master, before READY */
+    size_t end;                  /* behind the last; master, before READY */
+    size_t next;                 /* to be merged; claimer */
+};
+
+/* FREE --planned--> READY --claim--> TAKEN --> DONE --its records were put--> FREE, or READY again if it has more */
+struct range {
+    atomic_int state;            /* bgzf_slot.h */
+    struct run_cut from, to;     /* these five: master, before it is READY for the first time */
+    bool is_first, is_last;      /* from or to mean nothing */
+    struct span *spans;          /* one per run */
+    bool begun;                  /* the heap is set up; claimer */
+    struct run_merge merge;      /* claimer; memory for all sources */
+    struct bgzf_piece *records;  /* merged, in order; claimer, before DONE */
+    size_t n;
+    bool whole;                  /* those are the last ones; claimer, before DONE */
+    const struct merge_ring *ring;
+};
+
+/* Cuts of the sublists of one arena. */
+struct samples {
+    struct bam_key *keys;
+    size_t next, n;
+    const uint8_t *base;
+    size_t source;               /* the number of the arena's first sublist */
+};
+
+struct merge_ring {
+    struct merge_ring_options opt;
+    const struct sort_rule *rule;   /* see struct run_merge */
+    size_t n_sources;            /* runs, then the arenas' sublists */
+    size_t sample_records;       /* between two samples of a sublist */
+    size_t range_records;        /* wanted in a range */
+    size_t steps_max;            /* slices that begin in a range at most: others are to have some too */
+    struct range *ranges;
+    uint64_t head, tail;         /* ranges planned; ranges put; these and all below: master */
+    struct samples samples[N_ARENAS];
+    /* The range that is being planned: */
+    struct run_cut from;         /* where it begins, ... */
+    bool is_first;               /* ... or at the beginning */
+    bool is_begun;               /* what begins at `from` is in it */
+    size_t *first, *taken;       /* its slices of each run: [first, taken) */
+    size_t steps, records;       /* slices that begin in it; records, about */
+    bool planned_all;
+};
+
+/* ------------------------------------------------------------------- memory */
+
+static size_t n_records_of(const struct bam_arena *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_sublists; i++)
+        n += a->sublists[i].n;
+    return n;
+}
+
+static int range_alloc(struct merge_ring *m, struct range *range)
+{
+    range->ring = m;
+    range->spans = calloc(m->opt.n_runs + 1, sizeof *range->spans);
+    range->records = malloc(m->opt.n_records * sizeof *range->records);
+    return range->spans && range->records && run_merge_init(&range->merge, m->rule, m->n_sources) == 0 ? 0 : -1;
+}
+
+static int sample_arena(struct merge_ring *m, int i, size_t source)
+{
+    const struct bam_arena *a = m->opt.arenas[i];
+    size_t max = n_records_of(a) / m->sample_records + a->n_sublists + 1;
+    m->samples[i] = (struct samples){.base = a->base, .source = source, .keys = malloc(max * sizeof(struct bam_key))};
+    if (!m->samples[i].keys)
+        return -1;
+    m->samples[i].n = run_cut_sample(a, m->sample_records, m->samples[i].keys, max);
+    return 0;
+}
+
+static int ring_alloc(struct merge_ring *m)
+{
+    const struct merge_ring_options *o = &m->opt;
+    size_t older = o->arenas[0]->n_sublists;
+    m->first = calloc(o->n_runs + 1, sizeof *m->first);
+    m->taken = calloc(o->n_runs + 1, sizeof *m->taken);
+    m->ranges = calloc(o->n_ranges, sizeof *m->ranges);
+    if (!m->first || !m->taken || !m->ranges || sample_arena(m, 0, o->n_runs) < 0 || sample_arena(m, 1, o->n_runs + older) < 0)
+        return -1;
+    for (uint32_t i = 0; i < o->n_ranges; i++)
+        if (range_alloc(m, &m->ranges[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* How fine the order is cut. */
+static void choose_sizes(struct merge_ring *m)
+{
+    const struct merge_ring_options *o = &m->opt;
+    size_t threads = (size_t)o->n_threads, in_memory = n_records_of(o->arenas[0]) + n_records_of(o->arenas[1]);
+    size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
+    m->range_records = o->n_records / 2;
+    if (o->n_runs == 0 && share < m->range_records)
+        m->range_records = share;
+    if (m->range_records < least)
+        m->range_records = least;
+    m->sample_records = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE;
+    if (m->sample_records > m->range_records / 2 + 1)
+        m->sample_records = m->range_records / 2 + 1;
+    m->steps_max = o->n_runs / (2 * threads) + 1;
+}
+
+struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
+{
+    struct merge_ring *m = calloc(1, sizeof *m);
+    if (m) {
+        m->opt = *options;
+        m->rule = bam_arena_order(options->arenas[1]).rule;
+        m->n_sources = options->n_runs + options->arenas[0]->n_sublists + options->arenas[1]->n_sublists;
+        m->is_first = m->is_begun = true;
+        choose_sizes(m);
+        if (ring_alloc(m) == 0)
+            return m;
+    }
+    latch_fail(options->latch, "out of memory for merging");
+    merge_ring_close(m);
+    return NULL;
+}
+
+void merge_ring_close(struct merge_ring *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; m->ranges && i < m->opt.n_ranges; i++) {
+        free(m->ranges[i].spans);
+        free(m->ranges[i].records);
+        run_merge_free(&m->ranges[i].merge);
+    }
+    for (int i = 0; i < N_ARENAS; i++)
+        free(m->samples[i].keys);
+    free(m->ranges);
+    free(m->first);
+    free(m->taken);
+    free(m);
+}
+
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources)
+{
+    return n_ranges * (sizeof(struct range) + n_records * sizeof(struct bgzf_piece)
+                       + n_sources * (sizeof(struct span) + sizeof(struct merge_source) + sizeof(struct merge_head)));
+}
+
+/* ------------------------------------------------------- tasks: one range */
+
+/* What of a source's keys belongs to the range. A cut that is a slice of the same
+ * run needs no search: the range has whole slices of that one. */
+static struct merge_source part_of(const struct range *range, size_t source, struct merge_source part)
+{
+    const struct merge_ring *m = range->ring;
+    bool is_run = source < m->opt.n_runs;
+    if (!range->is_last && !(is_run && source == range->to.source))
+        part.end = run_cut_find(&range->to, m->rule, part, source);
+    if (!range->is_first && !(is_run && source == range->from.source))
+        part.next = run_cut_find(&range->from, m->rule, part, source);
+    return part;
+}
+
+static int next_slice(void *arg, size_t number, struct merge_source *source)
+{
+    struct range *range = arg;
+    const struct merge_ring *m = range->ring;
+    if (number >= m->opt.n_runs || range->spans[number].next == range->spans[number].end)
+        return 0;
+    const struct spill_slice *slice = run_reader_slice(m->opt.reader, number, range->spans[number].next++);
+    const struct bam_key *keys = spill_slice_keys(slice);
+    *source = part_of(range, number, (struct merge_source){keys, keys + slice->n, slice->base});
+    return 1;
+}
+
+static void begin_range(struct range *range)
+{
+    const struct merge_ring *m = range->ring;
+    size_t source = m->opt.n_runs;
+    run_merge_reset(&range->merge);
+    for (size_t i = 0; i < m->opt.n_runs; i++)
+        run_merge_add(&range->merge, (struct merge_source){0});
+    for (int i = 0; i < N_ARENAS; i++)
+        for (size_t j = 0; j < m->opt.arenas[i]->n_sublists; j++) {
+            const struct bam_sublist *list = &m->opt.arenas[i]->sublists[j];
+            struct merge_source whole = {list->keys, list->keys + list->n, m->opt.arenas[i]->base};
+            run_merge_add(&range->merge, part_of(range, source++, whole));
+        }
+    run_merge_start(&range->merge, next_slice, range);   /* next_slice() does not fail */
+    range->begun = true;
+}
+
+static void merge_range(struct range *range)
+{
+    struct stats *stats = range->ring->opt.stats;
+    struct merge_item item;
+    enum stage before = stats_enter(stats, STAGE_MERGE);
+    if (!range->begun)
+        begin_range(range);
+    while (range->n < range->ring->opt.n_records && !range->whole) {
+        range->whole = run_merge_next(&range->merge, &item) == 0;
+        if (!range->whole)
+            range->records[range->n++] = (struct bgzf_piece){
+                bam_key_record(item.base, item.key), (uint32_t)bam_key_record_size(item.base, item.key), 0};
+    }
+    stats_records(stats, range->n);
+    stats_leave(stats, before, 0);
+}
+
+/* Merges what the list of the range holds, unless another thread does. */
+static int run_range(struct range *range)
+{
+    if (!slot_claim(&range->state))
+        return 0;
+    range->n = 0;
+    if (!latch_tripped(range->ring->opt.latch))
+        merge_range(range);
+    slot_pass(&range->state, SLOT_DONE);
+    return 1;
+}
+
+static void hand_out(struct range *range)
+{
+    slot_pass(&range->state, SLOT_READY);
+
+    #pragma omp task default(none) firstprivate(range)
+    run_range(range);
+}
+
+/* ------------------------------------------------- master: planning ranges */
+
+/* Where the next slice of a run begins. If keys decide, it need not be ready for that. */
+static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t first_key)
+{
+    if (!m->rule)
+        return (struct run_cut){{first_key, 0}, NULL, run};
+    const struct spill_slice *slice = run_reader_slice(m->opt.reader, run, m->taken[run]);
+    return (struct run_cut){spill_slice_keys(slice)[0], slice->base, run};
+}
+
+/* Where, of the slices not taken yet, the first one begins: 1, in *cut; 0: there is none;
+ * -1: not known yet, since records must be compared that are not ready. */
+static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
+{
+    uint64_t least = UINT64_MAX, key;
+    bool any = false, found = false;
+    for (size_t i = 0; i < m->opt.n_runs; i++)
+        if (run_reader_first_key(m->opt.reader, i, m->taken[i], &key)) {
+            any = true;
+            least = key < least ? key : least;
+        }
+    for (size_t i = 0; i < m->opt.n_runs && any; i++) {
+        if (!run_reader_first_key(m->opt.reader, i, m->taken[i], &key) || key != least)
+            continue;
+        if (m->rule && !run_reader_ready(m->opt.reader, i, m->taken[i], idle))
+            return -1;
+        struct run_cut other = slice_cut(m, i, key);
+        if (!found || run_cut_before(&other, cut, m->rule))
+            *cut = other;
+        found = true;
+    }
+    return found;
+}
+
+/* Where the next sample of a sublist is, if that is before *cut or there is no cut yet. */
+static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct run_cut *cut)
+{
+    struct samples *from = NULL;
+    for (int i = 0; i < N_ARENAS; i++) {
+        struct samples *s = &m->samples[i];
+        if (s->next == s->n)
+            continue;
+        struct run_cut other = {s->keys[s->next], s->base, s->source};
+        if ((!found && !from) || run_cut_before(&other, cut, m->rule)) {
+            *cut = other;
+            from = s;
+        }
+    }
+    return from;
+}
+
+/* The next place where the order may be cut: 1, in *cut; 0: there is none; -1: not known yet. */
+static int next_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
+{
+    int found = next_slice_cut(m, idle, cut);
+    if (found < 0)
+        return -1;
+    return next_sample_cut(m, found, cut) || found;
+}
+
+/* Takes what begins at the cut into the range. 0: it is not ready. */
+static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
+{
+    size_t run = cut->source;
+    if (run >= m->opt.n_runs) {
+        m->samples[cut->base != m->samples[0].base].next++;
+        m->records += m->sample_records;
+        return 1;
+    }
+    if (!run_reader_ready(m->opt.reader, run, m->taken[run], idle))
+        return 0;
+    m->records += run_reader_slice(m->opt.reader, run, m->taken[run]++)->n;
+    m->steps++;
+    return 1;
+}
+
+/* Whether the range should end at the cut: it is large enough, or if it had this slice too, the
+ * next one of the run, which may be needed to find a cut, could not come. */
+static bool ends_at(const struct merge_ring *m, const struct run_cut *cut)
+{
+    if (m->records >= m->range_records || m->steps >= m->steps_max)
+        return true;
+    if (cut->source >= m->opt.n_runs)
+        return false;
+    size_t slices = m->taken[cut->source] + 1 - m->first[cut->source];
+    return slices + (m->rule != NULL) > run_reader_buffers(m->opt.reader);
+}
+
+/* The first slice of a run that a range which begins at the cut can have keys of. */
+static size_t first_slice(const struct run_cut *cut, size_t run, size_t taken)
+{
+    return run == cut->source || taken == 0 ? taken : taken - 1;
+}
+
+/* Hands out the range that was planned, up to the cut, and begins the next one there. */
+static void end_range(struct merge_ring *m, const struct run_cut *to)
+{
+    struct range *range = &m->ranges[m->head++ % m->opt.n_ranges];
+    range->from = m->from;
+    range->to = *to;
+    range->is_first = m->is_first;
+    range->is_last = m->planned_all;
+    range->begun = range->whole = false;
+    for (size_t i = 0; i < m->opt.n_runs; i++) {
+        range->spans[i] = (struct span){m->first[i], m->taken[i], m->first[i]};
+        m->first[i] = first_slice(to, i, m->taken[i]);
+    }
+    m->from = *to;
+    m->is_first = m->is_begun = false;
+    m->records = m->steps = 0;
+    hand_out(range);
+}
+
+/* Plans a range. 1: done; 0: not yet: slices must come first. */
+static int plan_range(struct merge_ring *m, bool idle)
+{
+    struct run_cut cut = {0};
+    for (;;) {
+        if (!m->is_begun && !(m->is_begun = take(m, idle, &m->from)))
+            return 0;
+        int found = next_cut(m, idle, &cut);
+        if (found < 0)
+            return 0;
+        m->planned_all = !found;
+        if (!found || ends_at(m, &cut)) {
+            end_range(m, &cut);
+            return 1;
+        }
+        if (!take(m, idle, &cut))
+            return 0;
+    }
+}
+
+/* ---------------------------------------------------------------- the merge */
+
+/* Does some work that others wait for, or may come to wait for; 0: there is none. */
+static int help(struct merge_ring *m)
+{
+    if (m->tail < m->head && run_range(&m->ranges[m->tail % m->opt.n_ranges]))
+        return 1;
+    if (record_sink_help(m->opt.sink) || (m->opt.reader && run_reader_help(m->opt.reader)))
+        return 1;
+    for (uint64_t i = m->tail + 1; i < m->head; i++)
+        if (run_range(&m->ranges[i % m->opt.n_ranges]))
+            return 1;
+    return 0;
+}
+
+/* Leaves the slices that the ranges behind this one need not. */
+static int leave_slices(struct merge_ring *m, const struct range *range)
+{
+    for (size_t i = 0; i < m->opt.n_runs; i++)
+        if (run_reader_leave(m->opt.reader, i, first_slice(&range->to, i, range->spans[i].end)) < 0)
+            return -1;
+    return 0;
+}
+
+static void wait_for(struct merge_ring *m, const struct range *range)
+{
+    unsigned spins = 0;
+    enum stage before = stats_enter(m->opt.stats, STAGE_WAIT);
+    while (slot_state(&range->state) != SLOT_DONE)
+        if (!help(m))
+            slot_pause(&spins);
+    stats_leave(m->opt.stats, before, 0);
+}
+
+/* Puts what there is of the oldest range to the sink. -1: stop. */
+static int put_oldest(struct merge_ring *m)
+{
+    struct range *range = &m->ranges[m->tail % m->opt.n_ranges];
+    wait_for(m, range);
+    if (latch_tripped(m->opt.latch) || record_sink_put(m->opt.sink, range->records, range->n) < 0)
+        return -1;
+    if (!range->whole) {
+        hand_out(range);
+        return 0;
+    }
+    if (leave_slices(m, range) < 0)
+        return -1;
+    slot_pass(&range->state, SLOT_FREE);
+    m->tail++;
+    return 0;
+}
+
+/* Plans as many ranges as can be; at least one, unless all are planned. -1: stop. */
+static int plan_ahead(struct merge_ring *m)
+{
+    unsigned spins = 0;
+    enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+    if (m->opt.reader)
+        run_reader_refill(m->opt.reader);
+    while (!m->planned_all && m->head - m->tail < m->opt.n_ranges && plan_range(m, false))
+        ;
+    stats_enter(m->opt.stats, STAGE_WAIT);
+    while (m->head == m->tail && !m->planned_all && !latch_tripped(m->opt.latch) && !plan_range(m, true))
+        if (!help(m))
+            slot_pause(&spins);
+    stats_leave(m->opt.stats, before, 0);
+    return latch_tripped(m->opt.latch) ? -1 : 0;
+}
+
+int merge_ring_run(struct merge_ring *m)
+{
+    while (!m->planned_all || m->tail < m->head)
+        if (plan_ahead(m) < 0 || (m->tail < m->head && put_oldest(m) < 0))
+            return -1;
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "merge/run_cut.h"
+#include "order/sort_key.h"
+#include "sort/sort_run.h"
+
+/* < 0: a comes first. */
+static int compare(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)
+{
+    if (a->key.sort != b->key.sort)
+        return a->key.sort < b->key.sort ? -1 : 1;
+    int by_record = rule ? sort_key_compare(rule, (const struct bam_record *)bam_key_record(a->base, a->key),
+                                            (const struct bam_record *)bam_key_record(b->base, b->key)) : 0;
+    if (by_record)
+        return by_record;
+    if (a->base != b->base)
+        return a->source < b->source ? -1 : 1;
+    return a->key.place < b->key.place ? -1 : a->key.place > b->key.place;
+}
+
+bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)
+{
+    return compare(a, b, rule) < 0;
+}
+
+const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
+                                   struct merge_source part, size_t source)
+{
+    const struct bam_key *from = part.next;
+    for (size_t n = (size_t)(part.end - from); n > 0;) {
+        size_t half = n / 2;
+        struct run_cut probe = {from[half], part.base, source};
+        if (compare(&probe, cut, rule) < 0) {
+            from += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return from;
+}
+
+size_t run_cut_sample(const struct bam_arena *a, size_t every, struct bam_key *samples, size_t max)
+{
+    struct bam_key_order order = bam_arena_order(a);
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_sublists; i++)
+        for (size_t at = every / 2; at < a->sublists[i].n && n < max; at += every)
+            samples[n++] = a->sublists[i].keys[at];
+    sort_run(samples, n, &order);
+    return n;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include <omp.h>
+#include <stdlib.h>
+#include "base/bgzf_slot.h"
+#include "base/latch.h"
+#include "write/record_sink.h"
+#include "merge/run_reader.h"
+
+enum {
+    /* A run of its own (sorted input) must keep all threads busy, while as many
+     * slices wait for the sink. */
+    BUFFERS_PER_THREAD = 3, BUFFERS_MIN = 2,
+};
+
+/* Memory that a slice had which is left now, to be freed: it was not a buffer's home. */
+struct extra {
+    struct extra *next;
+    uint8_t *memory;
+    uint64_t mark;               /* when the sink has passed this */
+    size_t beside;               /* what it counts in run_reader.beside */
+};
+
+/*   FREE --the sink passed it--> READY --claim--> TAKEN --> DONE --the merge left it--> FREE */
+struct buffer {
+    atomic_int state;            /* bgzf_slot.h */
+    struct spill_buffer b;       /* claimer, while TAKEN */
+    struct spill_place place;    /* of the slice; master, before READY, as the next three */
+    struct spill_place next;     /* of the run's next slice, which is told to be expected ... */
+    bool has_next;               /* ... if there is one */
+    bool home_is_free;
+    size_t beside;               /* what the slice counts in run_reader.beside; master */
+    uint64_t mark;               /* the sink is through with it when it has passed this; master */
+};
+
+/* One run: its buffers are a ring. */
+struct ring {
+    struct buffer *buffers;
+    size_t left, loaded;         /* slices left by the merge; slices asked for; master */
+};
+
+struct run_reader {
+    struct run_reader_options opt;
+    size_t n_buffers;            /* of each run */
+    size_t beside;               /* bytes of slices larger than buffers, in memory or asked for; master */
+    struct extra *extras;        /* left and not passed, the latest first; master */
+    struct ring *rings;
+    struct buffer *buffers;
+    size_t help;                 /* the ring that was helped last; master */
+    struct spill_loader *loaders;   /* one per thread */
+    struct spill_gate gate;
+};
+
+/* Fills a buffer, unless another thread does. */
+static int run_load(struct run_reader *r, struct buffer *buffer)
+{
+    if (!slot_claim(&buffer->state))
+        return 0;
+    if (buffer->has_next)
+        spill_store_expect(r->opt.store, buffer->next);
+    if (!latch_tripped(r->opt.latch)
+        && spill_load(r->opt.store, buffer->place, &r->loaders[omp_get_thread_num()], &buffer->b,
+                      buffer->home_is_free, r->opt.latch) == 0)
+        spill_store_free(r->opt.store, buffer->place);
+    slot_pass(&buffer->state, SLOT_DONE);
+    return 1;
+}
+
+/* Of a slice larger than a buffer: its bytes in memory, about. */
+static size_t size_beside(const struct run_reader *r, struct spill_place place)
+{
+    enum { PACKED_RATIO = 2 };
+    return place.size > r->opt.slice_size ? (size_t)place.size * PACKED_RATIO : 0;
+}
+
+static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_free)
+{
+    const struct spill_run *run = &r->opt.runs[ring - r->rings];
+    struct buffer *buffer = &ring->buffers[ring->loaded % r->n_buffers];
+    buffer->place = run->slices[ring->loaded++];
+    buffer->beside = size_beside(r, buffer->place);
+    r->beside += buffer->beside;
+    buffer->home_is_free = home_is_free;
+    buffer->has_next = ring->loaded < run->n;
+    if (buffer->has_next)
+        buffer->next = run->slices[ring->loaded];
+    slot_pass(&buffer->state, SLOT_READY);
+
+    #pragma omp task default(none) firstprivate(r, buffer)
+    run_load(r, buffer);
+}
+
+/* Marks only grow: what lies behind one that is passed is passed too. */
+static void free_extras(struct run_reader *r, bool all)
+{
+    struct extra **at = &r->extras;
+    while (*at && !all && !record_sink_passed(r->opt.sink, (*at)->mark))
+        at = &(*at)->next;
+    while (*at) {
+        struct extra *extra = *at;
+        *at = extra->next;
+        r->beside -= extra->beside;
+        free(extra->memory);
+        free(extra);
+    }
+}
+
+static struct buffer *buffer_of(const struct run_reader *r, const struct ring *ring, size_t slice)
+{
+    return &ring->buffers[slice % r->n_buffers];
+}
+
+static bool is_free(const struct run_reader *r, const struct buffer *buffer)
+{
+    return slot_state(&buffer->state) == SLOT_FREE && record_sink_passed(r->opt.sink, buffer->mark);
+}
+
+/* Asks for as many slices of the ring as there are buffers that the sink is through with. Of slices
+ * that are larger only a few are asked for before they are needed. */
+static void load_ahead(struct run_reader *r, struct ring *ring, size_t needed)
+{
+    const struct spill_run *run = &r->opt.runs[ring - r->rings];
+    while (ring->loaded < run->n) {
+        struct buffer *buffer = buffer_of(r, ring, ring->loaded);
+        size_t beside = size_beside(r, run->slices[ring->loaded]);
+        if (!is_free(r, buffer)
+            || (beside && r->beside + beside > r->opt.memory_size / 2 && ring->loaded != needed))
+            return;
+        begin_load(r, ring, true);
+    }
+}
+
+static int alloc_all(struct run_reader *r)
+{
+    const struct run_reader_options *o = &r->opt;
+    size_t most = BUFFERS_MIN + BUFFERS_PER_THREAD * (size_t)o->n_threads;
+    r->n_buffers = o->memory_size / o->slice_size / o->n_runs;
+    r->n_buffers = r->n_buffers > most ? most : r->n_buffers;
+    r->rings = calloc(o->n_runs + 1, sizeof *r->rings);
+    r->buffers = calloc(o->n_runs * r->n_buffers + 1, sizeof *r->buffers);
+    r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
+    for (int i = 0; r->loaders && i < o->n_threads; i++)
+        r->loaders[i].gate = &r->gate;
+    return r->rings && r->buffers && r->loaders ? 0 : -1;
+}
+
+struct run_reader *run_reader_open(const struct run_reader_options *options)
+{
+    struct run_reader *r = calloc(1, sizeof *r);
+    if (r) {
+        r->opt = *options;
+        r->gate.large = options->large;
+        pthread_mutex_init(&r->gate.mutex, NULL);
+    }
+    if (!r || options->memory_size / (BUFFERS_MIN * options->slice_size) < options->n_runs || alloc_all(r) < 0) {
+        latch_fail(options->latch, "too little memory for temporary data");
+        run_reader_close(r);
+        return NULL;
+    }
+    for (size_t i = 0; i < r->opt.n_runs * r->n_buffers; i++) {
+        r->buffers[i].b.home = r->opt.memory + i * r->opt.slice_size;
+        r->buffers[i].b.home_size = r->opt.slice_size;
+    }
+    for (size_t i = 0; i < r->opt.n_runs; i++) {
+        r->rings[i].buffers = &r->buffers[i * r->n_buffers];
+        load_ahead(r, &r->rings[i], 0);
+    }
+    return r;
+}
+
+void run_reader_close(struct run_reader *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; r->buffers && i < r->opt.n_runs * r->n_buffers; i++)
+        free(r->buffers[i].b.extra);
+    free_extras(r, true);
+    for (int i = 0; r->loaders && i < r->opt.n_threads; i++)
+        spill_loader_free(&r->loaders[i]);
+    free(r->rings);
+    free(r->buffers);
+    free(r->loaders);
+    pthread_mutex_destroy(&r->gate.mutex);
+    free(r);
+}
+
+size_t run_reader_buffers(const struct run_reader *r)
+{
+    return r->n_buffers;
+}
+
+bool run_reader_first_key(const struct run_reader *r, size_t run, size_t slice, uint64_t *key)
+{
+    const struct spill_run *from = &r->opt.runs[run];
+    if (slice == from->n)
+        return false;
+    *key = from->first_keys[slice];
+    return true;
+}
+
+bool run_reader_ready(struct run_reader *r, size_t run, size_t slice, bool idle)
+{
+    struct ring *ring = &r->rings[run];
+    struct buffer *buffer = buffer_of(r, ring, slice);
+    load_ahead(r, ring, slice);
+    /* Slices so small that all of them are in the block being filled: it is filled
+     * on from other memory. */
+    if (idle && ring->loaded == slice && slot_state(&buffer->state) == SLOT_FREE
+        && !record_sink_will_pass(r->opt.sink, buffer->mark))
+        begin_load(r, ring, false);
+    return ring->loaded > slice && slot_state(&buffer->state) == SLOT_DONE && !latch_tripped(r->opt.latch);
+}
+
+const struct spill_slice *run_reader_slice(const struct run_reader *r, size_t run, size_t slice)
+{
+    return &buffer_of(r, &r->rings[run], slice)->b.slice;
+}
+
+/* -1: no memory. */
+static int leave_buffer(struct run_reader *r, struct buffer *buffer)
+{
+    buffer->mark = record_sink_mark(r->opt.sink);
+    if (buffer->b.extra) {
+        struct extra *extra = malloc(sizeof *extra);
+        if (!extra)
+            return latch_fail(r->opt.latch, "out of memory for temporary data");
+        *extra = (struct extra){r->extras, buffer->b.extra, buffer->mark, buffer->beside};
+        r->extras = extra;
+        buffer->b.extra = NULL;
+    } else {
+        r->beside -= buffer->beside;
+    }
+    slot_pass(&buffer->state, SLOT_FREE);
+    return 0;
+}
+
+int run_reader_leave(struct run_reader *r, size_t run, size_t slice)
+{
+    struct ring *ring = &r->rings[run];
+    for (; ring->left < slice; ring->left++)
+        if (leave_buffer(r, buffer_of(r, ring, ring->left)) < 0)
+            return -1;
+    return 0;
+}
+
+void run_reader_refill(struct run_reader *r)
+{
+    free_extras(r, false);
+    for (size_t i = 0; i < r->opt.n_runs; i++)
+        load_ahead(r, &r->rings[i], SIZE_MAX);
+}
+
+int run_reader_help(struct run_reader *r)
+{
+    for (size_t i = 0; i < r->opt.n_runs; i++, r->help++) {
+        struct ring *ring = &r->rings[r->help % r->opt.n_runs];
+        for (size_t slice = ring->left; slice < ring->loaded; slice++)
+            if (run_load(r, buffer_of(r, ring, slice)))
+                return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "order/key_room.h"
+#include "order/minhash.h"
+
+/* Behaviour: samtools 1.24, found out and checked by test/oracle_minhash.py. */
+
+/* XORed with every k-mer, so that poly-A is not the smallest of all. */
+#define SCRAMBLE 0xdead7878beef7878u
+/* Added to every hash that is not a place in an index. */
+#define HASH_BASE ((uint64_t)1 << 30)
+#define HASH_MASK (((uint64_t)1 << MINHASH_HASH_BITS) - 1)
+#define NO_KMER UINT64_MAX       /* above every hash: a k-mer has 62 bits at most */
+/* Minimisers that begin at this base or later tie. */
+enum { START_MAX = 65535 };
+_Static_assert(START_MAX + MINHASH_KMER_MAX - 1 < 1 << MINHASH_OFFSET_BITS, "the key holds every offset");
+
+/* The 4-bit bases =ACMGRSVTWYHKDBN as digits of a k-mer; what is not ACGT counts
+ * as A, on the other strand too (so the k-mers of a turned read stay the same). */
+static const uint8_t digit[16] = {0, 0, 1, 0, 2, 0, 0, 0, 3};
+static const uint8_t other_digit[16] = {0, 3, 2, 0, 1};
+
+/* Complements of the 4-bit bases. As samtools does it: Y stays Y, = becomes N. */
+static const uint8_t complement[16] = {15, 8, 4, 12, 2, 10, 6, 14, 1, 9, 10, 13, 3, 11, 7, 15};
+
+/* ---- the index: k-mer -> place in the FASTA ---- */
+
+/* Open addressing, linear probing; NO_KMER marks a free slot. */
+struct slot {
+    uint64_t hash;
+    uint64_t place;              /* first base of the k-mer, in all sequences one after another */
+};
+
+#define REPEATED ((uint64_t)1 << 60)     /* beside a place: met more than once, this is the last */
+#define PLACE_MASK (REPEATED - 1)
+
+struct kmer_index {
+    struct slot *slots;          /* NULL: no index */
+    uint8_t *filter;             /* a byte for each slot: see met() */
+    int log2_slots;
+    size_t n;
+    bool has_empty;              /* a window too short for a k-mer; reads without k-mers go there */
+    uint64_t empty_place;
+};
+
+enum { INDEX_LOG2_MIN = 12 };
+/* Slots are 3/8 to 3/4 full: above that misses, which most look-ups are, need
+ * long probes; below, 16 bytes a slot are wasted. */
+#define INDEX_FULL(log2_slots) (((size_t)3 << (log2_slots)) / 4)
+
+struct minhash {
+    int kmer;
+    int64_t window;
+    bool both_strands, squash;
+    uint64_t mask;               /* the 2 * kmer bits of a k-mer */
+    uint64_t other[16];          /* other_digit[] where the reverse strand's k-mer takes it in */
+    struct kmer_index index;
+};
+
+static size_t index_bytes(int log2_slots)
+{
+    return (sizeof(struct slot) + 1) << log2_slots;
+}
+
+/* An empty table. Huge pages, because look-ups go to random places: a miss in
+ * the TLB would come on top of each miss in the cache. */
+static int table_new(struct kmer_index *index, int log2_slots)
+{
+    size_t size = index_bytes(log2_slots), n = (size_t)1 << log2_slots;
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return -1;
+    madvise(p, size, MADV_HUGEPAGE);
+    index->slots = p;
+    index->filter = (uint8_t *)(index->slots + n);
+    index->log2_slots = log2_slots;
+    memset(index->slots, 0xff, n * sizeof *index->slots);     /* hash NO_KMER everywhere */
+    return 0;
+}
+
+static void table_free(struct kmer_index *index)
+{
+    if (index->slots)
+        munmap(index->slots, index_bytes(index->log2_slots));
+}
+
+/* Multiplicative hashing (Knuth 6.4): the upper bits are the slot, the next
+ * three the bit of the slot's byte in the filter. */
+static inline uint64_t spread(uint64_t hash)
+{
+    return hash * 0x9e3779b97f4a7c15u;
+}
+
+static inline size_t home(const struct kmer_index *index, uint64_t hash)
+{
+    return spread(hash) >> (64 - index->log2_slots);
+}
+
+static inline unsigned filter_bit(const struct kmer_index *index, uint64_t hash)
+{
+    return 1u << (spread(hash) >> (64 - 3 - index->log2_slots) & 7);
+}
+
+/* False for nine in ten of the k-mers that the index does not have: one byte
+ * read and a branch that is easy to predict, where a probe has neither. */
+static inline bool met(const struct kmer_index *index, uint64_t hash)
+{
+    return index->filter[home(index, hash)] & filter_bit(index, hash);
+}
+
+/* The slot that holds hash, or the free one where it belongs. */
+static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
+{
+    size_t mask = ((size_t)1 << index->log2_slots) - 1, i = home(index, hash);
+    while (index->slots[i].hash != hash && index->slots[i].hash != NO_KMER)
+        i = (i + 1) & mask;
+    return &index->slots[i];
+}
+
+static void put(struct kmer_index *index, struct slot *free_slot, struct slot filled)
+{
+    *free_slot = filled;
+    index->filter[home(index, filled.hash)] |= (uint8_t)filter_bit(index, filled.hash);
+}
+
+static int grow(struct kmer_index *index)
+{
+    struct kmer_index bigger = *index;
+    if (table_new(&bigger, index->log2_slots + 1) != 0)
+        return -1;
+    const struct slot *end = index->slots + ((size_t)1 << index->log2_slots);
+    for (const struct slot *s = index->slots; s < end; s++)
+        if (s->hash != NO_KMER)
+            put(&bigger, find(&bigger, s->hash), *s);
+    table_free(index);
+    *index = bigger;
+    return 0;
+}
+
+static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
+{
+    place &= PLACE_MASK;         /* an empty window's may be below 0 */
+    if (hash == NO_KMER) {
+        index->has_empty = true;
+        index->empty_place = place;
+        return 0;
+    }
+    struct slot *s = find(index, hash);
+    if (s->hash == hash) {
+        s->place = place | REPEATED;
+        return 0;
+    }
+    put(index, s, (struct slot){hash, place});
+    return ++index->n > INDEX_FULL(index->log2_slots) ? grow(index) : 0;
+}
+
+/* ---- k-mers ---- */
+
+/* A walk over the k-mers of bases [at, end). With squash the first base of each
+ * run of equal ones stands for the run. */
+struct cursor {
+    const uint8_t *seq;          /* packed, two bases a byte */
+    int64_t at, end;
+    unsigned last;               /* base before at; above 15: none */
+    uint64_t forward, reverse;
+};
+
+/* Hashes of some consecutive k-mers. 64: they stay in the first-level cache, and
+ * that many look-ups may be under way at a time. */
+enum { BATCH = 64 };
+struct batch {
+    uint64_t forward[BATCH], reverse[BATCH];
+    int64_t at[BATCH];           /* last base of the k-mer */
+};
+
+static inline unsigned base_at(const uint8_t *seq, int64_t i)
+{
+    return seq[i >> 1] >> (i & 1 ? 0 : 4) & 15;
+}
+
+/* Takes in the base at the cursor; false: squashed. */
+static inline bool take(const struct minhash *m, struct cursor *c, bool squash)
+{
+    unsigned base = base_at(c->seq, c->at++);
+    if (squash && base == c->last)
+        return false;
+    c->last = base;
+    c->forward = c->forward << 2 | digit[base];
+    c->reverse = c->reverse >> 2 | m->other[base];
+    return true;
+}
+
+/* All of the first k-mer but its last base. */
+static struct cursor cursor_at(const struct minhash *m, const uint8_t *seq, int64_t start, int64_t end)
+{
+    struct cursor c = {.seq = seq, .at = start, .end = end, .last = UINT_MAX};
+    for (int n = 0; n < m->kmer - 1 && c.at < c.end;)
+        n += take(m, &c, m->squash);
+    return c;
+}
+
+static inline __attribute__((always_inline))
+int fill(const struct minhash *m, struct cursor *cursor, struct batch *b, bool squash)
+{
+    struct cursor c = *cursor;   /* a copy, to live in registers */
+    const uint64_t mask = m->mask, scramble = SCRAMBLE & mask;
+    int n = 0;
+    while (n < BATCH && c.at < c.end) {
+        if (!take(m, &c, squash))
+            continue;
+        b->forward[n] = (c.forward & mask) ^ scramble;
+        b->reverse[n] = c.reverse ^ scramble;
+        b->at[n++] = c.at - 1;
+    }
+    *cursor = c;
+    return n;
+}
+
+/* The next k-mers: how many, 0 at the end. */
+static int next_kmers(const struct minhash *m, struct cursor *c, struct batch *b)
+{
+    return m->squash ? fill(m, c, b, true) : fill(m, c, b, false);
+}
+
+struct minimiser {
+    uint64_t hash;
+    int64_t at;                  /* last base of the k-mer */
+};
+
+static const struct minimiser none = {NO_KMER, 0};
+
+/* The first of the smallest. */
+static inline struct minimiser smaller(struct minimiser best, uint64_t hash, int64_t at)
+{
+    return hash < best.hash ? (struct minimiser){hash, at} : best;
+}
+
+/* ---- building the index ---- */
+
+/* Of each window of the sequence, which begins at base `origin` of all, the
+ * minimiser. Windows overlap: the next one begins behind the first base of this
+ * one's minimiser, but at least a k-mer on. The last may be too short for any. */
+static int index_sequence(struct minhash *m, const uint8_t *seq, int64_t len, uint64_t origin)
+{
+    for (int64_t start = 0;;) {
+        int64_t end = start + m->window < len ? start + m->window : len;
+        struct minimiser best = {NO_KMER, start};
+        struct batch b;
+        struct cursor c = cursor_at(m, seq, start, end);
+        for (int n; (n = next_kmers(m, &c, &b)) > 0;)
+            for (int i = 0; i < n; i++)
+                best = smaller(best, b.forward[i], b.at[i]);
+        int64_t first = best.at - (m->kmer - 1);
+        if (add(&m->index, best.hash, origin + (uint64_t)first) != 0)
+            return -1;
+        if (end == len)
+            return 0;
+        start = start + m->kmer > first + 1 ? start + m->kmer : first + 1;
+    }
+}
+
+/* Returns 0, or -1 with errno set. */
+static int index_records(struct minhash *m, samFile *in, sam_hdr_t *header, bam1_t *b)
+{
+    uint64_t origin = 0;
+    int r;
+    while ((r = sam_read1(in, header, b)) >= 0) {
+        if (b->core.l_qseq < m->window)
+            continue;            /* and later places do not count it */
+        if (index_sequence(m, bam_get_seq(b), b->core.l_qseq, origin) != 0)
+            return -1;
+        origin += (uint64_t)b->core.l_qseq;
+    }
+    if (r < -1 && errno == 0)
+        errno = EIO;
+    return r < -1 ? -1 : 0;
+}
+
+static int index_sequences(struct minhash *m, const char *fasta)
+{
+    int result = -1;
+    sam_hdr_t *header = NULL;
+    bam1_t *b = NULL;
+    errno = 0;
+    samFile *in = sam_open(fasta, "r");
+    if (!in)
+        return -1;
+    if (table_new(&m->index, INDEX_LOG2_MIN) == 0 && (header = sam_hdr_read(in)) && (b = bam_init1()))
+        result = index_records(m, in, header, b);
+    int cause = errno;
+    bam_destroy1(b);
+    sam_hdr_destroy(header);
+    sam_close(in);
+    errno = cause;
+    return result;
+}
+
+/* The same words on stderr as samtools. */
+static int build_index(struct minhash *m, const char *fasta)
+{
+    fputs("Building index ... ", stderr);
+    fflush(stderr);
+    if (index_sequences(m, fasta) != 0) {
+        fprintf(stderr, "%s: %s\n", fasta, errno ? strerror(errno) : "not a file of sequences");
+        return -1;
+    }
+    fputs("done\n", stderr);
+    return 0;
+}
+
+/* ---- ranks ---- */
+
+/* The minimiser of each strand, placed as it lies in the forward one. */
+struct strands {
+    struct minimiser forward, reverse;
+};
+
+static struct strands minimisers(const struct minhash *m, const uint8_t *seq, int64_t len)
+{
+    struct strands s = {none, none};
+    struct batch b;
+    struct cursor c = cursor_at(m, seq, 0, len);
+    for (int n; (n = next_kmers(m, &c, &b)) > 0;)
+        for (int i = 0; i < n; i++) {
+            s.forward = smaller(s.forward, b.forward[i], b.at[i]);
+            s.reverse = smaller(s.reverse, b.reverse[i], b.at[i]);
+        }
+    return s;
+}
+
+/* Last base, in the turned read, of a k-mer that ends at base `at` of this one
+ * (with squash: of the k bases before it). */
+static int64_t turned(const struct minhash *m, int64_t at, int64_t len)
+{
+    return len - at + m->kmer - 2;
+}
+
+static void rank_by_hash(const struct minhash *m, const uint8_t *seq, int64_t len, struct minhash_rank *rank)
+{
+    struct strands s = minimisers(m, seq, len);
+    rank->reverse = m->both_strands && s.reverse.hash < s.forward.hash;
+    struct minimiser best = rank->reverse ? s.reverse : s.forward;
+    int64_t at = rank->reverse ? turned(m, best.at, len) : best.at;
+    int64_t at_most = START_MAX + m->kmer - 1;
+    rank->hash = (best.hash + HASH_BASE) & HASH_MASK;
+    rank->offset = (uint32_t)(at < at_most ? at : at_most);
+}
+
+/* What one strand of a read has in the index. */
+struct matches {
+    struct minimiser unique;     /* smallest of those met once */
+    struct minimiser repeated;   /* last of those met more often, smallest or not */
+    struct minimiser absent;     /* smallest of the others */
+    uint64_t unique_place, repeated_place;
+};
+
+static inline void match(const struct kmer_index *index, uint64_t hash, int64_t at, struct matches *found)
+{
+    const struct slot *s = find(index, hash);
+    if (s->hash == NO_KMER) {
+        found->absent = smaller(found->absent, hash, at);
+    } else if (s->place & REPEATED) {
+        found->repeated = (struct minimiser){hash, at};
+        found->repeated_place = s->place & PLACE_MASK;
+    } else {
+        found->unique = (struct minimiser){hash, at};
+        found->unique_place = s->place;
+    }
+}
+
+/* Looks up n k-mers, at most BATCH. Once one is known that the index has met
+ * once, only smaller ones matter. Three passes, so that the misses of the cache overlap. */
+static void look_up(const struct kmer_index *index, const uint64_t *hash, const int64_t *at, int n,
+                    struct matches *found)
+{
+    int maybe[BATCH], n_maybe = 0;
+    for (int i = 0; i < n; i++)
+        if (hash[i] < found->unique.hash)
+            __builtin_prefetch(&index->filter[home(index, hash[i])]);
+    for (int i = 0; i < n; i++) {
+        if (hash[i] >= found->unique.hash)
+            continue;
+        if (met(index, hash[i])) {
+            __builtin_prefetch(&index->slots[home(index, hash[i])]);
+            maybe[n_maybe++] = i;
+        } else {
+            found->absent = smaller(found->absent, hash[i], at[i]);
+        }
+    }
+    for (int i = 0; i < n_maybe; i++)
+        if (hash[maybe[i]] < found->unique.hash)
+            match(index, hash[maybe[i]], at[maybe[i]], found);
+}
+
+struct choice {
+    struct minimiser minimiser;
+    uint64_t place;              /* in the FASTA; where there is none, the hash */
+    bool found;
+};
+
+static struct choice choose(const struct kmer_index *index, const struct matches *found)
+{
+    if (found->unique.hash != NO_KMER)
+        return (struct choice){found->unique, found->unique_place, true};
+    if (found->repeated.hash != NO_KMER)
+        return (struct choice){found->repeated, found->repeated_place, true};
+    if (found->absent.hash != NO_KMER)
+        return (struct choice){found->absent, found->absent.hash, false};
+    return (struct choice){none, index->has_empty ? index->empty_place : 0, false};
+}
+
+static void rank_by_index(const struct minhash *m, const uint8_t *seq, int64_t len, struct minhash_rank *rank)
+{
+    struct matches forward = {none, none, none, 0, 0}, reverse = forward;
+    struct batch b;
+    struct cursor c = cursor_at(m, seq, 0, len);
+    for (int n; (n = next_kmers(m, &c, &b)) > 0;) {
+        look_up(&m->index, b.forward, b.at, n, &forward);
+        if (m->both_strands)
+            look_up(&m->index, b.reverse, b.at, n, &reverse);
+    }
+    struct choice f = choose(&m->index, &forward), r = choose(&m->index, &reverse);
+    /* A strand that is in the index beats one that is not; else the smaller hash does. */
+    rank->reverse = m->both_strands
+        && (f.found != r.found ? r.found : r.minimiser.hash < f.minimiser.hash);
+    struct choice best = rank->reverse ? r : f;
+    int64_t at = rank->reverse ? turned(m, r.minimiser.at, len) : f.minimiser.at;
+    rank->hash = (best.place - (uint64_t)at) & HASH_MASK;
+    rank->offset = 0;
+}
+
+/* Where in data[] SEQ begins. */
+static size_t seq_offset(const struct bam_record *r)
+{
+    return r->name_len + 4 * (size_t)load_le16(r->n_cigar);
+}
+
+void minhash_rank(const struct minhash *m, const struct bam_record *r, struct minhash_rank *rank)
+{
+    const uint8_t *seq = r->data + seq_offset(r);
+    int64_t len = load_le32(r->seq_len);
+    if (m->index.slots)
+        rank_by_index(m, seq, len, rank);
+    else
+        rank_by_hash(m, seq, len, rank);
+}
+
+/* ---- turning a read ---- */
+
+static inline uint8_t turn_pair(uint8_t pair)
+{
+    return (uint8_t)(complement[pair & 15] << 4 | complement[pair >> 4]);
+}
+
+static void turn_seq(uint8_t *seq, size_t len)
+{
+    size_t n = (len + 1) / 2;
+    if (n == 0)
+        return;
+    uint8_t unused = seq[n - 1] & 15;
+    for (size_t i = 0, j = n - 1; i <= j && j < n; i++, j--) {
+        uint8_t head = turn_pair(seq[i]);
+        seq[i] = turn_pair(seq[j]);
+        seq[j] = head;
+    }
+    if (len % 2 == 0)
+        return;
+    /* Now the unused half byte leads: move all by one base, and put it back. */
+    for (size_t i = 0; i + 1 < n; i++)
+        seq[i] = (uint8_t)(seq[i] << 4 | seq[i + 1] >> 4);
+    seq[n - 1] = (uint8_t)(seq[n - 1] << 4 | unused);
+}
+
+static void turn_qual(uint8_t *qual, size_t len)
+{
+    for (size_t i = 0, j = len; i + 1 < j; i++) {
+        uint8_t head = qual[i];
+        qual[i] = qual[--j];
+        qual[j] = head;
+    }
+}
+
+void minhash_apply(struct bam_record *r, const struct minhash_rank *rank)
+{
+    if (rank->reverse) {
+        size_t len = load_le32(r->seq_len);
+        uint8_t *seq = r->data + seq_offset(r);
+        turn_seq(seq, len);
+        turn_qual(seq + (len + 1) / 2, len);
+        store_le16(r->flag, bam_record_flag(r) ^ FLAG_REVERSE);
+    }
+    store_le32(r->pos, (uint32_t)(rank->hash >> 31));
+    store_le32(r->next_pos, (uint32_t)rank->hash & 0x7fffffffu);
+    store_le32(r->tlen, rank->offset);
+}
+
+struct minhash_rank minhash_kept(const struct bam_record *r)
+{
+    return (struct minhash_rank){
+        .hash = (uint64_t)load_le32(r->pos) << 31 | load_le32(r->next_pos),
+        .offset = load_le32(r->tlen),
+        .reverse = false,
+    };
+}
+
+/* ---- keys ---- */
+
+/* A hash without index has 2 * kmer bits and one more for HASH_BASE. */
+static bool offset_fits_key(const struct minhash *m)
+{
+    return !m->index.slots && 2 * m->kmer + 1 + MINHASH_OFFSET_BITS + 1 <= 63;
+}
+
+bool minhash_decides(const struct minhash *m)
+{
+    return m->index.slots || offset_fits_key(m);
+}
+
+/*   63  62                                  0
+ *   0 | reference | position+1    | reverse |     placed (sort_key_coordinate_far)
+ *   1 | place in the FASTA, 62    | reverse |     index
+ *   1 | hash, 45 | offset, 17     | reverse |     -K up to 22
+ *   1 | hash, 62                  | 0       |     longer k-mers  */
+uint64_t minhash_key(const struct minhash *m, const struct bam_record *r)
+{
+    if (!minhash_applies(r))
+        return sort_key_coordinate_far(r);
+    struct minhash_rank rank = minhash_kept(r);
+    uint64_t reverse = (bam_record_flag(r) & FLAG_REVERSE) != 0;
+    uint64_t unplaced = (uint64_t)1 << 63;
+    if (m->index.slots)
+        return unplaced | rank.hash << 1 | reverse;
+    if (offset_fits_key(m))
+        return unplaced | rank.hash << (MINHASH_OFFSET_BITS + 1) | (uint64_t)rank.offset << 1 | reverse;
+    return unplaced | rank.hash << 1;
+}
+
+int minhash_compare(const struct bam_record *a, const struct bam_record *b)
+{
+    if (!minhash_applies(a) || !minhash_applies(b))
+        return sort_key_compare_coordinates(a, b);
+    struct minhash_rank rank_a = minhash_kept(a), rank_b = minhash_kept(b);
+    if (rank_a.hash != rank_b.hash)
+        return key_compare(rank_a.hash, rank_b.hash);
+    if (rank_a.offset != rank_b.offset)
+        return key_compare(rank_a.offset, rank_b.offset);
+    return key_compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
+}
+
+/* ---- made and freed ---- */
+
+struct minhash *minhash_new(const struct sort_order *order)
+{
+    struct minhash *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->kmer = order->kmer < 1 ? 1 : order->kmer > MINHASH_KMER_MAX ? MINHASH_KMER_MAX : order->kmer;
+    m->window = order->window;
+    m->both_strands = !order->no_reverse;
+    m->squash = order->squash;
+    m->mask = ((uint64_t)1 << (2 * m->kmer)) - 1;
+    for (int i = 0; i < 16; i++)
+        m->other[i] = (uint64_t)other_digit[i] << (2 * (m->kmer - 1));
+    if (order->index_fasta && build_index(m, order->index_fasta) != 0) {
+        minhash_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+void minhash_free(struct minhash *m)
+{
+    if (!m)
+        return;
+    table_free(&m->index);
+    free(m);
+}
+
+size_t minhash_memory(const struct minhash *m)
+{
+    return m->index.slots ? index_bytes(m->index.log2_slots) : 0;
+}

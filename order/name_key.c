@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+#include "order/key_room.h"
+#include "order/name_key.h"
+
+/* samtools' rule among records of one name: read 1 and 2, secondary, supplementary
+ * weigh in this order, so that a template comes as
+ * none < R1 < R2 < both, and in each primary < supplementary < secondary < both. */
+enum { RULE_BITS = 4, PICARD_BITS = 5 };
+
+/* One name in so many may be of another form without being learned from. */
+enum { STRANGE_SHARE = 10 };
+
+static unsigned flag_rule(const struct bam_record *r)
+{
+    unsigned flag = bam_record_flag(r);
+    return (flag >> 6 & 3) << 2 | (flag >> 8 & 1) << 1 | (flag >> 11 & 1);
+}
+
+/* htsjdk's rule (SAMRecordQueryNameComparator): paired before unpaired; of paired
+ * ones first of pair before second; forward before reverse; then not secondary,
+ * then not supplementary first; then without HI tag before with it, lower HI first.
+ *
+ * htsjdk lets a paired read that is neither first nor second, or both, tie with
+ * some of its mates and not with others, which is no order. Here such reads come
+ * between first and second. */
+static unsigned flag_picard(const struct bam_record *r)
+{
+    static const unsigned mate[4] = {1, 0, 2, 1};    /* by flag bits 0x80 0x40 */
+    unsigned flag = bam_record_flag(r);
+    unsigned pair = flag & 1 ? mate[flag >> 6 & 3] : 3;
+    return pair << 3 | (flag >> 4 & 1) << 2 | (flag >> 8 & 1) << 1 | (flag >> 11 & 1);
+}
+
+void name_key_init(struct name_key *names, enum sort_by by)
+{
+    names->by = by;
+    names->groups.n = 0;
+    if (by == SORT_NAME_NATURAL)
+        name_shape_init(&names->shape, UINT64_MAX);
+    else
+        text_code_init(&names->text, UINT64_MAX);
+}
+
+/* A number for the row of separators in the name, which tells one writer's names
+ * from another's. */
+static uint32_t name_form(const char *s)
+{
+    uint32_t form = 0;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s))
+            form = form * 257 + (unsigned char)*s + 1;
+    return form;
+}
+
+/* Where nearly all names have one form, keeps only those: a few strange ones among
+ * them must not spoil the shape of the others. Returns how many are left. */
+static size_t names_usual(struct text *sample, size_t n)
+{
+    size_t lead = 0, count = 0, kept = 0;
+    uint32_t form = 0;
+    for (size_t i = 0; i < n; i++) {             /* majority vote: the only form that can be most */
+        uint32_t mine = name_form(sample[i].s);
+        if (lead == 0)
+            form = mine;
+        lead += mine == form ? 1 : (size_t)-1;
+    }
+    for (size_t i = 0; i < n; i++)
+        count += name_form(sample[i].s) == form;
+    if (count == n || n - count > n / STRANGE_SHARE)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (name_form(sample[i].s) == form)
+            sample[kept++] = sample[i];
+    return kept;
+}
+
+void name_key_learn(struct name_key *names, struct text *sample, size_t n)
+{
+    n = names_usual(sample, n);
+    name_groups_learn(&names->groups, names->by == SORT_NAME_NATURAL, sample, n);
+    if (names->by == SORT_NAME_NATURAL)
+        name_shape_learn(&names->shape, names->groups.range, sample, n);
+    else
+        text_code_learn(&names->text, names->groups.range, sample, n);
+}
+
+static uint64_t flag_sub_key(enum sort_by by, const struct bam_record *r)
+{
+    return by == SORT_NAME_PICARD ? (uint64_t)flag_picard(r) << (64 - PICARD_BITS)
+                                  : (uint64_t)flag_rule(r) << (64 - RULE_BITS);
+}
+
+uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
+{
+    uint64_t base, room, sub = flag_sub_key(names->by, r);
+    const char *name = bam_record_name(r);
+    const char *rest = name_groups_find(&names->groups, name, r->name_len, &base);
+    if (!rest)
+        return base;
+    size_t size = r->name_len - (size_t)(rest - name);
+    if (names->by == SORT_NAME_NATURAL)
+        return base + name_shape_key(&names->shape, rest, size, sub);
+    uint64_t key = text_code_key(&names->text, (struct text){rest, size - 1}, &room);
+    return base + key + key_nest(room, sub);
+}
+
+/* The HI tag of r. htsjdk knows integers only; another type counts as absent. */
+static bool hit_index(const struct bam_record *r, int64_t *hit)
+{
+    int bad;
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *hi = bam_aux_find(bam_record_aux(r), end, "HI", &bad);
+    if (!hi || !strchr("cCsSiI", *hi))
+        return false;
+    *hit = bam_aux2i(hi);
+    return true;
+}
+
+static int hit_compare(const struct bam_record *a, const struct bam_record *b)
+{
+    int64_t x = 0, y = 0;
+    bool has_a = hit_index(a, &x), has_b = hit_index(b, &y);
+    if (has_a != has_b)
+        return has_a ? 1 : -1;
+    return key_compare_signed(x, y);
+}
+
+int name_key_compare(enum sort_by by, const struct bam_record *a, const struct bam_record *b)
+{
+    const char *x = bam_record_name(a), *y = bam_record_name(b);
+    int order = by == SORT_NAME_NATURAL ? name_natural_compare(x, a->name_len, y, b->name_len)
+                                        : strcmp(x, y);
+    if (order)
+        return order;
+    if (by != SORT_NAME_PICARD)
+        return key_compare(flag_rule(a), flag_rule(b));
+    order = key_compare(flag_picard(a), flag_picard(b));
+    return order ? order : hit_compare(a, b);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam/far_pos.h"
+#include "order/key_room.h"
+#include "order/minhash.h"
+#include "order/name_key.h"
+#include "order/sort_key.h"
+#include "order/tag_key.h"
+#include "order/template_key.h"
+
+/* Records looked at to learn, evenly spread over those given: enough to meet the
+ * alphabet and the widths, few enough to cost under 10 ms. */
+enum { SAMPLE_MAX = 1 << 14 };
+
+struct sort_rule {
+    struct sort_order order;
+    enum sort_by names_by;       /* the name order in use, or SORT_COORDINATE */
+    unsigned ref_bits;           /* n_ref, which stands for "none", fits */
+    unsigned pos_bits;           /* max_pos fits */
+    uint64_t max_pos;            /* greatest position + 1 that is told apart */
+    int32_t n_ref;
+    const _Atomic bool *far;     /* NULL: the order alone says whether keys decide */
+    struct name_key names;
+    struct tag_key tags;
+    struct template_key templates;
+};
+
+static void coordinate_init(struct sort_rule *rule, sam_hdr_t *sam)
+{
+    rule->n_ref = sam_hdr_nref(sam);
+    for (int i = 0; i < rule->n_ref; i++) {
+        uint64_t length = (uint64_t)sam_hdr_tid2len(sam, i);
+        rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
+    }
+    rule->max_pos++;
+    rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);    /* never none: key_put() shifts by less than 64 */
+    rule->pos_bits = key_bits(rule->max_pos);
+}
+
+/* The coordinate in as few leading bits as this header needs. Positions beyond every
+ * reference share a key. */
+static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct bam_record *r)
+{
+    struct key_fill fill = {0, 64};
+    int32_t ref = bam_record_ref_id(r);
+    uint64_t pos = (uint64_t)far_pos(r) + 1;
+    key_put(&fill, (uint64_t)(ref < 0 ? rule->n_ref : ref), rule->ref_bits);
+    if (pos > rule->max_pos) {
+        key_put_ones(&fill);
+    } else {
+        key_put(&fill, pos, rule->pos_bits);
+        key_put(&fill, (bam_record_flag(r) & FLAG_REVERSE) != 0, 1);
+    }
+    return fill.key;
+}
+
+/* References and positions unsigned, as samtools compares them: none is last, and
+ * so is what a broken file has below -1. */
+int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b)
+{
+    int order = key_compare(load_le32(a->ref_id), load_le32(b->ref_id));
+    if (!order)
+        order = key_compare((uint64_t)far_pos(a) + 1, (uint64_t)far_pos(b) + 1);
+    return order ? order : key_compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
+}
+
+static enum sort_by names_by(const struct sort_order *order)
+{
+    enum sort_by by = order->by == SORT_TAG ? order->then : order->by;
+    switch (by) {
+    case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
+        return by;
+    default:
+        return SORT_COORDINATE;
+    }
+}
+
+struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
+{
+    struct sort_rule *rule = calloc(1, sizeof *rule);
+    if (!rule)
+        return NULL;
+    rule->order = *order;
+    rule->names_by = names_by(order);
+    coordinate_init(rule, sam);
+    if (rule->names_by != SORT_COORDINATE)
+        name_key_init(&rule->names, rule->names_by);
+    if ((order->by == SORT_TAG && tag_key_init(&rule->tags, order->tag, sam))
+        || (order->by == SORT_TEMPLATE && template_key_init(&rule->templates, sam))) {
+        free(rule);
+        return NULL;
+    }
+    return rule;
+}
+
+void sort_rule_free(struct sort_rule *rule)
+{
+    if (rule) {
+        tag_key_free(&rule->tags);
+        template_key_free(&rule->templates);
+    }
+    free(rule);
+}
+
+static void names_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n)
+{
+    struct text *names = calloc(n + 1, sizeof *names);
+    if (!names)
+        return;                  /* keys decide less, that is all */
+    for (size_t i = 0; i < n; i++)
+        names[i] = bam_record_text(records[i]);
+    name_key_learn(&rule->names, names, n);
+    free(names);
+}
+
+void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n)
+{
+    size_t every = n / SAMPLE_MAX + 1, n_sample = (n + every - 1) / every;
+    const struct bam_record **sample = calloc(n_sample + 1, sizeof *sample);
+    if (!sample)
+        return;
+    for (size_t i = 0; i < n_sample; i++)
+        sample[i] = records[i * every];
+    if (rule->names_by != SORT_COORDINATE)
+        names_learn(rule, sample, n_sample);
+    if (rule->order.by == SORT_TAG)
+        tag_key_learn(&rule->tags, sample, n_sample);
+    if (rule->order.by == SORT_TEMPLATE)
+        template_key_learn(&rule->templates, sample, n_sample);
+    free(sample);
+}
+
+enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key)
+{
+    switch (rule->order.by) {
+    case SORT_COORDINATE:
+        *key = rule->far ? sort_key_coordinate_far(r) : sort_key_coordinate(r);
+        break;
+    case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
+        *key = name_key_make(&rule->names, r);
+        break;
+    case SORT_TAG:
+        *key = tag_key_make(&rule->tags, r, rule->names_by == SORT_COORDINATE
+                            ? coordinate_sub_key(rule, r) : name_key_make(&rule->names, r));
+        break;
+    case SORT_TEMPLATE:
+        return template_key_make(&rule->templates, r, key);
+    case SORT_MINHASH:
+        *key = 0;                /* minhash_run() makes it */
+    }
+    return BAM_OK;
+}
+
+int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b)
+{
+    if (rule->order.by == SORT_TEMPLATE)
+        return template_key_compare(&rule->templates, a, b);
+    if (rule->order.by == SORT_MINHASH)
+        return minhash_compare(a, b);
+    if (rule->order.by == SORT_COORDINATE && !rule->far)
+        return key_compare(sort_key_coordinate(a), sort_key_coordinate(b));
+    int order = rule->order.by == SORT_TAG ? tag_key_compare(&rule->tags, a, b) : 0;
+    if (order)
+        return order;
+    return rule->names_by == SORT_COORDINATE ? sort_key_compare_coordinates(a, b)
+                                             : name_key_compare(rule->names_by, a, b);
+}
+
+enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
+                             uint64_t *part)
+{
+    if (rule->order.by != SORT_TAG)
+        return SORT_COMPARE;
+    if (tag_key_part(&rule->tags, r, &number, part))
+        return SORT_PART;
+    bool by_name = rule->names_by != SORT_COORDINATE;
+    if (number > 0)              /* positions beyond 32 bits have one coordinate key */
+        return by_name || bam_record_pos(r) == INT32_MAX ? SORT_COMPARE : SORT_TIE;
+    *part = by_name ? name_key_make(&rule->names, r) : sort_key_coordinate_far(r);
+    return SORT_PART;
+}
+
+bool sort_key_decides(const struct sort_rule *rule)
+{
+    return rule->far ? !atomic_load(rule->far) : rule->order.by == SORT_COORDINATE;
+}
+
+bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
+                       const struct bam_record *b)
+{
+    return key_a < key_b || (key_a == key_b && (sort_key_decides(rule) || sort_key_compare(rule, a, b) <= 0));
+}
+
+void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far)
+{
+    rule->far = far;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/sam.h>
+#include "order/key_room.h"
+#include "order/tag_key.h"
+
+/* The key:  63 61 | 60                            0
+ *           class | value, then what decides next   */
+enum { VALUE_BITS = 61 };
+#define VALUE_RANGE ((uint64_t)1 << VALUE_BITS)
+
+/* Numbers a learned range has at least: later ones may be larger than the sample's.
+ * 2^24 leaves 37 bits, which hold a coordinate in a human genome. */
+#define LEAST_STEPS ((uint64_t)1 << 24)
+/* At most: all integers of BAM are among 2^33 from INT32_MIN on. */
+#define MOST_STEPS ((uint64_t)1 << 33)
+
+/* A float as double: the bits that say all, the other ones are 0. */
+enum { FLOAT_BITS = 35, DOUBLE_REST = 64 - FLOAT_BITS };
+
+/* Different texts of a sample, up to which it is taken for a choice from few. */
+enum { FEW_WORDS = 16 };
+/* @RG lines, up to which their names leave room for a coordinate. */
+enum { MOST_GROUPS = 1 << 16 };
+
+static struct tag_value tag_value(const struct tag_key *tags, const struct bam_record *r)
+{
+    int bad;                     /* broken tags hide the one we want, as in htslib */
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *p = bam_aux_find(bam_record_aux(r), end, tags->tag, &bad);
+    struct tag_value value = {.class = TAG_NONE};
+    if (!p)
+        return value;
+    switch (*p) {
+    case 'A':
+        value.class = TAG_CHAR;
+        value.byte = p[1];
+        break;
+    case 'B':
+        value.class = TAG_ARRAY;
+        break;
+    case 'H': case 'Z':
+        value.class = TAG_STRING;
+        value.text = (struct text){(const char *)p + 1, (size_t)(end - p) - 1};
+        break;
+    default:
+        value.class = TAG_NUMBER;
+        value.is_float = *p == 'f' || *p == 'd';
+        value.number = bam_aux2f(p);
+    }
+    return value;
+}
+
+/* The names of the header's read groups. */
+static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
+{
+    int n = sam_hdr_count_lines(sam, "RG"), n_ids = 0;
+    if (n <= 0)
+        return 0;
+    struct text *ids = calloc((size_t)n, sizeof *ids);
+    if (!ids)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const char *id = sam_hdr_line_name(sam, "RG", i);
+        if (id)
+            ids[n_ids++] = (struct text){id, strlen(id)};
+    }
+    int learned = word_code_learn(&tags->words, VALUE_RANGE, ids, (size_t)n_ids, MOST_GROUPS);
+    tags->named = learned > 0;
+    free(ids);
+    return learned < 0 ? -1 : 0;
+}
+
+static void numbers_init(struct tag_key *tags)
+{
+    tags->low = INT32_MIN;
+    tags->n_steps = MOST_STEPS;
+}
+
+int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam)
+{
+    memcpy(tags->tag, tag, 2);
+    numbers_init(tags);
+    text_code_init(&tags->text, VALUE_RANGE);
+    return memcmp(tag, "RG", 2) == 0 ? groups_learn(tags, sam) : 0;
+}
+
+void tag_key_free(struct tag_key *tags)
+{
+    word_code_free(&tags->words);
+}
+
+/* What the numbers of the sample are like. */
+struct number_sight {
+    size_t n;
+    bool floats;                 /* there are some: the next one may be no integer */
+    double min, max;
+};
+
+static void number_look(struct number_sight *sight, const struct tag_value *value)
+{
+    double v = value->number;
+    sight->floats |= value->is_float;
+    if (!isfinite(v))
+        return;
+    sight->min = sight->n == 0 || v < sight->min ? v : sight->min;
+    sight->max = sight->n == 0 || v > sight->max ? v : sight->max;
+    sight->n++;
+}
+
+static void number_learn(struct tag_key *tags, const struct number_sight *sight)
+{
+    double span = sight->max - sight->min + 1;
+    numbers_init(tags);
+    if (sight->floats)
+        tags->n_steps = 0;
+    if (sight->floats || sight->n == 0 || span > (double)MOST_STEPS / 16)
+        return;
+    tags->low = sight->min >= 0 ? 0 : sight->min - span;
+    double steps = sight->max - tags->low + 1 + 15 * span;
+    tags->n_steps = steps < (double)LEAST_STEPS ? LEAST_STEPS
+                  : steps > (double)MOST_STEPS ? MOST_STEPS : (uint64_t)steps;
+}
+
+int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, size_t n)
+{
+    struct number_sight sight = {.n = 0};
+    size_t n_texts = 0;
+    struct text *texts = calloc(n + 1, sizeof *texts);
+    if (!texts)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        struct tag_value value = tag_value(tags, records[i]);
+        if (value.class == TAG_STRING)
+            texts[n_texts++] = value.text;
+        else if (value.class == TAG_NUMBER)
+            number_look(&sight, &value);
+    }
+    int learned = tags->named ? 0 : word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS);
+    if (learned == 0 && !tags->named)
+        text_code_learn(&tags->text, VALUE_RANGE, texts, n_texts);
+    number_learn(tags, &sight);
+    free(texts);
+    return learned < 0 ? -1 : 0;
+}
+
+/* The bits of a double in its order, -0 as 0. */
+static uint64_t number_bits(double v)
+{
+    uint64_t bits, sign = (uint64_t)1 << 63;
+    v += 0.0;
+    memcpy(&bits, &v, sizeof bits);
+    return bits & sign ? ~bits : bits | sign;
+}
+
+/* What is no float lies behind the float nearest to 0 and has no room: it is behind those equal
+ * to that float or, below 0 where the order is the other way round, in front of them. */
+static uint64_t float_key(double v, uint64_t sub)
+{
+    const uint64_t rest = ((uint64_t)1 << DOUBLE_REST) - 1, room = VALUE_RANGE >> FLOAT_BITS;
+    uint64_t bits = number_bits(v), key = (bits >> DOUBLE_REST) * room;
+    if ((bits & rest) == (v < 0 ? rest : 0))
+        return key + key_nest(room, sub);
+    return v < 0 ? key : key + room - 1;
+}
+
+static uint64_t number_key(const struct tag_key *tags, double v, uint64_t sub)
+{
+    if (isnan(v))
+        return VALUE_RANGE - 1;
+    if (tags->n_steps == 0)
+        return float_key(v, sub);
+    double step = floor(v) - tags->low;
+    if (step < 0)
+        return 0;
+    if (step >= (double)tags->n_steps)
+        return VALUE_RANGE - 1;
+    uint64_t room = VALUE_RANGE / tags->n_steps, key = (uint64_t)step * room;
+    return key + (v == floor(v) ? key_nest(room, sub) : room - 1);
+}
+
+static uint64_t text_key(const struct tag_key *tags, struct text text, uint64_t sub)
+{
+    uint64_t room, key = tags->words.n_words ? word_code_key(&tags->words, text, &room)
+                                             : text_code_key(&tags->text, text, &room);
+    return key + key_nest(room, sub);
+}
+
+uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub)
+{
+    struct tag_value value = tag_value(tags, r);
+    uint64_t key = 0;
+    switch (value.class) {
+    case TAG_NONE: case TAG_ARRAY:
+        key = key_nest(VALUE_RANGE, sub);
+        break;
+    case TAG_CHAR:
+        key = (uint64_t)value.byte << (VALUE_BITS - 8) | key_nest(VALUE_RANGE >> 8, sub);
+        break;
+    case TAG_STRING:
+        key = text_key(tags, value.text, sub);
+        break;
+    case TAG_NUMBER:
+        key = number_key(tags, value.number, sub);
+    }
+    return (uint64_t)value.class << VALUE_BITS | key;
+}
+
+/* Bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on; false behind its end. */
+static bool text_part(struct text text, unsigned *number, uint64_t *part)
+{
+    enum { PART = sizeof *part };
+    size_t length = strnlen(text.s, text.n), parts = length / PART + 1;
+    if (*number >= parts) {
+        *number -= (unsigned)parts;
+        return false;
+    }
+    *part = 0;
+    for (size_t at = (size_t)*number * PART, i = 0; i < PART; i++, at++)
+        *part = *part << 8 | (at < length ? (uint8_t)text.s[at] : 0);
+    return true;
+}
+
+bool tag_key_part(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *part)
+{
+    struct tag_value value = tag_value(tags, r);
+    switch (value.class) {
+    case TAG_STRING:
+        return text_part(value.text, number, part);
+    case TAG_NUMBER:
+        *part = isnan(value.number) ? UINT64_MAX : number_bits(value.number);
+        return (*number)-- == 0;
+    case TAG_CHAR:
+        *part = value.byte;
+        return (*number)-- == 0;
+    default:
+        return false;
+    }
+}
+
+static int number_compare(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return !!isnan(a) - !!isnan(b);
+    return (a > b) - (a < b);
+}
+
+int tag_key_compare(const struct tag_key *tags, const struct bam_record *a, const struct bam_record *b)
+{
+    struct tag_value x = tag_value(tags, a), y = tag_value(tags, b);
+    if (x.class != y.class)
+        return x.class < y.class ? -1 : 1;
+    switch (x.class) {
+    case TAG_CHAR:   return x.byte - y.byte;
+    case TAG_STRING: return strcmp(x.text.s, y.text.s);
+    case TAG_NUMBER: return number_compare(x.number, y.number);
+    default:         return 0;
+    }
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/kstring.h>
+#include "bam/far_pos.h"
+#include "order/key_room.h"
+#include "order/name_key.h"
+#include "order/template_key.h"
+
+/* Unclipped ends may lie a little before the first base or behind the last one;
+ * those further out share a key with the last that is told apart. */
+enum { POS_MARGIN = 1 << 10 };
+
+/* Bits for the distance of ends on one reference: 128 kb reaches over most introns.
+ * Longer ones share a key. */
+enum { SPAN_BITS = 17 };
+
+/* Fewer bits than these tell little of a name and cost a walk over it. */
+enum { TEXT_BITS_LEAST = 14 };
+
+/* One end of a template. */
+struct template_end {
+    int64_t pos;                 /* unclipped 5' end, 0-based; unused without reference */
+    int32_t ref;                 /* INT32_MAX: not mapped */
+    bool reverse;
+};
+
+/* The record as the order sees it. */
+struct template_view {
+    struct template_end end[2];  /* the earlier first */
+    bool upper;                  /* the record is end 2 */
+    struct text group;           /* read group, which tells the library; s is NULL without */
+    struct text cell, molecule, name;   /* empty without the tag */
+};
+
+/* Where a tag's value is; NULL, NULL: the record has none. */
+struct template_tag { const uint8_t *type, *end; };
+
+/* The tags that count. */
+struct template_tags { struct template_tag mc, rg, cb, mi; };
+
+/* ---- tags ---- */
+
+/* All of them in one pass. The first of a name counts; broken tags hide what follows
+ * them, as in htslib. */
+static struct template_tags tags_find(const struct bam_record *r)
+{
+    enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
+    struct template_tags tags = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r), *next;
+    for (const uint8_t *p = bam_record_aux(r); end - p >= 3; p = next) {
+        const uint8_t *type = p + 2;
+        next = bam_aux_skip(type, end);
+        if (!next)
+            break;
+        struct template_tag *slot;
+        switch (load_le16(p)) {
+        case MC: slot = &tags.mc; break;
+        case RG: slot = &tags.rg; break;
+        case CB: slot = &tags.cb; break;
+        case MI: slot = &tags.mi; break;
+        default: continue;
+        }
+        if (!slot->type && bam_aux_is_closed(type, next))
+            *slot = (struct template_tag){type, next};
+    }
+    return tags;
+}
+
+/* The string of a tag that is there and has one. */
+static struct text tag_text(struct template_tag tag)
+{
+    return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};
+}
+
+/* "12/A" and "12/B" are the two strands of one molecule. */
+static struct text molecule_text(struct template_tag tag)
+{
+    struct text mi = tag_text(tag);
+    if (mi.n >= 2 && mi.s[mi.n - 2] == '/')
+        mi.n -= 2;
+    return mi;
+}
+
+/* ---- ends ---- */
+
+/* The unclipped 5' end of the read itself; hard clips do not count. Unsigned, for positions that no genome has. */
+static int64_t own_position(const struct bam_record *r)
+{
+    uint32_t n;
+    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
+    uint64_t pos = (uint64_t)far_pos(r), span = 0, clip = 0;
+    bool reverse = bam_record_flag(r) & BAM_FREVERSE;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t op = load_le32(cigar + 4 * (size_t)i);
+        if (bam_cigar_op(op) == BAM_CSOFT_CLIP) {
+            clip += bam_cigar_oplen(op);
+        } else if (bam_cigar_op(op) != BAM_CHARD_CLIP) {
+            if (!reverse)
+                break;
+            clip = 0;
+            if (bam_cigar_type(bam_cigar_op(op)) & 2)
+                span += bam_cigar_oplen(op);
+        }
+    }
+    return (int64_t)(reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip);
+}
+
+static bool covers_reference(char op)
+{
+    return op == 'M' || op == 'D' || op == 'N' || op == '=' || op == 'X';
+}
+
+/* The same for the mate, whose CIGAR is the string of the MC tag. Like samtools it
+ * forgives much: no number is 1, unknown operations are passed over, and a CIGAR
+ * of clips alone has no end to unclip. Unsigned, for numbers that no CIGAR has. */
+static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
+{
+    uint64_t span = 0, clip = 0;
+    bool inside = false;         /* past the clips in front */
+    for (const char *c = cigar; *c && *c != '*'; c++) {
+        uint64_t length = (unsigned char)(*c - '0') >= 10;
+        for (; (unsigned char)(*c - '0') < 10; c++)
+            length = length * 10 + (uint64_t)(*c - '0');
+        if (*c == 0)
+            break;
+        if (*c == 'S')
+            clip += length;
+        if (*c == 'S' && inside)
+            span += length;
+        if (*c != 'S' && *c != 'H' && !reverse)
+            break;
+        if (covers_reference(*c)) {
+            span += length;
+            inside = true;
+        }
+    }
+    return reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip);
+}
+
+static bool end_before(const struct template_end *a, const struct template_end *b)
+{
+    if (a->ref != b->ref)
+        return a->ref < b->ref;
+    if (a->pos != b->pos)
+        return a->pos < b->pos;
+    return !a->reverse;
+}
+
+static unsigned library_of(const struct template_key *rule, struct text group)
+{
+    size_t low = 0, high = rule->n_groups;
+    if (!group.s)
+        return 0;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        int order = strcmp(group.s, rule->groups[mid].id);
+        if (order == 0)
+            return rule->groups[mid].library;
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return 0;
+}
+
+static enum bam_fault view_make(const struct bam_record *r, struct template_view *view)
+{
+    static const struct template_end nowhere = {0, INT32_MAX, false};
+    static const struct text empty = {"", 0}, nothing = {NULL, 0};
+    struct template_tags tags = tags_find(r);
+    struct template_end own = nowhere, mate = nowhere;
+    unsigned flag = bam_record_flag(r);
+    if (!(flag & BAM_FUNMAP))
+        own = (struct template_end){own_position(r), bam_record_ref_id(r), flag & BAM_FREVERSE};
+    if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
+        if (!tags.mc.type)
+            return BAM_NO_MC;
+        if (!bam_aux_is_text(tags.mc.type))
+            return BAM_BAD_MC;
+        mate.ref = (int32_t)load_le32(r->next_ref_id);
+        mate.reverse = flag & BAM_FMREVERSE;
+        mate.pos = mate_position(far_next_pos(r), (const char *)tags.mc.type + 1, mate.reverse);
+    }
+    if (tags.cb.type && !bam_aux_is_text(tags.cb.type))
+        return BAM_BAD_CB;
+    if (tags.mi.type && !bam_aux_is_text(tags.mi.type))
+        return BAM_BAD_MI;
+    view->upper = !end_before(&own, &mate);
+    view->end[view->upper] = own;
+    view->end[!view->upper] = mate;
+    view->group = tags.rg.type && *tags.rg.type == 'Z' ? tag_text(tags.rg) : nothing;
+    view->cell = tags.cb.type ? tag_text(tags.cb) : empty;
+    view->molecule = tags.mi.type ? molecule_text(tags.mi) : empty;
+    view->name = (struct text){bam_record_name(r), r->name_len - 1u};
+    return BAM_OK;
+}
+
+/* ---- comparison ---- */
+
+static int text_compare(struct text a, struct text b)
+{
+    int order = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
+    return order ? order : key_compare(a.n, b.n);
+}
+
+/* Unlike strcmp it does not read on behind them, where the cache may not have the bytes. */
+static bool text_equal(struct text a, struct text b)
+{
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* Mostly both are the same group, which costs no search. */
+static int library_compare(const struct template_key *rule, struct text a, struct text b)
+{
+    if (a.s && b.s ? text_equal(a, b) : a.s == b.s)
+        return 0;
+    return key_compare_signed(library_of(rule, a), library_of(rule, b));
+}
+
+static int view_compare(const struct template_key *rule, const struct template_view *a,
+                        const struct template_view *b)
+{
+    int order = 0;
+    for (int i = 0; i < 2 && !order; i++)
+        order = key_compare_signed(a->end[i].ref, b->end[i].ref);
+    for (int i = 0; i < 2 && !order; i++)
+        order = key_compare_signed(a->end[i].pos, b->end[i].pos);
+    for (int i = 0; i < 2 && !order; i++)
+        order = b->end[i].reverse - a->end[i].reverse;
+    if (!order) order = library_compare(rule, a->group, b->group);
+    if (!order) order = text_compare(a->cell, b->cell);
+    if (!order) order = text_compare(a->molecule, b->molecule);
+    if (!order && !text_equal(a->name, b->name)) order = strcmp(a->name.s, b->name.s);
+    return order ? order : a->upper - b->upper;
+}
+
+int template_key_compare(const struct template_key *rule, const struct bam_record *a, const struct bam_record *b)
+{
+    struct template_view x, y;
+    if (view_make(a, &x) || view_make(b, &y))
+        return 0;                /* such records have no key and are never sorted */
+    return view_compare(rule, &x, &y);
+}
+
+/* ---- keys ---- */
+
+/* The reference in the order: -1 first, "not mapped" last. (samtools' comparison of
+ * -1, on a read that claims to be mapped, with "not mapped" overflows: its order
+ * runs in a circle there, ours does not.) */
+static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
+{
+    return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);
+}
+
+/* Appends to - from in n bits; false, and no more to be said, when it is outside [0, max]. */
+static bool put_distance(struct key_fill *fill, int64_t from, int64_t to, int64_t max, unsigned n)
+{
+    uint64_t distance = (uint64_t)to - (uint64_t)from;
+    if (to < from || distance > (uint64_t)max) {
+        if (to >= from)
+            key_put_ones(fill);
+        fill->room = 0;
+        return false;
+    }
+    key_put(fill, distance, n);
+    return true;
+}
+
+/* Where the ends are; false when the key is complete. */
+static bool put_ends(struct key_fill *fill, const struct template_key *rule, const struct template_end end[2])
+{
+    bool together = end[0].ref == end[1].ref;
+    key_put(fill, ref_rank(rule, end[0].ref), rule->ref_bits);
+    key_put(fill, !together, 1);
+    if (!together)
+        key_put(fill, ref_rank(rule, end[1].ref), rule->ref_bits);
+    if (end[0].ref == INT32_MAX)
+        return fill->room > 0;
+    if (!put_distance(fill, -POS_MARGIN, end[0].pos, rule->max_pos, rule->pos_bits))
+        return false;
+    if (together && !put_distance(fill, end[0].pos, end[1].pos, (1 << SPAN_BITS) - 1, SPAN_BITS))
+        return false;
+    if (!together && end[1].ref != INT32_MAX
+        && !put_distance(fill, -POS_MARGIN, end[1].pos, rule->max_pos, rule->pos_bits))
+        return false;
+    key_put(fill, !end[0].reverse, 1);
+    key_put(fill, !end[1].reverse, 1);
+    return fill->room > 0;
+}
+
+/* In n bits: without cell and molecule 0 and the name, else 1 and the cell. */
+static uint64_t text_rank(const struct template_key *rule, const struct template_view *view, unsigned n)
+{
+    bool named = view->cell.n == 0 && view->molecule.n == 0;
+    uint64_t rank = named ? text_code_key_top(&rule->name, view->name, n - 1)
+                          : text_code_key_top(&rule->cell, view->cell, n - 1);
+    return ((uint64_t)!named << 63 | rank >> 1) >> (64 - n);
+}
+
+enum bam_fault template_key_make(const struct template_key *rule, const struct bam_record *r, uint64_t *key)
+{
+    struct template_view view;
+    struct key_fill fill = {0, 64};
+    enum bam_fault fault = view_make(r, &view);
+    if (fault)
+        return fault;
+    if (put_ends(&fill, rule, view.end)) {
+        key_put(&fill, library_of(rule, view.group), rule->library_bits);
+        if (fill.room >= TEXT_BITS_LEAST)
+            fill.key |= text_rank(rule, &view, fill.room);
+    }
+    *key = fill.key;
+    return BAM_OK;
+}
+
+/* ---- libraries ---- */
+
+static int by_string(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct template_group *)a)->id, ((const struct template_group *)b)->id);
+}
+
+/* The library of the read group at line i: "" without one; NULL: no memory. */
+static char *library_name(sam_hdr_t *sam, int i)
+{
+    kstring_t lb = KS_INITIALIZE;
+    if (sam_hdr_find_tag_pos(sam, "RG", i, "LB", &lb) < 0 || !lb.s) {
+        ks_free(&lb);
+        return strdup("");
+    }
+    return ks_release(&lb);
+}
+
+/* Reads the n @RG lines; libraries[i] belongs to groups[i]. */
+static int groups_read(struct template_key *rule, sam_hdr_t *sam, int n, char **libraries)
+{
+    for (int i = 0; i < n; i++) {
+        const char *id = sam_hdr_line_name(sam, "RG", i);
+        rule->groups[i].id = id ? strdup(id) : NULL;
+        libraries[i] = library_name(sam, i);
+        rule->n_groups++;
+        if (!rule->groups[i].id || !libraries[i])
+            return -1;
+    }
+    return 0;
+}
+
+/* sorted: the same strings as libraries. "" has rank 0, whether it occurs or not. */
+static void libraries_rank(struct template_key *rule, char *const *libraries, char **sorted)
+{
+    size_t n = rule->n_groups, distinct = 0;
+    qsort(sorted, n, sizeof *sorted, by_string);
+    for (size_t i = 0; i < n; i++)
+        if (*sorted[i] && (distinct == 0 || strcmp(sorted[distinct - 1], sorted[i]) != 0))
+            sorted[distinct++] = sorted[i];
+    for (size_t i = 0; i < n; i++) {
+        char **at = bsearch(&libraries[i], sorted, distinct, sizeof *sorted, by_string);
+        rule->groups[i].library = at ? (unsigned)(at - sorted) + 1 : 0;
+    }
+    rule->n_libraries = (unsigned)distinct + 1;
+    qsort(rule->groups, n, sizeof *rule->groups, by_id);
+}
+
+static int libraries_learn(struct template_key *rule, sam_hdr_t *sam)
+{
+    int n = sam_hdr_count_lines(sam, "RG"), result = -1;
+    if (n < 0)
+        n = 0;
+    char **libraries = calloc((size_t)n + 1, sizeof *libraries);
+    char **sorted = calloc((size_t)n + 1, sizeof *sorted);
+    rule->groups = calloc((size_t)n + 1, sizeof *rule->groups);
+    if (!libraries || !sorted || !rule->groups || groups_read(rule, sam, n, libraries))
+        goto out;
+    memcpy(sorted, libraries, (size_t)n * sizeof *sorted);
+    libraries_rank(rule, libraries, sorted);
+    result = 0;
+out:
+    for (int i = 0; libraries && i < n; i++)
+        free(libraries[i]);
+    free(libraries);
+    free(sorted);
+    return result;
+}
+
+int template_key_init(struct template_key *rule, sam_hdr_t *sam)
+{
+    memset(rule, 0, sizeof *rule);
+    rule->n_ref = sam_hdr_nref(sam);
+    rule->ref_bits = key_bits((uint64_t)rule->n_ref + 1);
+    for (int i = 0; i < rule->n_ref; i++) {
+        int64_t length = sam_hdr_tid2len(sam, i);
+        rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
+    }
+    rule->max_pos += 2 * POS_MARGIN;
+    rule->pos_bits = key_bits((uint64_t)rule->max_pos);
+    text_code_init(&rule->name, UINT64_MAX);
+    text_code_init(&rule->cell, UINT64_MAX);
+    if (libraries_learn(rule, sam)) {
+        template_key_free(rule);
+        return -1;
+    }
+    rule->library_bits = key_bits(rule->n_libraries - 1);
+    return 0;
+}
+
+void template_key_free(struct template_key *rule)
+{
+    for (size_t i = 0; i < rule->n_groups; i++)
+        free(rule->groups[i].id);
+    free(rule->groups);
+    rule->groups = NULL;
+    rule->n_groups = 0;
+}
+
+int template_key_learn(struct template_key *rule, const struct bam_record *const *records, size_t n)
+{
+    struct text *texts = calloc(n + 1, sizeof *texts);
+    if (!texts)
+        return -1;
+    size_t n_cells = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct template_tag cb = tags_find(records[i]).cb;
+        if (cb.type && bam_aux_is_text(cb.type))
+            texts[n_cells++] = tag_text(cb);
+    }
+    text_code_learn(&rule->cell, UINT64_MAX, texts, n_cells);
+    for (size_t i = 0; i < n; i++)
+        texts[i] = bam_record_text(records[i]);
+    text_code_learn(&rule->name, UINT64_MAX, texts, n);
+    free(texts);
+    return 0;
+}

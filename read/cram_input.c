@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "bam/cram_count.h"
+#include "read/cram_input.h"
+#include "base/latch.h"
+#include "base/thread_pipe.h"
+
+enum {
+    PIECE = 64 << 10,            /* bytes per read: what a pipe holds */
+    NAP = 50,                    /* ms: how late the thread notices that it is to stop */
+};
+
+struct cram_input {
+    struct cram_input_options opt;
+    struct cram_count count;     /* the thread's until it has ended, if there is one */
+    bool threaded;               /* there is one, not yet joined */
+    struct thread_pipe pipe;
+    atomic_bool stop;            /* set by whoever closes; the thread ends at once */
+    bool refused;                /* htslib takes no more; the thread's, as the next */
+    uint8_t piece[PIECE];
+};
+
+static void pass_on(struct cram_input *in, size_t n)
+{
+    for (size_t done = 0; done < n && !in->refused;) {
+        ssize_t sent = send(in->pipe.ours, in->piece + done, n - done, MSG_NOSIGNAL);
+        if (sent >= 0)
+            done += (size_t)sent;
+        else
+            in->refused = errno != EINTR;
+    }
+}
+
+/* To the end of the input, also when htslib wants no more: how many records there are is to be known. */
+static void *fill_pipe(void *arg)
+{
+    struct cram_input *in = arg;
+    ssize_t n = 1;
+    while (n > 0 && !atomic_load(&in->stop) && !latch_tripped(in->opt.latch)) {
+        if (!in->opt.ready(in->opt.source, NAP))
+            continue;
+        n = in->opt.read(in->opt.source, in->piece, PIECE);
+        if (n > 0) {
+            cram_count_feed(&in->count, in->piece, (uint64_t)n);
+            pass_on(in, (size_t)n);
+        }
+    }
+    shutdown(in->pipe.ours, SHUT_WR);
+    return NULL;
+}
+
+struct cram_input *cram_input_open(const struct cram_input_options *options)
+{
+    struct cram_input *in = calloc(1, sizeof *in);
+    if (!in)
+        return NULL;
+    in->opt = *options;
+    cram_count_start(&in->count);
+    in->threaded = options->begin < 0;
+    if (!in->threaded || thread_pipe_start(&in->pipe, fill_pipe, in) == 0)
+        return in;
+    free(in);
+    return NULL;
+}
+
+int cram_input_end(const struct cram_input *in)
+{
+    return thread_pipe_end(&in->pipe);
+}
+
+/* To this place in the file, which is in it; -1: there is none, errno says why. */
+static int count_to(struct cram_input *in, off_t end)
+{
+    uint64_t n = end > in->opt.begin ? (uint64_t)(end - in->opt.begin) : 0;
+    if (end >= 0 && cram_count_file(&in->count, in->opt.fd, in->opt.begin, n) == 0)
+        return 0;
+    return latch_fail(in->opt.latch, "reading %s failed: %s", in->opt.path, strerror(errno));
+}
+
+int cram_input_go_on(struct cram_input *in)
+{
+    return in->opt.begin < 0 ? 0 : count_to(in, lseek(in->opt.fd, 0, SEEK_CUR));
+}
+
+static int count_rest(struct cram_input *in)
+{
+    struct stat st;
+    return in->opt.begin < 0 ? 0 : count_to(in, fstat(in->opt.fd, &st) < 0 ? -1 : st.st_size);
+}
+
+static void join(struct cram_input *in, int how)
+{
+    if (!in->threaded)
+        return;
+    shutdown(in->pipe.theirs, how);              /* it may be waiting for htslib to take something */
+    thread_pipe_join(&in->pipe);
+    in->threaded = false;
+}
+
+int cram_input_check(struct cram_input *in, uint64_t n)
+{
+    join(in, SHUT_RD);
+    if (count_rest(in) < 0 || latch_tripped(in->opt.latch))
+        return -1;
+    if (cram_count_agrees(&in->count, n))
+        return 0;
+    return latch_fail(in->opt.latch, "%s: %llu records could be read but its containers hold %llu: it is broken, or "
+                      "memory ran out. Nothing was written", in->opt.path, (unsigned long long)n,
+                      (unsigned long long)in->count.records);
+}
+
+void cram_input_close(struct cram_input *in)
+{
+    if (!in)
+        return;
+    atomic_store(&in->stop, true);
+    join(in, SHUT_RDWR);
+    free(in);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam/bam1_bytes.h"
+#include "base/byte_buffer.h"
+#include "read/cram_input.h"
+#include "read/hts_reader.h"
+#include "base/hts_threads.h"
+#include "base/latch.h"
+#include "plan/memory_plan.h"
+
+enum { COUNT_EVERY = 4096 };     /* records; a container has some 10,000 */
+
+struct hts_reader {
+    struct hts_reader_options opt;
+    struct htslib_use use;
+    samFile *sam;
+    htsThreadPool threads;       /* of it */
+    sam_hdr_t *header;           /* what records are parsed against */
+    sam_hdr_t *given;            /* its copy, until the caller takes it */
+    bam1_t *record;
+    struct byte_buffer bytes;    /* the record as a stream */
+    size_t at;                   /* how much of them was handed out */
+    uint64_t n;                  /* records read, for messages */
+    int at_end;                  /* htslib must not be asked again: with threads it would wait for ever */
+};
+
+static int apply_options(struct hts_reader *r)
+{
+    /* htslib takes a list that it does not change, but says so nowhere. */
+    if (r->opt.format_options && hts_opt_apply(r->sam, (hts_opt *)(uintptr_t)r->opt.format_options) < 0)
+        return latch_fail(r->opt.latch, "%s: an --input-fmt-option does not fit its format", r->opt.path);
+    if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
+        return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
+    enum htsExactFormat format = hts_get_format(r->sam)->format;
+    int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;    /* of text we must see errno */
+    r->use = memory_plan_htslib(format == cram, false, r->opt.budget, n_threads);
+    if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
+        return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
+    return 0;
+}
+
+struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options *options)
+{
+    struct hts_reader *r = calloc(1, sizeof *r);
+    if (r)
+        r->opt = *options;
+    if (!r || !(r->record = bam_init1())) {
+        latch_fail(options->latch, "out of memory");
+        hclose_abruptly(file);
+    } else if (!(r->sam = hts_hopen(file, options->path, "r"))) {
+        latch_fail(options->latch, "%s is in no format that htslib knows", options->path);
+        hclose_abruptly(file);
+    } else if (hts_get_format(r->sam)->category != sequence_data) {
+        latch_fail(options->latch, "%s does not hold alignments", options->path);
+    } else if (apply_options(r) == 0) {
+        errno = 0;
+        r->header = sam_hdr_read(r->sam);
+        r->given = r->header ? sam_hdr_dup(r->header) : NULL;
+        if (r->given && errno != ENOMEM)
+            return r;
+        latch_fail(options->latch, "%s: its header cannot be read%s", options->path,
+                   errno == ENOMEM ? ": out of memory" : "");
+    }
+    hts_reader_close(r);
+    return NULL;
+}
+
+void hts_reader_close(struct hts_reader *r)
+{
+    if (!r)
+        return;
+    if (r->sam)
+        hts_close(r->sam);
+    hts_threads_end(&r->threads);
+    sam_hdr_destroy(r->header);
+    sam_hdr_destroy(r->given);
+    bam_destroy1(r->record);
+    free(r->bytes.p);
+    free(r);
+}
+
+size_t hts_reader_memory(const struct hts_reader *r)
+{
+    return r->use.bytes;
+}
+
+sam_hdr_t *hts_reader_header(struct hts_reader *r)
+{
+    sam_hdr_t *given = r->given;
+    r->given = NULL;
+    return given;
+}
+
+static int bad_record(struct hts_reader *r)
+{
+    return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
+                      "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
+}
+
+/* What htslib takes for the end may be a record for which there was no memory. */
+static int end_of_records(struct hts_reader *r)
+{
+    if (errno == ENOMEM)
+        return latch_fail(r->opt.latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
+                          (unsigned long long)r->n);
+    return r->opt.cram ? cram_input_check(r->opt.cram, r->n) : 0;
+}
+
+/* 1: the next record's bytes are there; 0: end; -1: told to the latch. */
+static int next_record(struct hts_reader *r)
+{
+    if (r->at_end)
+        return 0;
+    errno = 0;
+    int status = sam_read1(r->sam, r->header, r->record);
+    r->at_end = status < 0;
+    if (status == -1)
+        return end_of_records(r);
+    if (r->n++ % COUNT_EVERY == 0 && r->opt.cram && cram_input_go_on(r->opt.cram) < 0)
+        return -1;
+    if (status < 0)
+        return bad_record(r);
+    r->bytes.n = 0;
+    int far = bam1_bytes_append(&r->bytes, r->record);
+    if (far < 0)
+        return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
+                          errno == ENOMEM ? "out of memory"
+                          : "it or its name is too long for BAM (SAMv1 section 4.2)");
+    if (far && !r->opt.far)
+        return latch_fail(r->opt.latch, "%s: record %llu: its position, its mate's or TLEN does not fit into the "
+                          "32 bits that BAM and CRAM have; use -O sam. Nothing was written",
+                          r->opt.path, (unsigned long long)r->n);
+    if (far)
+        atomic_store(r->opt.far, true);
+    r->at = 0;
+    return 1;
+}
+
+ssize_t hts_reader_read(struct hts_reader *r, void *buffer, size_t n)
+{
+    uint8_t *out = buffer;
+    size_t filled = 0;
+    while (filled < n) {
+        if (r->at == r->bytes.n) {
+            int next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
+            if (next < 0)
+                return -1;
+            if (next == 0)
+                break;
+        }
+        size_t part = r->bytes.n - r->at < n - filled ? r->bytes.n - r->at : n - filled;
+        memcpy(out + filled, r->bytes.p + r->at, part);
+        r->at += part;
+        filled += part;
+    }
+    return (ssize_t)filled;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/bgzf_slot.h"
+#include "base/latch.h"
+#include "read/read_ahead.h"
+#include "base/stats.h"
+
+enum {
+    /* Blocks of two or three are being inflated, one is looked at, the others are
+     * being read. */
+    N_PIECES = 16,
+    /* Of a regular file so many pieces behind the one that is read are asked for: even
+     * when one thread reads, the disk has several requests (cloud disks give four
+     * streams three times the speed of one). */
+    EXPECTED = 6,
+    /* How late a sleeper notices the latch or a signal, in ms; nobody else wakes him then. */
+    NAP = 50,
+    READER_STACK = 256 << 10,    /* bytes: a limit on addresses counts them */
+};
+
+/*   blocks of them are     looked at    read    being read            to be read
+ *   being inflated
+ *   +---------+---------+-------------+-------+---------+---------+---------+---------+
+ *   | piece 4 | piece 5 |   piece 6   |   7   |    8    |    9    |   10    |   11    |
+ *   +---------+---------+-------------+-------+---------+---------+---------+---------+
+ *                        current                                             begun - 1
+ *
+ * A buffer begins with room for the bytes of the piece before that were not used,
+ * since a block may lie across:     |   KEPT   |          piece_size          |
+ *                                       rest ->|
+ * States are those of bgzf_slot.h. A piece that is not full when it is DONE is the last. */
+struct read_piece {
+    atomic_int state;
+    uint8_t *data;               /* behind the room */
+    uint64_t number;             /* in the order of the input; master, before READY */
+    size_t filled;               /* bytes read: master, before READY; then who claimed it. Others look
+                                  * at it once it is DONE, or under the mutex if a thread reads */
+    atomic_int users;            /* blocks in it, not yet inflated: master adds, tasks subtract */
+};
+
+enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MASTER, BORROWED };
+
+struct read_ahead {
+    struct read_ahead_options opt;
+    enum reader reader;          /* from the beginning */
+    struct read_piece pieces[N_PIECES];
+    struct read_window window;   /* in the piece `current`, or borrowed; master, as the next three */
+    atomic_int *users;           /* of it */
+    uint64_t current;
+    uint64_t begun;              /* pieces READY or beyond; at most N_PIECES more than current */
+    pthread_t thread;            /* of READ_BY_THREAD; all below are for it */
+    pthread_mutex_t mutex;
+    pthread_cond_t room;         /* a piece has become READY, or `stop` true */
+    pthread_cond_t news;         /* more bytes have come, or the thread has ended */
+    bool stop;                   /* master; under the mutex */
+    int slot;                    /* of the stats; the thread's own */
+};
+
+static struct read_piece *piece_of(struct read_ahead *a, uint64_t number)
+{
+    return &a->pieces[number % N_PIECES];
+}
+
+/* ------------------------------------------------------------------- tasks */
+
+/* Reads a piece of a regular file, unless another thread does. */
+static int read_piece(struct read_ahead *a, struct read_piece *piece)
+{
+    if (!slot_claim(&piece->state))
+        return 0;
+    uint64_t size = a->opt.piece_size, at = piece->number * size;
+    enum stage before = stats_enter(a->opt.stats, STAGE_READ);
+    byte_source_expect(a->opt.input, at + EXPECTED * size, size);
+    ssize_t n = byte_source_read_at(a->opt.input, piece->data, size, at);
+    piece->filled = n > 0 ? (size_t)n : 0;
+    stats_leave(a->opt.stats, before, piece->filled);
+    slot_pass(&piece->state, SLOT_DONE);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ thread */
+
+/* Waits for room in a piece; false: stop. */
+static bool await_room(struct read_ahead *a, struct read_piece *piece)
+{
+    pthread_mutex_lock(&a->mutex);
+    while (!a->stop && !slot_claim(&piece->state))
+        pthread_cond_wait(&a->room, &a->mutex);
+    bool go_on = !a->stop;
+    pthread_mutex_unlock(&a->mutex);
+    return go_on;
+}
+
+/* Tells the master that so many bytes of the piece are there. Behind the last of
+ * them, or at the end of the input, it is his. */
+static void tell(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
+{
+    pthread_mutex_lock(&a->mutex);
+    piece->filled = filled;
+    if (done)
+        slot_pass(&piece->state, SLOT_DONE);
+    pthread_cond_signal(&a->news);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+static bool stopped(struct read_ahead *a)
+{
+    pthread_mutex_lock(&a->mutex);
+    bool stop = a->stop;
+    pthread_mutex_unlock(&a->mutex);
+    return stop || latch_tripped(a->opt.latch);
+}
+
+/* Waits until there is something to read; false: stop. */
+static bool await_input(struct read_ahead *a)
+{
+    while (!stopped(a))
+        if (byte_source_ready(a->opt.input, NAP))
+            return true;
+    return false;
+}
+
+/* Fills a piece; false: no other is to be filled. */
+static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
+{
+    size_t filled = 0, size = a->opt.piece_size;
+    while (filled < size && await_input(a)) {
+        enum stage before = stats_enter_as(a->opt.stats, a->slot, STAGE_READ);
+        ssize_t n = byte_source_read(a->opt.input, piece->data + filled, size - filled);
+        stats_leave_as(a->opt.stats, a->slot, before, n > 0 ? (uint64_t)n : 0);
+        filled += n > 0 ? (size_t)n : 0;
+        tell(a, piece, filled, n <= 0 || filled == size);
+        if (n <= 0)
+            return false;
+    }
+    return filled == size;
+}
+
+static void *reader_main(void *arg)
+{
+    struct read_ahead *a = arg;
+    struct read_piece *piece;
+    uint64_t number = 0;
+    a->slot = stats_join(a->opt.stats, "reader");
+    do
+        piece = piece_of(a, number++);
+    while (await_room(a, piece) && fill_piece(a, piece));
+    return NULL;
+}
+
+/* Signals are for the master: its waiting ends with them. -1: there is no thread to be had. */
+static int start_reader(struct read_ahead *a)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, READER_STACK);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int failed = pthread_create(&a->thread, &attr, reader_main, a);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return failed ? -1 : 0;
+}
+
+static void stop_reader(struct read_ahead *a)
+{
+    pthread_mutex_lock(&a->mutex);
+    a->stop = true;
+    pthread_cond_signal(&a->room);
+    pthread_mutex_unlock(&a->mutex);
+    pthread_join(a->thread, NULL);
+}
+
+/* ------------------------------------------------------------------ master */
+
+/* Reads once into a piece that is the master's. */
+static void read_here(struct read_ahead *a, struct read_piece *piece)
+{
+    bool converted = byte_source_framing(a->opt.input) == BYTES_RECORDS;
+    slot_claim(&piece->state);                   /* the first time */
+    enum stage before = stats_enter(a->opt.stats, converted ? STAGE_CONVERT : STAGE_READ);
+    ssize_t n = byte_source_read(a->opt.input, piece->data + piece->filled, a->opt.piece_size - piece->filled);
+    stats_leave(a->opt.stats, before, n > 0 ? (uint64_t)n : 0);
+    piece->filled += n > 0 ? (size_t)n : 0;
+    if (n <= 0 || piece->filled == a->opt.piece_size)
+        slot_pass(&piece->state, SLOT_DONE);
+}
+
+/* How many pieces there shall be, the current one included. While there is
+ * one thread, nothing is gained by reading before it is needed. */
+static uint64_t wanted(const struct read_ahead *a)
+{
+    return a->reader == READ_BY_TASKS && !omp_in_parallel() ? 2 : N_PIECES;
+}
+
+/* Lets buffers be filled again that no block uses any more. */
+static void begin_pieces(struct read_ahead *a)
+{
+    for (uint64_t end = a->current + wanted(a); a->begun < end; a->begun++) {
+        struct read_piece *piece = piece_of(a, a->begun);
+        if (atomic_load_explicit(&piece->users, memory_order_acquire) > 0)
+            return;
+        piece->number = a->begun;
+        piece->filled = 0;
+        pthread_mutex_lock(&a->mutex);
+        slot_pass(&piece->state, SLOT_READY);
+        pthread_cond_signal(&a->room);
+        pthread_mutex_unlock(&a->mutex);
+        if (a->reader != READ_BY_TASKS || !omp_in_parallel())
+            continue;
+
+        #pragma omp task default(none) firstprivate(a, piece)
+        read_piece(a, piece);
+    }
+}
+
+/* Bytes read of a piece; *done: and no more will be. */
+static size_t filled_of(struct read_ahead *a, struct read_piece *piece, bool *done)
+{
+    pthread_mutex_lock(&a->mutex);
+    *done = slot_state(&piece->state) == SLOT_DONE;
+    size_t filled = *done || a->reader != READ_BY_TASKS ? piece->filled : 0;
+    pthread_mutex_unlock(&a->mutex);
+    return filled;
+}
+
+/* Bytes of the piece that are, or were, in the window. */
+static size_t seen_of(const struct read_ahead *a, const struct read_piece *piece)
+{
+    return (size_t)(a->window.data + a->window.size - piece->data);
+}
+
+/* Goes on in the next piece. */
+static void move_on(struct read_ahead *a)
+{
+    struct read_window *w = &a->window;
+    assert(w->size < READ_AHEAD_KEPT);
+    struct read_piece *next = piece_of(a, ++a->current);
+    uint8_t *to = next->data - w->size;
+    memcpy(to, w->data, w->size);
+    w->data = to;
+    a->users = &next->users;
+}
+
+/* 1: the window has grown; 0: the input ends there; -1: neither, yet. */
+static int grow_window(struct read_ahead *a)
+{
+    for (;; move_on(a)) {
+        struct read_piece *piece = piece_of(a, a->current);
+        bool done;
+        size_t filled = filled_of(a, piece, &done), seen = seen_of(a, piece);
+        if (filled > seen) {
+            a->window.size += filled - seen;
+            return 1;
+        }
+        if (done && filled < a->opt.piece_size)
+            return 0;
+        if (!done || a->current + 1 == a->begun)
+            return -1;
+    }
+}
+
+/* Sleeps until the thread has read more of the piece. */
+static void doze(struct read_ahead *a, const struct read_piece *piece)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += NAP * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&a->mutex);
+    if (piece->filled == seen_of(a, piece) && slot_state(&piece->state) != SLOT_DONE)
+        pthread_cond_timedwait(&a->news, &a->mutex, &until);
+    pthread_mutex_unlock(&a->mutex);
+}
+
+/* Waits a little for bytes, or for a buffer that blocks still use. */
+static void await(struct read_ahead *a, byte_source_help_fn *help, void *arg, unsigned *spins)
+{
+    struct read_piece *piece = piece_of(a, a->current);
+    bool done = slot_state(&piece->state) == SLOT_DONE;
+    enum stage before = stats_enter(a->opt.stats, STAGE_WAIT);
+    if (!done && a->reader == READ_BY_MASTER)
+        read_here(a, piece);
+    else if ((!done && a->reader == READ_BY_TASKS && read_piece(a, piece)) || help(arg))
+        *spins = 0;
+    else if (!done && a->reader == READ_BY_THREAD)
+        doze(a, piece);
+    else
+        slot_pause(spins);
+    stats_leave(a->opt.stats, before, 0);
+}
+
+/* Such bytes are used up before there are more. */
+static int borrow(struct read_ahead *a, byte_source_help_fn *help, void *arg)
+{
+    struct byte_loan loan;
+    int found = byte_source_borrow(a->opt.input, &loan, help, arg);
+    assert(a->window.size == 0);
+    if (found > 0) {
+        a->window.data = loan.data;
+        a->window.size = loan.size;
+        a->users = loan.users;
+    }
+    return found;
+}
+
+int read_ahead_more(struct read_ahead *a, byte_source_help_fn *help, void *arg)
+{
+    if (a->reader == BORROWED)
+        return borrow(a, help, arg);
+    for (unsigned spins = 0; !latch_tripped(a->opt.latch); await(a, help, arg, &spins)) {
+        begin_pieces(a);
+        int grown = grow_window(a);
+        if (grown >= 0)
+            return grown;
+    }
+    return -1;
+}
+
+const struct read_window *read_ahead_window(const struct read_ahead *a)
+{
+    return &a->window;
+}
+
+void read_ahead_skip(struct read_ahead *a, size_t n)
+{
+    a->window.data += n;
+    a->window.size -= n;
+    a->window.offset += n;
+}
+
+atomic_int *read_ahead_hold(struct read_ahead *a)
+{
+    atomic_fetch_add_explicit(a->users, 1, memory_order_relaxed);
+    return a->users;
+}
+
+void read_ahead_release(atomic_int *users)
+{
+    atomic_fetch_sub_explicit(users, 1, memory_order_release);
+}
+
+/* -------------------------------------------------------- open and close */
+
+static enum reader choose_reader(struct read_ahead *a)
+{
+    switch (byte_source_access(a->opt.input)) {
+    case BYTES_ANYWHERE:  return READ_BY_TASKS;
+    case BYTES_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MASTER;
+    case BYTES_LENT:      return BORROWED;
+    case BYTES_IN_TURN:   break;
+    }
+    return READ_BY_MASTER;
+}
+
+static int alloc_pieces(struct read_ahead *a)
+{
+    for (int i = 0; i < N_PIECES; i++) {
+        uint8_t *buffer = malloc(READ_AHEAD_KEPT + a->opt.piece_size);
+        if (!buffer)
+            return -1;
+        a->pieces[i].data = buffer + READ_AHEAD_KEPT;
+    }
+    a->window.data = a->pieces[0].data;
+    a->users = &a->pieces[0].users;
+    return 0;
+}
+
+struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
+{
+    struct read_ahead *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->opt = *options;
+    pthread_mutex_init(&a->mutex, NULL);
+    pthread_cond_init(&a->room, NULL);
+    pthread_cond_init(&a->news, NULL);
+    a->reader = READ_BY_MASTER;                  /* while there is no other */
+    if (byte_source_access(options->input) != BYTES_LENT && alloc_pieces(a) < 0) {
+        read_ahead_close(a);
+        return NULL;
+    }
+    a->reader = choose_reader(a);
+    if (a->reader == READ_BY_TASKS)
+        byte_source_expect(a->opt.input, 0, EXPECTED * options->piece_size);
+    if (a->reader != BORROWED)
+        begin_pieces(a);
+    return a;
+}
+
+void read_ahead_close(struct read_ahead *a)
+{
+    if (!a)
+        return;
+    if (a->reader == READ_BY_THREAD)
+        stop_reader(a);
+    for (int i = 0; i < N_PIECES && a->pieces[i].data; i++)
+        free(a->pieces[i].data - READ_AHEAD_KEPT);
+    pthread_cond_destroy(&a->news);
+    pthread_cond_destroy(&a->room);
+    pthread_mutex_destroy(&a->mutex);
+    free(a);
+}
+
+size_t read_ahead_memory(size_t piece_size)
+{
+    return N_PIECES * (READ_AHEAD_KEPT + piece_size);
+}

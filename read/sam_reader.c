@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam/bam1_bytes.h"
+#include "base/bgzf_slot.h"
+#include "bgzf_source.h"
+#include "base/byte_buffer.h"
+#include "base/hts_memory.h"
+#include "read/hts_reader.h"
+#include "base/latch.h"
+#include "read/sam_reader.h"
+#include "base/stats.h"
+
+/* The text goes through a ring of chunks, in each of which a task makes lines into records:
+ *
+ *     records are       to be parsed,       text is being       blocks of text
+ *     being used        or parsed           inflated            are handed out to it
+ *   +-----+---+-------+-------+-----+-----+-------+-----+-----+------------------+
+ *   |  2  | 3 |   4   |   5   |   6 | ... |  11   | ... | 14  |        15        |
+ *   +-----+---+-------+-------+-----+-----+-------+-----+-----+------------------+
+ *     freed             lent                closed                   filling
+ *
+ * A chunk is closed when all its text is there: then it is known where its lines begin and
+ * end, and what belongs to a line that ends in a later chunk.
+ *
+ *   chunk 4 ..line a \n line b \n li                 chunk 5 ne c \n line d \n line e ..
+ *                                 -> carry -> its head: line c \n
+ *
+ * A line may go on over any number of chunks; those between have none. */
+struct sam_chunk {
+    atomic_int state;            /* bgzf_slot.h; FREE until it is closed */
+    char *text;                  /* master, before READY; then who claimed it, who writes NULs into it */
+    size_t filled;               /* bytes of text handed out; master only, as the next */
+    size_t arrived;              /* and inflated */
+    struct byte_buffer head;     /* the line that began in a chunk before, if any; as text */
+    size_t begin, end;           /* the other lines in text; master, before READY */
+    bam1_t *record;              /* for one line at a time; who claimed it, before DONE, as all below */
+    struct byte_buffer records;  /* its lines */
+    uint64_t n;                  /* their number; the line behind them has the fault */
+    bool far;                    /* one has a position or TLEN beyond 32 bits */
+    atomic_int users;            /* of the records, see struct byte_loan */
+    enum { SAM_OK, SAM_BROKEN, SAM_TOO_LONG, SAM_FAR, SAM_NO_MEMORY } fault;
+};
+
+struct sam_reader {
+    struct byte_source_options opt;
+    struct bgzf_source *source;  /* of the text; master, as all below but the chunks */
+    sam_hdr_t *header;           /* what lines are parsed against: only read once it is complete */
+    sam_hdr_t *given;            /* its copy, until the caller takes it */
+    uint64_t header_lines;
+    struct sam_chunk *chunks;
+    uint64_t freed, lent, closed, filling;   /* numbers of chunks, see above; n_chunks at most from first to last */
+    uint64_t help;               /* no READY chunk before this one */
+    struct byte_buffer carry;    /* of the line that chunk closed - 1 does not end */
+    bool at_end;                 /* all text is handed out */
+    uint64_t n;                  /* records lent */
+};
+
+static struct sam_chunk *chunk_of(const struct sam_reader *r, uint64_t number)
+{
+    return &r->chunks[number % r->opt.sam.n_chunks];
+}
+
+static int no_memory(const struct sam_reader *r, const char *what)
+{
+    return latch_fail(r->opt.latch, "%s: out of memory for %s", r->opt.path, what);
+}
+
+/* ------------------------------------------------------------------- tasks */
+
+/* Appends the record of a line of n bytes; the byte behind them is lost. */
+static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
+{
+    kstring_t text = {n, n + 1, line};
+    int far = 0;
+    line[n] = '\0';
+    errno = 0;
+    if (sam_parse1(&text, r->header, c->record) < 0)
+        c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_BROKEN;
+    else if ((far = bam1_bytes_append(&c->records, c->record)) < 0)
+        c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_TOO_LONG;
+    else if (far && !r->opt.far)
+        c->fault = SAM_FAR;
+    c->far |= far > 0;
+    c->n += c->fault == SAM_OK;
+}
+
+/* The same for each line of n bytes; only the last may lack its newline, and
+ * keeps what may be half of one, as in htslib. */
+static void parse_lines(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
+{
+    for (char *end = line + n, *next; line < end && c->fault == SAM_OK; line = next) {
+        char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
+        next = stop + 1;
+        parse_line(r, c, line, (size_t)(stop - line) - (newline && stop > line && stop[-1] == '\r'));
+    }
+}
+
+/* Makes the lines of a claimed chunk into records. */
+static void parse_chunk(const struct sam_reader *r, struct sam_chunk *c)
+{
+    if (!latch_tripped(r->opt.latch)) {
+        enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
+        if (c->head.n)
+            parse_lines(r, c, (char *)c->head.p, c->head.n);
+        parse_lines(r, c, c->text + c->begin, c->end - c->begin);
+        stats_records(r->opt.stats, c->n);
+        stats_leave(r->opt.stats, before, c->head.n + c->end - c->begin);
+    }
+    slot_pass(&c->state, SLOT_DONE);
+}
+
+/* ---------------------------------------------------------- text to chunks */
+
+/* Keeps n bytes more of a line that is not complete. A NUL will come behind it. */
+static int carry_on(struct sam_reader *r, const char *text, size_t n)
+{
+    struct byte_buffer *line = &r->carry;
+    if (line->n + n > INT32_MAX)
+        return latch_fail(r->opt.latch, "%s: a line of more than 2 GB. Nothing was written; is it SAM?", r->opt.path);
+    if (byte_buffer_reserve(line, line->n + n + 1) < 0)
+        return latch_fail(r->opt.latch, "%s: out of memory for a line of more than %zu bytes", r->opt.path, line->n);
+    memcpy(line->p + line->n, text, n);
+    line->n += n;
+    return 0;
+}
+
+/* The carried line is complete. */
+static void take_carry(struct sam_reader *r, struct sam_chunk *c)
+{
+    struct byte_buffer head = c->head;
+    c->head = r->carry;
+    r->carry = head;
+}
+
+/* Lets the chunk be parsed whose lines are known now. */
+static void hand_out(struct sam_reader *r)
+{
+    struct sam_chunk *c = chunk_of(r, r->closed++);
+    slot_pass(&c->state, SLOT_READY);
+
+    #pragma omp task default(none) firstprivate(r, c)
+    if (slot_claim(&c->state))
+        parse_chunk(r, c);
+}
+
+/* Finds where the lines are in a chunk that has all its text. */
+static int close_chunk(struct sam_reader *r)
+{
+    struct sam_chunk *c = chunk_of(r, r->closed);
+    const char *newline = memchr(c->text, '\n', c->filled);
+    c->end = c->filled;
+    while (newline && c->text[c->end - 1] != '\n')
+        c->end--;
+    c->begin = !newline ? c->end : r->carry.n ? (size_t)(newline - c->text) + 1 : 0;
+    if (carry_on(r, c->text, c->begin) < 0)
+        return -1;
+    if (newline)
+        take_carry(r, c);
+    if (carry_on(r, c->text + c->end, c->filled - c->end) < 0)
+        return -1;
+    hand_out(r);
+    return 0;
+}
+
+/* Closes what can be. At the end of the file a line without newline gets a chunk of its own. */
+static int close_chunks(struct sam_reader *r)
+{
+    while (r->closed < r->filling) {
+        const struct sam_chunk *c = chunk_of(r, r->closed);
+        if (c->arrived < c->filled)
+            return 0;
+        if (close_chunk(r) < 0)
+            return -1;
+    }
+    if (r->at_end && r->carry.n && r->filling - r->freed < r->opt.sam.n_chunks) {
+        take_carry(r, chunk_of(r, r->filling++));
+        hand_out(r);
+    }
+    return 0;
+}
+
+/* Takes text back that is inflated. With wait, works until some is. */
+static int take_text(struct sam_reader *r, bool wait)
+{
+    struct bgzf_source_block block;
+    int taken = 1;
+    for (; taken > 0; wait = false) {
+        if (close_chunks(r) < 0)
+            return -1;
+        taken = bgzf_source_take(r->source, wait, &block);
+        if (taken > 0)
+            chunk_of(r, r->closed)->arrived += block.size;
+    }
+    return taken;
+}
+
+static int text_ended(struct sam_reader *r)
+{
+    r->at_end = true;
+    bgzf_source_warn_of_end(r->source);
+    return 0;
+}
+
+/* Hands out text for one chunk. 1: done; 0: there is no room, or no text any more; -1: told to the latch. */
+static int fill_chunk(struct sam_reader *r)
+{
+    if (r->at_end || r->filling - r->freed == r->opt.sam.n_chunks)
+        return 0;
+    struct sam_chunk *c = chunk_of(r, r->filling);
+    uint32_t size;
+    int found;
+    while ((found = bgzf_source_peek(r->source, &size)) > 0 && c->filled + size <= r->opt.sam.text_size) {
+        if (bgzf_source_ring_full(r->source) && take_text(r, true) < 0)
+            return -1;
+        bgzf_source_hand_out(r->source, (uint8_t *)c->text + c->filled);
+        c->filled += size;
+    }
+    r->filling += c->filled > 0;
+    return found == 0 ? text_ended(r) : found;
+}
+
+/* -------------------------------------------------------- chunks to records */
+
+/* Parses one chunk that nobody has claimed yet; false if there is none. */
+static bool parse_one(struct sam_reader *r)
+{
+    r->help = r->help < r->lent ? r->lent : r->help;
+    for (; r->help < r->closed; r->help++) {
+        struct sam_chunk *c = chunk_of(r, r->help);
+        if (slot_claim(&c->state)) {
+            parse_chunk(r, c);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Gives the record room for so many bytes, so that the tasks need none but for long lines: each
+ * thread's heap would keep what a long line has taken. */
+static int size_record(bam1_t *record, size_t size)
+{
+    uint8_t *data = realloc(record->data, size);
+    if (!data)
+        return -1;
+    record->data = data;
+    record->m_data = (uint32_t)size;
+    return 0;
+}
+
+/* Makes a chunk empty. Long lines must not leave every chunk large; to shrink cannot fail in earnest. */
+static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
+{
+    c->filled = c->arrived = c->begin = c->end = 0;
+    byte_buffer_trim(&c->head, r->opt.sam.text_size);
+    byte_buffer_trim(&c->records, r->opt.sam.records_size);
+    if (c->record->m_data > r->opt.sam.text_size)
+        size_record(c->record, r->opt.sam.text_size);
+    c->n = 0;
+    c->far = false;
+    slot_pass(&c->state, SLOT_FREE);
+}
+
+/* Frees the chunks that are not used any more, up to the one that is. */
+static void free_chunks(struct sam_reader *r)
+{
+    for (; r->freed < r->lent; r->freed++) {
+        struct sam_chunk *c = chunk_of(r, r->freed);
+        if (atomic_load_explicit(&c->users, memory_order_acquire) > 0)
+            return;
+        clear_chunk(r, c);
+    }
+}
+
+static void rest(struct sam_reader *r, unsigned *spins)
+{
+    enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
+    slot_pause(spins);
+    stats_leave(r->opt.stats, before, 0);
+}
+
+/* Keeps the others busy, and works, until the next chunk is parsed. 1: it is;
+ * 0: there is none; -1: told to the latch. */
+static int await_chunk(struct sam_reader *r, byte_source_help_fn *help, void *arg)
+{
+    for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
+        free_chunks(r);
+        int filled = fill_chunk(r);
+        if (filled < 0 || take_text(r, false) < 0)
+            return -1;
+        if (r->lent < r->closed && slot_state(&chunk_of(r, r->lent)->state) == SLOT_DONE)
+            return 1;
+        if (r->at_end && r->lent == r->filling)
+            return 0;
+        if (filled || parse_one(r) || help(arg))
+            spins = 0;
+        else if (r->closed == r->filling)
+            rest(r, &spins);
+        else if (take_text(r, true) < 0)
+            return -1;
+    }
+    return -1;
+}
+
+/* Tells the chunk's fault. */
+static int tell_fault(const struct sam_reader *r, const struct sam_chunk *c)
+{
+    static const char *const why[] = {
+        [SAM_BROKEN] = "cannot be read: it is broken or the file is truncated. Nothing was written",
+        [SAM_TOO_LONG] = "or its name is too long for BAM (SAMv1 section 4.2)",
+        [SAM_FAR] = "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam. Nothing was written",
+        [SAM_NO_MEMORY] = "cannot be read: out of memory",
+    };
+    uint64_t number = r->n + c->n + 1;
+    return latch_fail(r->opt.latch, "%s: record %llu (line %llu) %s", r->opt.path, (unsigned long long)number,
+                      (unsigned long long)(r->header_lines + number), why[c->fault]);
+}
+
+int sam_reader_lend(struct sam_reader *r, struct byte_loan *loan, byte_source_help_fn *help, void *arg)
+{
+    int found;
+    struct sam_chunk *c;
+    do {
+        if ((found = await_chunk(r, help, arg)) <= 0)
+            return found;
+        c = chunk_of(r, r->lent++);
+        if (c->fault)
+            return tell_fault(r, c);
+        r->n += c->n;
+    } while (c->n == 0);                         /* it is all within one line */
+    if (c->far)
+        atomic_store(r->opt.far, true);
+    *loan = (struct byte_loan){c->records.p, c->records.n, &c->users};
+    return 1;
+}
+
+/* ------------------------------------------------------------------ header */
+
+/* Moves *at behind the header's lines as far as they are there; there is no newline between it and
+ * `seen`. True: another line follows. */
+static bool follow(const struct byte_buffer *text, size_t *at, size_t seen)
+{
+    while (*at < text->n && text->p[*at] == '@') {
+        size_t from = *at > seen ? *at : seen;
+        const uint8_t *newline = memchr(text->p + from, '\n', text->n - from);
+        if (!newline)
+            return false;
+        *at = (size_t)(newline - text->p) + 1;
+    }
+    return *at < text->n;
+}
+
+/* Reads text until it goes beyond the header, or ends; *size: of it is header. */
+static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size_t *size)
+{
+    uint32_t n;
+    int found = 1;
+    size_t at = 0, seen = 0;
+    while (!follow(text, &at, seen) && (found = bgzf_source_peek(r->source, &n)) > 0) {
+        seen = text->n;
+        if (seen + n > r->opt.header_max)
+            return latch_fail(r->opt.latch, "%s: its header takes more than the memory that may be used. Nothing was "
+                              "written; check the file, or raise -m", r->opt.path);
+        if (byte_buffer_reserve(text, seen + n) < 0)
+            return no_memory(r, "the header");
+        if (bgzf_source_inflate(r->source, text->p + seen) < 0)
+            return -1;
+        text->n += n;
+    }
+    if (found == 0 && text->n == 0)
+        return latch_fail(r->opt.latch, "%s is empty: there is not even a header", r->opt.path);
+    *size = found > 0 ? at : text->n;
+    return found < 0 ? -1 : 0;
+}
+
+/* A SAM file of these lines, for htslib to read: what it makes of a header is subtle. It takes one line
+ * behind them, by which SAM without header is known. */
+static hFILE *header_file(const uint8_t *text, size_t size)
+{
+    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
+    bool ended = size == 0 || text[size - 1] == '\n';
+    size_t line_size = sizeof line - 1 - ended;
+    char *copy = malloc(size + line_size);
+    if (copy && size)
+        memcpy(copy, text, size);
+    if (copy)
+        memcpy(copy + size, line + ended, line_size);
+    return hts_memory_open(copy, size + line_size);
+}
+
+static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
+{
+    hFILE *file = header_file(text, size);
+    if (!file)
+        return no_memory(r, "the header");
+    struct hts_reader_options how = {r->opt.path, 1, r->opt.reference, r->opt.format_options, r->opt.budget, NULL, NULL,
+                                     r->opt.latch};
+    struct hts_reader *reader = hts_reader_open(file, &how);
+    if (!reader)
+        return -1;
+    r->header = hts_reader_header(reader);
+    hts_reader_close(reader);
+    if (!(r->given = sam_hdr_dup(r->header)))
+        return no_memory(r, "the header");
+    if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* puts names into the dictionary: htslib does it late */
+        return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
+    return 0;
+}
+
+/* The lines behind the header, in its last block, come into the first chunk. */
+static int read_header(struct sam_reader *r)
+{
+    struct byte_buffer text = {NULL, 0, 0};
+    size_t size = 0;
+    int status = read_header_text(r, &text, &size) < 0 || parse_header(r, text.p, size) < 0 ? -1 : 0;
+    if (status == 0) {
+        struct sam_chunk *c = r->chunks;
+        c->filled = c->arrived = text.n - size;
+        if (c->filled)
+            memcpy(c->text, text.p + size, c->filled);
+        for (size_t i = 0; i < size; i++)
+            r->header_lines += text.p[i] == '\n';
+    }
+    free(text.p);
+    return status;
+}
+
+/* ----------------------------------------------------------- open and close */
+
+static int alloc_chunks(struct sam_reader *r)
+{
+    r->chunks = calloc(r->opt.sam.n_chunks, sizeof *r->chunks);
+    for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
+        struct sam_chunk *c = &r->chunks[i];
+        c->text = malloc(r->opt.sam.text_size + 1);
+        c->record = bam_init1();
+        if (!c->text || !c->record || size_record(c->record, r->opt.sam.text_size) < 0
+            || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
+            return no_memory(r, "lines");
+    }
+    return r->chunks ? 0 : no_memory(r, "lines");
+}
+
+struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_source_options *options)
+{
+    struct sam_reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        latch_fail(options->latch, "out of memory");
+        return NULL;
+    }
+    r->opt = *options;
+    r->opt.path = byte_source_name(options->path);
+    struct bgzf_source_options from = {text, r->opt.path, options->n_threads, options->sam.source_slots,
+                                       options->sam.piece_size, options->latch, options->stats,
+                                       (uint32_t)options->sam.text_size};
+    r->source = bgzf_source_open(&from);
+    if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
+        return r;
+    sam_reader_close(r);
+    return NULL;
+}
+
+void sam_reader_close(struct sam_reader *r)
+{
+    if (!r)
+        return;
+    bgzf_source_close(r->source);
+    for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
+        struct sam_chunk *c = &r->chunks[i];
+        free(c->text);
+        free(c->head.p);
+        free(c->records.p);
+        bam_destroy1(c->record);
+    }
+    free(r->chunks);
+    free(r->carry.p);
+    sam_hdr_destroy(r->header);
+    sam_hdr_destroy(r->given);
+    free(r);
+}
+
+sam_hdr_t *sam_reader_header(struct sam_reader *r)
+{
+    sam_hdr_t *given = r->given;
+    r->given = NULL;
+    return given;
+}
+
+size_t sam_reader_memory(const struct sam_reader *r)
+{
+    return r->opt.sam.bytes;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <htslib/hfile.h>
+#include "bgzf_source.h"
+#include "read/byte_source.h"
+#include "base/latch.h"
+#include "read/sort_input.h"
+#include "cli/sort_opts.h"
+
+static int open_one(struct sort_input *in, const char *path, const struct sort_inputs_options *how)
+{
+    const struct sort_opts *opts = how->opts;
+    in->name = byte_source_name(path);
+    struct byte_source_options file = {path, opts->n_threads, opts->memory,
+                                       memory_plan_sam(how->budget, 1 + opts->n_more, opts->n_threads), how->header_max,
+                                       opts->reference, opts->in_format.specific, how->far, how->latch, how->stats};
+    if (!(in->bytes = byte_source_open(&file)))
+        return -1;
+    struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, how->n_slots, how->piece_size,
+                                       how->latch, how->stats, 0};
+    if (!(in->source = bgzf_source_open(&from)))
+        return -1;
+    return bam_header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);
+}
+
+/* A FASTA that is named and not there is told before a pipe is waited for. */
+static int check_fasta(const char *path, struct latch *latch)
+{
+    struct stat st;
+    if (!path || hisremote(path))
+        return 0;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return latch_fail(latch, "cannot read %s: it is a directory. Nothing was read", path);
+    if (access(path, R_OK) < 0)
+        return latch_fail(latch, "cannot read %s: %s. Nothing was read", path, strerror(errno));
+    return 0;
+}
+
+int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
+{
+    const struct sort_opts *opts = how->opts;
+    *inputs = (struct sort_inputs){calloc(1 + opts->n_more, sizeof *inputs->each), 0};
+    if (!inputs->each)
+        return latch_fail(how->latch, "out of memory");
+    if (check_fasta(opts->reference, how->latch) < 0 || check_fasta(opts->order.index_fasta, how->latch) < 0)
+        return -1;
+    while (inputs->n < 1 + opts->n_more) {
+        struct sort_input *in = &inputs->each[inputs->n++];
+        bool first = inputs->n == 1;
+        if (open_one(in, first ? opts->in : opts->more[inputs->n - 2], how) < 0
+            || (!first && bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+void sort_inputs_close(struct sort_inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->n; i++) {
+        struct sort_input *in = &inputs->each[i];
+        bgzf_source_close(in->source);           /* before what it reads from */
+        byte_source_close(in->bytes);
+        bam_header_free(&in->header);
+    }
+    free(inputs->each);
+    *inputs = (struct sort_inputs){NULL, 0};
+}
+
+int sort_inputs_converted(const struct sort_inputs *inputs)
+{
+    int n = 0;
+    for (size_t i = 0; i < inputs->n; i++)
+        n += inputs->each[i].bytes && byte_source_framing(inputs->each[i].bytes) == BYTES_RECORDS;
+    return n;
+}
+
+size_t sort_inputs_memory(const struct sort_inputs *inputs)
+{
+    size_t memory = 0;
+    for (size_t i = 0; i < inputs->n; i++)
+        memory += inputs->each[i].bytes ? byte_source_memory(inputs->each[i].bytes) : 0;
+    return memory;
+}
+
+size_t sort_inputs_header_size(const struct sort_inputs *inputs)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < inputs->n; i++)
+        size += inputs->each[i].header.sam ? sam_hdr_length(inputs->each[i].header.sam) : 0;
+    return size;
+}
+
+uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known)
+{
+    uint64_t all = 0;
+    *known = true;
+    for (size_t i = 0; i < inputs->n; i++) {
+        uint64_t size = byte_source_size(inputs->each[i].bytes);
+        *known = *known && size > 0;
+        all += size;
+    }
+    return all;
+}

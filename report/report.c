@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include "report/report.h"
+
+static const double IDLE_BELOW = 0.05;           /* of the wall time: a thread that is hardly needed */
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static bool works(enum stage stage)
+{
+    return stats_stage(stage)->kind != STAGE_RESTS;
+}
+
+bool report_is_io(enum stage stage)
+{
+    return stage == STAGE_READ || stage == STAGE_WRITE || stage == STAGE_SPILL_WRITE || stage == STAGE_SPILL_READ;
+}
+
+/* CPU seconds of what the slot must do alone, its serial stages; so that neither a slow disk
+ * nor a crowded machine looks like work. Thread 0 was seen to have a CPU for a share of its time. */
+static double serial_work(const struct stats *stats, int slot, enum stage stage)
+{
+    struct stats_count c = stats_of(stats, slot, stage);
+    if (stats_stage(stage)->kind != STAGE_SERIAL)
+        return 0;
+    return seconds(c.ns - c.blocked_ns) * (slot == 0 && !stats_stage(stage)->may_block ? stats_ran(stats) : 1);
+}
+
+static double serial_of_slot(const struct stats *stats, int slot)
+{
+    double sum = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        sum += serial_work(stats, slot, stage);
+    return sum;
+}
+
+static double busy_of_slot(const struct stats *stats, int slot)
+{
+    double sum = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        sum += works(stage) ? seconds(stats_of(stats, slot, stage).ns) : 0;
+    return sum;
+}
+
+static void find_critical(struct report *r, const struct stats *stats)
+{
+    for (int slot = 0; slot < stats_slots(stats); slot++) {
+        double serial = serial_of_slot(stats, slot);
+        if (serial > r->serial) {
+            r->serial = serial;
+            r->critical = slot;
+        }
+    }
+}
+
+static void count_stages(struct report *r, const struct stats *stats)
+{
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        struct stats_count c = stats_total(stats, stage);
+        r->stages[stage] = (struct report_stage){
+            seconds(c.ns), seconds(c.blocked_ns), seconds(stats_of(stats, r->critical, stage).ns),
+            c.bytes, c.events, c.records};
+        r->serial_stages[stage] = serial_work(stats, r->critical, stage);
+        if (stats_stage(stage)->kind == STAGE_IN_TURN)
+            r->in_turn += seconds(c.ns - c.blocked_ns);
+    }
+}
+
+static void count_shares(struct report *r, const struct stats *stats)
+{
+    double all = 0, io = 0, team = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        all += works(stage) ? r->stages[stage].busy : 0;
+        io += report_is_io(stage) ? r->stages[stage].busy : 0;
+    }
+    for (int i = 0; i < r->n_threads; i++) {
+        double busy = busy_of_slot(stats, i);
+        team += busy;
+        r->idle_threads += busy < IDLE_BELOW * r->wall;
+    }
+    r->busy = r->wall > 0 ? team / (r->wall * r->n_threads) : 0;
+    r->io = all > 0 ? io / all : 0;
+}
+
+void report_make(struct report *r, const struct report_facts *facts, const struct stats *stats)
+{
+    *r = (struct report){.facts = *facts, .n_threads = stats_threads(stats), .wall = seconds(stats_wall(stats))};
+    find_critical(r, stats);
+    stats_name(stats, r->critical, r->critical_name);
+    count_stages(r, stats);
+    count_shares(r, stats);
+    r->bytes = r->stages[STAGE_INFLATE].bytes;
+    report_advise(r);
+}
+
+double report_serial_per_gb(const struct report *r)
+{
+    return r->bytes ? r->serial / ((double)r->bytes / 1e9) : 0;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* One page, without scripts and without anything from elsewhere:
+ *
+ *     names, numbers, advice
+ *     how many threads were in which stage over time (stacked)
+ *     the same for each thread
+ *     stages: legend, and table
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/report.h"
+
+enum {
+    /* The picture, in its own units; the page scales it. */
+    LEFT = 76, RIGHT = 12, WIDTH = 1000, PLOT = WIDTH - LEFT - RIGHT,
+    AREA_TOP = 24, AREA = 190, GAP = 30, AXIS = 26,
+    COLUMNS = 456,               /* of 2 units */
+    CELLS_MAX = 1 << 14,         /* of all rows: some 20 bytes per cell and stage */
+    TICKS = 10,
+};
+
+/* Shares of the stages in each column. */
+struct cells {
+    int columns;
+    double ns;                   /* of a column */
+    double (*share)[N_STAGES];
+};
+
+/* Hues by what is worked on: input blue to green, sorting yellow, output red to
+ * orange, writing purple, temporary data teal. Legible on white and on black. */
+static const char *const colours[N_STAGES] = {
+    [STAGE_IDLE] = "none", [STAGE_WAIT] = "var(--wait)",
+    [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_PARSE] = "#3d8f5a",
+    [STAGE_FIND] = "#7fcf9b",
+    [STAGE_SORT] = "#efc43a", [STAGE_PLAN] = "#a8713a", [STAGE_MERGE] = "#ec6fa5", [STAGE_FILL] = "#d63b4e",
+    [STAGE_GATHER] = "#f7a98b", [STAGE_DEFLATE] = "#f0803c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
+    [STAGE_PACK] = "#1f7f8c",
+    [STAGE_SPILL_WRITE] = "#b48ae0", [STAGE_SPILL_READ] = "#5a86c9", [STAGE_UNPACK] = "#5fc0c9",
+    [STAGE_CONVERT] = "#b5a642", [STAGE_INDEX] = "#d08bd0", [STAGE_OTHER] = "#98a0ab",
+};
+
+static const char style[] =
+    ":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1b1f26;--soft:#667080;--line:#dfe3e9;"
+    "--wait:#e4e7ec;--row:#f3f5f7;--hint:#fff6da;--hint-line:#ecc94b}"
+    "@media(prefers-color-scheme:dark){:root{--page:#12151a;--card:#1b2027;--ink:#e8ebf0;--soft:#97a1b0;"
+    "--line:#303743;--wait:#353c47;--row:#20262e;--hint:#2d2813;--hint-line:#a98a1f}}"
+    "*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);"
+    "font:15px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"
+    "main{max-width:1120px;margin:0 auto;padding:28px 20px 40px}"
+    "h1{font-size:22px;margin:0}h2{font-size:16px;margin:0 0 10px}"
+    "header p{margin:2px 0 18px;color:var(--soft);overflow-wrap:anywhere}"
+    ".tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:10px}"
+    ".tiles div,section{background:var(--card);border:1px solid var(--line);border-radius:10px}"
+    ".tiles div{padding:10px 14px}.tiles b{display:block;font-size:21px;font-weight:650;white-space:nowrap}"
+    ".tiles span{color:var(--soft);font-size:13px}"
+    "section{margin-top:14px;padding:16px 18px}"
+    "section.advice{background:var(--hint);border-color:var(--hint-line)}.advice p{margin:0}.advice p+p{margin-top:6px}"
+    "svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font-size:12px}"
+    "svg .grid{stroke:var(--line);stroke-width:1}svg .row{fill:var(--row)}"
+    "svg .phase{stroke:var(--soft);stroke-dasharray:3 3}svg text.phase{stroke:none;fill:var(--ink)}"
+    ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
+    "th{font-weight:500;color:var(--soft);font-size:13px}th,td{padding:4px 9px;text-align:right;white-space:nowrap}"
+    "tbody td{border-top:1px solid var(--line)}th:first-child,td:first-child{text-align:left;padding-left:0}"
+    "td:first-child i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:9px}"
+    "td.bar{width:20%;min-width:90px;padding-right:0}"
+    "td.bar i{display:block;height:11px;border-radius:3px;min-width:1px}"
+    "td small{color:var(--soft);font-size:13px;margin-left:8px}footer{margin-top:14px;color:var(--soft);font-size:13px;"
+    "overflow-wrap:anywhere}"
+    "@media(max-width:720px){.tiles{grid-template-columns:repeat(2,1fr)}svg{min-width:640px}td small{display:none}}";
+
+static void put_text(FILE *to, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '&': fputs("&amp;", to); break;
+        case '<': fputs("&lt;", to); break;
+        case '>': fputs("&gt;", to); break;
+        case '"': fputs("&quot;", to); break;
+        default: fputc(*text, to);
+        }
+}
+
+static double mb(uint64_t bytes)
+{
+    return (double)bytes / 1e6;
+}
+
+/* ------------------------------------------------------------ names and numbers */
+
+static void put_head(const struct report *r, FILE *to)
+{
+    fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>samtools sort: ", to);
+    put_text(to, r->facts.input);
+    fprintf(to, "</title>\n<style>%s</style></head>\n<body><main>\n<header><h1>samtools sort</h1><p>", style);
+    put_text(to, r->facts.input);
+    fputs(" &rarr; ", to);
+    put_text(to, r->facts.output);
+    fputs("</p></header>\n", to);
+}
+
+static void put_tile(FILE *to, const char *what, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void put_tile(FILE *to, const char *what, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("<div><b>", to);
+    vfprintf(to, format, args);
+    fprintf(to, "</b><span>%s</span></div>\n", what);
+    va_end(args);
+}
+
+static void put_tiles(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    fputs("<div class=\"tiles\">\n", to);
+    put_tile(to, "wall time", "%.2f s", r->wall);
+    put_tile(to, "CPU time", "%.2f s", f->user + f->system);
+    put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * r->busy);
+    put_tile(to, "uncompressed", "%.0f MB/s", r->wall > 0 ? mb(r->bytes) / r->wall : 0);
+    put_tile(to, "records", "%.2f M", (double)f->records / 1e6);
+    put_tile(to, "of the work is I/O", "%.0f %%", 100 * r->io);
+    if (f->peak_rss != REPORT_UNKNOWN && f->huge != REPORT_UNKNOWN)
+        put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", mb(f->peak_rss), mb(f->huge));
+    else if (f->peak_rss != REPORT_UNKNOWN)
+        put_tile(to, "peak RSS", "%.0f MB", mb(f->peak_rss));
+    put_tile(to, "serial, on one thread", "%.3f s/GB", report_serial_per_gb(r));
+    fputs("</div>\n", to);
+}
+
+static void put_advice(const struct report *r, FILE *to)
+{
+    if (!r->advice[0][0])
+        return;
+    fputs("<section class=\"advice\">", to);
+    for (int i = 0; i < REPORT_ADVICE_MAX && r->advice[i][0]; i++) {
+        fputs("<p>", to);
+        put_text(to, r->advice[i]);
+        fputs("</p>", to);
+    }
+    fputs("</section>\n", to);
+}
+
+/* ------------------------------------------------------------------ cells */
+
+/* Adds the slot's spans to the cells. */
+static void add_slot(struct cells *cells, const struct stats *stats, int slot)
+{
+    struct stats_span span;
+    for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
+        double from = (double)span.start / cells->ns, end = (double)span.end / cells->ns;
+        for (int i = (int)from; i < cells->columns && i < end; i++)
+            cells->share[i][span.stage] += fmin(end, i + 1) - fmax(from, i);
+    }
+}
+
+static int cells_alloc(struct cells *cells, const struct stats *stats, int columns)
+{
+    cells->columns = columns;
+    cells->ns = fmax((double)stats_wall(stats), 1) / columns;
+    cells->share = calloc((size_t)columns, sizeof *cells->share);
+    return cells->share ? 0 : -1;
+}
+
+static void cells_clear(struct cells *cells)
+{
+    memset(cells->share, 0, (size_t)cells->columns * sizeof *cells->share);
+}
+
+static double column_x(const struct cells *cells, int column)
+{
+    return LEFT + (double)PLOT * column / cells->columns;
+}
+
+/* What lies below the stage in a column: the stages that work, in their order, then waiting. */
+static double share_below(const double share[N_STAGES], enum stage stage)
+{
+    double below = 0;
+    for (enum stage other = 0; other < N_STAGES; other++)
+        if (stats_stage(other)->kind != STAGE_RESTS && (other < stage || stage == STAGE_WAIT))
+            below += share[other];
+    return below;
+}
+
+/* ---------------------------------------------------------------- picture */
+
+/* The stage as an area between the steps of its top and of its bottom. */
+static void put_area(const struct cells *cells, enum stage stage, double unit, FILE *to)
+{
+    double bottom = AREA_TOP + AREA, any = 0;
+    for (int i = 0; i < cells->columns; i++)
+        any += cells->share[i][stage];
+    if (any * unit < 0.5)                        /* less than one unit's square */
+        return;
+    fprintf(to, "<path fill=\"%s\" d=\"M%d %.1f", colours[stage], LEFT, bottom);
+    for (int i = 0; i < cells->columns; i++)
+        fprintf(to, "V%.1fH%.1f", bottom - unit * (share_below(cells->share[i], stage) + cells->share[i][stage]),
+                column_x(cells, i + 1));
+    for (int i = cells->columns - 1; i >= 0; i--)
+        fprintf(to, "V%.1fH%.1f", bottom - unit * share_below(cells->share[i], stage), column_x(cells, i));
+    fprintf(to, "z\"><title>%s</title></path>\n", stats_stage(stage)->what);
+}
+
+/* A step of the axis: 1, 2 or 5 times a power of ten, so that there are TICKS at most. */
+static double tick_step(double range)
+{
+    double power = pow(10, floor(log10(range / TICKS)));
+    static const double steps[] = {1, 2, 5};
+    int i = 0;
+    while (range / (steps[i] * power) > TICKS) {
+        power *= i == 2 ? 10 : 1;
+        i = (i + 1) % 3;
+    }
+    return steps[i] * power;
+}
+
+static void put_time_axis(const struct report *r, int bottom, FILE *to)
+{
+    double step = tick_step(fmax(r->wall, 1e-3));
+    int decimals = step >= 1 ? 0 : (int)ceil(-log10(step));
+    for (int i = 0; i * step <= r->wall; i++) {
+        double x = LEFT + PLOT * i * step / r->wall;
+        fprintf(to, "<path class=\"grid\" d=\"M%.1f %dV%d\"/><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.*f s"
+                "</text>\n", x, AREA_TOP, bottom, x, bottom + 16, decimals, i * step);
+    }
+}
+
+static void put_phases(const struct stats *stats, int bottom, FILE *to)
+{
+    double wall = (double)stats_wall(stats);
+    static const char *const names[N_PHASES] = {"opening", "reading", "writing", "finishing"};
+    for (enum phase phase = 0; phase < N_PHASES; phase++) {
+        uint64_t start, end;
+        if (!stats_phase_times(stats, phase, &start, &end) || (double)(end - start) < wall / 15)
+            continue;                            /* too short for its name */
+        double x = LEFT + PLOT * (double)start / wall;
+        fprintf(to, "<path class=\"phase\" d=\"M%.1f %dV%d\"/><text class=\"phase\" x=\"%.1f\" y=\"14\">%s</text>\n",
+                x, AREA_TOP - 20, bottom, x + 6, names[phase]);
+    }
+}
+
+static void put_thread_axis(int n_slots, double unit, FILE *to)
+{
+    int step = (int)fmax(tick_step(n_slots), 1);
+    for (int i = 0; i <= n_slots; i += step) {
+        double y = AREA_TOP + AREA - unit * i;
+        fprintf(to, "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%d</text>\n",
+                LEFT, y, LEFT + PLOT, LEFT - 8, y + 4, i);
+    }
+    fprintf(to, "<text transform=\"translate(24 %d) rotate(-90)\" text-anchor=\"middle\">threads at work</text>\n",
+            AREA_TOP + AREA / 2);
+}
+
+/* The stage's part of a thread's row; cells that are alike become one. */
+static void put_bars(const struct cells *cells, enum stage stage, double y, double height, FILE *to)
+{
+    static const double LEAST = 0.02;            /* of the height: cannot be seen */
+    int begun = 0;
+    for (int i = 0, end; i < cells->columns; i = end) {
+        const double *share = cells->share[i];
+        double below = share_below(share, stage), own = share[stage];
+        for (end = i + 1; end < cells->columns && fabs(cells->share[end][stage] - own) < LEAST
+                          && fabs(share_below(cells->share[end], stage) - below) < LEAST; end++)
+            ;
+        if (own < LEAST)
+            continue;
+        if (!begun++)
+            fprintf(to, "<path fill=\"%s\" d=\"", colours[stage]);
+        fprintf(to, "M%.1f %.1fH%.1fv%.1fH%.1fz", column_x(cells, i), y + height * (1 - below - own),
+                column_x(cells, end), height * own, column_x(cells, i));
+    }
+    if (begun)
+        fprintf(to, "\"><title>%s</title></path>\n", stats_stage(stage)->what);
+}
+
+static void put_row(const struct cells *cells, const struct stats *stats, int slot, double y, double height, FILE *to)
+{
+    char name[STATS_NAME_SIZE];
+    fprintf(to, "<rect class=\"row\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n", LEFT, y, PLOT, height);
+    for (enum stage stage = STAGE_WAIT; stage < N_STAGES; stage++)
+        put_bars(cells, stage, y, height, to);
+    if (height >= 10 || slot % 8 == 0) {
+        fprintf(to, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, y + height / 2 + 4);
+        put_text(to, stats_name(stats, slot, name));
+        fputs("</text>\n", to);
+    }
+}
+
+static double row_pitch(int n_slots)
+{
+    return n_slots <= 4 ? 40 : n_slots <= 8 ? 28 : n_slots <= 32 ? 18 : n_slots <= 128 ? 7 : 3;
+}
+
+static int put_rows(const struct stats *stats, FILE *to)
+{
+    int n_slots = stats_slots(stats), columns = COLUMNS;
+    double pitch = row_pitch(n_slots), gap = pitch > 10 ? 3 : 1;
+    struct cells cells;
+    while (columns * n_slots > CELLS_MAX && columns > COLUMNS / 8)
+        columns /= 2;
+    if (cells_alloc(&cells, stats, columns) < 0)
+        return -1;
+    for (int i = 0; i < n_slots; i++) {
+        cells_clear(&cells);
+        add_slot(&cells, stats, i);
+        put_row(&cells, stats, i, AREA_TOP + AREA + GAP + pitch * i, pitch - gap, to);
+    }
+    free(cells.share);
+    return 0;
+}
+
+static int put_areas(const struct stats *stats, double unit, FILE *to)
+{
+    struct cells cells;
+    if (cells_alloc(&cells, stats, COLUMNS) < 0)
+        return -1;
+    for (int i = 0; i < stats_slots(stats); i++)
+        add_slot(&cells, stats, i);
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (stats_stage(stage)->kind != STAGE_RESTS)
+            put_area(&cells, stage, unit, to);
+    free(cells.share);
+    return 0;
+}
+
+static int put_picture(const struct report *r, const struct stats *stats, FILE *to)
+{
+    int n_slots = stats_slots(stats), bottom = AREA_TOP + AREA + GAP + (int)(row_pitch(n_slots) * n_slots);
+    double unit = (double)AREA / n_slots;
+    fprintf(to, "<section><h2>Threads over time</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "
+            "aria-label=\"threads over time by stage\">\n", WIDTH, bottom + AXIS);
+    put_thread_axis(n_slots, unit, to);
+    put_time_axis(r, bottom, to);
+    int failed = put_areas(stats, unit, to) < 0 || put_rows(stats, to) < 0;
+    put_phases(stats, bottom, to);
+    fputs("</svg></div></section>\n", to);
+    return failed ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------ stages */
+
+static void put_stage(const struct report *r, enum stage stage, FILE *to)
+{
+    static const char *const kinds[] = {"", "", "serial", "in turn"};
+    const struct report_stage *s = &r->stages[stage];
+    const struct stage_info *info = stats_stage(stage);
+    double all = r->wall * r->n_threads;
+    fprintf(to, "<tr><td><i style=\"background:%s\"></i>%s<small>%s</small></td><td>%s</td><td>%.2f</td><td>%.2f</td>"
+            "<td>%.2f</td>", colours[stage], info->name, info->what, kinds[info->kind], s->busy,
+            s->busy / r->n_threads, s->critical);
+    if (info->may_block)
+        fprintf(to, "<td>%.2f</td>", s->blocked);
+    else
+        fputs("<td></td>", to);
+    if (s->bytes)
+        fprintf(to, "<td>%.0f</td><td>%.0f</td>", mb(s->bytes), s->busy > 0 ? mb(s->bytes) / s->busy : 0);
+    else
+        fputs("<td></td><td></td>", to);
+    fprintf(to, "<td class=\"bar\"><i style=\"width:%.1f%%;background:%s\"></i></td></tr>\n",
+            all > 0 ? fmin(100 * s->busy / all, 100) : 0, colours[stage]);
+}
+
+static void put_stages(const struct report *r, FILE *to)
+{
+    fputs("<section><h2>Stages</h2><div class=\"scroll\"><table><thead><tr><th>stage</th><th></th><th>s</th>"
+          "<th>s per thread</th><th>s critical</th><th>s blocked</th><th>MB</th><th>MB/s</th>"
+          "<th>share of the threads&rsquo; time</th></tr></thead><tbody>\n", to);
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (r->stages[stage].events || r->stages[stage].busy >= 0.005)
+            put_stage(r, stage, to);
+    fputs("</tbody></table></div></section>\n", to);
+}
+
+static void put_foot(const struct report *r, FILE *to)
+{
+    fprintf(to, "<footer>samtools-omp %s &middot; ", r->facts.version);
+    put_text(to, r->facts.command_line);
+    fputs("</footer>\n</main></body></html>\n", to);
+}
+
+int report_html(const struct report *r, const struct stats *stats, FILE *to)
+{
+    put_head(r, to);
+    put_tiles(r, to);
+    put_advice(r, to);
+    if (put_picture(r, stats, to) < 0)
+        return -1;
+    put_stages(r, to);
+    put_foot(r, to);
+    return 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* The keys are documented in the manual and stay as they are. */
+#include "report/json_string.h"
+#include "report/report.h"
+
+static void put_text(FILE *to, const char *key, const char *text)
+{
+    fprintf(to, "  \"%s\": ", key);
+    json_string(to, text);
+    fputs(",\n", to);
+}
+
+static void put_count(FILE *to, const char *key, uint64_t n)
+{
+    if (n == REPORT_UNKNOWN)
+        fprintf(to, "  \"%s\": null,\n", key);
+    else
+        fprintf(to, "  \"%s\": %llu,\n", key, (unsigned long long)n);
+}
+
+static void put_seconds(FILE *to, const char *key, double value)
+{
+    fprintf(to, "  \"%s\": %.6f,\n", key, value);
+}
+
+static void put_facts(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    put_text(to, "version", f->version);
+    put_text(to, "command", f->command_line);
+    put_text(to, "input", f->input);
+    put_text(to, "output", f->output);
+    put_count(to, "threads", (uint64_t)r->n_threads);
+    put_count(to, "idle_threads", (uint64_t)r->idle_threads);
+    put_count(to, "cpus", f->cpus ? (uint64_t)f->cpus : REPORT_UNKNOWN);
+    put_count(to, "numa_nodes", f->numa_nodes ? (uint64_t)f->numa_nodes : REPORT_UNKNOWN);
+    fprintf(to, "  \"bound\": %s,\n", f->bound ? "true" : "false");
+    put_seconds(to, "wall_s", r->wall);
+    put_seconds(to, "user_s", f->user);
+    put_seconds(to, "system_s", f->system);
+    put_seconds(to, "busy_share", r->busy);
+    put_seconds(to, "io_share", r->io);
+    put_count(to, "memory_bytes", f->memory);
+    put_count(to, "peak_rss_bytes", f->peak_rss);
+    put_count(to, "huge_page_bytes", f->huge);
+    put_count(to, "records", f->records);
+    put_count(to, "bytes", r->bytes);
+}
+
+static void put_phases(const struct stats *stats, FILE *to)
+{
+    const char *sep = "";
+    fputs("  \"phases\": {", to);
+    for (enum phase phase = 0; phase < N_PHASES; phase++) {
+        uint64_t start, end;
+        if (!stats_phase_times(stats, phase, &start, &end))
+            continue;
+        fprintf(to, "%s\"%s\": {\"start_s\": %.6f, \"s\": %.6f}", sep, stats_phase_name(phase), (double)start / 1e9,
+                (double)(end - start) / 1e9);
+        sep = ", ";
+    }
+    fputs("},\n", to);
+}
+
+static void put_serial(const struct report *r, FILE *to)
+{
+    const char *sep = "";
+    fprintf(to, "  \"serial\": {\"s\": %.6f, \"s_per_gb\": %.6f, \"slot\": %d, \"stages\": {", r->serial,
+            report_serial_per_gb(r), r->critical);
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (r->serial_stages[stage] > 0) {
+            fprintf(to, "%s\"%s\": %.6f", sep, stats_stage(stage)->name, r->serial_stages[stage]);
+            sep = ", ";
+        }
+    fprintf(to, "}},\n  \"in_turn_s\": %.6f,\n", r->in_turn);
+}
+
+static void put_stages(const struct report *r, FILE *to)
+{
+    static const char *const kinds[] = {"rest", "parallel", "serial", "in_turn"};
+    fputs("  \"stages\": {\n", to);
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        const struct report_stage *s = &r->stages[stage];
+        fprintf(to, "    \"%s\": {\"kind\": \"%s\", \"s\": %.6f, \"blocked_s\": %.6f, \"critical_s\": %.6f, "
+                "\"bytes\": %llu, \"events\": %llu, \"records\": %llu}%s\n", stats_stage(stage)->name,
+                kinds[stats_stage(stage)->kind], s->busy, s->blocked, s->critical, (unsigned long long)s->bytes,
+                (unsigned long long)s->events, (unsigned long long)s->records, stage + 1 < N_STAGES ? "," : "");
+    }
+    fputs("  },\n", to);
+}
+
+static void put_slot(const struct stats *stats, int slot, FILE *to)
+{
+    char name[STATS_NAME_SIZE];
+    const char *sep = "";
+    fputs("    {\"name\": ", to);
+    json_string(to, stats_name(stats, slot, name));
+    fputs(", \"stages\": {", to);
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        struct stats_count c = stats_of(stats, slot, stage);
+        if (c.ns == 0)
+            continue;
+        fprintf(to, "%s\"%s\": %.6f", sep, stats_stage(stage)->name, (double)c.ns / 1e9);
+        sep = ", ";
+    }
+    fprintf(to, "}}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
+}
+
+static void put_advice(const struct report *r, FILE *to)
+{
+    fputs("  \"advice\": [", to);
+    for (int i = 0; i < REPORT_ADVICE_MAX && r->advice[i][0]; i++) {
+        fputs(i ? ", " : "", to);
+        json_string(to, r->advice[i]);
+    }
+    fputs("]\n", to);
+}
+
+void report_json(const struct report *r, const struct stats *stats, FILE *to)
+{
+    fputs("{\n", to);
+    put_facts(r, to);
+    put_phases(stats, to);
+    put_serial(r, to);
+    put_stages(r, to);
+    fputs("  \"slots\": [\n", to);
+    for (int i = 0; i < stats_slots(stats); i++)
+        put_slot(stats, i, to);
+    fputs("  ],\n", to);
+    put_advice(r, to);
+    fputs("}\n", to);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/report.h"
+
+static double mb(uint64_t bytes)
+{
+    return (double)bytes / 1e6;
+}
+
+static void print_totals(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    fprintf(to, "samtools sort: %s -> %s\n", f->input, f->output);
+    fprintf(to, "  wall %.2f s, CPU %.2f s (system %.2f), %d thread%s busy %.0f %%", r->wall, f->user + f->system,
+            f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * r->busy);
+    if (f->cpus)
+        fprintf(to, " on %d CPU%s", f->cpus, f->cpus > 1 ? "s" : "");
+    fprintf(to, "\n  %llu records, %.0f MB uncompressed at %.0f MB/s", (unsigned long long)f->records, mb(r->bytes),
+            r->wall > 0 ? mb(r->bytes) / r->wall : 0);
+    if (f->peak_rss != REPORT_UNKNOWN)
+        fprintf(to, "; peak RSS %.0f MB", mb(f->peak_rss));
+    if (f->huge != REPORT_UNKNOWN)
+        fprintf(to, ", %.0f MB in huge pages", mb(f->huge));
+    fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
+}
+
+static void print_stage(const struct report *r, enum stage stage, FILE *to)
+{
+    const struct report_stage *s = &r->stages[stage];
+    fprintf(to, "  %-12s %9.2f %9.2f %9.2f", stats_stage(stage)->name, s->busy, s->busy / r->n_threads, s->critical);
+    if (stats_stage(stage)->may_block)
+        fprintf(to, " %9.2f", s->blocked);
+    if (s->bytes)
+        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, mb(s->bytes),
+                s->busy > 0 ? mb(s->bytes) / s->busy : 0);
+    fputc('\n', to);
+}
+
+static void print_serial(const struct report *r, FILE *to)
+{
+    const char *sep = "";
+    fprintf(to, "  serial: %.3f s/GB", report_serial_per_gb(r));
+    fprintf(to, " on %s (", r->critical_name);
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (r->serial_stages[stage] >= 0.005 * r->serial) {
+            fprintf(to, "%s%s %.3f s", sep, stats_stage(stage)->name, r->serial_stages[stage]);
+            sep = ", ";
+        }
+    fprintf(to, "); in turn: %.3f s\n", r->in_turn);
+}
+
+void report_text(const struct report *r, FILE *to)
+{
+    print_totals(r, to);
+    fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB", "MB/s");
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (r->stages[stage].events || r->stages[stage].busy >= 0.005)
+            print_stage(r, stage, to);
+    fputc('\n', to);
+    print_serial(r, to);
+    for (int i = 0; i < REPORT_ADVICE_MAX && r->advice[i][0]; i++)
+        fprintf(to, "  %s %s\n", i ? "       " : "advice:", r->advice[i]);
+}

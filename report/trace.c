@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Format: "Trace Event Format", JSON Object Format with complete ("X") and
+ * metadata ("M") events; times in microseconds. */
+#include "report/json_string.h"
+#include "base/stats.h"
+#include "report/trace.h"
+
+enum { PID = 1 };
+
+/* Tracks are numbered in the order in which they are to be seen. */
+static void name_track(FILE *to, int track, const char *name)
+{
+    fprintf(to, ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", PID, track);
+    json_string(to, name);
+    fprintf(to, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":"
+            "{\"sort_index\":%d}}", PID, track, track);
+}
+
+static void write_span(FILE *to, int track, const char *name, const char *category, uint64_t start, uint64_t end)
+{
+    fprintf(to, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f}", PID,
+            track, name, category, (double)start / 1e3, (double)(end - start) / 1e3);
+}
+
+static void write_phases(const struct stats *stats, FILE *to)
+{
+    name_track(to, 0, "phases");
+    for (enum phase phase = 0; phase < N_PHASES; phase++) {
+        uint64_t start, end;
+        if (stats_phase_times(stats, phase, &start, &end))
+            write_span(to, 0, stats_phase_name(phase), "phase", start, end);
+    }
+}
+
+static void write_slot(const struct stats *stats, int slot, FILE *to)
+{
+    static const char *const categories[] = {"waiting", "parallel", "serial", "in turn"};
+    char name[STATS_NAME_SIZE];
+    struct stats_span span;
+    name_track(to, 1 + slot, stats_name(stats, slot, name));
+    for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
+        const struct stage_info *stage = stats_stage(span.stage);
+        if (span.stage != STAGE_IDLE)            /* nothing is shown as nothing */
+            write_span(to, 1 + slot, stage->name, categories[stage->kind], span.start, span.end);
+    }
+}
+
+void trace_write(const struct stats *stats, FILE *to)
+{
+    fprintf(to, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
+            "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"samtools sort\"}}", PID);
+    write_phases(stats, to);
+    for (int i = 0; i < stats_slots(stats); i++)
+        write_slot(stats, i, to);
+    fputs("\n]}\n", to);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include "order/sort_key.h"
+#include "sort/sort_run.h"
+
+enum {
+    RADIX_BITS = 8,
+    BUCKETS = 1 << RADIX_BITS,
+    /* Below this insertion sort wins: 256 counters cost more than they save. */
+    SMALL = 48,
+    /* Keys from the tie that is decided to the records that are asked for: more come than
+     * a core waits for at once, fewer than its cache holds. */
+    AHEAD = 16,
+    CACHE_LINE = 64,
+    HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
+    TAIL_LINES = 3,              /* its tags */
+    /* Parts by which ties are sorted before their records are compared: bounds the recursion,
+     * and leaves the long texts that go on alike to strcmp. */
+    MOST_PARTS = 32,
+};
+
+static inline void insertion_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct bam_key key = keys[i];
+        size_t at = i;
+        for (; at > 0 && bam_key_less(order, &key, &keys[at - 1]); at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+/* The bits in which the keys differ, of both words. */
+static struct bam_key differing_bits(const struct bam_key *keys, size_t n)
+{
+    struct bam_key diff = {0, 0};
+    for (size_t i = 1; i < n; i++) {
+        diff.sort |= keys[i].sort ^ keys[0].sort;
+        diff.place |= keys[i].place ^ keys[0].place;
+    }
+    return diff;
+}
+
+/* The digit that ends at the highest differing bit, so that no pass is spent
+ * on bits that all keys share. */
+struct digit { int in_place, shift; };
+
+static struct digit top_digit(struct bam_key diff)
+{
+    struct digit d = {diff.sort == 0, 0};
+    uint64_t word = diff.sort ? diff.sort : diff.place;
+    int top = 63 - __builtin_clzll(word);
+    d.shift = top >= RADIX_BITS ? top - RADIX_BITS + 1 : 0;
+    return d;
+}
+
+static inline unsigned digit_of(const struct bam_key *key, struct digit d)
+{
+    return (unsigned)((d.in_place ? key->place : key->sort) >> d.shift) & (BUCKETS - 1);
+}
+
+/* American flag sort (McIlroy, Bostic and McIlroy, Engineering Radix Sort,
+ * 1993): every key goes straight to the next free place of its bucket. */
+static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t end[BUCKETS])
+{
+    size_t next[BUCKETS], count[BUCKETS] = {0}, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        count[digit_of(&keys[i], d)]++;
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        next[b] = sum;
+        end[b] = sum += count[b];
+    }
+    for (unsigned b = 0; b < BUCKETS; b++)
+        while (next[b] < end[b]) {
+            struct bam_key key = keys[next[b]];
+            for (unsigned home; (home = digit_of(&key, d)) != b;) {
+                struct bam_key other = keys[next[home]];
+                keys[next[home]++] = key;
+                key = other;
+            }
+            keys[next[b]++] = key;
+        }
+}
+
+/* Heapsort: in place, and n log n whatever the records are. Ties that no part of the order
+ * decides are few in every real file, so that this is for the odd one. */
+static void sift_down(struct bam_key *keys, size_t at, size_t n, const struct bam_key_order *order)
+{
+    struct bam_key key = keys[at];
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && bam_key_less(order, &keys[child], &keys[child + 1]))
+            child++;
+        if (!bam_key_less(order, &key, &keys[child]))
+            break;
+        keys[at] = keys[child];
+    }
+    keys[at] = key;
+}
+
+static bool is_sorted(const struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    for (size_t i = 1; i < n; i++)
+        if (bam_key_less(order, &keys[i], &keys[i - 1]))
+            return false;
+    return true;
+}
+
+static void sort_by_record(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    if (is_sorted(keys, n, order))
+        return;
+    for (size_t i = n / 2; i-- > 0;)
+        sift_down(keys, i, n, order);
+    for (size_t last = n; last-- > 1;) {
+        struct bam_key largest = keys[0];
+        keys[0] = keys[last];
+        keys[last] = largest;
+        sift_down(keys, 0, last, order);
+    }
+}
+
+/* By (sort, place). */
+static void sort_by_key(struct bam_key *keys, size_t n)
+{
+    static const struct bam_key_order by_key = {NULL, NULL};
+    if (n <= SMALL) {
+        insertion_sort(keys, n, &by_key);
+        return;
+    }
+    struct bam_key diff = differing_bits(keys, n);
+    if (diff.sort == 0 && diff.place == 0)
+        return;
+    size_t end[BUCKETS], begin = 0;
+    distribute(keys, n, top_digit(diff), end);
+    for (unsigned b = 0; b < BUCKETS; begin = end[b++])
+        if (end[b] - begin > 1)
+            sort_by_key(keys + begin, end[b] - begin);
+}
+
+static bool is_tied(const struct bam_key *keys, size_t n, size_t i)
+{
+    return (i + 1 < n && keys[i].sort == keys[i + 1].sort) || (i > 0 && keys[i].sort == keys[i - 1].sort);
+}
+
+/* For the tied ones of the keys from *asked to until, asks for the cache lines that a comparison
+ * of their records reads; moves *asked there. (By pointer, and all in one function: GCC takes one
+ * that only prefetches for one without effect, and drops its calls.) */
+static void ask_for_records(const struct bam_key *keys, size_t n, const struct bam_key_order *order,
+                            size_t *asked, size_t until)
+{
+    for (; *asked < until && *asked < n; ++*asked) {
+        if (!is_tied(keys, n, *asked))
+            continue;
+        const uint8_t *record = order->base + (keys[*asked].place >> BAM_KEY_SIZE_BITS);
+        const uint8_t *last = record + (keys[*asked].place & BAM_KEY_SIZE_MAX) - 1;
+        for (size_t line = 0; line < HEAD_LINES; line++)
+            __builtin_prefetch(record + line * CACHE_LINE);
+        for (size_t line = 0; line < TAIL_LINES; line++)
+            __builtin_prefetch(last - line * CACHE_LINE);
+    }
+}
+
+/* Puts the given part of the order into the sort words of keys that are equal in sort and in the
+ * parts before, and *differ tells whether it decides anything; or says why there is none. */
+static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_key_order *order,
+                               unsigned number, bool *differ)
+{
+    size_t asked = 0;
+    *differ = false;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t part;
+        ask_for_records(keys, n, order, &asked, i + AHEAD);
+        const struct bam_record *r = (const struct bam_record *)bam_key_record(order->base, keys[i]);
+        enum sort_part found = sort_key_part(order->rule, r, number, &part);
+        if (found != SORT_PART)
+            return found;
+        keys[i].sort = part;
+        *differ |= part != keys[0].sort;
+    }
+    return SORT_PART;
+}
+
+static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
+
+/* Many keys that are equal in sort and in the parts before `part`, by place. Sorts them by the
+ * part in the place of their sort word, which is one and the same and put back in the end. */
+static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
+{
+    uint64_t sort = keys[0].sort;
+    enum sort_part found = SORT_PART;
+    bool differ = false;
+    for (; !differ && found == SORT_PART; part++)
+        found = part < MOST_PARTS ? put_part(keys, n, order, part, &differ) : SORT_COMPARE;
+    if (differ)
+        sort_by_key(keys, n);
+    else if (found == SORT_COMPARE)
+        sort_by_record(keys, n, order);
+    for (size_t begin = 0, end; differ && begin < n; begin = end) {
+        for (end = begin + 1; end < n && keys[end].sort == keys[begin].sort; end++)
+            ;
+        sort_tie(keys + begin, end - begin, order, part);
+    }
+    for (size_t i = 0; i < n; i++)
+        keys[i].sort = sort;
+}
+
+static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
+{
+    if (n <= SMALL)
+        insertion_sort(keys, n, order);
+    else
+        sort_by_parts(keys, n, order, part);
+}
+
+/* Brings the keys that are equal in sort, which lie together, into the order of their records.
+ * Those lie all over the arena, so they are asked for some ties before they are compared. */
+static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    size_t asked = 0;
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && keys[end].sort == keys[begin].sort; end++)
+            ;
+        if (end - begin == 1)
+            continue;
+        ask_for_records(keys, n, order, &asked, end + AHEAD);
+        sort_tie(keys + begin, end - begin, order, 0);
+    }
+}
+
+void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    sort_by_key(keys, n);
+    if (order->rule)
+        sort_ties(keys, n, order);
+}

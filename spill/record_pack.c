@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <lz4.h>
+#include "bam_arena.h"
+#include "bam/bam_record.h"
+#include "base/byte_buffer.h"
+#include "base/endian_io.h"
+#include "spill/record_pack.h"
+
+enum stream { FIXED, NAMES, CIGARS, SEQS, QUALS, TAGS, N_STREAMS };
+
+enum {
+    HEAD = 4 + 4 + 16 + 4 * N_STREAMS,
+    WORDS = BAM_FIXED / 4,       /* of the fixed fields */
+    COPY = 32,                   /* bytes copied at once */
+    ACCELERATION = 4,            /* of LZ4; 1 takes 5 % more CPU for 1-2 % less size */
+    UNKNOWN = 0x80,              /* code of a value that the alphabet lacks */
+    LEARN = 4096,                /* values looked at first */
+};
+_Static_assert(BAM_FIXED % 4 == 0, "the fixed fields are words");
+_Static_assert((int)RECORD_PACK_SLACK >= COPY, "copies overrun");
+
+/* The buffers here may be overrun by RECORD_PACK_SLACK bytes. */
+static int reserve(struct byte_buffer *b, size_t size)
+{
+    return byte_buffer_reserve(b, size + RECORD_PACK_SLACK);
+}
+
+/* Copies n bytes and up to COPY - 1 more: most parts are short. */
+static inline void copy(uint8_t *to, const uint8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i += COPY)
+        memcpy(to + i, from + i, COPY);
+}
+
+/* The length of each part of a record, by its fixed fields. */
+struct parts { uint64_t n[N_STREAMS]; };
+
+static inline struct parts parts_of(const uint8_t *record)
+{
+    const struct bam_record *r = (const struct bam_record *)record;
+    uint64_t seq = load_le32(r->seq_len), size = 4 + (uint64_t)load_le32(r->block_size);
+    struct parts parts = {{BAM_FIXED, r->name_len, 4u * load_le16(r->n_cigar), (seq + 1) / 2, seq, 0}};
+    uint64_t before_tags = BAM_FIXED + parts.n[NAMES] + parts.n[CIGARS] + parts.n[SEQS] + seq;
+    parts.n[TAGS] = size - before_tags;          /* huge if the fields are not a record's */
+    return parts;
+}
+
+/* -------------------------------------------------------------- qualities */
+
+/* The qualities there are. A unit begins with those of the one before. */
+struct alphabet {
+    unsigned bits;               /* that a value takes: 2, 4, 6, 8 */
+    uint8_t code[256];           /* UNKNOWN if none */
+    uint8_t value[16];
+};
+
+static void learn(struct alphabet *a, const uint8_t *q, size_t n)
+{
+    bool seen[256] = {0};
+    unsigned k = 0;
+    for (size_t i = 0; i < n; i++)
+        seen[q[i]] = true;
+    memset(a->code, UNKNOWN, sizeof a->code);
+    memset(a->value, 0, sizeof a->value);
+    for (unsigned v = 0; v < 256; v++) {
+        if (seen[v] && k < 16) {
+            a->value[k] = (uint8_t)v;
+            a->code[v] = (uint8_t)k;
+        }
+        k += seen[v];
+    }
+    a->bits = k <= 4 ? 2 : k <= 16 ? 4 : 6;
+}
+
+/* Eight values to six bytes; the last may overrun q and out by 8. 0: a value exceeds 63. */
+static size_t pack_6(uint8_t *q, size_t n, uint8_t *out)
+{
+    uint64_t all = 0;
+    size_t k = 0;
+    memset(q + n, 0, 8);
+    for (size_t i = 0; i < n; i += 8, k += 6) {
+        uint64_t w = load_le64(q + i);
+        all |= w;
+        w = (w & 0x003f003f003f003f) | (w & 0x3f003f003f003f00) >> 2;
+        w = (w & 0x00000fff00000fff) | (w & 0x0fff00000fff0000) >> 4;
+        w = (w & 0x0000000000ffffff) | (w & 0x00ffffff00000000) >> 8;
+        store_le64(out + k, w);
+    }
+    return all & 0xc0c0c0c0c0c0c0c0 ? 0 : k;
+}
+
+static void unpack_6(const uint8_t *in, size_t n, uint8_t *q)
+{
+    for (size_t i = 0; i < n; i += 8, in += 6) {
+        uint64_t w = load_le64(in);
+        w = (w & 0x0000000000ffffff) | (w & 0x0000ffffff000000) << 8;
+        w = (w & 0x00000fff00000fff) | (w & 0x00fff00000fff000) << 4;
+        w = (w & 0x003f003f003f003f) | (w & 0x0fc00fc00fc00fc0) << 2;
+        store_le64(q + i, w);
+    }
+}
+
+/* By the alphabet's 2 or 4 bits; the last may overrun q by 4. 0: it lacks a value. */
+static size_t pack_coded(const struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
+{
+    const uint8_t *code = a->code;
+    unsigned all = 0;
+    size_t k = 0;
+    memset(q + n, a->value[0], 4);
+    if (a->bits == 2) {
+        for (size_t i = 0; i < n; i += 4) {
+            unsigned c0 = code[q[i]], c1 = code[q[i + 1]], c2 = code[q[i + 2]], c3 = code[q[i + 3]];
+            out[k++] = (uint8_t)(c0 | c1 << 2 | c2 << 4 | c3 << 6);
+            all |= c0 | c1 | c2 | c3;
+        }
+    } else {
+        for (size_t i = 0; i < n; i += 2) {
+            unsigned c0 = code[q[i]], c1 = code[q[i + 1]];
+            out[k++] = (uint8_t)(c0 | c1 << 4);
+            all |= c0 | c1;
+        }
+    }
+    return all & UNKNOWN ? 0 : k;
+}
+
+static void unpack_coded(const uint8_t *in, size_t n, unsigned bits, const uint8_t value[16], uint8_t *q)
+{
+    uint32_t table[256];
+    for (uint32_t b = 0; b < 256; b++)
+        table[b] = bits == 2 ? value[b & 3] | (uint32_t)value[b >> 2 & 3] << 8
+                               | (uint32_t)value[b >> 4 & 3] << 16 | (uint32_t)value[b >> 6] << 24
+                             : value[b & 15] | (uint32_t)value[b >> 4] << 8;
+    if (bits == 2)
+        for (size_t i = 0; i < n; i += 4)
+            store_le32(q + i, table[*in++]);
+    else
+        for (size_t i = 0; i < n; i += 2)
+            store_le16(q + i, (uint16_t)table[*in++]);
+}
+
+/* Bytes of n values. */
+static uint64_t packed_size(uint64_t n, unsigned bits)
+{
+    return bits == 6 ? (n + 7) / 8 * 6 : (n * bits + 7) / 8;
+}
+
+/* Packs q[n], and sets bits to 8 where no packing holds them: then 0 is returned. */
+static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
+{
+    size_t k = a->bits < 6 ? pack_coded(a, q, n, out) : 0;
+    if (k > 0 || n == 0)
+        return k;
+    learn(a, q, n < LEARN ? n : LEARN);
+    if (a->bits < 6)
+        learn(a, q, n);                          /* all that there are */
+    k = a->bits < 6 ? pack_coded(a, q, n, out) : pack_6(q, n, out);
+    if (k == 0)
+        a->bits = 8;
+    return k;
+}
+
+/* ---------------------------------------------------------------- packing */
+
+struct record_packer {
+    struct byte_buffer streams[N_STREAMS];
+    struct byte_buffer columns;
+    size_t bytes, records;
+    struct alphabet alphabet;
+    void *lz4;
+};
+
+struct record_packer *record_packer_new(void)
+{
+    struct record_packer *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->alphabet.bits = 8;                        /* none yet */
+    p->lz4 = malloc((size_t)LZ4_sizeofState());
+    int failed = !p->lz4;
+    for (int i = 0; i < N_STREAMS; i++)
+        failed |= reserve(&p->streams[i], RECORD_PACK_UNIT / N_STREAMS) < 0;
+    if (!failed && reserve(&p->columns, RECORD_PACK_UNIT / N_STREAMS) == 0)
+        return p;
+    record_packer_free(p);
+    return NULL;
+}
+
+void record_packer_free(struct record_packer *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < N_STREAMS; i++)
+        free(p->streams[i].p);
+    free(p->columns.p);
+    free(p->lz4);
+    free(p);
+}
+
+void record_packer_trim(struct record_packer *p)
+{
+    for (int i = 0; i < N_STREAMS; i++)
+        byte_buffer_trim(&p->streams[i], RECORD_PACK_UNIT + RECORD_PACK_SLACK);
+    byte_buffer_trim(&p->columns, RECORD_PACK_UNIT + RECORD_PACK_SLACK);
+    p->bytes = p->records = 0;
+}
+
+/* The streams are as large together as their unit, and grow by doubling. */
+size_t record_packer_memory(void)
+{
+    return 2 * (size_t)RECORD_PACK_UNIT + RECORD_PACK_UNIT / 2 + (size_t)LZ4_sizeofState();
+}
+
+int record_packer_add(struct record_packer *p, const uint8_t *record, size_t size)
+{
+    struct parts parts = parts_of(record);
+    const uint8_t *from = record;
+    if (size > LZ4_MAX_INPUT_SIZE)
+        return -1;
+    for (int i = 0; i < N_STREAMS; i++) {
+        struct byte_buffer *s = &p->streams[i];
+        size_t n = (size_t)parts.n[i];
+        if (reserve(s, s->n + n) < 0)
+            return -1;
+        if (size - (size_t)(from - record) >= n + COPY)
+            copy(s->p + s->n, from, n);
+        else
+            memcpy(s->p + s->n, from, n);        /* nothing behind the record may be read */
+        s->n += n;
+        from += n;
+    }
+    p->bytes += size;
+    p->records++;
+    return reserve(&p->columns, p->streams[FIXED].n);
+}
+
+size_t record_packer_bytes(const struct record_packer *p)
+{
+    return p->bytes;
+}
+
+static size_t lz4_bound(size_t n)
+{
+    return n + n / 255 + 16;
+}
+
+size_t record_packer_bound(const struct record_packer *p)
+{
+    size_t bound = HEAD + RECORD_PACK_SLACK;
+    for (int i = 0; i < N_STREAMS; i++)
+        bound += lz4_bound(p->streams[i].n);
+    return bound;
+}
+
+static size_t pack_lz4(struct record_packer *p, const uint8_t *in, size_t n, uint8_t *out)
+{
+    return n == 0 ? 0 : (size_t)LZ4_compress_fast_extState(p->lz4, (const char *)in, (char *)out, (int)n,
+                                                           (int)lz4_bound(n), ACCELERATION);
+}
+
+static size_t pack_fixed(struct record_packer *p, uint8_t *out)
+{
+    const uint8_t *fixed = p->streams[FIXED].p;
+    uint8_t *to = p->columns.p;
+    for (size_t c = 0; c < WORDS; c++) {
+        uint32_t last = 0;
+        for (size_t r = 0; r < p->records; r++, to += 4) {
+            uint32_t v = load_le32(fixed + r * BAM_FIXED + 4 * c);
+            store_le32(to, v - last);
+            last = v;
+        }
+    }
+    return pack_lz4(p, p->columns.p, p->streams[FIXED].n, out);
+}
+
+static size_t pack_stream(struct record_packer *p, int i, uint8_t *out)
+{
+    struct byte_buffer *s = &p->streams[i];
+    size_t n;
+    switch (i) {
+    case FIXED:
+        return pack_fixed(p, out);
+    case SEQS:
+        memcpy(out, s->p, s->n);
+        return s->n;
+    case QUALS:
+        n = pack_quals(&p->alphabet, s->p, s->n, out);
+        return n > 0 || s->n == 0 ? n : pack_lz4(p, s->p, s->n, out);
+    default:
+        return pack_lz4(p, s->p, s->n, out);
+    }
+}
+
+size_t record_packer_pack(struct record_packer *p, uint8_t *out)
+{
+    uint8_t *sizes = out + HEAD - 4 * N_STREAMS, *at = out + HEAD;
+    for (int i = 0; i < N_STREAMS; i++) {
+        size_t n = pack_stream(p, i, at);
+        store_le32(sizes + 4 * i, (uint32_t)n);
+        at += n;
+        p->streams[i].n = 0;
+    }
+    store_le32(out, (uint32_t)p->records);
+    store_le32(out + 4, p->alphabet.bits);
+    memcpy(out + 8, p->alphabet.value, sizeof p->alphabet.value);
+    p->records = p->bytes = 0;
+    return (size_t)(at - out);
+}
+
+/* -------------------------------------------------------------- unpacking */
+
+struct record_unpacker {
+    struct byte_buffer streams[N_STREAMS], columns;
+};
+
+struct record_unpacker *record_unpacker_new(void)
+{
+    return calloc(1, sizeof(struct record_unpacker));
+}
+
+void record_unpacker_free(struct record_unpacker *u)
+{
+    if (!u)
+        return;
+    for (int i = 0; i < N_STREAMS; i++)
+        free(u->streams[i].p);
+    free(u->columns.p);
+    free(u);
+}
+
+/* A stream where it can be read: n bytes at p. */
+struct view {
+    const uint8_t *p;
+    uint64_t n;
+};
+
+static int unpack_lz4(struct byte_buffer *b, const uint8_t *in, uint32_t packed, uint64_t n, struct view *view)
+{
+    if (n > INT32_MAX || packed > INT32_MAX || reserve(b, n) < 0)
+        return -1;
+    *view = (struct view){b->p, n};
+    return n == 0 || LZ4_decompress_safe((const char *)in, (char *)b->p, (int)packed, (int)n) == (int)n ? 0 : -1;
+}
+
+static int unpack_fixed(struct record_unpacker *u, const uint8_t *in, uint32_t packed, size_t records,
+                        struct view *fixed)
+{
+    struct byte_buffer *b = &u->streams[FIXED];
+    uint64_t n = (uint64_t)records * BAM_FIXED;
+    struct view columns;
+    if (unpack_lz4(&u->columns, in, packed, n, &columns) < 0 || reserve(b, n) < 0)
+        return -1;
+    const uint8_t *from = columns.p;
+    for (size_t c = 0; c < WORDS; c++) {
+        uint32_t v = 0;
+        for (size_t r = 0; r < records; r++, from += 4)
+            store_le32(b->p + r * BAM_FIXED + 4 * c, v += load_le32(from));
+    }
+    *fixed = (struct view){b->p, n};
+    return 0;
+}
+
+/* What the fixed fields say that each stream holds. -1: that is no record, or more
+ * bytes than there is room for. */
+static int count_parts(struct view fixed, size_t room, struct parts *sum)
+{
+    memset(sum, 0, sizeof *sum);
+    uint64_t all = 0;
+    for (uint64_t at = 0; at < fixed.n; at += BAM_FIXED) {
+        struct parts parts = parts_of(fixed.p + at);
+        if (parts.n[TAGS] > UINT32_MAX)
+            return -1;
+        for (int i = 0; i < N_STREAMS; i++) {
+            sum->n[i] += parts.n[i];
+            all += parts.n[i];
+        }
+    }
+    return all <= room ? 0 : -1;
+}
+
+static int unpack_quals(struct byte_buffer *b, const uint8_t *head, const uint8_t *in, uint32_t packed, uint64_t n,
+                        struct view *view)
+{
+    unsigned bits = load_le32(head + 4);
+    if (bits == 8)
+        return unpack_lz4(b, in, packed, n, view);
+    if ((bits != 2 && bits != 4 && bits != 6) || packed != packed_size(n, bits) || reserve(b, n) < 0)
+        return -1;
+    if (bits == 6)
+        unpack_6(in, n, b->p);
+    else
+        unpack_coded(in, n, bits, head + 8, b->p);
+    *view = (struct view){b->p, n};
+    return 0;
+}
+
+/* Puts the records together again. */
+static void join(const struct view fixed, const uint8_t *at[N_STREAMS], struct unpacked *to)
+{
+    for (uint64_t f = 0; f < fixed.n; f += BAM_FIXED) {
+        struct parts parts = parts_of(fixed.p + f);
+        size_t begin = to->at;
+        for (int i = 0; i < N_STREAMS; i++) {
+            size_t n = (size_t)parts.n[i];
+            if (to->end - to->at >= n + COPY)
+                copy(to->base + to->at, at[i], n);
+            else
+                memcpy(to->base + to->at, at[i], n);
+            at[i] += n;
+            to->at += n;
+        }
+        to->keys->place = bam_key_place(begin, to->at - begin);
+        to->keys++;
+        to->n_keys--;
+    }
+}
+
+/* Unpacks the streams beside the fixed fields. */
+static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const uint8_t *starts[N_STREAMS],
+                          const struct parts *sum, struct view views[N_STREAMS])
+{
+    const uint8_t *sizes = head + HEAD - 4 * N_STREAMS;
+    for (int i = NAMES; i < N_STREAMS; i++) {
+        uint32_t packed = load_le32(sizes + 4 * i);
+        int failed = 0;
+        if (i == SEQS) {
+            views[i] = (struct view){starts[i], packed};
+            failed = packed != sum->n[i];
+        } else if (i == QUALS) {
+            failed = unpack_quals(&u->streams[i], head, starts[i], packed, sum->n[i], &views[i]) < 0;
+        } else {
+            failed = unpack_lz4(&u->streams[i], starts[i], packed, sum->n[i], &views[i]) < 0;
+        }
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+size_t record_unpack(struct record_unpacker *u, const uint8_t *in, size_t n, struct unpacked *to)
+{
+    struct view views[N_STREAMS];
+    struct parts sum;
+    const uint8_t *starts[N_STREAMS];
+    uint64_t end = HEAD;
+    if (n < HEAD)
+        return 0;
+    for (int i = 0; i < N_STREAMS; i++) {
+        starts[i] = in + end;
+        end += load_le32(in + HEAD - 4 * N_STREAMS + 4 * i);
+        if (end > n)
+            return 0;
+    }
+    size_t records = load_le32(in);
+    if (records > to->n_keys || records > (to->end - to->at) / BAM_MIN_RECORD
+        || unpack_fixed(u, starts[FIXED], (uint32_t)(starts[NAMES] - starts[FIXED]), records, &views[FIXED]) < 0
+        || count_parts(views[FIXED], to->end - to->at, &sum) < 0
+        || unpack_streams(u, in, starts, &sum, views) < 0)
+        return 0;
+    for (int i = 0; i < N_STREAMS; i++)
+        starts[i] = views[i].p;
+    join(views[FIXED], starts, to);
+    return end;
+}

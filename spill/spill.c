@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bgzf_slot.h"
+#include "base/byte_buffer.h"
+#include "base/latch.h"
+#include "merge/run_cut.h"
+#include "order/sort_key.h"
+#include "spill/spill.h"
+#include "base/stats.h"
+
+enum {
+    /* Enough for threads to share them evenly, few enough that their last,
+     * partly filled slices do not matter. */
+    RANGES_PER_THREAD = 8, SLICES_PER_RANGE = 4,
+    SAMPLES_PER_RANGE = 32,
+    SLICES_LEAST = 4,            /* that the last merge has, two runs': if they are larger than the memory,
+                                  * more is taken */
+    AHEAD = 16,                  /* records fetched into the cache before they are copied */
+};
+
+/* A part of the arena that one task writes. */
+struct range {
+    atomic_int state;            /* bgzf_slot.h */
+    struct bam_key from;         /* its first key or one before it; by the splitter */
+    struct spill_run part;       /* claimer, before DONE */
+};
+
+/* Adjacent runs that a task merges into one. */
+struct merging {
+    atomic_int state;            /* bgzf_slot.h; FREE: none */
+    size_t first, n;             /* of the runs; master */
+    struct spill_run *runs;      /* copies of them: the list may move; master */
+    uint8_t *memory;             /* n slices; master */
+    size_t slice_size;           /* of the largest; master */
+    const struct sort_rule *rule;   /* master */
+    struct spill_run into;       /* claimer, before DONE */
+    int result;                  /* of spill_merge(); claimer, before DONE */
+};
+
+/* What one thread needs to write and load slices, made when it first does. */
+struct workspace {
+    struct spill_packer *packer;
+    struct spill_loader loader;
+};
+
+struct spill {
+    struct spill_options opt;
+    size_t slice_size, fan_in;   /* see spill_set_sizes() */
+    struct spill_gate packing, unpacking;
+    struct workspace *work;      /* one per thread */
+    const struct bam_arena *arena;   /* on its way; master */
+    const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does; master, with the arena */
+    struct range *ranges;
+    size_t max_ranges;
+    struct bam_key *samples;
+    _Atomic size_t n_ranges;     /* 0 until they are cut; by the splitter */
+    _Atomic size_t n_done;       /* ranges; any thread */
+    size_t help;                 /* no READY range before this one; master */
+    struct spill_run *runs;      /* master, as all below */
+    size_t n_runs, max_runs;
+    struct bam_key last_key;     /* of the latest run: its last record, at last_record */
+    struct byte_buffer last_record;
+    struct merging *mergings;    /* [0] is the one in the background */
+    uint8_t *memory;             /* of that one */
+    atomic_bool cancelled;       /* that one is no longer wanted; master */
+};
+
+struct spill *spill_open(const struct spill_options *options)
+{
+    struct spill *p = calloc(1, sizeof *p);
+    if (p) {
+        size_t n = (size_t)options->n_threads;
+        p->opt = *options;
+        pthread_mutex_init(&p->packing.mutex, NULL);
+        pthread_mutex_init(&p->unpacking.mutex, NULL);
+        p->max_ranges = n * RANGES_PER_THREAD;
+        p->work = calloc(n, sizeof *p->work);
+        p->mergings = calloc(n, sizeof *p->mergings);
+        p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
+        p->samples = calloc(p->max_ranges * SAMPLES_PER_RANGE, sizeof *p->samples);
+        if (p->work && p->mergings && p->ranges && p->samples)
+            return p;
+    }
+    latch_fail(options->latch, "out of memory");
+    spill_close(p);
+    return NULL;
+}
+
+void spill_close(struct spill *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; p->work && i < p->opt.n_threads; i++) {
+        spill_packer_free(p->work[i].packer);
+        spill_loader_free(&p->work[i].loader);
+    }
+    for (size_t i = 0; p->ranges && i < p->max_ranges; i++)
+        spill_run_free(&p->ranges[i].part);
+    for (int i = 0; p->mergings && i < p->opt.n_threads; i++) {
+        spill_run_free(&p->mergings[i].into);
+        free(p->mergings[i].runs);
+    }
+    for (size_t i = 0; i < p->n_runs; i++)
+        spill_run_free(&p->runs[i]);
+    free(p->work);
+    free(p->ranges);
+    free(p->samples);
+    free(p->mergings);
+    free(p->runs);
+    free(p->last_record.p);
+    free(p->memory);
+    pthread_mutex_destroy(&p->packing.mutex);
+    pthread_mutex_destroy(&p->unpacking.mutex);
+    free(p);
+}
+
+void spill_set_sizes(struct spill *p, size_t slice_size, size_t fan_in)
+{
+    p->slice_size = p->packing.large = p->unpacking.large = slice_size;
+    p->fan_in = fan_in;
+}
+
+const struct bam_arena *spill_arena(const struct spill *p)
+{
+    return p->arena;
+}
+
+const struct spill_run *spill_runs(const struct spill *p, size_t *n)
+{
+    *n = p->n_runs;
+    return p->runs;
+}
+
+/* The calling thread's workspace; NULL: no memory, told to the latch. */
+static struct workspace *workspace(struct spill *p)
+{
+    struct workspace *w = &p->work[omp_get_thread_num()];
+    w->loader.gate = &p->unpacking;
+    if (!w->packer && !(w->packer = spill_packer_new(p->slice_size)))
+        latch_fail(p->opt.latch, "out of memory for sorting on disk; use fewer threads (-@)");
+    return w->packer ? w : NULL;
+}
+
+/* ---------------------------------------------------------- arenas to runs */
+
+/* Where range `number` begins. Within an arena places grow with the input, so all
+ * of its sublists may count as one source. */
+static struct run_cut cut_before(const struct spill *p, size_t number)
+{
+    return (struct run_cut){p->ranges[number].from, p->arena->base, 0};
+}
+
+/* The part of a sublist that belongs to range `number`. */
+static struct merge_source part_of(const struct spill *p, size_t number, const struct bam_sublist *sublist)
+{
+    struct merge_source part = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
+    if (number + 1 < p->n_ranges) {
+        struct run_cut cut = cut_before(p, number + 1);
+        part.end = run_cut_find(&cut, p->rule, part, 0);
+    }
+    if (number > 0) {
+        struct run_cut cut = cut_before(p, number);
+        part.next = run_cut_find(&cut, p->rule, part, 0);
+    }
+    return part;
+}
+
+/* Takes keys some at a time, so that their records, which lie anywhere, are on
+ * their way from memory when they are copied. */
+static int write_merged(struct spill_writer *writer, struct run_merge *merge)
+{
+    struct merge_item items[AHEAD];
+    size_t n;
+    do {
+        for (n = 0; n < AHEAD && run_merge_next(merge, &items[n]) > 0; n++) {
+            const uint8_t *record = bam_key_record(items[n].base, items[n].key);
+            for (int line = 0; line < 6; line++)
+                __builtin_prefetch(record + 64 * line);
+        }
+        for (size_t i = 0; i < n; i++)
+            if (spill_writer_put(writer, items[i].key.sort, bam_key_record(items[i].base, items[i].key),
+                                 bam_key_record_size(items[i].base, items[i].key)) < 0)
+                return -1;
+    } while (n == AHEAD);
+    return spill_writer_end(writer);
+}
+
+static void write_range(struct spill *p, size_t number)
+{
+    struct workspace *w = workspace(p);
+    struct run_merge merge;
+    const struct bam_arena *a = p->arena;
+    if (!w)
+        return;
+    if (run_merge_init(&merge, p->rule, a->n_sublists) < 0) {
+        latch_fail(p->opt.latch, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < a->n_sublists; i++)
+        run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
+    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, false, 0};
+    run_merge_start(&merge, NULL, NULL);         /* without `more` it cannot fail */
+    write_merged(&writer, &merge);
+    run_merge_free(&merge);
+}
+
+/* Writes range `number`, unless another thread does. */
+static int run_range(struct spill *p, size_t number)
+{
+    struct range *range = &p->ranges[number];
+    if (!slot_claim(&range->state))
+        return 0;
+    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
+    if (!latch_tripped(p->opt.latch))
+        write_range(p, number);
+    stats_leave(p->opt.stats, before, 0);
+    slot_pass(&range->state, SLOT_DONE);
+    atomic_fetch_add(&p->n_done, 1);
+    return 1;
+}
+
+/* How many ranges, and the first key of each. */
+static size_t cut_ranges(struct spill *p)
+{
+    const struct bam_arena *a = p->arena;
+    size_t n = a->walked / (p->slice_size * SLICES_PER_RANGE) + 1, n_records = 0;
+    if (n > p->max_ranges)
+        n = p->max_ranges;
+    for (size_t i = 0; i < a->n_sublists; i++)
+        n_records += a->sublists[i].n;
+    size_t wanted = n * SAMPLES_PER_RANGE, n_samples = run_cut_sample(a, n_records / wanted + 1, p->samples, wanted);
+    if (n > n_samples)
+        n = n_samples ? n_samples : 1;
+    for (size_t i = 1; i < n; i++)
+        p->ranges[i].from = p->samples[i * n_samples / n];
+    return n;
+}
+
+/* A task that is left over from the arena before may claim a range as soon as it
+ * is READY: everything about all of them is said before. */
+void spill_arena_is_sorted(struct spill *p)
+{
+    size_t n = cut_ranges(p);
+    atomic_store(&p->n_ranges, n);
+    for (size_t i = 0; i < n; i++) {
+        slot_pass(&p->ranges[i].state, SLOT_READY);
+        #pragma omp task default(none) firstprivate(p, i)
+        run_range(p, i);
+    }
+}
+
+int spill_begin(struct spill *p, const struct bam_arena *arena)
+{
+    p->arena = arena;
+    p->rule = bam_arena_order(arena).rule;       /* may become more than it was, see sort_key_decides_until() */
+    p->help = 0;
+    atomic_store(&p->n_done, 0);
+    atomic_store(&p->n_ranges, 0);
+    return latch_tripped(p->opt.latch) ? -1 : 0;
+}
+
+int spill_help(struct spill *p)
+{
+    for (size_t n = atomic_load(&p->n_ranges); p->help < n; p->help++)
+        if (run_range(p, p->help))
+            return 1;
+    return 0;
+}
+
+/* ------------------------------------------------------------ list of runs */
+
+/* The first and the last key of the arena in its order. */
+static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key *last)
+{
+    const struct bam_arena *a = p->arena;
+    struct bam_key_order order = {p->rule, a->base};
+    *first = a->sublists[0].keys[0];
+    *last = a->sublists[0].keys[a->sublists[0].n - 1];
+    for (size_t i = 1; i < a->n_sublists; i++) {
+        const struct bam_sublist *list = &a->sublists[i];
+        if (bam_key_less(&order, &list->keys[0], first))
+            *first = list->keys[0];
+        if (bam_key_less(&order, last, &list->keys[list->n - 1]))
+            *last = list->keys[list->n - 1];
+    }
+}
+
+/* Whether the arena, which begins with this key, only goes on where the latest
+ * run ends: of sorted input, however long, one run is made. */
+static bool goes_on(const struct spill *p, struct bam_key first)
+{
+    if (!p->last_record.p)
+        return false;
+    if (first.sort != p->last_key.sort)
+        return first.sort > p->last_key.sort;
+    return !p->rule
+        || sort_key_compare(p->rule, (const struct bam_record *)p->last_record.p,
+                            (const struct bam_record *)bam_key_record(p->arena->base, first)) <= 0;
+}
+
+static int note_last(struct spill *p, struct bam_key last)
+{
+    const uint8_t *record = bam_key_record(p->arena->base, last);
+    size_t size = bam_key_record_size(p->arena->base, last);
+    if (byte_buffer_reserve(&p->last_record, size) < 0)
+        return -1;
+    memcpy(p->last_record.p, record, size);
+    p->last_key = last;
+    return 0;
+}
+
+static struct spill_run *new_run(struct spill *p)
+{
+    if (p->n_runs == p->max_runs) {
+        size_t max = p->max_runs ? 2 * p->max_runs : 64;
+        struct spill_run *grown = realloc(p->runs, max * sizeof *grown);
+        if (!grown)
+            return NULL;
+        p->runs = grown;
+        p->max_runs = max;
+    }
+    p->runs[p->n_runs] = (struct spill_run){0};
+    return &p->runs[p->n_runs++];
+}
+
+/* Makes the parts a run, or the rest of the latest one. */
+static int list_run(struct spill *p)
+{
+    struct bam_key first, last;
+    ends_of(p, &first, &last);
+    struct spill_run *run = goes_on(p, first) ? &p->runs[p->n_runs - 1] : new_run(p);
+    int failed = !run || note_last(p, last) < 0;
+    for (size_t i = 0; i < p->n_ranges && !failed; i++)
+        failed = spill_run_append(run, &p->ranges[i].part) < 0;
+    return failed ? latch_fail(p->opt.latch, "out of memory for the list of temporary data") : 0;
+}
+
+/* -------------------------------------------------------------- fewer runs */
+
+/* Merges the runs of m, unless another thread does. */
+static int run_merging(struct spill *p, struct merging *m)
+{
+    if (!slot_claim(&m->state))
+        return 0;
+    struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
+    m->result = -1;
+    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
+    if (w) {
+        struct spill_writer writer = {w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
+        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, m->slice_size,
+                                  &w->loader, writer, &p->cancelled};
+        m->result = spill_merge(&how);
+    }
+    stats_leave(p->opt.stats, before, 0);
+    slot_pass(&m->state, SLOT_DONE);
+    return 1;
+}
+
+static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory,
+                         size_t slice_size)
+{
+    m->runs = malloc(n * sizeof *m->runs);
+    if (!m->runs)
+        return latch_fail(p->opt.latch, "out of memory");
+    memcpy(m->runs, p->runs + first, n * sizeof *m->runs);
+    m->first = first;
+    m->n = n;
+    m->memory = memory;
+    m->slice_size = slice_size;
+    m->rule = p->rule;
+    slot_pass(&m->state, SLOT_READY);
+
+    #pragma omp task default(none) firstprivate(p, m)
+    run_merging(p, m);
+    return 0;
+}
+
+/* Puts the merged run in the place of those it was made of. */
+static void replace_runs(struct spill *p, struct merging *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        spill_run_remove(&p->runs[m->first + i], p->opt.store);
+    p->runs[m->first] = m->into;
+    m->into = (struct spill_run){0};
+    size_t behind = m->first + m->n, fewer = m->n - 1;
+    memmove(p->runs + m->first + 1, p->runs + behind, (p->n_runs - behind) * sizeof *p->runs);
+    p->n_runs -= fewer;
+    for (int i = 0; i < p->opt.n_threads; i++)
+        if (p->mergings[i].first > m->first)
+            p->mergings[i].first -= fewer;
+}
+
+/* Takes the result of a merging that is done. -1: it failed. */
+static int end_merging(struct spill *p, struct merging *m)
+{
+    if (m->result > 0)
+        replace_runs(p, m);
+    else
+        spill_run_remove(&m->into, p->opt.store);
+    free(m->runs);
+    m->runs = NULL;
+    slot_pass(&m->state, SLOT_FREE);
+    return m->result < 0 ? -1 : 0;
+}
+
+static bool being_merged(const struct spill *p, size_t first, size_t n)
+{
+    for (int i = 0; i < p->opt.n_threads; i++) {
+        const struct merging *m = &p->mergings[i];
+        if (slot_state(&m->state) != SLOT_FREE && first < m->first + m->n && m->first < first + n)
+            return true;
+    }
+    return false;
+}
+
+/* The n adjacent ones with the fewest bytes among the first `among` runs: so
+ * small runs meet small ones, and no byte is merged often. 0: there are none. */
+static int choose_runs(const struct spill *p, size_t n, size_t among, size_t *first)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t at = 0; at + n <= among; at++) {
+        uint64_t bytes = 0;
+        for (size_t i = at; i < at + n; i++)
+            bytes += p->runs[i].bytes;
+        if (bytes < least && !being_merged(p, at, n)) {
+            least = bytes;
+            *first = at;
+        }
+    }
+    return least < UINT64_MAX;
+}
+
+static size_t largest_slice(const struct spill *p)
+{
+    size_t largest = p->slice_size;
+    for (size_t i = 0; i < p->n_runs; i++)
+        largest = p->runs[i].largest > largest ? p->runs[i].largest : largest;
+    return largest;
+}
+
+/* Begins to merge runs before there are too many. The latest may still grow. */
+static int merge_in_background(struct spill *p)
+{
+    struct merging *m = &p->mergings[0];
+    size_t slice_size = largest_slice(p), n = p->opt.merge_memory / slice_size, first;
+    if (slot_state(&m->state) == SLOT_DONE && end_merging(p, m) < 0)
+        return -1;
+    if (n > p->n_runs - 1)
+        n = p->n_runs - 1;
+    if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2
+        || slot_state(&m->state) != SLOT_FREE || !choose_runs(p, n, p->n_runs - 1, &first))
+        return 0;
+    if (!p->memory && !(p->memory = malloc(p->opt.merge_memory)))
+        return 0;                                /* it can be done when all is read */
+    return begin_merging(p, m, first, n, p->memory, slice_size);
+}
+
+bool spill_is_done(const struct spill *p)
+{
+    size_t n = atomic_load(&p->n_ranges);
+    return latch_tripped(p->opt.latch) || (n > 0 && atomic_load(&p->n_done) == n);
+}
+
+int spill_end(struct spill *p)
+{
+    if (latch_tripped(p->opt.latch) || list_run(p) < 0)
+        return -1;
+    p->arena = NULL;
+    return merge_in_background(p);
+}
+
+static int finish_merging(struct spill *p, struct merging *m)
+{
+    unsigned spins = 0;
+    run_merging(p, m);
+    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
+    while (slot_state(&m->state) != SLOT_DONE)
+        slot_pause(&spins);
+    stats_leave(p->opt.stats, before, 0);
+    return end_merging(p, m);
+}
+
+/* Merges, in several tasks, until `excess` runs are gone or each task had its share. */
+static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, size_t n_slices, size_t slice_size)
+{
+    enum { FEWEST = 16 };                        /* runs worth a task of their own */
+    size_t n_tasks = n_slices / FEWEST < 1 ? 1 : n_slices / FEWEST;
+    if (n_tasks > (size_t)p->opt.n_threads)
+        n_tasks = (size_t)p->opt.n_threads;
+    size_t share = n_slices / n_tasks, begun = 0, first;
+    for (; begun < n_tasks && excess > 0; begun++) {
+        size_t n = (excess + n_tasks - begun - 1) / (n_tasks - begun) + 1;
+        n = n < share ? n : share;
+        if (n < 2 || !choose_runs(p, n, p->n_runs, &first))
+            break;
+        if (begin_merging(p, &p->mergings[begun], first, n, memory + begun * share * slice_size, slice_size) < 0)
+            return -1;
+        excess -= n - 1;
+    }
+    if (begun == 0)
+        return latch_fail(p->opt.latch, "too little memory to merge temporary data; use a larger -m");
+    for (size_t i = 0; i < begun; i++)
+        if (finish_merging(p, &p->mergings[i]) < 0)
+            return -1;
+    return 0;
+}
+
+int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_size)
+{
+    size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
+    size_t fan_in = n_slices / 2;
+    *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
+    atomic_store(&p->cancelled, p->n_runs <= fan_in);
+    if (slot_state(&p->mergings[0].state) != SLOT_FREE && finish_merging(p, &p->mergings[0]) < 0)
+        return -1;
+    atomic_store(&p->cancelled, false);
+    while (p->n_runs > fan_in)
+        if (merge_side_by_side(p, p->n_runs - fan_in, memory, n_slices, *slice_size) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "base/latch.h"
+#include "write/out_file.h"
+#include "spill/spill_store.h"
+#include "base/stats.h"
+
+enum { IN_MEMORY = 0 };          /* the volume; files are 1, 2, ... */
+
+struct volume {
+    char *dir;                   /* of a file; "memory" has none */
+    char *template;              /* for systems that have no unnamed files */
+    int fd;                      /* spill_store_prepare(), before any put */
+    atomic_bool full;            /* any thread */
+    _Atomic uint64_t end;        /* bytes given out; any thread */
+};
+
+struct spill_store {
+    struct latch *latch;
+    struct stats *stats;
+    uint8_t *memory;
+    size_t memory_size;
+    size_t n_volumes;            /* with IN_MEMORY */
+    struct volume *volumes;
+    _Atomic uint64_t turn;       /* puts on disk, for taking turns; any thread */
+};
+
+static int is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int set_place(struct volume *v, const char *prefix)
+{
+    v->fd = -1;
+    if (is_directory(prefix)) {
+        v->dir = strdup(prefix);
+        return v->dir && asprintf(&v->template, "%s/samtools-sort.XXXXXX", prefix) >= 0 ? 0 : -1;
+    }
+    v->dir = out_file_directory(prefix);
+    return v->dir && asprintf(&v->template, "%s.XXXXXX", prefix) >= 0 ? 0 : -1;
+}
+
+struct spill_store *spill_store_open(const struct spill_store_options *options)
+{
+    struct spill_store *s = calloc(1, sizeof *s);
+    int failed = !s || !(s->volumes = calloc(options->n_prefixes + 1, sizeof *s->volumes));
+    if (s) {
+        s->latch = options->latch;
+        s->stats = options->stats;
+    }
+    for (size_t i = 0; !failed && i < options->n_prefixes; i++, s->n_volumes = i + 1)
+        failed = set_place(&s->volumes[i + 1], options->prefixes[i]) < 0;
+    if (!failed)
+        return s;
+    latch_fail(options->latch, "out of memory");
+    spill_store_close(s);
+    return NULL;
+}
+
+void spill_store_close(struct spill_store *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 1; i < s->n_volumes; i++) {
+        if (s->volumes[i].fd >= 0)
+            close(s->volumes[i].fd);
+        free(s->volumes[i].dir);
+        free(s->volumes[i].template);
+    }
+    if (s->memory)
+        munmap(s->memory, s->memory_size);
+    free(s->volumes);
+    free(s);
+}
+
+void spill_store_use_memory(struct spill_store *s, size_t size)
+{
+    void *memory = size == 0 ? MAP_FAILED
+                 : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    s->memory = memory;
+    s->memory_size = size;
+}
+
+/* A file without a name, or one whose name is gone before a signal can come. */
+static int open_unnamed(const struct volume *v)
+{
+    int fd = -1;
+#ifdef O_TMPFILE
+    fd = open(v->dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+#endif
+    if (fd >= 0)
+        return fd;
+    char *name = strdup(v->template);
+    if (!name)
+        return -1;
+    latch_hide_signals(true);
+    fd = mkstemp(name);                          /* never one that is there, or a link */
+    if (fd >= 0)
+        unlink(name);
+    latch_hide_signals(false);
+    int error = errno;
+    free(name);
+    errno = error;
+    return fd;
+}
+
+static uint64_t bytes_free(const struct volume *v)
+{
+    struct statvfs fs;
+    return fstatvfs(v->fd, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
+}
+
+int spill_store_prepare(struct spill_store *s, uint64_t *free_bytes)
+{
+    uint64_t sum = 0;
+    for (size_t i = 1; i < s->n_volumes; i++) {
+        struct volume *v = &s->volumes[i];
+        if (v->fd < 0 && (v->fd = open_unnamed(v)) < 0)
+            return latch_fail(s->latch, "cannot make a temporary file in %s: %s. Choose another place with -T",
+                              v->dir, strerror(errno));
+        sum += bytes_free(v);
+    }
+    *free_bytes = sum;
+    return 0;
+}
+
+static int put_in_memory(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
+{
+    struct volume *v = &s->volumes[IN_MEMORY];
+    uint64_t at = atomic_load(&v->end);
+    do {
+        if (s->memory_size - at < n)
+            return 0;
+    } while (!atomic_compare_exchange_weak(&v->end, &at, at + n));
+    memcpy(s->memory + at, data, n);
+    *place = (struct spill_place){at, (uint32_t)n, IN_MEMORY};
+    return 1;
+}
+
+/* The file with the most room among those that are not full; of equals, in
+ * turn. NULL: all are full. */
+static struct volume *choose_volume(struct spill_store *s)
+{
+    size_t n_files = s->n_volumes - 1, turn = atomic_fetch_add(&s->turn, 1);
+    struct volume *best = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < n_files; i++) {
+        struct volume *v = &s->volumes[1 + (turn + i) % n_files];
+        if (atomic_load(&v->full))
+            continue;
+        if (n_files == 1)
+            return v;
+        uint64_t room = bytes_free(v);
+        if (!best || room / 8 * 7 > most) {      /* turns matter more than small differences */
+            best = v;
+            most = room;
+        }
+    }
+    return best;
+}
+
+/* 1: written; 0: no space left there; -1: told to the latch. */
+static int put_in_file(struct spill_store *s, struct volume *v, const void *data, size_t n,
+                       struct spill_place *place)
+{
+    uint64_t at = atomic_fetch_add(&v->end, n);
+    for (size_t done = 0; done < n;) {
+        ssize_t wrote = pwrite(v->fd, (const uint8_t *)data + done, n - done, (off_t)(at + done));
+        if (wrote < 0 && errno == EINTR && !latch_tripped(s->latch))
+            continue;
+        if (wrote < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+            return 0;
+        if (wrote <= 0)
+            return latch_fail(s->latch, "writing temporary data in %s failed: %s", v->dir, strerror(errno));
+        done += (size_t)wrote;
+    }
+    *place = (struct spill_place){at, (uint32_t)n, (uint32_t)(v - s->volumes)};
+    return 1;
+}
+
+static int all_full(struct spill_store *s, size_t n)
+{
+    const struct volume *last = &s->volumes[s->n_volumes - 1];
+    uint64_t used = 0;
+    for (size_t i = 1; i < s->n_volumes; i++)
+        used += atomic_load(&s->volumes[i].end);
+    return latch_fail(s->latch, "no space is left for temporary data in %s%s: %zu bytes more are needed now, %llu "
+                      "are free, %llu are in use by this sort. Give another place with -T, or more memory with -m",
+                      last->dir, s->n_volumes > 2 ? " and the other -T directories" : "", n,
+                      (unsigned long long)bytes_free(last), (unsigned long long)used);
+}
+
+static int put_anywhere(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
+{
+    if (put_in_memory(s, data, n, place))
+        return 0;
+    for (struct volume *v; (v = choose_volume(s));) {
+        int done = put_in_file(s, v, data, n, place);
+        if (done)
+            return done < 0 ? -1 : 0;
+        atomic_store(&v->full, true);
+    }
+    return latch_tripped(s->latch) ? -1 : all_full(s, n);
+}
+
+int spill_store_put(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
+{
+    enum stage before = stats_enter(s->stats, STAGE_SPILL_WRITE);
+    int result = put_anywhere(s, data, n, place);
+    stats_leave(s->stats, before, n);
+    return result;
+}
+
+static int get(struct spill_store *s, struct spill_place place, void *data)
+{
+    struct volume *v = &s->volumes[place.volume];
+    if (place.volume == IN_MEMORY) {
+        memcpy(data, s->memory + place.offset, place.size);
+        return 0;
+    }
+    for (size_t done = 0; done < place.size;) {
+        ssize_t got = pread(v->fd, (uint8_t *)data + done, place.size - done, (off_t)(place.offset + done));
+        if (got < 0 && errno == EINTR && !latch_tripped(s->latch))
+            continue;
+        if (got < 0)
+            return latch_fail(s->latch, "reading temporary data in %s failed: %s", v->dir, strerror(errno));
+        if (got == 0)
+            return spill_store_damaged(s, place);
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+int spill_store_get(struct spill_store *s, struct spill_place place, void *data)
+{
+    enum stage before = stats_enter(s->stats, STAGE_SPILL_READ);
+    int result = get(s, place, data);
+    stats_leave(s->stats, before, place.size);
+    return result;
+}
+
+void spill_store_expect(struct spill_store *s, struct spill_place place)
+{
+#ifdef POSIX_FADV_WILLNEED
+    if (place.volume != IN_MEMORY)
+        posix_fadvise(s->volumes[place.volume].fd, (off_t)place.offset, (off_t)place.size, POSIX_FADV_WILLNEED);
+#else
+    (void)s, (void)place;
+#endif
+}
+
+void spill_store_free(struct spill_store *s, struct spill_place place)
+{
+#ifdef FALLOC_FL_PUNCH_HOLE
+    /* What was not written to the disk yet then never is. Where it cannot be done, nothing is lost. */
+    if (place.volume != IN_MEMORY)
+        (void)!fallocate(s->volumes[place.volume].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                         (off_t)place.offset, (off_t)place.size);
+#else
+    (void)s, (void)place;
+#endif
+}
+
+int spill_store_damaged(struct spill_store *s, struct spill_place place)
+{
+    return latch_fail(s->latch, "temporary data in %s are damaged at offset %llu: the disk or the memory is faulty, "
+                      "or another program wrote there. Nothing was written",
+                      place.volume == IN_MEMORY ? "memory" : s->volumes[place.volume].dir,
+                      (unsigned long long)place.offset);
+}
+
+struct stats *spill_store_stats(const struct spill_store *s)
+{
+    return s->stats;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "write/bam_index.h"
+#include "bam/bam_record.h"
+#include "base/latch.h"
+
+enum {
+    MIN_SHIFT = 14, BAI_LEVELS = 5,              /* of BAI (SAMv1 section 5.1.1) and of CSI by default */
+    CSI_SLACK = 256,                             /* htslib counts so much beyond the longest reference */
+};
+#define BAI_LONGEST ((int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS))
+
+struct bam_index {
+    sam_hdr_t *sam;
+    int format;
+    const char *path;
+    hts_idx_t *idx;              /* from the first block of records on */
+    uint64_t end;                /* virtual offset after the last record */
+};
+
+int64_t bam_index_longest(sam_hdr_t *sam)
+{
+    int64_t longest = 0;
+    for (int i = 0; i < sam_hdr_nref(sam); i++)
+        if (sam_hdr_tid2len(sam, i) > longest)
+            longest = sam_hdr_tid2len(sam, i);
+    return longest;
+}
+
+bool bam_index_fits_bai(sam_hdr_t *sam)
+{
+    return bam_index_longest(sam) <= BAI_LONGEST;
+}
+
+/* A read for each of the smallest bins of 3.2 Gb took 91 bytes for each (htslib 1.16). */
+uint64_t bam_index_memory(sam_hdr_t *sam)
+{
+    enum { BIN = 96 };
+    uint64_t bins = 0;
+    for (int i = 0; i < sam_hdr_nref(sam); i++)
+        bins += ((uint64_t)sam_hdr_tid2len(sam, i) >> MIN_SHIFT) + 1;
+    return bins * BIN;
+}
+
+static int levels(const struct bam_index *index)
+{
+    int n = 0;
+    if (index->format == HTS_FMT_BAI)
+        return BAI_LEVELS;
+    for (int64_t span = (int64_t)1 << MIN_SHIFT; span < bam_index_longest(index->sam) + CSI_SLACK; span <<= 3)
+        n++;
+    return n;
+}
+
+struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path)
+{
+    struct bam_index *index = calloc(1, sizeof *index);
+    if (index)
+        *index = (struct bam_index){.sam = sam, .format = format, .path = path};
+    return index;
+}
+
+void bam_index_free(struct bam_index *index)
+{
+    if (!index)
+        return;
+    hts_idx_destroy(index->idx);
+    free(index);
+}
+
+struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after)
+{
+    const struct bam_record *r = (const struct bam_record *)record;
+    int64_t begin = bam_record_pos(r);
+    return (struct bam_index_entry){begin, begin + bam_record_ref_span(r), bam_record_ref_id(r), after,
+                                    !(bam_record_flag(r) & BAM_FUNMAP)};
+}
+
+static int start(struct bam_index *index, uint64_t offset)
+{
+    index->end = offset << 16;
+    index->idx = hts_idx_init(sam_hdr_nref(index->sam), index->format, index->end, MIN_SHIFT, levels(index));
+    return index->idx ? 0 : -1;
+}
+
+int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
+                  const struct bam_index_entry *entries, uint32_t n)
+{
+    if (!index->idx && start(index, offset) < 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct bam_index_entry *e = &entries[i];
+        /* A reader that has finished a block stands at the next one. */
+        index->end = e->after < size ? offset << 16 | e->after : next << 16;
+        if (hts_idx_push(index->idx, e->ref_id, e->begin, e->end, index->end, e->mapped) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int bam_index_save(struct bam_index *index, struct latch *latch)
+{
+    if (!index->idx && start(index, 0) < 0)
+        return latch_fail(latch, "out of memory for the index");
+    if (hts_idx_finish(index->idx, index->end) < 0
+        || hts_idx_save_as(index->idx, NULL, index->path, index->format) < 0)
+        return latch_fail(latch, "writing the index failed: %s", strerror(errno));
+    return 0;
+}

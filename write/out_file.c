@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/latch.h"
+#include "write/out_file.h"
+
+char *out_file_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+char *out_file_target(const char *path)
+{
+    enum { MAX_LINKS = 40 };                     /* as the kernel's limit */
+    char *name = strdup(path), link[PATH_MAX];
+    for (int i = 0; name && i < MAX_LINKS; i++) {
+        ssize_t n = readlink(name, link, sizeof link - 1);
+        if (n < 0 && (errno == EINVAL || errno == ENOENT))
+            return name;                         /* no link */
+        if (n < 0) {
+            int error = errno;
+            free(name);
+            errno = error;
+            return NULL;
+        }
+        link[n] = 0;
+        char *dir = out_file_directory(name), *next = NULL;
+        if (dir && (link[0] == '/' ? asprintf(&next, "%s", link) : asprintf(&next, "%s/%s", dir, link)) < 0)
+            next = NULL;
+        free(dir);
+        free(name);
+        name = next;
+    }
+    free(name);
+    errno = ELOOP;
+    return NULL;
+}
+
+/* A hidden name beside the target. */
+static char *temp_name(const char *target, const char *ending)
+{
+    char *dir = out_file_directory(target), *name = NULL;
+    const char *base = strrchr(target, '/');
+    base = base ? base + 1 : target;
+    if (dir && asprintf(&name, "%s/.%.200s.tmp-%s", dir, base, ending) < 0)
+        name = NULL;
+    free(dir);
+    return name;
+}
+
+static int open_temp(struct out_file *out)
+{
+#ifdef O_TMPFILE
+    char *dir = out_file_directory(out->target);
+    if (dir)
+        out->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    free(dir);
+    /* The link from /proc is how it gets its name later. */
+    if (out->fd >= 0 && access("/proc/self/fd", X_OK) == 0)
+        return 0;
+    if (out->fd >= 0)
+        close(out->fd);
+#endif
+    latch_catch_signals();
+    out->temp = temp_name(out->target, "XXXXXX");
+    out->fd = out->temp ? mkstemp(out->temp) : -1;
+    if (out->fd < 0) {
+        free(out->temp);
+        out->temp = NULL;
+    }
+    return out->fd < 0 ? -1 : 0;
+}
+
+/* A pipe that holds more lets us work on while its reader is busy: as good as a
+ * thread that writes and does nothing else (numbers in DESIGN.md). */
+static void widen_pipe(int fd)
+{
+#ifdef F_SETPIPE_SZ
+    enum { PIPE_SIZE = 1 << 20 };                /* as much as anybody may ask for */
+    fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);          /* no pipe: no effect */
+#else
+    (void)fd;
+#endif
+}
+
+/* -1 also if it is open for reading only. */
+static int open_stdout(void)
+{
+    if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
+        return dup(STDOUT_FILENO);
+    errno = EBADF;
+    return -1;
+}
+
+bool out_file_is_same(const struct stat *st, const struct stat *other)
+{
+    return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
+}
+
+/* In a directory like /tmp a file can be replaced by its owner only, and the directory's. */
+static bool is_kept(const char *target, const struct stat *st)
+{
+    struct stat in;
+    char *dir = out_file_directory(target);
+    uid_t we = geteuid();
+    bool kept = dir && stat(dir, &in) == 0 && in.st_mode & S_ISVTX && we != 0 && we != st->st_uid && we != in.st_uid;
+    free(dir);
+    return kept;
+}
+
+/* As containers have files of their host. */
+static bool is_mounted(const char *target)
+{
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx st;
+    return statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+#else
+    (void)target;
+    return false;
+#endif
+}
+
+/* What rename() would say in the end. */
+static int check_rename(const char *target, const struct stat *st)
+{
+    errno = is_mounted(target) ? EBUSY : is_kept(target, st) ? EPERM : 0;
+    return errno ? -1 : 0;
+}
+
+/* There is nothing at the path if st is NULL, here and below. */
+static bool is_stdout(const char *path, const struct stat *st)
+{
+    struct stat out;
+    return strcmp(path, "-") == 0
+        || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
+}
+
+/* The path leads through /proc to a file that has no name any more. */
+static bool is_nameless(const char *path, const struct stat *st)
+{
+    struct stat named;
+    char *target = out_file_target(path);
+    bool is = target && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
+    free(target);
+    return is;
+}
+
+static bool replaces(const char *path, const struct stat *st)
+{
+    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_nameless(path, st)));
+}
+
+bool out_file_replaces(const char *path)
+{
+    struct stat st;
+    return replaces(path, stat(path, &st) == 0 ? &st : NULL);
+}
+
+static void open_target(struct out_file *out, const struct stat *st)
+{
+    if ((!st || access(out->path, W_OK) == 0) && (out->target = out_file_target(out->path))
+        && (!st || check_rename(out->target, st) == 0) && open_temp(out) == 0)
+        fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
+}
+
+int out_file_open(struct out_file *out, const char *path, struct latch *latch)
+{
+    struct stat st, *there = stat(path, &st) == 0 ? &st : NULL;
+    bool possible = there || (errno == ENOENT && *path);
+    *out = (struct out_file){.path = strcmp(path, "-") == 0 ? "standard output" : path, .fd = -1};
+    if (is_stdout(path, there))
+        out->fd = open_stdout();
+    else if (there && !replaces(path, there))
+        out->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    else if (possible)
+        open_target(out, there);
+    if (out->fd >= 0) {
+        widen_pipe(out->fd);
+        return 0;
+    }
+    latch_fail(latch, "cannot write %s: %s. Nothing was read", out->path, strerror(errno));
+    out_file_abandon(out);
+    return -1;
+}
+
+static const char *name_by_fd(struct out_file *out)
+{
+    snprintf(out->by_fd, sizeof out->by_fd, "/proc/self/fd/%d", out->fd);
+    return out->by_fd;
+}
+
+/* Gives the unnamed file a temporary name: link() cannot replace a file, rename() can. Nor does it
+ * follow or touch what has the name already, so it need not be hard to guess. */
+static int name_temp(struct out_file *out)
+{
+    enum { TRIES = 100 };
+    latch_catch_signals();                       /* whatever thread they come to: hiding them from one is not enough */
+    for (int i = 0; i < TRIES; i++) {
+        char ending[40];
+        snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);
+        out->temp = temp_name(out->target, ending);
+        if (out->temp && linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        int error = out->temp ? errno : ENOMEM;
+        free(out->temp);                         /* not ours */
+        out->temp = NULL;
+        errno = error;
+        if (error != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
+const char *out_file_name(struct out_file *out)
+{
+    return out->temp ? out->temp : name_by_fd(out);
+}
+
+int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct latch *latch)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t wrote = write(fd, (const char *)bytes + done, n - done);
+        if (wrote < 0 && errno == EINTR && !latch_tripped(latch))
+            continue;
+        if (wrote < 0)
+            return latch_fail(latch, "writing %s failed: %s", path, strerror(errno));
+        done += (size_t)wrote;
+    }
+    return 0;
+}
+
+/* Owner, group and mode as of `like`, as far as may be: who may not give it away may still share it. A group that
+ * is not the one meant gets what everybody has. */
+static void set_mode_like(int fd, const struct stat *like)
+{
+    mode_t mode = like->st_mode & 07777;
+    if (fchown(fd, like->st_uid, like->st_gid) < 0) {
+        mode &= 0777;
+        if (fchown(fd, (uid_t)-1, like->st_gid) < 0)
+            mode = (mode & 0707) | (mode & 07) << 3;
+    }
+    fchmod(fd, mode);
+}
+
+static int set_mode(int fd, const char *target)
+{
+    struct stat st;
+    if (stat(target, &st) == 0) {
+        set_mode_like(fd, &st);
+        return 0;
+    }
+    if (errno != ENOENT)
+        return -1;
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask);
+    return 0;
+}
+
+static int failed(const struct out_file *out, struct latch *latch)
+{
+    return latch_fail(latch, "finishing %s failed: %s. The old file, if there was one, is unchanged",
+                      out->path, strerror(errno));
+}
+
+int out_file_finish(struct out_file *out, struct latch *latch)
+{
+    if (out->fd < 0)
+        return 0;
+    if (out->target && (set_mode(out->fd, out->target) < 0 || (!out->temp && name_temp(out) < 0)))
+        return failed(out, latch);
+    int fd = out->fd;
+    out->fd = -1;
+    /* Quota and network file systems tell of failed writes only here. */
+    return close(fd) < 0 ? failed(out, latch) : 0;
+}
+
+int out_file_commit(struct out_file *out, struct latch *latch)
+{
+    if (out->temp && rename(out->temp, out->target) < 0)
+        return failed(out, latch);
+    free(out->temp);
+    out->temp = NULL;
+    return 0;
+}
+
+void out_file_abandon(struct out_file *out)
+{
+    if (out->fd >= 0)
+        close(out->fd);
+    if (out->temp)
+        unlink(out->temp);
+    free(out->temp);
+    free(out->target);
+    *out = (struct out_file){.path = out->path, .fd = -1};
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
+#include "bam/bam_header.h"
+#include "write/bam_index.h"
+#include "bgzf_sink.h"
+#include "write/hts_writer.h"
+#include "base/latch.h"
+#include "report/progress.h"
+#include "write/record_sink.h"
+#include "write/sink_verify.h"
+#include "cli/sort_opts.h"
+#include "base/stats.h"
+
+struct record_sink {
+    struct bgzf_sink *bgzf;      /* BAM; else NULL ... */
+    struct hts_writer *hts;      /* ... and this */
+    struct bam_index *index;     /* of BAM; NULL: none */
+    uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
+    struct sink_verify *verify;  /* NULL: nothing is */
+    struct latch *latch;
+    struct stats *stats;
+    struct progress *progress;   /* NULL: nobody looks */
+    uint64_t n;
+};
+
+struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
+                                     struct latch *latch, struct stats *stats)
+{
+    struct record_sink *k = calloc(1, sizeof *k);
+    if (!k) {
+        latch_fail(latch, "out of memory");
+        return NULL;
+    }
+    k->latch = latch;
+    k->stats = stats;
+    if (opts->out.format.format == bam) {
+        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch, stats};
+        k->bgzf = bgzf_sink_open(&bgzf);
+    } else {
+        struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,
+                                         opts->memory, opts->reference, opts->out.index != NULL, latch};
+        k->hts = hts_writer_open(&hts);
+    }
+    if (k->bgzf || k->hts)
+        return k;
+    free(k);
+    return NULL;
+}
+
+void record_sink_close(struct record_sink *k)
+{
+    if (!k)
+        return;
+    bgzf_sink_close(k->bgzf);
+    hts_writer_close(k->hts);
+    bam_index_free(k->index);
+    sink_verify_free(k->verify);
+    free(k->header);
+    free(k);
+}
+
+int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format)
+{
+    size_t size;
+    if (k->hts)
+        return hts_writer_header(k->hts, sam, index);
+    if (bam_header_bytes(sam, &k->header, &size) < 0)
+        return latch_fail(k->latch, "out of memory for the header");
+    if (index) {
+        k->index = bam_index_new(sam, index_format, index);
+        if (!k->index || bgzf_sink_set_index(k->bgzf, k->index) < 0)
+            return latch_fail(k->latch, "out of memory for the index");
+    }
+    return bgzf_sink_put_header(k->bgzf, k->header, size) < 0 ? -1 : bgzf_sink_flush(k->bgzf);
+}
+
+void record_sink_set_verify(struct record_sink *k, struct sink_verify *verify)
+{
+    k->verify = verify;
+    if (k->bgzf)
+        bgzf_sink_set_verify(k->bgzf, verify);
+}
+
+void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
+{
+    if (k->hts)
+        hts_writer_set_finish(k->hts, finish);
+    else
+        bgzf_sink_set_finish(k->bgzf, finish);
+}
+
+void record_sink_set_progress(struct record_sink *k, struct progress *progress)
+{
+    k->progress = progress;
+}
+
+static int put_hts(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+{
+    struct verify_ends ends;
+    if (k->verify && (sink_verify_order(k->verify, records, (uint32_t)n, &ends) < 0
+                      || sink_verify_join(k->verify, &ends) < 0))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (hts_writer_put(k->hts, records[i].data, records[i].size) < 0)
+            return -1;
+    return 0;
+}
+
+int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+{
+    enum stage before = stats_enter(k->stats, k->bgzf ? STAGE_FILL : STAGE_CONVERT);
+    int result = k->bgzf ? bgzf_sink_put(k->bgzf, records, n) : put_hts(k, records, n);
+    k->n += n;
+    stats_records(k->stats, n);
+    stats_leave(k->stats, before, 0);
+    progress_tick(k->progress);
+    return result;
+}
+
+/* htslib's formats copy what they are given. */
+uint64_t record_sink_mark(const struct record_sink *k)
+{
+    return k->hts ? 0 : bgzf_sink_mark(k->bgzf);
+}
+
+bool record_sink_passed(const struct record_sink *k, uint64_t mark)
+{
+    return k->hts || bgzf_sink_passed(k->bgzf, mark);
+}
+
+bool record_sink_will_pass(const struct record_sink *k, uint64_t mark)
+{
+    return k->hts || bgzf_sink_will_pass(k->bgzf, mark);
+}
+
+int record_sink_help(struct record_sink *k)
+{
+    return k->hts ? 0 : bgzf_sink_help(k->bgzf);
+}
+
+int record_sink_finish(struct record_sink *k)
+{
+    if (k->hts)
+        return hts_writer_finish(k->hts);
+    if (bgzf_sink_finish(k->bgzf) < 0)
+        return -1;
+    return k->index ? bam_index_save(k->index, k->latch) : 0;
+}
+
+uint64_t record_sink_count(const struct record_sink *k)
+{
+    return k->n;
+}
+
+uint64_t record_sink_checksum(const struct record_sink *k)
+{
+    return k->hts ? hts_writer_checksum(k->hts) : bgzf_sink_checksum(k->bgzf);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <libdeflate.h>
+#include "bam/bam_record.h"
+#include "codec/bgzf_block.h"
+#include "base/endian_io.h"
+#include "base/latch.h"
+#include "write/sink_verify.h"
+#include "order/sort_key.h"
+
+/* A longer record is not kept to be compared with the next one where keys are equal: the memory has
+ * a limit. */
+enum { LONGEST_KEPT = BGZF_FILL };
+
+struct verify_thread {
+    struct libdeflate_decompressor *inflate;
+    uint8_t *inflated;           /* BGZF_FILL bytes */
+};
+
+struct sink_verify {
+    struct sink_verify_options opt;
+    struct verify_thread *threads;   /* each used by its thread only */
+    struct verify_end last;      /* of the block before, as below; by the thread that joins */
+    uint8_t *kept;               /* its record, unless it is too long */
+};
+
+static int alloc_all(struct sink_verify *v)
+{
+    int n = v->opt.n_threads;
+    v->kept = malloc(LONGEST_KEPT);
+    v->threads = calloc((size_t)n + 1, sizeof *v->threads);
+    if (!v->kept || !v->threads)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        v->threads[i].inflate = libdeflate_alloc_decompressor();
+        v->threads[i].inflated = malloc(BGZF_FILL);
+        if (!v->threads[i].inflate || !v->threads[i].inflated)
+            return -1;
+    }
+    return 0;
+}
+
+struct sink_verify *sink_verify_new(const struct sink_verify_options *options)
+{
+    struct sink_verify *v = calloc(1, sizeof *v);
+    if (!v)
+        return NULL;
+    v->opt = *options;
+    if (alloc_all(v) == 0)
+        return v;
+    sink_verify_free(v);
+    return NULL;
+}
+
+void sink_verify_free(struct sink_verify *v)
+{
+    if (!v)
+        return;
+    for (int i = 0; v->threads && i < v->opt.n_threads; i++) {
+        if (v->threads[i].inflate)
+            libdeflate_free_decompressor(v->threads[i].inflate);
+        free(v->threads[i].inflated);
+    }
+    free(v->threads);
+    free(v->kept);
+    free(v);
+}
+
+size_t sink_verify_memory(int n_threads)
+{
+    enum { INFLATE = 16 << 10 };                 /* libdeflate does not tell; measured and rounded up */
+    return LONGEST_KEPT + (size_t)n_threads * (INFLATE + BGZF_FILL);
+}
+
+static int gives_back(const struct verify_thread *t, const uint8_t *block, uint32_t length, const uint8_t *data,
+                      uint32_t n)
+{
+    struct bgzf_frame frame;
+    if (bgzf_block_frame(block, length, &frame) != BGZF_OK || frame.size != length || frame.inflated_size != n)
+        return 0;
+    const uint8_t *footer = block + length - BGZF_FOOTER;
+    return libdeflate_deflate_decompress(t->inflate, block + frame.data_offset,
+                                         length - frame.data_offset - BGZF_FOOTER, t->inflated, n, NULL)
+               == LIBDEFLATE_SUCCESS
+        && memcmp(t->inflated, data, n) == 0 && libdeflate_crc32(0, t->inflated, n) == load_le32(footer);
+}
+
+int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, uint32_t length,
+                      const uint8_t *data, uint32_t n)
+{
+    if (gives_back(&v->threads[thread], block, length, data, n))
+        return 0;
+    return latch_fail(v->opt.latch, "--verify: a block of %u bytes for %s does not inflate to what it was made of. "
+                      "Memory or processor may be faulty, or this is our bug: please report it", n, v->opt.path);
+}
+
+/* Of a record that was not kept only the key counts. */
+static int may_follow(const struct sort_rule *rule, const struct verify_end *before, const struct verify_end *now)
+{
+    if (!before->record)
+        return before->key <= now->key;
+    return sort_key_in_order(rule, before->key, (const struct bam_record *)before->record, now->key,
+                             (const struct bam_record *)now->record);
+}
+
+static int offence(const struct sink_verify *v, const struct verify_end *now)
+{
+    return latch_fail(v->opt.latch, "--verify: on its way to %s, record %s came after one that it belongs before. "
+                      "Memory may be faulty, or this is our bug: please report it", v->opt.path,
+                      bam_record_name((const struct bam_record *)now->record));
+}
+
+int sink_verify_order(const struct sink_verify *v, const struct bgzf_piece *pieces, uint32_t n,
+                      struct verify_ends *ends)
+{
+    *ends = (struct verify_ends){0};
+    for (uint32_t i = 0; i < n && v->opt.rule; i++) {
+        struct verify_end now = {pieces[i].data, 0};
+        if (pieces[i].segment != 0)
+            continue;
+        sort_key_make(v->opt.rule, (const struct bam_record *)now.record, &now.key);   /* no fault before, none now */
+        if (!ends->first.record)
+            ends->first = now;
+        else if (!may_follow(v->opt.rule, &ends->last, &now))
+            return offence(v, &now);
+        ends->last = now;
+    }
+    return 0;
+}
+
+int sink_verify_join(struct sink_verify *v, const struct verify_ends *ends)
+{
+    if (!ends->first.record)
+        return 0;
+    if (!may_follow(v->opt.rule, &v->last, &ends->first))
+        return offence(v, &ends->first);
+    size_t size = bam_record_size((const struct bam_record *)ends->last.record);
+    v->last = (struct verify_end){size <= LONGEST_KEPT ? v->kept : NULL, ends->last.key};
+    if (size <= LONGEST_KEPT)
+        memcpy(v->kept, ends->last.record, size);
+    return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <unistd.h>
+#include "bam/bam_header.h"
+#include "write/bam_index.h"
+#include "write/checksum_file.h"
+#include "bam/far_pos.h"
+#include "base/latch.h"
+#include "plan/memory_plan.h"
+#include "write/record_sink.h"
+#include "write/sink_verify.h"
+#include "write/sort_files.h"
+#include "cli/sort_opts.h"
+
+/* ---------------------------------------------------------- before reading */
+
+static int open_file(struct out_file *file, const char *path, struct latch *latch)
+{
+    return path ? out_file_open(file, path, latch) : 0;
+}
+
+static int open_data(struct sort_files *f, uint32_t n_slots, struct stats *stats)
+{
+    if (out_file_open(&f->data, f->opts->out.path, f->latch) < 0)
+        return -1;
+    f->sink = record_sink_open(f->opts, n_slots, f->data.fd, f->data.path, f->latch, stats);
+    return f->sink ? 0 : -1;
+}
+
+int sort_files_open(struct sort_files *f, const struct sort_opts *opts, uint32_t n_slots, struct latch *latch,
+                    struct stats *stats)
+{
+    *f = (struct sort_files){.opts = opts, .latch = latch, .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
+    return open_data(f, n_slots, stats) < 0 || open_file(&f->checksum, opts->checksum, latch) < 0 ? -1 : 0;
+}
+
+static bool takes_reference(const htsFormat *format)
+{
+    const hts_opt *option = format->specific;
+    while (option && (option->opt != CRAM_OPT_NO_REF || !option->val.i))
+        option = option->next;
+    return format->format == cram && !option;
+}
+
+/* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be longer
+ * by far than what is known of them, so what they take may be a third of all at most. */
+size_t sort_files_memory(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget)
+{
+    const htsFormat *format = &opts->out.format;
+    uint64_t most = (budget + MEMORY_PLAN_BESIDE) / 3;
+    uint64_t refs = !sam ? 0 : takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
+                  : opts->out.index && format->format != cram ? bam_index_memory(sam) : 0;
+    size_t verify = opts->verify ? sink_verify_memory(opts->n_threads) : 0;
+    size_t htslib = format->format == bam ? 0
+                  : memory_plan_htslib(format->format == cram, true, opts->memory, opts->n_threads).bytes;
+    return (size_t)(refs < most ? refs : most) + verify + htslib;
+}
+
+/* BAI holds 2^29 bases per reference; an index for longer ones becomes CSI. */
+static int index_format(const struct sort_files *f, sam_hdr_t *sam)
+{
+    int wanted = f->opts->out.index_format;
+    return wanted == HTS_FMT_BAI && !bam_index_fits_bai(sam) ? HTS_FMT_CSI : wanted;
+}
+
+static int open_index(struct sort_files *f, sam_hdr_t *sam)
+{
+    const char *path = f->opts->out.index;
+    if (path && index_format(f, sam) != f->opts->out.index_format)
+        fprintf(stderr, "[W::bam_sort] %s: a reference is too long for BAI; the index is CSI\n", path);
+    return open_file(&f->index, path, f->latch);
+}
+
+static int open_verify(struct sort_files *f, const struct sort_rule *rule)
+{
+    const struct sort_opts *opts = f->opts;
+    struct sink_verify_options how = {opts->out.format.format == bam ? opts->n_threads : 0, rule, f->data.path, f->latch};
+    struct sink_verify *verify = sink_verify_new(&how);
+    if (!verify)
+        return latch_fail(f->latch, "out of memory for --verify");
+    record_sink_set_verify(f->sink, verify);
+    return 0;
+}
+
+/* As samtools, which looks no further than the header. */
+static int check_references(const struct sort_files *f, sam_hdr_t *sam)
+{
+    const char *far = far_pos_fits(&f->opts->out.format) ? NULL : far_pos_reference(sam);
+    if (!far)
+        return 0;
+    return latch_fail(f->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
+                      "use -O sam. Nothing was read", sort_opts_input(f->opts), far);
+}
+
+int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_rule *rule)
+{
+    return check_references(f, sam) < 0 || open_index(f, sam) < 0
+        || (f->opts->verify && open_verify(f, rule) < 0) ? -1 : 0;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
+{
+    const struct sort_opts *opts = f->opts;
+    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION,
+                               opts->no_pg ? NULL : opts->command_line) < 0)
+        return latch_fail(f->latch, "%s: the header could not be changed", sort_opts_input(opts));
+    return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, index_format(f, sam));
+}
+
+/* Records in == records out, byte for byte: what makes it safe to delete the input. */
+static int compare(const struct sort_files *f, uint64_t n_in, uint64_t in)
+{
+    uint64_t n_out = record_sink_count(f->sink), out = record_sink_checksum(f->sink);
+    if (n_in == n_out && in == out)
+        return 0;
+    return latch_fail(f->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
+                      "to the output. Memory may be faulty, or this is our bug: please report it",
+                      sort_opts_input(f->opts), (unsigned long long)n_in, (unsigned long long)in,
+                      (unsigned long long)n_out, (unsigned long long)out);
+}
+
+int sort_files_finish(struct sort_files *f, uint64_t n_records, uint64_t checksum)
+{
+    if (record_sink_finish(f->sink) < 0 || compare(f, n_records, checksum) < 0)
+        return -1;
+    return f->opts->checksum ? checksum_file_write(&f->checksum, n_records, checksum, f->latch) : 0;
+}
+
+/* ----------------------------------------------------------------- the end */
+
+void sort_files_abandon(struct sort_files *f)
+{
+    out_file_abandon(&f->data);
+    out_file_abandon(&f->index);
+    out_file_abandon(&f->checksum);
+}
+
+/* What is in place, though the data cannot be. */
+static void take_back(const struct out_file *file)
+{
+    if (file->target && !file->temp && file->fd < 0)
+        unlink(file->target);
+}
+
+/* The data last: while they are old and the index is new, readers complain of it
+ * and nothing worse. It must not stay so. */
+int sort_files_commit(struct sort_files *f)
+{
+    latch_hide_signals(true);                    /* those between two files, too */
+    int failed = out_file_finish(&f->index, f->latch) < 0 || out_file_finish(&f->data, f->latch) < 0
+              || out_file_commit(&f->checksum, f->latch) < 0 || out_file_commit(&f->index, f->latch) < 0
+              || out_file_commit(&f->data, f->latch) < 0;
+    if (failed) {
+        take_back(&f->checksum);
+        take_back(&f->index);
+    }
+    sort_files_abandon(f);
+    latch_hide_signals(false);
+    return failed ? -1 : 0;
+}
+
+void sort_files_close(struct sort_files *f)
+{
+    record_sink_close(f->sink);
+    if (f->opts)
+        sort_files_abandon(f);
+    f->sink = NULL;
+}
