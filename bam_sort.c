@@ -13,7 +13,7 @@
  *   hts_reader)                                            | the merge
  *                                                record_sink (SAM, CRAM: hts_writer)
  *
- * There is one `omp parallel`, below. The master finds blocks and deals them out,
+ * There is one `omp parallel`, in task_team(). The master finds blocks and deals them out,
  * takes them back in order, plans the merge and fills output blocks with lists of
  * records; all else is tasks (and a thread that reads a pipe). */
 #include <signal.h>
@@ -34,6 +34,7 @@
 #include "cli/sort_opts.h"
 #include "report/sort_report.h"
 #include "base/stats.h"
+#include "base/task_ring.h"
 
 static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
 
@@ -230,19 +231,21 @@ static void close_all(struct bam_sort *s)
     stats_free(s->stats);
 }
 
+/* What the main thread does while the others run tasks. */
+static void in_team(void *sort)
+{
+    latch_hide_signals(false);
+    run_phases(sort);
+    leave_by_signal(sort);
+}
+
 int bam_sort(const struct sort_opts *opts)
 {
     struct bam_sort s = {.opts = opts};
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);
-        #pragma omp parallel num_threads(threads_to_be_had(&s))
-        #pragma omp master
-        {
-            latch_hide_signals(false);
-            run_phases(&s);
-            leave_by_signal(&s);
-        }
+        task_team(threads_to_be_had(&s), in_team, &s);
         if (!latch_tripped(&s.latch))
             commit(&s);
     }

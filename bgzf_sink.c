@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,11 +10,11 @@
 #include "write/bam_index.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_sink.h"
-#include "base/bgzf_slot.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "write/sink_verify.h"
 #include "base/stats.h"
+#include "base/task_ring.h"
 
 enum {
     CACHE_LINE = 64,
@@ -69,7 +68,6 @@ enum {
  * above) or taken (its writer will free the slot).
  */
 struct sink_slot {
-    atomic_int state;            /* bgzf_slot.h; DONE is never seen: its writer frees the slot */
     uint32_t n;                  /* pieces; master, before READY */
     uint32_t size;               /* bytes in them; master, before READY */
     uint64_t number;             /* of the block; master, before READY */
@@ -100,9 +98,7 @@ struct bgzf_sink {
     struct sink_slot *slots;
     struct sink_thread *threads;
     struct sink_slot *filling;   /* the slot being filled, NULL if none; master */
-    uint64_t head;               /* number of the next block to be begun; master */
-    uint64_t tasked;             /* blocks that have a task; master */
-    uint64_t help;               /* no READY slot before this one; master */
+    struct task_ring ring;       /* of the slots; a slot is released by who writes its block */
     uint64_t checksum;           /* after finish; master */
     bgzf_finish_fn *finish;      /* master, before the first block */
     struct sink_verify *verify;  /* NULL: nothing is; master, before the first block */
@@ -113,9 +109,15 @@ struct bgzf_sink {
     atomic_int writers;          /* threads that write, or have yet to see that there are enough */
 };
 
+static void sink_run(void *sink, uint32_t index);
+
 static int sink_alloc(struct bgzf_sink *k)
 {
     int n = k->opt.n_threads;
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = n, .run = sink_run, .arg = k,
+                                     .run_releases = true};
+    if (task_ring_open(&k->ring, &ring) < 0)
+        return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
     k->threads = calloc((size_t)n, sizeof *k->threads);
     if (!k->slots || !k->threads)
@@ -173,6 +175,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
         bgzf_codec_free(k->threads[i].codec);
         free(k->threads[i].gathered);
     }
+    task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
     free(k->slots);
     free(k->threads);
     free(k);
@@ -309,7 +312,7 @@ static bool write_blocks(struct bgzf_sink *k)
     write_all(k, iov, n, at);
     stats_leave(k->opt.stats, before, bytes);
     for (uint64_t i = first; i < end; i++)
-        slot_pass(&k->slots[i % k->opt.n_slots].state, SLOT_FREE);
+        task_ring_release(&k->ring, task_ring_slot(&k->ring, i));
     return true;
 }
 
@@ -334,17 +337,19 @@ static void serve_ticket(struct bgzf_sink *k)
 static void verify_block(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *data, uint32_t length)
 {
     enum stage before = stats_enter(k->opt.stats, STAGE_VERIFY);
-    if (sink_verify_block(k->verify, omp_get_thread_num(), slot->compressed, length, data, slot->size) == 0)
+    if (sink_verify_block(k->verify, task_thread(), slot->compressed, length, data, slot->size) == 0)
         sink_verify_order(k->verify, slot->pieces, slot->n, &slot->ends);
     stats_leave(k->opt.stats, before, slot->size);
 }
 
 /* Deflates the block of a claimed slot and sees to the writing. */
-static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
+static void sink_run(void *sink, uint32_t index)
 {
+    struct bgzf_sink *k = sink;
+    struct sink_slot *slot = &k->slots[index];
     uint32_t length = 1;                         /* after a failure: any, nothing is written */
     if (!latch_tripped(k->opt.latch)) {
-        struct sink_thread *t = &k->threads[omp_get_thread_num()];
+        struct sink_thread *t = &k->threads[task_thread()];
         uint8_t *data = bgzf_stored_data(t->codec, slot->compressed);
         if (!data)
             data = t->gathered;
@@ -366,29 +371,13 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
 
 int bgzf_sink_help(struct bgzf_sink *k)
 {
-    uint64_t oldest = atomic_load(&k->ticket), end = k->head - (k->filling != NULL);
-    if (k->help < oldest)
-        k->help = oldest;
-    for (; k->help < end; k->help++) {
-        struct sink_slot *slot = &k->slots[k->help % k->opt.n_slots];
-        if (slot_claim(&slot->state)) {
-            sink_run(k, slot);
-            return 1;
-        }
-    }
-    return 0;
+    return task_ring_help(&k->ring);
 }
 
-/* Helps until block `number` is written, if it is among the last n_slots. */
-static int sink_wait(struct bgzf_sink *k, uint64_t number)
+/* Helps until the slot is free. */
+static int sink_wait(struct bgzf_sink *k, uint32_t slot)
 {
-    const struct sink_slot *slot = &k->slots[number % k->opt.n_slots];
-    unsigned spins = 0;
-    enum stage before = stats_enter(k->opt.stats, STAGE_WAIT);
-    while (slot_state(&slot->state) != SLOT_FREE && !latch_tripped(k->opt.latch))
-        if (!bgzf_sink_help(k))
-            slot_pause(&spins);
-    stats_leave(k->opt.stats, before, 0);
+    task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.stats);
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
@@ -401,35 +390,19 @@ int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
     return 0;
 }
 
-/* Makes a task of the blocks that have none yet. */
-static void sink_task(struct bgzf_sink *k)
-{
-    uint64_t first = k->tasked, end = k->head;
-    k->tasked = end;
-
-    #pragma omp task default(none) firstprivate(k, first, end)
-    for (uint64_t i = first; i < end; i++) {
-        struct sink_slot *slot = &k->slots[i % k->opt.n_slots];
-        if (slot_claim(&slot->state))
-            sink_run(k, slot);
-    }
-}
-
 int bgzf_sink_flush(struct bgzf_sink *k)
 {
-    struct sink_slot *slot = k->filling;
-    if (!slot)
+    if (!k->filling)
         return 0;
     k->filling = NULL;
-    slot_pass(&slot->state, SLOT_READY);
-    if (k->head - k->tasked == slot_group(k->opt.n_slots, k->opt.n_threads))
-        sink_task(k);
+    task_ring_hand_out(&k->ring);
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
+/* Blocks begun so far. */
 uint64_t bgzf_sink_mark(const struct bgzf_sink *k)
 {
-    return k->head;
+    return task_ring_head(&k->ring) + (k->filling != NULL);
 }
 
 bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
@@ -439,15 +412,16 @@ bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
 
 bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
 {
-    return !k->filling || mark < k->head;
+    return !k->filling || mark < bgzf_sink_mark(k);
 }
 
 static int sink_begin(struct bgzf_sink *k)
 {
-    if (k->head >= k->opt.n_slots && sink_wait(k, k->head - k->opt.n_slots) < 0)
+    uint32_t index = task_ring_next(&k->ring);
+    if (sink_wait(k, index) < 0)
         return -1;
-    struct sink_slot *slot = &k->slots[k->head % k->opt.n_slots];
-    slot->number = k->head++;
+    struct sink_slot *slot = &k->slots[index];
+    slot->number = task_ring_head(&k->ring);
     slot->n = slot->size = 0;
     k->filling = slot;
     return 0;
@@ -550,6 +524,6 @@ uint64_t bgzf_sink_checksum(const struct bgzf_sink *k)
 
 size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level)
 {
-    return n_slots * (sizeof(struct sink_slot) + SINK_PIECES * sizeof(struct bgzf_piece) + BGZF_MAX_BLOCK)
+    return task_ring_memory(n_slots) + n_slots * (sizeof(struct sink_slot) + SINK_PIECES * sizeof(struct bgzf_piece) + BGZF_MAX_BLOCK)
          + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL);
 }

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
-#include "base/bgzf_slot.h"
 #include "bgzf_source.h"
 #include "base/latch.h"
 #include "read/read_ahead.h"
 #include "base/stats.h"
+#include "base/task_ring.h"
 
 _Static_assert((int)READ_AHEAD_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
 struct source_slot {
-    atomic_int state;            /* bgzf_slot.h */
     struct bgzf_frame frame;     /* these four: master, before READY */
     const uint8_t *compressed;
     atomic_int *users;           /* of those bytes, held until they are inflated */
@@ -31,9 +29,7 @@ struct bgzf_source {
     int peeked;                  /* frame is the block at the window's beginning */
     struct bgzf_frame frame;
     struct source_slot *slots;
-    uint64_t head, tail;         /* blocks handed out, blocks taken back */
-    uint64_t tasked;             /* blocks that have a task; between it and head are those that wait for one */
-    uint64_t help;               /* no READY slot before this one */
+    struct task_ring ring;       /* of them: inflating one is its work */
     bgzf_inflated_fn *inflated;
     void *inflated_arg;
     struct bgzf_codec **codecs;  /* one per thread, each used by its thread only */
@@ -61,8 +57,13 @@ static void codecs_free(struct bgzf_codec **codecs, int n_threads)
     free(codecs);
 }
 
+static void source_run(void *source, uint32_t index);
+
 static int source_alloc(struct bgzf_source *s)
 {
+    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads, .run = source_run, .arg = s};
+    if (task_ring_open(&s->ring, &ring) < 0)
+        return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
     s->codecs = codecs_new(s->opt.n_threads, 0);
     struct read_ahead_options from = {s->opt.input, s->opt.piece_size, s->opt.latch, s->opt.stats};
@@ -92,6 +93,7 @@ void bgzf_source_close(struct bgzf_source *s)
         return;
     read_ahead_close(s->ahead);
     codecs_free(s->codecs, s->opt.n_threads);
+    task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
     free(s->slots);
     free(s);
 }
@@ -108,7 +110,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
     enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
     if (s->framed)
-        fault = bgzf_block_inflate(s->codecs[omp_get_thread_num()], p, frame, dst);
+        fault = bgzf_block_inflate(s->codecs[task_thread()], p, frame, dst);
     else
         memcpy(dst, p, frame->size);
     stats_leave(s->opt.stats, before, s->opt.text_size ? 0 : frame->inflated_size);
@@ -116,47 +118,22 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
 }
 
 /* Inflates the block of a claimed slot. */
-static void source_run(struct bgzf_source *s, struct source_slot *slot)
+static void source_run(void *source, uint32_t index)
 {
+    struct bgzf_source *s = source;
+    struct source_slot *slot = &s->slots[index];
     if (!latch_tripped(s->opt.latch)) {
         slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
     read_ahead_release(slot->users);
-    slot_pass(&slot->state, SLOT_DONE);
 }
 
-/* Runs one block that nobody has claimed yet; 0 if there is none. */
-static int source_help(void *arg)
+static int source_help(void *source)
 {
-    struct bgzf_source *s = arg;
-    if (s->help < s->tail)
-        s->help = s->tail;
-    for (; s->help < s->head; s->help++) {
-        struct source_slot *slot = &s->slots[s->help % s->opt.n_slots];
-        if (slot_claim(&slot->state)) {
-            source_run(s, slot);
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Makes a task of the blocks that have none yet. */
-static void source_task(struct bgzf_source *s)
-{
-    uint64_t first = s->tasked, end = s->head;
-    s->tasked = end;
-    if (first == end)
-        return;
-
-    #pragma omp task default(none) firstprivate(s, first, end)
-    for (uint64_t i = first; i < end; i++) {
-        struct source_slot *slot = &s->slots[i % s->opt.n_slots];
-        if (slot_claim(&slot->state))
-            source_run(s, slot);
-    }
+    struct bgzf_source *s = source;
+    return task_ring_help(&s->ring);
 }
 
 /* The frame of the block at p; plain bytes make a block of all that is there. */
@@ -180,7 +157,7 @@ static int source_frame(struct bgzf_source *s)
     enum bgzf_fault fault;
     int more = 1;
     while ((fault = frame_at(s, w->data, w->size, &s->frame)) == BGZF_MORE && more > 0) {
-        source_task(s);                          /* who knows how long it takes to get more */
+        task_ring_make_task(&s->ring);           /* who knows how long it takes to get more */
         more = read_ahead_more(s->ahead, source_help, s);
     }
     if (fault == BGZF_OK)
@@ -218,23 +195,21 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
 
 int bgzf_source_ring_full(const struct bgzf_source *s)
 {
-    return s->head - s->tail == s->opt.n_slots;
+    return task_ring_full(&s->ring);
 }
 
 void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
 {
     const struct read_window *w = read_ahead_window(s->ahead);
-    uint32_t index = (uint32_t)(s->head++ % s->opt.n_slots);
+    uint32_t index = task_ring_next(&s->ring);
     struct source_slot *slot = &s->slots[index];
     slot->frame = s->frame;
     slot->compressed = w->data;
     slot->users = read_ahead_hold(s->ahead);
     slot->fault = BGZF_OK;
     slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
-    slot_pass(&slot->state, SLOT_READY);
     source_pass(s);
-    if (s->head - s->tasked == slot_group(s->opt.n_slots, s->opt.n_threads))
-        source_task(s);
+    task_ring_hand_out(&s->ring);
 }
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
@@ -254,32 +229,21 @@ int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
     return 0;
 }
 
-/* Helps until the block of the slot is inflated. */
-static void source_wait(struct bgzf_source *s, const struct source_slot *slot)
-{
-    unsigned spins = 0;
-    enum stage before = stats_enter(s->opt.stats, STAGE_WAIT);
-    while (slot_state(&slot->state) != SLOT_DONE)
-        if (!source_help(s))
-            slot_pause(&spins);
-    stats_leave(s->opt.stats, before, 0);
-}
-
 int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *block)
 {
-    if (s->head == s->tail)
+    if (task_ring_empty(&s->ring))
         return 0;
-    struct source_slot *slot = &s->slots[s->tail % s->opt.n_slots];
-    if (slot_state(&slot->state) != SLOT_DONE) {
+    uint32_t index = task_ring_oldest(&s->ring);
+    if (task_ring_state(&s->ring, index) != TASK_DONE) {
         if (!wait)
             return 0;
-        source_wait(s, slot);
+        task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
     }
-    *block = slot->block;
-    slot_pass(&slot->state, SLOT_FREE);
-    s->tail++;
-    if (slot->fault)
-        return block_failed(s, block->file_offset, slot->fault);
+    *block = s->slots[index].block;
+    enum bgzf_fault fault = s->slots[index].fault;
+    task_ring_take(&s->ring);
+    if (fault)
+        return block_failed(s, block->file_offset, fault);
     return latch_tripped(s->opt.latch) ? -1 : 1;
 }
 
@@ -296,6 +260,6 @@ void bgzf_source_warn_of_end(const struct bgzf_source *s)
 
 size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size)
 {
-    return read_ahead_memory(piece_size) + n_slots * sizeof(struct source_slot)
+    return read_ahead_memory(piece_size) + n_slots * sizeof(struct source_slot) + task_ring_memory(n_slots)
          + (size_t)n_threads * (bgzf_codec_memory(0) + bam_inflate_memory());
 }

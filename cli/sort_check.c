@@ -16,6 +16,7 @@
 #include "order/sort_key.h"
 #include "plan/sort_limits.h"
 #include "cli/sort_opts.h"
+#include "base/task_ring.h"
 
 enum {
     SLOTS_MIN = 8, SLOTS_PER_THREAD = 4,         /* blocks inflated ahead: each has 64 KiB */
@@ -218,13 +219,16 @@ static void close_all(struct sort_check *c)
     free(c->kept.p);
 }
 
+static void in_team(void *check)
+{
+    check_all(check);
+}
+
 int sort_check(const struct sort_opts *opts)
 {
     struct sort_check c = {.opts = opts, .out.fd = -1};
     if (open_all(&c) == 0) {
-        #pragma omp parallel num_threads(sort_limits_threads(opts, sort_inputs_converted(&c.in)))
-        #pragma omp master
-        check_all(&c);
+        task_team(sort_limits_threads(opts, sort_inputs_converted(&c.in)), in_team, &c);
         if (!latch_tripped(&c.latch))
             tell_checksum(&c);
     }

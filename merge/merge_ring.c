@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include "base/bgzf_slot.h"
 #include "base/latch.h"
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
 #include "merge/run_cut.h"
 #include "merge/run_reader.h"
 #include "base/stats.h"
+#include "base/task_ring.h"
 
 enum {
     N_ARENAS = 2,
@@ -24,9 +24,8 @@ struct span {
     size_t next;                 /* to be merged; claimer */
 };
 
-/* FREE --planned--> READY --claim--> TAKEN --> DONE --its records were put--> FREE, or READY again if it has more */
+/* A range that has more records than its list takes is handed out again when those of the list were put. */
 struct range {
-    atomic_int state;            /* bgzf_slot.h */
     struct run_cut from, to;     /* these five: master, before it is READY for the first time */
     bool is_first, is_last;      /* from or to mean nothing */
     struct span *spans;          /* one per run */
@@ -54,8 +53,8 @@ struct merge_ring {
     size_t range_records;        /* wanted in a range */
     size_t steps_max;            /* slices that begin in a range at most: others are to have some too */
     struct range *ranges;
-    uint64_t head, tail;         /* ranges planned; ranges put; these and all below: master */
-    struct samples samples[N_ARENAS];
+    struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
+    struct samples samples[N_ARENAS];   /* master, as all below */
     /* The range that is being planned: */
     struct run_cut from;         /* where it begins, ... */
     bool is_first;               /* ... or at the beginning */
@@ -94,9 +93,14 @@ static int sample_arena(struct merge_ring *m, int i, size_t source)
     return 0;
 }
 
+static void run_range(void *ring, uint32_t index);
+
 static int ring_alloc(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
+    struct task_ring_options ring = {.n_slots = o->n_ranges, .run = run_range, .arg = m};
+    if (task_ring_open(&m->ring, &ring) < 0)
+        return -1;
     size_t older = o->arenas[0]->n_sublists;
     m->first = calloc(o->n_runs + 1, sizeof *m->first);
     m->taken = calloc(o->n_runs + 1, sizeof *m->taken);
@@ -154,6 +158,7 @@ void merge_ring_close(struct merge_ring *m)
     }
     for (int i = 0; i < N_ARENAS; i++)
         free(m->samples[i].keys);
+    task_ring_close(&m->ring, !latch_tripped(m->opt.latch));
     free(m->ranges);
     free(m->first);
     free(m->taken);
@@ -162,7 +167,7 @@ void merge_ring_close(struct merge_ring *m)
 
 size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources)
 {
-    return n_ranges * (sizeof(struct range) + n_records * sizeof(struct bgzf_piece)
+    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_records * sizeof(struct bgzf_piece)
                        + n_sources * (sizeof(struct span) + sizeof(struct merge_source) + sizeof(struct merge_head)));
 }
 
@@ -227,24 +232,14 @@ static void merge_range(struct range *range)
     stats_leave(stats, before, 0);
 }
 
-/* Merges what the list of the range holds, unless another thread does. */
-static int run_range(struct range *range)
+/* Merges what the list of the range holds. */
+static void run_range(void *ring, uint32_t index)
 {
-    if (!slot_claim(&range->state))
-        return 0;
+    struct merge_ring *m = ring;
+    struct range *range = &m->ranges[index];
     range->n = 0;
-    if (!latch_tripped(range->ring->opt.latch))
+    if (!latch_tripped(m->opt.latch))
         merge_range(range);
-    slot_pass(&range->state, SLOT_DONE);
-    return 1;
-}
-
-static void hand_out(struct range *range)
-{
-    slot_pass(&range->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(range)
-    run_range(range);
 }
 
 /* ------------------------------------------------- master: planning ranges */
@@ -345,7 +340,7 @@ static size_t first_slice(const struct run_cut *cut, size_t run, size_t taken)
 /* Hands out the range that was planned, up to the cut, and begins the next one there. */
 static void end_range(struct merge_ring *m, const struct run_cut *to)
 {
-    struct range *range = &m->ranges[m->head++ % m->opt.n_ranges];
+    struct range *range = &m->ranges[task_ring_next(&m->ring)];
     range->from = m->from;
     range->to = *to;
     range->is_first = m->is_first;
@@ -358,7 +353,7 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     m->from = *to;
     m->is_first = m->is_begun = false;
     m->records = m->steps = 0;
-    hand_out(range);
+    task_ring_hand_out(&m->ring);
 }
 
 /* Plans a range. 1: done; 0: not yet: slices must come first. */
@@ -383,77 +378,74 @@ static int plan_range(struct merge_ring *m, bool idle)
 
 /* ---------------------------------------------------------------- the merge */
 
-/* Does some work that others wait for, or may come to wait for; 0: there is none. */
-static int help(struct merge_ring *m)
+/* Does some work that others wait for, or may come to wait for; false: there is none. */
+static bool help(void *ring)
 {
-    if (m->tail < m->head && run_range(&m->ranges[m->tail % m->opt.n_ranges]))
-        return 1;
-    if (record_sink_help(m->opt.sink) || (m->opt.reader && run_reader_help(m->opt.reader)))
-        return 1;
-    for (uint64_t i = m->tail + 1; i < m->head; i++)
-        if (run_range(&m->ranges[i % m->opt.n_ranges]))
-            return 1;
-    return 0;
+    struct merge_ring *m = ring;
+    if (!task_ring_empty(&m->ring) && task_ring_run(&m->ring, task_ring_oldest(&m->ring)))
+        return true;
+    return record_sink_help(m->opt.sink) || (m->opt.reader && run_reader_help(m->opt.reader)) || task_ring_help(&m->ring);
 }
 
 /* Leaves the slices that the ranges behind this one need not. */
 static int leave_slices(struct merge_ring *m, const struct range *range)
 {
-    for (size_t i = 0; i < m->opt.n_runs; i++)
-        if (run_reader_leave(m->opt.reader, i, first_slice(&range->to, i, range->spans[i].end)) < 0)
+    for (size_t i = 0; i < m->opt.n_runs; i++) {
+        size_t end = range->spans[i].end, needed = range->is_last ? end : first_slice(&range->to, i, end);
+        if (run_reader_leave(m->opt.reader, i, needed) < 0)
             return -1;
+    }
     return 0;
 }
 
-static void wait_for(struct merge_ring *m, const struct range *range)
+static bool oldest_is_merged(void *ring)
 {
-    unsigned spins = 0;
-    enum stage before = stats_enter(m->opt.stats, STAGE_WAIT);
-    while (slot_state(&range->state) != SLOT_DONE)
-        if (!help(m))
-            slot_pause(&spins);
-    stats_leave(m->opt.stats, before, 0);
+    const struct merge_ring *m = ring;
+    return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
 /* Puts what there is of the oldest range to the sink. -1: stop. */
 static int put_oldest(struct merge_ring *m)
 {
-    struct range *range = &m->ranges[m->tail % m->opt.n_ranges];
-    wait_for(m, range);
+    uint32_t index = task_ring_oldest(&m->ring);
+    struct range *range = &m->ranges[index];
+    task_wait(oldest_is_merged, help, m, m->opt.stats);
     if (latch_tripped(m->opt.latch) || record_sink_put(m->opt.sink, range->records, range->n) < 0)
         return -1;
     if (!range->whole) {
-        hand_out(range);
+        task_ring_submit(&m->ring, index);
         return 0;
     }
     if (leave_slices(m, range) < 0)
         return -1;
-    slot_pass(&range->state, SLOT_FREE);
-    m->tail++;
+    task_ring_take(&m->ring);
     return 0;
+}
+
+/* A range is out, all are planned, one could be planned now, or there is an error. */
+static bool can_go_on(void *ring)
+{
+    struct merge_ring *m = ring;
+    return !task_ring_empty(&m->ring) || m->planned_all || latch_tripped(m->opt.latch) || plan_range(m, true);
 }
 
 /* Plans as many ranges as can be; at least one, unless all are planned. -1: stop. */
 static int plan_ahead(struct merge_ring *m)
 {
-    unsigned spins = 0;
     enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
     if (m->opt.reader)
         run_reader_refill(m->opt.reader);
-    while (!m->planned_all && m->head - m->tail < m->opt.n_ranges && plan_range(m, false))
+    while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
-    stats_enter(m->opt.stats, STAGE_WAIT);
-    while (m->head == m->tail && !m->planned_all && !latch_tripped(m->opt.latch) && !plan_range(m, true))
-        if (!help(m))
-            slot_pause(&spins);
     stats_leave(m->opt.stats, before, 0);
+    task_wait(can_go_on, help, m, m->opt.stats);
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
 int merge_ring_run(struct merge_ring *m)
 {
-    while (!m->planned_all || m->tail < m->head)
-        if (plan_ahead(m) < 0 || (m->tail < m->head && put_oldest(m) < 0))
+    while (!m->planned_all || !task_ring_empty(&m->ring))
+        if (plan_ahead(m) < 0 || (!task_ring_empty(&m->ring) && put_oldest(m) < 0))
             return -1;
     return 0;
 }

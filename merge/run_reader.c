@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <omp.h>
 #include <stdlib.h>
-#include "base/bgzf_slot.h"
 #include "base/latch.h"
+#include "base/task_ring.h"
 #include "write/record_sink.h"
 #include "merge/run_reader.h"
 
@@ -20,9 +19,8 @@ struct extra {
     size_t beside;               /* what it counts in run_reader.beside */
 };
 
-/*   FREE --the sink passed it--> READY --claim--> TAKEN --> DONE --the merge left it--> FREE */
+/* Handed out when the sink has passed it; released when the merge has left it. */
 struct buffer {
-    atomic_int state;            /* bgzf_slot.h */
     struct spill_buffer b;       /* claimer, while TAKEN */
     struct spill_place place;    /* of the slice; master, before READY, as the next three */
     struct spill_place next;     /* of the run's next slice, which is told to be expected ... */
@@ -45,24 +43,33 @@ struct run_reader {
     struct extra *extras;        /* left and not passed, the latest first; master */
     struct ring *rings;
     struct buffer *buffers;
+    struct task_ring tasks;      /* of all buffers, by their places in the array */
     size_t help;                 /* the ring that was helped last; master */
     struct spill_loader *loaders;   /* one per thread */
     struct spill_gate gate;
 };
 
-/* Fills a buffer, unless another thread does. */
-static int run_load(struct run_reader *r, struct buffer *buffer)
+/* Fills a buffer. */
+static void run_load(void *reader, uint32_t index)
 {
-    if (!slot_claim(&buffer->state))
-        return 0;
+    struct run_reader *r = reader;
+    struct buffer *buffer = &r->buffers[index];
     if (buffer->has_next)
         spill_store_expect(r->opt.store, buffer->next);
     if (!latch_tripped(r->opt.latch)
-        && spill_load(r->opt.store, buffer->place, &r->loaders[omp_get_thread_num()], &buffer->b,
+        && spill_load(r->opt.store, buffer->place, &r->loaders[task_thread()], &buffer->b,
                       buffer->home_is_free, r->opt.latch) == 0)
         spill_store_free(r->opt.store, buffer->place);
-    slot_pass(&buffer->state, SLOT_DONE);
-    return 1;
+}
+
+static uint32_t slot_of(const struct run_reader *r, const struct buffer *buffer)
+{
+    return (uint32_t)(buffer - r->buffers);
+}
+
+static enum task_state state_of(const struct run_reader *r, const struct buffer *buffer)
+{
+    return task_ring_state(&r->tasks, slot_of(r, buffer));
 }
 
 /* Of a slice larger than a buffer: its bytes in memory, about. */
@@ -83,10 +90,7 @@ static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_fre
     buffer->has_next = ring->loaded < run->n;
     if (buffer->has_next)
         buffer->next = run->slices[ring->loaded];
-    slot_pass(&buffer->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(r, buffer)
-    run_load(r, buffer);
+    task_ring_submit(&r->tasks, slot_of(r, buffer));
 }
 
 /* Marks only grow: what lies behind one that is passed is passed too. */
@@ -111,7 +115,7 @@ static struct buffer *buffer_of(const struct run_reader *r, const struct ring *r
 
 static bool is_free(const struct run_reader *r, const struct buffer *buffer)
 {
-    return slot_state(&buffer->state) == SLOT_FREE && record_sink_passed(r->opt.sink, buffer->mark);
+    return state_of(r, buffer) == TASK_FREE && record_sink_passed(r->opt.sink, buffer->mark);
 }
 
 /* Asks for as many slices of the ring as there are buffers that the sink is through with. Of slices
@@ -140,7 +144,8 @@ static int alloc_all(struct run_reader *r)
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
     for (int i = 0; r->loaders && i < o->n_threads; i++)
         r->loaders[i].gate = &r->gate;
-    return r->rings && r->buffers && r->loaders ? 0 : -1;
+    struct task_ring_options tasks = {.n_slots = (uint32_t)(o->n_runs * r->n_buffers), .run = run_load, .arg = r};
+    return r->rings && r->buffers && r->loaders && task_ring_open(&r->tasks, &tasks) == 0 ? 0 : -1;
 }
 
 struct run_reader *run_reader_open(const struct run_reader_options *options)
@@ -176,6 +181,7 @@ void run_reader_close(struct run_reader *r)
     free_extras(r, true);
     for (int i = 0; r->loaders && i < r->opt.n_threads; i++)
         spill_loader_free(&r->loaders[i]);
+    task_ring_close(&r->tasks, !latch_tripped(r->opt.latch));
     free(r->rings);
     free(r->buffers);
     free(r->loaders);
@@ -204,10 +210,10 @@ bool run_reader_ready(struct run_reader *r, size_t run, size_t slice, bool idle)
     load_ahead(r, ring, slice);
     /* Slices so small that all of them are in the block being filled: it is filled
      * on from other memory. */
-    if (idle && ring->loaded == slice && slot_state(&buffer->state) == SLOT_FREE
+    if (idle && ring->loaded == slice && state_of(r, buffer) == TASK_FREE
         && !record_sink_will_pass(r->opt.sink, buffer->mark))
         begin_load(r, ring, false);
-    return ring->loaded > slice && slot_state(&buffer->state) == SLOT_DONE && !latch_tripped(r->opt.latch);
+    return ring->loaded > slice && state_of(r, buffer) == TASK_DONE && !latch_tripped(r->opt.latch);
 }
 
 const struct spill_slice *run_reader_slice(const struct run_reader *r, size_t run, size_t slice)
@@ -229,7 +235,7 @@ static int leave_buffer(struct run_reader *r, struct buffer *buffer)
     } else {
         r->beside -= buffer->beside;
     }
-    slot_pass(&buffer->state, SLOT_FREE);
+    task_ring_release(&r->tasks, slot_of(r, buffer));
     return 0;
 }
 
@@ -254,7 +260,7 @@ int run_reader_help(struct run_reader *r)
     for (size_t i = 0; i < r->opt.n_runs; i++, r->help++) {
         struct ring *ring = &r->rings[r->help % r->opt.n_runs];
         for (size_t slice = ring->left; slice < ring->loaded; slice++)
-            if (run_load(r, buffer_of(r, ring, slice)))
+            if (task_ring_run(&r->tasks, slot_of(r, buffer_of(r, ring, slice))))
                 return 1;
     }
     return 0;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
-#include <omp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "base/bgzf_slot.h"
 #include "base/latch.h"
 #include "read/read_ahead.h"
 #include "base/stats.h"
+#include "base/task_ring.h"
 
 enum {
     /* Blocks of two or three are being inflated, one is looked at, the others are
@@ -34,9 +33,8 @@ enum {
  * A buffer begins with room for the bytes of the piece before that were not used,
  * since a block may lie across:     |   KEPT   |          piece_size          |
  *                                       rest ->|
- * States are those of bgzf_slot.h. A piece that is not full when it is DONE is the last. */
+ * States are those of a ring. A piece that is not full when it is DONE is the last. */
 struct read_piece {
-    atomic_int state;
     uint8_t *data;               /* behind the room */
     uint64_t number;             /* in the order of the input; master, before READY */
     size_t filled;               /* bytes read: master, before READY; then who claimed it. Others look
@@ -50,10 +48,10 @@ struct read_ahead {
     struct read_ahead_options opt;
     enum reader reader;          /* from the beginning */
     struct read_piece pieces[N_PIECES];
+    struct task_ring ring;       /* of them; piece number n is slot number n. Released when it is to be READY again */
     struct read_window window;   /* in the piece `current`, or borrowed; master, as the next three */
     atomic_int *users;           /* of it */
     uint64_t current;
-    uint64_t begun;              /* pieces READY or beyond; at most N_PIECES more than current */
     pthread_t thread;            /* of READ_BY_THREAD; all below are for it */
     pthread_mutex_t mutex;
     pthread_cond_t room;         /* a piece has become READY, or `stop` true */
@@ -64,24 +62,32 @@ struct read_ahead {
 
 static struct read_piece *piece_of(struct read_ahead *a, uint64_t number)
 {
-    return &a->pieces[number % N_PIECES];
+    return &a->pieces[task_ring_slot(&a->ring, number)];
+}
+
+static uint32_t slot_of(const struct read_ahead *a, const struct read_piece *piece)
+{
+    return (uint32_t)(piece - a->pieces);
+}
+
+static bool is_done(const struct read_ahead *a, const struct read_piece *piece)
+{
+    return task_ring_state(&a->ring, slot_of(a, piece)) == TASK_DONE;
 }
 
 /* ------------------------------------------------------------------- tasks */
 
-/* Reads a piece of a regular file, unless another thread does. */
-static int read_piece(struct read_ahead *a, struct read_piece *piece)
+/* Reads a piece of a regular file. */
+static void read_piece(void *ahead, uint32_t slot)
 {
-    if (!slot_claim(&piece->state))
-        return 0;
+    struct read_ahead *a = ahead;
+    struct read_piece *piece = &a->pieces[slot];
     uint64_t size = a->opt.piece_size, at = piece->number * size;
     enum stage before = stats_enter(a->opt.stats, STAGE_READ);
     byte_source_expect(a->opt.input, at + EXPECTED * size, size);
     ssize_t n = byte_source_read_at(a->opt.input, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
     stats_leave(a->opt.stats, before, piece->filled);
-    slot_pass(&piece->state, SLOT_DONE);
-    return 1;
 }
 
 /* ------------------------------------------------------------------ thread */
@@ -90,7 +96,7 @@ static int read_piece(struct read_ahead *a, struct read_piece *piece)
 static bool await_room(struct read_ahead *a, struct read_piece *piece)
 {
     pthread_mutex_lock(&a->mutex);
-    while (!a->stop && !slot_claim(&piece->state))
+    while (!a->stop && !task_ring_claim(&a->ring, slot_of(a, piece)))
         pthread_cond_wait(&a->room, &a->mutex);
     bool go_on = !a->stop;
     pthread_mutex_unlock(&a->mutex);
@@ -104,7 +110,7 @@ static void tell(struct read_ahead *a, struct read_piece *piece, size_t filled, 
     pthread_mutex_lock(&a->mutex);
     piece->filled = filled;
     if (done)
-        slot_pass(&piece->state, SLOT_DONE);
+        task_ring_finish(&a->ring, slot_of(a, piece));
     pthread_cond_signal(&a->news);
     pthread_mutex_unlock(&a->mutex);
 }
@@ -184,40 +190,37 @@ static void stop_reader(struct read_ahead *a)
 static void read_here(struct read_ahead *a, struct read_piece *piece)
 {
     bool converted = byte_source_framing(a->opt.input) == BYTES_RECORDS;
-    slot_claim(&piece->state);                   /* the first time */
+    task_ring_claim(&a->ring, slot_of(a, piece));   /* the first time */
     enum stage before = stats_enter(a->opt.stats, converted ? STAGE_CONVERT : STAGE_READ);
     ssize_t n = byte_source_read(a->opt.input, piece->data + piece->filled, a->opt.piece_size - piece->filled);
     stats_leave(a->opt.stats, before, n > 0 ? (uint64_t)n : 0);
     piece->filled += n > 0 ? (size_t)n : 0;
     if (n <= 0 || piece->filled == a->opt.piece_size)
-        slot_pass(&piece->state, SLOT_DONE);
+        task_ring_finish(&a->ring, slot_of(a, piece));
 }
 
 /* How many pieces there shall be, the current one included. While there is
  * one thread, nothing is gained by reading before it is needed. */
 static uint64_t wanted(const struct read_ahead *a)
 {
-    return a->reader == READ_BY_TASKS && !omp_in_parallel() ? 2 : N_PIECES;
+    return a->reader == READ_BY_TASKS && !task_in_team() ? 2 : N_PIECES;
 }
 
 /* Lets buffers be filled again that no block uses any more. */
 static void begin_pieces(struct read_ahead *a)
 {
-    for (uint64_t end = a->current + wanted(a); a->begun < end; a->begun++) {
-        struct read_piece *piece = piece_of(a, a->begun);
+    for (uint64_t end = a->current + wanted(a); task_ring_head(&a->ring) < end;) {
+        struct read_piece *piece = piece_of(a, task_ring_head(&a->ring));
         if (atomic_load_explicit(&piece->users, memory_order_acquire) > 0)
             return;
-        piece->number = a->begun;
+        piece->number = task_ring_head(&a->ring);
         piece->filled = 0;
         pthread_mutex_lock(&a->mutex);
-        slot_pass(&piece->state, SLOT_READY);
+        task_ring_make_ready(&a->ring);
         pthread_cond_signal(&a->room);
         pthread_mutex_unlock(&a->mutex);
-        if (a->reader != READ_BY_TASKS || !omp_in_parallel())
-            continue;
-
-        #pragma omp task default(none) firstprivate(a, piece)
-        read_piece(a, piece);
+        if (a->reader == READ_BY_TASKS && task_in_team())
+            task_ring_make_task(&a->ring);
     }
 }
 
@@ -225,7 +228,7 @@ static void begin_pieces(struct read_ahead *a)
 static size_t filled_of(struct read_ahead *a, struct read_piece *piece, bool *done)
 {
     pthread_mutex_lock(&a->mutex);
-    *done = slot_state(&piece->state) == SLOT_DONE;
+    *done = is_done(a, piece);
     size_t filled = *done || a->reader != READ_BY_TASKS ? piece->filled : 0;
     pthread_mutex_unlock(&a->mutex);
     return filled;
@@ -262,7 +265,7 @@ static int grow_window(struct read_ahead *a)
         }
         if (done && filled < a->opt.piece_size)
             return 0;
-        if (!done || a->current + 1 == a->begun)
+        if (!done || a->current + 1 == task_ring_head(&a->ring))
             return -1;
     }
 }
@@ -276,7 +279,7 @@ static void doze(struct read_ahead *a, const struct read_piece *piece)
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&a->mutex);
-    if (piece->filled == seen_of(a, piece) && slot_state(&piece->state) != SLOT_DONE)
+    if (piece->filled == seen_of(a, piece) && !is_done(a, piece))
         pthread_cond_timedwait(&a->news, &a->mutex, &until);
     pthread_mutex_unlock(&a->mutex);
 }
@@ -285,16 +288,16 @@ static void doze(struct read_ahead *a, const struct read_piece *piece)
 static void await(struct read_ahead *a, byte_source_help_fn *help, void *arg, unsigned *spins)
 {
     struct read_piece *piece = piece_of(a, a->current);
-    bool done = slot_state(&piece->state) == SLOT_DONE;
+    bool done = is_done(a, piece);
     enum stage before = stats_enter(a->opt.stats, STAGE_WAIT);
     if (!done && a->reader == READ_BY_MASTER)
         read_here(a, piece);
-    else if ((!done && a->reader == READ_BY_TASKS && read_piece(a, piece)) || help(arg))
+    else if ((!done && a->reader == READ_BY_TASKS && task_ring_run(&a->ring, slot_of(a, piece))) || help(arg))
         *spins = 0;
     else if (!done && a->reader == READ_BY_THREAD)
         doze(a, piece);
     else
-        slot_pause(spins);
+        task_pause(spins);
     stats_leave(a->opt.stats, before, 0);
 }
 
@@ -363,6 +366,9 @@ static enum reader choose_reader(struct read_ahead *a)
 
 static int alloc_pieces(struct read_ahead *a)
 {
+    struct task_ring_options ring = {.n_slots = N_PIECES, .run = read_piece, .arg = a};
+    if (task_ring_open(&a->ring, &ring) < 0)
+        return -1;
     for (int i = 0; i < N_PIECES; i++) {
         uint8_t *buffer = malloc(READ_AHEAD_KEPT + a->opt.piece_size);
         if (!buffer)
@@ -404,6 +410,7 @@ void read_ahead_close(struct read_ahead *a)
         stop_reader(a);
     for (int i = 0; i < N_PIECES && a->pieces[i].data; i++)
         free(a->pieces[i].data - READ_AHEAD_KEPT);
+    task_ring_close(&a->ring, false);            /* what is behind the end was handed out, too */
     pthread_cond_destroy(&a->news);
     pthread_cond_destroy(&a->room);
     pthread_mutex_destroy(&a->mutex);
@@ -412,5 +419,5 @@ void read_ahead_close(struct read_ahead *a)
 
 size_t read_ahead_memory(size_t piece_size)
 {
-    return N_PIECES * (READ_AHEAD_KEPT + piece_size);
+    return task_ring_memory(N_PIECES) + N_PIECES * (READ_AHEAD_KEPT + piece_size);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam1_bytes.h"
-#include "base/bgzf_slot.h"
 #include "bgzf_source.h"
 #include "base/byte_buffer.h"
 #include "base/hts_memory.h"
@@ -12,6 +11,7 @@
 #include "base/latch.h"
 #include "read/sam_reader.h"
 #include "base/stats.h"
+#include "base/task_ring.h"
 
 /* The text goes through a ring of chunks, in each of which a task makes lines into records:
  *
@@ -30,7 +30,6 @@
  *
  * A line may go on over any number of chunks; those between have none. */
 struct sam_chunk {
-    atomic_int state;            /* bgzf_slot.h; FREE until it is closed */
     char *text;                  /* master, before READY; then who claimed it, who writes NULs into it */
     size_t filled;               /* bytes of text handed out; master only, as the next */
     size_t arrived;              /* and inflated */
@@ -51,8 +50,8 @@ struct sam_reader {
     sam_hdr_t *given;            /* its copy, until the caller takes it */
     uint64_t header_lines;
     struct sam_chunk *chunks;
-    uint64_t freed, lent, closed, filling;   /* numbers of chunks, see above; n_chunks at most from first to last */
-    uint64_t help;               /* no READY chunk before this one */
+    struct task_ring ring;       /* of them: handed out when closed, taken back when freed */
+    uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
     struct byte_buffer carry;    /* of the line that chunk closed - 1 does not end */
     bool at_end;                 /* all text is handed out */
     uint64_t n;                  /* records lent */
@@ -99,17 +98,18 @@ static void parse_lines(const struct sam_reader *r, struct sam_chunk *c, char *l
 }
 
 /* Makes the lines of a claimed chunk into records. */
-static void parse_chunk(const struct sam_reader *r, struct sam_chunk *c)
+static void parse_chunk(void *reader, uint32_t index)
 {
-    if (!latch_tripped(r->opt.latch)) {
-        enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
-        if (c->head.n)
-            parse_lines(r, c, (char *)c->head.p, c->head.n);
-        parse_lines(r, c, c->text + c->begin, c->end - c->begin);
-        stats_records(r->opt.stats, c->n);
-        stats_leave(r->opt.stats, before, c->head.n + c->end - c->begin);
-    }
-    slot_pass(&c->state, SLOT_DONE);
+    const struct sam_reader *r = reader;
+    struct sam_chunk *c = &r->chunks[index];
+    if (latch_tripped(r->opt.latch))
+        return;
+    enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
+    if (c->head.n)
+        parse_lines(r, c, (char *)c->head.p, c->head.n);
+    parse_lines(r, c, c->text + c->begin, c->end - c->begin);
+    stats_records(r->opt.stats, c->n);
+    stats_leave(r->opt.stats, before, c->head.n + c->end - c->begin);
 }
 
 /* ---------------------------------------------------------- text to chunks */
@@ -135,21 +135,10 @@ static void take_carry(struct sam_reader *r, struct sam_chunk *c)
     r->carry = head;
 }
 
-/* Lets the chunk be parsed whose lines are known now. */
-static void hand_out(struct sam_reader *r)
-{
-    struct sam_chunk *c = chunk_of(r, r->closed++);
-    slot_pass(&c->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(r, c)
-    if (slot_claim(&c->state))
-        parse_chunk(r, c);
-}
-
 /* Finds where the lines are in a chunk that has all its text. */
 static int close_chunk(struct sam_reader *r)
 {
-    struct sam_chunk *c = chunk_of(r, r->closed);
+    struct sam_chunk *c = chunk_of(r, task_ring_head(&r->ring));
     const char *newline = memchr(c->text, '\n', c->filled);
     c->end = c->filled;
     while (newline && c->text[c->end - 1] != '\n')
@@ -161,23 +150,23 @@ static int close_chunk(struct sam_reader *r)
         take_carry(r, c);
     if (carry_on(r, c->text + c->end, c->filled - c->end) < 0)
         return -1;
-    hand_out(r);
+    task_ring_hand_out(&r->ring);
     return 0;
 }
 
 /* Closes what can be. At the end of the file a line without newline gets a chunk of its own. */
 static int close_chunks(struct sam_reader *r)
 {
-    while (r->closed < r->filling) {
-        const struct sam_chunk *c = chunk_of(r, r->closed);
+    while (task_ring_head(&r->ring) < r->filling) {
+        const struct sam_chunk *c = chunk_of(r, task_ring_head(&r->ring));
         if (c->arrived < c->filled)
             return 0;
         if (close_chunk(r) < 0)
             return -1;
     }
-    if (r->at_end && r->carry.n && r->filling - r->freed < r->opt.sam.n_chunks) {
+    if (r->at_end && r->carry.n && r->filling - r->ring.tail < r->opt.sam.n_chunks) {
         take_carry(r, chunk_of(r, r->filling++));
-        hand_out(r);
+        task_ring_hand_out(&r->ring);
     }
     return 0;
 }
@@ -192,7 +181,7 @@ static int take_text(struct sam_reader *r, bool wait)
             return -1;
         taken = bgzf_source_take(r->source, wait, &block);
         if (taken > 0)
-            chunk_of(r, r->closed)->arrived += block.size;
+            chunk_of(r, task_ring_head(&r->ring))->arrived += block.size;
     }
     return taken;
 }
@@ -207,7 +196,7 @@ static int text_ended(struct sam_reader *r)
 /* Hands out text for one chunk. 1: done; 0: there is no room, or no text any more; -1: told to the latch. */
 static int fill_chunk(struct sam_reader *r)
 {
-    if (r->at_end || r->filling - r->freed == r->opt.sam.n_chunks)
+    if (r->at_end || r->filling - r->ring.tail == r->opt.sam.n_chunks)
         return 0;
     struct sam_chunk *c = chunk_of(r, r->filling);
     uint32_t size;
@@ -223,20 +212,6 @@ static int fill_chunk(struct sam_reader *r)
 }
 
 /* -------------------------------------------------------- chunks to records */
-
-/* Parses one chunk that nobody has claimed yet; false if there is none. */
-static bool parse_one(struct sam_reader *r)
-{
-    r->help = r->help < r->lent ? r->lent : r->help;
-    for (; r->help < r->closed; r->help++) {
-        struct sam_chunk *c = chunk_of(r, r->help);
-        if (slot_claim(&c->state)) {
-            parse_chunk(r, c);
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Gives the record room for so many bytes, so that the tasks need none but for long lines: each
  * thread's heap would keep what a long line has taken. */
@@ -260,24 +235,24 @@ static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
         size_record(c->record, r->opt.sam.text_size);
     c->n = 0;
     c->far = false;
-    slot_pass(&c->state, SLOT_FREE);
 }
 
 /* Frees the chunks that are not used any more, up to the one that is. */
 static void free_chunks(struct sam_reader *r)
 {
-    for (; r->freed < r->lent; r->freed++) {
-        struct sam_chunk *c = chunk_of(r, r->freed);
+    while (r->ring.tail < r->lent) {
+        struct sam_chunk *c = chunk_of(r, r->ring.tail);
         if (atomic_load_explicit(&c->users, memory_order_acquire) > 0)
             return;
         clear_chunk(r, c);
+        task_ring_take(&r->ring);
     }
 }
 
 static void rest(struct sam_reader *r, unsigned *spins)
 {
     enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
-    slot_pause(spins);
+    task_pause(spins);
     stats_leave(r->opt.stats, before, 0);
 }
 
@@ -290,13 +265,13 @@ static int await_chunk(struct sam_reader *r, byte_source_help_fn *help, void *ar
         int filled = fill_chunk(r);
         if (filled < 0 || take_text(r, false) < 0)
             return -1;
-        if (r->lent < r->closed && slot_state(&chunk_of(r, r->lent)->state) == SLOT_DONE)
+        if (r->lent < task_ring_head(&r->ring) && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
             return 1;
         if (r->at_end && r->lent == r->filling)
             return 0;
-        if (filled || parse_one(r) || help(arg))
+        if (filled || task_ring_help(&r->ring) || help(arg))
             spins = 0;
-        else if (r->closed == r->filling)
+        else if (task_ring_head(&r->ring) == r->filling)
             rest(r, &spins);
         else if (take_text(r, true) < 0)
             return -1;
@@ -431,6 +406,9 @@ static int read_header(struct sam_reader *r)
 
 static int alloc_chunks(struct sam_reader *r)
 {
+    struct task_ring_options ring = {.n_slots = r->opt.sam.n_chunks, .run = parse_chunk, .arg = r};
+    if (task_ring_open(&r->ring, &ring) < 0)
+        return no_memory(r, "lines");
     r->chunks = calloc(r->opt.sam.n_chunks, sizeof *r->chunks);
     for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
         struct sam_chunk *c = &r->chunks[i];
@@ -467,6 +445,10 @@ void sam_reader_close(struct sam_reader *r)
     if (!r)
         return;
     bgzf_source_close(r->source);
+    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.latch);
+    if (read_all)
+        free_chunks(r);
+    task_ring_close(&r->ring, read_all);
     for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
         struct sam_chunk *c = &r->chunks[i];
         free(c->text);

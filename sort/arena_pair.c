@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <omp.h>
 #include <stdio.h>
 #include <htslib/hts_log.h>
 #include "sort/arena_pair.h"
@@ -39,13 +38,18 @@ static int reserve_arenas(struct arena_pair *p)
     return 0;
 }
 
+static void run_sorting(void *pair, uint32_t index);
+
 int arena_pair_open(struct arena_pair *p, const struct arena_pair_options *options)
 {
     struct latch *latch = options->latch;
     struct spill_store_options store = {options->temp_prefixes, options->n_temp_prefixes, latch, options->stats};
     struct spill_options spill = {NULL, options->plan.merge_memory, options->n_threads, latch, options->stats};
+    struct task_ring_options ring = {.n_slots = SORTINGS, .run = run_sorting, .arg = p, .run_releases = true};
     uint64_t room;
     *p = (struct arena_pair){.opt = *options};
+    if (task_ring_open(&p->sorts, &ring) < 0)
+        return latch_fail(latch, "out of memory");
     if (reserve_arenas(p) < 0 || !(spill.store = p->store = spill_store_open(&store))
         || !(p->spill = spill_open(&spill)))
         return -1;
@@ -59,6 +63,7 @@ void arena_pair_close(struct arena_pair *p)
     run_reader_close(p->reader);
     spill_close(p->spill);
     spill_store_close(p->store);
+    task_ring_close(&p->sorts, p->opt.latch && !latch_tripped(p->opt.latch));
     for (int i = 0; i < 2; i++)
         bam_arena_free(&p->arenas[i]);
 }
@@ -97,34 +102,19 @@ static void sort_keys(struct arena_pair *p, const struct bam_arena *arena, struc
     count_sorted(p, arena);
 }
 
-/* Sorts a sublist, unless another thread does. */
-static int run_sorting(struct arena_pair *p, struct sorting *sorting)
+static void run_sorting(void *pair, uint32_t index)
 {
-    if (!slot_claim(&sorting->state))
-        return 0;
-    sort_keys(p, sorting->arena, sorting->sublist);
-    slot_pass(&sorting->state, SLOT_FREE);
-    return 1;
-}
-
-static int help_sorting(struct arena_pair *p)
-{
-    for (int i = 0; i < SORTINGS; i++)
-        if (run_sorting(p, &p->sortings[i]))
-            return 1;
-    return 0;
+    struct arena_pair *p = pair;
+    sort_keys(p, p->sortings[index].arena, p->sortings[index].sublist);
+    task_ring_release(&p->sorts, index);
 }
 
 /* Lists a sublist that was closed, to be sorted when it is due. */
 static void add_sorting(struct arena_pair *p, struct bam_sublist sublist)
 {
-    struct sorting *sorting = &p->sortings[p->n_sortings++ % SORTINGS];
-    unsigned spins = 0;
-    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
-    while (slot_state(&sorting->state) != SLOT_FREE)
-        if (!run_sorting(p, sorting))
-            slot_pause(&spins);
-    stats_leave(p->opt.stats, before, 0);
+    uint32_t index = task_ring_slot(&p->sorts, p->n_sortings++);
+    task_ring_wait(&p->sorts, index, TASK_FREE, NULL, p->opt.stats);
+    struct sorting *sorting = &p->sortings[index];
     sorting->sublist = sublist;
     sorting->arena = p->arena;
     sorting->due = p->n_blocks + p->opt.plan.source_slots;
@@ -134,15 +124,9 @@ static void add_sorting(struct arena_pair *p, struct bam_sublist sublist)
 /* Hands the sublists that have all their keys to tasks. */
 static void sort_sublists(struct arena_pair *p, bool all_keys_are_there)
 {
-    for (; p->n_begun < p->n_sortings; p->n_begun++) {
-        struct sorting *sorting = &p->sortings[p->n_begun % SORTINGS];
-        if (!all_keys_are_there && sorting->due > p->n_blocks)
-            return;
-        slot_pass(&sorting->state, SLOT_READY);
-
-        #pragma omp task default(none) firstprivate(p, sorting)
-        run_sorting(p, sorting);
-    }
+    while (task_ring_head(&p->sorts) < p->n_sortings
+           && (all_keys_are_there || p->sortings[task_ring_next(&p->sorts)].due <= p->n_blocks))
+        task_ring_hand_out(&p->sorts);
 }
 
 int arena_pair_sort(struct arena_pair *p)
@@ -213,18 +197,25 @@ static bool any_placed(const struct bam_arena *a)
     return false;
 }
 
+static bool has_left(void *pair)
+{
+    const struct arena_pair *p = pair;
+    return spill_is_done(p->spill);
+}
+
+static bool help_leaving(void *pair)
+{
+    struct arena_pair *p = pair;
+    return spill_help(p->spill) || task_ring_help(&p->sorts);
+}
+
 /* Waits, working, for the arena that is on its way, and empties it. */
 static int await_spill(struct arena_pair *p)
 {
     const struct bam_arena *leaving = spill_arena(p->spill);
-    unsigned spins = 0;
     if (!leaving)
         return 0;
-    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
-    while (!spill_is_done(p->spill))
-        if (!spill_help(p->spill) && !help_sorting(p))
-            slot_pause(&spins);
-    stats_leave(p->opt.stats, before, 0);
+    task_wait(has_left, help_leaving, p, p->opt.stats);
     if (spill_end(p->spill) < 0)
         return -1;
     ptrdiff_t i = leaving - p->arenas;
@@ -279,14 +270,27 @@ int arena_pair_make_room(struct arena_pair *p, size_t room)
 }
 
 /* Waits, working, until the arena's sublists are sorted: it is not on its way out. */
+struct sorted_wait {
+    struct arena_pair *pair;
+    const struct bam_arena *arena;
+};
+
+static bool is_sorted(void *wait)
+{
+    const struct sorted_wait *w = wait;
+    return atomic_load(&w->pair->unsorted[w->arena - w->pair->arenas]) <= 1 || latch_tripped(w->pair->opt.latch);
+}
+
+static bool help_sorting(void *wait)
+{
+    const struct sorted_wait *w = wait;
+    return task_ring_help(&w->pair->sorts);
+}
+
 static int await_sorted(struct arena_pair *p, const struct bam_arena *arena)
 {
-    unsigned spins = 0;
-    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
-    while (atomic_load(&p->unsorted[arena - p->arenas]) > 1 && !latch_tripped(p->opt.latch))
-        if (!help_sorting(p))
-            slot_pause(&spins);
-    stats_leave(p->opt.stats, before, 0);
+    struct sorted_wait wait = {p, arena};
+    task_wait(is_sorted, help_sorting, &wait, p->opt.stats);
     return latch_tripped(p->opt.latch) ? -1 : 0;
 }
 

@@ -12,8 +12,8 @@
 #define ARENA_PAIR_H
 
 #include "bam_arena.h"
-#include "base/bgzf_slot.h"
 #include "plan/memory_plan.h"
+#include "base/task_ring.h"
 
 struct latch;
 struct merge_ring;
@@ -38,7 +38,6 @@ struct arena_pair_options {
 
 /* A sublist to be sorted: by a task, or by the master when it has to wait. */
 struct sorting {
-    atomic_int state;            /* bgzf_slot.h, but FREE when it is done, and while it waits for its keys */
     uint64_t due;                /* its keys are in their places when so many blocks are taken back; master */
     struct bam_sublist sublist;  /* master, before READY */
     const struct bam_arena *arena;
@@ -53,9 +52,9 @@ struct arena_pair {
     struct bam_arena arenas[2];
     struct bam_arena *arena;     /* the one that is filled; master */
     struct sorting sortings[SORTINGS];
-    uint64_t n_blocks;           /* taken back; master, as the next two */
-    size_t n_sortings;           /* closed ... */
-    size_t n_begun;              /* ... and of them, handed to tasks */
+    struct task_ring sorts;      /* of them: handed out when they have their keys, FREE again when they are sorted */
+    uint64_t n_blocks;           /* taken back; master, as the next */
+    uint64_t n_sortings;         /* sublists closed */
     _Atomic uint32_t unsorted[2];   /* sublists of each not sorted yet, and one more while it is filled; any thread */
     struct minhash *minhash;     /* of -M; else NULL; the caller's */
     _Atomic uint64_t turned;     /* what minhash_run() says of checksums, summed; sort tasks */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/bgzf_slot.h"
 #include "base/byte_buffer.h"
 #include "base/latch.h"
 #include "merge/run_cut.h"
 #include "order/sort_key.h"
 #include "spill/spill.h"
 #include "base/stats.h"
+#include "base/task_ring.h"
 
 enum {
     /* Enough for threads to share them evenly, few enough that their last,
@@ -22,14 +21,12 @@ enum {
 
 /* A part of the arena that one task writes. */
 struct range {
-    atomic_int state;            /* bgzf_slot.h */
     struct bam_key from;         /* its first key or one before it; by the splitter */
     struct spill_run part;       /* claimer, before DONE */
 };
 
 /* Adjacent runs that a task merges into one. */
 struct merging {
-    atomic_int state;            /* bgzf_slot.h; FREE: none */
     size_t first, n;             /* of the runs; master */
     struct spill_run *runs;      /* copies of them: the list may move; master */
     uint8_t *memory;             /* n slices; master */
@@ -53,19 +50,30 @@ struct spill {
     const struct bam_arena *arena;   /* on its way; master */
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does; master, with the arena */
     struct range *ranges;
+    struct task_ring range_tasks;   /* of them, from the first one on for each arena; by the splitter */
     size_t max_ranges;
     struct bam_key *samples;
     _Atomic size_t n_ranges;     /* 0 until they are cut; by the splitter */
     _Atomic size_t n_done;       /* ranges; any thread */
-    size_t help;                 /* no READY range before this one; master */
     struct spill_run *runs;      /* master, as all below */
     size_t n_runs, max_runs;
     struct bam_key last_key;     /* of the latest run: its last record, at last_record */
     struct byte_buffer last_record;
     struct merging *mergings;    /* [0] is the one in the background */
+    struct task_ring merging_tasks;   /* of them; FREE: there is none */
     uint8_t *memory;             /* of that one */
     atomic_bool cancelled;       /* that one is no longer wanted; master */
 };
+
+static void run_range(void *spill, uint32_t number);
+static void run_merging(void *spill, uint32_t number);
+
+static int open_rings(struct spill *p)
+{
+    struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p, .run_releases = true};
+    struct task_ring_options mergings = {.n_slots = (uint32_t)p->opt.n_threads, .run = run_merging, .arg = p};
+    return task_ring_open(&p->range_tasks, &ranges) < 0 || task_ring_open(&p->merging_tasks, &mergings) < 0 ? -1 : 0;
+}
 
 struct spill *spill_open(const struct spill_options *options)
 {
@@ -80,7 +88,7 @@ struct spill *spill_open(const struct spill_options *options)
         p->mergings = calloc(n, sizeof *p->mergings);
         p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
         p->samples = calloc(p->max_ranges * SAMPLES_PER_RANGE, sizeof *p->samples);
-        if (p->work && p->mergings && p->ranges && p->samples)
+        if (p->work && p->mergings && p->ranges && p->samples && open_rings(p) == 0)
             return p;
     }
     latch_fail(options->latch, "out of memory");
@@ -104,6 +112,8 @@ void spill_close(struct spill *p)
     }
     for (size_t i = 0; i < p->n_runs; i++)
         spill_run_free(&p->runs[i]);
+    task_ring_close(&p->range_tasks, !latch_tripped(p->opt.latch));
+    task_ring_close(&p->merging_tasks, !latch_tripped(p->opt.latch));
     free(p->work);
     free(p->ranges);
     free(p->samples);
@@ -136,7 +146,7 @@ const struct spill_run *spill_runs(const struct spill *p, size_t *n)
 /* The calling thread's workspace; NULL: no memory, told to the latch. */
 static struct workspace *workspace(struct spill *p)
 {
-    struct workspace *w = &p->work[omp_get_thread_num()];
+    struct workspace *w = &p->work[task_thread()];
     w->loader.gate = &p->unpacking;
     if (!w->packer && !(w->packer = spill_packer_new(p->slice_size)))
         latch_fail(p->opt.latch, "out of memory for sorting on disk; use fewer threads (-@)");
@@ -206,19 +216,16 @@ static void write_range(struct spill *p, size_t number)
     run_merge_free(&merge);
 }
 
-/* Writes range `number`, unless another thread does. */
-static int run_range(struct spill *p, size_t number)
+/* Writes range `number`. */
+static void run_range(void *spill, uint32_t number)
 {
-    struct range *range = &p->ranges[number];
-    if (!slot_claim(&range->state))
-        return 0;
+    struct spill *p = spill;
     enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (!latch_tripped(p->opt.latch))
         write_range(p, number);
     stats_leave(p->opt.stats, before, 0);
-    slot_pass(&range->state, SLOT_DONE);
+    task_ring_release(&p->range_tasks, number);  /* before it counts as done: then all may be handed out again */
     atomic_fetch_add(&p->n_done, 1);
-    return 1;
 }
 
 /* How many ranges, and the first key of each. */
@@ -244,18 +251,15 @@ void spill_arena_is_sorted(struct spill *p)
 {
     size_t n = cut_ranges(p);
     atomic_store(&p->n_ranges, n);
-    for (size_t i = 0; i < n; i++) {
-        slot_pass(&p->ranges[i].state, SLOT_READY);
-        #pragma omp task default(none) firstprivate(p, i)
-        run_range(p, i);
-    }
+    for (size_t i = 0; i < n; i++)
+        task_ring_hand_out(&p->range_tasks);
 }
 
 int spill_begin(struct spill *p, const struct bam_arena *arena)
 {
     p->arena = arena;
     p->rule = bam_arena_order(arena).rule;       /* may become more than it was, see sort_key_decides_until() */
-    p->help = 0;
+    task_ring_restart(&p->range_tasks);
     atomic_store(&p->n_done, 0);
     atomic_store(&p->n_ranges, 0);
     return latch_tripped(p->opt.latch) ? -1 : 0;
@@ -263,10 +267,7 @@ int spill_begin(struct spill *p, const struct bam_arena *arena)
 
 int spill_help(struct spill *p)
 {
-    for (size_t n = atomic_load(&p->n_ranges); p->help < n; p->help++)
-        if (run_range(p, p->help))
-            return 1;
-    return 0;
+    return task_ring_help(&p->range_tasks);
 }
 
 /* ------------------------------------------------------------ list of runs */
@@ -339,11 +340,11 @@ static int list_run(struct spill *p)
 
 /* -------------------------------------------------------------- fewer runs */
 
-/* Merges the runs of m, unless another thread does. */
-static int run_merging(struct spill *p, struct merging *m)
+/* Merges the runs of a merging. */
+static void run_merging(void *spill, uint32_t number)
 {
-    if (!slot_claim(&m->state))
-        return 0;
+    struct spill *p = spill;
+    struct merging *m = &p->mergings[number];
     struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
     m->result = -1;
     enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
@@ -354,8 +355,16 @@ static int run_merging(struct spill *p, struct merging *m)
         m->result = spill_merge(&how);
     }
     stats_leave(p->opt.stats, before, 0);
-    slot_pass(&m->state, SLOT_DONE);
-    return 1;
+}
+
+static uint32_t slot_of(const struct spill *p, const struct merging *m)
+{
+    return (uint32_t)(m - p->mergings);
+}
+
+static enum task_state state_of(const struct spill *p, const struct merging *m)
+{
+    return task_ring_state(&p->merging_tasks, slot_of(p, m));
 }
 
 static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory,
@@ -370,10 +379,7 @@ static int begin_merging(struct spill *p, struct merging *m, size_t first, size_
     m->memory = memory;
     m->slice_size = slice_size;
     m->rule = p->rule;
-    slot_pass(&m->state, SLOT_READY);
-
-    #pragma omp task default(none) firstprivate(p, m)
-    run_merging(p, m);
+    task_ring_submit(&p->merging_tasks, slot_of(p, m));
     return 0;
 }
 
@@ -401,7 +407,7 @@ static int end_merging(struct spill *p, struct merging *m)
         spill_run_remove(&m->into, p->opt.store);
     free(m->runs);
     m->runs = NULL;
-    slot_pass(&m->state, SLOT_FREE);
+    task_ring_release(&p->merging_tasks, slot_of(p, m));
     return m->result < 0 ? -1 : 0;
 }
 
@@ -409,7 +415,7 @@ static bool being_merged(const struct spill *p, size_t first, size_t n)
 {
     for (int i = 0; i < p->opt.n_threads; i++) {
         const struct merging *m = &p->mergings[i];
-        if (slot_state(&m->state) != SLOT_FREE && first < m->first + m->n && m->first < first + n)
+        if (state_of(p, m) != TASK_FREE && first < m->first + m->n && m->first < first + n)
             return true;
     }
     return false;
@@ -445,12 +451,12 @@ static int merge_in_background(struct spill *p)
 {
     struct merging *m = &p->mergings[0];
     size_t slice_size = largest_slice(p), n = p->opt.merge_memory / slice_size, first;
-    if (slot_state(&m->state) == SLOT_DONE && end_merging(p, m) < 0)
+    if (state_of(p, m) == TASK_DONE && end_merging(p, m) < 0)
         return -1;
     if (n > p->n_runs - 1)
         n = p->n_runs - 1;
     if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2
-        || slot_state(&m->state) != SLOT_FREE || !choose_runs(p, n, p->n_runs - 1, &first))
+        || state_of(p, m) != TASK_FREE || !choose_runs(p, n, p->n_runs - 1, &first))
         return 0;
     if (!p->memory && !(p->memory = malloc(p->opt.merge_memory)))
         return 0;                                /* it can be done when all is read */
@@ -473,12 +479,8 @@ int spill_end(struct spill *p)
 
 static int finish_merging(struct spill *p, struct merging *m)
 {
-    unsigned spins = 0;
-    run_merging(p, m);
-    enum stage before = stats_enter(p->opt.stats, STAGE_WAIT);
-    while (slot_state(&m->state) != SLOT_DONE)
-        slot_pause(&spins);
-    stats_leave(p->opt.stats, before, 0);
+    task_ring_run(&p->merging_tasks, slot_of(p, m));
+    task_ring_wait(&p->merging_tasks, slot_of(p, m), TASK_DONE, NULL, p->opt.stats);
     return end_merging(p, m);
 }
 
@@ -513,7 +515,7 @@ int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_si
     size_t fan_in = n_slices / 2;
     *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
     atomic_store(&p->cancelled, p->n_runs <= fan_in);
-    if (slot_state(&p->mergings[0].state) != SLOT_FREE && finish_merging(p, &p->mergings[0]) < 0)
+    if (state_of(p, &p->mergings[0]) != TASK_FREE && finish_merging(p, &p->mergings[0]) < 0)
         return -1;
     atomic_store(&p->cancelled, false);
     while (p->n_runs > fan_in)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <omp.h>
 #include <stdatomic.h>
-#include "base/bgzf_slot.h"
+#include "base/task_ring.h"
 #include "merge/run_merge.h"
 #include "order/sort_key.h"
 #include "sort/sort_run.h"
@@ -112,7 +112,7 @@ static int await_spill(struct spill *spill)
     unsigned spins = 0;
     while (!spill_is_done(spill))
         if (!spill_help(spill))
-            slot_pause(&spins);
+            task_pause(&spins);
     return spill_end(spill);
 }
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include <omp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/latch.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+
+/* Slots per task, where the ring has that many for each thread. A task costs the thread that makes it 0.4 to 1.4 us
+ * with libgomp, more with more threads; 4 blocks take 0.2 ms and more (bench/task_cost). */
+enum { GROUP_MOST = 4, TASKS_PER_THREAD = 2 };
+
+/* As many slots as leave every thread of the team some tasks. */
+static uint32_t group_size(uint32_t n_slots, int n_threads)
+{
+    uint32_t most = n_threads > 0 ? n_slots / (TASKS_PER_THREAD * (uint32_t)n_threads) : 1;
+    return most < 1 ? 1 : most < GROUP_MOST ? most : GROUP_MOST;
+}
+
+size_t task_ring_memory(uint32_t n_slots)
+{
+    return n_slots * sizeof(struct task_slot);
+}
+
+int task_ring_open(struct task_ring *r, const struct task_ring_options *options)
+{
+    memset(r, 0, sizeof *r);
+    r->opt = *options;
+    r->group = group_size(options->n_slots, options->n_threads);
+    r->slots = aligned_alloc(_Alignof(struct task_slot), (options->n_slots + 1) * sizeof *r->slots);
+    for (uint32_t i = 0; r->slots && i < options->n_slots; i++)
+        atomic_init(&r->slots[i].state, TASK_FREE);
+    return r->slots ? 0 : -1;
+}
+
+void task_ring_close(struct task_ring *r, bool all_free)
+{
+    for (uint32_t i = 0; r->slots && all_free && i < r->opt.n_slots; i++)
+        assert(task_ring_state(r, i) == TASK_FREE);
+    free(r->slots);
+    r->slots = NULL;
+}
+
+/* --------------------------------------------------------------- one slot */
+
+bool task_ring_run(struct task_ring *r, uint32_t slot)
+{
+    if (!task_ring_claim(r, slot))
+        return false;
+    r->opt.run(r->opt.arg, slot);
+    if (!r->opt.run_releases)
+        task_ring_finish(r, slot);
+    return true;
+}
+
+/* The task of slots first .. end - 1, by their numbers. */
+static void make_task(struct task_ring *r, uint64_t first, uint64_t end)
+{
+    #pragma omp task default(none) firstprivate(r, first, end)
+    for (uint64_t i = first; i < end; i++)
+        task_ring_run(r, task_ring_slot(r, i));
+}
+
+static void make_ready(struct task_ring *r, uint32_t slot)
+{
+    atomic_store_explicit(&r->slots[slot].state, TASK_READY, memory_order_release);
+}
+
+void task_ring_submit(struct task_ring *r, uint32_t slot)
+{
+    make_ready(r, slot);
+    make_task(r, slot, (uint64_t)slot + 1);
+}
+
+/* ----------------------------------------------------------- slots in turn */
+
+void task_ring_make_ready(struct task_ring *r)
+{
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+    make_ready(r, task_ring_slot(r, head));
+    atomic_store_explicit(&r->head, head + 1, memory_order_release);
+}
+
+void task_ring_make_task(struct task_ring *r)
+{
+    uint64_t first = r->tasked, end = task_ring_head(r);
+    r->tasked = end;
+    if (first < end)
+        make_task(r, first, end);
+}
+
+void task_ring_hand_out(struct task_ring *r)
+{
+    task_ring_make_ready(r);
+    if (task_ring_head(r) - r->tasked >= r->group)
+        task_ring_make_task(r);
+}
+
+void task_ring_take(struct task_ring *r)
+{
+    task_ring_release(r, task_ring_slot(r, r->tail++));
+}
+
+/* A slot is READY once in each turn, so a number that was passed need not be looked at again. */
+bool task_ring_help(struct task_ring *r)
+{
+    uint64_t head = task_ring_head(r), oldest = head > r->opt.n_slots ? head - r->opt.n_slots : 0;
+    if (r->help < oldest)
+        r->help = oldest;
+    while (r->help < head)
+        if (task_ring_run(r, task_ring_slot(r, r->help++)))
+            return true;
+    return false;
+}
+
+void task_ring_restart(struct task_ring *r)
+{
+    r->tail = r->tasked = r->help = 0;
+    atomic_store_explicit(&r->head, 0, memory_order_release);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+void task_pause(unsigned *spins)
+{
+    /* Some 2 us of spinning and 200 of giving way (a block takes 20 to 500) before naps that hardly add to what has been
+     * waited for. Naps leave the core to other programs: what is slow may be the other end of a pipe. */
+    enum { SPINS_BEFORE_YIELD = 64, PAUSES_BEFORE_NAP = 512, NAP_NS = 100000 };
+    if (++*spins > PAUSES_BEFORE_NAP) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    } else if (*spins > SPINS_BEFORE_YIELD) {
+        sched_yield();
+    } else {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+    }
+}
+
+void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats)
+{
+    unsigned spins = 0;
+    enum stage before = stats_enter(stats, STAGE_WAIT);
+    while (!until(arg))
+        if (!help(arg))
+            task_pause(&spins);
+    stats_leave(stats, before, 0);
+}
+
+struct slot_wait {
+    struct task_ring *ring;
+    uint32_t slot;
+    enum task_state state;
+    const struct latch *latch;
+};
+
+static bool slot_is_there(void *arg)
+{
+    const struct slot_wait *w = arg;
+    return task_ring_state(w->ring, w->slot) == w->state || (w->latch && latch_tripped(w->latch));
+}
+
+static bool help_ring(void *arg)
+{
+    const struct slot_wait *w = arg;
+    return task_ring_help(w->ring);
+}
+
+void task_ring_wait(struct task_ring *r, uint32_t slot, enum task_state state, const struct latch *latch,
+                    struct stats *stats)
+{
+    struct slot_wait w = {r, slot, state, latch};
+    if (!slot_is_there(&w))
+        task_wait(slot_is_there, help_ring, &w, stats);
+}
+
+/* ------------------------------------------------------------------ the team */
+
+void task_team(int n_threads, void (*main_thread)(void *), void *arg)
+{
+    #pragma omp parallel num_threads(n_threads)
+    #pragma omp master
+    main_thread(arg);
+}
+
+bool task_in_team(void)
+{
+    return omp_in_parallel();
+}
+
+int task_thread(void)
+{
+    return omp_get_thread_num();
+}

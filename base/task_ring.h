@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Work of the team: slots that the main thread hands out, and that tasks, or the main thread when it waits, run.
+ *
+ *   FREE --hand out--> READY --claim--> TAKEN --run--> DONE --release--> FREE
+ *    ^                                    |
+ *    +---- released by who runs it -------+   (task_ring_options.run_releases)
+ *
+ * Who changes a state, and what that says to others:
+ *
+ *   hand out   the main thread (or the one thread that hands out in its place) stores READY with release, after the
+ *              slot's inputs are written
+ *   claim      any thread, by compare-and-swap from READY to TAKEN with acquire: it alone runs the slot, and sees the
+ *              inputs
+ *   run        the claimer stores DONE with release, after the outputs are written
+ *   release    the owner of the outputs, who has read DONE with acquire, stores FREE with release: the next hand-out
+ *              of the slot may write its inputs
+ *
+ * Tasks are only one way to a slot. A task claims the slots it was made for and returns when others were faster. So
+ * nothing depends on how a runtime schedules tasks: libgomp's taskyield does nothing, and a thread that waits in user
+ * code runs no tasks. A task that comes very late may find its slot handed out again; then it runs that.
+ *
+ * Progress. What runs a slot never waits for another slot; it may wait in read() and write(). The main thread waits
+ * for one slot at a time, and runs READY slots of the same ring meanwhile. So every slot that is handed out is run: by
+ * its task, or by the main thread before that thread has nothing else to do.
+ *
+ * Whom the main thread helps while it waits, in this order:
+ *
+ *   it waits for                          it runs
+ *   an inflated block, text of SAM        blocks to inflate; for SAM also chunks to parse
+ *   a piece of the input                  that piece, then blocks to inflate
+ *   room for a sublist                    the sort that has its slot
+ *   an arena that leaves                  ranges of the spill, then sorts
+ *   a merged range                        that range, blocks to deflate, slices to load, further ranges
+ *   a place in the sink, its end          blocks to deflate
+ *
+ * Only what is short is run while a block is waited for: a sort takes 50 ms, and all others would run dry. */
+#ifndef TASK_RING_H
+#define TASK_RING_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct latch;
+struct stats;
+
+enum task_state { TASK_FREE, TASK_READY, TASK_TAKEN, TASK_DONE };
+
+/* Does the work of a slot, in any thread. */
+typedef void task_run_fn(void *arg, uint32_t slot);
+
+struct task_ring_options {
+    uint32_t n_slots;
+    int n_threads;               /* of the team: groups are as large as leaves every thread some; 0: no groups */
+    task_run_fn *run;
+    void *arg;                   /* of run */
+    bool run_releases;           /* run(), or who it leaves the slot to, releases it; no slot is ever DONE */
+};
+
+/* A state has a cache line of its own: its neighbours change hands at other times. */
+struct task_slot {
+    _Alignas(64) _Atomic int state;
+};
+
+/* Slots are used in turn: slot number n is slot n modulo n_slots. All fields but the slots are the main thread's; if
+ * another thread hands out, they are its until it has handed out the last one, and `head` tells how far it is. */
+struct task_ring {
+    struct task_ring_options opt;
+    struct task_slot *slots;
+    uint32_t group;              /* slots that share a task */
+    _Atomic uint64_t head;       /* slots handed out */
+    uint64_t tail;               /* slots taken back */
+    uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
+    uint64_t help;               /* no slot before this one is READY */
+};
+
+/* -1: no memory. A ring of zeros may be closed. */
+int task_ring_open(struct task_ring *ring, const struct task_ring_options *options);
+
+/* Behind the parallel region: tasks that come too late still look at the slots. all_free: the work ended well, and
+ * everything was taken back; that is asserted. */
+void task_ring_close(struct task_ring *ring, bool all_free);
+
+/* Bytes of memory for so many slots. */
+size_t task_ring_memory(uint32_t n_slots);
+
+/* ---- one slot ---- */
+
+static inline enum task_state task_ring_state(const struct task_ring *ring, uint32_t slot)
+{
+    return (enum task_state)atomic_load_explicit(&ring->slots[slot].state, memory_order_acquire);
+}
+
+/* Makes a READY slot the caller's, who then runs it by other means than the ring's. False: another thread has it. */
+static inline bool task_ring_claim(struct task_ring *ring, uint32_t slot)
+{
+    int ready = TASK_READY;
+    return atomic_compare_exchange_strong_explicit(&ring->slots[slot].state, &ready, TASK_TAKEN, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* The claimer is done with it. */
+static inline void task_ring_finish(struct task_ring *ring, uint32_t slot)
+{
+    atomic_store_explicit(&ring->slots[slot].state, TASK_DONE, memory_order_release);
+}
+
+/* Its outputs are no longer needed. */
+static inline void task_ring_release(struct task_ring *ring, uint32_t slot)
+{
+    atomic_store_explicit(&ring->slots[slot].state, TASK_FREE, memory_order_release);
+}
+
+/* Claims a slot and runs it. False: it is not READY. */
+bool task_ring_run(struct task_ring *ring, uint32_t slot);
+
+/* Hands out a slot of its own task, whatever its turn: FREE, or DONE and to be run once more. */
+void task_ring_submit(struct task_ring *ring, uint32_t slot);
+
+/* ---- slots in turn ---- */
+
+static inline uint32_t task_ring_slot(const struct task_ring *ring, uint64_t number)
+{
+    return (uint32_t)(number % ring->opt.n_slots);
+}
+
+static inline uint64_t task_ring_head(const struct task_ring *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_acquire);
+}
+
+/* The slot to be handed out next. */
+static inline uint32_t task_ring_next(const struct task_ring *ring)
+{
+    return task_ring_slot(ring, atomic_load_explicit(&ring->head, memory_order_relaxed));
+}
+
+/* The oldest slot that is not taken back. */
+static inline uint32_t task_ring_oldest(const struct task_ring *ring)
+{
+    return task_ring_slot(ring, ring->tail);
+}
+
+static inline bool task_ring_empty(const struct task_ring *ring)
+{
+    return ring->tail == task_ring_head(ring);
+}
+
+static inline bool task_ring_full(const struct task_ring *ring)
+{
+    return task_ring_head(ring) - ring->tail == ring->opt.n_slots;
+}
+
+/* Makes the next slot READY. It has no task yet. */
+void task_ring_make_ready(struct task_ring *ring);
+
+/* Makes one task of all READY slots that have none. */
+void task_ring_make_task(struct task_ring *ring);
+
+/* Makes the next slot READY, and a task as soon as a group is full. */
+void task_ring_hand_out(struct task_ring *ring);
+
+/* Takes the oldest slot back and releases it. */
+void task_ring_take(struct task_ring *ring);
+
+/* Runs the oldest READY slot. False: there is none. */
+bool task_ring_help(struct task_ring *ring);
+
+/* Begins to count slots anew; all of them are FREE. */
+void task_ring_restart(struct task_ring *ring);
+
+/* ---- waiting ---- */
+
+/* Whether what is waited for has come. */
+typedef bool task_until_fn(void *arg);
+
+/* Does a little work; false: there is none. */
+typedef bool task_help_fn(void *arg);
+
+/* Works, and naps where there is no work, until it has come. Counts as waiting, except for the work. */
+void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats);
+
+/* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. */
+void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
+                    struct stats *stats);
+
+/* Waits a little for another thread, which has a core or wants this one. *spins counts the pauses since the last work. */
+void task_pause(unsigned *spins);
+
+/* ---- the team ---- */
+
+/* Runs main_thread(arg) on the calling thread, which gets a team of so many threads for tasks. The only parallel region. */
+void task_team(int n_threads, void (*main_thread)(void *), void *arg);
+
+/* Whether there is a team, so that tasks are run beside the calling thread. */
+bool task_in_team(void);
+
+/* The number of the calling thread, from 0 up. */
+int task_thread(void);
+
+#endif

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Who may include whom: rightwards only, and no circles of modules (a module is NAME.c and NAME.h together).
+#
+#   cli -> bam_sort -> plan -> read, sort, spill, merge, write, report -> bgzf_*, bam_arena -> order -> codec -> bam -> base
+#
+# Stages do not include each other, except spill -> merge -> write. The includes named under "known" are older than this
+# rule. A new one fails, and so does a known one that is gone: take it off the list. The last lines count what is there.
+#
+# usage: test/check_layers.sh
+set -u
+cd -- "$(dirname -- "$0")/.." || exit 1
+
+known='
+'
+
+# Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.
+includes() {
+    for file in *.c *.h cli/*.[ch] plan/*.[ch] read/*.[ch] sort/*.[ch] spill/*.[ch] merge/*.[ch] write/*.[ch] report/*.[ch] \
+        order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch]; do
+        sed -n "s|^#include \"\\(.*\\)\\.h\"|${file%.*} \\1|p" "$file"
+    done | sort -u
+}
+
+{ printf '%s\n' "$known" | sed -n 's/^\(.*\) -> \(.*\)$/known \1 \2/p'; includes; } | awk '
+    BEGIN {
+        n = split("cli bam_sort plan stage ring order codec bam base", layers, " ")
+        for (i = 1; i <= n; i++)
+            rank[layers[i]] = i
+        split("read sort spill merge write report", stages, " ")
+        for (i in stages)
+            rank[stages[i]] = rank["stage"]
+        passes["spill merge"] = passes["spill write"] = passes["merge write"] = 1
+    }
+
+    function folder(module) {
+        if (module ~ /\//)
+            return substr(module, 1, index(module, "/") - 1)
+        return module == "bam_sort" ? module : "ring"
+    }
+
+    function offence(from, to) {
+        if (!(from in rank) || !(to in rank))
+            return "unknown"
+        if (rank[to] < rank[from])
+            return "upward"
+        return rank[to] == rank["stage"] && rank[from] == rank["stage"] && from != to && !((from " " to) in passes) \
+             ? "sideways" : ""
+    }
+
+    $1 == "known" { known[$2 " " $3] = 1; next }
+    $1 == $2 { next }
+    {
+        from[++arrows] = $1; to[arrows] = $2
+        modules[$1] = modules[$2] = 1
+        kind = offence(folder($1), folder($2))
+        if (kind == "")
+            next
+        count[kind]++
+        seen[$0] = 1
+        if (!($0 in known)) {
+            print "FAILED layers: " kind ": " $1 " includes " $2
+            failed = 1
+        }
+    }
+
+    END {
+        for (line in known)
+            if (!(line in seen)) {
+                print "FAILED layers: no longer there, take it off the list: " line
+                failed = 1
+            }
+        # A module of which nothing is included that is left is in no circle.
+        do {
+            went = 0
+            for (m in modules) {
+                held = 0
+                for (i = 1; i <= arrows; i++)
+                    if (from[i] == m && to[i] in modules)
+                        held = 1
+                if (!held) {
+                    delete modules[m]
+                    went = 1
+                }
+            }
+        } while (went)
+        # The same the other way round: modules that only lead into a circle.
+        do {
+            went = 0
+            for (m in modules) {
+                held = 0
+                for (i = 1; i <= arrows; i++)
+                    if (to[i] == m && from[i] in modules)
+                        held = 1
+                if (!held) {
+                    delete modules[m]
+                    went = 1
+                }
+            }
+        } while (went)
+        for (m in modules)
+            circle = circle " " m
+        if (circle != "" && circle != known_circle) {
+            print "circles:" circle
+        }
+        printf "%d upward, %d sideways, circles of %d modules\n", count["upward"], count["sideways"], split(circle, unused, " ")
+        exit failed
+    }'
