@@ -13,6 +13,7 @@ struct byte_source;
 struct sort_order;
 struct latch;
 
+/* A header, and what was read with it. bam_header_free() frees all of it. */
 struct bam_header {
     sam_hdr_t *sam;              /* owned */
     uint8_t *rest;               /* bytes of the stream that follow the header in its last block; owned */

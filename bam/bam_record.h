@@ -185,6 +185,7 @@ int64_t bam_record_ref_span(const struct bam_record *r);
 /* Where the aux fields of a checked record begin; they end with the record. */
 const uint8_t *bam_record_aux(const struct bam_record *r);
 
+/* The fault in words, for an error message. A constant string. */
 const char *bam_fault_text(enum bam_fault fault);
 
 #endif

@@ -57,6 +57,7 @@ struct stage_info {
     bool may_block;              /* mostly in a system call: its CPU time is measured too */
 };
 
+/* The constant facts of a stage. */
 const struct stage_info *stats_stage(enum stage stage);
 
 /* What was counted. Times are in nanoseconds. */
@@ -111,6 +112,7 @@ void stats_stop(struct stats *stats);
 
 int stats_threads(const struct stats *stats);            /* in the team */
 int stats_slots(const struct stats *stats);              /* in the team, and those that joined */
+/* What a slot has counted for a stage; stats_total(): the sum over all slots. */
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
 

@@ -41,6 +41,7 @@ enum bgzf_fault {
     BGZF_NO_MEMORY,
 };
 
+/* The fault in words, for an error message. A constant string. */
 const char *bgzf_fault_text(enum bgzf_fault fault);
 
 /* Reads the frame of the block at p, of which avail bytes are at hand. Never returns BGZF_MORE if

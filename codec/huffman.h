@@ -22,9 +22,9 @@ typedef uint32_t code;
 static inline uint32_t code_bits(code c) { return c & 0xffff; }
 static inline uint32_t code_len(code c) { return c >> 16; }
 
-/* Makes a code for n symbols that occur freq[] times: the best one in which no word is longer than
- * limit bits. At least two symbols get a word, so that the code is complete, because not all
- * decoders accept another. */
+/* Makes a code for n symbols that occur freq[] times, at most HUFFMAN_MAX_COUNT times each. No word is
+ * longer than limit bits; if the limit cuts nothing, the code is the best there is. At least two symbols
+ * get a word, so that the code is complete, because not all decoders accept another. */
 void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit);
 
 /* What RFC 1951 section 3.2.7 puts before the data: code lengths, run-length coded. */

@@ -49,6 +49,7 @@ struct kmer_index {
     uint64_t empty_place;
 };
 
+/* The table begins with 2^12 slots. */
 enum { INDEX_LOG2_MIN = 12 };
 /* Bounds how full the table gets: it is 3/8 to 3/4 full. Fuller, and look-ups that find nothing, which
  * most are, need long probes. Emptier, and slots of 16 bytes each are wasted. */

@@ -22,8 +22,10 @@
 #include "bam/bam_record.h"
 #include "order/sort_key.h"
 
+/* References must be numbered below this: a key has 30 bits for them. */
 #define MINHASH_REF_MAX ((int32_t)1 << 30)
 
+/* The longest k-mer, the bits of a hash (2 for each base of that k-mer), and the bits of an offset. */
 enum { MINHASH_KMER_MAX = 31, MINHASH_HASH_BITS = 62, MINHASH_OFFSET_BITS = 17 };
 
 /* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change once

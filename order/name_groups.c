@@ -5,8 +5,7 @@
 #include "order/name_groups.h"
 #include "order/name_shape.h"
 
-/* How many separators a group may reach over. Instrument, run and flowcell are three; so this is twice as
- * many. */
+/* How many separators a group may reach over: instrument, run and flowcell are three. */
 enum { SEPARATORS_MAX = 6 };
 
 /* Loads the 8 bytes at s as a number that has their order. Bytes behind the end of the buffer count as 0. */

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include "order/text_code.h"
 
+/* Most groups, and most bytes that their names may have together. */
 enum { GROUPS_MAX = 64, GROUPS_POOL = 4096 };
 
 struct name_group {

@@ -13,6 +13,7 @@ struct text {
     size_t n;
 };
 
+/* Most columns of a code, and most bytes of its prefix. */
 enum { TEXT_COLUMNS = 64, TEXT_PREFIX = 255 };
 
 /* Read-only once learned. Column i codes the byte at n_prefix + i:
