@@ -42,7 +42,7 @@ int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
     size_t name_size = (size_t)c->l_qname - c->l_extranul;
-    size_t seq = ((size_t)c->l_qseq + 1) / 2 + (size_t)c->l_qseq;   /* with QUAL */
+    size_t seq = ((size_t)c->l_qseq + 1) / 2 + (size_t)c->l_qseq;   /* QUAL included */
     size_t tags = (size_t)b->l_data - c->l_qname - 4 * (size_t)c->n_cigar - seq;
     struct far_pos far = {c->pos, c->mpos, c->isize};
     int in_tag = c->n_cigar > CIGAR_INLINE_MAX;
@@ -85,7 +85,8 @@ static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cig
     c->pos = far_pos(r);
     c->bin = load_le16(r->bin);
     c->qual = r->mapq;
-    c->l_extranul = (uint8_t)(-(unsigned)r->name_len & 3);   /* htslib keeps the CIGAR aligned */
+    /* pads the name: htslib keeps the CIGAR aligned */
+    c->l_extranul = (uint8_t)(-(unsigned)r->name_len & 3);
     c->l_qname = (uint16_t)(r->name_len + c->l_extranul);
     c->flag = bam_record_flag(r);
     c->n_cigar = n_cigar;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* htslib's bam1_t to the bytes of a BAM record and back (SAMv1 section 4.2),
- * positions beyond 32 bits as far_pos.h has them. */
+/* Converts htslib's bam1_t to the bytes of a BAM record and back (SAMv1 section 4.2). Positions beyond 32
+ * bits are kept as far_pos.h describes. */
 #ifndef BAM1_BYTES_H
 #define BAM1_BYTES_H
 
@@ -9,11 +9,13 @@
 struct bam_record;
 struct byte_buffer;
 
-/* Appends the bytes of b, CIGARs over 65,535 operations kept in a CG tag. 0: done; 1: done, and it has a
- * position or TLEN beyond 32 bits; -1: errno is ENOMEM, or EOVERFLOW if b does not fit into BAM. */
+/* Appends the bytes of b. A CIGAR of more than 65,535 operations goes into a CG tag. Returns 0; 1
+ * if b was appended and has a position or TLEN beyond 32 bits; -1 with errno ENOMEM, or EOVERFLOW
+ * if b does not fit into BAM. */
 int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b);
 
-/* The checked record r as bam1_t, its CIGAR moved out of the CG tag. -1: no memory. */
+/* Fills b from the checked record r. A CIGAR in the CG tag becomes the CIGAR of b. Returns 0, or
+ * -1 if there is no memory. */
 int bam1_from_record(bam1_t *b, const struct bam_record *r);
 
 #endif

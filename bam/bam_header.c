@@ -17,15 +17,16 @@
 enum { MAGIC_SIZE = 4, REFS_LEFT_UNKNOWN = -1 };
 static const char magic[MAGIC_SIZE] = "BAM\1";
 
-/* The inflated beginning of the file, and how far the header was followed in it. */
+/* The inflated beginning of the file, and how far the header has been followed in it. */
 struct growing {
     struct byte_buffer bytes;
-    uint64_t most;               /* bytes at most */
-    size_t at;                   /* every field before it is complete */
-    int64_t refs_left;           /* @SQ entries still to come */
+    uint64_t most;               /* limit: more bytes are an error */
+    size_t at;                   /* every field before this offset is complete */
+    int64_t refs_left;           /* @SQ entries that are still to come */
 };
 
-/* Inflates one more block. 1: done; 0: end of the file; -1: told to the latch. */
+/* Inflates one more block. Returns 1; 0 at the end of the file; -1: failed, and the error is recorded in
+ * the latch. */
 static int grow(struct growing *g, struct bgzf_source *source, const char *path, struct latch *latch)
 {
     uint32_t n;
@@ -43,8 +44,8 @@ static int grow(struct growing *g, struct bgzf_source *source, const char *path,
     return 1;
 }
 
-/* Follows the header as far as the data go: 1 when it is complete, 0 when more
- * is needed, -1 when it cannot be a header. */
+/* Follows the header as far as there are data. Returns 1 if the header is complete, 0 if more data are
+ * needed, -1 if this cannot be a header. */
 static int follow(struct growing *g)
 {
     if (g->bytes.n < MAGIC_SIZE + 4)
@@ -88,17 +89,18 @@ static sam_hdr_t *parse(const uint8_t *data, size_t size)
         return NULL;
     }
     int verbose = hts_verbose;
-    hts_verbose = HTS_LOG_ERROR;                 /* or it would miss the EOF block of this "file" */
+    /* else htslib would warn that this "file" has no EOF block */
+    hts_verbose = HTS_LOG_ERROR;
     sam_hdr_t *sam = sam_hdr_read(bam);
     hts_verbose = verbose;
     hts_close(bam);
     return sam;
 }
 
-/* Whether the names can stand in @SQ lines: the binary dictionary can have others. */
+/* Whether the names of the references can stand in @SQ lines. The binary dictionary can have other names. */
 static bool names_fit(sam_hdr_t *sam)
 {
-    if (sam_hdr_count_lines(sam, "SQ") < 0)      /* makes htslib look at the text, which it puts off */
+    if (sam_hdr_count_lines(sam, "SQ") < 0)      /* makes htslib parse the text, which it puts off */
         return false;
     for (int i = 0; i < sam_hdr_nref(sam); i++) {
         const char *name = sam_hdr_tid2name(sam, i);
@@ -160,8 +162,9 @@ static int same_references(sam_hdr_t *a, sam_hdr_t *b)
     return 1;
 }
 
-/* Adds line number i of the type, if there is none of its ID. 0: added, or the
- * same as what is there; 1: another line of its ID is there; -1: no memory. */
+/* Adds line number i of this type to `into`. Returns 0 if it was added or the same line is there
+ * already; 1 if another line with its ID is there; -1 if it cannot be read or added (it has no
+ * ID, or there is no memory). */
 static int merge_line(sam_hdr_t *into, sam_hdr_t *from, const char *type, int i)
 {
     kstring_t line = KS_INITIALIZE, there = KS_INITIALIZE;
@@ -204,13 +207,13 @@ int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct 
                               "Nothing was written; rename the read group", file,
                               sam_hdr_line_name(from, "RG", i));
     for (int i = 0; i < sam_hdr_count_lines(from, "PG") && status >= 0; i++)
-        status = merge_line(into, from, "PG", i);   /* of two programs of one ID the first stays */
+        status = merge_line(into, from, "PG", i);   /* of two programs with one ID, the first stays */
     if (status < 0 || merge_comments(into, from) < 0)
         return latch_fail(latch, "%s: its header lines cannot be added to those of the first input", file);
     return 0;
 }
 
-/* What @HD says of an order: SO, GO, SS; NULL: the field is removed. */
+/* The fields of @HD that tell the order: SO, GO, SS. NULL or "": the field is removed. */
 struct hd_fields {
     const char *so, *go;
     char ss[64];

@@ -3,9 +3,9 @@
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 
-/* Most CIGAR operations a record can carry outside the CG tag. */
+/* Most CIGAR operations that fit into a record outside the CG tag. */
 #define CIGAR_INLINE_MAX 0xffffu
-/* Longest operation there is: its length has 28 bits. */
+/* Length of the longest operation: lengths have 28 bits. */
 #define CIGAR_LONGEST ((1 << 28) - 1)
 
 struct cigar_span { int64_t ref, query; };
@@ -34,7 +34,7 @@ const uint8_t *bam_record_aux(const struct bam_record *r)
     return inline_cigar(r) + 4 * (size_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq;
 }
 
-/* As htslib: an unmapped read, or one without reference bases, covers one base. */
+/* As in htslib, an unmapped read, or one without reference bases, covers one base. */
 static int64_t covered(const struct bam_record *r, int64_t ref_span)
 {
     return (bam_record_flag(r) & BAM_FUNMAP) || ref_span == 0 ? 1 : ref_span;
@@ -56,7 +56,7 @@ const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag
             return bam_aux_is_closed(type, next) ? type : (*bad = 1, NULL);
         p = next;
     }
-    *bad = !p;                   /* a rest of one or two bytes is no tag, and no harm */
+    *bad = !p;                   /* one or two bytes left over are no tag, and do no harm */
     return NULL;
 }
 
@@ -65,8 +65,8 @@ static bool is_placeholder(const uint8_t *op, uint32_t l_seq)
     return bam_cigar_op(load_le32(op)) == BAM_CSOFT_CLIP && bam_cigar_oplen(load_le32(op)) == l_seq;
 }
 
-/* The CG tag that holds the real CIGAR of r: its type byte, or NULL. The
- * conditions are those under which htslib moves it (SAMv1 section 4.2.2). */
+/* Finds the CG tag that holds the real CIGAR of r. Returns its type byte, or NULL. The conditions are
+ * those under which htslib moves that CIGAR (SAMv1 section 4.2.2). */
 static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *bad)
 {
     uint32_t n_cigar = load_le16(r->n_cigar), l_seq = load_le32(r->seq_len);
@@ -101,7 +101,7 @@ int64_t bam_record_ref_span(const struct bam_record *r)
     return covered(r, cigar_span(cigar, n).ref);
 }
 
-/* Whether the tags [p, end) can be read to their end and none is CG. */
+/* Whether the tags [p, end) can be read to their end and none of them is CG. */
 static bool are_tags_without_cg(const uint8_t *p, const uint8_t *end)
 {
     while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))
@@ -109,9 +109,10 @@ static bool are_tags_without_cg(const uint8_t *p, const uint8_t *end)
     return p == end;
 }
 
-/* Whether r is read with the same CIGAR again once the n operations of the CG tag at cg are where they belong. If there
- * are too many for the CIGAR field, or they look like a placeholder, CG is looked for again: no other may be found
- * then, nor a tag that cannot be read. (htslib writes such a record, and then cannot read it.) */
+/* Whether r will be read with the same CIGAR again once the n operations of the CG tag at cg are where
+ * they belong. If there are too many of them for the CIGAR field, or they look like a placeholder, a
+ * reader looks for CG again. Then it must not find another CG, nor a tag that cannot be read. (htslib
+ * writes such a record and then cannot read it.) */
 static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
@@ -163,16 +164,16 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
     struct cigar_span span = cigar_span(cigar, n_real);
     if (bad || (cg && !mends_for_good(r, cg, n_real))
         || (n_real > CIGAR_INLINE_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
-        v.fault = BAM_BAD_CG;   /* n_cigar < 2: mending it would make the record grow */
+        v.fault = BAM_BAD_CG;   /* n_cigar < 2: bam_record_fix() would make the record grow */
     else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)
         v.fault = BAM_BAD_CIGAR;
     v.needs_fix = cg || record_bin(r, span.ref) != load_le16(r->bin);
     return v;
 }
 
-/* Puts the n operations of the CG tag whose type byte is cg where they belong:
- * into the CIGAR field if they fit, else to the end of the tags with
- * "<l_seq>S<span>N" in the CIGAR field. Either way the record does not grow. */
+/* Moves the n operations of the CG tag whose type byte is cg to where they belong: into the CIGAR field if
+ * they fit; otherwise to the end of the tags, with "<l_seq>S<span>N" in the CIGAR field. Either way the
+ * record does not grow. Returns 0, or -1 if there is no memory. */
 static int move_real_cigar(struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
     size_t ops = 4 * (size_t)n;

@@ -14,12 +14,12 @@
 #include <string.h>
 #include "base/endian_io.h"
 
-/* All fields are bytes, so the struct has alignment 1 and no padding, and may
- * be laid over any address of the stream. */
+/* All fields are bytes. So the struct has alignment 1 and no padding, and may be laid over any address of
+ * the stream. */
 struct bam_record {
     uint8_t block_size[4];   /* bytes that follow this field */
     uint8_t ref_id[4];       /* -1: no reference */
-    uint8_t pos[4];          /* 0-based leftmost; -1: none */
+    uint8_t pos[4];          /* 0-based leftmost position; -1: none */
     uint8_t name_len;        /* with the closing NUL */
     uint8_t mapq;
     uint8_t bin[2];
@@ -33,7 +33,7 @@ struct bam_record {
 };
 
 enum {
-    BAM_FIXED = 36,          /* bytes before data[], block_size included */
+    BAM_FIXED = 36,          /* bytes before data[], with block_size */
     BAM_MIN_RECORD = BAM_FIXED + 1,   /* a name of one NUL and nothing else */
 };
 _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");
@@ -49,19 +49,19 @@ enum bam_fault {
     BAM_BAD_LENGTHS,
     BAM_BAD_CIGAR,
     BAM_BAD_CG,
-    BAM_NO_MC,               /* the rest: an order needs a tag that is missing or of a wrong type */
+    BAM_NO_MC,               /* from here on: a tag that the order needs is missing or has a wrong type */
     BAM_BAD_MC,
     BAM_BAD_MI,
     BAM_BAD_CB,
 };
 
-/* Bits of the bam_check() result beside the fault. */
+/* The result of bam_record_check(). */
 struct bam_verdict {
     enum bam_fault fault;
-    int needs_fix;           /* differs from what htslib would write; see bam_record_fix() */
+    int needs_fix;           /* differs from what htslib would write: call bam_record_fix() */
 };
 
-/* Size of the whole record in bytes, its block_size field included. */
+/* Size of the whole record in bytes, with its block_size field. */
 static inline size_t bam_record_size(const struct bam_record *r)
 {
     return 4 + (size_t)load_le32(r->block_size);
@@ -87,24 +87,23 @@ static inline const char *bam_record_name(const struct bam_record *r)
     return (const char *)r->data;
 }
 
-/* Checks the record at p, of which avail bytes may be read, against the rules
- * of htslib's bam_read1: sizes, reference ids below n_ref, NUL-ended name,
- * CIGAR against SEQ length. BAM_CUT when it does not end within avail. */
+/* Checks the record at p, of which avail bytes may be read. The rules are those of htslib's bam_read1():
+ * sizes, reference ids below n_ref, a NUL at the end of the name, CIGAR against the length of SEQ. The
+ * fault is BAM_CUT if the record does not end within avail. */
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
 
-/* Rewrites the record in place as htslib writes what it has read: bin from
- * position and CIGAR, a CIGAR kept in the CG tag moved to where it belongs
- * (SAMv1 section 4.2.2). The record keeps its start and never grows; the new
- * size is in block_size. Returns 0, or -1 when memory runs out. */
+/* Rewrites the record in place as htslib would write what it has read: computes bin from position and
+ * CIGAR, and moves a CIGAR in the CG tag to where it belongs (SAMv1 section 4.2.2). The record keeps its
+ * start and never grows; block_size has its new size. Returns 0, or -1 if there is no memory. */
 int bam_record_fix(struct bam_record *r);
 
-/* Whether the value whose type byte is at type is a string. */
+/* Whether the value whose type byte is at `type` is a string. */
 static inline bool bam_aux_is_text(const uint8_t *type)
 {
     return *type == 'Z' || *type == 'H';
 }
 
-/* One past the first NUL in [p, end), or end. Most texts are short: eight bytes at a time. */
+/* One past the first NUL in [p, end), or end. Most texts are short, so it looks at eight bytes at a time. */
 static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
 {
     for (; end - p >= 8; p += 8) {
@@ -118,7 +117,7 @@ static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
     return end;
 }
 
-/* Bytes of one value of this type; 0: no type of a fixed size. */
+/* Bytes of one value of this type; 0 if the type has no fixed size. */
 static inline size_t bam_aux_scalar_size(uint8_t type)
 {
     switch (type) {
@@ -130,9 +129,9 @@ static inline size_t bam_aux_scalar_size(uint8_t type)
     }
 }
 
-/* One past the value whose type byte is at p, which is before end; NULL when it is broken.
- * As in htslib, the record may end a text that has no NUL. The types of a file's tags are
- * foreseen, so that with branches, unlike with a table, the next tag need not wait for this one's. */
+/* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in
+ * htslib, the end of the record may end a text that has no NUL. Branches instead of a table: the processor
+ * predicts the types of a file's tags, so the next tag need not wait for this one's. */
 static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
 {
     uint8_t type = *p++;
@@ -157,34 +156,36 @@ static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
     return size <= (uint64_t)(end - p) ? p + size : NULL;
 }
 
-/* Whether the value from type to next, where it ends, is no text, or one closed by NUL. */
+/* Whether the value from type to next, where it ends, is no text or is closed by a NUL. */
 static inline bool bam_aux_is_closed(const uint8_t *type, const uint8_t *next)
 {
     return !bam_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
 }
 
-/* Behind the tag at p, of which three bytes are there; NULL: it cannot be read, or is a text without its NUL. */
+/* One past the tag at p, of which at least three bytes must be there. NULL if it cannot be read or
+ * is a text without its NUL. */
 static inline const uint8_t *bam_aux_next(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next = bam_aux_skip(p + 2, end);
     return next && bam_aux_is_closed(p + 2, next) ? next : NULL;
 }
 
-/* First tag named tag[2] among the aux fields [p, end): a pointer to its type
- * byte, NULL when absent; *bad is set when the fields themselves are broken. */
+/* Finds the first tag named tag[2] among the aux fields [p, end). Returns a pointer to its type byte, or
+ * NULL if it is absent. Sets *bad to 1 if the fields themselves are broken, else to 0. */
 const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
 
-/* The n operations of a checked record's CIGAR, little-endian: those of the CG
- * tag if it is kept there (then *tag is that tag's first byte, else NULL). */
+/* The n operations of a checked record's CIGAR, little-endian. If they are kept in the CG tag, returns
+ * those and sets *tag to the first byte of that tag; otherwise *tag is NULL. */
 const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag);
 
-/* Reference bases that a checked record covers; one if it is unmapped or covers
- * none, as htslib's bam_endpos() has it. */
+/* Reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is
+ * unmapped or covers none. */
 int64_t bam_record_ref_span(const struct bam_record *r);
 
 /* Where the aux fields of a checked record begin; they end with the record. */
 const uint8_t *bam_record_aux(const struct bam_record *r);
 
+/* The fault in words, for an error message. A constant string. */
 const char *bam_fault_text(enum bam_fault fault);
 
 #endif

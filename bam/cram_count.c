@@ -7,7 +7,8 @@
 
 enum { DEFINITION = 26 };        /* bytes before the first container */
 
-/* In the order of the file: of a container's header, then of a block's. Of DEFINITION's bytes each is a field. */
+/* The fields in the order of the file: those of a container's header, then those of a block's header. Each
+ * byte of the DEFINITION is a field of its own. */
 enum field {
     LENGTH = DEFINITION, REFERENCE, START, SPAN, RECORDS, COUNTER, BASES, BLOCKS, N_LANDMARKS, LANDMARK, CRC,
     METHOD, TYPE, ID, COMPRESSED, SIZE, BLOCK_DATA,
@@ -23,7 +24,8 @@ static void give_up(struct cram_count *c)
     c->rest = UINT64_MAX;
 }
 
-/* Bytes after the first one: as many as that begins with ones, of which itf8 has 4 at most and ltf8 8. */
+/* How many bytes follow the first byte of the field: as many as there are ones at the top of that byte, at
+ * most 4 for itf8 and 8 for ltf8. */
 static uint8_t more_bytes(const struct cram_count *c, uint8_t first)
 {
     unsigned ones = first == 0xff ? 8 : (unsigned)__builtin_clz(~(uint32_t)first << 24);
@@ -35,13 +37,14 @@ static uint8_t more_bytes(const struct cram_count *c, uint8_t first)
     return (uint8_t)(is_ltf8 || ones < 4 ? ones : 4);
 }
 
-/* The value of a number of 4 bytes, of which the first is the lowest. */
+/* The value of a number of 4 bytes whose first byte is the lowest. */
 static uint32_t little_endian(const struct cram_count *c)
 {
     return __builtin_bswap32((uint32_t)c->value);
 }
 
-/* ... and of itf8: the bits after the ones and a zero; of 5 bytes, all 4 after the ones and 4 of the last byte. */
+/* The value of an itf8: the bits behind the leading ones and the zero after them. If it has 5 bytes: the 4
+ * bits behind the four ones, and only 4 bits of the last byte. */
 static uint32_t itf8(const struct cram_count *c)
 {
     if (c->size == 5)
@@ -60,7 +63,7 @@ static void end_definition(struct cram_count *c)
         give_up(c);
 }
 
-/* Lengths and numbers are signed in the format, and never below 0. */
+/* Stores a length or a number. The format has them signed, but they are never below 0. */
 static void keep(struct cram_count *c, uint32_t *as, uint32_t value)
 {
     *as = value;
@@ -99,7 +102,8 @@ static void end_field(struct cram_count *c)
     }
 }
 
-/* Of the first container, which holds the file's header, the blocks come now. */
+/* Ends the header of a container. If it is the first container, which holds the file's header, its blocks
+ * are next. */
 static void end_header(struct cram_count *c)
 {
     if (c->first == 0 && c->blocks > 0) {
@@ -113,7 +117,7 @@ static void end_header(struct cram_count *c)
     c->crc = 0;
 }
 
-/* What is left of the container after its last block is nothing. */
+/* Ends the header of a block. Whatever the container has behind its last block counts for nothing. */
 static void end_block_header(struct cram_count *c)
 {
     uint64_t end = c->first + c->length;
@@ -153,7 +157,7 @@ static void take_byte(struct cram_count *c, uint8_t byte)
     if (--c->left > 0)
         return;
     end_field(c);
-    if (c->rest == 0)                            /* has not given up */
+    if (c->rest == 0)                            /* it has not given up */
         next_field(c);
 }
 
@@ -178,7 +182,7 @@ void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
 
 int cram_count_file(struct cram_count *c, int fd, off_t begin, uint64_t end)
 {
-    enum { HEADER = 64 };                        /* bytes; nearly all have some 30 to 40 */
+    enum { HEADER = 64 };                        /* bytes; nearly all headers have some 30 to 40 */
     uint8_t bytes[HEADER];
     while (c->at < end) {
         uint64_t left = end - c->at;
@@ -197,7 +201,7 @@ int cram_count_file(struct cram_count *c, int fd, off_t begin, uint64_t end)
     return 0;
 }
 
-/* Up to 3 bytes after a container htslib takes for nothing, and so do we. */
+/* Up to 3 bytes behind a container are ignored, as htslib does. */
 bool cram_count_agrees(const struct cram_count *c, uint64_t n)
 {
     bool whole = c->first > 0 && c->field == LENGTH && c->rest == 0;

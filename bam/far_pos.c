@@ -34,8 +34,8 @@ const uint8_t *far_pos_tag(const struct bam_record *r)
     return end - aux >= FAR_POS_SIZE && memcmp(aux, head, HEAD_SIZE) == 0 ? aux : NULL;
 }
 
-/* -M changes fields after the tag was made, and a file may bring a tag of its own: the
- * field counts where the two do not belong together. */
+/* The value that p holds in the tag, or the field where the two do not belong together: -M changes fields
+ * after the tag was made, and a file may bring a tag of its own. */
 static int64_t value(int32_t field, const uint8_t *p)
 {
     int64_t v = (int64_t)((uint64_t)load_le32(p + 4) << 32 | load_le32(p));

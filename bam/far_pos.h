@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Positions beyond 32 bits, which SAM has and BAM has not (SAMv1 sections 1.4
- * and 4.2). A record that has one keeps all three in a private tag, the first
- * of its tags:
+/* Positions beyond 32 bits. SAM has them and BAM does not (SAMv1 sections 1.4 and 4.2). A record that
+ * has one keeps all three values in a private tag, the first of its tags:
  *
  *   \0 \0 | B | I | 6 | pos | next_pos | tlen |
  *   <------- 8 -------> <- 8 -> <- 8 -> <- 8 ->
  *
- * and in the 32-bit field of a value that does not fit the limit next to it. So
- * the fields alone give the right order, but for ties at that limit, and the tag
- * is looked for only where a field is at it. No such tag comes in: htslib takes
- * letters and digits only in SAM, and in CRAM NUL ends the list of tags. In BAM
- * it could; BAM output keeps it, and no other format could hold it. */
+ * The 32-bit field of a value that does not fit holds the limit next to that value. So the fields
+ * alone give the right order, except for ties at the limit, and the tag is looked for only if a field
+ * is at its limit.
+ *
+ * Neither SAM nor CRAM input can bring such a tag: in SAM htslib accepts only letters and digits in
+ * tag names, and in CRAM NUL ends the list of tags. BAM input could: BAM output keeps the tag, and no
+ * other format could hold it. */
 #ifndef FAR_POS_H
 #define FAR_POS_H
 
@@ -21,7 +22,7 @@
 
 enum { FAR_POS_SIZE = 32 };      /* bytes of the tag */
 
-/* What a record says of places: the core fields of bam1_t. */
+/* The places that a record names: core fields of bam1_t. */
 struct far_pos {
     int64_t pos, next_pos, tlen;
 };
@@ -33,17 +34,18 @@ static inline bool far_pos_needed(const struct far_pos *far)
         || (int32_t)far->tlen != far->tlen;
 }
 
-/* Fills the three fields of r, as near as they go, and the FAR_POS_SIZE bytes of its tag. */
+/* Sets the three fields of r, each to its value or to the limit next to it, and writes the
+ * FAR_POS_SIZE bytes of the tag. */
 void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far);
 
-/* The tag of a checked record; NULL without. */
+/* The tag of a checked record; NULL if it has none. */
 const uint8_t *far_pos_tag(const struct bam_record *r);
 
-/* The three as they are: of each the tag's value, if its field is at the limit
- * and the record has the tag. */
+/* The three values of a checked record. Where a field is at its limit and the record has the tag, the
+ * value is that of the tag. */
 struct far_pos far_pos_get(const struct bam_record *r);
 
-/* One of them. */
+/* One of the three values. */
 static inline int64_t far_pos(const struct bam_record *r)
 {
     int32_t pos = bam_record_pos(r);
@@ -62,10 +64,11 @@ static inline int64_t far_tlen(const struct bam_record *r)
     return tlen < INT32_MAX && tlen > INT32_MIN ? tlen : far_pos_get(r).tlen;
 }
 
-/* Whether records of this format can say such positions, or say none at all. */
+/* Whether records of this format can hold such positions (SAM), or hold no positions at all (FASTA,
+ * FASTQ). */
 bool far_pos_fits(const htsFormat *format);
 
-/* The first reference longer than 2^31-1; NULL: there is none. */
+/* The name of the first reference longer than 2^31-1; NULL if there is none. */
 const char *far_pos_reference(sam_hdr_t *sam);
 
 #endif

@@ -17,7 +17,7 @@ int byte_buffer_grow(struct byte_buffer *b, size_t size)
     return set_max(b, size > 2 * b->max ? size : 2 * b->max);
 }
 
-/* To shrink cannot fail in earnest; if it does, the memory just stays. */
+/* Shrinking hardly fails. If it does, the buffer keeps its memory. */
 void byte_buffer_trim(struct byte_buffer *b, size_t max)
 {
     b->n = 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* XXH3-64, by xxhash.h. Serial; the same value on every machine. */
+/* XXH3-64, as xxhash.h computes it. Serial. Every machine gives the same value. */
 #ifndef BYTE_HASH_H
 #define BYTE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* XXH3_64bits_withSeed() of n bytes. With seed 0 that is XXH3_64bits(). */
+/* XXH3_64bits_withSeed() of n bytes; with seed 0, XXH3_64bits(). */
 uint64_t byte_hash(const uint8_t *bytes, size_t n, uint64_t seed);
 
-/* The versions it chooses from; the second for x86-64 processors of 2013 and later only. */
+/* The two versions that byte_hash() chooses from. The second runs only on x86-64 processors with AVX2,
+ * that is of 2013 and later. */
 uint64_t byte_hash_portable(const uint8_t *bytes, size_t n, uint64_t seed);
 uint64_t byte_hash_avx2(const uint8_t *bytes, size_t n, uint64_t seed);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* xxhash.h decides by what it is compiled for, hence a file of its own. All that it includes comes
- * before the target is set, so that nothing but its own functions is compiled for it. */
+/* xxhash.h chooses its code by what the compiler is told to compile for, so this version has a file of its
+ * own. Everything that xxhash.h includes is included before the target is set, so that only its own
+ * functions are compiled for AVX2. */
 #ifdef __x86_64__
 #include <assert.h>
 #include <immintrin.h>

@@ -6,15 +6,15 @@
 #include <string.h>
 #include "base/cgroup.h"
 
-/* A limit as one group states it, in files of its folder; UINT64_MAX: none. */
+/* Reads a limit from the files in the folder of one group; UINT64_MAX if that group has none. */
 typedef uint64_t limit_fn(const char *folder);
 
 struct resource {
-    const char *controller;      /* in version 1 */
+    const char *controller;      /* its name in version 1 */
     limit_fn *v1, *v2;
 };
 
-/* Reads the number or the two numbers of a file; returns how many there are. "max" is none. */
+/* Reads up to two numbers from a file. Returns how many it read. "max" is no number. */
 static int numbers_in(const char *folder, const char *name, int64_t *first, int64_t *second)
 {
     char *path = NULL;
@@ -63,8 +63,8 @@ static uint64_t cpus_v2(const char *folder)
     return numbers_in(folder, "cpu.max", &quota, &period) == 2 ? cpus_of(quota, period) : UINT64_MAX;
 }
 
-/* The smallest limit on the way from the group up to where its hierarchy is mounted: under the controller's name,
- * or none in version 2. */
+/* The smallest limit on the way from the group up to where its hierarchy is mounted: under the
+ * controller's name in version 1, directly under /sys/fs/cgroup in version 2. */
 static uint64_t least_limit(const char *root, const char *controller, const char *group, limit_fn *limit_of)
 {
     uint64_t least = UINT64_MAX;
@@ -82,7 +82,7 @@ static uint64_t least_limit(const char *root, const char *controller, const char
     return least;
 }
 
-/* Whether the name is one of a list with commas. */
+/* Whether the name is in a list that is separated by commas. */
 static bool listed(const char *name, const char *list)
 {
     size_t n = strlen(name), length;
@@ -92,7 +92,7 @@ static bool listed(const char *name, const char *list)
     return false;
 }
 
-/* The limit by one line of /proc/self/cgroup, without its newline. */
+/* The limit that one line of /proc/self/cgroup leads to. The line comes without its newline. */
 static uint64_t limit_by(char *line, const char *root, const struct resource *r)
 {
     char *list = strchr(line, ':'), *group = list ? strchr(++list, ':') : NULL;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The limits of the control groups (Linux) that this process is in: those of its own group and of
- * all groups above it, as far as they are mounted here. Batch systems and containers set them.
+/* The limits of the control groups (Linux) of this process: those of its own group and of all groups above
+ * it, as far as they are mounted here. Batch systems and containers set them.
  *
  * /proc/self/cgroup has a line "N:CONTROLLERS:/PATH" for each hierarchy of version 1 and "0::/PATH" for
  * version 2 (cgroups(7)). The paths begin at /sys/fs/cgroup/CONTROLLER and at /sys/fs/cgroup. In a
- * container the upper part of a path may not be there; then what is mounted is the container's own group.
+ * container the upper part of a path may be missing; then the group that is mounted is the container's
+ * own.
  *
- * root: what stands before /proc and /sys; "" but in tests. */
+ * root: what to put before /proc and /sys; "" except in tests. */
 #ifndef CGROUP_H
 #define CGROUP_H
 
 #include <stdint.h>
 
-/* Bytes of memory; UINT64_MAX: no limit is known. */
+/* Limit in bytes of memory; UINT64_MAX if no limit is known. */
 uint64_t cgroup_memory(const char *root);
 
-/* CPUs that the quota of time is worth, rounded down, at least 1; UINT64_MAX: no limit is known. */
+/* How many CPUs the quota of CPU time is worth, rounded down, at least 1; UINT64_MAX if no limit is known. */
 uint64_t cgroup_cpus(const char *root);
 
 #endif

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include "base/latch.h"
 
-static atomic_int caught_signal;                 /* the one mutable global; by handlers, in any thread */
-/* What ends a process by default and is no fault of its own. XFSZ is an error of write(). */
+/* the one mutable global; set by signal handlers, in any thread */
+static atomic_int caught_signal;
+/* Signals that by default end a process and are not caused by a fault of its own. XFSZ is not among them:
+ * it becomes an error of write(). */
 static const int signals[] = {
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF,
 #ifdef SIGPOLL
@@ -46,7 +48,8 @@ static void note_signal(int sig)
     atomic_store_explicit(&caught_signal, sig, memory_order_relaxed);
 }
 
-/* Neither ignored nor another's: a profiler has its own handler of PROF. */
+/* Whether the signal has its default action or our handler. Ignored signals stay ignored, and others keep
+ * their handlers: a profiler has one for PROF. */
 static bool is_ours(int sig)
 {
     struct sigaction old;

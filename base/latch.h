@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first error wins. Every stage may trip the latch, from any thread; every
- * task body looks at it first and does nothing once it is tripped. */
+/* The latch keeps the first error. Every stage may trip it, from any thread. Every task body looks at it
+ * first and does nothing once it is tripped. */
 #ifndef LATCH_H
 #define LATCH_H
 
@@ -8,32 +8,33 @@
 #include <stdbool.h>
 
 struct latch {
-    atomic_bool tripped;         /* any thread, once; read by all */
-    char message[1024];          /* by the thread that tripped it; read after the parallel region */
+    atomic_bool tripped;         /* set once, by any thread; read by all */
+    /* written by the thread that trips the latch; read after the parallel region */
+    char message[1024];
 };
 
-/* Trips the latch with a message (file, record number, offset, cause, what to
- * do), unless it is tripped already. Always returns -1. */
+/* Records an error in the latch: trips it with a message (file, record number, offset, cause, what to do),
+ * unless it is tripped already. Always returns -1. */
 int latch_fail(struct latch *latch, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* True after a failure or a caught signal: stop working. */
 bool latch_tripped(const struct latch *latch);
 
-/* Signals that end a process set a flag from now on, seen by latch_tripped(): for
- * the time in which there is a file to be removed. One that was ignored (nohup) or
- * has a handler stays so. With nothing to remove their default is better: it ends the process
- * even while a thread is stuck writing to a pipe that nobody reads. */
+/* From this call on, signals that end a process only set a flag, which latch_tripped() sees. Call it when
+ * there is a file to be removed. A signal that was ignored (nohup) or has a handler keeps that. While
+ * there is nothing to remove, the default action is better: it ends the process even if a thread is stuck
+ * writing to a pipe that nobody reads. */
 void latch_catch_signals(void);
 
-/* Hides those signals from the threads that the caller starts from here on
- * (hide), and shows them to the calling thread again (!hide): so that they
- * interrupt its reads and nobody else's. Not PIPE: it comes to who writes. */
+/* true: blocks those signals in the calling thread, and so in the threads that it starts from here on.
+ * false: unblocks them in the calling thread. So they interrupt the reads of the main thread and of no
+ * other. PIPE is never blocked: it goes to the thread that writes. */
 void latch_hide_signals(bool hide);
 
 /* Whether a signal was caught. */
 bool latch_signalled(void);
 
-/* Ends the process by the signal that was caught, after everything is cleaned up. */
+/* Ends the process by the signal that was caught, if any. Call it after everything is cleaned up. */
 void latch_reraise(void);
 
 #endif

@@ -9,26 +9,26 @@
 
 enum {
     CACHE_LINE = 64,
-    JOINED_MAX = 8,              /* readers and writers beside the team */
-    /* 256 KiB per slot. Half of them are finer than any screen. */
+    JOINED_MAX = 8,              /* readers and writers outside of the team */
+    /* Spans per slot: 256 KiB. Even half as many are finer than any screen. */
     SPANS_MAX = 1 << 15,
     STAGE_BITS = 8,
 };
 _Static_assert(N_STAGES <= 1 << STAGE_BITS, "a span holds its stage");
 
-/* Relaxed: each number is right by itself, whenever the master looks at it. */
+/* Relaxed order: each number is right by itself, whenever the main thread looks at it. */
 struct counter {
     _Atomic uint64_t ns, blocked_ns, bytes, events, records;
 };
 
-/* A thread; written by it only. */
+/* A thread. Written only by that thread, until stats_stop(). */
 struct slot {
     _Alignas(CACHE_LINE) enum stage stage;
-    uint64_t since;              /* when it entered that */
+    uint64_t since;              /* when it entered this stage */
     uint64_t cpu_since;          /* its CPU time then, if the stage may block */
-    uint64_t *spans;             /* end << STAGE_BITS | stage; each begins where the one before ends */
+    uint64_t *spans;             /* end << STAGE_BITS | stage; each begins where the one before it ends */
     size_t n_spans;
-    const char *name;            /* by stats_join() */
+    const char *name;            /* set by stats_join() */
     struct counter counters[N_STAGES];
 };
 
@@ -36,11 +36,12 @@ struct stats {
     int n_threads;
     atomic_int n_joined;
     uint64_t start;
-    uint64_t wall;               /* 0 until stopped; master */
+    uint64_t wall;               /* 0 until stopped; set by the main thread */
     bool cpu_is_counted;         /* from the beginning */
-    uint64_t cpu;                /* of the master's thread: at the start, then how much since; master */
-    uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; master */
-    struct slot slots[];         /* n_threads, and JOINED_MAX more */
+    /* CPU time of the main thread: at the start; once stopped, since the start; set by the main thread */
+    uint64_t cpu;
+    uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; set by the main thread */
+    struct slot slots[];         /* n_threads, then JOINED_MAX more */
 };
 
 static const struct stage_info stages[N_STAGES] = {
@@ -80,7 +81,7 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Only the slot's thread adds: no locked instruction is needed. */
+/* Only the slot's own thread adds, so no locked instruction is needed. */
 static void add(_Atomic uint64_t *to, uint64_t n)
 {
     atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
@@ -127,7 +128,7 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
     s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < n_threads + JOINED_MAX; i++)
         s->slots[i].since = s->start;
-    s->slots[0].stage = STAGE_OTHER;             /* the master is never without work */
+    s->slots[0].stage = STAGE_OTHER;             /* the main thread is never without work */
     return s;
 }
 
@@ -156,7 +157,7 @@ static enum stage span_stage(uint64_t span)
 static void put_span(struct slot *slot, uint64_t end, enum stage stage)
 {
     if (slot->n_spans > 0 && span_stage(slot->spans[slot->n_spans - 1]) == stage)
-        slot->n_spans--;                         /* goes on */
+        slot->n_spans--;                         /* the last span goes on */
     slot->spans[slot->n_spans++] = end << STAGE_BITS | stage;
 }
 
@@ -169,8 +170,8 @@ static enum stage most_owed(const int64_t owed[N_STAGES])
     return most;
 }
 
-/* Cuts the spans into cells. A cell begins where the one before ends, and ends with the span
- * in which it gets cell ns or more. */
+/* Cuts the spans into cells. A cell begins where the one before it ends. It ends with the span in
+ * which it reaches cell ns. */
 static void coarsen(struct slot *slot, uint64_t cell)
 {
     int64_t owed[N_STAGES] = {0};
@@ -185,7 +186,7 @@ static void coarsen(struct slot *slot, uint64_t cell)
             continue;
         enum stage stage = most_owed(owed);
         owed[stage] -= (int64_t)(end - start);
-        put_span(slot, end, stage);              /* never behind what was read */
+        put_span(slot, end, stage);              /* never overwrites what has not been read */
         start = end;
     }
 }
@@ -211,7 +212,7 @@ bool stats_next_span(const struct stats *s, int number, size_t *at, struct stats
 
 /* ---------------------------------------------------------------- counting */
 
-/* Ends the slot's stage and begins the next. */
+/* Ends the slot's stage and begins the next one. */
 static void change(struct stats *s, struct slot *slot, enum stage next)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC), took = now - slot->since;

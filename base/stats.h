@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What every thread does with its time: clocks and counters by stage, kept at
- * block granularity, and on demand a record of who did what when.
+/* What every thread does with its time: clocks and counters for each stage, kept at block granularity,
+ * and on demand a record of who did what when.
  *
  *     enum stage before = stats_enter(stats, STAGE_INFLATE);
  *     ...
  *     stats_leave(stats, before, size);
  *
- * Stages nest; a clock runs for the innermost one only, so the times of a slot
- * add up to the wall time. A slot is a thread of the team, by
- * omp_get_thread_num(), or one that has joined. Each is written by its thread
- * only; all may be read at any time. A NULL stats counts nothing. */
+ * Stages nest. Only the clock of the innermost stage runs, so the times of a slot add up to the wall
+ * time. A slot is a thread of the team, by omp_get_thread_num(), or a thread that has joined. Each slot
+ * is written only by its thread, until stats_stop(); the counts may be read at any time. If stats is
+ * NULL, nothing is counted. */
 #ifndef STATS_H
 #define STATS_H
 
@@ -21,7 +21,7 @@ enum stage {
     STAGE_IDLE,                  /* no task */
     STAGE_WAIT,                  /* for the work of other threads */
     STAGE_READ,
-    STAGE_DEAL,                  /* scan, hand out, take back blocks of input */
+    STAGE_DEAL,                  /* scan, hand out and take back blocks of input */
     STAGE_INFLATE,
     STAGE_PARSE,                 /* lines of SAM */
     STAGE_FIND,                  /* records in a block: their keys and checksum */
@@ -37,7 +37,7 @@ enum stage {
     STAGE_SPILL_WRITE,
     STAGE_SPILL_READ,
     STAGE_UNPACK,
-    STAGE_CONVERT,               /* to SAM; from and to CRAM and others: by htslib */
+    STAGE_CONVERT,               /* to SAM, from and to CRAM and others: by htslib */
     STAGE_INDEX,
     STAGE_OTHER,                 /* what thread 0 does outside of all these */
     N_STAGES
@@ -54,15 +54,16 @@ struct stage_info {
     const char *name;            /* a key of the report: lower case */
     const char *what;            /* for people */
     enum stage_kind kind;
-    bool may_block;              /* in a system call, mostly: its CPU time is taken too */
+    bool may_block;              /* mostly in a system call: its CPU time is measured too */
 };
 
+/* The constant facts of a stage. */
 const struct stage_info *stats_stage(enum stage stage);
 
-/* Time in nanoseconds. */
+/* What was counted. Times are in nanoseconds. */
 struct stats_count {
     uint64_t ns;
-    uint64_t blocked_ns;         /* of it without a CPU; only where the stage may block */
+    uint64_t blocked_ns;         /* the part of ns without a CPU; only where the stage may block */
     uint64_t bytes, events, records;
 };
 
@@ -71,63 +72,66 @@ enum phase { PHASE_OPEN, PHASE_READ, PHASE_WRITE, PHASE_FINISH, N_PHASES };
 struct stats;
 
 enum stats_detail {
-    STATS_TIMES,                 /* the clock is read at every change of stage: some 20 ns */
+    STATS_TIMES,                 /* reads the clock at every change of stage: some 20 ns */
     STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call each */
-    STATS_SPANS,                 /* and who did what when is kept */
+    STATS_SPANS,                 /* and keeps a record of who did what when */
 };
 
-/* One per sort, and per process: times are counted from here on. NULL: no memory. */
+/* Starts counting. The process has one for its sort. Returns NULL if there is no memory. */
 struct stats *stats_new(int n_threads, enum stats_detail detail);
 void stats_free(struct stats *stats);
 
-/* Bytes of memory that this takes. */
+/* Bytes of memory that stats_new() takes. */
 size_t stats_memory(int n_threads, enum stats_detail detail);
 
-/* The calling thread of the team does this from now on; returns what it did before. */
+/* From now on the calling thread of the team is in this stage. Returns the stage it was in. */
 enum stage stats_enter(struct stats *stats, enum stage stage);
 
-/* Back to what it did before; counts bytes, and one event, for the stage that is left. */
+/* Takes the calling thread back to the stage it was in before. Counts the bytes and one event for
+ * the stage that it leaves. */
 void stats_leave(struct stats *stats, enum stage before, uint64_t bytes);
 
-/* Counts n records more for the stage that the calling thread of the team is in. */
+/* Counts n more records for the stage that the calling thread of the team is in. */
 void stats_records(struct stats *stats, uint64_t n);
 
-/* A slot for a thread that is not of the team, which all are named after; name
- * must stay. -1: there is none left, and that thread is not counted. */
+/* Gives a slot to a thread that is not in the team; its number comes after those of the team. name must
+ * stay valid. Returns -1 if no slot is left: then that thread is not counted. */
 int stats_join(struct stats *stats, const char *name);
 
-/* The same for that thread, and its slot. */
+/* The same as stats_enter() and stats_leave(), for the slot of a thread that has joined. */
 enum stage stats_enter_as(struct stats *stats, int slot, enum stage stage);
 void stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
 
-/* A phase begins; the master says so. */
+/* A phase begins. Called by the main thread. */
 void stats_phase(struct stats *stats, enum phase phase);
 
-/* Stops all clocks, once no other thread works any more. */
+/* Stops all clocks. Call it when no other thread works any more. */
 void stats_stop(struct stats *stats);
 
 /* ---- what was counted ---- */
 
-int stats_threads(const struct stats *stats);            /* of the team */
-int stats_slots(const struct stats *stats);              /* these, and those that joined */
+int stats_threads(const struct stats *stats);            /* in the team */
+int stats_slots(const struct stats *stats);              /* in the team, and those that joined */
+/* What a slot has counted for a stage; stats_total(): the sum over all slots. */
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
 
-/* Nanoseconds since stats_new(), or between the two once stopped. */
+/* Nanoseconds since stats_new(); once stopped, those from stats_new() to stats_stop(). */
 uint64_t stats_wall(const struct stats *stats);
 
 enum { STATS_NAME_SIZE = 32 };
 
-/* What the slot's thread is called, in name: "thread 0", or as it joined. */
+/* Writes the name of the slot's thread to name: "thread 0", or the name it joined with. Returns name. */
 const char *stats_name(const struct stats *stats, int slot, char name[STATS_NAME_SIZE]);
 
 const char *stats_phase_name(enum phase phase);
 
-/* After stats_stop(). Of the time in which thread 0 wanted to work, outside of what may
- * block, the share in which it had a CPU: less than 1 if others had it too. */
+/* Call after stats_stop(). Of the time in which thread 0 wanted to work, outside of stages that may block,
+ * the share in which it had a CPU. It is below 1 if others used the CPU, too. */
 double stats_ran(const struct stats *stats);
 
-/* From when to when the phase was, or is; false: it did not begin. */
+/* When the phase began and ended, or, if it has not ended, the time now. Returns false if it has not
+ * begun. */
 bool stats_phase_times(const struct stats *stats, enum phase phase, uint64_t *start, uint64_t *end);
 
 /* Part of a slot's time, in nanoseconds since stats_new(). */
@@ -136,10 +140,10 @@ struct stats_span {
     enum stage stage;
 };
 
-/* The slot's spans in order, without gaps, after stats_stop(); *at is 0 at first. False:
- * there are no more. The memory for them is bounded: when it is full, the time so far is cut into
- * cells, and each becomes the stage that is owed most of it, so that the
- * shares of the stages stay what they were. */
+/* Gives the spans of a slot in order, without gaps. Call it after stats_stop(); *at must be 0 at first.
+ * Returns false if there are no more. The memory for spans is bounded. When it is full, the time so far is
+ * cut into cells, and each cell goes to the stage that is owed most of it, so that the shares of the
+ * stages stay what they were. */
 bool stats_next_span(const struct stats *stats, int slot, size_t *at, struct stats_span *span);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What costs time when BAM is inflated are mispredicted branches: whether a literal
- * or a match comes next, and how long it is, cannot be foreseen. So symbols are
- * decoded without asking:
+/* What costs time when BAM is inflated are mispredicted branches: whether a literal or a match comes next,
+ * and how long it is, cannot be predicted. So symbols are decoded without asking:
  *
  *   decode   every look-up does the same, whatever it finds: it takes bits, stores two
  *            literals of which 0 to 2 count, stores a token which counts if it is a length
  *            or a distance, and says in which table to look next
  *   copy     two tokens at a time, literals and a match to the output
  *
- * Decoding waits for its own look-ups most of the time, so one loop decodes a chunk and
- * copies the chunk before it, for which the branches are known early:
+ * Decoding waits for its own look-ups most of the time. So one loop decodes a chunk and copies the chunk
+ * before it, whose branches are known early:
  *
  *   in  -> | chunk 2 |  decode -> tokens, literals
  *                                 tokens, literals  copy -> | chunk 1 | -> out
@@ -21,8 +20,9 @@
  *   base lit (length)  |      |     | distance  |       |             | (count)  | to take
  *   distance - 1       |
  *
- * The bits between the code's and all are what is added to the base. In the table of
- * literals and lengths an entry may stand for two literals or for a literal and a length. */
+ * "All bits" are those of the code and the extra bits behind it; the value of the extra bits is added to
+ * the base. In the table of literals and lengths, an entry may stand for two literals or for a literal and
+ * a length; then the bits of both codes count as the code's. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include "codec/bam_inflate.h"
@@ -45,22 +45,24 @@ static bool cpu_is_newer(void) { return false; }
 #endif
 
 enum {
-    /* RFC 1951 section 3.2.5 and 3.2.6 */
+    /* RFC 1951 sections 3.2.5 and 3.2.6 */
     N_LITLEN = HUFFMAN_MAX_SYMBOLS, N_DIST = 32,
     END_OF_BLOCK = 256,
     FIRST_LEN = 257,
     MIN_MATCH = 3,
-    /* section 3.2.7: "repeat previous", and what two codes' lengths may run over by */
+    /* RFC 1951 section 3.2.7: the symbol "repeat previous", and how far a repeat may run over the end of
+     * the lengths of the two codes */
     REPEAT = 16,
     MAX_REPEAT = 138,
 
-    /* Bits that choose an entry. With 12 fewer codes are longer, but 2 * 16 KiB of
-     * tables and the data do not fit the first-level cache: 7 % slower. */
+    /* Bits of the input that choose an entry. With 12, fewer codes are longer than the table's bits, but
+     * the 2 * 16 KiB of tables and the data do not fit into the first-level cache: 7 % slower. */
     BITS = 11,
     SIZE = 1 << BITS,
     SUB_BITS = HUFFMAN_MAX_BITS - BITS,
     SUB_SIZE = 1 << SUB_BITS,
-    /* Each but the first, which is for code words that do not exist, has two codes or more. */
+    /* Number of sub-tables. Each has two codes or more, except the first, which is for code words that do
+     * not exist. */
     N_SUBS = 1 + N_LITLEN / 2,
     PRE_BITS = 7,
 
@@ -69,24 +71,28 @@ enum {
     CODE_SHIFT = 8, CODE_MASK = 15,
     TOKEN_SHIFT = 12, TOKEN = 1 << TOKEN_SHIFT,
     NEXT_DIST = SIZE * sizeof(uint32_t),
-    BAD = 1 << 14,               /* a symbol that must not occur; with RARE */
-    RARE = 1 << 15,              /* not for the loop; without any bits to take: codes longer than BITS */
+    BAD = 1 << 14,               /* a symbol that must not occur; set together with RARE */
+    /* not for the loop; if there are also no bits to take, the code is longer than BITS */
+    RARE = 1 << 15,
     FIRST_SHIFT = 16, SECOND_SHIFT = 24,
-    ONE_BIT = 1 | 1 << CODE_SHIFT,               /* what a code's length is multiplied by */
+    /* a code's length times this: the length in both fields, "code's" and "all bits" */
+    ONE_BIT = 1 | 1 << CODE_SHIFT,
 
-    /* Bits that three look-ups may take after one refill; others are rare. */
+    /* A refill gives FILLED bits or more, and three look-ups must do with these. So an entry that takes
+     * more than MAX_TOTAL bits is rare, and a length takes at most MAX_LEN_TOTAL. */
     FILLED = 56,
     MAX_TOTAL = 20,
     MAX_LEN_TOTAL = BITS + 5,
 
-    /* Compressed bytes per chunk: some 80 matches, so that tokens stay in the first-level cache. */
+    /* Compressed bytes per chunk: some 80 matches, so that the tokens stay in the first-level cache. */
     CHUNK = 256,
     WORD = 8,
-    /* Each takes a bit or more, of the chunk or of the bit buffer before or after it. */
+    /* Bounds the look-ups of a chunk. Each takes one bit or more: bits of the chunk, or of the bit
+     * buffer before or after it. */
     MAX_STEPS = (CHUNK + 5 * WORD) * 8,
-    /* Bytes before the end of the input at which the loop ends: it may refill twice. */
+    /* The loop ends this many bytes before the end of the input, because it may refill twice. */
     IN_MARGIN = 2 * WORD,
-    /* What is copied without asking for the length. */
+    /* Bytes that are copied without asking for the length. */
     WIDE_RUN = 16,
     WIDE_MATCH = 64,
 };
@@ -94,14 +100,14 @@ _Static_assert(NEXT_DIST == 1 << 13, "it is a bit of an entry and a table's size
 _Static_assert(2 * MAX_TOTAL + MAX_LEN_TOTAL <= FILLED, "distance, length, distance");
 _Static_assert(2 * MAX_LEN_TOTAL + MAX_TOTAL <= FILLED, "length, distance, length");
 
-/* A length, then a distance. */
+/* A length or a distance, as a look-up found it. They come in pairs: a length, then a distance. */
 struct token {
     uint32_t entry;
-    uint32_t lits_end;           /* low half of the address where the literals before the match end */
-    uint64_t bits;               /* the bit buffer before the entry's were taken */
+    uint32_t lits_end;           /* low half of the address at which the literals before the match end */
+    uint64_t bits;               /* the bit buffer before the bits of the entry were taken */
 };
 
-/* What the loop decoded, and did not copy yet. */
+/* What the loop has decoded and not copied yet. */
 struct chunk {
     struct token *end;
     uint8_t *lits_end;
@@ -109,12 +115,12 @@ struct chunk {
     uint8_t lits[MAX_STEPS + WIDE_RUN];
 };
 
-/* Where decoding is; in registers as long as it goes well. */
+/* Where decoding is. It stays in registers as long as nothing unusual comes. */
 struct cursor {
     uint64_t bits;
-    uint64_t left;               /* valid bits; in the loop only its lowest 6 bits mean anything */
-    const uint8_t *next;         /* what is loaded next */
-    const uint8_t *table;        /* of literals and lengths, or of distances */
+    uint64_t left;               /* number of valid bits; in the loop only its lowest 6 bits mean anything */
+    const uint8_t *next;         /* the next bytes to load */
+    const uint8_t *table;        /* that of literals and lengths, or that of distances */
     struct token *token;
     uint8_t *lit;
 };
@@ -129,16 +135,16 @@ struct code {
 };
 
 struct bam_inflate {
-    uint32_t table[2 * SIZE];    /* literals and lengths, distances */
-    uint32_t single[SIZE];       /* literals and lengths, one symbol per entry */
+    uint32_t table[2 * SIZE];    /* for literals and lengths, then for distances */
+    uint32_t single[SIZE];       /* for literals and lengths, with one symbol per entry */
     uint32_t sub[2][N_SUBS * SUB_SIZE];
-    uint32_t litlen_entry[N_LITLEN], dist_entry[N_DIST];         /* but for the code's length */
+    uint32_t litlen_entry[N_LITLEN], dist_entry[N_DIST];         /* without the code's length */
     struct code litlen;
     struct cursor at;
     struct output out;
-    const uint8_t *in_end, *stop;                /* the loop refills before stop only */
+    const uint8_t *in_end, *stop;                /* the loop refills only before stop */
     bool last_chunk, final_block, newer;
-    int filling;                 /* the chunk that is decoded; the other is copied */
+    int filling;                 /* the chunk that is decoded; the other one is copied */
     struct chunk chunk[2];
 };
 
@@ -146,7 +152,7 @@ enum result { GO_ON, CHUNK_DONE, BLOCK_DONE, DAMAGED };
 
 /* ---- bits ---- */
 
-/* 56 bits or more; 8 bytes can be loaded. */
+/* Refills the bit buffer to 56 bits or more. 8 bytes must be there to load. */
 INLINE void refill(struct cursor *c)
 {
     c->bits |= load_le64(c->next) << (c->left & 63);
@@ -154,7 +160,7 @@ INLINE void refill(struct cursor *c)
     c->left |= FILLED;
 }
 
-/* The same at the end of the input: what there is. */
+/* The same at the end of the input: loads what there is. */
 static void refill_careful(struct bam_inflate *d)
 {
     struct cursor *c = &d->at;
@@ -167,7 +173,7 @@ static void refill_careful(struct bam_inflate *d)
     }
 }
 
-/* n < 32 bits to *v, refilled before; -1 if the input ends before. */
+/* Refills, and takes n < 32 bits to *v. Returns -1 if the input ends before that. */
 static int take(struct bam_inflate *d, uint32_t n, uint32_t *v)
 {
     refill_careful(d);
@@ -181,7 +187,8 @@ static int take(struct bam_inflate *d, uint32_t n, uint32_t *v)
 
 /* ---- codes ---- */
 
-/* Checks and sorts; a single code of one bit may be incomplete, as in zlib. */
+/* Checks the lengths and sorts the symbols. As in zlib, a code with at most one word, of one bit, may be
+ * incomplete. Returns 0, or -1 for a code that is not allowed. */
 static int code_init(struct code *c, const uint8_t *lens, uint32_t n, bool may_be_single)
 {
     uint16_t next[HUFFMAN_MAX_BITS + 2] = {0};
@@ -202,8 +209,8 @@ static int code_init(struct code *c, const uint8_t *lens, uint32_t n, bool may_b
     return used == complete || (used < complete && may_be_single && max <= 1) ? 0 : -1;
 }
 
-/* The code word after word, both with their first bit lowest. The last one of a
- * complete code is followed by 0. */
+/* The code word after `word`; both have their first bit lowest. After the last word of a complete code
+ * comes 0. */
 INLINE uint32_t next_word(uint32_t word, uint32_t len)
 {
     uint32_t zeros = word ^ ((1u << len) - 1);
@@ -213,7 +220,7 @@ INLINE uint32_t next_word(uint32_t word, uint32_t len)
     return (word & (bit - 1)) | bit;
 }
 
-/* Longer codes: the table's entry names a table of SUB_SIZE. */
+/* Fills the tables for longer codes. The entry in the main table names a sub-table of SUB_SIZE entries. */
 static void fill_subs(const struct code *c, const uint32_t *entries, const uint16_t *sym, uint32_t word,
                       uint32_t *table, uint32_t *sub)
 {
@@ -232,8 +239,8 @@ static void fill_subs(const struct code *c, const uint32_t *entries, const uint1
         }
 }
 
-/* One symbol per entry. The table of all words of len bits is the one of len - 1 twice,
- * and the codes of len bits. */
+/* Fills a table with one symbol per entry. The table of all words of len bits is the table for len - 1,
+ * twice, with the codes of len bits put into it. */
 static void fill_table(const struct code *c, const uint32_t *entries, uint32_t bits, uint32_t *table, uint32_t *sub)
 {
     const uint16_t *sym = c->sorted;
@@ -250,14 +257,15 @@ static void fill_table(const struct code *c, const uint32_t *entries, uint32_t b
         fill_subs(c, entries, sym, word, table, sub);
 }
 
-/* What entry e adds to that of a literal which leaves it room bits. */
+/* What to add to the entry of a literal, which leaves `room` bits, so that it also stands for
+ * entry e; 0 if e does not fit. */
 INLINE uint32_t second_part(uint32_t e, uint32_t room)
 {
     uint32_t part = e & TOKEN ? e : (e & 0xffff) | (e & 0xff0000) << (SECOND_SHIFT - FIRST_SHIFT);
     return !(e & RARE) && ((e >> CODE_SHIFT) & CODE_MASK) <= room ? part : 0;
 }
 
-/* A second symbol for the literals after which one fits. */
+/* Adds a second symbol to the entries of literals after which one fits. */
 static void fill_pairs(struct bam_inflate *d)
 {
     const uint16_t *sym = d->litlen.sorted;
@@ -299,7 +307,7 @@ static int fixed_codes(struct bam_inflate *d)
     return set_codes(d, litlen, N_LITLEN, dist, N_DIST);
 }
 
-/* The code for code lengths. */
+/* Reads the code for code lengths and fills its table. */
 static int read_precode(struct bam_inflate *d, uint32_t n, uint32_t *table)
 {
     static const uint32_t entries[HUFFMAN_N_PRECODE] = {
@@ -322,7 +330,7 @@ static int read_precode(struct bam_inflate *d, uint32_t n, uint32_t *table)
     return 0;
 }
 
-/* n code lengths to lens[n + MAX_REPEAT]. */
+/* Reads n code lengths to lens[n + MAX_REPEAT]. */
 static int read_lens(struct bam_inflate *d, const uint32_t *table, uint32_t n, uint8_t *lens)
 {
     static const uint8_t repeat_base[HUFFMAN_N_PRECODE - REPEAT] = {3, 3, 11};
@@ -346,7 +354,7 @@ static int read_lens(struct bam_inflate *d, const uint32_t *table, uint32_t n, u
     return 0;
 }
 
-/* Section 3.2.7 */
+/* RFC 1951 section 3.2.7 */
 static int dynamic_codes(struct bam_inflate *d)
 {
     uint32_t n_litlen, n_dist, n_pre, table[1 << PRE_BITS];
@@ -384,7 +392,7 @@ INLINE size_t dist_of(const struct token *t)
     return 1 + (t->entry >> FIRST_SHIFT) + extra_of(t);
 }
 
-/* Literals from lit on, before the match of token t. */
+/* Number of literals from lit on, before the match of token t. */
 INLINE size_t run_of(const struct token *t, const uint8_t *lit)
 {
     return (uint32_t)(t->lits_end - (uint32_t)(uintptr_t)lit);
@@ -396,7 +404,7 @@ INLINE void copy_bytes(uint8_t *to, size_t dist, size_t len)
         *to++ = *from++;
 }
 
-/* May write WIDE_MATCH bytes more than len. */
+/* May write up to WIDE_MATCH bytes more than len. */
 INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
 {
     const uint8_t *from = to - dist;
@@ -415,7 +423,8 @@ INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
         copy_16(to + i, from + i);
 }
 
-/* Literals from *lit on and one match; false, and nothing done, if that is not known to be right. */
+/* Copies the literals from *lit on and one match. Returns false, and has done nothing, if it cannot be
+ * sure that this is right. */
 INLINE bool copy_fast(struct output *o, const struct token *t, const uint8_t **lit)
 {
     size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
@@ -430,7 +439,7 @@ INLINE bool copy_fast(struct output *o, const struct token *t, const uint8_t **l
     return true;
 }
 
-/* The same, not a byte more than there is room for; -1: damaged. */
+/* The same, but writes no byte more than it should. Returns -1 if the data are damaged. */
 static int copy_careful(struct output *o, const struct token *t, const uint8_t **lit)
 {
     size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
@@ -443,7 +452,7 @@ static int copy_careful(struct output *o, const struct token *t, const uint8_t *
     return 0;
 }
 
-/* The rest of chunk c, from t and lit on. */
+/* Copies the rest of chunk c, from t and lit on. */
 static int copy_rest(struct output *o, const struct chunk *c, const struct token *t, const uint8_t *lit)
 {
     for (; t < c->end; t += 2)
@@ -467,7 +476,7 @@ INLINE uint32_t look_up(const struct cursor *c)
     return e;
 }
 
-/* What to do with any entry. */
+/* Does what has to be done for any entry. */
 INLINE void advance(struct cursor *c, uint32_t e, const struct bam_inflate *d)
 {
     c->token->entry = e;
@@ -481,7 +490,7 @@ INLINE void advance(struct cursor *c, uint32_t e, const struct bam_inflate *d)
     c->table = (const uint8_t *)d->table + (e & NEXT_DIST);
 }
 
-/* Three look-ups; or fewer, and the rare entry that came then. */
+/* Does three look-ups and returns 0. At a rare entry it stops and returns that entry. */
 INLINE uint32_t advance_3(struct cursor *c, const struct bam_inflate *d)
 {
     uint32_t e;
@@ -503,7 +512,7 @@ INLINE bool at_litlen(const struct cursor *c, const struct bam_inflate *d)
     return c->table == (const uint8_t *)d->table;
 }
 
-/* The entry for a rare one. */
+/* The entry that a rare one stands for. */
 INLINE uint32_t resolve(const struct cursor *c, uint32_t e, const struct bam_inflate *d)
 {
     if (e & (TOTAL | TOKEN))
@@ -511,7 +520,7 @@ INLINE uint32_t resolve(const struct cursor *c, uint32_t e, const struct bam_inf
     return d->sub[!at_litlen(c, d)][(e >> FIRST_SHIFT) * SUB_SIZE + (c->bits >> BITS & (SUB_SIZE - 1))];
 }
 
-/* False for the end of the block, and what is damaged. */
+/* False at the end of the block and for damaged data. */
 INLINE bool is_symbol(uint32_t e)
 {
     return !(e & RARE) || e & TOKEN;
@@ -537,7 +546,7 @@ static enum result decode_careful(struct bam_inflate *d)
     return symbol ? GO_ON : BLOCK_DONE;
 }
 
-/* Where the loop cannot go on: at the end of the chunk or of the input, or an entry is rare. */
+/* Goes on where the loop cannot: at the end of the chunk or of the input, or at a rare entry. */
 static __attribute__((noinline)) enum result decode_unusual(struct bam_inflate *d)
 {
     enum result result = GO_ON;
@@ -549,7 +558,7 @@ static __attribute__((noinline)) enum result decode_unusual(struct bam_inflate *
     return result;
 }
 
-/* Decodes a chunk while the one before is copied. */
+/* Decodes a chunk while the chunk before it is copied. */
 INLINE enum result decode_chunk(struct bam_inflate *d)
 {
     const struct chunk *copied = &d->chunk[!d->filling];
@@ -606,7 +615,7 @@ static void chunk_begin(struct bam_inflate *d)
     d->stop = d->at.next + (!d->last_chunk ? CHUNK : n > IN_MARGIN ? n - IN_MARGIN : 0);
 }
 
-/* The chunk that was decoded is the one to copy. */
+/* Ends the chunk that was decoded and returns it: it is the next to be copied. */
 static struct chunk *chunk_end(struct bam_inflate *d)
 {
     struct chunk *c = &d->chunk[d->filling];
@@ -631,7 +640,7 @@ static int compressed_block(struct bam_inflate *d)
     return result == DAMAGED ? -1 : copy_rest(&d->out, last, last->tokens, last->lits);
 }
 
-/* Section 3.2.4 */
+/* RFC 1951 section 3.2.4 */
 static int stored_block(struct bam_inflate *d)
 {
     enum { HEADER = 4 };
@@ -682,7 +691,7 @@ int bam_inflate(struct bam_inflate *d, const uint8_t *in, size_t n, uint8_t *out
 
 /* ---- construction ---- */
 
-/* Section 3.2.5: the symbols of lengths and distances. */
+/* RFC 1951 section 3.2.5: the symbols of lengths and distances. */
 static void make_entries(struct bam_inflate *d)
 {
     for (uint32_t i = 0; i < END_OF_BLOCK; i++)

@@ -10,7 +10,7 @@
 #include "base/endian_io.h"
 
 enum {
-    GZIP_FIXED = 12,              /* gzip header up to and with XLEN */
+    GZIP_FIXED = 12,              /* gzip header, up to and with XLEN */
     FLAG_EXTRA = 4,
     STORED_HEADER = 5,            /* of a stored deflate block, RFC 1951 section 3.2.4 */
 };
@@ -22,18 +22,18 @@ const uint8_t bgzf_eof_block[BGZF_EOF_SIZE] = {
     0, 0, 0, 0, 0, 0, 0, 0,
 };
 
-/* samtools' -l 1..9 in libdeflate's levels (the map htslib uses). */
+/* libdeflate's level for each of samtools' -l 0..9; htslib uses the same map. */
 static const int libdeflate_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
 
 struct bgzf_codec {
     struct bam_deflate *ours;                    /* -l 1 and the default; NULL: libdeflate, or store */
     struct libdeflate_compressor *deflate;       /* the other levels; NULL: ours, or store */
-    struct bam_inflate *inflate;                 /* from the first block that is inflated on */
+    struct bam_inflate *inflate;                 /* made when the first block is inflated */
 };
 
-/* -l 1 and no -l are what people use, so they have an encoder of our own: about
- * the size of libdeflate's level 1, and at most 2 % above that of its level 7
- * (which is what samtools does without -l), in less time (bench/RESULTS.md). */
+/* People use -l 1 or no -l, so these two have an encoder of our own. Its output is about as large as that
+ * of libdeflate's level 1, and at most 2 % larger than that of its level 7 (which is what samtools uses
+ * without -l), in less time (bench/RESULTS.md). */
 static int our_effort(int level)
 {
     return level < 0 ? BAM_DEFLATE_DEFAULT : level == 1 ? BAM_DEFLATE_FAST : -1;
@@ -69,15 +69,15 @@ void bgzf_codec_free(struct bgzf_codec *codec)
     free(codec);
 }
 
-/* libdeflate does not tell how large it is; measured with 1.14 and rounded up. */
+/* libdeflate does not say how large a compressor is. These sizes were measured with 1.14 and rounded up. */
 size_t bgzf_codec_memory(int level)
 {
     enum { OURS = 400 << 10, DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
     return level == 0 ? 0 : our_effort(level) >= 0 ? OURS : level < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
 }
 
-/* CRC-32 of RFC 1952. ISA-L's has AVX-512: 80 GB/s where libdeflate 1.14 has 26,
- * 1 % of the CPU time at -l 1. */
+/* CRC-32 of RFC 1952. ISA-L's uses AVX-512: 80 GB/s, where libdeflate 1.14 has 26. That is 1 % of the CPU
+ * time at -l 1. */
 static uint32_t crc32_of(const uint8_t *data, uint32_t n)
 {
 #ifdef HAVE_ISAL

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One BGZF block (SAMv1 section 4.1; RFC 1951, RFC 1952): its frame, inflate,
- * deflate, CRC-32. Serial, no I/O, no threads.
+/* One BGZF block (SAMv1 section 4.1; RFC 1951, RFC 1952): its frame, inflate, deflate, CRC-32. Serial, no
+ * I/O, no threads.
  *
  *   1f 8b 08 04 | mtime xfl os | xlen | ..BC 02 00 bsize-1.. | deflate data | crc32 isize
- *   <----------- gzip header, 12 bytes + xlen -------------> |              | <-- 8 -->  */
+ *   <----------- gzip header, 12 bytes + xlen -------------> |              | <-- 8 -->
+ */
 #ifndef BGZF_BLOCK_H
 #define BGZF_BLOCK_H
 
@@ -12,19 +13,19 @@
 
 enum {
     BGZF_MAX_BLOCK = 65536,       /* largest block, compressed or not (section 4.1) */
-    BGZF_HEADER = 18,             /* header bytes of a block we write */
+    BGZF_HEADER = 18,             /* header bytes of a block that we write */
     BGZF_FOOTER = 8,
-    BGZF_FILL = 0xff00,           /* bytes we put into one block: even stored it fits */
+    BGZF_FILL = 0xff00,           /* most bytes that we put into one block: even stored they fit */
     BGZF_EOF_SIZE = 28,
     BGZF_LEVEL_MAX = 9,
     BGZF_LEVEL_DEFAULT = -1,
 };
 
-/* The empty block that closes a BGZF file (section 4.1.2). */
+/* The empty block that ends a BGZF file (section 4.1.2). */
 extern const uint8_t bgzf_eof_block[BGZF_EOF_SIZE];
 
 struct bgzf_frame {
-    uint32_t size;                /* whole block, header and footer included */
+    uint32_t size;                /* of the whole block, header and footer included */
     uint32_t data_offset;         /* where the deflate data begin */
     uint32_t inflated_size;
 };
@@ -40,28 +41,30 @@ enum bgzf_fault {
     BGZF_NO_MEMORY,
 };
 
+/* The fault in words, for an error message. A constant string. */
 const char *bgzf_fault_text(enum bgzf_fault fault);
 
-/* Reads the frame of the block at p, of which avail bytes are at hand. It is never
- * BGZF_MORE if avail >= BGZF_MAX_BLOCK. */
+/* Reads the frame of the block at p, of which avail bytes are at hand. Never returns BGZF_MORE if
+ * avail >= BGZF_MAX_BLOCK. */
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame);
 
-/* A codec serves one thread at a time. */
+/* What inflating and deflating need. A codec serves one thread at a time. */
 struct bgzf_codec;
 
-/* level: 0..9 as samtools' -l (0 stores), or BGZF_LEVEL_DEFAULT; NULL when memory runs out. */
+/* Makes a codec. level: 0..9 as with samtools' -l (0 stores), or BGZF_LEVEL_DEFAULT. Returns NULL if there
+ * is no memory. */
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
-/* Bytes that a codec takes, rounded up; one that inflates takes bam_inflate_memory() more. */
+/* Bytes that a codec takes, rounded up. A codec that has inflated takes bam_inflate_memory() more. */
 size_t bgzf_codec_memory(int level);
 
 /* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. */
 enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out);
 
-/* Makes one block of data[n], n <= BGZF_FILL, in out[BGZF_MAX_BLOCK]; returns its size.
- * At level 0 the data may already lie at bgzf_stored_data(out): then they are not moved. */
+/* Makes one block of data[n], n <= BGZF_FILL, in out[BGZF_MAX_BLOCK]. Returns the size of the block. At
+ * level 0 the data may already lie at bgzf_stored_data(out); then they are not moved. */
 uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out);
 
 /* Where the data of a stored block lie in out; NULL if the codec compresses. */

@@ -2,8 +2,8 @@
 #include <string.h>
 #include "codec/huffman.h"
 
-/* Minimum-redundancy code lengths, in place (Moffat and Katajainen 1995):
- * a[0..n) ascending weights in, non-increasing depths out; n >= 2. */
+/* Minimum-redundancy code lengths, in place (Moffat and Katajainen 1995). Turns the ascending weights
+ * a[0..n) into depths, which do not increase. n >= 2. */
 static void huffman_depths(uint32_t *a, int n)
 {
     int leaf = 0, root = 0;
@@ -34,11 +34,11 @@ static void huffman_depths(uint32_t *a, int n)
     }
 }
 
-/* Makes num[1..limit] leaves of each depth a full code again after the deeper
- * ones were cut to limit: leaves just above the limit sink until it fits. */
+/* Makes num[1..limit] leaves of each depth a full code again, after the deeper leaves were cut to limit:
+ * leaves just above the limit sink until the code fits. */
 static void refill(uint32_t *num, uint32_t limit)
 {
-    uint32_t sum = 0;                              /* Kraft's, in units of 2^-limit */
+    uint32_t sum = 0;                              /* the sum of Kraft, in units of 2^-limit */
     for (uint32_t l = 1; l <= limit; l++)
         sum += num[l] << (limit - l);
     while (sum > 1u << limit) {
@@ -72,7 +72,7 @@ static void assign_codes(code *codes, int n, const uint32_t *num)
         next[l] = c;
         c = (c + num[l]) << 1;
     }
-    for (int i = 0; i < n; i++)                    /* of length 0: no bits */
+    for (int i = 0; i < n; i++)                    /* a word of length 0 gets no bits */
         codes[i] |= reverse_bits(next[code_len(codes[i])]++, code_len(codes[i]));
 }
 
@@ -80,8 +80,8 @@ enum { SYMBOL_BITS = 9 };
 _Static_assert(HUFFMAN_MAX_SYMBOLS <= 1 << SYMBOL_BITS, "count << SYMBOL_BITS | symbol");
 _Static_assert(HUFFMAN_MAX_COUNT < 1 << 16, "two rounds of eight bits sort");
 
-/* Sorts by count, of 16 bits: least significant byte first. Equal counts stay
- * in the order of their symbols. */
+/* Sorts by count, which has 16 bits, least significant byte first. Equal counts stay in the order of their
+ * symbols. */
 static void sort_by_count(uint32_t *a, uint32_t n)
 {
     uint32_t to[HUFFMAN_MAX_SYMBOLS];

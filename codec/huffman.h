@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Huffman codes as DEFLATE wants them: canonical, complete, of limited length
- * (RFC 1951 section 3.2.2), and what else depends on its symbols. */
+/* Huffman codes as DEFLATE needs them: canonical, complete, of limited length (RFC 1951 section 3.2.2).
+ * Also what else depends on the symbols of DEFLATE. */
 #ifndef HUFFMAN_H
 #define HUFFMAN_H
 
@@ -10,33 +10,33 @@ enum {
     HUFFMAN_MAX_SYMBOLS = 288,
     HUFFMAN_MAX_BITS = 15,
     HUFFMAN_MAX_COUNT = 65535,
-    /* sections 3.2.5 and 3.2.7 */
+    /* RFC 1951 sections 3.2.5 and 3.2.7 */
     HUFFMAN_N_LITLEN = 286,
     HUFFMAN_N_DIST = 30,
     HUFFMAN_N_PRECODE = 19,
     HUFFMAN_MAX_LEN = 258,
 };
 
-/* A code word: its bits, the first to go out lowest, and its length << 16. 0: none. */
+/* A code word: its bits, the first one to be written lowest, and its length << 16. 0: the symbol has none. */
 typedef uint32_t code;
 static inline uint32_t code_bits(code c) { return c & 0xffff; }
 static inline uint32_t code_len(code c) { return c >> 16; }
 
-/* A code for symbols that occur freq[n] times, none longer than limit; best but
- * for the limit. At least two symbols get a word, so that the code is complete:
- * not all decoders take another. */
+/* Makes a code for n symbols that occur freq[] times, at most HUFFMAN_MAX_COUNT times each. No word is
+ * longer than limit bits; if the limit cuts nothing, the code is the best there is. At least two symbols
+ * get a word, so that the code is complete, because not all decoders accept another. */
 void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit);
 
-/* What section 3.2.7 puts before the data: run-length coded code lengths. */
+/* What RFC 1951 section 3.2.7 puts before the data: code lengths, run-length coded. */
 struct huffman_header {
     uint32_t n_litlen, n_dist, n_precode, n_items;
     uint16_t item[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST];            /* symbol | extra bits << 5 */
     code precode[HUFFMAN_N_PRECODE];
 };
 extern const uint8_t huffman_precode_order[HUFFMAN_N_PRECODE];
-extern const uint8_t huffman_precode_extra[HUFFMAN_N_PRECODE];   /* how many extra bits */
+extern const uint8_t huffman_precode_extra[HUFFMAN_N_PRECODE];   /* number of extra bits */
 
-/* Returns the header's size in bits, the three of the block's type included. */
+/* Makes the header for the two codes. Returns its size in bits, with the three bits of the block's header. */
 uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code *dist);
 
 /* ---- symbols of matches ---- */
@@ -46,7 +46,7 @@ static inline uint32_t log2_floor(uint32_t v)
     return 31u - (uint32_t)__builtin_clz(v);
 }
 
-/* RFC 1951 section 3.2.5: two symbols per power of two, distances 1-4 alone. */
+/* RFC 1951 section 3.2.5: two symbols per power of two; distances 1-4 have one each. */
 static inline uint32_t dist_extra_bits(uint32_t dist)
 {
     uint32_t log = log2_floor((dist - 1) | 2);
@@ -64,7 +64,7 @@ static inline uint32_t dist_symbol(uint32_t dist)
     return 2 * extra + ((dist - 1) >> extra);
 }
 
-/* Four symbols per power of two, lengths 3-10 alone, 258 out of line. */
+/* Four symbols per power of two; lengths 3-10 have one each, and 258 is an exception. */
 static inline uint32_t len_extra_bits(uint32_t len)
 {
     return len == HUFFMAN_MAX_LEN ? 0 : log2_floor((len - 3) | 4) - 2;

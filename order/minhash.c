@@ -8,49 +8,51 @@
 #include "order/key_room.h"
 #include "order/minhash.h"
 
-/* Behaviour: samtools 1.24, found out and checked by test/oracle_minhash.py. */
+/* The behaviour is that of samtools 1.24, found by experiment; test/oracle_minhash.py checks it. */
 
 /* XORed with every k-mer, so that poly-A is not the smallest of all. */
 #define SCRAMBLE 0xdead7878beef7878u
-/* Added to every hash that is not a place in an index. */
+/* Added to every hash, unless the hash is a place in an index. */
 #define HASH_BASE ((uint64_t)1 << 30)
 #define HASH_MASK (((uint64_t)1 << MINHASH_HASH_BITS) - 1)
-#define NO_KMER UINT64_MAX       /* above every hash: a k-mer has 62 bits at most */
-/* Minimisers that begin at this base or later tie. */
+#define NO_KMER UINT64_MAX       /* above every hash: a k-mer has at most 62 bits */
+/* All minimisers that begin at this base or later tie. */
 enum { START_MAX = 65535 };
 _Static_assert(START_MAX + MINHASH_KMER_MAX - 1 < 1 << MINHASH_OFFSET_BITS, "the key holds every offset");
 
-/* The 4-bit bases =ACMGRSVTWYHKDBN as digits of a k-mer; what is not ACGT counts
- * as A, on the other strand too (so the k-mers of a turned read stay the same). */
+/* The 4-bit bases =ACMGRSVTWYHKDBN as digits of a k-mer. Everything but A, C, G and T counts as A, on
+ * the other strand too, so that a turned read keeps its k-mers. */
 static const uint8_t digit[16] = {0, 0, 1, 0, 2, 0, 0, 0, 3};
 static const uint8_t other_digit[16] = {0, 3, 2, 0, 1};
 
-/* Complements of the 4-bit bases. As samtools does it: Y stays Y, = becomes N. */
+/* Complements of the 4-bit bases, as samtools has them: Y stays Y, = becomes N. */
 static const uint8_t complement[16] = {15, 8, 4, 12, 2, 10, 6, 14, 1, 9, 10, 13, 3, 11, 7, 15};
 
 /* ---- the index: k-mer -> place in the FASTA ---- */
 
-/* Open addressing, linear probing; NO_KMER marks a free slot. */
+/* Hash table with open addressing and linear probing. NO_KMER marks a free slot. */
 struct slot {
     uint64_t hash;
-    uint64_t place;              /* first base of the k-mer, in all sequences one after another */
+    uint64_t place;              /* first base of the k-mer; bases are counted through all sequences */
 };
 
-#define REPEATED ((uint64_t)1 << 60)     /* beside a place: met more than once, this is the last */
+/* flag in a place: the k-mer occurs more than once, and this is its last place */
+#define REPEATED ((uint64_t)1 << 60)
 #define PLACE_MASK (REPEATED - 1)
 
 struct kmer_index {
     struct slot *slots;          /* NULL: no index */
-    uint8_t *filter;             /* a byte for each slot: see met() */
+    uint8_t *filter;             /* one byte for each slot, see met() */
     int log2_slots;
     size_t n;
-    bool has_empty;              /* a window too short for a k-mer; reads without k-mers go there */
+    bool has_empty;              /* some window was too short for a k-mer; reads without k-mers go there */
     uint64_t empty_place;
 };
 
+/* The table begins with 2^12 slots. */
 enum { INDEX_LOG2_MIN = 12 };
-/* Slots are 3/8 to 3/4 full: above that misses, which most look-ups are, need
- * long probes; below, 16 bytes a slot are wasted. */
+/* Bounds how full the table gets: it is 3/8 to 3/4 full. Fuller, and look-ups that find nothing, which
+ * most are, need long probes. Emptier, and slots of 16 bytes each are wasted. */
 #define INDEX_FULL(log2_slots) (((size_t)3 << (log2_slots)) / 4)
 
 struct minhash {
@@ -58,7 +60,8 @@ struct minhash {
     int64_t window;
     bool both_strands, squash;
     uint64_t mask;               /* the 2 * kmer bits of a k-mer */
-    uint64_t other[16];          /* other_digit[] where the reverse strand's k-mer takes it in */
+    /* other_digit[], shifted to where the k-mer of the reverse strand takes it in */
+    uint64_t other[16];
     struct kmer_index index;
 };
 
@@ -67,8 +70,8 @@ static size_t index_bytes(int log2_slots)
     return (sizeof(struct slot) + 1) << log2_slots;
 }
 
-/* An empty table. Huge pages, because look-ups go to random places: a miss in
- * the TLB would come on top of each miss in the cache. */
+/* Makes an empty table. It asks for huge pages because look-ups go to random places: without them each
+ * cache miss would bring a TLB miss with it. */
 static int table_new(struct kmer_index *index, int log2_slots)
 {
     size_t size = index_bytes(log2_slots), n = (size_t)1 << log2_slots;
@@ -79,7 +82,7 @@ static int table_new(struct kmer_index *index, int log2_slots)
     index->slots = p;
     index->filter = (uint8_t *)(index->slots + n);
     index->log2_slots = log2_slots;
-    memset(index->slots, 0xff, n * sizeof *index->slots);     /* hash NO_KMER everywhere */
+    memset(index->slots, 0xff, n * sizeof *index->slots);     /* every hash is NO_KMER */
     return 0;
 }
 
@@ -89,8 +92,8 @@ static void table_free(struct kmer_index *index)
         munmap(index->slots, index_bytes(index->log2_slots));
 }
 
-/* Multiplicative hashing (Knuth 6.4): the upper bits are the slot, the next
- * three the bit of the slot's byte in the filter. */
+/* Multiplicative hashing (Knuth 6.4). The upper bits of the product choose the slot; the next three
+ * choose the bit in the filter byte of that slot. */
 static inline uint64_t spread(uint64_t hash)
 {
     return hash * 0x9e3779b97f4a7c15u;
@@ -106,14 +109,15 @@ static inline unsigned filter_bit(const struct kmer_index *index, uint64_t hash)
     return 1u << (spread(hash) >> (64 - 3 - index->log2_slots) & 7);
 }
 
-/* False for nine in ten of the k-mers that the index does not have: one byte
- * read and a branch that is easy to predict, where a probe has neither. */
+/* Asks the filter whether the index may have this k-mer. It says false for nine in ten of the k-mers
+ * that the index does not have. That costs one byte read and a branch that is easy to predict; a probe
+ * has neither. */
 static inline bool met(const struct kmer_index *index, uint64_t hash)
 {
     return index->filter[home(index, hash)] & filter_bit(index, hash);
 }
 
-/* The slot that holds hash, or the free one where it belongs. */
+/* Finds the slot that holds hash, or else the free slot where it belongs. */
 static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
 {
     size_t mask = ((size_t)1 << index->log2_slots) - 1, i = home(index, hash);
@@ -144,7 +148,7 @@ static int grow(struct kmer_index *index)
 
 static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
 {
-    place &= PLACE_MASK;         /* an empty window's may be below 0 */
+    place &= PLACE_MASK;         /* the place of an empty window may be below 0 */
     if (hash == NO_KMER) {
         index->has_empty = true;
         index->empty_place = place;
@@ -161,17 +165,17 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
 
 /* ---- k-mers ---- */
 
-/* A walk over the k-mers of bases [at, end). With squash the first base of each
- * run of equal ones stands for the run. */
+/* A walk over the k-mers of the bases [at, end). With squash, the first base of each run of equal bases
+ * stands for the run. */
 struct cursor {
-    const uint8_t *seq;          /* packed, two bases a byte */
+    const uint8_t *seq;          /* packed, two bases per byte */
     int64_t at, end;
-    unsigned last;               /* base before at; above 15: none */
+    unsigned last;               /* the base before `at`; above 15: there is none */
     uint64_t forward, reverse;
 };
 
-/* Hashes of some consecutive k-mers. 64: they stay in the first-level cache, and
- * that many look-ups may be under way at a time. */
+/* The hashes of some consecutive k-mers. 64 of them stay in the first-level cache, and 64 look-ups may
+ * be under way at a time. */
 enum { BATCH = 64 };
 struct batch {
     uint64_t forward[BATCH], reverse[BATCH];
@@ -183,7 +187,7 @@ static inline unsigned base_at(const uint8_t *seq, int64_t i)
     return seq[i >> 1] >> (i & 1 ? 0 : 4) & 15;
 }
 
-/* Takes in the base at the cursor; false: squashed. */
+/* Takes in the base at the cursor. Returns false if it was squashed. */
 static inline bool take(const struct minhash *m, struct cursor *c, bool squash)
 {
     unsigned base = base_at(c->seq, c->at++);
@@ -195,7 +199,7 @@ static inline bool take(const struct minhash *m, struct cursor *c, bool squash)
     return true;
 }
 
-/* All of the first k-mer but its last base. */
+/* Places a cursor so that it has taken in all of the first k-mer but its last base. */
 static struct cursor cursor_at(const struct minhash *m, const uint8_t *seq, int64_t start, int64_t end)
 {
     struct cursor c = {.seq = seq, .at = start, .end = end, .last = UINT_MAX};
@@ -207,7 +211,7 @@ static struct cursor cursor_at(const struct minhash *m, const uint8_t *seq, int6
 static inline __attribute__((always_inline))
 int fill(const struct minhash *m, struct cursor *cursor, struct batch *b, bool squash)
 {
-    struct cursor c = *cursor;   /* a copy, to live in registers */
+    struct cursor c = *cursor;   /* a copy, so that it lives in registers */
     const uint64_t mask = m->mask, scramble = SCRAMBLE & mask;
     int n = 0;
     while (n < BATCH && c.at < c.end) {
@@ -221,7 +225,7 @@ int fill(const struct minhash *m, struct cursor *cursor, struct batch *b, bool s
     return n;
 }
 
-/* The next k-mers: how many, 0 at the end. */
+/* Gives the next k-mers of the walk. Returns how many; 0 at the end. */
 static int next_kmers(const struct minhash *m, struct cursor *c, struct batch *b)
 {
     return m->squash ? fill(m, c, b, true) : fill(m, c, b, false);
@@ -234,7 +238,7 @@ struct minimiser {
 
 static const struct minimiser none = {NO_KMER, 0};
 
-/* The first of the smallest. */
+/* The smaller of the two; the first of equal ones. */
 static inline struct minimiser smaller(struct minimiser best, uint64_t hash, int64_t at)
 {
     return hash < best.hash ? (struct minimiser){hash, at} : best;
@@ -242,9 +246,10 @@ static inline struct minimiser smaller(struct minimiser best, uint64_t hash, int
 
 /* ---- building the index ---- */
 
-/* Of each window of the sequence, which begins at base `origin` of all, the
- * minimiser. Windows overlap: the next one begins behind the first base of this
- * one's minimiser, but at least a k-mer on. The last may be too short for any. */
+/* Enters the minimiser of each window of the sequence, whose first base is base number `origin` of all
+ * sequences together. Windows overlap: the next one begins right after the first base of this one's
+ * minimiser, but at least kmer bases after the start of this one. The last window may be too short for any
+ * k-mer. Returns 0, or -1 with errno set. */
 static int index_sequence(struct minhash *m, const uint8_t *seq, int64_t len, uint64_t origin)
 {
     for (int64_t start = 0;;) {
@@ -271,7 +276,7 @@ static int index_records(struct minhash *m, samFile *in, sam_hdr_t *header, bam1
     int r;
     while ((r = sam_read1(in, header, b)) >= 0) {
         if (b->core.l_qseq < m->window)
-            continue;            /* and later places do not count it */
+            continue;            /* its bases do not count in later places */
         if (index_sequence(m, bam_get_seq(b), b->core.l_qseq, origin) != 0)
             return -1;
         origin += (uint64_t)b->core.l_qseq;
@@ -300,7 +305,7 @@ static int index_sequences(struct minhash *m, const char *fasta)
     return result;
 }
 
-/* The same words on stderr as samtools. */
+/* Builds the index and prints the same words to stderr as samtools. */
 static int build_index(struct minhash *m, const char *fasta)
 {
     fputs("Building index ... ", stderr);
@@ -315,7 +320,7 @@ static int build_index(struct minhash *m, const char *fasta)
 
 /* ---- ranks ---- */
 
-/* The minimiser of each strand, placed as it lies in the forward one. */
+/* The minimiser of each strand. `at` counts on the forward strand for both. */
 struct strands {
     struct minimiser forward, reverse;
 };
@@ -333,8 +338,8 @@ static struct strands minimisers(const struct minhash *m, const uint8_t *seq, in
     return s;
 }
 
-/* Last base, in the turned read, of a k-mer that ends at base `at` of this one
- * (with squash: of the k bases before it). */
+/* For a k-mer that ends at base `at` of this read: its last base in the turned read (with squash: that of
+ * the k bases that end at `at`). */
 static int64_t turned(const struct minhash *m, int64_t at, int64_t len)
 {
     return len - at + m->kmer - 2;
@@ -351,11 +356,11 @@ static void rank_by_hash(const struct minhash *m, const uint8_t *seq, int64_t le
     rank->offset = (uint32_t)(at < at_most ? at : at_most);
 }
 
-/* What one strand of a read has in the index. */
+/* What the k-mers of one strand of a read find in the index. */
 struct matches {
-    struct minimiser unique;     /* smallest of those met once */
-    struct minimiser repeated;   /* last of those met more often, smallest or not */
-    struct minimiser absent;     /* smallest of the others */
+    struct minimiser unique;     /* smallest of those that the index has once */
+    struct minimiser repeated;   /* last of those that it has more often, smallest or not */
+    struct minimiser absent;     /* smallest of those that it does not have */
     uint64_t unique_place, repeated_place;
 };
 
@@ -373,8 +378,8 @@ static inline void match(const struct kmer_index *index, uint64_t hash, int64_t 
     }
 }
 
-/* Looks up n k-mers, at most BATCH. Once one is known that the index has met
- * once, only smaller ones matter. Three passes, so that the misses of the cache overlap. */
+/* Looks up n k-mers, at most BATCH. Once a k-mer is found that the index has once, only smaller ones
+ * matter. Three passes, so that the cache misses overlap. */
 static void look_up(const struct kmer_index *index, const uint64_t *hash, const int64_t *at, int n,
                     struct matches *found)
 {
@@ -399,7 +404,7 @@ static void look_up(const struct kmer_index *index, const uint64_t *hash, const 
 
 struct choice {
     struct minimiser minimiser;
-    uint64_t place;              /* in the FASTA; where there is none, the hash */
+    uint64_t place;              /* in the FASTA; the hash if the k-mer is not there */
     bool found;
 };
 
@@ -425,7 +430,7 @@ static void rank_by_index(const struct minhash *m, const uint8_t *seq, int64_t l
             look_up(&m->index, b.reverse, b.at, n, &reverse);
     }
     struct choice f = choose(&m->index, &forward), r = choose(&m->index, &reverse);
-    /* A strand that is in the index beats one that is not; else the smaller hash does. */
+    /* A strand that is in the index wins over one that is not. Otherwise the smaller hash wins. */
     rank->reverse = m->both_strands
         && (f.found != r.found ? r.found : r.minimiser.hash < f.minimiser.hash);
     struct choice best = rank->reverse ? r : f;
@@ -434,7 +439,7 @@ static void rank_by_index(const struct minhash *m, const uint8_t *seq, int64_t l
     rank->offset = 0;
 }
 
-/* Where in data[] SEQ begins. */
+/* Offset of SEQ in data[]. */
 static size_t seq_offset(const struct bam_record *r)
 {
     return r->name_len + 4 * (size_t)load_le16(r->n_cigar);
@@ -470,7 +475,7 @@ static void turn_seq(uint8_t *seq, size_t len)
     }
     if (len % 2 == 0)
         return;
-    /* Now the unused half byte leads: move all by one base, and put it back. */
+    /* The unused half byte is now in front: move everything by one base, and put it back. */
     for (size_t i = 0; i + 1 < n; i++)
         seq[i] = (uint8_t)(seq[i] << 4 | seq[i + 1] >> 4);
     seq[n - 1] = (uint8_t)(seq[n - 1] << 4 | unused);
@@ -510,7 +515,7 @@ struct minhash_rank minhash_kept(const struct bam_record *r)
 
 /* ---- keys ---- */
 
-/* A hash without index has 2 * kmer bits and one more for HASH_BASE. */
+/* Without an index a hash has 2 * kmer bits, and one more because HASH_BASE was added. */
 static bool offset_fits_key(const struct minhash *m)
 {
     return !m->index.slots && 2 * m->kmer + 1 + MINHASH_OFFSET_BITS + 1 <= 63;

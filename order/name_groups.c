@@ -5,10 +5,10 @@
 #include "order/name_groups.h"
 #include "order/name_shape.h"
 
-/* Separators a group may reach over: instrument, run and flowcell are three. */
+/* How many separators a group may reach over: instrument, run and flowcell are three. */
 enum { SEPARATORS_MAX = 6 };
 
-/* The 8 bytes at s as a number in their order; zeros where the buffer has no more. */
+/* Loads the 8 bytes at s as a number that has their order. Bytes behind the end of the buffer count as 0. */
 static inline uint64_t load_word(const char *s, size_t size)
 {
     uint64_t word = 0;
@@ -24,8 +24,9 @@ static inline uint64_t load_word(const char *s, size_t size)
 
 /* ---- finding ---- */
 
-/* How the name stands to the group: < 0 before all names of it, 0 in it, > 0 behind.
- * In natural order a name may be in it without having its bytes (a07: against a7:). */
+/* Compares the name with the group: < 0, it comes before all names of the group; 0, it is in the group,
+ * and *rest is what follows; > 0, it comes after them. In natural order a name may be in a group without
+ * having its bytes (a07: is in the group a7:). */
 static int group_compare(const struct name_groups *groups, const struct name_group *group,
                          const char *name, const char **rest)
 {
@@ -40,7 +41,7 @@ static int group_compare(const struct name_groups *groups, const struct name_gro
     return order;
 }
 
-/* For a name that does not begin with a group to the byte. */
+/* For a name that does not begin with the bytes of any group. */
 static const char *find_slowly(const struct name_groups *groups, const char *name, uint64_t *key)
 {
     size_t low = 0, high = groups->n;
@@ -69,7 +70,7 @@ const char *name_groups_find(const struct name_groups *groups, const char *name,
     if (size > groups->common) {
         uint64_t word = load_word(name + groups->common, size - groups->common);
         const struct name_group *g = groups->by_word, *end = g + groups->n;
-        for (size_t n = groups->n; n > 1; n -= n / 2)    /* the last one that is not above */
+        for (size_t n = groups->n; n > 1; n -= n / 2)    /* finds the last word that is not above */
             g += g[n / 2].word <= word ? n / 2 : 0;
         while (g > groups->by_word && g[-1].word == g->word)
             g--;
@@ -85,7 +86,7 @@ const char *name_groups_find(const struct name_groups *groups, const char *name,
 
 /* ---- learning ---- */
 
-/* Length of what the name has up to its n-th separator; 0 when it has fewer. */
+/* Length of the name up to and with its n-th separator; 0 if it has fewer. */
 static size_t group_length(const char *name, int n)
 {
     for (const char *s = name; *s; s++)
@@ -108,8 +109,8 @@ static bool group_add(struct name_groups *groups, const char *name, size_t lengt
     return true;
 }
 
-/* Cuts every name behind its n-th separator; false when there are too many groups,
- * or what is left of the names has no common shape. */
+/* Cuts every name behind its n-th separator, n = separators. Returns false if there are too many groups or
+ * the rests of the names have no common shape. */
 static bool groups_try(struct name_groups *groups, const struct text *sample, struct text *rests, size_t n, int separators)
 {
     size_t used = 0;
@@ -145,7 +146,8 @@ static int order_words(const void *a, const void *b)
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Groups that are the same name in natural order (a7: and a07:) cannot both be. */
+/* Sorts the groups. Returns false if two of them are the same name in natural order (a7: and a07:),
+ * because such groups cannot both be used. */
 static bool groups_sort(struct name_groups *groups)
 {
     struct name_group *g = groups->by_name;

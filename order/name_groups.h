@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The first parts of read names, where a file has a few different ones: names from
- * several runs share nothing with each other, but all names of a run do.
+/* The first parts of read names, for files that have a few different ones. Names from different runs share
+ * nothing, but all names of one run begin alike.
  *
  *   A00217:77:HFJWFDSXX:2:2510:22435:25191
  *   A00296:43:HCLHLDSXX:4:1351:25518:9925
  *   | group           || rest               |
  *
- * Every group has a range of keys, in the order of the names; names of no group
- * share one key between those ranges. */
+ * Every group has a range of keys; the ranges have the order of the names. A name of no group gets the one
+ * key between the ranges of the groups around it. */
 #ifndef NAME_GROUPS_H
 #define NAME_GROUPS_H
 
@@ -16,32 +16,35 @@
 #include <stdint.h>
 #include "order/text_code.h"
 
+/* Most groups, and most bytes that their names may have together. */
 enum { GROUPS_MAX = 64, GROUPS_POOL = 4096 };
 
 struct name_group {
-    uint64_t word;               /* its 8 bytes from `common` on, as a big-endian number */
+    uint64_t word;               /* 8 bytes of the name, from `common` on, as a big-endian number */
     uint64_t base;               /* its first key */
-    const char *name;            /* in pool[], not ended */
+    const char *name;            /* points into pool[]; not NUL-ended */
     size_t n;
 };
 
 /* Read-only once learned. */
 struct name_groups {
-    bool natural;                /* the order: natural, or strcmp */
-    size_t n;                    /* 0: not used, all names are one group with an empty name */
-    size_t common;               /* bytes that all groups begin with */
+    bool natural;                /* true: natural order; false: that of strcmp() */
+    /* 0: no groups are used, and all names are in one group with an empty name */
+    size_t n;
+    size_t common;               /* number of bytes that all groups begin with */
     uint64_t range;              /* keys per group */
-    struct name_group by_word[GROUPS_MAX];   /* to find one */
+    struct name_group by_word[GROUPS_MAX];   /* by `word`, for the search */
     struct name_group by_name[GROUPS_MAX];   /* in the order of the names */
     char pool[GROUPS_POOL];
 };
 
-/* Learns the groups of the n names and cuts them from the sample, or leaves both
- * as they are when that teaches nothing. */
+/* Finds the groups of the n names and removes them from the names in sample. If the names do not fall into
+ * groups, groups->n becomes 0 and sample stays as it is. */
 void name_groups_learn(struct name_groups *groups, bool natural, struct text *sample, size_t n);
 
-/* The rest of the name, and in *key the first key of its group; or NULL and the
- * name's whole key. size is that of the buffer, NUL included. */
+/* Returns the rest of the name behind its group and sets *key to the first key of the group. For a
+ * name of no group, returns NULL and sets *key to the whole key of the name. size is that of the
+ * name's buffer, NUL included. */
 const char *name_groups_find(const struct name_groups *groups, const char *name, size_t size, uint64_t *key);
 
 #endif

@@ -5,12 +5,12 @@
 #include "order/key_room.h"
 #include "order/name_key.h"
 
-/* samtools' rule among records of one name: read 1 and 2, secondary, supplementary
- * weigh in this order, so that a template comes as
- * none < R1 < R2 < both, and in each primary < supplementary < secondary < both. */
+/* samtools' rule among records of one name. Read 1 and 2, secondary and supplementary weigh in
+ * this order. So a template comes as none < R1 < R2 < both, and in each of these primary <
+ * supplementary < secondary < both. */
 enum { RULE_BITS = 4, PICARD_BITS = 5 };
 
-/* One name in so many may be of another form without being learned from. */
+/* At most one name in so many may have another form; then those names are left out of the learning. */
 enum { STRANGE_SHARE = 10 };
 
 static unsigned flag_rule(const struct bam_record *r)
@@ -19,16 +19,15 @@ static unsigned flag_rule(const struct bam_record *r)
     return (flag >> 6 & 3) << 2 | (flag >> 8 & 1) << 1 | (flag >> 11 & 1);
 }
 
-/* htsjdk's rule (SAMRecordQueryNameComparator): paired before unpaired; of paired
- * ones first of pair before second; forward before reverse; then not secondary,
- * then not supplementary first; then without HI tag before with it, lower HI first.
+/* htsjdk's rule (SAMRecordQueryNameComparator): paired before unpaired; of paired reads, first of pair
+ * before second; forward before reverse; then primary before secondary; then non-supplementary before
+ * supplementary; then records without HI tag before those with it, and the lower HI first.
  *
- * htsjdk lets a paired read that is neither first nor second, or both, tie with
- * some of its mates and not with others, which is no order. Here such reads come
- * between first and second. */
+ * htsjdk lets a paired read that is neither first nor second, or both, tie with some of its mates and not
+ * with others, which is no order. Here such reads come between first and second. */
 static unsigned flag_picard(const struct bam_record *r)
 {
-    static const unsigned mate[4] = {1, 0, 2, 1};    /* by flag bits 0x80 0x40 */
+    static const unsigned mate[4] = {1, 0, 2, 1};    /* index: flag bits 0x80 and 0x40 */
     unsigned flag = bam_record_flag(r);
     unsigned pair = flag & 1 ? mate[flag >> 6 & 3] : 3;
     return pair << 3 | (flag >> 4 & 1) << 2 | (flag >> 8 & 1) << 1 | (flag >> 11 & 1);
@@ -44,8 +43,7 @@ void name_key_init(struct name_key *names, enum sort_by by)
         text_code_init(&names->text, UINT64_MAX);
 }
 
-/* A number for the row of separators in the name, which tells one writer's names
- * from another's. */
+/* A number for the sequence of separators in the name. It tells names of one writer from those of another. */
 static uint32_t name_form(const char *s)
 {
     uint32_t form = 0;
@@ -55,13 +53,14 @@ static uint32_t name_form(const char *s)
     return form;
 }
 
-/* Where nearly all names have one form, keeps only those: a few strange ones among
- * them must not spoil the shape of the others. Returns how many are left. */
+/* If nearly all names have one form, keeps only those: a few strange names must not spoil the shape of the
+ * others. Returns how many names are left. */
 static size_t names_usual(struct text *sample, size_t n)
 {
     size_t lead = 0, count = 0, kept = 0;
     uint32_t form = 0;
-    for (size_t i = 0; i < n; i++) {             /* majority vote: the only form that can be most */
+    /* majority vote: finds the only form that can be that of most names */
+    for (size_t i = 0; i < n; i++) {
         uint32_t mine = name_form(sample[i].s);
         if (lead == 0)
             form = mine;
@@ -107,7 +106,7 @@ uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
     return base + key + key_nest(room, sub);
 }
 
-/* The HI tag of r. htsjdk knows integers only; another type counts as absent. */
+/* The HI tag of r. htsjdk knows only integers, so a tag of another type counts as absent. */
 static bool hit_index(const struct bam_record *r, int64_t *hit)
 {
     int bad;

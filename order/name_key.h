@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and comparison for the orders by read name, flags included. */
+/* Keys and comparison for the orders by read name. Flags count among records of the same name. */
 #ifndef NAME_KEY_H
 #define NAME_KEY_H
 
@@ -15,19 +15,21 @@
 struct name_key {
     enum sort_by by;             /* one of the SORT_NAME_ orders */
     struct name_groups groups;
-    union {                      /* of what follows the group */
-        struct name_shape shape; /* of SORT_NAME_NATURAL */
-        struct text_code text;   /* of the others */
+    union {                      /* for the part of the name behind its group */
+        struct name_shape shape; /* SORT_NAME_NATURAL */
+        struct text_code text;   /* the others */
     };
 };
 
+/* Prepares keys for names of which nothing is known. */
 void name_key_init(struct name_key *names, enum sort_by by);
 
-/* sample: the names of some records; used up by the call. */
+/* Learns from the names of some records. The call changes the array sample, which is of no use afterwards. */
 void name_key_learn(struct name_key *names, struct text *sample, size_t n);
 
-/* Left-aligned: cut to any number of leading bits it is still a key. */
+/* The key of a record. It is left-aligned: any number of its leading bits is a key, too. */
 uint64_t name_key_make(const struct name_key *names, const struct bam_record *r);
+/* Compares the names, then the flags; in Picard's order also the HI tags. Returns < 0, 0 or > 0. */
 int name_key_compare(enum sort_by by, const struct bam_record *a, const struct bam_record *b);
 
 static inline struct text bam_record_text(const struct bam_record *r)

@@ -3,10 +3,11 @@
 #include "order/key_room.h"
 #include "order/name_shape.h"
 
-/* Decimal digits there may be in a key: 10^18 leaves 18 of 2^64 for the flags. */
+/* Most decimal digits that the numbers of a key may have. 2^64 / 10^18 is 18, so with 18 digits each value
+ * still has 18 keys for the flags. */
 enum { KEY_DIGITS = 18 };
 
-/* Keys to keep for what follows the fields: the flags, or a tail. */
+/* Keys to reserve for what follows the fields: the flags, or a tail. */
 static const uint64_t room_flags = 16, room_tail = 1 << 20;
 
 static const uint64_t power10[] = {
@@ -24,8 +25,8 @@ static inline bool is_digit(char c)
 
 /* ---- the order ---- */
 
-/* The number at *s; moves *s behind it. digits: significant ones; with more than
- * KEY_DIGITS of them the value is of no use. */
+/* Reads the number at *s and moves *s behind it. *digits is the number of significant digits; with more
+ * than KEY_DIGITS of them the value is of no use. */
 static inline uint64_t number_read(const char **s, unsigned *digits)
 {
     const char *p = *s;
@@ -40,7 +41,7 @@ static inline uint64_t number_read(const char **s, unsigned *digits)
     return value;
 }
 
-/* Compares the digit runs at *a and *b and moves both behind them. */
+/* Compares the runs of digits at *a and *b and moves both pointers behind them. */
 static int number_compare(const char **a, const char **b)
 {
     const char *p = *a, *q = *b;
@@ -57,7 +58,7 @@ static int number_compare(const char **a, const char **b)
     return order;
 }
 
-/* Token by token, from where both are at the start of one. */
+/* Compares token by token. Both must be at the start of one. */
 int name_natural_prefix(const char *a, const char *b, const char **rest)
 {
     while (*a) {
@@ -75,7 +76,7 @@ int name_natural_prefix(const char *a, const char *b, const char **rest)
     return 0;
 }
 
-/* Length of what both have in common, a NUL not included; size bounds both. */
+/* Number of bytes that both begin with, up to a NUL, which does not count. size bounds both. */
 static size_t common_length(const char *a, const char *b, size_t size)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -131,7 +132,8 @@ static uint64_t tail_key(const struct name_shape *shape, const char *s, uint64_t
     return fill.room == 0 ? fill.key : fill.key | sub >> (64 - fill.room);
 }
 
-/* Behind the prefix: where to go on, or NULL and in *key what the name gets. */
+/* Skips the prefix. Returns where to go on, or NULL if the name does not have the prefix; then *key is its
+ * key. */
 static const char *prefix_skip(const struct name_shape *shape, const char *name, size_t size, uint64_t *key)
 {
     if (size > shape->n_prefix && memcmp(name, shape->prefix, shape->n_prefix) == 0)
@@ -145,7 +147,7 @@ static const char *prefix_skip(const struct name_shape *shape, const char *name,
     return order ? NULL : rest;
 }
 
-/* How s stands to the literal: < 0, 0 when it begins with it, > 0. */
+/* Compares the start of s with the literal: < 0, 0 if s begins with it, > 0. */
 static inline int literal_compare(const char *s, const struct name_field *field)
 {
     for (size_t i = 0; i < field->n_literal; i++)
@@ -183,7 +185,7 @@ uint64_t name_shape_key(const struct name_shape *shape, const char *name, size_t
 
 struct byte_set { bool has[256]; };
 
-/* Symbols for the end, the non-digits of the set and numbers of up to max_digits. */
+/* Numbers the symbols: the end, the non-digits of the set, and numbers of up to max_digits digits. */
 static void tail_fill(struct name_shape *shape, const struct byte_set *set, unsigned max_digits)
 {
     unsigned n = 1;
@@ -213,16 +215,16 @@ void name_shape_init(struct name_shape *shape, uint64_t range)
     tail_fill(shape, &all, TAIL_DIGITS);
 }
 
-/* What the sample teaches, before it is decided what to spend the key on. */
+/* What the sample teaches. What the key is spent on is decided after that. */
 struct shape_sight {
     size_t prefix;
     size_t n_fields;
     bool has_tail;
-    size_t at[SHAPE_FIELDS], n_literal[SHAPE_FIELDS];   /* literals, in sample[0] */
-    unsigned digits[SHAPE_FIELDS];                      /* the most there are */
+    size_t at[SHAPE_FIELDS], n_literal[SHAPE_FIELDS];   /* literals, as places in sample[0] */
+    unsigned digits[SHAPE_FIELDS];                      /* most digits that the number had */
 };
 
-/* Bytes common to all, cut back to end in a non-digit. */
+/* Number of bytes that all names begin with, cut back so that they end in a non-digit. */
 static size_t common_prefix(const struct text *sample, size_t n)
 {
     size_t same = strlen(sample[0].s);
@@ -237,7 +239,7 @@ static size_t common_prefix(const struct text *sample, size_t n)
     return same < SHAPE_PREFIX ? same : 0;
 }
 
-/* The fields of the first name: they are cut to what the others have too. */
+/* Takes the fields of the first name. They are cut later to those that the other names have, too. */
 static void sight_begin(struct shape_sight *sight, const char *name)
 {
     const char *s = name + sight->prefix;
@@ -258,7 +260,8 @@ static void sight_cut(struct shape_sight *sight, size_t n_fields)
     sight->has_tail = true;
 }
 
-/* Walks another name along the fields; returns where it stands behind the last. */
+/* Walks another name along the fields and cuts them to what it has. Returns where in the name the last
+ * field ends. */
 static const char *sight_name(struct shape_sight *sight, const char *first, const char *name)
 {
     const char *s = name + sight->prefix;
@@ -311,16 +314,16 @@ static unsigned sum(const unsigned *v, size_t n)
     return total;
 }
 
-/* Adds a digit to every number in turn, the last first, while there is room. */
+/* Gives one more digit to each number in turn, the last number first, as long as there is room. */
 static void digits_widen(unsigned *digits, size_t n, unsigned most)
 {
     for (size_t i = n; i-- > 0 && sum(digits, n) < most;)
         digits[i]++;
 }
 
-/* Turns the last number of the prefix into a field: it is the same in the whole
- * sample, but later in the file there is another lane, tile or run. False when
- * there is no such number, or no room for it. */
+/* Turns the last number of the prefix into a field: all names of the sample have the same number there,
+ * but later in the file there is another lane, tile or run. Returns false if the prefix has no number or
+ * there is no room for it. */
 static bool sight_take_prefix(struct shape_sight *sight, const char *first, unsigned room)
 {
     size_t end = sight->prefix;
@@ -348,9 +351,9 @@ static bool sight_take_prefix(struct shape_sight *sight, const char *first, unsi
     return true;
 }
 
-/* Decides how many digits every number gets. First what the sample needs, then one
- * more each (files often begin with the small ones), then numbers of the prefix, then
- * the rest to those that vary. */
+/* Decides how many digits every number gets. First, what the sample needs. Then one more each,
+ * because files often begin with the small numbers. Then numbers of the prefix. What is left goes
+ * to the numbers that vary. */
 static void sight_spend(struct shape_sight *sight, const char *first, uint64_t range)
 {
     unsigned used = 0, most = 0;
@@ -419,7 +422,7 @@ void name_shape_learn(struct name_shape *shape, uint64_t range, const struct tex
     struct shape_sight sight = sight_of(sample, n);
     sight_spend(&sight, sample[0].s, range);
     if (sight.n_fields == 0 && !sight.has_tail)
-        return;                  /* one name, without a number: the next may be anything */
+        return;                  /* one name, without a number: the next name may be anything */
     shape_set(shape, &sight, sample[0].s);
     if (sight.has_tail)
         tail_learn(shape, &sight, sample, n);

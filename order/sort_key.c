@@ -10,18 +10,19 @@
 #include "order/tag_key.h"
 #include "order/template_key.h"
 
-/* Records looked at to learn, evenly spread over those given: enough to meet the
- * alphabet and the widths, few enough to cost under 10 ms. */
+/* How many records sort_rule_learn() looks at, evenly spread over those it is given: enough to meet the
+ * alphabet and the widths of the numbers, few enough to cost under 10 ms. */
 enum { SAMPLE_MAX = 1 << 14 };
 
 struct sort_rule {
     struct sort_order order;
-    enum sort_by names_by;       /* the name order in use, or SORT_COORDINATE */
-    unsigned ref_bits;           /* n_ref, which stands for "none", fits */
-    unsigned pos_bits;           /* max_pos fits */
-    uint64_t max_pos;            /* greatest position + 1 that is told apart */
+    enum sort_by names_by;       /* the name order in use; SORT_COORDINATE: none is */
+    unsigned ref_bits;           /* bits that hold 0 .. n_ref; n_ref stands for "no reference" */
+    unsigned pos_bits;           /* bits that hold 0 .. max_pos */
+    uint64_t max_pos;            /* greatest position + 1 that has a key of its own */
     int32_t n_ref;
-    const _Atomic bool *far;     /* NULL: the order alone says whether keys decide */
+    /* set by sort_key_decides_until(); NULL: only the order says whether keys decide */
+    const _Atomic bool *far;
     struct name_key names;
     struct tag_key tags;
     struct template_key templates;
@@ -35,12 +36,13 @@ static void coordinate_init(struct sort_rule *rule, sam_hdr_t *sam)
         rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
     }
     rule->max_pos++;
-    rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);    /* never none: key_put() shifts by less than 64 */
+    /* at least 1 bit: for 0 bits key_put() would shift by 64 */
+    rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);
     rule->pos_bits = key_bits(rule->max_pos);
 }
 
-/* The coordinate in as few leading bits as this header needs. Positions beyond every
- * reference share a key. */
+/* Packs the coordinate into as few leading bits as this header needs. All positions beyond the longest
+ * reference share one key. */
 static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct bam_record *r)
 {
     struct key_fill fill = {0, 64};
@@ -56,8 +58,8 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
     return fill.key;
 }
 
-/* References and positions unsigned, as samtools compares them: none is last, and
- * so is what a broken file has below -1. */
+/* Compares references and positions as unsigned numbers, as samtools does. So "none" (-1) comes last,
+ * and so do the values below -1 that a broken file may have. */
 int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b)
 {
     int order = key_compare(load_le32(a->ref_id), load_le32(b->ref_id));
@@ -108,7 +110,7 @@ static void names_learn(struct sort_rule *rule, const struct bam_record *const *
 {
     struct text *names = calloc(n + 1, sizeof *names);
     if (!names)
-        return;                  /* keys decide less, that is all */
+        return;                  /* not an error: the keys only decide less */
     for (size_t i = 0; i < n; i++)
         names[i] = bam_record_text(records[i]);
     name_key_learn(&rule->names, names, n);
@@ -148,7 +150,7 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
     case SORT_TEMPLATE:
         return template_key_make(&rule->templates, r, key);
     case SORT_MINHASH:
-        *key = 0;                /* minhash_run() makes it */
+        *key = 0;                /* a placeholder: minhash_run() makes the key */
     }
     return BAM_OK;
 }
@@ -176,7 +178,7 @@ enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_reco
     if (tag_key_part(&rule->tags, r, &number, part))
         return SORT_PART;
     bool by_name = rule->names_by != SORT_COORDINATE;
-    if (number > 0)              /* positions beyond 32 bits have one coordinate key */
+    if (number > 0)              /* all positions beyond 32 bits share one coordinate key */
         return by_name || bam_record_pos(r) == INT32_MAX ? SORT_COMPARE : SORT_TIE;
     *part = by_name ? name_key_make(&rule->names, r) : sort_key_coordinate_far(r);
     return SORT_PART;

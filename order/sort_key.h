@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The orders of `samtools sort`: a 64-bit key that decides most comparisons
- * without touching the record, and a comparison for the rest. Serial. */
+/* The orders of `samtools sort`. Each has a 64-bit key, which decides most comparisons without touching
+ * the record, and a comparison of records for the rest. Serial. */
 #ifndef SORT_KEY_H
 #define SORT_KEY_H
 
@@ -20,73 +20,77 @@ enum sort_by {
     SORT_MINHASH,                /* -M, see minhash.h */
 };
 
-/* What the command line asks for. */
+/* The order that the command line asks for. */
 struct sort_order {
     enum sort_by by;
-    enum sort_by then;           /* of SORT_TAG: SORT_COORDINATE or a name order */
-    char tag[2];                 /* of SORT_TAG */
-    int kmer;                    /* these five: of SORT_MINHASH */
+    enum sort_by then;           /* SORT_TAG only: SORT_COORDINATE or a name order */
+    char tag[2];                 /* SORT_TAG only */
+    int kmer;                    /* this and the four below: SORT_MINHASH only */
     int window;
     bool no_reverse, squash;
-    const char *index_fasta;     /* NULL: none */
+    const char *index_fasta;     /* -I; NULL: none */
 };
 
-/* An order made ready for one input: @RG libraries, name shape. Tasks share it;
- * it does not change after sort_key_learn(). */
+/* An order prepared for one input: it knows the libraries of the @RG lines and the shape of the names.
+ * Tasks share it. Nothing in it changes after sort_rule_learn() and sort_key_decides_until(); only the
+ * flag that the latter was given may still be set. */
 struct sort_rule;
 
-/* sam stays the caller's and may be changed afterwards. NULL: no memory. */
+/* Prepares the order for input with the header `sam`, which stays the caller's and may be changed
+ * afterwards. Returns NULL if there is no memory. */
 struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam);
 void sort_rule_free(struct sort_rule *rule);
 
-/* Looks at the first n records of the input to choose what the 64 bits of the
- * key are best spent on (the prefix common to the names, the shape of what
- * follows, the alphabet of the tag). Any record may differ from the sample:
- * keys stay right, they only decide less. Optional; once, before the first key. */
+/* Looks at the first n records of the input and chooses what to spend the 64 bits of the key on: the
+ * prefix that the names share, the shape of what follows it, the alphabet of the tag. Records may
+ * differ from this sample: their keys are still right and only decide less. Optional. Call it at most
+ * once, before the first key is made. */
 void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n);
 
-/* The key of a checked record: if a comes before b then key(a) <= key(b).
- * Faults: those of orders that need a tag (BAM_NO_MC and so on). */
+/* Makes the key of a checked record. If a comes before b in the order, then key(a) <= key(b). Returns a
+ * fault for records that lack a tag which the order needs, or have it with a wrong type (BAM_NO_MC and
+ * so on). */
 enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key);
 
-/* The whole order: < 0, 0 (a tie: input order decides), > 0. The records are
- * checked ones for which sort_key_make() had no fault. */
+/* Compares two records by the whole order. Returns < 0, 0 or > 0; 0 is a tie, which the order of the
+ * input decides. Both records must be checked ones for which sort_key_make() returned no fault. */
 int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b);
 
-/* Whether b, with its key, may stand behind a. */
+/* Whether record b with key_b may stand directly after record a with key_a. */
 bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
                        const struct bam_record *b);
 
 enum sort_part {
-    SORT_PART,                   /* there is one */
-    SORT_TIE,                    /* there is none left: input order decides */
-    SORT_COMPARE,                /* none is known: only sort_key_compare() decides */
+    SORT_PART,                   /* *part was set */
+    SORT_TIE,                    /* there are no more parts: the order of the input decides */
+    SORT_COMPARE,                /* no further part is known: sort_key_compare() must decide */
 };
 
-/* For records that share the key and all parts before it: part `number` (0, 1, ...) of what
- * decides between them. a before b gives part(a) <= part(b); what is returned is the same for all
- * of them. Makes a list of them one to be sorted by keys again. */
+/* Lets a list of records with equal keys be sorted by keys again. For records that share the key and
+ * all parts before this one, gives part `number` (0, 1, ...) of what decides between them. If a comes
+ * before b, then part(a) <= part(b). The return value is the same for all of these records. */
 enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
                              uint64_t *part);
 
-/* Whether equal keys are always ties, so that records are never compared. */
+/* Whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 
-/* Makes it say so of keys that decide but for positions beyond 32 bits, until
- * *far is set. For coordinate order and -M, of input that may have them; of
- * other input the fields alone count there, whatever tags it brings. */
+/* Makes sort_key_decides() return true until *far is set. Readers set *far when they meet the first
+ * position beyond 32 bits; from then on equal keys may hide different positions. Call it for coordinate
+ * order and -M when the input may have such positions. Without this call coordinate order compares the
+ * 32-bit fields alone, whatever tags the input brings. */
 void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far);
 
 #define FLAG_REVERSE 0x10u
 
-/* Coordinate order of `samtools sort`: reference (none last), position + 1,
- * reverse strand; nothing else.
+/* The key of coordinate order. `samtools sort` compares the reference ("none" last), position + 1 and
+ * the reverse strand, and nothing else.
  *
  *   63        33 32         1     0
  *   | reference | position+1 | reverse |
  *
- * 31 bits hold every refID (at most 2^31-2, SAMv1 section 4.2) and one more
- * value for "none"; 32 bits hold position+1, unsigned, as samtools compares it. */
+ * The 31 bits of the reference hold every refID (at most 2^31-2, SAMv1 section 4.2) and one more value
+ * for "none". The 32 bits of position+1 are unsigned, as samtools compares it. */
 static inline uint64_t sort_key_coordinate(const struct bam_record *r)
 {
     uint64_t ref = load_le32(r->ref_id) & 0x7fffffffu;
@@ -94,14 +98,14 @@ static inline uint64_t sort_key_coordinate(const struct bam_record *r)
     return ref << 33 | pos << 1 | ((bam_record_flag(r) & FLAG_REVERSE) != 0);
 }
 
-/* The same where a position may be beyond 32 bits: all of those share the key of
- * the last one within, reverse strand, and sort_key_compare_coordinates() decides. */
+/* The same where positions may be beyond 32 bits. All of those share one key, that of the last position
+ * within 32 bits on the reverse strand; sort_key_compare_coordinates() decides between them. */
 static inline uint64_t sort_key_coordinate_far(const struct bam_record *r)
 {
     return sort_key_coordinate(r) | (far_pos(r) > INT32_MAX);
 }
 
-/* The order itself: < 0, 0, > 0. */
+/* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */
 int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b);
 
 #endif

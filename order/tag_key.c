@@ -7,28 +7,31 @@
 #include "order/key_room.h"
 #include "order/tag_key.h"
 
-/* The key:  63 61 | 60                            0
- *           class | value, then what decides next   */
+/* The key:
+ *
+ *   63 61 | 60                            0
+ *   class | value, then what decides next
+ */
 enum { VALUE_BITS = 61 };
 #define VALUE_RANGE ((uint64_t)1 << VALUE_BITS)
 
-/* Numbers a learned range has at least: later ones may be larger than the sample's.
- * 2^24 leaves 37 bits, which hold a coordinate in a human genome. */
+/* Fewest numbers that a learned range has: later numbers may be larger than those of the sample. 2^24
+ * leaves 37 bits of the value, which hold a coordinate of a human genome. */
 #define LEAST_STEPS ((uint64_t)1 << 24)
-/* At most: all integers of BAM are among 2^33 from INT32_MIN on. */
+/* Most numbers of a range: all integers of BAM are among the 2^33 from INT32_MIN on. */
 #define MOST_STEPS ((uint64_t)1 << 33)
 
-/* A float as double: the bits that say all, the other ones are 0. */
+/* The leading bits of a double that say all about a float; its other bits are 0. */
 enum { FLOAT_BITS = 35, DOUBLE_REST = 64 - FLOAT_BITS };
 
-/* Different texts of a sample, up to which it is taken for a choice from few. */
+/* Most different texts in a sample that is taken for a choice from a few words. */
 enum { FEW_WORDS = 16 };
-/* @RG lines, up to which their names leave room for a coordinate. */
+/* Most @RG lines whose names still leave room for a coordinate. */
 enum { MOST_GROUPS = 1 << 16 };
 
 static struct tag_value tag_value(const struct tag_key *tags, const struct bam_record *r)
 {
-    int bad;                     /* broken tags hide the one we want, as in htslib */
+    int bad;                     /* set for broken tags: they hide the tag we want, as in htslib */
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
     const uint8_t *p = bam_aux_find(bam_record_aux(r), end, tags->tag, &bad);
     struct tag_value value = {.class = TAG_NONE};
@@ -54,7 +57,7 @@ static struct tag_value tag_value(const struct tag_key *tags, const struct bam_r
     return value;
 }
 
-/* The names of the header's read groups. */
+/* Learns the names of the header's read groups. */
 static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
 {
     int n = sam_hdr_count_lines(sam, "RG"), n_ids = 0;
@@ -96,7 +99,7 @@ void tag_key_free(struct tag_key *tags)
 /* What the numbers of the sample are like. */
 struct number_sight {
     size_t n;
-    bool floats;                 /* there are some: the next one may be no integer */
+    bool floats;                 /* there are floats, so the next number may be no integer */
     double min, max;
 };
 
@@ -147,7 +150,7 @@ int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records,
     return learned < 0 ? -1 : 0;
 }
 
-/* The bits of a double in its order, -0 as 0. */
+/* The bits of a double as a number that has its order; -0 as 0. */
 static uint64_t number_bits(double v)
 {
     uint64_t bits, sign = (uint64_t)1 << 63;
@@ -156,8 +159,9 @@ static uint64_t number_bits(double v)
     return bits & sign ? ~bits : bits | sign;
 }
 
-/* What is no float lies behind the float nearest to 0 and has no room: it is behind those equal
- * to that float or, below 0 where the order is the other way round, in front of them. */
+/* A double that is no float gets the keys of the float next to it on the side of 0, but no room
+ * for what decides next. It comes after the doubles equal to that float; below 0, where the order
+ * is reversed, before them. */
 static uint64_t float_key(double v, uint64_t sub)
 {
     const uint64_t rest = ((uint64_t)1 << DOUBLE_REST) - 1, room = VALUE_RANGE >> FLOAT_BITS;
@@ -209,7 +213,8 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
     return (uint64_t)value.class << VALUE_BITS | key;
 }
 
-/* Bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on; false behind its end. */
+/* Gives bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false behind its
+ * end. */
 static bool text_part(struct text text, unsigned *number, uint64_t *part)
 {
     enum { PART = sizeof *part };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys and comparison for the order by the value of a tag.
  *
- * Records without the tag come first, then by class of type A < B < H and Z < numbers;
- * within: A by byte, H and Z by strcmp, numbers by value whatever their type (an
- * integer meets a float as double), arrays tie. NaN is above every other number
- * and ties with itself (samtools lets it tie with all, which is no order). */
+ * Records without the tag come first. The others are ordered by the class of the type, A < B < H and Z <
+ * numbers, and within a class: A by byte; H and Z by strcmp(); numbers by value, whatever their type (an
+ * integer is compared with a float as double); arrays tie. NaN is above every other number and ties with
+ * itself (samtools lets it tie with all numbers, which is no order). */
 #ifndef TAG_KEY_H
 #define TAG_KEY_H
 
@@ -17,13 +17,13 @@
 
 enum tag_class { TAG_NONE, TAG_CHAR, TAG_ARRAY, TAG_STRING, TAG_NUMBER };
 
-/* A tag's value as the order sees it. */
+/* The value of a tag as the order sees it. */
 struct tag_value {
     enum tag_class class;
-    bool is_float;               /* a number, by its type */
+    bool is_float;               /* the type of the number is a float type */
     union {
         uint8_t byte;
-        struct text text;        /* NUL-ended, in the record */
+        struct text text;        /* in the record; NUL-ended */
         double number;
     };
 };
@@ -31,30 +31,32 @@ struct tag_value {
 /* Read-only once learned. */
 struct tag_key {
     char tag[2];
-    bool named;                  /* the header has the values: words is made of them */
-    double low;                  /* numbers low .. low + n_steps - 1 are told apart... */
-    uint64_t n_steps;            /* ...at integers only, n_steps of them; 0: as floats */
-    struct word_code words;      /* of few texts; in use when it has words */
+    bool named;                  /* `words` was made from the header's @RG lines */
+    double low;                  /* the key tells the numbers low .. low + n_steps - 1 apart... */
+    uint64_t n_steps;            /* ...if they are integers; 0: all numbers are treated as floats */
+    struct word_code words;      /* code for few different texts; in use if it has words */
     struct text_code text;
 };
 
-/* The values of RG are those of the header's @RG lines. tags: zeroed. Returns 0, or -1 when
- * there was no memory. */
+/* Prepares the order by tag; *tags must be zeroed. If the tag is RG, its values are taken from the @RG
+ * lines of the header. Returns 0, or -1 if there is no memory. */
 int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam);
 void tag_key_free(struct tag_key *tags);
 
-/* Returns 0, or -1 when there was no memory: the key may decide less. */
+/* Learns from n records. Returns 0, or -1 if there is no memory; the key may then decide less. */
 int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, size_t n);
 
-/* sub: left-aligned key of what decides between records of the same value. */
+/* The key of a checked record. sub is the left-aligned key of what decides between records of the same
+ * value. */
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub);
 
-/* Among records whose keys, or the parts before, are equal: part *number (0, 1, ...) of the
- * value, the next bytes of a text. a before b by value gives part(a) <= part(b); the value has as
- * many parts in all these records. false: it has fewer, and the records the same value; *number
- * becomes that of a part of what comes next. */
+/* For records whose keys and earlier parts are equal: gives part *number (0, 1, ...) of the value. The
+ * parts of a text are its next bytes. If a comes before b by value, then part(a) <= part(b). All of these
+ * records have the same number of parts. Returns false if the value has no such part; then all of these
+ * records have the same value, and *number becomes the number of a part of what decides next. */
 bool tag_key_part(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *part);
 
+/* Compares the values of two records: < 0, 0 or > 0. */
 int tag_key_compare(const struct tag_key *tags, const struct bam_record *a, const struct bam_record *b);
 
 #endif

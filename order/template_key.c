@@ -8,15 +8,15 @@
 #include "order/name_key.h"
 #include "order/template_key.h"
 
-/* Unclipped ends may lie a little before the first base or behind the last one;
- * those further out share a key with the last that is told apart. */
+/* How far unclipped ends may lie before the first base or behind the last one and still have keys of their
+ * own. Those further out share a key with the last that has one. */
 enum { POS_MARGIN = 1 << 10 };
 
-/* Bits for the distance of ends on one reference: 128 kb reaches over most introns.
- * Longer ones share a key. */
+/* Bits for the distance between ends on one reference: 128 kb reach over most introns. Longer distances
+ * share a key. */
 enum { SPAN_BITS = 17 };
 
-/* Fewer bits than these tell little of a name and cost a walk over it. */
+/* Fewer bits than these say little about a name, and cost a walk over it. */
 enum { TEXT_BITS_LEAST = 14 };
 
 /* One end of a template. */
@@ -28,13 +28,13 @@ struct template_end {
 
 /* The record as the order sees it. */
 struct template_view {
-    struct template_end end[2];  /* the earlier first */
-    bool upper;                  /* the record is end 2 */
-    struct text group;           /* read group, which tells the library; s is NULL without */
-    struct text cell, molecule, name;   /* empty without the tag */
+    struct template_end end[2];  /* the earlier one first */
+    bool upper;                  /* this record is the second end */
+    struct text group;           /* read group, which gives the library; s is NULL if there is none */
+    struct text cell, molecule, name;   /* empty if there is no such tag */
 };
 
-/* Where a tag's value is; NULL, NULL: the record has none. */
+/* Where the value of a tag is; NULL, NULL if the record does not have the tag. */
 struct template_tag { const uint8_t *type, *end; };
 
 /* The tags that count. */
@@ -42,8 +42,8 @@ struct template_tags { struct template_tag mc, rg, cb, mi; };
 
 /* ---- tags ---- */
 
-/* All of them in one pass. The first of a name counts; broken tags hide what follows
- * them, as in htslib. */
+/* Finds all of them in one pass. The first tag of each name counts. Broken tags hide what follows them, as
+ * in htslib. */
 static struct template_tags tags_find(const struct bam_record *r)
 {
     enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
@@ -68,13 +68,13 @@ static struct template_tags tags_find(const struct bam_record *r)
     return tags;
 }
 
-/* The string of a tag that is there and has one. */
+/* The string of a tag that the record has and that is a string. */
 static struct text tag_text(struct template_tag tag)
 {
     return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};
 }
 
-/* "12/A" and "12/B" are the two strands of one molecule. */
+/* The molecule. "12/A" and "12/B" are the two strands of one. */
 static struct text molecule_text(struct template_tag tag)
 {
     struct text mi = tag_text(tag);
@@ -85,7 +85,8 @@ static struct text molecule_text(struct template_tag tag)
 
 /* ---- ends ---- */
 
-/* The unclipped 5' end of the read itself; hard clips do not count. Unsigned, for positions that no genome has. */
+/* The unclipped 5' end of the read itself; hard clips do not count. Computed unsigned, because of
+ * positions that no genome has. */
 static int64_t own_position(const struct bam_record *r)
 {
     uint32_t n;
@@ -112,13 +113,13 @@ static bool covers_reference(char op)
     return op == 'M' || op == 'D' || op == 'N' || op == '=' || op == 'X';
 }
 
-/* The same for the mate, whose CIGAR is the string of the MC tag. Like samtools it
- * forgives much: no number is 1, unknown operations are passed over, and a CIGAR
- * of clips alone has no end to unclip. Unsigned, for numbers that no CIGAR has. */
+/* The same for the mate; its CIGAR is the string of the MC tag. Accepts much that is wrong, as samtools
+ * does: a missing number is 1, unknown operations are skipped, and a CIGAR of clips alone has no end to
+ * unclip. Computed unsigned, because of numbers that no CIGAR has. */
 static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
 {
     uint64_t span = 0, clip = 0;
-    bool inside = false;         /* past the clips in front */
+    bool inside = false;         /* behind the clips at the front */
     for (const char *c = cigar; *c && *c != '*'; c++) {
         uint64_t length = (unsigned char)(*c - '0') >= 10;
         for (; (unsigned char)(*c - '0') < 10; c++)
@@ -206,13 +207,13 @@ static int text_compare(struct text a, struct text b)
     return order ? order : key_compare(a.n, b.n);
 }
 
-/* Unlike strcmp it does not read on behind them, where the cache may not have the bytes. */
+/* Unlike strcmp() this reads nothing behind the texts, where the bytes may not be in the cache. */
 static bool text_equal(struct text a, struct text b)
 {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* Mostly both are the same group, which costs no search. */
+/* Mostly both have the same read group; then no search is needed. */
 static int library_compare(const struct template_key *rule, struct text a, struct text b)
 {
     if (a.s && b.s ? text_equal(a, b) : a.s == b.s)
@@ -247,15 +248,15 @@ int template_key_compare(const struct template_key *rule, const struct bam_recor
 
 /* ---- keys ---- */
 
-/* The reference in the order: -1 first, "not mapped" last. (samtools' comparison of
- * -1, on a read that claims to be mapped, with "not mapped" overflows: its order
- * runs in a circle there, ours does not.) */
+/* The place of a reference in the order: -1 first, "not mapped" last. (In samtools the comparison
+ * of -1, on a read that claims to be mapped, with "not mapped" overflows. So its order runs in a
+ * circle there; ours does not.) */
 static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
 {
     return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);
 }
 
-/* Appends to - from in n bits; false, and no more to be said, when it is outside [0, max]. */
+/* Appends to - from in n bits. Returns false if that is outside [0, max]; then the key is complete. */
 static bool put_distance(struct key_fill *fill, int64_t from, int64_t to, int64_t max, unsigned n)
 {
     uint64_t distance = (uint64_t)to - (uint64_t)from;
@@ -269,7 +270,7 @@ static bool put_distance(struct key_fill *fill, int64_t from, int64_t to, int64_
     return true;
 }
 
-/* Where the ends are; false when the key is complete. */
+/* Appends where the ends are. Returns false if the key is complete. */
 static bool put_ends(struct key_fill *fill, const struct template_key *rule, const struct template_end end[2])
 {
     bool together = end[0].ref == end[1].ref;
@@ -291,7 +292,7 @@ static bool put_ends(struct key_fill *fill, const struct template_key *rule, con
     return fill->room > 0;
 }
 
-/* In n bits: without cell and molecule 0 and the name, else 1 and the cell. */
+/* A rank in n bits. Without cell and molecule: 0, then the name. Else: 1, then the cell. */
 static uint64_t text_rank(const struct template_key *rule, const struct template_view *view, unsigned n)
 {
     bool named = view->cell.n == 0 && view->molecule.n == 0;
@@ -328,7 +329,7 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct template_group *)a)->id, ((const struct template_group *)b)->id);
 }
 
-/* The library of the read group at line i: "" without one; NULL: no memory. */
+/* The library of the read group at line i; "" if it has none. NULL: no memory. */
 static char *library_name(sam_hdr_t *sam, int i)
 {
     kstring_t lb = KS_INITIALIZE;
@@ -339,7 +340,7 @@ static char *library_name(sam_hdr_t *sam, int i)
     return ks_release(&lb);
 }
 
-/* Reads the n @RG lines; libraries[i] belongs to groups[i]. */
+/* Reads the n @RG lines; libraries[i] belongs to groups[i]. Returns 0, or -1 if there is no memory. */
 static int groups_read(struct template_key *rule, sam_hdr_t *sam, int n, char **libraries)
 {
     for (int i = 0; i < n; i++) {
@@ -353,7 +354,8 @@ static int groups_read(struct template_key *rule, sam_hdr_t *sam, int n, char **
     return 0;
 }
 
-/* sorted: the same strings as libraries. "" has rank 0, whether it occurs or not. */
+/* Gives every group the rank of its library. sorted holds the same strings as libraries. "" has rank 0,
+ * whether it occurs or not. */
 static void libraries_rank(struct template_key *rule, char *const *libraries, char **sorted)
 {
     size_t n = rule->n_groups, distinct = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and comparison for template-coordinate order: where the whole template
- * lies, from the unclipped 5' end of one read to that of the other.
+/* Keys and comparison for template-coordinate order: by where the whole template lies, from the unclipped
+ * 5' end of one read to that of the other.
  *
- * In this order count: reference of end 1, of end 2, position of end 1, of end 2,
- * strand of end 1, of end 2 (reverse first), library, cell barcode (CB), molecule
- * (MI), name, and last whether the record is the lower end. End 1 is the earlier one. */
+ * These count, in this order: reference of end 1, of end 2, position of end 1, of end 2, strand of end 1,
+ * of end 2 (reverse first), library, cell barcode (CB), molecule (MI), name, and last whether the record
+ * is the lower end. End 1 is the earlier one. */
 #ifndef TEMPLATE_KEY_H
 #define TEMPLATE_KEY_H
 
@@ -14,7 +14,7 @@
 #include "bam/bam_record.h"
 #include "order/text_code.h"
 
-/* A read group and the rank of its library among all, by strcmp; 0: has none. */
+/* A read group, and the rank of its library among all libraries by strcmp(); 0: it has no library. */
 struct template_group {
     char *id;
     unsigned library;
@@ -22,23 +22,27 @@ struct template_group {
 
 /* Read-only once learned. */
 struct template_key {
-    struct template_group *groups;   /* by id */
+    struct template_group *groups;   /* sorted by id */
     size_t n_groups;
-    unsigned n_libraries;            /* "none" included */
+    unsigned n_libraries;            /* with "none" as one of them */
     int32_t n_ref;
     unsigned ref_bits, pos_bits, library_bits;
     int64_t max_pos;
     struct text_code name, cell;
 };
 
-/* 0, or -1: no memory. */
+/* Prepares the order for input with the header sam. Returns 0, or -1 if there is no memory. */
 int template_key_init(struct template_key *rule, sam_hdr_t *sam);
 void template_key_free(struct template_key *rule);
 
-/* As sort_rule_learn(). Returns 0, or -1 when there was no memory, which leaves what init gave. */
+/* Learns as sort_rule_learn() does. Returns 0, or -1 if there is no memory; then *rule is as
+ * template_key_init() left it. */
 int template_key_learn(struct template_key *rule, const struct bam_record *const *records, size_t n);
 
+/* Makes the key of a checked record. Returns a fault if MC is missing where the order needs it, or MC,
+ * CB or MI has a wrong type. */
 enum bam_fault template_key_make(const struct template_key *rule, const struct bam_record *r, uint64_t *key);
+/* Compares two records for which template_key_make() returned no fault: < 0, 0 or > 0. */
 int template_key_compare(const struct template_key *rule, const struct bam_record *a, const struct bam_record *b);
 
 #endif

@@ -8,21 +8,22 @@
 /* What follows a symbol. */
 enum {
     GO_ON,                       /* the next column */
-    ABOVE,                       /* the byte is above the symbol, below the next one */
+    ABOVE,                       /* the byte is above the symbol and below the next one */
     BELOW,                       /* the byte is below every symbol */
     ENDED,                       /* the symbol is the end of the string */
 };
 
-/* Bits that columns in front of the part that varies may raise the whole to: the
- * rest of 64 is for what the caller puts behind the string (read 1 or 2 and so on). */
+/* Columns may be added in front of the part that varies until the whole has this many bits. The rest of
+ * the 64 bits is for what the caller puts behind the string (read 1 or 2 and so on). If strings of one
+ * length take more, a place is given all ten digits only where two digits were seen. */
 #define SPEND_BITS 58.0
 
 struct byte_set { bool has[256]; };
 
-/* How the sample looks. */
+/* What the sample looks like. */
 struct text_sight {
-    size_t prefix;               /* bytes that all have in common */
-    size_t min, max;             /* lengths */
+    size_t prefix;               /* number of bytes that all strings begin with */
+    size_t min, max;             /* lengths of the shortest and the longest */
 };
 
 static size_t text_length(struct text t)
@@ -50,8 +51,8 @@ static bool is_digit(unsigned c)
     return c - '0' < 10;
 }
 
-/* Where a file shows some digits it may show any: a sample from its beginning
- * has only the first lane and tile. from: how many different ones convince. */
+/* If at least `from` different digits were seen, adds all ten: a sample from the beginning of a file has
+ * only the first lane and tile. */
 static void set_add_digits(struct byte_set *set, int from)
 {
     int n = 0;
@@ -69,7 +70,7 @@ static double set_bits(const struct byte_set *set)
     return log2(n);
 }
 
-/* The bytes at one place of the strings, of which none is shorter. */
+/* The bytes at one place of the strings, none of which is shorter. */
 static struct byte_set set_at(const struct text *sample, size_t n, size_t at, int digits_from)
 {
     struct byte_set set = {{false}};
@@ -79,7 +80,7 @@ static struct byte_set set_at(const struct text *sample, size_t n, size_t at, in
     return set;
 }
 
-/* The bytes anywhere from `from` on, and the end. */
+/* The bytes at all places from `from` on, and the end. */
 static struct byte_set set_behind(const struct text *sample, size_t n, size_t from)
 {
     struct byte_set set = {{true}};
@@ -90,7 +91,7 @@ static struct byte_set set_behind(const struct text *sample, size_t n, size_t fr
     return set;
 }
 
-/* Writes the codes of one table; returns how many symbols it has. */
+/* Writes the codes of one table. Returns how many symbols it has. */
 static unsigned table_fill(uint16_t table[256], const struct byte_set *set)
 {
     unsigned n = 0;
@@ -103,7 +104,7 @@ static unsigned table_fill(uint16_t table[256], const struct byte_set *set)
     return n;
 }
 
-/* Adds a column served by a table of n symbols; false when the range is used up. */
+/* Adds a column that a table of n symbols serves. Returns false if the range is used up. */
 static bool column_add(struct text_code *code, size_t table, unsigned n)
 {
     uint64_t room = code->n_columns ? code->weight[code->n_columns - 1] : code->range;
@@ -133,9 +134,8 @@ void text_code_init(struct text_code *code, uint64_t range)
     columns_add_shared(code, &all);
 }
 
-/* Where the columns begin: as far in front of `prefix` as the digits there can
- * be paid for. They are the same in the whole sample, but a later part of the
- * file has another tile or lane in them. */
+/* Where the columns begin: as far in front of `prefix` as there are bits for the digits there. These
+ * digits are the same in the whole sample, but a later part of the file has another tile or lane. */
 static size_t columns_start(const char *s, size_t prefix, double bits)
 {
     size_t start = prefix;
@@ -155,7 +155,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Bits that the columns behind the prefix take when all strings have one length. */
+/* Bits that the columns behind the prefix take if all strings have one length. */
 static double fixed_bits(const struct text *sample, size_t n, struct text_sight sight, int digits_from)
 {
     double bits = 0;
@@ -166,7 +166,7 @@ static double fixed_bits(const struct text *sample, size_t n, struct text_sight 
     return bits;
 }
 
-/* Columns for the places [from, to), each with its own table. */
+/* Adds columns for the places [from, to), each with a table of its own. */
 static void columns_add_own(struct text_code *code, const struct text *sample, size_t n,
                             size_t from, size_t to, int digits_from)
 {
@@ -185,7 +185,7 @@ void text_code_learn(struct text_code *code, uint64_t range, const struct text *
         return;
     struct text_sight sight = text_look(sample, n);
     if (sight.prefix == sight.max)
-        return;                  /* all the same: the next one may be anything */
+        return;                  /* all are the same: the next string may be anything */
 
     bool fixed = sight.min == sight.max;
     struct byte_set rest = {{false}};
@@ -210,7 +210,7 @@ void text_code_learn(struct text_code *code, uint64_t range, const struct text *
         columns_add_shared(code, &rest);
 }
 
-/* How t stands to the prefix: below 0, 0 when it begins with it, above 0. */
+/* Compares the start of t with the prefix: < 0, 0 if t begins with it, > 0. */
 static int prefix_compare(const struct text_code *code, struct text t)
 {
     if (t.n >= code->n_prefix)
@@ -219,7 +219,7 @@ static int prefix_compare(const struct text_code *code, struct text t)
     return order ? order : -1;
 }
 
-/* The key as far as columns of a weight above `least` tell. */
+/* The key as far as the columns go whose weight is above `least`. */
 static inline uint64_t code_key(const struct text_code *code, struct text t, uint64_t least, uint64_t *room)
 {
     *room = 1;
@@ -257,7 +257,7 @@ uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned
 
 /* ---- words ---- */
 
-/* Bytes along with a word that are told apart: more cost bits, and no identifier has as many. */
+/* Bytes shared with a word count up to this many. More would cost bits, and no identifier is that long. */
 enum { WORD_LONGEST = 255 };
 
 static size_t most(size_t a, size_t b)
@@ -273,7 +273,7 @@ static int text_compare(const void *a, const void *b)
     return order ? order : (m > n) - (m < n);
 }
 
-/* Orders the texts; leaves one of each; returns how many. */
+/* Sorts the texts and keeps one of each. Returns how many are left. */
 static size_t texts_unique(struct text *texts, size_t n)
 {
     size_t kept = 0;
@@ -284,8 +284,8 @@ static size_t texts_unique(struct text *texts, size_t n)
     return kept;
 }
 
-/* The bytes that other strings may have. A few words do not tell, but those of the
- * four bases and nothing else are barcodes. */
+/* The bytes that other strings may have. A few words do not tell, except that words in which all four
+ * bases occur and no letters but these and N are barcodes. */
 static struct byte_set words_alphabet(const struct text *words, size_t n)
 {
     struct byte_set set = set_behind(words, n, 0);
@@ -297,7 +297,7 @@ static struct byte_set words_alphabet(const struct text *words, size_t n)
     return set;
 }
 
-/* The words, and their bytes behind them. */
+/* Copies the words: the pointers, and behind them the bytes. */
 static char **words_copy(const struct text *words, size_t n)
 {
     size_t size = 0;
@@ -360,12 +360,15 @@ static inline uint8_t text_at(struct text t, size_t at)
     return at < t.n ? (uint8_t)t.s[at] : 0;
 }
 
-/* Binary search, in which t is known to have as many bytes in common with all words between
- * begin and end as with the one below begin or with that at end, whichever are fewer.
+/* Binary search. `below` is the number of bytes that t shares with the word below begin, `above` the
+ * number that it shares with the word at end. With all words between begin and end it shares at least the
+ * smaller of the two.
  *
- * Along a gap, the bytes in common with the word below it become fewer, then those in common
- * with the word above more, and never do both differ: their difference says how many both
- * are, it grows with the string, and strings that have it in common share these bytes. */
+ * Take the strings of one gap in ascending order. The number of bytes shared with the word below the gap
+ * falls, as far as to the number that the two words share. After that the number shared with the word
+ * above rises from there. So at least one of them is always that number, and their difference above -
+ * below says what both are. The difference grows with the string, and strings with the same difference
+ * have the shared bytes in common. */
 uint64_t word_code_key(const struct word_code *code, struct text t, uint64_t *room)
 {
     size_t begin = 0, end = code->n_words, below = 0, above = 0;
