@@ -16,7 +16,7 @@ struct sam_count {
     uint8_t *block;              /* two times BGZF_MAX_BLOCK bytes: for blocks, as they come,
                                   * and for one block's text */
     size_t n;                    /* bytes of blocks that have come and are not yet counted */
-    bool broken;                 /* something came that is no block */
+    bool broken;                 /* something came that is no block, or could not be inflated */
 };
 
 /* blocks: the text is in BGZF blocks. -1: no memory. */
