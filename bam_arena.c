@@ -10,16 +10,17 @@
 #include "order/sort_key.h"
 
 enum {
-    /* How far into a block a first record is looked for. Records longer than
-     * this are so few that walking them on the master costs nothing. */
+    /* How far into a block we look for a first record. Records longer than this are so rare that it
+     * costs nothing when the main thread walks them. */
     GUESS_SPAN = 16384,
-    SIZE_MIN = 256 << 10,        /* some blocks and their keys */
-    /* Huge pages are asked for window by window, until one comes slowly: 2 MiB
-     * are cleared in 0.2 ms, but where a virtual machine gives its free memory
-     * back to the host, large blocks first, it takes 4 ms: 2 s for each GB. */
+    SIZE_MIN = 256 << 10,        /* bytes of the smallest arena: some blocks and their keys */
+    /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly,
+     * which is when the first touch takes more than SLOW_NANOSECONDS. Clearing 2 MiB takes 0.2 ms;
+     * but in a virtual machine that gives its free memory back to the host, large blocks first, it
+     * takes 4 ms, which is 2 s for each GB. */
     WINDOW = 64 << 20,
     SLOW_NANOSECONDS = 1000000,
-    RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
+    RECORDS_AT_ONCE = 64,        /* keys that the main thread lists on its stack */
 };
 
 uint64_t bam_checksum(const uint8_t *record, size_t size)
@@ -43,7 +44,7 @@ static long nanoseconds_to_touch(volatile uint8_t *p)
     return (after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec;
 }
 
-/* Decides on the window after the one that bottom is in: nothing lies there yet. */
+/* Decides about huge pages for the window after the one that bottom is in: nothing lies there yet. */
 static void advise_windows(struct bam_arena *arena)
 {
 #if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
@@ -76,7 +77,8 @@ static void *map_region(size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* 4 KiB on most machines; 16 or 64 on some of arm64: what is given back must begin with a page. */
+/* 4 KiB on most machines, 16 or 64 KiB on some of arm64. Memory that is
+ * given back must begin with a page. */
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -127,7 +129,7 @@ int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
     return 0;
 }
 
-/* Room counts with the smallest records and their keys, hence the factor. */
+/* The factor 2 is there because bam_arena_room() assumes the smallest records, each with its key. */
 int bam_arena_grow(struct bam_arena *arena, size_t room)
 {
     size_t size = whole_pages((arena->bottom + room) * 2 + page_size());
@@ -138,7 +140,8 @@ int bam_arena_grow(struct bam_arena *arena, size_t room)
     arena->base = base;
     arena->size = arena->mapped = arena->top = arena->sublist_top = size;
     arena->advised = 0;
-    advise_windows(arena);                       /* before there is anything: it touches what it looks at */
+    /* Call this while the arena is empty: it writes to the pages it tests. */
+    advise_windows(arena);
     memcpy(base, old.base, old.bottom);
     munmap(old.base, old.mapped);
     return 0;
@@ -190,8 +193,7 @@ static enum bam_fault make_key(const struct bam_arena *arena, const uint8_t *rec
     return BAM_OK;
 }
 
-/* Walks from start until end, until a record begins at stop, or until max keys
- * are listed. */
+/* Walks from start until end, until a record begins at stop, or until max keys are listed. */
 static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
                             uint64_t stop, struct bam_key *keys, uint32_t max)
 {
@@ -260,13 +262,13 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
         arena->checksum -= bam_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
-        make_key(arena, (uint8_t *)r, &keys[i]);   /* no fault before, none now */
+        make_key(arena, (uint8_t *)r, &keys[i]);   /* had no fault before, so has none now */
         arena->checksum += bam_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;
 }
 
-/* Lists and mends what w found; says so if the record after it is bad. */
+/* Lists and mends the records that w found. Reports an error if the record after them is bad. */
 static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const struct bam_key *keys,
                        struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
@@ -279,7 +281,7 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
     if (sound(w))
         return 0;
-    if (w->fault >= BAM_NO_MC)                   /* nothing is wrong with the file as such */
+    if (w->fault >= BAM_NO_MC)                   /* the file itself is not broken */
         return latch_fail(latch, "%s: record %llu: %s. Nothing was written", origin->file,
                           (unsigned long long)(arena->n_records - arena->n_before) + 1,
                           bam_fault_text(w->fault));
@@ -313,8 +315,9 @@ size_t bam_arena_open_records(const struct bam_arena *arena)
     return (arena->sublist_top - arena->top) / sizeof(struct bam_key);
 }
 
-/* Blocks' keys are listed downwards, so the oldest are at the top; those of one block upwards, so a
- * block's keys stay together: where equal, earlier sublists come first. */
+/* Each block's keys lie below those of the block before, so the oldest are at the top. Within a block
+ * they go upwards. A cut inside a block would put its newer keys into the earlier sublist, whose
+ * records come first where records are equal. So a block's keys stay in one sublist. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist)
 {
     const struct bam_key *keys = (const struct bam_key *)(arena->base + arena->top);

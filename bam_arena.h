@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The contiguous region that holds the input while it is sorted.
+/* The contiguous region of memory that holds the input while it is sorted.
  *
  *   base                    bottom          top                        size
  *   | inflated BAM stream ->|     free      |<- keys of the records    |
  *
- * Records grow from the bottom and are never moved; their 16-byte keys grow
- * from the top; the arena is full when the two meet. One thread (the master)
- * moves bottom and top; tasks write only into the ranges it gave out. */
+ * Records grow upwards from the bottom and never move. Their 16-byte keys grow downwards from the top.
+ * The arena is full when the two meet. One thread, the main thread, moves bottom and top. Tasks write
+ * only into the parts that the main thread gave out. */
 #ifndef BAM_ARENA_H
 #define BAM_ARENA_H
 
@@ -18,8 +18,8 @@
 struct latch;
 struct sort_rule;
 
-/* What sorting moves about instead of a record. Keys compare by (sort, place);
- * place grows with the input, so that order is the stable one. */
+/* What the sort moves instead of a record. Keys compare by (sort, place). place grows with the input,
+ * so this order is the stable one. */
 struct bam_key {
     uint64_t sort;
     uint64_t place;              /* arena offset << 24 | record size, saturated */
@@ -46,10 +46,10 @@ static inline uint64_t bam_key_place(uint64_t offset, size_t record_size)
     return offset << BAM_KEY_SIZE_BITS | (record_size < BAM_KEY_SIZE_MAX ? record_size : BAM_KEY_SIZE_MAX);
 }
 
-/* What decides between keys that are equal in sort, before place does. */
+/* What decides between keys with equal sort, before their places decide. */
 struct bam_key_order {
-    const struct sort_rule *rule;   /* NULL: nothing does */
-    const uint8_t *base;         /* of the arena */
+    const struct sort_rule *rule;   /* compares the records; NULL: records are not compared */
+    const uint8_t *base;         /* of the arena: what the places are relative to */
 };
 
 /* sort_key_compare() on the records of two keys. */
@@ -64,49 +64,49 @@ static inline bool bam_key_less(const struct bam_key_order *order, const struct 
     return by_record ? by_record < 0 : a->place < b->place;
 }
 
-/* The records found in one piece of the stream, and what was found out on the way. */
+/* The result of a walk: the records found in one part of the stream, and what was learned about them. */
 struct bam_walk {
     uint64_t start;              /* arena offset of the first record looked at */
-    uint64_t end;                /* one past the last whole record */
-    uint64_t checksum;           /* sum of bam_checksum() over the records */
-    uint32_t n;                  /* records, and keys in the caller's list */
-    uint32_t n_fix;              /* of them, records that bam_record_fix() would change */
-    enum bam_fault fault;        /* of the record at end: BAM_CUT if it only needs more bytes */
+    uint64_t end;                /* arena offset one past the last whole record */
+    uint64_t checksum;           /* sum of bam_checksum() over the records, modulo 2^64 */
+    uint32_t n;                  /* records found, and keys in the caller's list */
+    uint32_t n_fix;              /* how many of them bam_record_fix() would change */
+    enum bam_fault fault;        /* of the record at end; BAM_CUT: it only needs more bytes */
 };
 
 struct bam_sublist {
-    struct bam_key *keys;        /* in the arena; sorted once the task that sorts it is done */
+    struct bam_key *keys;        /* in the arena; sorted once the task that sorts them is done */
     size_t n;
 };
 
 struct bam_arena {
     uint8_t *base;
     size_t size;
-    size_t mapped;               /* bytes reserved; size may be less, see bam_arena_reset() */
-    size_t bottom;               /* stream bytes given out */
+    size_t mapped;               /* bytes of address space reserved; size may be less, see bam_arena_reset() */
+    size_t bottom;               /* bytes of the stream given out */
     size_t top;                  /* offset of the lowest key */
-    size_t advised;              /* where no decision on huge pages was made yet; a multiple of the window */
-    bool huge_pages_are_slow;    /* so no more are asked for */
-    size_t walked;               /* where the first record not yet listed begins */
-    uint64_t n_records;          /* listed so far */
-    uint64_t checksum;           /* of the records listed */
-    uint64_t origin;             /* offset of base in the input's uncompressed stream, modulo 2^64, for messages */
-    uint64_t n_before;           /* of n_records, those of inputs before the present one, for messages */
+    size_t advised;              /* huge pages are decided for up to here; a multiple of WINDOW, or the end */
+    bool huge_pages_are_slow;    /* then no more of them are requested */
+    size_t walked;               /* offset of the first record that is not yet listed */
+    uint64_t n_records;          /* records listed so far */
+    uint64_t checksum;           /* sum over the records listed, modulo 2^64 */
+    uint64_t origin;             /* for messages: offset of base in the uncompressed stream, modulo 2^64 */
+    uint64_t n_before;           /* how many of n_records belong to earlier inputs; for messages */
     size_t sublist_bottom;       /* walked, when the open sublist began */
     size_t sublist_top;          /* top, when the open sublist began */
     struct bam_sublist *sublists;
     size_t n_sublists, max_sublists;
-    int32_t n_ref;               /* @SQ lines: bound of the reference ids */
+    int32_t n_ref;               /* number of @SQ lines: reference ids are below it */
     const struct sort_rule *rule;   /* makes the keys; NULL: coordinate order */
 };
 
-/* Order-independent checksum of one record: sum modulo 2^64, over its segments
- * of BGZF_FILL bytes, of byte_hash(segment) with the segment's number as seed.
- * Segments, because an output block holds at most one. */
+/* Order-independent checksum of one record, modulo 2^64. The record is divided into segments of
+ * BGZF_FILL bytes; the checksum is the sum of byte_hash(segment), with the segment's number as seed.
+ * An output block holds at most one segment, so each block can be summed on its own. */
 uint64_t bam_checksum(const uint8_t *record, size_t size);
 
-/* Reserves size bytes of address space (touched only as they fill), or as much
- * of it as a limit (ulimit -v) lets one have. -1: no memory. */
+/* Reserves size bytes of address space, or as much as a limit (ulimit -v) allows. Pages are touched
+ * only as the arena fills. -1: no memory. */
 int bam_arena_init(struct bam_arena *arena, size_t size);
 void bam_arena_free(struct bam_arena *arena);
 
@@ -116,26 +116,26 @@ static inline bool bam_arena_empty(const struct bam_arena *arena)
     return arena->top == arena->size;
 }
 
-/* Bytes of stream that still fit with certainty: what is left when every byte
- * given out and not yet listed turns out to be records of the smallest size. */
+/* Bytes of stream that certainly still fit: what is left if all bytes that are given out but not yet
+ * listed turn out to be records of the smallest size, each with a key. */
 size_t bam_arena_room(const struct bam_arena *arena);
 
 /* The order of this arena's keys. */
 struct bam_key_order bam_arena_order(const struct bam_arena *arena);
 
-/* Gives out the next size bytes of the stream; returns their place. The caller
- * has looked at bam_arena_room(). */
+/* Gives out the next size bytes of the stream and returns where they lie. The
+ * caller has checked bam_arena_room(). */
 uint8_t *bam_arena_take(struct bam_arena *arena, size_t size);
 
-/* Walks the whole records in [start, end) of the stream, lists their keys in
- * keys[] (room for (end - start) / BAM_MIN_RECORD + 1) and changes nothing else.
- * Stops at the first record that is cut or bad. */
+/* Walks the whole records in [start, end) of the stream and lists their keys in keys[],
+ * which has room for (end - start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the
+ * first record that is cut or bad. */
 struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
                                struct bam_key *keys);
 
-/* The same for the block [start, end), of which nobody knows where in it the
- * first record begins: at its start if that looks like records all along, else
- * at the first place that does. */
+/* Walks the block [start, end) without knowing where its first record begins. Takes the block's start
+ * if records follow each other from there to the end, else the first place in its first 16 KiB from
+ * which they do. If there is no such place it finds nothing, and the walk starts at `end`. */
 struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end,
                                 struct bam_key *keys);
 
@@ -145,39 +145,43 @@ struct bam_origin {
     uint64_t offset;             /* of the compressed block in the file */
 };
 
-/* Takes over the records of the block that ends at block_end, in stream order:
- * the guess if its start is right, else by walking again; mends those that
- * need it. With place not NULL the guess's keys are not copied to where they belong,
- * which whoever has them in the cache can do better: *place says where that is, NULL
- * if there is nothing left to copy. -1: a bad record or no memory, told to the latch. */
+/* Takes over the records of the block that ends at block_end. Call it in stream order. Accepts
+ * the guess if the guess starts where the record before ends; otherwise walks again from that
+ * end. Mends records that need it.
+ *
+ * place: if not NULL, the guess's keys are not copied to where they belong, because a task that
+ * has them in its cache copies them faster. *place is then where the caller must copy them to, or
+ * NULL if there is nothing to copy.
+ *
+ * -1: a bad record or no memory; the error is recorded in the latch. */
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
                      const struct bam_key *keys, uint64_t block_end, struct bam_key **place,
                      struct latch *latch, const struct bam_origin *origin);
 
-/* Closes the open sublist if it holds at least min_records records or
- * min_bytes bytes (never when it is empty): 1, and the new sublist, unsorted,
- * in *sublist; 0: stays open; -1: no memory. */
+/* Closes the open sublist if it holds at least min_records records or min_bytes bytes,
+ * but never an empty one. 1: closed, and *sublist is the new sublist, not yet sorted.
+ * 0: it stays open. -1: no memory. */
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
                             struct bam_sublist *sublist);
 
-/* Makes a sublist of the oldest records of the open one, min_records or all there are, and
- * the rest of their block: 1; 0: it is empty; -1: no memory. All keys are in their places. */
+/* Makes a sublist of the oldest min_records records of the open sublist, or of all if there are fewer,
+ * and of the rest of the block that the last of them came from. 1: done; 0: the open sublist is empty;
+ * -1: no memory. All keys must be in their places. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
 
 /* Records in the open sublist. */
 size_t bam_arena_open_records(const struct bam_arena *arena);
 
-/* Makes an arena in which nothing of worth lies empty again; of size bytes at
- * most, the rest goes back to the system. What the stream is about (counts,
- * offsets, order) stays. */
+/* Empties an arena whose records are no longer needed. It then has at most size bytes; memory beyond
+ * that goes back to the system. Counts, offsets and order, which describe the stream, stay. */
 void bam_arena_reset(struct bam_arena *arena, size_t size);
 
-/* Goes on in the empty arena `to` with the stream that `from` has the beginning
- * of: the bytes of the record that is cut at from's end move there. -1: no memory. */
+/* Continues the stream of `from` in the empty arena `to`: copies the bytes of the record that is
+ * cut at from's end. -1: no memory. */
 int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from);
 
-/* Gives an arena without keys room for `room` bytes more of stream, by moving
- * it: for a record that is larger than the arena. -1: no memory. */
+/* Gives an arena without keys room for `room` more bytes of stream, by moving it to a larger region.
+ * For a record that is larger than the arena. -1: no memory. */
 int bam_arena_grow(struct bam_arena *arena, size_t room);
 
 #endif

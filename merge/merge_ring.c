@@ -10,57 +10,59 @@
 
 enum {
     N_ARENAS = 2,
-    /* A cut of the sublists for so many of their records: few enough that ranges
-     * come out even, and 64 Ki of them at most, which are sorted in some ms. */
+    /* The sublists may be cut once per RECORDS_PER_SAMPLE records, which is often enough for ranges of
+     * even size. SAMPLES_MAX bounds the cuts to 64 Ki, which are sorted in a few ms. */
     RECORDS_PER_SAMPLE = 512, SAMPLES_MAX = 1 << 16,
-    RECORDS_PER_SOURCE = 8,      /* in a range at least, since each source is searched for the cuts */
-    RANGES_PER_THREAD = 4,       /* of little data, so that all threads get some */
+    RECORDS_PER_SOURCE = 8,      /* in a range at least, because each source is searched for both cuts */
+    RANGES_PER_THREAD = 4,       /* if there is little data, so that all threads get some */
 };
 
-/* Slices of one run in a range. */
+/* The slices of one run that a range needs. */
 struct span {
-    size_t first;                /* master, before READY */
-    size_t end;                  /* behind the last; master, before READY */
-    size_t next;                 /* to be merged; claimer */
+    size_t first;                /* set by the main thread before READY */
+    size_t end;                  /* one past the last; set by the main thread before READY */
+    size_t next;                 /* the next to merge; advanced by the claimer */
 };
 
-/* A range that has more records than its list takes is handed out again when those of the list were put. */
+/* A range with more records than its list takes is handed out again once those of the list were put. */
 struct range {
-    struct run_cut from, to;     /* these five: master, before it is READY for the first time */
-    bool is_first, is_last;      /* from or to mean nothing */
+    struct run_cut from, to;     /* this and all down to spans: set by the main thread before
+                                  * READY for the first time */
+    bool is_first, is_last;      /* then from, or to, has no meaning */
     struct span *spans;          /* one per run */
-    bool begun;                  /* the heap is set up; claimer */
-    struct run_merge merge;      /* claimer; memory for all sources */
-    struct bgzf_piece *records;  /* merged, in order; claimer, before DONE */
+    bool begun;                  /* the heap is set up; cleared by the main thread before
+                                  * READY, set by the claimer */
+    struct run_merge merge;      /* used by the claimer; has memory for all sources */
+    struct bgzf_piece *records;  /* merged, in order; written by the claimer before DONE */
     size_t n;
-    bool whole;                  /* those are the last ones; claimer, before DONE */
+    bool whole;                  /* they are the range's last ones; set by the claimer before DONE */
     const struct merge_ring *ring;
 };
 
-/* Cuts of the sublists of one arena. */
+/* Sampled keys of one arena's sublists: where the order may be cut. */
 struct samples {
     struct bam_key *keys;
     size_t next, n;
     const uint8_t *base;
-    size_t source;               /* the number of the arena's first sublist */
+    size_t source;               /* number of the arena's first sublist */
 };
 
 struct merge_ring {
     struct merge_ring_options opt;
     const struct sort_rule *rule;   /* see struct run_merge */
     size_t n_sources;            /* runs, then the arenas' sublists */
-    size_t sample_records;       /* between two samples of a sublist */
+    size_t sample_records;       /* of a sublist, between two samples */
     size_t range_records;        /* wanted in a range */
-    size_t steps_max;            /* slices that begin in a range at most: others are to have some too */
+    size_t steps_max;            /* slices that may begin in a range, so that other ranges get some too */
     struct range *ranges;
     struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
-    struct samples samples[N_ARENAS];   /* master, as all below */
+    struct samples samples[N_ARENAS];   /* main thread only, as all below */
     /* The range that is being planned: */
     struct run_cut from;         /* where it begins, ... */
-    bool is_first;               /* ... or at the beginning */
-    bool is_begun;               /* what begins at `from` is in it */
+    bool is_first;               /* ... unless it begins with the first record of all */
+    bool is_begun;               /* the slice or sample that begins at `from` is in it */
     size_t *first, *taken;       /* its slices of each run: [first, taken) */
-    size_t steps, records;       /* slices that begin in it; records, about */
+    size_t steps, records;       /* slices that begin in it; its records, about */
     bool planned_all;
 };
 
@@ -113,7 +115,7 @@ static int ring_alloc(struct merge_ring *m)
     return 0;
 }
 
-/* How fine the order is cut. */
+/* Chooses how finely the order is cut. */
 static void choose_sizes(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
@@ -173,8 +175,8 @@ size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources
 
 /* ------------------------------------------------------- tasks: one range */
 
-/* What of a source's keys belongs to the range. A cut that is a slice of the same
- * run needs no search: the range has whole slices of that one. */
+/* The keys of a source that belong to the range. If the cut is the beginning of a slice of the same
+ * run no search is needed, because the range has whole slices of that run. */
 static struct merge_source part_of(const struct range *range, size_t source, struct merge_source part)
 {
     const struct merge_ring *m = range->ring;
@@ -232,7 +234,7 @@ static void merge_range(struct range *range)
     stats_leave(stats, before, 0);
 }
 
-/* Merges what the list of the range holds. */
+/* Merges as many records as the range's list holds. */
 static void run_range(void *ring, uint32_t index)
 {
     struct merge_ring *m = ring;
@@ -242,9 +244,9 @@ static void run_range(void *ring, uint32_t index)
         merge_range(range);
 }
 
-/* ------------------------------------------------- master: planning ranges */
+/* -------------------------------------------- main thread: planning ranges */
 
-/* Where the next slice of a run begins. If keys decide, it need not be ready for that. */
+/* Where the next slice of a run begins. If keys decide, the slice need not be ready. */
 static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t first_key)
 {
     if (!m->rule)
@@ -253,8 +255,8 @@ static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t
     return (struct run_cut){spill_slice_keys(slice)[0], slice->base, run};
 }
 
-/* Where, of the slices not taken yet, the first one begins: 1, in *cut; 0: there is none;
- * -1: not known yet, since records must be compared that are not ready. */
+/* Finds where the first of the slices begins that are not yet taken. 1: in *cut; 0: there is none;
+ * -1: not known yet, because records must be compared that are not ready. */
 static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
 {
     uint64_t least = UINT64_MAX, key;
@@ -277,7 +279,7 @@ static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
     return found;
 }
 
-/* Where the next sample of a sublist is, if that is before *cut or there is no cut yet. */
+/* Finds the next sample of a sublist if it is before *cut, or if there is no cut yet. */
 static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct run_cut *cut)
 {
     struct samples *from = NULL;
@@ -294,7 +296,7 @@ static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct 
     return from;
 }
 
-/* The next place where the order may be cut: 1, in *cut; 0: there is none; -1: not known yet. */
+/* Finds the next position where the order may be cut. 1: in *cut; 0: there is none; -1: not known yet. */
 static int next_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
 {
     int found = next_slice_cut(m, idle, cut);
@@ -303,7 +305,7 @@ static int next_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
     return next_sample_cut(m, found, cut) || found;
 }
 
-/* Takes what begins at the cut into the range. 0: it is not ready. */
+/* Takes into the range what begins at the cut. 0: it is not ready. */
 static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
 {
     size_t run = cut->source;
@@ -319,8 +321,9 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     return 1;
 }
 
-/* Whether the range should end at the cut: it is large enough, or if it had this slice too, the
- * next one of the run, which may be needed to find a cut, could not come. */
+/* Whether the range should end at the cut. It should if it is large enough. It must if, with
+ * this slice, it would hold so many slices of the run that there is no buffer for the next one,
+ * which may be needed to find a cut. */
 static bool ends_at(const struct merge_ring *m, const struct run_cut *cut)
 {
     if (m->records >= m->range_records || m->steps >= m->steps_max)
@@ -331,13 +334,13 @@ static bool ends_at(const struct merge_ring *m, const struct run_cut *cut)
     return slices + (m->rule != NULL) > run_reader_buffers(m->opt.reader);
 }
 
-/* The first slice of a run that a range which begins at the cut can have keys of. */
+/* The first slice of a run that can have keys of a range which begins at the cut. */
 static size_t first_slice(const struct run_cut *cut, size_t run, size_t taken)
 {
     return run == cut->source || taken == 0 ? taken : taken - 1;
 }
 
-/* Hands out the range that was planned, up to the cut, and begins the next one there. */
+/* Hands out the planned range, which ends at the cut, and begins the next range there. */
 static void end_range(struct merge_ring *m, const struct run_cut *to)
 {
     struct range *range = &m->ranges[task_ring_next(&m->ring)];
@@ -356,7 +359,7 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     task_ring_hand_out(&m->ring);
 }
 
-/* Plans a range. 1: done; 0: not yet: slices must come first. */
+/* Plans a range. 1: done; 0: not yet, because slices must come first. */
 static int plan_range(struct merge_ring *m, bool idle)
 {
     struct run_cut cut = {0};
@@ -378,7 +381,7 @@ static int plan_range(struct merge_ring *m, bool idle)
 
 /* ---------------------------------------------------------------- the merge */
 
-/* Does some work that others wait for, or may come to wait for; false: there is none. */
+/* Does some work that others wait for, or may soon wait for. False: there is none. */
 static bool help(void *ring)
 {
     struct merge_ring *m = ring;
@@ -387,7 +390,7 @@ static bool help(void *ring)
     return record_sink_help(m->opt.sink) || (m->opt.reader && run_reader_help(m->opt.reader)) || task_ring_help(&m->ring);
 }
 
-/* Leaves the slices that the ranges behind this one need not. */
+/* Leaves the slices that later ranges do not need. */
 static int leave_slices(struct merge_ring *m, const struct range *range)
 {
     for (size_t i = 0; i < m->opt.n_runs; i++) {
@@ -404,7 +407,7 @@ static bool oldest_is_merged(void *ring)
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
-/* Puts what there is of the oldest range to the sink. -1: stop. */
+/* Puts the records that the oldest range has merged to the sink. -1: stop. */
 static int put_oldest(struct merge_ring *m)
 {
     uint32_t index = task_ring_oldest(&m->ring);
@@ -429,7 +432,7 @@ static bool can_go_on(void *ring)
     return !task_ring_empty(&m->ring) || m->planned_all || latch_tripped(m->opt.latch) || plan_range(m, true);
 }
 
-/* Plans as many ranges as can be; at least one, unless all are planned. -1: stop. */
+/* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
 static int plan_ahead(struct merge_ring *m)
 {
     enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);

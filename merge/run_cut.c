@@ -3,7 +3,7 @@
 #include "order/sort_key.h"
 #include "sort/sort_run.h"
 
-/* < 0: a comes first. */
+/* < 0: a comes first. Never 0 for cuts with different bases. */
 static int compare(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)
 {
     if (a->key.sort != b->key.sort)

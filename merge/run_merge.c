@@ -12,7 +12,7 @@ static bool less(const struct run_merge *m, const struct merge_head *a, const st
     return by_record ? by_record < 0 : a->source < b->source;
 }
 
-/* Lets the head at `at` sink to its place. */
+/* Moves the head at `at` down to where it belongs. */
 static void sift_down(struct run_merge *m, size_t at)
 {
     struct merge_head head = m->heap[at];
@@ -55,7 +55,8 @@ void run_merge_add(struct run_merge *m, struct merge_source source)
     m->sources[m->n_sources++] = source;
 }
 
-/* The head of a source, fetching more keys if it has none. 1, 0 or -1, as `more` says. */
+/* Finds the head of a source, and fetches more keys if the source has none. Returns 1, 0
+ * or -1, as run_merge_more_fn does. */
 static int head_of(struct run_merge *m, size_t number, struct merge_head *head)
 {
     struct merge_source *source = &m->sources[number];
@@ -83,7 +84,7 @@ int run_merge_start(struct run_merge *m, run_merge_more_fn *more, void *arg)
     return 0;
 }
 
-/* Leaves the key that was given out, with which the caller is done by now. */
+/* Steps over the key that was given out. The caller is done with it by now. */
 static int advance(struct run_merge *m)
 {
     struct merge_head *top = &m->heap[0];

@@ -6,45 +6,46 @@
 #include "merge/run_reader.h"
 
 enum {
-    /* A run of its own (sorted input) must keep all threads busy, while as many
-     * slices wait for the sink. */
+    /* If there is only one run (sorted input), its slices must keep all threads busy while
+     * as many more wait for the sink. */
     BUFFERS_PER_THREAD = 3, BUFFERS_MIN = 2,
 };
 
-/* Memory that a slice had which is left now, to be freed: it was not a buffer's home. */
+/* Memory of a slice that the merge has left and that was not in a buffer's home. To be freed. */
 struct extra {
     struct extra *next;
     uint8_t *memory;
-    uint64_t mark;               /* when the sink has passed this */
-    size_t beside;               /* what it counts in run_reader.beside */
+    uint64_t mark;               /* free it when the sink has passed this */
+    size_t beside;               /* its share of run_reader.beside */
 };
 
-/* Handed out when the sink has passed it; released when the merge has left it. */
+/* Its slot is handed out when the sink has passed it, and released when the merge has left it. */
 struct buffer {
-    struct spill_buffer b;       /* claimer, while TAKEN */
-    struct spill_place place;    /* of the slice; master, before READY, as the next three */
-    struct spill_place next;     /* of the run's next slice, which is told to be expected ... */
+    struct spill_buffer b;       /* used by the claimer, while TAKEN */
+    struct spill_place place;    /* of the slice; this and the next three: set by the main thread before READY */
+    struct spill_place next;     /* of the run's next slice, which is announced to the store ... */
     bool has_next;               /* ... if there is one */
     bool home_is_free;
-    size_t beside;               /* what the slice counts in run_reader.beside; master */
-    uint64_t mark;               /* the sink is through with it when it has passed this; master */
+    size_t beside;               /* the slice's share of run_reader.beside; main thread only */
+    uint64_t mark;               /* the sink no longer uses it once it has passed this; set by the main thread */
 };
 
 /* One run: its buffers are a ring. */
 struct ring {
     struct buffer *buffers;
-    size_t left, loaded;         /* slices left by the merge; slices asked for; master */
+    size_t left, loaded;         /* slices that the merge has left; slices requested; main thread only */
 };
 
 struct run_reader {
     struct run_reader_options opt;
-    size_t n_buffers;            /* of each run */
-    size_t beside;               /* bytes of slices larger than buffers, in memory or asked for; master */
-    struct extra *extras;        /* left and not passed, the latest first; master */
+    size_t n_buffers;            /* for each run */
+    size_t beside;               /* bytes of slices larger than buffers, in memory or
+                                  * requested; main thread only */
+    struct extra *extras;        /* left but not yet passed, the latest first; main thread only */
     struct ring *rings;
     struct buffer *buffers;
     struct task_ring tasks;      /* of all buffers, by their places in the array */
-    size_t help;                 /* the ring that was helped last; master */
+    size_t help;                 /* number of the ring that was helped last; main thread only */
     struct spill_loader *loaders;   /* one per thread */
     struct spill_gate gate;
 };
@@ -72,7 +73,7 @@ static enum task_state state_of(const struct run_reader *r, const struct buffer 
     return task_ring_state(&r->tasks, slot_of(r, buffer));
 }
 
-/* Of a slice larger than a buffer: its bytes in memory, about. */
+/* Bytes in memory, about, of a slice that is larger than a buffer; else 0. */
 static size_t size_beside(const struct run_reader *r, struct spill_place place)
 {
     enum { PACKED_RATIO = 2 };
@@ -93,7 +94,7 @@ static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_fre
     task_ring_submit(&r->tasks, slot_of(r, buffer));
 }
 
-/* Marks only grow: what lies behind one that is passed is passed too. */
+/* Marks only grow. So if one is passed, all in the list after it are passed too. */
 static void free_extras(struct run_reader *r, bool all)
 {
     struct extra **at = &r->extras;
@@ -118,8 +119,9 @@ static bool is_free(const struct run_reader *r, const struct buffer *buffer)
     return state_of(r, buffer) == TASK_FREE && record_sink_passed(r->opt.sink, buffer->mark);
 }
 
-/* Asks for as many slices of the ring as there are buffers that the sink is through with. Of slices
- * that are larger only a few are asked for before they are needed. */
+/* Requests slices of the ring for all buffers that the sink has passed. Slices larger than a buffer
+ * take memory beside the buffers; until they are needed they are requested only while all of them
+ * take at most half of memory_size. */
 static void load_ahead(struct run_reader *r, struct ring *ring, size_t needed)
 {
     const struct spill_run *run = &r->opt.runs[ring - r->rings];
@@ -208,8 +210,8 @@ bool run_reader_ready(struct run_reader *r, size_t run, size_t slice, bool idle)
     struct ring *ring = &r->rings[run];
     struct buffer *buffer = buffer_of(r, ring, slice);
     load_ahead(r, ring, slice);
-    /* Slices so small that all of them are in the block being filled: it is filled
-     * on from other memory. */
+    /* The slices are so small that the block being filled has records of all that are in buffers. The
+     * sink cannot pass them before that block is full, so the next slice goes to other memory. */
     if (idle && ring->loaded == slice && state_of(r, buffer) == TASK_FREE
         && !record_sink_will_pass(r->opt.sink, buffer->mark))
         begin_load(r, ring, false);
@@ -221,7 +223,7 @@ const struct spill_slice *run_reader_slice(const struct run_reader *r, size_t ru
     return &buffer_of(r, &r->rings[run], slice)->b.slice;
 }
 
-/* -1: no memory. */
+/* -1: no memory, and the error is recorded in the latch. */
 static int leave_buffer(struct run_reader *r, struct buffer *buffer)
 {
     buffer->mark = record_sink_mark(r->opt.sink);

@@ -13,16 +13,16 @@
 
 enum {
     PIECE = 64 << 10,            /* bytes per read: what a pipe holds */
-    NAP = 50,                    /* ms: how late the thread notices that it is to stop */
+    NAP = 50,                    /* ms: how long the thread may take to see `stop` */
 };
 
 struct cram_input {
     struct cram_input_options opt;
-    struct cram_count count;     /* the thread's until it has ended, if there is one */
-    bool threaded;               /* there is one, not yet joined */
+    struct cram_count count;     /* the thread's until it has ended, if there is a thread */
+    bool threaded;               /* there is a thread, and it is not joined yet */
     struct thread_pipe pipe;
-    atomic_bool stop;            /* set by whoever closes; the thread ends at once */
-    bool refused;                /* htslib takes no more; the thread's, as the next */
+    atomic_bool stop;            /* set by the closing thread; the pipe's thread then ends at once */
+    bool refused;                /* htslib takes no more; this and the next: used by the pipe's thread only */
     uint8_t piece[PIECE];
 };
 
@@ -37,7 +37,7 @@ static void pass_on(struct cram_input *in, size_t n)
     }
 }
 
-/* To the end of the input, also when htslib wants no more: how many records there are is to be known. */
+/* Reads to the end of the input, even if htslib wants no more, because all records must be counted. */
 static void *fill_pipe(void *arg)
 {
     struct cram_input *in = arg;
@@ -74,7 +74,8 @@ int cram_input_end(const struct cram_input *in)
     return thread_pipe_end(&in->pipe);
 }
 
-/* To this place in the file, which is in it; -1: there is none, errno says why. */
+/* Counts up to offset `end` of the file; `end` -1: it is not known, and errno says why. -1: failed,
+ * and the error is recorded in the latch. */
 static int count_to(struct cram_input *in, off_t end)
 {
     uint64_t n = end > in->opt.begin ? (uint64_t)(end - in->opt.begin) : 0;
@@ -98,7 +99,7 @@ static void join(struct cram_input *in, int how)
 {
     if (!in->threaded)
         return;
-    shutdown(in->pipe.theirs, how);              /* it may be waiting for htslib to take something */
+    shutdown(in->pipe.theirs, how);              /* the thread may be waiting for htslib to read */
     thread_pipe_join(&in->pipe);
     in->threaded = false;
 }

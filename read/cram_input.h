@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A CRAM file on its way to htslib, which takes what it cannot decode for the file's end when memory runs
- * out: how many records it holds is counted here. Of a file by a look at each container's header, soon after
- * htslib has read it; what else it is (pipe, URL) passes through a thread of ours. */
+/* Counts the records that a CRAM file holds, on the file's way to htslib. This is needed because
+ * when memory runs out htslib takes what it cannot decode for the end of the file. In a regular
+ * file each container's header is read soon after htslib has read it. Any other input (pipe, URL)
+ * passes through a thread of ours. */
 #ifndef CRAM_INPUT_H
 #define CRAM_INPUT_H
 
@@ -16,27 +17,31 @@ struct latch;
 
 struct cram_input_options {
     const char *path;            /* for messages */
-    int fd;                      /* what htslib reads, if it is a regular file ... */
-    off_t begin;                 /* ... and where it stood then; -1: it is none, and these read it, by the thread: */
+    int fd;                      /* the regular file that htslib reads, ... */
+    off_t begin;                 /* ... and where it stood; -1: the input is no regular file, and the
+                                  * thread reads it with these: */
     ssize_t (*read)(struct byte_source *source, void *buffer, size_t n);     /* as byte_source_read() */
     bool (*ready)(const struct byte_source *source, int timeout);            /* as byte_source_ready() */
     struct byte_source *source;
     struct latch *latch;
 };
 
-/* NULL: errno is ENOMEM, or another if no thread can be had. */
+/* NULL: errno is ENOMEM, or another if no thread could be started. */
 struct cram_input *cram_input_open(const struct cram_input_options *options);
 
-/* What htslib is to read, a descriptor of the caller's; -1: errno says why. Not for a regular file. */
+/* A descriptor that htslib is to read; it belongs to the caller. Not for a
+ * regular file. -1: errno says why. */
 int cram_input_end(const struct cram_input *input);
 
-/* While it is read, now and then: counts what htslib has read by now. */
+/* Counts what htslib has read so far. Call it now and then while htslib reads. -1: failed, and the
+ * error is recorded in the latch. */
 int cram_input_go_on(struct cram_input *input);
 
-/* After htslib's last record, the n-th: waits for the end of the input. -1, told to the latch: there are more or fewer. */
+/* Call after htslib's last record, which was number n. Waits for the end of the input. -1: there are
+ * more or fewer records, or reading failed; the error is recorded in the latch. */
 int cram_input_check(struct cram_input *input, uint64_t n);
 
-/* After htslib has closed what it read. */
+/* Call after htslib has closed its end. */
 void cram_input_close(struct cram_input *input);
 
 #endif

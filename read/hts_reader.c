@@ -11,31 +11,32 @@
 #include "base/latch.h"
 #include "plan/memory_plan.h"
 
-enum { COUNT_EVERY = 4096 };     /* records; a container has some 10,000 */
+enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 
 struct hts_reader {
     struct hts_reader_options opt;
     struct htslib_use use;
     samFile *sam;
-    htsThreadPool threads;       /* of it */
+    htsThreadPool threads;       /* of sam */
     sam_hdr_t *header;           /* what records are parsed against */
-    sam_hdr_t *given;            /* its copy, until the caller takes it */
+    sam_hdr_t *given;            /* a copy of header; NULL once the caller has taken it */
     bam1_t *record;
-    struct byte_buffer bytes;    /* the record as a stream */
-    size_t at;                   /* how much of them was handed out */
-    uint64_t n;                  /* records read, for messages */
-    int at_end;                  /* htslib must not be asked again: with threads it would wait for ever */
+    struct byte_buffer bytes;    /* the current record's bytes, as BAM */
+    size_t at;                   /* bytes of it that were handed out */
+    uint64_t n;                  /* records read; for messages */
+    int at_end;                  /* then htslib must not be asked again: with threads it would wait for ever */
 };
 
 static int apply_options(struct hts_reader *r)
 {
-    /* htslib takes a list that it does not change, but says so nowhere. */
+    /* htslib does not change the list that it takes, but its prototype does not say so. */
     if (r->opt.format_options && hts_opt_apply(r->sam, (hts_opt *)(uintptr_t)r->opt.format_options) < 0)
         return latch_fail(r->opt.latch, "%s: an --input-fmt-option does not fit its format", r->opt.path);
     if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
         return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
     enum htsExactFormat format = hts_get_format(r->sam)->format;
-    int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;    /* of text we must see errno */
+    /* Text is read without threads, so that this thread sees errno. */
+    int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;
     r->use = memory_plan_htslib(format == cram, false, r->opt.budget, n_threads);
     if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
@@ -100,7 +101,7 @@ static int bad_record(struct hts_reader *r)
                       "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
 }
 
-/* What htslib takes for the end may be a record for which there was no memory. */
+/* htslib may report the end of the file when it had no memory for a record. */
 static int end_of_records(struct hts_reader *r)
 {
     if (errno == ENOMEM)
@@ -109,7 +110,8 @@ static int end_of_records(struct hts_reader *r)
     return r->opt.cram ? cram_input_check(r->opt.cram, r->n) : 0;
 }
 
-/* 1: the next record's bytes are there; 0: end; -1: told to the latch. */
+/* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the
+ * error is recorded in the latch. */
 static int next_record(struct hts_reader *r)
 {
     if (r->at_end)

@@ -13,29 +13,30 @@ struct latch;
 struct hts_reader;
 
 struct hts_reader_options {
-    const char *path;            /* for messages, and for htslib to guess from */
+    const char *path;            /* for messages, and for htslib to guess the format from */
     int n_threads;
     const char *reference;
     const hts_opt *format_options;
-    uint64_t budget;             /* see memory_plan_htslib() */
-    struct cram_input *cram;     /* what tells how many records there are; NULL: nothing */
-    _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is
-                                  * given; NULL: such records are refused */
+    uint64_t budget;             /* bytes, see memory_plan_htslib() */
+    struct cram_input *cram;     /* knows how many records there are; NULL: nobody knows */
+    _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is given;
+                                  * NULL: such records are refused */
     struct latch *latch;
 };
 
-/* Takes over file, also when it fails. NULL: told to the latch. */
+/* Takes over file, even if it fails. NULL: failed, and the error is recorded in the latch. */
 struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options *options);
 void hts_reader_close(struct hts_reader *reader);
 
-/* The header, the caller's from then on; NULL the second time. The reader keeps
- * a copy, so the caller may change his. */
+/* The header, which belongs to the caller from then on; NULL the second time. The reader keeps a copy,
+ * so the caller may change the header. */
 sam_hdr_t *hts_reader_header(struct hts_reader *reader);
 
-/* Bytes of memory that reading takes, about. */
+/* Bytes of memory, about, that reading takes. */
 size_t hts_reader_memory(const struct hts_reader *reader);
 
-/* Up to n bytes of the stream of records, as read(). -1: told to the latch. */
+/* Reads up to n bytes of the stream of records, as read(). -1: failed, and the
+ * error is recorded in the latch. */
 ssize_t hts_reader_read(struct hts_reader *reader, void *buffer, size_t n);
 
 #endif

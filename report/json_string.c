@@ -3,12 +3,12 @@
 #include <stdint.h>
 #include "report/json_string.h"
 
-/* Bytes of the UTF-8 character at p (RFC 3629); 0: there is none. */
+/* Bytes of the UTF-8 character at p (RFC 3629); 0: there is no valid one. */
 static int utf8_length(const unsigned char *p)
 {
     int n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
     for (int i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)               /* the final NUL too */
+        if ((p[i] & 0xc0) != 0x80)               /* the final NUL ends here too */
             return 0;
     bool too_long = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
     bool surrogate = p[0] == 0xed && p[1] >= 0xa0, beyond = p[0] == 0xf4 && p[1] >= 0x90;

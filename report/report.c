@@ -2,7 +2,7 @@
 #include <string.h>
 #include "report/report.h"
 
-static const double IDLE_BELOW = 0.05;           /* of the wall time: a thread that is hardly needed */
+static const double IDLE_BELOW = 0.05;           /* of the wall time: a thread with less work is hardly needed */
 
 static double seconds(uint64_t ns)
 {
@@ -19,8 +19,10 @@ bool report_is_io(enum stage stage)
     return stage == STAGE_READ || stage == STAGE_WRITE || stage == STAGE_SPILL_WRITE || stage == STAGE_SPILL_READ;
 }
 
-/* CPU seconds of what the slot must do alone, its serial stages; so that neither a slow disk
- * nor a crowded machine looks like work. Thread 0 was seen to have a CPU for a share of its time. */
+/* CPU seconds that the slot spends in a serial stage: work that it must do alone. CPU time is
+ * used so that neither a slow disk nor a crowded machine looks like work. Of stages that may
+ * block the CPU time was measured. For thread 0's other stages it is estimated by the share of
+ * the time in which the thread had a CPU. */
 static double serial_work(const struct stats *stats, int slot, enum stage stage)
 {
     struct stats_count c = stats_of(stats, slot, stage);

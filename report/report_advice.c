@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* What the numbers of a report say to its reader: a list of things that may be
- * so, the most telling first. */
+/* What the numbers of a report mean for its reader: a list of possible
+ * findings, the most important first. */
 #include <math.h>
 #include <string.h>
 #include "report/report.h"
 
-static const double TOO_SHORT = 0.2;             /* s: start-up, not sorting */
+static const double TOO_SHORT = 0.2;             /* s: below this it is start-up, not sorting */
 static const double MUCH_WAITING = 0.15;         /* of the wall time */
 static const double MOSTLY_BUSY = 0.85, HALF_IDLE = 0.7;   /* of the team's time */
 static const double SERIAL_BOUND = 0.5;          /* of the wall time */
-static const double CPU_TAKEN = 0.75;            /* of the time that stages took, CPU time is less */
-static const double MARGIN = 1.25;               /* threads to spare beyond those that had work */
+static const double CPU_TAKEN = 0.75;            /* of the time in stages: with less CPU time, other
+                                                  * programs had the CPUs */
+static const double MARGIN = 1.25;               /* threads to spare, beyond those that had work */
 static const double DEFLATE_RULES = 0.6;         /* of all work */
-enum { PLACES_MATTER = 8 };                      /* threads */
+enum { PLACES_MATTER = 8 };                      /* threads; with fewer, places hardly matter */
 static const uint64_t HUGE_MATTERS = (uint64_t)1 << 30, MIB = (uint64_t)1 << 20;
 
-/* Writes a sentence if it is so. */
+/* Writes a sentence, and returns true, if the finding holds. */
 typedef bool advice_fn(const struct report *r, char *text);
 
 #define SAY(...) (snprintf(text, REPORT_ADVICE_SIZE, __VA_ARGS__), true)
@@ -28,19 +29,19 @@ static double work(const struct report *r)
     return sum;
 }
 
-/* Threads that share CPUs look busy while they wait for one: what they do says little. */
+/* Threads that share a CPU look busy while they wait for it, so their times say little. */
 static bool have_cpus(const struct report *r)
 {
     return r->facts.cpus == 0 || r->n_threads <= r->facts.cpus;
 }
 
-/* Nor does it if other programs have the CPUs. */
+/* The times also say little if other programs have the CPUs. */
 static bool cpus_taken(const struct report *r)
 {
     return !r->facts.by_htslib && have_cpus(r) && r->facts.user + r->facts.system < CPU_TAKEN * work(r);
 }
 
-/* As many threads as would have done. */
+/* The number of threads that would have been enough. */
 static int threads_needed(const struct report *r)
 {
     int needed = (int)ceil(r->busy * r->n_threads * MARGIN);
@@ -128,7 +129,7 @@ static bool memory_would_do(const struct report *r, char *text)
 
 /* ---- threads ---- */
 
-/* The two serial stages that take most. */
+/* Names the two serial stages that take most. */
 static void name_serial(const struct report *r, char *text, size_t size)
 {
     enum stage first = STAGE_OTHER, second = STAGE_IDLE;   /* IDLE is never serial: 0 s */
@@ -203,6 +204,6 @@ void report_advise(struct report *r)
     for (size_t i = 0; i < sizeof all / sizeof *all && said < REPORT_ADVICE_MAX; i++) {
         said += all[i](r, r->advice[said]);
         if (all[i] == too_short && said > 0)
-            return;                              /* the rest would be chance */
+            return;                              /* other findings would be chance */
     }
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One page, without scripts and without anything from elsewhere:
+/* One page, without scripts and without other files:
  *
  *     names, numbers, advice
  *     how many threads were in which stage over time (stacked)
  *     the same for each thread
- *     stages: legend, and table
- */
+ *     stages: legend, and table */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,20 +15,20 @@ enum {
     /* The picture, in its own units; the page scales it. */
     LEFT = 76, RIGHT = 12, WIDTH = 1000, PLOT = WIDTH - LEFT - RIGHT,
     AREA_TOP = 24, AREA = 190, GAP = 30, AXIS = 26,
-    COLUMNS = 456,               /* of 2 units */
-    CELLS_MAX = 1 << 14,         /* of all rows: some 20 bytes per cell and stage */
+    COLUMNS = 456,               /* each 2 units wide */
+    CELLS_MAX = 1 << 14,         /* in all rows; bounds the page: about 20 bytes per cell and stage */
     TICKS = 10,
 };
 
-/* Shares of the stages in each column. */
+/* The share of each stage in each column. */
 struct cells {
     int columns;
-    double ns;                   /* of a column */
+    double ns;                   /* per column */
     double (*share)[N_STAGES];
 };
 
-/* Hues by what is worked on: input blue to green, sorting yellow, output red to
- * orange, writing purple, temporary data teal. Legible on white and on black. */
+/* Hues say what is worked on: input blue to green, sorting yellow, output red to orange, writing
+ * purple, temporary data teal. They are legible on white and on black. */
 static const char *const colours[N_STAGES] = {
     [STAGE_IDLE] = "none", [STAGE_WAIT] = "var(--wait)",
     [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_PARSE] = "#3d8f5a",
@@ -175,7 +174,8 @@ static double column_x(const struct cells *cells, int column)
     return LEFT + (double)PLOT * column / cells->columns;
 }
 
-/* What lies below the stage in a column: the stages that work, in their order, then waiting. */
+/* The height below the stage in a column. From the bottom: the stages that
+ * work, in their order, then waiting. */
 static double share_below(const double share[N_STAGES], enum stage stage)
 {
     double below = 0;
@@ -187,13 +187,13 @@ static double share_below(const double share[N_STAGES], enum stage stage)
 
 /* ---------------------------------------------------------------- picture */
 
-/* The stage as an area between the steps of its top and of its bottom. */
+/* Draws the stage as an area between the steps of its top and of its bottom. */
 static void put_area(const struct cells *cells, enum stage stage, double unit, FILE *to)
 {
     double bottom = AREA_TOP + AREA, any = 0;
     for (int i = 0; i < cells->columns; i++)
         any += cells->share[i][stage];
-    if (any * unit < 0.5)                        /* less than one unit's square */
+    if (any * unit < 0.5)                        /* less than one square unit */
         return;
     fprintf(to, "<path fill=\"%s\" d=\"M%d %.1f", colours[stage], LEFT, bottom);
     for (int i = 0; i < cells->columns; i++)
@@ -204,7 +204,7 @@ static void put_area(const struct cells *cells, enum stage stage, double unit, F
     fprintf(to, "z\"><title>%s</title></path>\n", stats_stage(stage)->what);
 }
 
-/* A step of the axis: 1, 2 or 5 times a power of ten, so that there are TICKS at most. */
+/* The step of an axis: 1, 2 or 5 times a power of ten, so that there are at most TICKS. */
 static double tick_step(double range)
 {
     double power = pow(10, floor(log10(range / TICKS)));
@@ -254,10 +254,10 @@ static void put_thread_axis(int n_slots, double unit, FILE *to)
             AREA_TOP + AREA / 2);
 }
 
-/* The stage's part of a thread's row; cells that are alike become one. */
+/* Draws the stage's part of a thread's row; cells that look alike are joined. */
 static void put_bars(const struct cells *cells, enum stage stage, double y, double height, FILE *to)
 {
-    static const double LEAST = 0.02;            /* of the height: cannot be seen */
+    static const double LEAST = 0.02;            /* of the height; less cannot be seen */
     int begun = 0;
     for (int i = 0, end; i < cells->columns; i = end) {
         const double *share = cells->share[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The keys are documented in the manual and stay as they are. */
+/* The manual documents the keys, so they do not change. */
 #include "report/json_string.h"
 #include "report/report.h"
 

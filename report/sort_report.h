@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --report and --trace: their files, opened before anything is read, and what is
- * written there when the sort is done. */
+/* --report and --trace. Their files are opened before anything is read,
+ * and written when the sort is done. */
 #ifndef SORT_REPORT_H
 #define SORT_REPORT_H
 
@@ -17,17 +17,17 @@ struct sort_report {
     struct out_file report, trace;
 };
 
-/* What is to be counted for what the options ask for. */
+/* What must be counted for these options. */
 enum stats_detail sort_report_detail(const struct sort_opts *opts);
 
-/* Opens the files. -1: told to the latch. */
+/* Opens the files. -1: failed, and the error is recorded in the latch. */
 int sort_report_open(struct sort_report *report, const struct sort_opts *opts, struct latch *latch);
 
-/* After the output is complete, with the memory still there: what there is to tell. stats
- * are stopped. -1: told to the latch. */
+/* Writes report and trace. Call it after the output is complete, while the memory is still allocated
+ * and after the stats are stopped. -1: failed, and the error is recorded in the latch. */
 int sort_report_write(struct sort_report *report, const struct stats *stats, uint64_t records, struct latch *latch);
 
-/* Whatever was not written is gone. */
+/* Closes the files; a file that was not written disappears. */
 void sort_report_close(struct sort_report *report);
 
 #endif

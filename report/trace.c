@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Format: "Trace Event Format", JSON Object Format with complete ("X") and
- * metadata ("M") events; times in microseconds. */
+/* Format: "Trace Event Format", JSON Object Format with complete ("X") and metadata
+ * ("M") events; times in microseconds. */
 #include "report/json_string.h"
 #include "base/stats.h"
 #include "report/trace.h"
 
 enum { PID = 1 };
 
-/* Tracks are numbered in the order in which they are to be seen. */
+/* Tracks are numbered in the order in which they are to be displayed. */
 static void name_track(FILE *to, int track, const char *name)
 {
     fprintf(to, ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", PID, track);
@@ -40,7 +40,7 @@ static void write_slot(const struct stats *stats, int slot, FILE *to)
     name_track(to, 1 + slot, stats_name(stats, slot, name));
     for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
         const struct stage_info *stage = stats_stage(span.stage);
-        if (span.stage != STAGE_IDLE)            /* nothing is shown as nothing */
+        if (span.stage != STAGE_IDLE)            /* idle time is left blank */
             write_span(to, 1 + slot, stage->name, categories[stage->kind], span.start, span.end);
     }
 }

@@ -33,7 +33,7 @@ static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint6
     minhash_finish(r);
     uint64_t after = bam_checksum((const uint8_t *)r, size);
     if (!minhash_decides(m))
-        keep_fields(r, kept);                    /* the merge compares them */
+        keep_fields(r, kept);                    /* the merge still compares them */
     return after - before;
 }
 

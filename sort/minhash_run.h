@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* -M on one sublist: ranks, turned reads and keys, in the task that sorts it. */
+/* -M on one sublist, in the task that sorts it: ranks reads, turns them, and makes their keys. */
 #ifndef MINHASH_RUN_H
 #define MINHASH_RUN_H
 
@@ -9,15 +9,17 @@
 
 struct minhash;
 
-/* Gives every key of a read without reference its minimiser key and turns the
- * read where its rank says so. If minhash_decides(), the records are then as
- * they are written; else minhash_run_finish() is still to come, after the merge.
- * Not before a sublist is closed: a walk from a wrong guess must change nothing.
- * Returns what the checksum of the records as they are written has above that
- * of the records as they came in, modulo 2^64. */
+/* Gives every key its -M key. A read without reference gets the key of its minimiser, and is turned if
+ * its rank says so. If minhash_decides(), the records are then as they will be written; else
+ * minhash_run_finish() must follow, after the merge.
+ *
+ * Call it only for a closed sublist, because a walk from a wrong guess must change nothing.
+ *
+ * Returns the checksum of the records as they will be written minus the checksum of the
+ * records as they came in, modulo 2^64. */
 uint64_t minhash_run(const struct minhash *m, uint8_t *base, struct bam_key *keys, size_t n);
 
-/* After the merge, to each record that goes out: puts away the rank if there is one. */
+/* Clears the rank, if there is one. Call it after the merge for each record that goes out. */
 void minhash_run_finish(uint8_t *record);
 
 #endif

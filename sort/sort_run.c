@@ -6,16 +6,16 @@
 enum {
     RADIX_BITS = 8,
     BUCKETS = 1 << RADIX_BITS,
-    /* Below this insertion sort wins: 256 counters cost more than they save. */
+    /* Up to this many keys, insertion sort is faster: 256 counters cost more than they save. */
     SMALL = 48,
-    /* Keys from the tie that is decided to the records that are asked for: more come than
-     * a core waits for at once, fewer than its cache holds. */
+    /* Records are prefetched this many keys ahead of the tie that is being decided: more than a core
+     * can wait for at once, fewer than its cache holds. */
     AHEAD = 16,
     CACHE_LINE = 64,
     HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
     TAIL_LINES = 3,              /* its tags */
-    /* Parts by which ties are sorted before their records are compared: bounds the recursion,
-     * and leaves the long texts that go on alike to strcmp. */
+    /* Ties are sorted by at most this many parts of the order; then their records are compared. This
+     * bounds the recursion, and leaves texts with a long common beginning to strcmp. */
     MOST_PARTS = 32,
 };
 
@@ -30,7 +30,7 @@ static inline void insertion_sort(struct bam_key *keys, size_t n, const struct b
     }
 }
 
-/* The bits in which the keys differ, of both words. */
+/* The bits in which the keys differ, in both words. */
 static struct bam_key differing_bits(const struct bam_key *keys, size_t n)
 {
     struct bam_key diff = {0, 0};
@@ -41,8 +41,8 @@ static struct bam_key differing_bits(const struct bam_key *keys, size_t n)
     return diff;
 }
 
-/* The digit that ends at the highest differing bit, so that no pass is spent
- * on bits that all keys share. */
+/* The digit that begins with the highest differing bit. So no pass is
+ * spent on bits that all keys share. */
 struct digit { int in_place, shift; };
 
 static struct digit top_digit(struct bam_key diff)
@@ -59,8 +59,8 @@ static inline unsigned digit_of(const struct bam_key *key, struct digit d)
     return (unsigned)((d.in_place ? key->place : key->sort) >> d.shift) & (BUCKETS - 1);
 }
 
-/* American flag sort (McIlroy, Bostic and McIlroy, Engineering Radix Sort,
- * 1993): every key goes straight to the next free place of its bucket. */
+/* American flag sort (McIlroy, Bostic and McIlroy, Engineering Radix Sort, 1993): every key goes
+ * straight to the next free place of its bucket. */
 static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t end[BUCKETS])
 {
     size_t next[BUCKETS], count[BUCKETS] = {0}, sum = 0;
@@ -82,8 +82,8 @@ static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t en
         }
 }
 
-/* Heapsort: in place, and n log n whatever the records are. Ties that no part of the order
- * decides are few in every real file, so that this is for the odd one. */
+/* Heapsort: in place, and n log n whatever the records are. In real files ties that no part of the
+ * order decides are few, so this is for rare cases. */
 static void sift_down(struct bam_key *keys, size_t at, size_t n, const struct bam_key_order *order)
 {
     struct bam_key key = keys[at];
@@ -119,7 +119,7 @@ static void sort_by_record(struct bam_key *keys, size_t n, const struct bam_key_
     }
 }
 
-/* By (sort, place). */
+/* Sorts by (sort, place). */
 static void sort_by_key(struct bam_key *keys, size_t n)
 {
     static const struct bam_key_order by_key = {NULL, NULL};
@@ -142,9 +142,9 @@ static bool is_tied(const struct bam_key *keys, size_t n, size_t i)
     return (i + 1 < n && keys[i].sort == keys[i + 1].sort) || (i > 0 && keys[i].sort == keys[i - 1].sort);
 }
 
-/* For the tied ones of the keys from *asked to until, asks for the cache lines that a comparison
- * of their records reads; moves *asked there. (By pointer, and all in one function: GCC takes one
- * that only prefetches for one without effect, and drops its calls.) */
+/* Prefetches the records of the tied keys from *asked up to until: the cache lines that a comparison
+ * reads. Moves *asked to until. (*asked is a pointer, and all is in one function, because GCC takes a
+ * function that only prefetches for one without effect and drops its calls.) */
 static void ask_for_records(const struct bam_key *keys, size_t n, const struct bam_key_order *order,
                             size_t *asked, size_t until)
 {
@@ -160,8 +160,8 @@ static void ask_for_records(const struct bam_key *keys, size_t n, const struct b
     }
 }
 
-/* Puts the given part of the order into the sort words of keys that are equal in sort and in the
- * parts before, and *differ tells whether it decides anything; or says why there is none. */
+/* Puts part `number` of the order into the sort words of keys that are equal in sort and in all parts
+ * before. *differ: whether the part decides anything. Returns SORT_PART, or why there is no such part. */
 static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_key_order *order,
                                unsigned number, bool *differ)
 {
@@ -182,8 +182,9 @@ static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_
 
 static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
 
-/* Many keys that are equal in sort and in the parts before `part`, by place. Sorts them by the
- * part in the place of their sort word, which is one and the same and put back in the end. */
+/* Sorts many keys that are equal in sort and in all parts before `part`, and that are in order
+ * of place. Puts the parts into the sort words, which are all the same, sorts by them, and puts
+ * the sort words back at the end. */
 static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
 {
     uint64_t sort = keys[0].sort;
@@ -212,8 +213,8 @@ static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order 
         sort_by_parts(keys, n, order, part);
 }
 
-/* Brings the keys that are equal in sort, which lie together, into the order of their records.
- * Those lie all over the arena, so they are asked for some ties before they are compared. */
+/* Puts keys that are equal in sort, which lie together, into the order of their records. Those records
+ * lie all over the arena, so they are prefetched some ties before they are compared. */
 static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
     size_t asked = 0;

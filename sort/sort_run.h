@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting one sublist of keys. Serial. */
+/* Sorts one sublist of keys. Serial. */
 #ifndef SORT_RUN_H
 #define SORT_RUN_H
 
 #include <stddef.h>
 #include "bam_arena.h"
 
-/* Sorts keys[n] by (sort, record, place), in place and without other memory: a
- * radix sort from the top byte that differs; records are compared only where
- * order has a rule and sort is equal. As place grows with the input, equal
- * records end in input order: the result is the stable one. */
+/* Sorts keys[n] by (sort, record, place), in place and without other memory: a radix sort from the
+ * highest byte that differs. Records are compared only where order has a rule and sort is equal. place
+ * grows with the input, so equal records end up in input order: the result is the stable one. */
 void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order);
 
 #endif

@@ -13,29 +13,29 @@ enum stream { FIXED, NAMES, CIGARS, SEQS, QUALS, TAGS, N_STREAMS };
 
 enum {
     HEAD = 4 + 4 + 16 + 4 * N_STREAMS,
-    WORDS = BAM_FIXED / 4,       /* of the fixed fields */
+    WORDS = BAM_FIXED / 4,       /* of the fixed fields, 32 bits each */
     COPY = 32,                   /* bytes copied at once */
     ACCELERATION = 4,            /* of LZ4; 1 takes 5 % more CPU for 1-2 % less size */
     UNKNOWN = 0x80,              /* code of a value that the alphabet lacks */
-    LEARN = 4096,                /* values looked at first */
+    LEARN = 4096,                /* values that are looked at first */
 };
 _Static_assert(BAM_FIXED % 4 == 0, "the fixed fields are words");
 _Static_assert((int)RECORD_PACK_SLACK >= COPY, "copies overrun");
 
-/* The buffers here may be overrun by RECORD_PACK_SLACK bytes. */
+/* Code may write up to RECORD_PACK_SLACK bytes beyond the end of these buffers. */
 static int reserve(struct byte_buffer *b, size_t size)
 {
     return byte_buffer_reserve(b, size + RECORD_PACK_SLACK);
 }
 
-/* Copies n bytes and up to COPY - 1 more: most parts are short. */
+/* Copies n bytes and up to COPY - 1 more, because most parts are short. */
 static inline void copy(uint8_t *to, const uint8_t *from, size_t n)
 {
     for (size_t i = 0; i < n; i += COPY)
         memcpy(to + i, from + i, COPY);
 }
 
-/* The length of each part of a record, by its fixed fields. */
+/* The length of each part of a record, according to its fixed fields. */
 struct parts { uint64_t n[N_STREAMS]; };
 
 static inline struct parts parts_of(const uint8_t *record)
@@ -44,16 +44,16 @@ static inline struct parts parts_of(const uint8_t *record)
     uint64_t seq = load_le32(r->seq_len), size = 4 + (uint64_t)load_le32(r->block_size);
     struct parts parts = {{BAM_FIXED, r->name_len, 4u * load_le16(r->n_cigar), (seq + 1) / 2, seq, 0}};
     uint64_t before_tags = BAM_FIXED + parts.n[NAMES] + parts.n[CIGARS] + parts.n[SEQS] + seq;
-    parts.n[TAGS] = size - before_tags;          /* huge if the fields are not a record's */
+    parts.n[TAGS] = size - before_tags;          /* huge if these are not the fields of a record */
     return parts;
 }
 
 /* -------------------------------------------------------------- qualities */
 
-/* The qualities there are. A unit begins with those of the one before. */
+/* The quality values that occur. A unit starts with the alphabet of the unit before. */
 struct alphabet {
-    unsigned bits;               /* that a value takes: 2, 4, 6, 8 */
-    uint8_t code[256];           /* UNKNOWN if none */
+    unsigned bits;               /* per value: 2, 4 or 6; 8: no alphabet */
+    uint8_t code[256];           /* of each value; UNKNOWN: not in the alphabet */
     uint8_t value[16];
 };
 
@@ -75,7 +75,8 @@ static void learn(struct alphabet *a, const uint8_t *q, size_t n)
     a->bits = k <= 4 ? 2 : k <= 16 ? 4 : 6;
 }
 
-/* Eight values to six bytes; the last may overrun q and out by 8. 0: a value exceeds 63. */
+/* Packs eight values into six bytes. The last step may run past the end of q and out by
+ * 8 bytes. 0: a value exceeds 63. */
 static size_t pack_6(uint8_t *q, size_t n, uint8_t *out)
 {
     uint64_t all = 0;
@@ -103,7 +104,8 @@ static void unpack_6(const uint8_t *in, size_t n, uint8_t *q)
     }
 }
 
-/* By the alphabet's 2 or 4 bits; the last may overrun q by 4. 0: it lacks a value. */
+/* Packs with the alphabet's 2 or 4 bits. The last step may run past the end of q by 4
+ * bytes. 0: the alphabet lacks a value. */
 static size_t pack_coded(const struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
 {
     const uint8_t *code = a->code;
@@ -141,13 +143,13 @@ static void unpack_coded(const uint8_t *in, size_t n, unsigned bits, const uint8
             store_le16(q + i, (uint16_t)table[*in++]);
 }
 
-/* Bytes of n values. */
+/* Bytes that n values take. */
 static uint64_t packed_size(uint64_t n, unsigned bits)
 {
     return bits == 6 ? (n + 7) / 8 * 6 : (n * bits + 7) / 8;
 }
 
-/* Packs q[n], and sets bits to 8 where no packing holds them: then 0 is returned. */
+/* Packs q[n]. If no packing holds the values, sets bits to 8 and returns 0. */
 static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
 {
     size_t k = a->bits < 6 ? pack_coded(a, q, n, out) : 0;
@@ -155,7 +157,7 @@ static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
         return k;
     learn(a, q, n < LEARN ? n : LEARN);
     if (a->bits < 6)
-        learn(a, q, n);                          /* all that there are */
+        learn(a, q, n);                          /* from all values */
     k = a->bits < 6 ? pack_coded(a, q, n, out) : pack_6(q, n, out);
     if (k == 0)
         a->bits = 8;
@@ -207,7 +209,8 @@ void record_packer_trim(struct record_packer *p)
     p->bytes = p->records = 0;
 }
 
-/* The streams are as large together as their unit, and grow by doubling. */
+/* Together the streams are as large as their unit. They grow by doubling,
+ * so they may take twice as much. */
 size_t record_packer_memory(void)
 {
     return 2 * (size_t)RECORD_PACK_UNIT + RECORD_PACK_UNIT / 2 + (size_t)LZ4_sizeofState();
@@ -227,7 +230,7 @@ int record_packer_add(struct record_packer *p, const uint8_t *record, size_t siz
         if (size - (size_t)(from - record) >= n + COPY)
             copy(s->p + s->n, from, n);
         else
-            memcpy(s->p + s->n, from, n);        /* nothing behind the record may be read */
+            memcpy(s->p + s->n, from, n);        /* bytes after the record may not be read */
         s->n += n;
         from += n;
     }
@@ -330,7 +333,7 @@ void record_unpacker_free(struct record_unpacker *u)
     free(u);
 }
 
-/* A stream where it can be read: n bytes at p. */
+/* A stream that can be read: n bytes at p. */
 struct view {
     const uint8_t *p;
     uint64_t n;
@@ -362,8 +365,8 @@ static int unpack_fixed(struct record_unpacker *u, const uint8_t *in, uint32_t p
     return 0;
 }
 
-/* What the fixed fields say that each stream holds. -1: that is no record, or more
- * bytes than there is room for. */
+/* Sums up what each stream holds, according to the fixed fields. -1: these are not the fields of a
+ * record, or there are more bytes than room. */
 static int count_parts(struct view fixed, size_t room, struct parts *sum)
 {
     memset(sum, 0, sizeof *sum);
@@ -417,7 +420,7 @@ static void join(const struct view fixed, const uint8_t *at[N_STREAMS], struct u
     }
 }
 
-/* Unpacks the streams beside the fixed fields. */
+/* Unpacks the streams other than the fixed fields. */
 static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const uint8_t *starts[N_STREAMS],
                           const struct parts *sum, struct view views[N_STREAMS])
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Packing records for a short time: little CPU first, then size. Serial, no I/O.
+/* Packs records for a short time: little CPU first, then size. Serial, no I/O.
  *
- * A unit is some 64 KiB of whole records, taken apart into streams, each
- * packed as pays for it (bench/spill_codecs.c, DESIGN.md):
+ * A unit is about 64 KiB of whole records, taken apart into streams. Each stream gets the packing that
+ * is worth its CPU time (bench/spill_codecs.c, DESIGN.md):
  *
  *   | records | bits | values[16] | packed sizes[6] | fixed | names | CIGARs | SEQs | QUALs | tags |
  *   <--- 4 ---> <- 4 ->           <---- 6 x 4 ---->
  *
- * fixed:  the nine words of 32 bits of each record, column by column, each less
- *         the one before it; LZ4.
- * SEQs:   as they are: neighbours of a run hardly overlap.
- * QUALs:  `bits` for each value, which is an index into values (2, 4) or itself
- *         (6); 8: LZ4.
+ * fixed:  the nine 32-bit words of each record, column by column; each word is stored as the
+ *         difference from the one before it; then LZ4.
+ * SEQs:   as they are, because neighbours in a run hardly overlap.
+ * QUALs:  `bits` bits for each value: an index into values (2 or 4 bits) or the value itself
+ *         (6 bits); 8 means LZ4.
  * names, CIGARs, tags: LZ4.
- * What the streams hold is told by the fixed fields. */
+ *
+ * The fixed fields say how much of each stream belongs to which record. */
 #ifndef RECORD_PACK_H
 #define RECORD_PACK_H
 
@@ -22,6 +23,9 @@
 
 struct bam_key;
 
+/* RECORD_PACK_UNIT: bytes of records in a unit. Units of 128 KiB are as fast and 2 %
+ * smaller, but take twice the memory.
+ * RECORD_PACK_SLACK: bytes after a buffer's end that copying in large steps may reach. */
 enum { RECORD_PACK_UNIT = 64 << 10, RECORD_PACK_SLACK = 64 };
 
 struct record_packer;
@@ -39,13 +43,13 @@ size_t record_packer_bytes(const struct record_packer *packer);
 /* The most bytes that record_packer_pack() would write. */
 size_t record_packer_bound(const struct record_packer *packer);
 
-/* Packs the unit to out and empties it; returns the packed size. */
+/* Packs the unit to out and empties it. Returns the packed size. */
 size_t record_packer_pack(struct record_packer *packer, uint8_t *out);
 
-/* Empties the packer and gives back what records longer than a unit took. */
+/* Empties the packer and frees the memory that records longer than a unit took. */
 void record_packer_trim(struct record_packer *packer);
 
-/* Bytes of memory a packer takes, as long as records are shorter than a unit. */
+/* Bytes of memory that a packer takes, as long as records are shorter than a unit. */
 size_t record_packer_memory(void);
 
 struct record_unpacker;
@@ -53,17 +57,16 @@ struct record_unpacker;
 struct record_unpacker *record_unpacker_new(void);
 void record_unpacker_free(struct record_unpacker *unpacker);
 
-/* Where a unit goes. */
+/* Where the records of a unit go. */
 struct unpacked {
-    uint8_t *base;               /* what places are relative to */
-    size_t at, end;              /* the records go to base + at, not beyond base + end */
-    struct bam_key *keys;        /* whose places are set, one for each record */
-    size_t n_keys;               /* those left */
+    uint8_t *base;               /* the keys' places are relative to this */
+    size_t at, end;              /* records go to base + at, and not beyond base + end */
+    struct bam_key *keys;        /* their places are set, one for each record */
+    size_t n_keys;               /* keys left */
 };
 
-/* Unpacks the unit at in[n], after which RECORD_PACK_SLACK more bytes may be
- * read, and moves `to` on. Returns the unit's packed size; 0: it is damaged, or
- * there is no memory. */
+/* Unpacks the unit at in[n], after which RECORD_PACK_SLACK more bytes may be read, and moves `to` on.
+ * Returns the unit's packed size; 0: the unit is damaged, or there is no memory. */
 size_t record_unpack(struct record_unpacker *unpacker, const uint8_t *in, size_t n, struct unpacked *to);
 
 #endif

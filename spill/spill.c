@@ -10,33 +10,34 @@
 #include "base/task_ring.h"
 
 enum {
-    /* Enough for threads to share them evenly, few enough that their last,
-     * partly filled slices do not matter. */
+    /* Enough ranges for threads to share them evenly, but so few that the last, partly filled slice of
+     * each does not matter. A range has about SLICES_PER_RANGE slices or more. For each range
+     * SAMPLES_PER_RANGE keys are sampled, so that ranges come out even. */
     RANGES_PER_THREAD = 8, SLICES_PER_RANGE = 4,
     SAMPLES_PER_RANGE = 32,
-    SLICES_LEAST = 4,            /* that the last merge has, two runs': if they are larger than the memory,
-                                  * more is taken */
+    SLICES_LEAST = 4,            /* slices that the last merge has at least: two for each of two runs. If they
+                                  * exceed the memory, more is taken */
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
 /* A part of the arena that one task writes. */
 struct range {
-    struct bam_key from;         /* its first key or one before it; by the splitter */
-    struct spill_run part;       /* claimer, before DONE */
+    struct bam_key from;         /* its first key (unused in range 0); set by the thread that cuts the ranges */
+    struct spill_run part;       /* set by the claimer before DONE */
 };
 
 /* Adjacent runs that a task merges into one. */
 struct merging {
-    size_t first, n;             /* of the runs; master */
-    struct spill_run *runs;      /* copies of them: the list may move; master */
-    uint8_t *memory;             /* n slices; master */
-    size_t slice_size;           /* of the largest; master */
-    const struct sort_rule *rule;   /* master */
-    struct spill_run into;       /* claimer, before DONE */
-    int result;                  /* of spill_merge(); claimer, before DONE */
+    size_t first, n;             /* which runs; set by the main thread */
+    struct spill_run *runs;      /* copies of those runs, since the list may move; set by the main thread */
+    uint8_t *memory;             /* n slices; set by the main thread */
+    size_t slice_size;           /* of the largest slice; set by the main thread */
+    const struct sort_rule *rule;   /* set by the main thread */
+    struct spill_run into;       /* set by the claimer before DONE */
+    int result;                  /* of spill_merge(); set by the claimer before DONE */
 };
 
-/* What one thread needs to write and load slices, made when it first does. */
+/* What one thread needs to write and load slices. Made when the thread first needs it. */
 struct workspace {
     struct spill_packer *packer;
     struct spill_loader loader;
@@ -47,22 +48,23 @@ struct spill {
     size_t slice_size, fan_in;   /* see spill_set_sizes() */
     struct spill_gate packing, unpacking;
     struct workspace *work;      /* one per thread */
-    const struct bam_arena *arena;   /* on its way; master */
-    const struct sort_rule *rule;   /* compares records of equal keys; NULL: nothing does; master, with the arena */
+    const struct bam_arena *arena;   /* the one that is leaving memory; set by the main thread */
+    const struct sort_rule *rule;   /* compares records of equal keys; NULL: they are not compared; set by the
+                                     * main thread, with the arena */
     struct range *ranges;
     struct task_ring range_tasks;   /* of them, from the first one on for each arena; by the splitter */
     size_t max_ranges;
     struct bam_key *samples;
-    _Atomic size_t n_ranges;     /* 0 until they are cut; by the splitter */
-    _Atomic size_t n_done;       /* ranges; any thread */
-    struct spill_run *runs;      /* master, as all below */
+    _Atomic size_t n_ranges;     /* 0 until they are cut; set by the thread that cuts them */
+    _Atomic size_t n_done;       /* ranges written; counted by any thread */
+    struct spill_run *runs;      /* main thread only, as all below */
     size_t n_runs, max_runs;
-    struct bam_key last_key;     /* of the latest run: its last record, at last_record */
+    struct bam_key last_key;     /* of the latest run's last record, of which last_record holds the bytes */
     struct byte_buffer last_record;
-    struct merging *mergings;    /* [0] is the one in the background */
-    struct task_ring merging_tasks;   /* of them; FREE: there is none */
-    uint8_t *memory;             /* of that one */
-    atomic_bool cancelled;       /* that one is no longer wanted; master */
+    struct merging *mergings;    /* one per thread; [0] is the one in the background */
+    struct task_ring merging_tasks;   /* of them; a slot is FREE while there is no merging */
+    uint8_t *memory;             /* of mergings[0] in the background */
+    atomic_bool cancelled;       /* mergings[0] is no longer wanted; set by the main thread, read by its task */
 };
 
 static void run_range(void *spill, uint32_t number);
@@ -143,7 +145,7 @@ const struct spill_run *spill_runs(const struct spill *p, size_t *n)
     return p->runs;
 }
 
-/* The calling thread's workspace; NULL: no memory, told to the latch. */
+/* The calling thread's workspace. NULL: no memory, and the error is recorded in the latch. */
 static struct workspace *workspace(struct spill *p)
 {
     struct workspace *w = &p->work[task_thread()];
@@ -156,7 +158,7 @@ static struct workspace *workspace(struct spill *p)
 /* ---------------------------------------------------------- arenas to runs */
 
 /* Where range `number` begins. Within an arena places grow with the input, so all
- * of its sublists may count as one source. */
+ * its sublists count as one source. */
 static struct run_cut cut_before(const struct spill *p, size_t number)
 {
     return (struct run_cut){p->ranges[number].from, p->arena->base, 0};
@@ -177,8 +179,8 @@ static struct merge_source part_of(const struct spill *p, size_t number, const s
     return part;
 }
 
-/* Takes keys some at a time, so that their records, which lie anywhere, are on
- * their way from memory when they are copied. */
+/* Takes AHEAD keys at a time and prefetches their records, which lie anywhere in the arena. When they
+ * are copied they are on their way from memory. */
 static int write_merged(struct spill_writer *writer, struct run_merge *merge)
 {
     struct merge_item items[AHEAD];
@@ -211,7 +213,7 @@ static void write_range(struct spill *p, size_t number)
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
     struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, false, 0};
-    run_merge_start(&merge, NULL, NULL);         /* without `more` it cannot fail */
+    run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
 }
@@ -228,7 +230,7 @@ static void run_range(void *spill, uint32_t number)
     atomic_fetch_add(&p->n_done, 1);
 }
 
-/* How many ranges, and the first key of each. */
+/* Returns how many ranges there are; sets the first key of each. */
 static size_t cut_ranges(struct spill *p)
 {
     const struct bam_arena *a = p->arena;
@@ -245,8 +247,8 @@ static size_t cut_ranges(struct spill *p)
     return n;
 }
 
-/* A task that is left over from the arena before may claim a range as soon as it
- * is READY: everything about all of them is said before. */
+/* A task left over from the arena before may claim a range as soon as it is READY. So everything about
+ * all ranges is set before the first one becomes READY. */
 void spill_arena_is_sorted(struct spill *p)
 {
     size_t n = cut_ranges(p);
@@ -258,7 +260,7 @@ void spill_arena_is_sorted(struct spill *p)
 int spill_begin(struct spill *p, const struct bam_arena *arena)
 {
     p->arena = arena;
-    p->rule = bam_arena_order(arena).rule;       /* may become more than it was, see sort_key_decides_until() */
+    p->rule = bam_arena_order(arena).rule;       /* NULL may become a rule later, see sort_key_decides_until() */
     task_ring_restart(&p->range_tasks);
     atomic_store(&p->n_done, 0);
     atomic_store(&p->n_ranges, 0);
@@ -272,7 +274,7 @@ int spill_help(struct spill *p)
 
 /* ------------------------------------------------------------ list of runs */
 
-/* The first and the last key of the arena in its order. */
+/* The first and the last key of the arena, in its order. */
 static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key *last)
 {
     const struct bam_arena *a = p->arena;
@@ -288,8 +290,8 @@ static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key
     }
 }
 
-/* Whether the arena, which begins with this key, only goes on where the latest
- * run ends: of sorted input, however long, one run is made. */
+/* Whether the arena, which begins with this key, continues where the latest run ends. So sorted
+ * input, however long, makes one run. */
 static bool goes_on(const struct spill *p, struct bam_key first)
 {
     if (!p->last_record.p)
@@ -326,7 +328,7 @@ static struct spill_run *new_run(struct spill *p)
     return &p->runs[p->n_runs++];
 }
 
-/* Makes the parts a run, or the rest of the latest one. */
+/* Turns the parts into a new run, or appends them to the latest one. */
 static int list_run(struct spill *p)
 {
     struct bam_key first, last;
@@ -383,7 +385,7 @@ static int begin_merging(struct spill *p, struct merging *m, size_t first, size_
     return 0;
 }
 
-/* Puts the merged run in the place of those it was made of. */
+/* Puts the merged run in place of the runs it was made of. */
 static void replace_runs(struct spill *p, struct merging *m)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -398,7 +400,7 @@ static void replace_runs(struct spill *p, struct merging *m)
             p->mergings[i].first -= fewer;
 }
 
-/* Takes the result of a merging that is done. -1: it failed. */
+/* Takes over the result of a merging that is DONE. -1: it failed. */
 static int end_merging(struct spill *p, struct merging *m)
 {
     if (m->result > 0)
@@ -421,8 +423,8 @@ static bool being_merged(const struct spill *p, size_t first, size_t n)
     return false;
 }
 
-/* The n adjacent ones with the fewest bytes among the first `among` runs: so
- * small runs meet small ones, and no byte is merged often. 0: there are none. */
+/* Chooses, among the first `among` runs, the n adjacent ones with the fewest bytes that are not being
+ * merged. So small runs are merged with small ones, and no byte is merged often. 0: there are none. */
 static int choose_runs(const struct spill *p, size_t n, size_t among, size_t *first)
 {
     uint64_t least = UINT64_MAX;
@@ -446,7 +448,7 @@ static size_t largest_slice(const struct spill *p)
     return largest;
 }
 
-/* Begins to merge runs before there are too many. The latest may still grow. */
+/* Begins to merge runs before there are too many. Leaves out the latest run, which may still grow. */
 static int merge_in_background(struct spill *p)
 {
     struct merging *m = &p->mergings[0];
@@ -459,7 +461,7 @@ static int merge_in_background(struct spill *p)
         || state_of(p, m) != TASK_FREE || !choose_runs(p, n, p->n_runs - 1, &first))
         return 0;
     if (!p->memory && !(p->memory = malloc(p->opt.merge_memory)))
-        return 0;                                /* it can be done when all is read */
+        return 0;                                /* then they are merged after reading */
     return begin_merging(p, m, first, n, p->memory, slice_size);
 }
 
@@ -484,10 +486,10 @@ static int finish_merging(struct spill *p, struct merging *m)
     return end_merging(p, m);
 }
 
-/* Merges, in several tasks, until `excess` runs are gone or each task had its share. */
+/* Merges runs, in several tasks, until `excess` runs are gone or each task has done its share. */
 static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, size_t n_slices, size_t slice_size)
 {
-    enum { FEWEST = 16 };                        /* runs worth a task of their own */
+    enum { FEWEST = 16 };                        /* runs that are worth a task */
     size_t n_tasks = n_slices / FEWEST < 1 ? 1 : n_slices / FEWEST;
     if (n_tasks > (size_t)p->opt.n_threads)
         n_tasks = (size_t)p->opt.n_threads;

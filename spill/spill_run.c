@@ -7,7 +7,8 @@
 #include "spill/spill_run.h"
 #include "base/stats.h"
 
-enum { BEST_PACKING = 1000 };    /* LZ4 makes at most 255 bytes of one; keys, 16 of one */
+enum { BEST_PACKING = 1000 };    /* bytes unpacked per packed byte, a generous bound: LZ4 makes at most 255
+                                  * bytes of one, keys 16 of one */
 
 static int make_room(struct spill_run *run, size_t n)
 {
@@ -141,7 +142,7 @@ void spill_loader_free(struct spill_loader *loader)
     *loader = (struct spill_loader){0};
 }
 
-/* Gives the memory back that a large slice took. */
+/* Frees the memory that a large slice took. */
 static void trim(struct spill_loader *loader)
 {
     struct spill_gate *gate = loader->gate;
@@ -183,7 +184,7 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
 {
     if (read_packed(store, place, loader, latch) < 0)
         return -1;
-    /* Not to be trusted yet; but no packing is so good. */
+    /* The header is not verified yet, but no packing is that good. */
     uint64_t size = spill_slice_size(loader->packed);
     if (size / BEST_PACKING > place.size)
         return spill_store_damaged(store, place);
@@ -214,7 +215,7 @@ int spill_load(struct spill_store *store, struct spill_place place, struct spill
 struct merging {
     const struct spill_merge *how;
     struct spill_buffer *buffers;
-    size_t *next;                /* slice of each run to be loaded next */
+    size_t *next;                /* number of each run's next slice to load */
 };
 
 static int load_next(void *arg, size_t number, struct merge_source *source)
@@ -266,7 +267,7 @@ int spill_merge(const struct spill_merge *how)
         }
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;
-        spill_writer_abandon(&writer);           /* of no effect after its end */
+        spill_writer_abandon(&writer);           /* no effect after spill_writer_end() */
         run_merge_free(&merge);
         if (result < 0 && atomic_load(how->cancelled))
             result = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sorted run outside the arena: its slices in the store, in order. Serial:
- * writing one, loading its slices, merging several into one. */
+/* A sorted run outside the arena: its slices lie in the store, in order. Serial code to write a run,
+ * to load its slices, and to merge several runs into one. */
 #ifndef SPILL_RUN_H
 #define SPILL_RUN_H
 
@@ -16,23 +16,24 @@ struct spill_run {
     struct spill_place *slices;
     uint64_t *first_keys;        /* sort key of each slice's first record */
     size_t n, max;
-    uint64_t bytes;              /* packed */
+    uint64_t bytes;              /* bytes of the packed slices */
     size_t largest;              /* bytes in memory of its largest slice */
 };
 
-/* Puts other's slices behind run's; other is empty afterwards. -1: no memory. */
+/* Appends other's slices to run; other is empty afterwards. -1: no memory. */
 int spill_run_append(struct spill_run *run, struct spill_run *other);
 void spill_run_free(struct spill_run *run);
 
 /* Gives back the space of its slices, then frees it. */
 void spill_run_remove(struct spill_run *run, struct spill_store *store);
 
-/* Records larger than a slice make what threads keep for packing and unpacking
- * grow with them. So that this happens to one thread at a time, it waits at a
- * gate, and gives the memory back. One gate for packing, another for unpacking. */
+/* A record that is larger than a slice makes the buffers grow that a thread keeps for
+ * packing and unpacking. The gate lets one thread at a time do this. The others wait at the
+ * gate; the thread inside frees the extra memory before it leaves. There is one gate for
+ * packing and another for unpacking. */
 struct spill_gate {
     pthread_mutex_t mutex;
-    size_t large;                /* bytes of a record, or of a slice with one, that has to wait */
+    size_t large;                /* records, or packed slices, of more bytes than this wait at the gate */
 };
 
 /* Writes a run, record by record. */
@@ -42,20 +43,20 @@ struct spill_writer {
     struct spill_run *run;
     struct spill_gate *gate;
     struct latch *latch;
-    bool inside;                 /* of the gate; these two: the functions' own */
+    bool inside;                 /* this thread holds the gate; only the functions use this and the next */
     uint64_t first_key;          /* of the slice that is being made */
 };
 
-/* The next record in order. -1: told to the latch. */
+/* Puts the next record, in order. -1: failed, and the error is recorded in the latch. */
 int spill_writer_put(struct spill_writer *writer, uint64_t sort_key, const uint8_t *record, size_t size);
 
-/* Writes what is left in the packer. -1: told to the latch. */
+/* Writes what is left in the packer. -1: failed, and the error is recorded in the latch. */
 int spill_writer_end(struct spill_writer *writer);
 
-/* Instead of spill_writer_end(), to stop before it. */
+/* Stops early, instead of spill_writer_end(). */
 void spill_writer_abandon(struct spill_writer *writer);
 
-/* Where slices are read to before they are unpacked; one thread at a time. */
+/* Where a packed slice is read to before it is unpacked. One thread at a time uses it. */
 struct spill_loader {
     uint8_t *packed;             /* grows as needed */
     size_t max;
@@ -65,16 +66,16 @@ struct spill_loader {
 
 void spill_loader_free(struct spill_loader *loader);
 
-/* A place for slices in memory, one after the other. */
+/* Memory for one slice at a time. */
 struct spill_buffer {
-    struct spill_slice slice;    /* the one that is there */
-    uint8_t *home;               /* home_size bytes, a multiple of 16, at such an address; not owned */
+    struct spill_slice slice;    /* the one that is there now */
+    uint8_t *home;               /* home_size bytes; address and size are multiples of 16; not owned */
     size_t home_size;
-    uint8_t *extra;              /* for a slice that does not fit, or while home is in use; malloc */
+    uint8_t *extra;              /* malloc'd for a slice that does not fit home, or while home is in use */
 };
 
-/* Loads the slice at place: to home if it fits and may be used, else to a new
- * extra. -1: told to the latch. */
+/* Loads the slice at place. It goes to home if it fits and home is free, else to a new extra; the
+ * caller has freed or kept the old extra. -1: failed, and the error is recorded in the latch. */
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                struct spill_buffer *buffer, bool home_is_free, struct latch *latch);
 
@@ -83,13 +84,13 @@ struct spill_merge {
     size_t n;
     const struct sort_rule *rule;   /* see struct run_merge */
     uint8_t *memory;             /* n * slice_size bytes, at a multiple of 16 */
-    size_t slice_size;           /* should be the runs' largest */
+    size_t slice_size;           /* should be that of the runs' largest slice */
     struct spill_loader *loader;
     struct spill_writer writer;
     const atomic_bool *cancelled;
 };
 
-/* Merges runs into one. 1: done; 0: cancelled; -1: told to the latch. */
+/* Merges runs into one. 1: done; 0: cancelled; -1: failed, and the error is recorded in the latch. */
 int spill_merge(const struct spill_merge *merge);
 
 #endif

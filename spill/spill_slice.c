@@ -10,16 +10,16 @@
 enum {
     HASH = 8,                    /* bytes of the checksum */
     VARINT_MAX = 10,
-    KEYS_SHARE = 16,             /* of a slice, what its packed keys take at first */
+    KEYS_SHARE = 16,             /* a slice's packed keys take 1/16 of it at first */
 };
 
 struct spill_packer {
     size_t slice_size;
-    struct record_packer *unit;  /* the one being made */
-    struct byte_buffer packed;        /* room for the header, then the units before it */
+    struct record_packer *unit;  /* the unit that is being made */
+    struct byte_buffer packed;        /* room for the header, then the finished units */
     struct byte_buffer keys;
-    size_t bottom, n;            /* bytes of records and records of the slice */
-    uint64_t last;               /* sort key added last */
+    size_t bottom, n;            /* bytes of records, and records, in the slice */
+    uint64_t last;               /* sort key that was added last */
 };
 
 static void empty(struct spill_packer *p)
@@ -128,7 +128,8 @@ uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER])
     return size_in_memory(load_le64(packed + HASH), load_le64(packed + HASH + 8));
 }
 
-/* Keys from in[0..end) to keys[n]; the places are not touched. -1: too few or too many bytes. */
+/* Unpacks keys from in[0..end) to keys[n], but leaves their places
+ * alone. -1: too few or too many bytes. */
 static int unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *keys, size_t n)
 {
     uint64_t sort = 0;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A slice: the unit in which sorted records leave memory and come back. Serial,
- * no I/O.
+/* A slice: the amount of sorted records that leaves memory, and comes back, at once. Serial, no I/O.
  *
- * In memory it is a little arena, records up and keys down:
+ * In memory it is a small arena, records up and keys down:
  *
  *   base          bottom              size
  *   | records ---->|   free   |<- keys |      places are relative to base
  *
- * Packed (integers little-endian):
+ * Packed (integers are little-endian):
  *
  *   | XXH3-64 of all that follows | bytes of records | records | bytes of keys | unit unit ... | keys |
  *   <------------- 8 -------------> <------ 8 ------> <-- 8 --> <----- 8 ----->
  *
- * Units are record_pack.h's. Keys are the differences between neighbours, seven
- * bits a byte, least first, the top bit set where more follow. They are kept and not
- * made anew, because making them can be dear, and -M makes them of what it then
- * removes. */
+ * record_pack.h describes the units. Keys are stored as differences between neighbours, seven bits
+ * in a byte, the least significant first; the top bit is set where more bytes follow. We store
+ * keys instead of making them again because making them can be expensive, and because -M may clear
+ * the fields that it made them from. */
 #ifndef SPILL_SLICE_H
 #define SPILL_SLICE_H
 
@@ -28,7 +27,7 @@ struct record_unpacker;
 
 struct spill_slice {
     uint8_t *base;
-    size_t size;                 /* of the memory at base */
+    size_t size;                 /* bytes of memory at base */
     size_t bottom;               /* bytes of records */
     size_t n;                    /* records */
 };
@@ -39,11 +38,11 @@ static inline const struct bam_key *spill_slice_keys(const struct spill_slice *s
     return (const struct bam_key *)(slice->base + slice->size) - slice->n;
 }
 
-/* Makes slices of sorted records. One thread at a time. */
+/* Makes slices of sorted records. One thread at a time uses it. */
 struct spill_packer;
 
-/* slice_size: bytes in memory of the slices that are made, but for records that
- * are larger; a multiple of 16. NULL: no memory. */
+/* slice_size: bytes in memory of a slice, a multiple of 16. Only a record that is larger makes
+ * a larger slice. NULL: no memory. */
 struct spill_packer *spill_packer_new(size_t slice_size);
 void spill_packer_free(struct spill_packer *packer);
 
@@ -53,11 +52,11 @@ int spill_packer_add(struct spill_packer *packer, uint64_t sort_key, const uint8
 /* Whether nothing was added since the last spill_packer_pack(). */
 bool spill_packer_empty(const struct spill_packer *packer);
 
-/* Packs what was added and empties the packer: the bytes at *packed, *n of them,
- * stay until the next call. -1: no memory. */
+/* Packs what was added and empties the packer. The *n bytes at *packed stay valid
+ * until the next call. -1: no memory. */
 int spill_packer_pack(struct spill_packer *packer, const uint8_t **packed, size_t *n);
 
-/* After a record that was larger than a slice: gives the memory for it back. */
+/* Call after a record that was larger than a slice: frees the memory that it took. */
 void spill_packer_trim(struct spill_packer *packer);
 
 /* Bytes that a packer takes for slices of slice_size. */
@@ -67,9 +66,8 @@ size_t spill_packer_memory(size_t slice_size);
 enum { SPILL_SLICE_HEADER = 32 };
 uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER]);
 
-/* Unpacks packed[n], behind which RECORD_PACK_SLACK bytes may be read, into
- * slice->base[slice->size]. -1: the bytes are not those that were packed, or do
- * not fit, or there is no memory. */
+/* Unpacks packed[n], after which RECORD_PACK_SLACK bytes may be read, into slice->base[slice->size].
+ * -1: the bytes are not those that were packed, or do not fit, or there is no memory. */
 int spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *packed, size_t n);
 
 #endif

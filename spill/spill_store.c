@@ -14,14 +14,14 @@
 #include "spill/spill_store.h"
 #include "base/stats.h"
 
-enum { IN_MEMORY = 0 };          /* the volume; files are 1, 2, ... */
+enum { IN_MEMORY = 0 };          /* number of this volume; files are 1, 2, ... */
 
 struct volume {
-    char *dir;                   /* of a file; "memory" has none */
-    char *template;              /* for systems that have no unnamed files */
-    int fd;                      /* spill_store_prepare(), before any put */
-    atomic_bool full;            /* any thread */
-    _Atomic uint64_t end;        /* bytes given out; any thread */
+    char *dir;                   /* where the file is made; "memory" has none */
+    char *template;              /* for a short-lived name, where there are no unnamed files */
+    int fd;                      /* set by spill_store_prepare(), before any put */
+    atomic_bool full;            /* set by any thread */
+    _Atomic uint64_t end;        /* bytes given out; advanced by any thread */
 };
 
 struct spill_store {
@@ -29,9 +29,9 @@ struct spill_store {
     struct stats *stats;
     uint8_t *memory;
     size_t memory_size;
-    size_t n_volumes;            /* with IN_MEMORY */
+    size_t n_volumes;            /* including IN_MEMORY */
     struct volume *volumes;
-    _Atomic uint64_t turn;       /* puts on disk, for taking turns; any thread */
+    _Atomic uint64_t turn;       /* counts puts on disk, so that files take turns; any thread */
 };
 
 static int is_directory(const char *path)
@@ -94,7 +94,7 @@ void spill_store_use_memory(struct spill_store *s, size_t size)
     s->memory_size = size;
 }
 
-/* A file without a name, or one whose name is gone before a signal can come. */
+/* A file without a name, or one whose name is removed before a signal can come. */
 static int open_unnamed(const struct volume *v)
 {
     int fd = -1;
@@ -107,7 +107,7 @@ static int open_unnamed(const struct volume *v)
     if (!name)
         return -1;
     latch_hide_signals(true);
-    fd = mkstemp(name);                          /* never one that is there, or a link */
+    fd = mkstemp(name);                          /* never opens an existing file or a link */
     if (fd >= 0)
         unlink(name);
     latch_hide_signals(false);
@@ -150,8 +150,8 @@ static int put_in_memory(struct spill_store *s, const void *data, size_t n, stru
     return 1;
 }
 
-/* The file with the most room among those that are not full; of equals, in
- * turn. NULL: all are full. */
+/* The file with the most room among those that are not full. Files with about equal room
+ * take turns. NULL: all are full. */
 static struct volume *choose_volume(struct spill_store *s)
 {
     size_t n_files = s->n_volumes - 1, turn = atomic_fetch_add(&s->turn, 1);
@@ -164,7 +164,7 @@ static struct volume *choose_volume(struct spill_store *s)
         if (n_files == 1)
             return v;
         uint64_t room = bytes_free(v);
-        if (!best || room / 8 * 7 > most) {      /* turns matter more than small differences */
+        if (!best || room / 8 * 7 > most) {      /* small differences do not break the turns */
             best = v;
             most = room;
         }
@@ -172,7 +172,7 @@ static struct volume *choose_volume(struct spill_store *s)
     return best;
 }
 
-/* 1: written; 0: no space left there; -1: told to the latch. */
+/* 1: written; 0: no space left there; -1: failed, and the error is recorded in the latch. */
 static int put_in_file(struct spill_store *s, struct volume *v, const void *data, size_t n,
                        struct spill_place *place)
 {
@@ -265,7 +265,7 @@ void spill_store_expect(struct spill_store *s, struct spill_place place)
 void spill_store_free(struct spill_store *s, struct spill_place place)
 {
 #ifdef FALLOC_FL_PUNCH_HOLE
-    /* What was not written to the disk yet then never is. Where it cannot be done, nothing is lost. */
+    /* Data that was not yet written to the disk then never will be. If this fails nothing is lost. */
     if (place.volume != IN_MEMORY)
         (void)!fallocate(s->volumes[place.volume].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                          (off_t)place.offset, (off_t)place.size);

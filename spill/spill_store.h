@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where packed slices are while they are not in use: in memory as long as there
- * is some to spare, then in one temporary file per directory. The files have no
- * name (O_TMPFILE, or removed at once), so that no exit of any kind leaves one
- * and no two sorts can meet in one. */
+/* Where packed slices lie while they are not in use: in memory as long as some is to spare, then in
+ * one temporary file per directory. The files have no name (O_TMPFILE, or unlinked at once). So
+ * nothing is left behind however the process ends, and two sorts never use the same file. */
 #ifndef SPILL_STORE_H
 #define SPILL_STORE_H
 
@@ -13,7 +12,7 @@ struct latch;
 struct spill_store;
 struct stats;
 
-/* Where one packed slice lies. */
+/* The extent of one packed slice. */
 struct spill_place {
     uint64_t offset;
     uint32_t size;
@@ -21,42 +20,44 @@ struct spill_place {
 };
 
 struct spill_store_options {
-    const char *const *prefixes; /* a directory, or DIR/NAME: files in DIR */
+    const char *const *prefixes; /* each is a directory, or DIR/NAME: then files go to DIR */
     size_t n_prefixes;           /* at least one */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
 
-/* NULL: no memory, told to the latch. */
+/* NULL: no memory, and the error is recorded in the latch. */
 struct spill_store *spill_store_open(const struct spill_store_options *options);
 void spill_store_close(struct spill_store *store);
 
-/* Makes the files; in *free_bytes what is free in all of them. Before the first
- * put, by the thread that gets the signals. -1: told to the latch. */
+/* Makes the files. *free_bytes is the free space in all their file systems together. Call
+ * it before the first put, from the thread that gets the signals. -1: failed, and the
+ * error is recorded in the latch. */
 int spill_store_prepare(struct spill_store *store, uint64_t *free_bytes);
 
-/* Lets the store keep the first `size` bytes in memory, 0: none. Before the first
- * put. Where there is no such memory, all goes to the files. */
+/* Lets the store keep the first `size` bytes in memory; 0: none. Call it before the first put. If that
+ * memory cannot be had, everything goes to the files. */
 void spill_store_use_memory(struct spill_store *store, size_t size);
 
-/* Keeps data[n]; any thread. A directory that is full is left for the next one.
- * -1: told to the latch. */
+/* Keeps data[n]. Any thread may call it. When a directory is full the store goes on in the next one.
+ * -1: failed, and the error is recorded in the latch. */
 int spill_store_put(struct spill_store *store, const void *data, size_t n, struct spill_place *place);
 
-/* Fills data[place.size]; any thread. -1: told to the latch. */
+/* Fills data[place.size]. Any thread may call it. -1: failed, and the error is recorded in the latch. */
 int spill_store_get(struct spill_store *store, struct spill_place place, void *data);
 
-/* Tells that it will be got soon. */
+/* Announces that the slice will be read soon. */
 void spill_store_expect(struct spill_store *store, struct spill_place place);
 
-/* Forgets it; its space goes back to the file system where that can be. Any thread. */
+/* Forgets the slice. Its space goes back to the file system where that is
+ * possible. Any thread may call it. */
 void spill_store_free(struct spill_store *store, struct spill_place place);
 
-/* Says that the bytes of this place, on their way to being used, are not those
- * that were put there. Returns -1, told to the latch. */
+/* Reports that the bytes read from this place are not those that were put there. Always returns -1,
+ * and the error is recorded in the latch. */
 int spill_store_damaged(struct spill_store *store, struct spill_place place);
 
-/* What it was opened with, for those who pack and unpack. */
+/* The stats from the options, for code that packs and unpacks. */
 struct stats *spill_store_stats(const struct spill_store *store);
 
 #endif

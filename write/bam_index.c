@@ -7,8 +7,8 @@
 #include "base/latch.h"
 
 enum {
-    MIN_SHIFT = 14, BAI_LEVELS = 5,              /* of BAI (SAMv1 section 5.1.1) and of CSI by default */
-    CSI_SLACK = 256,                             /* htslib counts so much beyond the longest reference */
+    MIN_SHIFT = 14, BAI_LEVELS = 5,              /* of BAI (SAMv1 section 5.1.1), and the default of CSI */
+    CSI_SLACK = 256,                             /* bases that htslib adds to the longest reference */
 };
 #define BAI_LONGEST ((int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS))
 
@@ -16,7 +16,7 @@ struct bam_index {
     sam_hdr_t *sam;
     int format;
     const char *path;
-    hts_idx_t *idx;              /* from the first block of records on */
+    hts_idx_t *idx;              /* made with the first block of records */
     uint64_t end;                /* virtual offset after the last record */
 };
 
@@ -34,7 +34,8 @@ bool bam_index_fits_bai(sam_hdr_t *sam)
     return bam_index_longest(sam) <= BAI_LONGEST;
 }
 
-/* A read for each of the smallest bins of 3.2 Gb took 91 bytes for each (htslib 1.16). */
+/* Measured with htslib 1.16: one read in each of the smallest bins of
+ * 3.2 Gb took 91 bytes for each bin. */
 uint64_t bam_index_memory(sam_hdr_t *sam)
 {
     enum { BIN = 96 };
@@ -92,7 +93,7 @@ int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint6
         return -1;
     for (uint32_t i = 0; i < n; i++) {
         const struct bam_index_entry *e = &entries[i];
-        /* A reader that has finished a block stands at the next one. */
+        /* A reader that has used up a block stands at the beginning of the next one. */
         index->end = e->after < size ? offset << 16 | e->after : next << 16;
         if (hts_idx_push(index->idx, e->ref_id, e->begin, e->end, index->end, e->mapped) < 0)
             return -1;

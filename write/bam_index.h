@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The index of the BAM file being written (SAMv1 section 5, CSIv1), by htslib. */
+/* The index of the BAM file that is being written (SAMv1 section 5, CSIv1). htslib makes it. */
 #ifndef BAM_INDEX_H
 #define BAM_INDEX_H
 
@@ -10,7 +10,7 @@
 struct latch;
 struct bam_index;
 
-/* What the index needs of a record; made in the deflate task. */
+/* What the index needs of a record. Made in the deflate task. */
 struct bam_index_entry {
     int64_t begin, end;          /* reference bases covered, 0-based, half open */
     int32_t ref_id;
@@ -18,30 +18,30 @@ struct bam_index_entry {
     int mapped;
 };
 
-/* Bases of the longest reference, which decides on depth and format of an index; 0 without any. */
+/* Bases of the longest reference; 0 if there is none. They decide on the
+ * depth and the format of the index. */
 int64_t bam_index_longest(sam_hdr_t *sam);
 
 /* Whether every reference is short enough for BAI (2^29 bases). */
 bool bam_index_fits_bai(sam_hdr_t *sam);
 
-/* Bytes of memory that an index of all of these references takes, about. */
+/* Bytes of memory, about, that an index of all these references takes. */
 uint64_t bam_index_memory(sam_hdr_t *sam);
 
-/* format: HTS_FMT_CSI or HTS_FMT_BAI; path must live as long as the index.
- * NULL: no memory. */
+/* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index. NULL: no memory. */
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
 
 /* The entry of a checked record that ends `after` bytes into its block. */
 struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 
-/* A block that was written, in output order, from the first that holds records
- * on: its file offset, its uncompressed size, where the block after it will be,
- * and the records that end in it. -1: htslib refused one. */
+/* Adds a block that was written. Call it in output order, from the first block that holds records on.
+ * offset: where the block lies in the file; size: its uncompressed bytes; next: where the block after
+ * it will lie; entries: of the records that end in it. -1: htslib refused one. */
 int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                   const struct bam_index_entry *entries, uint32_t n);
 
-/* Writes the index to its path. -1: told to the latch. */
+/* Writes the index to its path. -1: failed, and the error is recorded in the latch. */
 int bam_index_save(struct bam_index *index, struct latch *latch);
 
 #endif

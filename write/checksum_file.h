@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --checksum: one line that is the same for the same records in any order. */
+/* --checksum: one line, which is the same for the same records in any order. */
 #ifndef CHECKSUM_FILE_H
 #define CHECKSUM_FILE_H
 
@@ -10,9 +10,11 @@ struct out_file;
 
 /*   records=NUMBER xxh3sum=HEX
  *
- * NUMBER in decimals; HEX are the 16 hexadecimal digits of the sum of bam_checksum() over all
- * records. Writes the line to an open file and finishes it; to be committed or abandoned by the
- * caller. -1: told to the latch. */
+ * NUMBER is decimal. HEX is the sum of bam_checksum() over all records, modulo
+ * 2^64, as 16 hexadecimal digits.
+ *
+ * Writes the line to an open file and finishes the file; the caller commits or abandons it.
+ * -1: failed, and the error is recorded in the latch. */
 int checksum_file_write(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch);
 
 #endif

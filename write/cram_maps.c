@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "write/cram_maps.h"
 
-enum { RAW = 0, COMPRESSION_HEADER = 1 };        /* a block's method and type */
+enum { RAW = 0, COMPRESSION_HEADER = 1 };        /* method and type of a block */
 enum map { PRESERVATION, DATA_SERIES, TAGS };
 
-/* What is left of some bytes. */
+/* The bytes that are not yet read. */
 struct view {
     const uint8_t *at;
     size_t n;
@@ -19,7 +19,8 @@ static bool skip(struct view *v, size_t n)
     return true;
 }
 
-/* The next itf8: 0 to 4 ones and a zero say how many bytes follow the first; of 5 bytes the last has 4 bits. */
+/* Reads the next itf8 number (CRAMv3 section 2.3). The first byte begins with 0 to 4 ones, and as many
+ * bytes follow it. Of 5 bytes the last one holds 4 bits. */
 static bool number(struct view *v, uint32_t *value)
 {
     if (v->n == 0)
@@ -37,7 +38,7 @@ static bool number(struct view *v, uint32_t *value)
     return true;
 }
 
-/* So many bytes and the number of them before. */
+/* Skips a number and as many bytes as it says. */
 static bool skip_counted(struct view *v)
 {
     uint32_t n;
@@ -49,7 +50,7 @@ static bool skip_preservation(struct view *v)
     const uint8_t *name = v->at;
     if (!skip(v, 2))
         return false;
-    if (name[0] == 'T' && name[1] == 'D')        /* the combinations of tags there are */
+    if (name[0] == 'T' && name[1] == 'D')        /* the combinations of tags that occur */
         return skip_counted(v);
     return skip(v, name[0] == 'S' && name[1] == 'M' ? 5 : 1);
 }

@@ -8,14 +8,14 @@
 #include "write/out_count.h"
 #include "write/sam_count.h"
 
-enum { MAPS_MAX = 32 << 10 };    /* bytes of a container that are looked at: its maps take some 1 or 2 KiB */
+enum { MAPS_MAX = 32 << 10 };    /* bytes of a container that are checked; its maps take about 1 or 2 KiB */
 
 struct out_count {
     enum htsExactFormat format;
-    struct cram_count cram;      /* of CRAM, as the next */
-    bool maps_broken;            /* of a container */
-    uint8_t maps[MAPS_MAX];      /* how the one under way begins */
-    struct sam_count sam;        /* of SAM */
+    struct cram_count cram;      /* this and the next two: for CRAM only */
+    bool maps_broken;            /* of some container */
+    uint8_t maps[MAPS_MAX];      /* the first bytes of the container that is passing */
+    struct sam_count sam;        /* for SAM only */
 };
 
 struct out_count *out_count_new(const htsFormat *format)
@@ -39,7 +39,7 @@ void out_count_free(struct out_count *c)
     free(c);
 }
 
-/* The next n bytes of a container. */
+/* Takes the next n bytes of a container. */
 static void see_maps(struct out_count *c, const uint8_t *bytes, size_t n)
 {
     uint64_t at = c->cram.at - c->cram.inside;
@@ -80,7 +80,8 @@ static int lost(const char *what, uint64_t put, uint64_t came, const char *path,
                       (unsigned long long)came);
 }
 
-/* Lines may be more: a tag of BAM that has an end of line in it makes two of one, here as with samtools. */
+/* There may be more lines than records: an end of line inside a tag of BAM makes two lines
+ * of one, as it does in samtools. */
 int out_count_check(const struct out_count *c, sam_hdr_t *header, uint64_t n, const char *path, struct latch *latch)
 {
     uint64_t lines = n + (c->format == sam ? sam_count_lines(sam_hdr_str(header), sam_hdr_length(header)) : 0);

@@ -35,7 +35,7 @@ uint64_t sam_count_lines(const void *text, size_t n)
     return lines;
 }
 
-/* Takes the first block off; false: it is not whole, or there is none. */
+/* Counts the lines of the first block and removes it. False: it is not whole, or there is none. */
 static bool take_block(struct sam_count *c)
 {
     struct bgzf_frame frame;

@@ -9,8 +9,8 @@
 #include "write/sink_verify.h"
 #include "order/sort_key.h"
 
-/* A longer record is not kept to be compared with the next one where keys are equal: the memory has
- * a limit. */
+/* Bytes of the longest record that is kept for comparison with the next block's first record; it
+ * bounds the memory. Of a longer record only the key is compared. */
 enum { LONGEST_KEPT = BGZF_FILL };
 
 struct verify_thread {
@@ -20,9 +20,10 @@ struct verify_thread {
 
 struct sink_verify {
     struct sink_verify_options opt;
-    struct verify_thread *threads;   /* each used by its thread only */
-    struct verify_end last;      /* of the block before, as below; by the thread that joins */
-    uint8_t *kept;               /* its record, unless it is too long */
+    struct verify_thread *threads;   /* one per thread, used by that thread only */
+    struct verify_end last;      /* of the block before; its record is `kept`, or NULL if it is too long. Used
+                                  * by the thread that joins */
+    uint8_t *kept;               /* copy of that record, LONGEST_KEPT bytes at most */
 };
 
 static int alloc_all(struct sink_verify *v)
@@ -69,7 +70,7 @@ void sink_verify_free(struct sink_verify *v)
 
 size_t sink_verify_memory(int n_threads)
 {
-    enum { INFLATE = 16 << 10 };                 /* libdeflate does not tell; measured and rounded up */
+    enum { INFLATE = 16 << 10 };                 /* measured and rounded up, as libdeflate does not say */
     return LONGEST_KEPT + (size_t)n_threads * (INFLATE + BGZF_FILL);
 }
 
@@ -95,7 +96,7 @@ int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, u
                       "Memory or processor may be faulty, or this is our bug: please report it", n, v->opt.path);
 }
 
-/* Of a record that was not kept only the key counts. */
+/* If the record before was not kept only the keys are compared. */
 static int may_follow(const struct sort_rule *rule, const struct verify_end *before, const struct verify_end *now)
 {
     if (!before->record)
@@ -119,7 +120,8 @@ int sink_verify_order(const struct sink_verify *v, const struct bgzf_piece *piec
         struct verify_end now = {pieces[i].data, 0};
         if (pieces[i].segment != 0)
             continue;
-        sort_key_make(v->opt.rule, (const struct bam_record *)now.record, &now.key);   /* no fault before, none now */
+        /* This cannot fail: the key was made once before. */
+        sort_key_make(v->opt.rule, (const struct bam_record *)now.record, &now.key);
         if (!ends->first.record)
             ends->first = now;
         else if (!may_follow(v->opt.rule, &ends->last, &now))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --verify: what goes out is looked at once more. Blocks are inflated again, by libdeflate,
- * and the order of their records is looked at. */
+/* --verify: checks the output once more before it is written. Blocks are inflated again, by
+ * libdeflate, and the order of their records is checked. */
 #ifndef SINK_VERIFY_H
 #define SINK_VERIFY_H
 
@@ -13,8 +13,8 @@ struct sort_rule;
 struct sink_verify;
 
 struct sink_verify_options {
-    int n_threads;               /* that check blocks; 0: there are none, as in SAM and CRAM */
-    const struct sort_rule *rule;   /* the order; NULL: it is not looked at. Stays the caller's */
+    int n_threads;               /* that check blocks; 0: there are no blocks, as in SAM and CRAM */
+    const struct sort_rule *rule;   /* the order; NULL: it is not checked. Stays the caller's */
     const char *path;            /* of the output, for messages */
     struct latch *latch;
 };
@@ -26,8 +26,8 @@ void sink_verify_free(struct sink_verify *v);
 /* Bytes of memory that this takes. */
 size_t sink_verify_memory(int n_threads);
 
-/* By the thread of this number: whether the BGZF block made of data[n] gives them back, with their
- * length and CRC-32. -1: no, told to the latch. */
+/* Checks that the BGZF block made of data[n] gives the data back, with their length and CRC-32. Call
+ * it from the thread of this number. -1: it does not, and the error is recorded in the latch. */
 int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, uint32_t length,
                       const uint8_t *data, uint32_t n);
 
@@ -42,13 +42,13 @@ struct verify_ends {
     struct verify_end first, last;
 };
 
-/* By any thread: whether the records that begin in a block's pieces are in order. -1: no, told to
- * the latch. */
+/* Checks that the records that begin in a block's pieces are in order. Any thread may call it.
+ * -1: they are not, and the error is recorded in the latch. */
 int sink_verify_order(const struct sink_verify *v, const struct bgzf_piece *pieces, uint32_t n,
                       struct verify_ends *ends);
 
-/* By one thread at a time, block after block as they go out: whether this one may follow the one before
- * it. The records need not stay afterwards. -1: no, told to the latch. */
+/* Checks that this block may follow the one before it. One thread at a time calls it, in output order.
+ * The records may go away afterwards. -1: it may not, and the error is recorded in the latch. */
 int sink_verify_join(struct sink_verify *v, const struct verify_ends *ends);
 
 #endif
