@@ -7,6 +7,7 @@
 #include "codec/bgzf_block.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
+#include "order/coordinate_key.h"
 #include "order/sort_key.h"
 
 enum {
@@ -22,18 +23,6 @@ enum {
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys that the main thread lists on its stack */
 };
-
-uint64_t bam_checksum(const uint8_t *record, size_t size)
-{
-    uint64_t sum = 0;
-    for (uint64_t number = 0; size > 0; number++) {
-        size_t n = size < BGZF_FILL ? size : BGZF_FILL;
-        sum += byte_hash(record, n, number);
-        record += n;
-        size -= n;
-    }
-    return sum;
-}
 
 static long nanoseconds_to_touch(volatile uint8_t *p)
 {
@@ -171,13 +160,6 @@ struct bam_key_order bam_arena_order(const struct bam_arena *arena)
     return (struct bam_key_order){decided ? NULL : arena->rule, arena->base};
 }
 
-int bam_key_compare_records(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b)
-{
-    return sort_key_compare(order->rule,
-                            (const struct bam_record *)bam_key_record(order->base, *a),
-                            (const struct bam_record *)bam_key_record(order->base, *b));
-}
-
 static uint64_t place_of(const struct bam_arena *arena, const uint8_t *record)
 {
     return bam_key_place((uint64_t)(record - arena->base), bam_record_size((const struct bam_record *)record));
@@ -189,7 +171,7 @@ static enum bam_fault make_key(const struct bam_arena *arena, const uint8_t *rec
     key->place = place_of(arena, record);
     if (arena->rule)
         return sort_key_make(arena->rule, r, &key->sort);
-    key->sort = sort_key_coordinate(r);
+    key->sort = coordinate_key(r);
     return BAM_OK;
 }
 

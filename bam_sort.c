@@ -26,7 +26,7 @@
 #include "base/latch.h"
 #include "order/minhash.h"
 #include "sort/minhash_run.h"
-#include "report/progress.h"
+#include "base/progress.h"
 #include "write/record_sink.h"
 #include "write/sort_files.h"
 #include "read/sort_input.h"

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "bam/bam_checksum.h"
 #include "bam/bam_record.h"
 #include "write/bam_index.h"
 #include "codec/bgzf_block.h"
@@ -78,6 +79,8 @@ struct sink_slot {
     uint32_t n_entries;
     struct verify_ends ends;     /* claimer, before finished */
 };
+
+_Static_assert((int)BAM_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
 
 enum { LENGTH_BITS = 20 };
 _Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");

@@ -2,147 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <htslib/hts_log.h>
 #include <htslib/kstring.h>
 #include "bam/bam_header.h"
-#include "codec/bgzf_block.h"
-#include "bgzf_source.h"
-#include "base/byte_buffer.h"
-#include "read/byte_source.h"
 #include "base/endian_io.h"
-#include "base/hts_memory.h"
 #include "base/latch.h"
-#include "order/sort_key.h"
+#include "base/sort_order.h"
 
-enum { MAGIC_SIZE = 4, REFS_LEFT_UNKNOWN = -1 };
-static const char magic[MAGIC_SIZE] = "BAM\1";
-
-/* The inflated beginning of the file, and how far the header has been followed in it. */
-struct growing {
-    struct byte_buffer bytes;
-    uint64_t most;               /* limit: more bytes are an error */
-    size_t at;                   /* every field before this offset is complete */
-    int64_t refs_left;           /* @SQ entries that are still to come */
-};
-
-/* Inflates one more block. Returns 1; 0 at the end of the file; -1: failed, and the error is recorded in
- * the latch. */
-static int grow(struct growing *g, struct bgzf_source *source, const char *path, struct latch *latch)
-{
-    uint32_t n;
-    int found = bgzf_source_peek(source, &n);
-    if (found <= 0)
-        return found;
-    if (g->bytes.n + n > g->most)
-        return latch_fail(latch, "%s: its header takes more than the memory that may be used. Nothing was written; "
-                          "check the file, or raise -m", path);
-    if (byte_buffer_reserve(&g->bytes, g->bytes.n + n) < 0)
-        return latch_fail(latch, "%s: out of memory for the header", path);
-    if (bgzf_source_inflate(source, g->bytes.p + g->bytes.n) < 0)
-        return -1;
-    g->bytes.n += n;
-    return 1;
-}
-
-/* Follows the header as far as there are data. Returns 1 if the header is complete, 0 if more data are
- * needed, -1 if this cannot be a header. */
-static int follow(struct growing *g)
-{
-    if (g->bytes.n < MAGIC_SIZE + 4)
-        return 0;
-    if (memcmp(g->bytes.p, magic, MAGIC_SIZE) != 0)
-        return -1;
-    if (g->refs_left == REFS_LEFT_UNKNOWN) {
-        uint64_t text = load_le32(g->bytes.p + MAGIC_SIZE);
-        if (text > INT32_MAX)
-            return -1;
-        if (g->bytes.n < MAGIC_SIZE + 4 + text + 4)
-            return 0;
-        g->at = MAGIC_SIZE + 4 + text + 4;
-        g->refs_left = (int32_t)load_le32(g->bytes.p + g->at - 4);
-        if (g->refs_left < 0)
-            return -1;
-    }
-    for (; g->refs_left > 0; g->refs_left--) {
-        if (g->bytes.n < g->at + 4)
-            return 0;
-        uint64_t name = load_le32(g->bytes.p + g->at);
-        if (name < 1 || name > INT32_MAX)
-            return -1;
-        if (g->bytes.n < g->at + 4 + name + 4)
-            return 0;
-        g->at += 4 + name + 4;
-    }
-    return 1;
-}
-
-static sam_hdr_t *parse(const uint8_t *data, size_t size)
-{
-    char *copy = malloc(size);
-    if (copy)
-        memcpy(copy, data, size);
-    hFILE *file = hts_memory_open(copy, size);
-    samFile *bam = file ? hts_hopen(file, "mem:", "r") : NULL;
-    if (!bam) {
-        if (file)
-            hclose_abruptly(file);
-        return NULL;
-    }
-    int verbose = hts_verbose;
-    /* else htslib would warn that this "file" has no EOF block */
-    hts_verbose = HTS_LOG_ERROR;
-    sam_hdr_t *sam = sam_hdr_read(bam);
-    hts_verbose = verbose;
-    hts_close(bam);
-    return sam;
-}
-
-/* Whether the names of the references can stand in @SQ lines. The binary dictionary can have other names. */
-static bool names_fit(sam_hdr_t *sam)
-{
-    if (sam_hdr_count_lines(sam, "SQ") < 0)      /* makes htslib parse the text, which it puts off */
-        return false;
-    for (int i = 0; i < sam_hdr_nref(sam); i++) {
-        const char *name = sam_hdr_tid2name(sam, i);
-        if (!*name || strpbrk(name, "\t\n"))
-            return false;
-    }
-    return true;
-}
-
-int bam_header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
-                    uint64_t most, const char *path, struct latch *latch)
-{
-    memset(header, 0, sizeof *header);
-    if (byte_source_framing(input) == BYTES_RECORDS) {
-        header->sam = byte_source_header(input);
-        return 0;
-    }
-    struct growing g = {.most = most, .refs_left = REFS_LEFT_UNKNOWN};
-    int complete, more = 1;
-    while ((complete = follow(&g)) == 0 && (more = grow(&g, source, path, latch)) > 0)
-        ;
-    if (more < 0) {
-        free(g.bytes.p);
-        return -1;
-    }
-    if (complete > 0)
-        header->sam = parse(g.bytes.p, g.at);
-    if (!header->sam || !names_fit(header->sam)) {
-        const char *why = g.bytes.n == 0 ? "it is empty"
-                        : complete == 0 ? "it ends inside the header (truncated file?)"
-                        : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
-        free(g.bytes.p);
-        bam_header_free(header);
-        return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
-    }
-    header->size = g.at;
-    header->rest_size = g.bytes.n - g.at;
-    header->rest = g.bytes.p;
-    if (header->rest_size)
-        memmove(header->rest, g.bytes.p + g.at, header->rest_size);
-    return 0;
-}
+enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1 };
 
 void bam_header_free(struct bam_header *header)
 {
@@ -289,7 +155,7 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
     if (!p)
         return -1;
     *size = total;
-    memcpy(p, magic, MAGIC_SIZE);
+    memcpy(p, BAM_HEADER_MAGIC, MAGIC_SIZE);
     store_le32(p + MAGIC_SIZE, (uint32_t)text_size);
     memcpy(p + MAGIC_SIZE + 4, text, text_size);
     p += MAGIC_SIZE + 4 + text_size;

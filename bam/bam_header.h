@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The BAM header (SAMv1 section 4.2): reading it, merging two, marking it as sorted, making its bytes. */
+/* The BAM header (SAMv1 section 4.2): merging two, marking it as sorted, making its bytes. Serial. */
 #ifndef BAM_HEADER_H
 #define BAM_HEADER_H
 
@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 
-struct bgzf_source;
-struct byte_source;
 struct sort_order;
 struct latch;
+
+#define BAM_HEADER_MAGIC "BAM\1"
 
 /* A header, and what was read with it. bam_header_free() frees all of it. */
 struct bam_header {
@@ -22,11 +22,6 @@ struct bam_header {
     uint64_t size;
 };
 
-/* Takes the header from input if that has read it already. Otherwise reads it from the first blocks
- * of source, and fails if it takes more than `most` bytes. Returns 0, or -1: failed, and the error
- * is recorded in the latch. */
-int bam_header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
-                    uint64_t most, const char *path, struct latch *latch);
 void bam_header_free(struct bam_header *header);
 
 /* Adds the lines of `from`, the header of another input, to `into`: @RG and @CO lines that are not there

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam/bam_checksum.h"
 #include "bam_arena.h"
 #include "bam/bam_record.h"
 #include "codec/bgzf_block.h"
@@ -10,7 +11,7 @@
 #include "base/byte_buffer.h"
 #include "write/checksum_file.h"
 #include "base/latch.h"
-#include "write/out_file.h"
+#include "base/out_file.h"
 #include "cli/sort_check.h"
 #include "read/sort_input.h"
 #include "order/sort_key.h"

@@ -15,7 +15,7 @@
 #include "read/byte_source.h"
 #include "base/machine.h"
 #include "plan/memory_plan.h"
-#include "write/out_file.h"
+#include "base/out_file.h"
 #include "cli/sort_opts.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <htslib/hts.h>
-#include "report/progress.h"
+#include "base/progress.h"
 #include "order/sort_key.h"
 
 #define SAMTOOLS_OMP_VERSION "0.1.0"

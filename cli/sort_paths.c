@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "write/out_file.h"
+#include "base/out_file.h"
 #include "cli/sort_opts.h"
 #include "cli/sort_paths.h"
 

@@ -5,6 +5,7 @@
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
 #include "bam/bam_header.h"
+#include "read/header_read.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_source.h"
 #include "read/byte_source.h"
@@ -29,7 +30,7 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
         struct bgzf_source_options how = {bytes, path, 1, 1, BGZF_MAX_BLOCK, &latch, NULL, 0};
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
-        int failed = bam_header_read(&header, bytes, source, HEADER_MOST, path, &latch);
+        int failed = header_read(&header, bytes, source, HEADER_MOST, path, &latch);
         MUST(failed ? latch.message[0] && !header.sam : header.sam && header.rest_size <= BGZF_MAX_BLOCK);
         bgzf_source_close(source);
     }

@@ -5,7 +5,7 @@
 #include "bam_arena.h"
 #include "fuzz.h"
 #include "merge/run_merge.h"
-#include "sort/sort_run.h"
+#include "order/sort_run.h"
 
 enum { RECORDS = 6, LIST = 255 };
 

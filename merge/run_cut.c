@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "merge/run_cut.h"
 #include "order/sort_key.h"
-#include "sort/sort_run.h"
+#include "order/sort_run.h"
 
 /* < 0: a comes first. Never 0 for cuts with different bases. */
 static int compare(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)

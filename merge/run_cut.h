@@ -10,6 +10,7 @@
 #ifndef RUN_CUT_H
 #define RUN_CUT_H
 
+#include "bam_arena.h"
 #include "merge/run_merge.h"
 
 struct run_cut {

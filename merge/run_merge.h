@@ -5,7 +5,7 @@
 #define RUN_MERGE_H
 
 #include <stddef.h>
-#include "bam_arena.h"
+#include "order/bam_key.h"
 
 /* The part of one sorted run that is in memory: a whole sublist, or a slice of a spilled run. */
 struct merge_source {

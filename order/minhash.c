@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <htslib/sam.h>
 #include <sys/mman.h>
+#include "order/coordinate_key.h"
 #include "order/key_room.h"
 #include "order/minhash.h"
 
@@ -527,14 +529,14 @@ bool minhash_decides(const struct minhash *m)
 }
 
 /*   63  62                                  0
- *   0 | reference | position+1    | reverse |     placed (sort_key_coordinate_far)
+ *   0 | reference | position+1    | reverse |     placed (coordinate_key_far)
  *   1 | place in the FASTA, 62    | reverse |     index
  *   1 | hash, 45 | offset, 17     | reverse |     -K up to 22
  *   1 | hash, 62                  | 0       |     longer k-mers  */
 uint64_t minhash_key(const struct minhash *m, const struct bam_record *r)
 {
     if (!minhash_applies(r))
-        return sort_key_coordinate_far(r);
+        return coordinate_key_far(r);
     struct minhash_rank rank = minhash_kept(r);
     uint64_t reverse = (bam_record_flag(r) & FLAG_REVERSE) != 0;
     uint64_t unplaced = (uint64_t)1 << 63;
@@ -548,7 +550,7 @@ uint64_t minhash_key(const struct minhash *m, const struct bam_record *r)
 int minhash_compare(const struct bam_record *a, const struct bam_record *b)
 {
     if (!minhash_applies(a) || !minhash_applies(b))
-        return sort_key_compare_coordinates(a, b);
+        return coordinate_key_compare(a, b);
     struct minhash_rank rank_a = minhash_kept(a), rank_b = minhash_kept(b);
     if (rank_a.hash != rank_b.hash)
         return key_compare(rank_a.hash, rank_b.hash);

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_record.h"
-#include "order/sort_key.h"
+#include "base/sort_order.h"
 
 /* References must be numbered below this: a key has 30 bits for them. */
 #define MINHASH_REF_MAX ((int32_t)1 << 30)

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+#include <htslib/sam.h>
 #include "order/key_room.h"
 #include "order/name_key.h"
 

@@ -8,7 +8,7 @@
 #include "bam/bam_record.h"
 #include "order/name_groups.h"
 #include "order/name_shape.h"
-#include "order/sort_key.h"
+#include "base/sort_order.h"
 #include "order/text_code.h"
 
 /* Read-only once learned. */

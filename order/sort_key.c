@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/far_pos.h"
+#include "order/coordinate_key.h"
 #include "order/key_room.h"
 #include "order/minhash.h"
 #include "order/name_key.h"
@@ -60,14 +61,6 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
 
 /* Compares references and positions as unsigned numbers, as samtools does. So "none" (-1) comes last,
  * and so do the values below -1 that a broken file may have. */
-int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b)
-{
-    int order = key_compare(load_le32(a->ref_id), load_le32(b->ref_id));
-    if (!order)
-        order = key_compare((uint64_t)far_pos(a) + 1, (uint64_t)far_pos(b) + 1);
-    return order ? order : key_compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
-}
-
 static enum sort_by names_by(const struct sort_order *order)
 {
     enum sort_by by = order->by == SORT_TAG ? order->then : order->by;
@@ -138,7 +131,7 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
 {
     switch (rule->order.by) {
     case SORT_COORDINATE:
-        *key = rule->far ? sort_key_coordinate_far(r) : sort_key_coordinate(r);
+        *key = rule->far ? coordinate_key_far(r) : coordinate_key(r);
         break;
     case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
         *key = name_key_make(&rule->names, r);
@@ -162,11 +155,11 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
     if (rule->order.by == SORT_MINHASH)
         return minhash_compare(a, b);
     if (rule->order.by == SORT_COORDINATE && !rule->far)
-        return key_compare(sort_key_coordinate(a), sort_key_coordinate(b));
+        return key_compare(coordinate_key(a), coordinate_key(b));
     int order = rule->order.by == SORT_TAG ? tag_key_compare(&rule->tags, a, b) : 0;
     if (order)
         return order;
-    return rule->names_by == SORT_COORDINATE ? sort_key_compare_coordinates(a, b)
+    return rule->names_by == SORT_COORDINATE ? coordinate_key_compare(a, b)
                                              : name_key_compare(rule->names_by, a, b);
 }
 
@@ -180,7 +173,7 @@ enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_reco
     bool by_name = rule->names_by != SORT_COORDINATE;
     if (number > 0)              /* all positions beyond 32 bits share one coordinate key */
         return by_name || bam_record_pos(r) == INT32_MAX ? SORT_COMPARE : SORT_TIE;
-    *part = by_name ? name_key_make(&rule->names, r) : sort_key_coordinate_far(r);
+    *part = by_name ? name_key_make(&rule->names, r) : coordinate_key_far(r);
     return SORT_PART;
 }
 

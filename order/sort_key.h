@@ -8,28 +8,7 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
-#include "bam/far_pos.h"
-
-enum sort_by {
-    SORT_COORDINATE,
-    SORT_NAME_NATURAL,           /* -n */
-    SORT_NAME_ASCII,             /* -N */
-    SORT_NAME_PICARD,            /* --picard: htsjdk's queryname order */
-    SORT_TAG,                    /* -t TAG, then by `then` */
-    SORT_TEMPLATE,               /* --template-coordinate */
-    SORT_MINHASH,                /* -M, see minhash.h */
-};
-
-/* The order that the command line asks for. */
-struct sort_order {
-    enum sort_by by;
-    enum sort_by then;           /* SORT_TAG only: SORT_COORDINATE or a name order */
-    char tag[2];                 /* SORT_TAG only */
-    int kmer;                    /* this and the four below: SORT_MINHASH only */
-    int window;
-    bool no_reverse, squash;
-    const char *index_fasta;     /* -I; NULL: none */
-};
+#include "base/sort_order.h"
 
 /* An order prepared for one input: it knows the libraries of the @RG lines and the shape of the names.
  * Tasks share it. Nothing in it changes after sort_rule_learn() and sort_key_decides_until(); only the
@@ -80,32 +59,5 @@ bool sort_key_decides(const struct sort_rule *rule);
  * order and -M when the input may have such positions. Without this call coordinate order compares the
  * 32-bit fields alone, whatever tags the input brings. */
 void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far);
-
-#define FLAG_REVERSE 0x10u
-
-/* The key of coordinate order. `samtools sort` compares the reference ("none" last), position + 1 and
- * the reverse strand, and nothing else.
- *
- *   63        33 32         1     0
- *   | reference | position+1 | reverse |
- *
- * The 31 bits of the reference hold every refID (at most 2^31-2, SAMv1 section 4.2) and one more value
- * for "none". The 32 bits of position+1 are unsigned, as samtools compares it. */
-static inline uint64_t sort_key_coordinate(const struct bam_record *r)
-{
-    uint64_t ref = load_le32(r->ref_id) & 0x7fffffffu;
-    uint64_t pos = (uint32_t)(load_le32(r->pos) + 1);
-    return ref << 33 | pos << 1 | ((bam_record_flag(r) & FLAG_REVERSE) != 0);
-}
-
-/* The same where positions may be beyond 32 bits. All of those share one key, that of the last position
- * within 32 bits on the reverse strand; sort_key_compare_coordinates() decides between them. */
-static inline uint64_t sort_key_coordinate_far(const struct bam_record *r)
-{
-    return sort_key_coordinate(r) | (far_pos(r) > INT32_MAX);
-}
-
-/* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */
-int sort_key_compare_coordinates(const struct bam_record *a, const struct bam_record *b);
 
 #endif

@@ -5,7 +5,7 @@
 #include "read/arena_fill.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
-#include "report/progress.h"
+#include "base/progress.h"
 #include "order/sort_key.h"
 #include "base/stats.h"
 

@@ -162,7 +162,7 @@ static int detect(struct byte_source *s)
     if (hts_detect_format(s->file, &format) < 0)
         return read_failed(s);
     /* htslib looks into the first block only, which may be empty or too short:
-     * what it does not know is left to bam_header_read(). */
+     * what it does not know is left to header_read(). */
     bool blocks = format.compression == bgzf, plain = format.compression == no_compression;
     bool is_sam = format.format == sam && (blocks || plain);
     bool bam_blocks = blocks && (format.format == bam || format.category != sequence_data);

@@ -8,6 +8,7 @@
 #include "bgzf_source.h"
 #include "read/byte_source.h"
 #include "base/latch.h"
+#include "read/header_read.h"
 #include "read/sort_input.h"
 #include "cli/sort_opts.h"
 
@@ -24,7 +25,7 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
                                        how->latch, how->stats, 0};
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    return bam_header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);
+    return header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);
 }
 
 /* A FASTA that is named and not there is told before a pipe is waited for. */

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "write/out_file.h"
+#include "base/out_file.h"
 #include "base/stats.h"
 
 struct latch;

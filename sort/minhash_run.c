@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "bam/bam_checksum.h"
 #include "order/minhash.h"
 #include "sort/minhash_run.h"
 

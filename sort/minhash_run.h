@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "bam_arena.h"
+#include "order/bam_key.h"
 
 struct minhash;
 

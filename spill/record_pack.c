@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <lz4.h>
-#include "bam_arena.h"
+#include "order/bam_key.h"
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "base/endian_io.h"

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "bam_arena.h"
+#include "order/bam_key.h"
 
 struct record_unpacker;
 

@@ -10,7 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "base/latch.h"
-#include "write/out_file.h"
+#include "base/out_file.h"
 #include "spill/spill_store.h"
 #include "base/stats.h"
 

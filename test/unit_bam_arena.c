@@ -5,6 +5,7 @@
 #include "codec/bgzf_block.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
+#include "order/coordinate_key.h"
 #include "order/sort_key.h"
 
 enum { N_REF = 3, ARENA_SIZE = 64 << 20, MAX_BLOCKS = 4000 };
@@ -163,7 +164,7 @@ static struct bam_key expected_key(const struct stream *s, size_t i, uint64_t *c
     uint64_t size = bam_record_size(r);
     *checksum += bam_checksum(copy, size);
     struct bam_key key
-        = {sort_key_coordinate(r),
+        = {coordinate_key(r),
            at << BAM_KEY_SIZE_BITS | (size < BAM_KEY_SIZE_MAX ? size : BAM_KEY_SIZE_MAX)};
     assert_memory_equal(arena.base + at, copy, size);
     free(copy);

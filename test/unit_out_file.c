@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "base/latch.h"
-#include "write/out_file.h"
+#include "base/out_file.h"
 
 enum { NOBODY = 65534 };
 

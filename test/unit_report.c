@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include "report/json_string.h"
-#include "report/progress.h"
+#include "base/progress.h"
 #include "report/report.h"
 #include "report/trace.h"
 

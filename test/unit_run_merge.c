@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+#include "bam_arena.h"
 #include "merge/run_merge.h"
 #include "order/sort_key.h"
 

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <htslib/sam.h>
 #include "unit.h"
+#include "order/coordinate_key.h"
 #include "order/sort_key.h"
 
 static const int32_t refs[] = {-1, 0, 1, 2, 255, 256, 65535, 1 << 30, INT32_MAX - 1};
@@ -49,7 +50,7 @@ static void test_edge_values_order_as_samtools_orders_them(void **state)
                 set_record(&r[n++], refs[i], positions[j], flags[k]);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
-            if (compare(sort_key_coordinate(&r[i]), sort_key_coordinate(&r[j])) != naive(&r[i], &r[j]))
+            if (compare(coordinate_key(&r[i]), coordinate_key(&r[j])) != naive(&r[i], &r[j]))
                 fail_msg("(%d, %d, %x) against (%d, %d, %x)", bam_record_ref_id(&r[i]),
                          bam_record_pos(&r[i]), bam_record_flag(&r[i]), bam_record_ref_id(&r[j]),
                          bam_record_pos(&r[j]), bam_record_flag(&r[j]));
@@ -62,9 +63,9 @@ static void test_unplaced_reads_come_after_every_reference(void **state)
     struct bam_record last, none;
     set_record(&last, INT32_MAX - 1, INT32_MAX, 0x10);
     set_record(&none, -1, -1, 0);
-    assert_true(sort_key_coordinate(&last) < sort_key_coordinate(&none));
+    assert_true(coordinate_key(&last) < coordinate_key(&none));
     set_record(&last, INT32_MAX - 1, -2, 0xffff);
-    assert_true(sort_key_coordinate(&last) < sort_key_coordinate(&none));
+    assert_true(coordinate_key(&last) < coordinate_key(&none));
 }
 
 static void test_only_the_strand_bit_of_the_flag_counts(void **state)
@@ -72,10 +73,10 @@ static void test_only_the_strand_bit_of_the_flag_counts(void **state)
     (void)state;
     struct bam_record r;
     set_record(&r, 3, 1000, 0);
-    uint64_t forward = sort_key_coordinate(&r);
+    uint64_t forward = coordinate_key(&r);
     for (uint32_t flag = 0; flag <= 0xffff; flag++) {
         store_le16(r.flag, (uint16_t)flag);
-        assert_int_equal(sort_key_coordinate(&r), forward + (flag >> 4 & 1));
+        assert_int_equal(coordinate_key(&r), forward + (flag >> 4 & 1));
     }
 }
 
@@ -86,9 +87,9 @@ static void test_position_overflow_does_not_reach_the_reference(void **state)
     for (size_t i = 0; i < N_OF(positions); i++) {
         set_record(&r, 7, positions[i], 0x10);
         set_record(&next, 8, -1, 0);
-        assert_true(sort_key_coordinate(&r) < sort_key_coordinate(&next));
+        assert_true(coordinate_key(&r) < coordinate_key(&next));
         set_record(&next, 6, -2, 0x10);
-        assert_true(sort_key_coordinate(&next) < sort_key_coordinate(&r));
+        assert_true(coordinate_key(&next) < coordinate_key(&r));
     }
 }
 

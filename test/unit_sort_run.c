@@ -2,7 +2,7 @@
 #include "unit.h"
 #include <sys/wait.h>
 #include "order/sort_key.h"
-#include "sort/sort_run.h"
+#include "order/sort_run.h"
 
 enum { SMALL = 48, MILLION = 1000000 };          /* SMALL: where sort_run() changes its method */
 

@@ -4,7 +4,7 @@
 #include "base/task_ring.h"
 #include "merge/run_merge.h"
 #include "order/sort_key.h"
-#include "sort/sort_run.h"
+#include "order/sort_run.h"
 #include "spill/spill.h"
 #include "unit_spill.h"
 

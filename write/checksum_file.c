@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include "write/checksum_file.h"
-#include "write/out_file.h"
+#include "base/out_file.h"
 
 int checksum_file_write(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
+#include "bam/bam_checksum.h"
 #include "bam/bam1_bytes.h"
-#include "bam_arena.h"
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "write/hts_writer.h"

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/latch.h"
-#include "write/out_file.h"
+#include "base/out_file.h"
 #include "write/out_pipe.h"
 #include "base/thread_pipe.h"
 

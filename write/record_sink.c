@@ -6,7 +6,7 @@
 #include "bgzf_sink.h"
 #include "write/hts_writer.h"
 #include "base/latch.h"
-#include "report/progress.h"
+#include "base/progress.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
 #include "cli/sort_opts.h"

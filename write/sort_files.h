@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <htslib/sam.h>
-#include "write/out_file.h"
+#include "base/out_file.h"
 
 struct latch;
 struct record_sink;

@@ -4,7 +4,7 @@
 #define SORT_RUN_H
 
 #include <stddef.h>
-#include "bam_arena.h"
+#include "order/bam_key.h"
 
 /* Sorts keys[n] by (sort, record, place), in place and without other memory: a radix sort from the
  * highest byte that differs. Records are compared only where order has a rule and sort is equal. place

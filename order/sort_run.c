@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
 #include "order/sort_key.h"
-#include "sort/sort_run.h"
+#include "order/sort_run.h"
 
 enum {
     RADIX_BITS = 8,

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hts_log.h>
-#include "report/progress.h"
+#include "base/progress.h"
 #include "base/stats.h"
 
 /* Painted often enough to be seen to move; plain lines seldom enough for a log. */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/latch.h"
-#include "write/out_file.h"
+#include "base/out_file.h"
 
 char *out_file_directory(const char *path)
 {

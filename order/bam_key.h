@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* The key of a record: 16 bytes that stand for it while it is sorted. */
+#ifndef BAM_KEY_H
+#define BAM_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "bam/bam_record.h"
+
+struct sort_rule;
+
+/* What the sort moves instead of a record. Keys compare by (sort, place). place grows with the input,
+ * so this order is the stable one. */
+struct bam_key {
+    uint64_t sort;
+    uint64_t place;              /* arena offset << 24 | record size, saturated */
+};
+
+enum { BAM_KEY_SIZE_BITS = 24 };
+#define BAM_KEY_SIZE_MAX (((uint64_t)1 << BAM_KEY_SIZE_BITS) - 1)
+
+/* The record of a key whose place is relative to base. */
+static inline const uint8_t *bam_key_record(const uint8_t *base, struct bam_key key)
+{
+    return base + (key.place >> BAM_KEY_SIZE_BITS);
+}
+
+static inline size_t bam_key_record_size(const uint8_t *base, struct bam_key key)
+{
+    uint64_t size = key.place & BAM_KEY_SIZE_MAX;
+    return size < BAM_KEY_SIZE_MAX ? size : bam_record_size((const struct bam_record *)bam_key_record(base, key));
+}
+
+static inline uint64_t bam_key_place(uint64_t offset, size_t record_size)
+{
+    return offset << BAM_KEY_SIZE_BITS | (record_size < BAM_KEY_SIZE_MAX ? record_size : BAM_KEY_SIZE_MAX);
+}
+
+/* What decides between keys with equal sort, before their places decide. */
+struct bam_key_order {
+    const struct sort_rule *rule;   /* compares the records; NULL: records are not compared */
+    const uint8_t *base;         /* of the arena: what the places are relative to */
+};
+
+/* sort_key_compare() on the records of two keys. */
+int bam_key_compare_records(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b);
+
+static inline bool bam_key_less(const struct bam_key_order *order, const struct bam_key *a,
+                                const struct bam_key *b)
+{
+    if (a->sort != b->sort)
+        return a->sort < b->sort;
+    int by_record = order->rule ? bam_key_compare_records(order, a, b) : 0;
+    return by_record ? by_record < 0 : a->place < b->place;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Coordinate order. Serial. */
+#ifndef COORDINATE_KEY_H
+#define COORDINATE_KEY_H
+
+#include <stdint.h>
+#include "bam/bam_record.h"
+#include "bam/far_pos.h"
+
+#define FLAG_REVERSE 0x10u
+
+/* The key of coordinate order. `samtools sort` compares the reference ("none" last), position + 1 and
+ * the reverse strand, and nothing else.
+ *
+ *   63        33 32         1     0
+ *   | reference | position+1 | reverse |
+ *
+ * The 31 bits of the reference hold every refID (at most 2^31-2, SAMv1 section 4.2) and one more value
+ * for "none". The 32 bits of position+1 are unsigned, as samtools compares it. */
+static inline uint64_t coordinate_key(const struct bam_record *r)
+{
+    uint64_t ref = load_le32(r->ref_id) & 0x7fffffffu;
+    uint64_t pos = (uint32_t)(load_le32(r->pos) + 1);
+    return ref << 33 | pos << 1 | ((bam_record_flag(r) & FLAG_REVERSE) != 0);
+}
+
+/* The same where positions may be beyond 32 bits. All of those share one key, that of the last position
+ * within 32 bits on the reverse strand; coordinate_key_compare() decides between them. */
+static inline uint64_t coordinate_key_far(const struct bam_record *r)
+{
+    return coordinate_key(r) | (far_pos(r) > INT32_MAX);
+}
+
+/* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */
+int coordinate_key_compare(const struct bam_record *a, const struct bam_record *b);
+
+#endif
