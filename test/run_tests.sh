@@ -97,7 +97,7 @@ run_pytest() {
     rm -f "$build/pytest.xml"
     # shellcheck disable=SC2086
     SAMTOOLS_OMP=${SAMTOOLS_OMP:-$PWD/$build/samtools} PYTHONDONTWRITEBYTECODE=1 \
-        .venv/bin/python -m pytest -q -p no:cacheprovider --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
+        .venv/bin/python -m pytest -q -p no:cacheprovider -n "$(getconf _NPROCESSORS_ONLN)" --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
     status=$?
     if ! [ -s "$build/pytest.xml" ]; then
         failed=$((failed + 1))
