@@ -216,6 +216,11 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
     return 1;
 }
 
+uint32_t bgzf_source_slots(const struct bgzf_source *s)
+{
+    return s->opt.n_slots;
+}
+
 int bgzf_source_ring_full(const struct bgzf_source *s)
 {
     return s->head - s->tail == s->opt.n_slots;
