@@ -24,6 +24,7 @@
 #include "bam_sort.h"
 #include "bam/far_pos.h"
 #include "base/latch.h"
+#include "base/machine.h"
 #include "order/minhash.h"
 #include "sort/minhash_run.h"
 #include "base/progress.h"
@@ -46,8 +47,8 @@ struct bam_sort {
     struct progress progress;
     struct sort_inputs in;
     struct sort_files out;
-    uint64_t budget;             /* bytes of memory; once for all, since what is left becomes less */
-    struct memory_plan plan;
+    struct memory_rings rings;   /* memory, before anything is opened ... */
+    struct memory_plan plan;     /* ... and once the headers are known */
     struct arena_pair memory;    /* of the records */
     struct arena_fill fill;      /* reading, into that */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
@@ -83,21 +84,43 @@ static int prepare_order(struct bam_sort *s)
     return 0;
 }
 
-static void plan_memory(struct bam_sort *s)
+static struct memory_rings plan_rings(const struct sort_opts *opts)
 {
-    const struct sort_opts *opts = s->opts;
-    struct memory_use use = {s->budget, opts->n_threads, opts->out.level, 1 + opts->n_more,
-                             sort_inputs_header_size(&s->in), sort_inputs_memory(&s->in),
-                             stats_memory(opts->n_threads, sort_report_detail(opts))};
-    use.htslib += sort_files_memory(opts, s->sam, s->budget) + (s->minhash ? minhash_memory(s->minhash) : 0);
-    s->plan = memory_plan_make(&use, arena_fill_slot_memory());
+    struct memory_job job = {
+        .budget = sort_limits_memory(opts),
+        .n_threads = opts->n_threads,
+        .level = opts->out.level,
+        .n_inputs = 1 + opts->n_more,
+        .found = arena_fill_slot_memory(),
+        .thread_space = sort_limits_thread_space(),
+    };
+    return memory_plan_rings(&job);
+}
+
+/* What is known with the headers, and the index of -I. */
+static struct memory_plan plan_memory(const struct bam_sort *s)
+{
+    struct memory_use use = {
+        .header = sort_inputs_header_size(&s->in),
+        .references = sort_inputs_references(&s->in),
+        .htslib = sort_inputs_memory(&s->in) + sort_files_memory(&s->out, s->sam, s->rings.job.budget)
+                + (s->minhash ? minhash_memory(s->minhash) : 0),
+        .stats = stats_memory(s->opts->n_threads, sort_report_detail(s->opts)),
+    };
+    return memory_plan_make(&s->rings, &use);
 }
 
 static int open_inputs(struct bam_sort *s)
 {
-    struct sort_inputs_options how = {s->opts, s->plan.source_slots, s->plan.piece_size, s->budget,
-                                      s->budget > HEADER_LEAST ? s->budget : HEADER_LEAST,
-                                      far_pos_fits(&s->opts->out.format) ? &s->far : NULL, &s->latch, s->stats};
+    uint64_t budget = s->rings.job.budget;
+    struct sort_inputs_options how = {
+        .opts = s->opts,
+        .rings = s->rings,
+        .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
+        .far = far_pos_fits(&s->opts->out.format) ? &s->far : NULL,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
     if (sort_inputs_open(&s->in, &how) < 0)
         return -1;
     s->sam = s->in.each->header.sam;
@@ -107,12 +130,28 @@ static int open_inputs(struct bam_sort *s)
 static int reserve_memory(struct bam_sort *s)
 {
     const struct sort_opts *opts = s->opts;
-    struct arena_fill_options fill = {&s->memory, &s->in, s->plan.source_slots, opts->size_hint,
-                                      &s->progress, &s->latch, s->stats};
+    struct arena_fill_options fill = {
+        .memory = &s->memory,
+        .inputs = &s->in,
+        .n_slots = s->rings.source_slots,
+        .size_hint = opts->size_hint,
+        .progress = &s->progress,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
     if (arena_fill_open(&s->fill, &fill) < 0)
         return -1;
-    struct arena_pair_options how = {s->plan, opts->temp_prefixes, opts->n_temp_prefixes, arena_fill_least(&s->fill),
-                                     arena_fill_expected, &s->fill, opts->n_threads, &s->latch, s->stats};
+    struct arena_pair_options how = {
+        .plan = s->plan,
+        .temp_prefixes = opts->temp_prefixes,
+        .n_temp_prefixes = opts->n_temp_prefixes,
+        .at_least = arena_fill_least(&s->fill),
+        .expected = arena_fill_expected,
+        .arg = &s->fill,
+        .n_threads = opts->n_threads,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
     return arena_pair_open(&s->memory, &how);
 }
 
@@ -134,13 +173,12 @@ static int open_all(struct bam_sort *s)
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
-    s->budget = sort_limits_memory(s->opts);
-    plan_memory(s);
-    if (sort_files_open(&s->out, s->opts, s->plan.sink_slots, &s->latch, s->stats) < 0
+    s->rings = plan_rings(s->opts);
+    if (sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0
         || sort_report_open(&s->report, s->opts, &s->latch) < 0 || open_inputs(s) < 0
         || prepare_minhash(s) < 0)
         return -1;
-    plan_memory(s);                              /* again: now the headers are known, and the index of -I */
+    s->plan = plan_memory(s);
     if (reserve_memory(s) < 0 || prepare_order(s) < 0
         || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
         return -1;
@@ -242,6 +280,7 @@ static void in_team(void *sort)
 int bam_sort(const struct sort_opts *opts)
 {
     struct bam_sort s = {.opts = opts};
+    machine_share_heaps();
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (open_all(&s) == 0) {
         latch_hide_signals(true);

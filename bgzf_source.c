@@ -193,6 +193,11 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
     return 1;
 }
 
+uint32_t bgzf_source_slots(const struct bgzf_source *s)
+{
+    return s->opt.n_slots;
+}
+
 int bgzf_source_ring_full(const struct bgzf_source *s)
 {
     return task_ring_full(&s->ring);

@@ -65,6 +65,7 @@ int bgzf_source_inflate(struct bgzf_source *source, uint8_t *dst);
  * until it is. 1: *block is it; 0: none is out, or it is not ready; -1: it could not be inflated. */
 int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_block *block);
 
+uint32_t bgzf_source_slots(const struct bgzf_source *source);   /* as opened with */
 int bgzf_source_ring_full(const struct bgzf_source *source);
 
 /* After the end: false if the file is BGZF and did not close with the empty EOF block. */

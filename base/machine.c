@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include "base/cgroup.h"
 #include "base/machine.h"
 
@@ -31,6 +34,15 @@ uint64_t machine_address_space(void)
         fclose(file);
     uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+void machine_share_heaps(void)
+{
+#ifdef M_ARENA_MAX
+    enum { HEAPS = 2 };
+    if (machine_address_space() < UINT64_MAX)
+        mallopt(M_ARENA_MAX, HEAPS);
+#endif
 }
 
 static void *wait_for_others(void *started)

@@ -13,6 +13,10 @@ uint64_t machine_memory(void);
  * without one. */
 uint64_t machine_address_space(void);
 
+/* Where they have a limit: threads share heaps from now on. glibc would reserve 64 MiB of addresses for each thread
+ * that allocates, until none are left for what is larger. */
+void machine_share_heaps(void);
+
 /* How many more threads, `wanted` at most, can be had at once now: RLIMIT_NPROC, a cgroup's
  * pids.max and the address space limit them. Tried, since nothing tells. */
 int machine_threads(int wanted);

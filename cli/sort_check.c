@@ -11,6 +11,7 @@
 #include "base/byte_buffer.h"
 #include "write/checksum_file.h"
 #include "base/latch.h"
+#include "base/machine.h"
 #include "base/out_file.h"
 #include "cli/sort_check.h"
 #include "read/sort_input.h"
@@ -181,13 +182,35 @@ static int check_all(struct sort_check *c)
     return 0;
 }
 
+/* Few blocks, for no record stays; for SAM and CRAM what a sort would give them. */
+static struct memory_rings plan_rings(const struct sort_opts *opts, uint32_t n_slots)
+{
+    struct memory_job job = {
+        .budget = sort_limits_budget(opts),
+        .n_threads = opts->n_threads,
+        .n_inputs = 1,
+        .found = BGZF_MAX_BLOCK,
+        .thread_space = sort_limits_thread_space(),
+    };
+    struct memory_rings rings = memory_plan_rings(&job);
+    rings.source_slots = n_slots;
+    rings.piece_size = PIECE;
+    return rings;
+}
+
 static int open_all(struct sort_check *c)
 {
     const struct sort_opts *opts = c->opts;
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
     c->n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
-    struct sort_inputs_options how = {opts, c->n_slots, PIECE, opts->memory, HEADER_MAX, &c->far, &c->latch, NULL};
+    struct sort_inputs_options how = {
+        .opts = opts,
+        .rings = plan_rings(opts, c->n_slots),
+        .header_max = HEADER_MAX,
+        .far = &c->far,
+        .latch = &c->latch,
+    };
     if (sort_inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;
@@ -228,6 +251,7 @@ static void in_team(void *check)
 int sort_check(const struct sort_opts *opts)
 {
     struct sort_check c = {.opts = opts, .out.fd = -1};
+    machine_share_heaps();
     if (open_all(&c) == 0) {
         task_team(sort_limits_threads(opts, sort_inputs_converted(&c.in)), in_team, &c);
         if (!latch_tripped(&c.latch))

@@ -24,7 +24,7 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
     int fd = fuzz_file(data, size, path);
     struct latch latch = {0};
     struct bam_header header = {0};
-    struct byte_source_options from = {.path = path, .n_threads = 1, .budget = 1 << 20, .latch = &latch};
+    struct byte_source_options from = {.path = path, .n_threads = 1, .htslib = {.bytes = 1 << 20}, .latch = &latch};
     struct byte_source *bytes = byte_source_open(&from);
     if (bytes) {
         struct bgzf_source_options how = {bytes, path, 1, 1, BGZF_MAX_BLOCK, &latch, NULL, 0};

@@ -3,6 +3,7 @@
 #ifndef SORT_LIMITS_H
 #define SORT_LIMITS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct sort_opts;
@@ -10,6 +11,12 @@ struct sort_opts;
 /* Bytes of memory: those that were asked for, or what a limit on the address space leaves of them. Warns
  * of more than the machine has. What is left becomes less: to be asked once. */
 uint64_t sort_limits_memory(const struct sort_opts *opts);
+
+/* The same without a warning. */
+uint64_t sort_limits_budget(const struct sort_opts *opts);
+
+/* Bytes of addresses that one more thread takes, where they have a limit; else 0. */
+size_t sort_limits_thread_space(void);
 
 /* Threads for the sort's team, at least one; `later` more must be there when they are wanted.
  * Warns if they are fewer than -@. */

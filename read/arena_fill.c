@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,14 @@ struct found {
     struct bam_key *place;       /* where the keys belong, NULL: they are there; master, then the next task */
     struct bam_key keys[BLOCK_KEYS];
 };
+
+/* Lists are found by the slots of sources, and keys are waited for as long as a source has slots. */
+static void assert_slots(const struct arena_fill *f)
+{
+    for (size_t i = 0; i < f->opt.inputs->n; i++)
+        assert(bgzf_source_slots(f->opt.inputs->each[i].source) == f->opt.n_slots);
+    assert(f->opt.memory->opt.plan.rings.source_slots == f->opt.n_slots);
+}
 
 int arena_fill_open(struct arena_fill *f, const struct arena_fill_options *options)
 {
@@ -208,6 +217,7 @@ static int read_one(struct arena_fill *f, struct sort_rule *rule)
 
 int arena_fill_read(struct arena_fill *f, struct sort_rule *rule)
 {
+    assert_slots(f);
     for (size_t i = 0; i < f->opt.inputs->n; i++) {
         f->in = &f->opt.inputs->each[i];
         if (read_one(f, rule) < 0)

@@ -17,7 +17,7 @@ struct stats;
 struct arena_fill_options {
     struct arena_pair *memory;
     struct sort_inputs *inputs;  /* stay the caller's */
-    uint32_t n_slots;            /* of each input's source */
+    uint32_t n_slots;            /* of each input's source, and as the memory was planned */
     uint64_t size_hint;          /* bytes of records to be expected; 0: nobody knows */
     struct progress *progress;
     struct latch *latch;

@@ -134,8 +134,16 @@ static int open_htslib(struct byte_source *s, bool is_cram)
     s->framing = BYTES_RECORDS;
     if (!file)
         return read_failed(s);
-    struct hts_reader_options how = {s->opt.path, s->opt.n_threads, s->opt.reference, s->opt.format_options,
-                                     s->opt.budget, s->cram, s->opt.far, s->opt.latch};
+    struct hts_reader_options how = {
+        .path = s->opt.path,
+        .n_threads = s->opt.n_threads,
+        .reference = s->opt.reference,
+        .format_options = s->opt.format_options,
+        .room = s->opt.htslib,
+        .cram = s->cram,
+        .far = s->opt.far,
+        .latch = s->opt.latch,
+    };
     s->reader = hts_reader_open(file, &how);
     return s->reader ? 0 : -1;
 }

@@ -19,7 +19,7 @@ struct byte_source;
 struct byte_source_options {
     const char *path;            /* "-": standard input; it and what is below stay the caller's */
     int n_threads;               /* of the team, or for htslib's own, where it decodes */
-    uint64_t budget;             /* of memory, see memory_plan_htslib() */
+    struct htslib_room htslib;   /* memory for formats that it decodes */
     struct sam_use sam;          /* memory for SAM, see memory_plan_sam() */
     uint64_t header_max;         /* bytes of a SAM header at most */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */

@@ -105,6 +105,17 @@ static bool names_fit(sam_hdr_t *sam)
     return true;
 }
 
+/* Keeps what follows the header, and gives back the memory of the header, which may be much. */
+static void keep_rest(struct bam_header *header, const struct growing *g)
+{
+    header->size = g->at;
+    header->rest_size = g->bytes.n - g->at;
+    if (header->rest_size)
+        memmove(g->bytes.p, g->bytes.p + g->at, header->rest_size);
+    uint8_t *smaller = realloc(g->bytes.p, header->rest_size + 1);
+    header->rest = smaller ? smaller : g->bytes.p;
+}
+
 int header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
                 uint64_t most, const char *path, struct latch *latch)
 {
@@ -131,10 +142,6 @@ int header_read(struct bam_header *header, struct byte_source *input, struct bgz
         bam_header_free(header);
         return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
     }
-    header->size = g.at;
-    header->rest_size = g.bytes.n - g.at;
-    header->rest = g.bytes.p;
-    if (header->rest_size)
-        memmove(header->rest, g.bytes.p + g.at, header->rest_size);
+    keep_rest(header, &g);
     return 0;
 }

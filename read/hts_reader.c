@@ -9,7 +9,6 @@
 #include "read/hts_reader.h"
 #include "base/hts_threads.h"
 #include "base/latch.h"
-#include "plan/memory_plan.h"
 
 enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 
@@ -37,7 +36,7 @@ static int apply_options(struct hts_reader *r)
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     /* Text is read without threads, so that this thread sees errno. */
     int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;
-    r->use = memory_plan_htslib(format == cram, false, r->opt.budget, n_threads);
+    r->use = memory_plan_htslib(format == cram, false, &r->opt.room, n_threads);
     if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
+#include "plan/memory_plan.h"
 
 struct cram_input;
 struct latch;
@@ -17,7 +18,7 @@ struct hts_reader_options {
     int n_threads;
     const char *reference;
     const hts_opt *format_options;
-    uint64_t budget;             /* bytes, see memory_plan_htslib() */
+    struct htslib_room room;     /* memory that it may take */
     struct cram_input *cram;     /* knows how many records there are; NULL: nobody knows */
     _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is given;
                                   * NULL: such records are refused */

@@ -370,8 +370,14 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
     hFILE *file = header_file(text, size);
     if (!file)
         return no_memory(r, "the header");
-    struct hts_reader_options how = {r->opt.path, 1, r->opt.reference, r->opt.format_options, r->opt.budget, NULL, NULL,
-                                     r->opt.latch};
+    struct hts_reader_options how = {
+        .path = r->opt.path,
+        .n_threads = 1,
+        .reference = r->opt.reference,
+        .format_options = r->opt.format_options,
+        .room = r->opt.htslib,
+        .latch = r->opt.latch,
+    };
     struct hts_reader *reader = hts_reader_open(file, &how);
     if (!reader)
         return -1;

@@ -16,13 +16,29 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
 {
     const struct sort_opts *opts = how->opts;
     in->name = byte_source_name(path);
-    struct byte_source_options file = {path, opts->n_threads, opts->memory,
-                                       memory_plan_sam(how->budget, 1 + opts->n_more, opts->n_threads), how->header_max,
-                                       opts->reference, opts->in_format.specific, how->far, how->latch, how->stats};
+    struct byte_source_options file = {
+        .path = path,
+        .n_threads = opts->n_threads,
+        .htslib = how->rings.reader,
+        .sam = how->rings.sam,
+        .header_max = how->header_max,
+        .reference = opts->reference,
+        .format_options = opts->in_format.specific,
+        .far = how->far,
+        .latch = how->latch,
+        .stats = how->stats,
+    };
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
-    struct bgzf_source_options from = {in->bytes, in->name, opts->n_threads, how->n_slots, how->piece_size,
-                                       how->latch, how->stats, 0};
+    struct bgzf_source_options from = {
+        .input = in->bytes,
+        .path = in->name,
+        .n_threads = opts->n_threads,
+        .n_slots = how->rings.source_slots,
+        .piece_size = how->rings.piece_size,
+        .latch = how->latch,
+        .stats = how->stats,
+    };
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
     return header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);
@@ -93,6 +109,14 @@ size_t sort_inputs_header_size(const struct sort_inputs *inputs)
     for (size_t i = 0; i < inputs->n; i++)
         size += inputs->each[i].header.sam ? sam_hdr_length(inputs->each[i].header.sam) : 0;
     return size;
+}
+
+size_t sort_inputs_references(const struct sort_inputs *inputs)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < inputs->n; i++)
+        n += inputs->each[i].header.sam ? (size_t)sam_hdr_nref(inputs->each[i].header.sam) : 0;
+    return n;
 }
 
 uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known)

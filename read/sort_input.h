@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_header.h"
+#include "plan/memory_plan.h"
 
 struct bgzf_source;
 struct byte_source;
@@ -29,9 +30,7 @@ struct sort_inputs {
 
 struct sort_inputs_options {
     const struct sort_opts *opts;
-    uint32_t n_slots;            /* of each one's source, see bgzf_source.h */
-    size_t piece_size;
-    uint64_t budget;             /* bytes of memory for the whole sort */
+    struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take */
     uint64_t header_max;         /* bytes of a header */
     _Atomic bool *far;           /* as in hts_reader_options */
     struct latch *latch;
@@ -51,6 +50,9 @@ int sort_inputs_converted(const struct sort_inputs *inputs);
 /* Bytes of memory that decoding takes, and of the headers as text; of those that are open. */
 size_t sort_inputs_memory(const struct sort_inputs *inputs);
 size_t sort_inputs_header_size(const struct sort_inputs *inputs);
+
+/* How many @SQ lines there are in all of them. */
+size_t sort_inputs_references(const struct sort_inputs *inputs);
 
 /* Bytes of all the files; what is not known counts as nothing, and then *known is false. */
 uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known);

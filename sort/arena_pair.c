@@ -117,7 +117,7 @@ static void add_sorting(struct arena_pair *p, struct bam_sublist sublist)
     struct sorting *sorting = &p->sortings[index];
     sorting->sublist = sublist;
     sorting->arena = p->arena;
-    sorting->due = p->n_blocks + p->opt.plan.source_slots;
+    sorting->due = p->n_blocks + p->opt.plan.rings.source_slots;
     atomic_fetch_add(&p->unsorted[p->arena - p->arenas], 1);
 }
 
@@ -334,7 +334,16 @@ int arena_pair_merge(struct arena_pair *p, struct record_sink *sink)
     size_t n_runs;
     if (open_runs(p, sink, &n_runs) < 0)
         return -1;
-    struct merge_ring_options how = {{other_arena(p), p->arena}, p->reader, n_runs, sink, p->opt.plan.merge_ranges,
-                                     p->opt.plan.merge_records, p->opt.n_threads, p->opt.latch, p->opt.stats};
+    struct merge_ring_options how = {
+        .arenas = {other_arena(p), p->arena},
+        .reader = p->reader,
+        .n_runs = n_runs,
+        .sink = sink,
+        .n_ranges = p->opt.plan.rings.merge_ranges,
+        .n_records = p->opt.plan.rings.merge_records,
+        .n_threads = p->opt.n_threads,
+        .latch = p->opt.latch,
+        .stats = p->opt.stats,
+    };
     return (p->ring = merge_ring_open(&how)) ? merge_ring_run(p->ring) : -1;
 }

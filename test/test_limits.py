@@ -342,3 +342,44 @@ def test_full_disk_of_an_index_is_not_told_or_costs_the_output(desk, gen_bam, mo
     p = mounted("nr_blocks=1", [*args, gen_bam("--size", "9M", "--level", 1)])
     assert p.returncode == 1 and re.search(rb"(index|disk/file).*: No space left", p.stderr), p.stderr
     assert snapshot(desk) == before and p.stdout == b""
+
+
+# ---------------------------------------------------------------- limits on addresses
+
+
+@pytest.fixture(scope="module")
+def crams(gen_bam, tmp_path_factory):
+    """A BAM file and the same as CRAM, of some containers."""
+    bam = gen_bam("--size", "12M", "--qual", "full")
+    cram = tmp_path_factory.mktemp("crams") / "in.cram"
+    cram.write_bytes(sorted_bytes(["--no-PG", "-O", "cram", "--output-fmt-option", "no_ref=1", bam]))
+    return bam, cram
+
+
+# MiB and threads.
+LIMITS_ON_ADDRESSES = pytest.mark.parametrize("limit,n", [(500, 2), (700, 4), (1000, 2), (1000, 8), (1500, 8)])
+
+
+def sort_limited(args, limit, folder):
+    return run_sort(["--no-PG", "-m", "2G", "-T", folder, *args],
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit * MIB, limit * MIB)))
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
+@LIMITS_ON_ADDRESSES
+def test_several_cram_inputs_are_each_given_all_memory(crams, tmp_path, limit, n):
+    """ulimit -v: htslib's threads met its end in the middle of a container, "broken" files and all."""
+    args = ["-@", n, *["--add-input", crams[1]] * 4, crams[1]]
+    p = sort_limited(args, limit, tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert p.stdout == sorted_bytes(["--no-PG", *args])
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
+@LIMITS_ON_ADDRESSES
+def test_cram_output_is_given_memory_that_is_not_there(crams, tmp_path, limit, n):
+    """ulimit -v: htslib's threads wait for ever, or crash."""
+    p = sort_limited(["-@", n, "-O", "cram", "--output-fmt-option", "no_ref=1", crams[0]], limit, tmp_path)
+    assert p.returncode == 0, p.stderr
+    (tmp_path / "out.cram").write_bytes(p.stdout)
+    assert sorted_bytes(["--no-PG", tmp_path / "out.cram"]) == sorted_bytes(["--no-PG", crams[1]])

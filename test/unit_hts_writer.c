@@ -33,7 +33,7 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     lost = lose;
     written = 0;
     assert_int_equal(hts_parse_format(&how, format), 0);
-    struct hts_writer_options options = {fd, "the output", &how, -1, n_threads, (uint64_t)1 << 30, NULL, indexed, &latch};
+    struct hts_writer_options options = {fd, "the output", &how, -1, n_threads, {(uint64_t)1 << 30, 0}, NULL, indexed, &latch};
     struct hts_writer *w = hts_writer_open(&options);
     static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);

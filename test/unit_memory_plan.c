@@ -28,6 +28,12 @@ static const size_t headers[] = {0, 1000, 1 * 1024 * 1024, 50 * 1024 * 1024, 100
 
 typedef void check_fn(const struct memory_use *use, const struct memory_plan *plan);
 
+static struct memory_plan plan_of(const struct memory_job *job, const struct memory_use *use)
+{
+    struct memory_rings rings = memory_plan_rings(job);
+    return memory_plan_make(&rings, use);
+}
+
 static void for_all(check_fn *check)
 {
     for (size_t b = 0; b < N_OF(budgets); b++)
@@ -35,33 +41,36 @@ static void for_all(check_fn *check)
             for (size_t l = 0; l < N_OF(levels); l++)
                 for (size_t i = 0; i < N_OF(inputs); i++)
                     for (size_t h = 0; h < N_OF(headers); h++) {
-                        struct memory_use use = {budgets[b], threads[t], levels[l], inputs[i], headers[h], 0, 0};
-                        struct memory_plan plan = memory_plan_make(&use, FOUND);
+                        struct memory_job job = {budgets[b], threads[t], levels[l], inputs[i], FOUND, 0};
+                        struct memory_use use = {.header = headers[h]};
+                        struct memory_plan plan = plan_of(&job, &use);
                         check(&use, &plan);
                     }
 }
 
 static void told(const struct memory_use *use, const struct memory_plan *plan, const char *what, uint64_t value)
 {
+    const struct memory_job *job = &plan->rings.job;
     fail_msg("%s: %llu; budget %llu MiB, %d threads, level %d, %zu inputs, header %zu; arena %zu, slice %zu", what,
-             (unsigned long long)value, (unsigned long long)(use->budget / MIB), use->n_threads, use->level,
-             use->n_inputs, use->header, plan->arena_size, plan->slice_size);
+             (unsigned long long)value, (unsigned long long)(job->budget / MIB), job->n_threads, job->level,
+             job->n_inputs, use->header, plan->arena_size, plan->slice_size);
 }
 
 /* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
 static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
 {
-    uint64_t n = (uint64_t)use->n_threads, loader = record_packer_memory() + p->slice_size;
-    return use->n_inputs * (uint64_t)bgzf_source_memory(use->n_threads, p->source_slots, p->piece_size)
-         + (uint64_t)p->source_slots * FOUND + bgzf_sink_memory(use->n_threads, p->sink_slots, use->level)
-         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header;
+    const struct memory_rings *r = &p->rings;
+    uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
+    return r->job.n_inputs * (uint64_t)bgzf_source_memory(r->job.n_threads, r->source_slots, r->piece_size)
+         + (uint64_t)r->source_slots * FOUND + bgzf_sink_memory(r->job.n_threads, r->sink_slots, r->job.level)
+         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats;
 }
 
 /* Below these the memory is exceeded on purpose: two arenas of the least size, and for
  * every part the least that works. */
 static bool minimum_is_too_much(const struct memory_use *use, const struct memory_plan *p)
 {
-    return p->arena_size <= ARENA_LEAST || beside_arenas(use, p) > use->budget + ALLOWANCE;
+    return p->arena_size <= ARENA_LEAST || beside_arenas(use, p) > p->rings.job.budget + ALLOWANCE;
 }
 
 /* ---- tests ---- */
@@ -69,7 +78,7 @@ static bool minimum_is_too_much(const struct memory_use *use, const struct memor
 static void check_sum(const struct memory_use *use, const struct memory_plan *p)
 {
     uint64_t all = beside_arenas(use, p) + 2 * (uint64_t)p->arena_size;
-    if (!minimum_is_too_much(use, p) && all > use->budget + ALLOWANCE)
+    if (!minimum_is_too_much(use, p) && all > p->rings.job.budget + ALLOWANCE)
         told(use, p, "too much memory", all);
 }
 
@@ -84,10 +93,10 @@ static void test_everything_together_stays_within_budget_and_allowance(void **st
 static void check_fits(const struct memory_use *use, const struct memory_plan *p)
 {
     enum { PER_THREAD = 8, PER_THREAD_BEST = 24, PER_INPUT = 2, HEADER_TIMES = 16 };
-    uint64_t each = use->level == 9 ? PER_THREAD_BEST : PER_THREAD;
+    uint64_t each = p->rings.job.level == 9 ? PER_THREAD_BEST : PER_THREAD;
     uint64_t ample = 48 * MIB + use->header * HEADER_TIMES
-                   + ((uint64_t)use->n_threads * each + use->n_inputs * PER_INPUT) * MIB;
-    if (use->budget + ALLOWANCE >= ample && minimum_is_too_much(use, p))
+                   + ((uint64_t)p->rings.job.n_threads * each + p->rings.job.n_inputs * PER_INPUT) * MIB;
+    if (p->rings.job.budget + ALLOWANCE >= ample && minimum_is_too_much(use, p))
         told(use, p, "the least is too much", beside_arenas(use, p));
 }
 
@@ -99,17 +108,17 @@ static void test_least_sizes_are_exceptions(void **state)
 
 static void check_parts(const struct memory_use *use, const struct memory_plan *p)
 {
-    uint64_t all = use->budget + ALLOWANCE;
+    uint64_t all = p->rings.job.budget + ALLOWANCE;
     if (p->slice_size == 0 || p->slice_size % sizeof(struct bam_key))
         told(use, p, "slice size", p->slice_size);
     if (p->slice_size > p->arena_size / 16)
         told(use, p, "slice size too large", p->slice_size);
-    if (p->source_slots < (uint32_t)use->n_threads || p->source_slots > 10000)
-        told(use, p, "source slots", p->source_slots);
-    if (p->sink_slots < (uint32_t)use->n_threads || p->sink_slots > 10000)
-        told(use, p, "sink slots", p->sink_slots);
-    if (p->piece_size < BGZF_MAX_BLOCK || p->piece_size > all)
-        told(use, p, "piece size", p->piece_size);
+    if (p->rings.source_slots < (uint32_t)p->rings.job.n_threads || p->rings.source_slots > 10000)
+        told(use, p, "source slots", p->rings.source_slots);
+    if (p->rings.sink_slots < (uint32_t)p->rings.job.n_threads || p->rings.sink_slots > 10000)
+        told(use, p, "sink slots", p->rings.sink_slots);
+    if (p->rings.piece_size < BGZF_MAX_BLOCK || p->rings.piece_size > all)
+        told(use, p, "piece size", p->rings.piece_size);
     if (p->merge_memory > all || p->merge_memory < 2 * p->slice_size)
         told(use, p, "merge memory", p->merge_memory);
     if (p->arena_size < ARENA_LEAST || p->arena_size > all)
@@ -160,8 +169,8 @@ static void test_spilling_stays_within_the_arenas_and_merges_two_runs_at_least(v
 
 static void check_share(const struct memory_use *use, const struct memory_plan *p)
 {
-    if (use->budget >= GIB + (uint64_t)use->n_threads * 48 * MIB && use->header <= MIB
-        && 2 * p->arena_size < use->budget * 2 / 3)
+    if (p->rings.job.budget >= GIB + (uint64_t)p->rings.job.n_threads * 48 * MIB && use->header <= MIB
+        && 2 * p->arena_size < p->rings.job.budget * 2 / 3)
         told(use, p, "the arenas are too small", p->arena_size);
 }
 
@@ -178,8 +187,9 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
         for (size_t i = 0; i < N_OF(inputs); i++) {
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
-                struct memory_use use = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], 1000, 0, 0};
-                struct memory_plan plan = memory_plan_make(&use, FOUND);
+                struct memory_job job = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0};
+                struct memory_use use = {.header = 1000};
+                struct memory_plan plan = plan_of(&job, &use);
                 if (plan.arena_size + plan.arena_size / 8 < last)
                     told(&use, &plan, "smaller than with less", last);
                 last = plan.arena_size;
@@ -194,8 +204,9 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
                                     (uint64_t)1 << 62, UINT64_MAX - ALLOWANCE + 1, UINT64_MAX};
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
-            struct memory_use use = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, 0, 0, 0};
-            struct memory_plan plan = memory_plan_make(&use, FOUND);
+            struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0};
+            struct memory_use use = {0};
+            struct memory_plan plan = plan_of(&job, &use);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
             check_spilling(&use, &plan);
             assert_true(plan.slice_size <= 16 * MIB);
@@ -212,8 +223,9 @@ static void test_arena_size_of_the_environment(void **state)
             char text[32];
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
-            struct memory_use use = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, 0, 0, 0};
-            struct memory_plan plan = memory_plan_make(&use, FOUND);
+            struct memory_job job = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0};
+            struct memory_use use = {0};
+            struct memory_plan plan = plan_of(&job, &use);
             unsetenv("SAMTOOLS_OMP_ARENA");
             assert_int_equal(plan.arena_size, sizes[i] / 4096 * 4096);
             assert_int_equal(plan.slice_size % sizeof(struct bam_key), 0);
@@ -241,6 +253,63 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
             }
 }
 
+/* Sources and sinks are open by then: what comes with the headers may take memory of the arenas only. */
+static void test_huge_header_changes_rings_that_are_open(void **state)
+{
+    (void)state;
+    static const struct memory_use none = {0}, much = {200 * MIB, 500000, 300 * MIB, 50 * MIB};
+    for (size_t b = 0; b < N_OF(budgets); b++)
+        for (size_t t = 0; t < N_OF(threads); t++)
+            for (size_t i = 0; i < N_OF(inputs); i++) {
+                struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0};
+                struct memory_rings rings = memory_plan_rings(&job);
+                struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
+                assert_memory_equal(&plan.rings, &rings, sizeof rings);
+                assert_memory_equal(&little.rings, &rings, sizeof rings);
+                assert_true(plan.arena_size <= little.arena_size);
+            }
+}
+
+/* What htslib takes for all inputs and the output, with as many threads as it is let have. */
+static uint64_t htslib_takes(const struct memory_rings *r)
+{
+    struct htslib_use in = memory_plan_htslib(true, false, &r->reader, r->job.n_threads);
+    struct htslib_use out = memory_plan_htslib(true, true, &r->writer, r->job.n_threads);
+    assert_in_range(in.n_threads, 1, r->job.n_threads);
+    assert_in_range(out.n_threads, 1, r->job.n_threads);
+    return r->job.n_inputs * in.bytes + out.bytes;
+}
+
+/* One thread each is the least, 10 MiB for each input and 20 for the output. */
+static void test_several_cram_files_take_more_than_there_is(void **state)
+{
+    (void)state;
+    static const size_t spaces[] = {0, 9 * MIB};
+    for (size_t b = 0; b < N_OF(budgets); b++)
+        for (size_t t = 0; t < N_OF(threads); t++)
+            for (size_t i = 0; i < N_OF(inputs); i++)
+                for (size_t k = 0; k < N_OF(spaces); k++) {
+                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k]};
+                    struct memory_rings rings = memory_plan_rings(&job);
+                    struct memory_use use = {.htslib = htslib_takes(&rings)};
+                    struct memory_plan plan = memory_plan_make(&rings, &use);
+                    uint64_t least = (10 * inputs[i] + 20) * MIB, share = (budgets[b] + ALLOWANCE) * 2 / 3;
+                    if (use.htslib > (share > least ? share : share / 2 + least))
+                        told(&use, &plan, "too much for htslib", use.htslib);
+                    check_sum(&use, &plan);
+                }
+}
+
+/* Where addresses have a limit, a thread costs its stack, too. */
+static void test_threads_of_htslib_take_addresses_that_are_not_there(void **state)
+{
+    (void)state;
+    struct htslib_room room = {190 * MIB, 0}, limited = {190 * MIB, 20 * MIB};
+    assert_int_equal(memory_plan_htslib(true, false, &room, 64).n_threads, (190 - 10) / 16);
+    assert_int_equal(memory_plan_htslib(true, false, &limited, 64).n_threads, (190 - 10) / (16 + 20));
+    assert_int_equal(memory_plan_htslib(true, false, &limited, 64).bytes, (10 + 5 * 36) * MIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +322,9 @@ int main(void)
         cmocka_unit_test(test_budgets_beyond_all_memory_do_not_overflow),
         cmocka_unit_test(test_arena_size_of_the_environment),
         cmocka_unit_test(test_chunks_of_sam_are_useless_or_too_much),
+        cmocka_unit_test(test_huge_header_changes_rings_that_are_open),
+        cmocka_unit_test(test_several_cram_files_take_more_than_there_is),
+        cmocka_unit_test(test_threads_of_htslib_take_addresses_that_are_not_there),
     };
     unsetenv("SAMTOOLS_OMP_ARENA");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <omp.h>
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
+#include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
 #include "merge/run_reader.h"
@@ -164,7 +165,8 @@ static void reading_run(struct reading *r)
     opts.out.level = 1;
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
-    r->sink = record_sink_open(&opts, r->sink_slots, r->fd, "the output", &r->latch, NULL);
+    struct memory_rings rings = {.sink_slots = r->sink_slots};
+    r->sink = record_sink_open(&opts, &rings, r->fd, "the output", &r->latch, NULL);
     NEEDED(r->sink);
     if (r->trip_at) {
         tripping.latch = &r->latch;

@@ -12,7 +12,6 @@
 #include "write/hts_writer.h"
 #include "base/hts_threads.h"
 #include "base/latch.h"
-#include "plan/memory_plan.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
 
@@ -22,7 +21,7 @@ struct hts_writer {
     struct hts_writer_options opt;
     samFile *sam;
     htsThreadPool threads;       /* of it */
-    int n_threads;               /* to be had for it */
+    struct htslib_use use;       /* what it takes, and the threads that may be had for it */
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
     struct out_count *count;     /* of what comes through it */
     uint64_t n;                  /* records put */
@@ -43,14 +42,14 @@ static int failed(struct hts_writer *w, const char *what)
 /* For CRAM also without threads: there is more to be seen than its results tell. -1: no memory. */
 static int open_pipe(struct hts_writer *w)
 {
-    if (w->opt.format->format == cram || w->n_threads > 1) {
+    if (w->opt.format->format == cram || w->use.n_threads > 1) {
         if (!(w->count = out_count_new(w->opt.format)))
             return -1;
         struct out_pipe_options how = {w->opt.fd, w->opt.path, out_count_see, w->count, w->opt.latch};
         w->pipe = out_pipe_open(&how);
     }
     if (!w->pipe)
-        w->n_threads = 1;
+        w->use.n_threads = 1;
     return 0;
 }
 
@@ -58,10 +57,10 @@ static int open_sam(struct hts_writer *w)
 {
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
-    w->n_threads = memory_plan_htslib(format.format == cram, true, w->opt.budget, w->opt.n_threads).n_threads;
+    w->use = memory_plan_htslib(format.format == cram, true, &w->opt.room, w->opt.n_threads);
     /* An end of line in a tag would end in other memory than its own, where threads of it make an index of lines. */
     if (w->opt.indexed && format.format == sam)
-        w->n_threads = 1;
+        w->use.n_threads = 1;
     if (open_pipe(w) < 0)
         return failed(w, "writing");
     int fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
@@ -89,7 +88,7 @@ static int configure(struct hts_writer *w)
         return latch_fail(w->opt.latch, "%s: an output format option does not fit the format", w->opt.path);
     if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
         return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
-    if (hts_threads_start(&w->threads, w->sam, w->n_threads) < 0)
+    if (hts_threads_start(&w->threads, w->sam, w->use.n_threads) < 0)
         return failed(w, "starting threads for");
     return 0;
 }
@@ -198,6 +197,11 @@ void hts_writer_close(struct hts_writer *w)
     bam_destroy1(w->record);
     free(w->copy.p);
     free(w);
+}
+
+size_t hts_writer_memory(const struct hts_writer *w)
+{
+    return w->use.bytes;
 }
 
 uint64_t hts_writer_checksum(const struct hts_writer *w)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "bgzf_sink.h"
+#include "plan/memory_plan.h"
 
 struct latch;
 struct hts_writer;
@@ -18,7 +19,7 @@ struct hts_writer_options {
     const htsFormat *format;     /* with its options (--output-fmt-option) */
     int level;                   /* -1: the format's own default */
     int n_threads;
-    uint64_t budget;             /* see memory_plan_htslib() */
+    struct htslib_room room;     /* memory for it */
     const char *reference;       /* for CRAM; NULL: as htslib finds it */
     bool indexed;                /* hts_writer_header() will get an index */
     struct latch *latch;
@@ -41,6 +42,9 @@ int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size
  * and of SAM that threads write, compressed or not. -1: told to the latch. */
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
+
+/* Bytes of memory that writing takes, about. */
+size_t hts_writer_memory(const struct hts_writer *writer);
 
 /* Sum of bam_checksum() over the records put. */
 uint64_t hts_writer_checksum(const struct hts_writer *writer);

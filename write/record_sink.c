@@ -24,8 +24,8 @@ struct record_sink {
     uint64_t n;
 };
 
-struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
-                                     struct latch *latch, struct stats *stats)
+struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
+                                     const char *path, struct latch *latch, struct stats *stats)
 {
     struct record_sink *k = calloc(1, sizeof *k);
     if (!k) {
@@ -35,11 +35,28 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_sl
     k->latch = latch;
     k->stats = stats;
     if (opts->out.format.format == bam) {
-        struct bgzf_sink_options bgzf = {fd, path, opts->out.level, opts->n_threads, n_slots, latch, stats};
+        struct bgzf_sink_options bgzf = {
+            .fd = fd,
+            .path = path,
+            .level = opts->out.level,
+            .n_threads = opts->n_threads,
+            .n_slots = rings->sink_slots,
+            .latch = latch,
+            .stats = stats,
+        };
         k->bgzf = bgzf_sink_open(&bgzf);
     } else {
-        struct hts_writer_options hts = {fd, path, &opts->out.format, opts->out.level, opts->n_threads,
-                                         opts->memory, opts->reference, opts->out.index != NULL, latch};
+        struct hts_writer_options hts = {
+            .fd = fd,
+            .path = path,
+            .format = &opts->out.format,
+            .level = opts->out.level,
+            .n_threads = opts->n_threads,
+            .room = rings->writer,
+            .reference = opts->reference,
+            .indexed = opts->out.index != NULL,
+            .latch = latch,
+        };
         k->hts = hts_writer_open(&hts);
     }
     if (k->bgzf || k->hts)
@@ -58,6 +75,11 @@ void record_sink_close(struct record_sink *k)
     sink_verify_free(k->verify);
     free(k->header);
     free(k);
+}
+
+size_t record_sink_memory(const struct record_sink *k)
+{
+    return k->hts ? hts_writer_memory(k->hts) : 0;
 }
 
 int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format)

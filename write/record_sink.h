@@ -10,17 +10,21 @@
 #include "bgzf_sink.h"
 
 struct latch;
+struct memory_rings;
 struct progress;
 struct record_sink;
 struct sort_opts;
 struct stats;
 
-/* fd stays the caller's; path is for messages; n_slots: BAM blocks under way at
- * most. Allocates all that is needed.
+/* fd stays the caller's; path is for messages; rings: how many BAM blocks are under way at most, and what
+ * other formats may take. Allocates all that is needed.
  * NULL: told to the latch. */
-struct record_sink *record_sink_open(const struct sort_opts *opts, uint32_t n_slots, int fd, const char *path,
-                                     struct latch *latch, struct stats *stats);
+struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
+                                     const char *path, struct latch *latch, struct stats *stats);
 void record_sink_close(struct record_sink *sink);
+
+/* Bytes of memory that a format other than BAM takes. */
+size_t record_sink_memory(const struct record_sink *sink);
 
 /* Before the first record. sam must live as long as the sink. index: the file
  * to write the index to, NULL: none; index_format: HTS_FMT_CSI, ..., of BAM.

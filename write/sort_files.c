@@ -19,19 +19,19 @@ static int open_file(struct out_file *file, const char *path, struct latch *latc
     return path ? out_file_open(file, path, latch) : 0;
 }
 
-static int open_data(struct sort_files *f, uint32_t n_slots, struct stats *stats)
+static int open_data(struct sort_files *f, const struct memory_rings *rings, struct stats *stats)
 {
     if (out_file_open(&f->data, f->opts->out.path, f->latch) < 0)
         return -1;
-    f->sink = record_sink_open(f->opts, n_slots, f->data.fd, f->data.path, f->latch, stats);
+    f->sink = record_sink_open(f->opts, rings, f->data.fd, f->data.path, f->latch, stats);
     return f->sink ? 0 : -1;
 }
 
-int sort_files_open(struct sort_files *f, const struct sort_opts *opts, uint32_t n_slots, struct latch *latch,
-                    struct stats *stats)
+int sort_files_open(struct sort_files *f, const struct sort_opts *opts, const struct memory_rings *rings,
+                    struct latch *latch, struct stats *stats)
 {
     *f = (struct sort_files){.opts = opts, .latch = latch, .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
-    return open_data(f, n_slots, stats) < 0 || open_file(&f->checksum, opts->checksum, latch) < 0 ? -1 : 0;
+    return open_data(f, rings, stats) < 0 || open_file(&f->checksum, opts->checksum, latch) < 0 ? -1 : 0;
 }
 
 static bool takes_reference(const htsFormat *format)
@@ -44,16 +44,15 @@ static bool takes_reference(const htsFormat *format)
 
 /* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be longer
  * by far than what is known of them, so what they take may be a third of all at most. */
-size_t sort_files_memory(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget)
+size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, uint64_t budget)
 {
+    const struct sort_opts *opts = f->opts;
     const htsFormat *format = &opts->out.format;
     uint64_t most = (budget + MEMORY_PLAN_BESIDE) / 3;
-    uint64_t refs = !sam ? 0 : takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
+    uint64_t refs = takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
                   : opts->out.index && format->format != cram ? bam_index_memory(sam) : 0;
     size_t verify = opts->verify ? sink_verify_memory(opts->n_threads) : 0;
-    size_t htslib = format->format == bam ? 0
-                  : memory_plan_htslib(format->format == cram, true, opts->memory, opts->n_threads).bytes;
-    return (size_t)(refs < most ? refs : most) + verify + htslib;
+    return (size_t)(refs < most ? refs : most) + verify + record_sink_memory(f->sink);
 }
 
 /* BAI holds 2^29 bases per reference; an index for longer ones becomes CSI. */

@@ -10,6 +10,7 @@
 #include "base/out_file.h"
 
 struct latch;
+struct memory_rings;
 struct record_sink;
 struct sort_opts;
 struct sort_rule;
@@ -22,14 +23,14 @@ struct sort_files {
     struct record_sink *sink;    /* into data */
 };
 
-/* Opens data and checksum; first what can be told before a pipe is waited for. n_slots: see
+/* Opens data and checksum; first what can be told before a pipe is waited for. rings: see
  * record_sink_open(). -1: told to the latch; to be closed all the same. */
-int sort_files_open(struct sort_files *files, const struct sort_opts *opts, uint32_t n_slots, struct latch *latch,
-                    struct stats *stats);
+int sort_files_open(struct sort_files *files, const struct sort_opts *opts, const struct memory_rings *rings,
+                    struct latch *latch, struct stats *stats);
 
 /* Bytes of memory that all that takes beside the sink, of `budget` in all: indexes, --verify, what htslib keeps. sam: of
- * the output; NULL: not known yet. */
-size_t sort_files_memory(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget);
+ * the output. */
+size_t sort_files_memory(const struct sort_files *files, sam_hdr_t *sam, uint64_t budget);
 
 /* What depends on references and order: whether the format can have them, the index, and --verify,
  * which looks at the order unless rule is NULL (-M ranks reads by what it then changes, so
