@@ -189,7 +189,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
         w.n++;
         size_t size = bam_record_size((const struct bam_record *)record);
         w.n_fix += (uint32_t)verdict.needs_fix;
-        w.checksum += bam_checksum(record, size);
+        w.checksum += record_checksum(record, size);
         w.end += size;
     }
     return w;
@@ -241,11 +241,11 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
         size_t size = bam_record_size(r);
         if (!bam_record_check((uint8_t *)r, size, arena->n_ref).needs_fix)
             continue;
-        arena->checksum -= bam_checksum((uint8_t *)r, size);
+        arena->checksum -= record_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
         make_key(arena, (uint8_t *)r, &keys[i]);   /* had no fault before, so has none now */
-        arena->checksum += bam_checksum((uint8_t *)r, bam_record_size(r));
+        arena->checksum += record_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;
 }

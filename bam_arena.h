@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "bam/bam_checksum.h"
+#include "bam/record_checksum.h"
 #include "bam/bam_record.h"
 #include "order/bam_key.h"
 
@@ -27,7 +27,7 @@ struct sort_rule;
 struct bam_walk {
     uint64_t start;              /* arena offset of the first record looked at */
     uint64_t end;                /* arena offset one past the last whole record */
-    uint64_t checksum;           /* sum of bam_checksum() over the records, modulo 2^64 */
+    uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
     uint32_t n;                  /* records found, and keys in the caller's list */
     uint32_t n_fix;              /* how many of them bam_record_fix() would change */
     enum bam_fault fault;        /* of the record at end; BAM_CUT: it only needs more bytes */

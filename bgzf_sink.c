@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "bam/bam_checksum.h"
+#include "bam/record_checksum.h"
 #include "bam/bam_record.h"
 #include "write/bam_index.h"
 #include "codec/bgzf_block.h"
@@ -80,7 +80,7 @@ struct sink_slot {
     struct verify_ends ends;     /* claimer, before finished */
 };
 
-_Static_assert((int)BAM_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
+_Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
 
 enum { LENGTH_BITS = 20 };
 _Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
@@ -103,7 +103,7 @@ struct bgzf_sink {
     struct sink_slot *filling;   /* the slot being filled, NULL if none; master */
     struct task_ring ring;       /* of the slots; a slot is released by who writes its block */
     uint64_t checksum;           /* after finish; master */
-    bgzf_finish_fn *finish;      /* master, before the first block */
+    bgzf_sink_finish_fn *finish;      /* master, before the first block */
     struct sink_verify *verify;  /* NULL: nothing is; master, before the first block */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
     struct bam_index *index;     /* NULL: none; used by the thread that has the ticket's block */
@@ -186,7 +186,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
 
 /* Copies the pieces of a block together, fetching ahead: in sorted order they
  * lie anywhere in the arena, and their first lines would each be a cache miss. */
-static void gather(const struct sink_slot *slot, bgzf_finish_fn *finish, uint8_t *out)
+static void gather(const struct sink_slot *slot, bgzf_sink_finish_fn *finish, uint8_t *out)
 {
     enum { AHEAD = 6 };
     for (uint32_t i = 0; i < slot->n; i++) {
@@ -353,7 +353,7 @@ static void sink_run(void *sink, uint32_t index)
     uint32_t length = 1;                         /* after a failure: any, nothing is written */
     if (!latch_tripped(k->opt.latch)) {
         struct sink_thread *t = &k->threads[task_thread()];
-        uint8_t *data = bgzf_stored_data(t->codec, slot->compressed);
+        uint8_t *data = bgzf_block_stored_data(t->codec, slot->compressed);
         if (!data)
             data = t->gathered;
         enum stage before = stats_enter(k->opt.stats, STAGE_GATHER);
@@ -492,7 +492,7 @@ void bgzf_sink_set_verify(struct bgzf_sink *k, struct sink_verify *verify)
     k->verify = verify;
 }
 
-void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_finish_fn *finish)
+void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_sink_finish_fn *finish)
 {
     k->finish = finish;
 }
@@ -500,7 +500,7 @@ void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_finish_fn *finish)
 /* Adds the EOF block and leaves the file at its end. */
 static int write_eof(struct bgzf_sink *k)
 {
-    struct iovec eof = {(void *)(uintptr_t)bgzf_eof_block, BGZF_EOF_SIZE};
+    struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, BGZF_EOF_SIZE};
     if (write_all(k, &eof, 1, k->placed) < 0)    /* also if a block before it failed */
         return -1;
     if (k->begin >= 0)

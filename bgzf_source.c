@@ -30,7 +30,7 @@ struct bgzf_source {
     struct bgzf_frame frame;
     struct source_slot *slots;
     struct task_ring ring;       /* of them: inflating one is its work */
-    bgzf_inflated_fn *inflated;
+    bgzf_source_inflated_fn *inflated;
     void *inflated_arg;
     struct bgzf_codec **codecs;  /* one per thread, each used by its thread only */
 };
@@ -98,7 +98,7 @@ void bgzf_source_close(struct bgzf_source *s)
     free(s);
 }
 
-void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_inflated_fn *fn, void *arg)
+void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn, void *arg)
 {
     s->inflated = fn;
     s->inflated_arg = arg;

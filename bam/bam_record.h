@@ -98,13 +98,13 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
 int bam_record_fix(struct bam_record *r);
 
 /* Whether the value whose type byte is at `type` is a string. */
-static inline bool bam_aux_is_text(const uint8_t *type)
+static inline bool bam_record_aux_is_text(const uint8_t *type)
 {
     return *type == 'Z' || *type == 'H';
 }
 
 /* One past the first NUL in [p, end), or end. Most texts are short, so it looks at eight bytes at a time. */
-static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *bam_record_text_skip(const uint8_t *p, const uint8_t *end)
 {
     for (; end - p >= 8; p += 8) {
         uint64_t v = load_le64(p), nul = (v - 0x0101010101010101) & ~v & 0x8080808080808080;
@@ -118,7 +118,7 @@ static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
 }
 
 /* Bytes of one value of this type; 0 if the type has no fixed size. */
-static inline size_t bam_aux_scalar_size(uint8_t type)
+static inline size_t bam_record_aux_scalar_size(uint8_t type)
 {
     switch (type) {
     case 'A': case 'c': case 'C': return 1;
@@ -132,11 +132,11 @@ static inline size_t bam_aux_scalar_size(uint8_t type)
 /* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in
  * htslib, the end of the record may end a text that has no NUL. Branches instead of a table: the processor
  * predicts the types of a file's tags, so the next tag need not wait for this one's. */
-static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *bam_record_aux_skip(const uint8_t *p, const uint8_t *end)
 {
     uint8_t type = *p++;
     if (type == 'Z' || type == 'H')
-        return bam_text_skip(p, end);
+        return bam_record_text_skip(p, end);
     uint64_t size;
     if (type == 'C' || type == 'c' || type == 'A') {
         size = 1;
@@ -145,9 +145,9 @@ static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
     } else if (type == 'S' || type == 's') {
         size = 2;
     } else if (type == 'B') {
-        if (end - p < 5 || !bam_aux_scalar_size(p[0]))
+        if (end - p < 5 || !bam_record_aux_scalar_size(p[0]))
             return NULL;
-        size = 5 + (uint64_t)bam_aux_scalar_size(p[0]) * load_le32(p + 1);
+        size = 5 + (uint64_t)bam_record_aux_scalar_size(p[0]) * load_le32(p + 1);
     } else if (type == 'd') {
         size = 8;
     } else {
@@ -157,22 +157,22 @@ static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
 }
 
 /* Whether the value from type to next, where it ends, is no text or is closed by a NUL. */
-static inline bool bam_aux_is_closed(const uint8_t *type, const uint8_t *next)
+static inline bool bam_record_aux_is_closed(const uint8_t *type, const uint8_t *next)
 {
-    return !bam_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
+    return !bam_record_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
 }
 
 /* One past the tag at p, of which at least three bytes must be there. NULL if it cannot be read or
  * is a text without its NUL. */
-static inline const uint8_t *bam_aux_next(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *bam_record_aux_next(const uint8_t *p, const uint8_t *end)
 {
-    const uint8_t *next = bam_aux_skip(p + 2, end);
-    return next && bam_aux_is_closed(p + 2, next) ? next : NULL;
+    const uint8_t *next = bam_record_aux_skip(p + 2, end);
+    return next && bam_record_aux_is_closed(p + 2, next) ? next : NULL;
 }
 
 /* Finds the first tag named tag[2] among the aux fields [p, end). Returns a pointer to its type byte, or
  * NULL if it is absent. Sets *bad to 1 if the fields themselves are broken, else to 0. */
-const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
+const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
 
 /* The n operations of a checked record's CIGAR, little-endian. If they are kept in the CG tag, returns
  * those and sets *tag to the first byte of that tag; otherwise *tag is NULL. */

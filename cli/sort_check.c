@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bam/bam_checksum.h"
+#include "bam/record_checksum.h"
 #include "bam_arena.h"
 #include "bam/bam_record.h"
 #include "codec/bgzf_block.h"
@@ -82,7 +82,7 @@ static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
         return bad_record(c, fault);
     if (c->before && !sort_key_in_order(c->rule, c->key_before, (const struct bam_record *)c->before, key, now))
         return offence(c, now);
-    c->checksum += bam_checksum(at, bam_record_size(now));
+    c->checksum += record_checksum(at, bam_record_size(now));
     c->before = at;
     c->key_before = key;
     return 0;

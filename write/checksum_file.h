@@ -10,7 +10,7 @@ struct out_file;
 
 /*   records=NUMBER xxh3sum=HEX
  *
- * NUMBER is decimal. HEX is the sum of bam_checksum() over all records, modulo
+ * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo
  * 2^64, as 16 hexadecimal digits.
  *
  * Writes the line to an open file and finishes the file; the caller commits or abandons it.

@@ -33,7 +33,7 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index);
 
 /* As bgzf_sink_set_finish(). */
-void hts_writer_set_finish(struct hts_writer *writer, bgzf_finish_fn *finish);
+void hts_writer_set_finish(struct hts_writer *writer, bgzf_sink_finish_fn *finish);
 
 /* One checked record. -1: told to the latch. */
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
@@ -46,7 +46,7 @@ void hts_writer_close(struct hts_writer *writer);
 /* Bytes of memory that writing takes, about. */
 size_t hts_writer_memory(const struct hts_writer *writer);
 
-/* Sum of bam_checksum() over the records put. */
+/* Sum of record_checksum() over the records put. */
 uint64_t hts_writer_checksum(const struct hts_writer *writer);
 
 #endif

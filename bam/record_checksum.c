@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "bam/bam_checksum.h"
+#include "bam/record_checksum.h"
 #include "base/byte_hash.h"
 
-uint64_t bam_checksum(const uint8_t *record, size_t size)
+uint64_t record_checksum(const uint8_t *record, size_t size)
 {
     uint64_t sum = 0;
     for (uint64_t number = 0; size > 0; number++) {
-        size_t n = size < BAM_CHECKSUM_SEGMENT ? size : BAM_CHECKSUM_SEGMENT;
+        size_t n = size < RECORD_CHECKSUM_SEGMENT ? size : RECORD_CHECKSUM_SEGMENT;
         sum += byte_hash(record, n, number);
         record += n;
         size -= n;
