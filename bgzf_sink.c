@@ -104,7 +104,7 @@ struct bgzf_sink {
     uint64_t tasked;             /* blocks that have a task; master */
     uint64_t help;               /* no READY slot before this one; master */
     uint64_t checksum;           /* after finish; master */
-    bgzf_finish_fn *finish;      /* master, before the first block */
+    bgzf_sink_finish_fn *finish;      /* master, before the first block */
     struct sink_verify *verify;  /* NULL: nothing is; master, before the first block */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
     struct bam_index *index;     /* NULL: none; used by the thread that has the ticket's block */
@@ -180,7 +180,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
 
 /* Copies the pieces of a block together, fetching ahead: in sorted order they
  * lie anywhere in the arena, and their first lines would each be a cache miss. */
-static void gather(const struct sink_slot *slot, bgzf_finish_fn *finish, uint8_t *out)
+static void gather(const struct sink_slot *slot, bgzf_sink_finish_fn *finish, uint8_t *out)
 {
     enum { AHEAD = 6 };
     for (uint32_t i = 0; i < slot->n; i++) {
@@ -345,7 +345,7 @@ static void sink_run(struct bgzf_sink *k, struct sink_slot *slot)
     uint32_t length = 1;                         /* after a failure: any, nothing is written */
     if (!latch_tripped(k->opt.latch)) {
         struct sink_thread *t = &k->threads[omp_get_thread_num()];
-        uint8_t *data = bgzf_stored_data(t->codec, slot->compressed);
+        uint8_t *data = bgzf_block_stored_data(t->codec, slot->compressed);
         if (!data)
             data = t->gathered;
         enum stage before = stats_enter(k->opt.stats, STAGE_GATHER);
@@ -515,7 +515,7 @@ void bgzf_sink_set_verify(struct bgzf_sink *k, struct sink_verify *verify)
     k->verify = verify;
 }
 
-void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_finish_fn *finish)
+void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_sink_finish_fn *finish)
 {
     k->finish = finish;
 }
@@ -523,7 +523,7 @@ void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_finish_fn *finish)
 /* Adds the EOF block and leaves the file at its end. */
 static int write_eof(struct bgzf_sink *k)
 {
-    struct iovec eof = {(void *)(uintptr_t)bgzf_eof_block, BGZF_EOF_SIZE};
+    struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, BGZF_EOF_SIZE};
     if (write_all(k, &eof, 1, k->placed) < 0)    /* also if a block before it failed */
         return -1;
     if (k->begin >= 0)

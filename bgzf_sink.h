@@ -42,8 +42,8 @@ int bgzf_sink_set_index(struct bgzf_sink *sink, struct bam_index *index);
 
 /* Called in the deflate task for what goes out of every record, or of its first
  * segment: a copy, to be changed in place. NULL: nothing is. Before the first put. */
-typedef void bgzf_finish_fn(uint8_t *record);
-void bgzf_sink_set_finish(struct bgzf_sink *sink, bgzf_finish_fn *finish);
+typedef void bgzf_sink_finish_fn(uint8_t *record);
+void bgzf_sink_set_finish(struct bgzf_sink *sink, bgzf_sink_finish_fn *finish);
 
 /* Looks at every block once more before it is written. Before the first put. */
 void bgzf_sink_set_verify(struct bgzf_sink *sink, struct sink_verify *verify);
@@ -75,7 +75,7 @@ int bgzf_sink_flush(struct bgzf_sink *sink);
 /* Flushes, helps until everything is written, adds the EOF block. -1: told to the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
-/* After finish: sum of bam_checksum() over the records put, made of their pieces. */
+/* After finish: sum of bam_arena_checksum() over the records put, made of their pieces. */
 uint64_t bgzf_sink_checksum(const struct bgzf_sink *sink);
 
 /* Bytes of memory that a sink with these options takes. */

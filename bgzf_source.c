@@ -34,7 +34,7 @@ struct bgzf_source {
     uint64_t head, tail;         /* blocks handed out, blocks taken back */
     uint64_t tasked;             /* blocks that have a task; between it and head are those that wait for one */
     uint64_t help;               /* no READY slot before this one */
-    bgzf_inflated_fn *inflated;
+    bgzf_source_inflated_fn *inflated;
     void *inflated_arg;
     struct bgzf_codec **codecs;  /* one per thread, each used by its thread only */
 };
@@ -96,7 +96,7 @@ void bgzf_source_close(struct bgzf_source *s)
     free(s);
 }
 
-void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_inflated_fn *fn, void *arg)
+void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn, void *arg)
 {
     s->inflated = fn;
     s->inflated_arg = arg;

@@ -38,7 +38,7 @@ struct bgzf_source_block {
 };
 
 /* Called in the inflate task right after block was inflated, any thread. */
-typedef void bgzf_inflated_fn(void *arg, const struct bgzf_source_block *block);
+typedef void bgzf_source_inflated_fn(void *arg, const struct bgzf_source_block *block);
 
 /* NULL: told to the latch. A source of plain bytes (raw BAM, records) gives
  * "blocks" that are cut anywhere. */
@@ -46,7 +46,7 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
 
 /* Called for every block that is handed out from now on. */
-void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_inflated_fn *fn, void *arg);
+void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_source_inflated_fn *fn, void *arg);
 
 /* Finds the next non-empty block and its inflated size, reading ahead as needed.
  * 1: found; 0: end of the file; -1: told to the latch. Repeats itself until the

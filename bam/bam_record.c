@@ -46,14 +46,14 @@ static uint16_t record_bin(const struct bam_record *r, int64_t ref_span)
     return (uint16_t)hts_reg2bin(pos, pos + covered(r, ref_span), 14, 5);
 }
 
-const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad)
+const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad)
 {
     *bad = 0;
     while (p && end - p >= 3) {
         const uint8_t *type = p + 2;
-        const uint8_t *next = bam_aux_skip(type, end);
+        const uint8_t *next = bam_record_aux_skip(type, end);
         if (next && p[0] == (uint8_t)tag[0] && p[1] == (uint8_t)tag[1])
-            return bam_aux_is_closed(type, next) ? type : (*bad = 1, NULL);
+            return bam_record_aux_is_closed(type, next) ? type : (*bad = 1, NULL);
         p = next;
     }
     *bad = !p;                   /* a rest of one or two bytes is no tag, and no harm */
@@ -76,7 +76,7 @@ static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *b
     if (!is_placeholder(inline_cigar(r), l_seq))
         return NULL;
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
-    const uint8_t *cg = bam_aux_find(bam_record_aux(r), end, "CG", bad);
+    const uint8_t *cg = bam_record_aux_find(bam_record_aux(r), end, "CG", bad);
     if (!cg || cg[0] != 'B' || (cg[1] != 'I' && cg[1] != 'i'))
         return NULL;
     *n = load_le32(cg + 2);
@@ -105,7 +105,7 @@ int64_t bam_record_ref_span(const struct bam_record *r)
 static bool are_tags_without_cg(const uint8_t *p, const uint8_t *end)
 {
     while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))
-        p = bam_aux_next(p, end);
+        p = bam_record_aux_next(p, end);
     return p == end;
 }
 

@@ -99,13 +99,13 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
 int bam_record_fix(struct bam_record *r);
 
 /* Whether the value whose type byte is at type is a string. */
-static inline bool bam_aux_is_text(const uint8_t *type)
+static inline bool bam_record_aux_is_text(const uint8_t *type)
 {
     return *type == 'Z' || *type == 'H';
 }
 
 /* One past the first NUL in [p, end), or end. Most texts are short: eight bytes at a time. */
-static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *bam_record_text_skip(const uint8_t *p, const uint8_t *end)
 {
     for (; end - p >= 8; p += 8) {
         uint64_t v = load_le64(p), nul = (v - 0x0101010101010101) & ~v & 0x8080808080808080;
@@ -119,7 +119,7 @@ static inline const uint8_t *bam_text_skip(const uint8_t *p, const uint8_t *end)
 }
 
 /* Bytes of one value of this type; 0: no type of a fixed size. */
-static inline size_t bam_aux_scalar_size(uint8_t type)
+static inline size_t bam_record_aux_scalar_size(uint8_t type)
 {
     switch (type) {
     case 'A': case 'c': case 'C': return 1;
@@ -133,11 +133,11 @@ static inline size_t bam_aux_scalar_size(uint8_t type)
 /* One past the value whose type byte is at p, which is before end; NULL when it is broken.
  * As in htslib, the record may end a text that has no NUL. The types of a file's tags are
  * foreseen, so that with branches, unlike with a table, the next tag need not wait for this one's. */
-static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *bam_record_aux_skip(const uint8_t *p, const uint8_t *end)
 {
     uint8_t type = *p++;
     if (type == 'Z' || type == 'H')
-        return bam_text_skip(p, end);
+        return bam_record_text_skip(p, end);
     uint64_t size;
     if (type == 'C' || type == 'c' || type == 'A') {
         size = 1;
@@ -146,9 +146,9 @@ static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
     } else if (type == 'S' || type == 's') {
         size = 2;
     } else if (type == 'B') {
-        if (end - p < 5 || !bam_aux_scalar_size(p[0]))
+        if (end - p < 5 || !bam_record_aux_scalar_size(p[0]))
             return NULL;
-        size = 5 + (uint64_t)bam_aux_scalar_size(p[0]) * load_le32(p + 1);
+        size = 5 + (uint64_t)bam_record_aux_scalar_size(p[0]) * load_le32(p + 1);
     } else if (type == 'd') {
         size = 8;
     } else {
@@ -158,21 +158,21 @@ static inline const uint8_t *bam_aux_skip(const uint8_t *p, const uint8_t *end)
 }
 
 /* Whether the value from type to next, where it ends, is no text, or one closed by NUL. */
-static inline bool bam_aux_is_closed(const uint8_t *type, const uint8_t *next)
+static inline bool bam_record_aux_is_closed(const uint8_t *type, const uint8_t *next)
 {
-    return !bam_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
+    return !bam_record_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
 }
 
 /* Behind the tag at p, of which three bytes are there; NULL: it cannot be read, or is a text without its NUL. */
-static inline const uint8_t *bam_aux_next(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *bam_record_aux_next(const uint8_t *p, const uint8_t *end)
 {
-    const uint8_t *next = bam_aux_skip(p + 2, end);
-    return next && bam_aux_is_closed(p + 2, next) ? next : NULL;
+    const uint8_t *next = bam_record_aux_skip(p + 2, end);
+    return next && bam_record_aux_is_closed(p + 2, next) ? next : NULL;
 }
 
 /* First tag named tag[2] among the aux fields [p, end): a pointer to its type
  * byte, NULL when absent; *bad is set when the fields themselves are broken. */
-const uint8_t *bam_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
+const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
 
 /* The n operations of a checked record's CIGAR, little-endian: those of the CG
  * tag if it is kept there (then *tag is that tag's first byte, else NULL). */

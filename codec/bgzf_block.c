@@ -17,13 +17,13 @@ enum {
 _Static_assert(BGZF_HEADER + STORED_HEADER + BGZF_FILL + BGZF_FOOTER <= BGZF_MAX_BLOCK,
                "a block that does not compress can be stored");
 
-const uint8_t bgzf_eof_block[BGZF_EOF_SIZE] = {
+const uint8_t bgzf_block_eof[BGZF_EOF_SIZE] = {
     0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C', 2, 0, 27, 0, 3, 0,
     0, 0, 0, 0, 0, 0, 0, 0,
 };
 
 /* samtools' -l 1..9 in libdeflate's levels (the map htslib uses). */
-static const int libdeflate_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
+static const int codec_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
 
 struct bgzf_codec {
     struct bam_deflate *ours;                    /* -l 1 and the default; NULL: libdeflate, or store */
@@ -48,7 +48,7 @@ struct bgzf_codec *bgzf_codec_new(int level)
     if (effort >= 0) {
         failed = !(codec->ours = bam_deflate_new(effort));
     } else {
-        int wanted = libdeflate_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
+        int wanted = codec_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
         failed = wanted && !(codec->deflate = libdeflate_alloc_compressor(wanted));
     }
     if (failed) {
@@ -78,7 +78,7 @@ size_t bgzf_codec_memory(int level)
 
 /* CRC-32 of RFC 1952. ISA-L's has AVX-512: 80 GB/s where libdeflate 1.14 has 26,
  * 1 % of the CPU time at -l 1. */
-static uint32_t crc32_of(const uint8_t *data, uint32_t n)
+static uint32_t block_crc32(const uint8_t *data, uint32_t n)
 {
 #ifdef HAVE_ISAL
     return crc32_gzip_refl(0, data, n);
@@ -138,12 +138,12 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)
         return BGZF_BAD_DEFLATE;
-    if (crc32_of(out, frame->inflated_size) != load_le32(footer))
+    if (block_crc32(out, frame->inflated_size) != load_le32(footer))
         return BGZF_BAD_CRC;
     return BGZF_OK;
 }
 
-uint8_t *bgzf_stored_data(const struct bgzf_codec *codec, uint8_t *out)
+uint8_t *bgzf_block_stored_data(const struct bgzf_codec *codec, uint8_t *out)
 {
     return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + STORED_HEADER;
 }
@@ -168,9 +168,9 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
     if (size == 0)
         size = store_data(data, n, out + BGZF_HEADER);
     uint8_t *footer = out + BGZF_HEADER + size;
-    memcpy(out, bgzf_eof_block, BGZF_HEADER);
+    memcpy(out, bgzf_block_eof, BGZF_HEADER);
     store_le16(out + BGZF_HEADER - 2, (uint16_t)(BGZF_HEADER + size + BGZF_FOOTER - 1));
-    store_le32(footer, crc32_of(data, n));
+    store_le32(footer, block_crc32(data, n));
     store_le32(footer + 4, n);
     return (uint32_t)(BGZF_HEADER + size + BGZF_FOOTER);
 }

@@ -21,7 +21,7 @@ enum {
 };
 
 /* The empty block that closes a BGZF file (section 4.1.2). */
-extern const uint8_t bgzf_eof_block[BGZF_EOF_SIZE];
+extern const uint8_t bgzf_block_eof[BGZF_EOF_SIZE];
 
 struct bgzf_frame {
     uint32_t size;                /* whole block, header and footer included */
@@ -61,10 +61,10 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out);
 
 /* Makes one block of data[n], n <= BGZF_FILL, in out[BGZF_MAX_BLOCK]; returns its size.
- * At level 0 the data may already lie at bgzf_stored_data(out): then they are not moved. */
+ * At level 0 the data may already lie at bgzf_block_stored_data(out): then they are not moved. */
 uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out);
 
 /* Where the data of a stored block lie in out; NULL if the codec compresses. */
-uint8_t *bgzf_stored_data(const struct bgzf_codec *codec, uint8_t *out);
+uint8_t *bgzf_block_stored_data(const struct bgzf_codec *codec, uint8_t *out);
 
 #endif

@@ -16,7 +16,7 @@ static void look(const struct bam_record *r)
     MUST(cigar >= begin && (uint64_t)n * 4 <= (uint64_t)(end - cigar));
     MUST(bam_record_ref_span(r) > 0);
     far_pos_get(r);
-    const uint8_t *nm = bam_aux_find(bam_record_aux(r), end, "NM", &bad);
+    const uint8_t *nm = bam_record_aux_find(bam_record_aux(r), end, "NM", &bad);
     MUST(!nm || (nm > begin && nm < end));
 }
 

@@ -112,7 +112,7 @@ static bool hit_index(const struct bam_record *r, int64_t *hit)
 {
     int bad;
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
-    const uint8_t *hi = bam_aux_find(bam_record_aux(r), end, "HI", &bad);
+    const uint8_t *hi = bam_record_aux_find(bam_record_aux(r), end, "HI", &bad);
     if (!hi || !strchr("cCsSiI", *hi))
         return false;
     *hit = bam_aux2i(hi);

@@ -30,7 +30,7 @@ static struct tag_value tag_value(const struct tag_key *tags, const struct bam_r
 {
     int bad;                     /* broken tags hide the one we want, as in htslib */
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
-    const uint8_t *p = bam_aux_find(bam_record_aux(r), end, tags->tag, &bad);
+    const uint8_t *p = bam_record_aux_find(bam_record_aux(r), end, tags->tag, &bad);
     struct tag_value value = {.class = TAG_NONE};
     if (!p)
         return value;

@@ -51,7 +51,7 @@ static struct template_tags tags_find(const struct bam_record *r)
     const uint8_t *end = (const uint8_t *)r + bam_record_size(r), *next;
     for (const uint8_t *p = bam_record_aux(r); end - p >= 3; p = next) {
         const uint8_t *type = p + 2;
-        next = bam_aux_skip(type, end);
+        next = bam_record_aux_skip(type, end);
         if (!next)
             break;
         struct template_tag *slot;
@@ -62,7 +62,7 @@ static struct template_tags tags_find(const struct bam_record *r)
         case MI: slot = &tags.mi; break;
         default: continue;
         }
-        if (!slot->type && bam_aux_is_closed(type, next))
+        if (!slot->type && bam_record_aux_is_closed(type, next))
             *slot = (struct template_tag){type, next};
     }
     return tags;
@@ -178,15 +178,15 @@ static enum bam_fault view_make(const struct bam_record *r, struct template_view
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
         if (!tags.mc.type)
             return BAM_NO_MC;
-        if (!bam_aux_is_text(tags.mc.type))
+        if (!bam_record_aux_is_text(tags.mc.type))
             return BAM_BAD_MC;
         mate.ref = (int32_t)load_le32(r->next_ref_id);
         mate.reverse = flag & BAM_FMREVERSE;
         mate.pos = mate_position(far_next_pos(r), (const char *)tags.mc.type + 1, mate.reverse);
     }
-    if (tags.cb.type && !bam_aux_is_text(tags.cb.type))
+    if (tags.cb.type && !bam_record_aux_is_text(tags.cb.type))
         return BAM_BAD_CB;
-    if (tags.mi.type && !bam_aux_is_text(tags.mi.type))
+    if (tags.mi.type && !bam_record_aux_is_text(tags.mi.type))
         return BAM_BAD_MI;
     view->upper = !end_before(&own, &mate);
     view->end[view->upper] = own;
@@ -428,7 +428,7 @@ int template_key_learn(struct template_key *rule, const struct bam_record *const
     size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {
         struct template_tag cb = tags_find(records[i]).cb;
-        if (cb.type && bam_aux_is_text(cb.type))
+        if (cb.type && bam_record_aux_is_text(cb.type))
             texts[n_cells++] = tag_text(cb);
     }
     text_code_learn(&rule->cell, UINT64_MAX, texts, n_cells);

@@ -184,7 +184,7 @@ static bool no_huge_pages(const struct report *r, char *text)
         && SAY("No huge pages were given: /sys/kernel/mm/transparent_hugepage/enabled should say madvise or always.");
 }
 
-static bool deflate_rules(const struct report *r, char *text)
+static bool deflating_rules(const struct report *r, char *text)
 {
     double deflate = r->stages[STAGE_DEFLATE].busy, all = work(r);
     return r->busy > MOSTLY_BUSY && deflate > DEFLATE_RULES * all
@@ -196,7 +196,7 @@ void report_advise(struct report *r)
 {
     static advice_fn *const all[] = {
         too_short, more_threads_than_cpus, cpus_were_taken, waited_for_files, memory_would_do, one_thread_bounds,
-        threads_were_idle, more_cpus_are_there, threads_have_no_places, no_huge_pages, deflate_rules,
+        threads_were_idle, more_cpus_are_there, threads_have_no_places, no_huge_pages, deflating_rules,
     };
     int said = 0;
     memset(r->advice, 0, sizeof r->advice);

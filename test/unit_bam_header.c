@@ -52,7 +52,7 @@ static int make_file(const uint8_t *data, size_t n, uint32_t block_size)
         uint32_t size = n - at < block_size ? (uint32_t)(n - at) : block_size;
         unit_append(&file, block, bgzf_block_deflate(codec, data + at, size, block));
     }
-    unit_append(&file, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&file, bgzf_block_eof, BGZF_EOF_SIZE);
     unit_write(fd, file.data, file.n);
     bgzf_codec_free(codec);
     unit_free(&file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bam_record_check() at every bound, and bam_aux_find(). */
+/* bam_record_check() at every bound, and bam_record_aux_find(). */
 #include "unit.h"
 #include "unit_htslib.h"
 
@@ -249,7 +249,7 @@ static void test_every_fault_has_its_words(void **state)
 static const uint8_t *find(const void *aux, size_t n, const char *tag, int *bad)
 {
     uint8_t *copy = unit_exact(aux, n);
-    const uint8_t *at = bam_aux_find(copy, copy + n, tag, bad);
+    const uint8_t *at = bam_record_aux_find(copy, copy + n, tag, bad);
     const uint8_t *in = at ? (const uint8_t *)aux + (at - copy) : NULL;
     free(copy);
     return in;

@@ -13,7 +13,7 @@ static struct unit_bytes make_block(const void *extra, size_t n_extra, const voi
                                     size_t n, uint32_t crc, uint32_t isize)
 {
     struct unit_bytes b = {NULL, 0, 0};
-    unit_append(&b, bgzf_eof_block, 10);
+    unit_append(&b, bgzf_block_eof, 10);
     store_le16(unit_more(&b, 2), (uint16_t)n_extra);
     unit_append(&b, extra, n_extra);
     unit_append(&b, deflated, n);
@@ -38,7 +38,7 @@ static enum bgzf_fault frame_with(size_t at, uint8_t value)
 {
     struct unit_bytes b = {NULL, 0, 0};
     struct bgzf_frame frame;
-    unit_append(&b, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&b, bgzf_block_eof, BGZF_EOF_SIZE);
     b.data[at] = value;
     enum bgzf_fault fault = frame_of(&b, &frame);
     unit_free(&b);
@@ -65,7 +65,7 @@ static void test_frame_of_a_whole_block(void **state)
     (void)state;
     struct unit_bytes b = {NULL, 0, 0};
     struct bgzf_frame frame;
-    unit_append(&b, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&b, bgzf_block_eof, BGZF_EOF_SIZE);
     assert_int_equal(frame_of(&b, &frame), BGZF_OK);
     assert_int_equal(frame.size, BGZF_EOF_SIZE);
     assert_int_equal(frame.data_offset, BGZF_HEADER);
@@ -503,7 +503,7 @@ static void test_every_level_and_size_is_read_by_htslib_and_gunzip(void **state)
     (void)state;
     struct unit_bytes blocks = {NULL, 0, 0}, all = {NULL, 0, 0};
     make_all(&blocks, &all);
-    unit_append(&blocks, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&blocks, bgzf_block_eof, BGZF_EOF_SIZE);
     check_htslib_reads(&blocks, &all);
     check_gunzip_reads(&blocks, &all);
     unit_free(&blocks);
@@ -514,7 +514,7 @@ static void test_eof_block_is_the_one_of_the_format(void **state)
 {
     (void)state;
     struct unit_bytes eof = {NULL, 0, 0};
-    unit_append(&eof, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&eof, bgzf_block_eof, BGZF_EOF_SIZE);
     hFILE *file = hopen("mem:", "r:", unit_exact(eof.data, eof.n), eof.n);
     NEEDED(file);
     BGZF *in = bgzf_hopen(file, "r");
@@ -586,9 +586,9 @@ static void test_data_gathered_in_place_are_stored_unmoved(void **state)
     struct bgzf_codec *store = bgzf_codec_new(0), *compress = bgzf_codec_new(1);
     uint8_t *data = make_data(RANDOM, BGZF_FILL, 9);
     uint8_t *a = unit_alloc(BGZF_MAX_BLOCK), *b = unit_alloc(BGZF_MAX_BLOCK);
-    assert_null(bgzf_stored_data(compress, a));
+    assert_null(bgzf_block_stored_data(compress, a));
     for (size_t i = 0; i < N_OF(data_sizes); i++) {
-        uint8_t *place = bgzf_stored_data(store, b);
+        uint8_t *place = bgzf_block_stored_data(store, b);
         assert_non_null(place);
         memcpy(place, data, data_sizes[i]);
         uint32_t n = bgzf_block_deflate(store, data, data_sizes[i], a);

@@ -54,7 +54,7 @@ static void add_piece(struct job *job, uint32_t size, uint32_t segment, int rand
     for (uint32_t i = 0; i < size; i++)
         p[i] = random ? (uint8_t)unit_random(&job->seed) : bases[unit_below(&job->seed, 4)];
     if (segment != HEADER)
-        job->checksum += bam_checksum(p, size);
+        job->checksum += bam_arena_checksum(p, size);
     job->piece[job->n++] = (struct bgzf_piece){NULL, size, segment};
 }
 
@@ -183,7 +183,7 @@ static void check_file(const struct unit_bytes *file, const struct job *job)
         assert_memory_equal(data.data, job->data.data, data.n);
     assert_int_equal(n, expected_blocks(job, want));
     assert_memory_equal(got, want, n * sizeof *got);
-    assert_memory_equal(file->data + file->n - BGZF_EOF_SIZE, bgzf_eof_block, BGZF_EOF_SIZE);
+    assert_memory_equal(file->data + file->n - BGZF_EOF_SIZE, bgzf_block_eof, BGZF_EOF_SIZE);
     unit_free(&data);
     free(got);
     free(want);
@@ -306,7 +306,7 @@ static void test_nothing_put_gives_only_the_eof_block(void **state)
     struct job *job = job_new(5);
     struct unit_bytes file = write_to_temp(job, 6, 2);
     assert_int_equal(file.n, BGZF_EOF_SIZE);
-    assert_memory_equal(file.data, bgzf_eof_block, BGZF_EOF_SIZE);
+    assert_memory_equal(file.data, bgzf_block_eof, BGZF_EOF_SIZE);
     unit_free(&file);
     job_free(job);
 }
@@ -466,7 +466,7 @@ static void test_segments_of_a_long_record_sum_to_its_checksum(void **state)
     struct job *job = job_new(12);
     add_piece(job, 2 * BGZF_FILL + 4567, 0, 1);
     bind(job);
-    assert_int_equal(job->checksum, bam_checksum(job->data.data, job->data.n));
+    assert_int_equal(job->checksum, bam_arena_checksum(job->data.data, job->data.n));
     struct unit_bytes file = write_to_temp(job, 0, 3);       /* compares with the sink's */
     unit_free(&file);
     job_free(job);

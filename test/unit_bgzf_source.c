@@ -71,7 +71,7 @@ static void add_random_blocks(struct input *in, size_t n)
 
 static void add_eof(struct input *in)
 {
-    unit_append(&in->file, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&in->file, bgzf_block_eof, BGZF_EOF_SIZE);
 }
 
 static int input_file(const struct input *in)

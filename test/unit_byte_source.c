@@ -42,12 +42,12 @@ static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
     uint8_t block[BGZF_MAX_BLOCK];
     NEEDED(codec);
     while (first-- > 0)
-        unit_append(&b, bgzf_eof_block, BGZF_EOF_SIZE);
+        unit_append(&b, bgzf_block_eof, BGZF_EOF_SIZE);
     for (size_t at = 0; at < raw.n; at += block_size) {
         uint32_t n = raw.n - at < block_size ? (uint32_t)(raw.n - at) : block_size;
         unit_append(&b, block, bgzf_block_deflate(codec, raw.data + at, n, block));
     }
-    unit_append(&b, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&b, bgzf_block_eof, BGZF_EOF_SIZE);
     bgzf_codec_free(codec);
     unit_free(&raw);
     return b;

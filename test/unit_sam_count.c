@@ -21,7 +21,7 @@ static struct unit_bytes text_of(int n, bool blocks, uint32_t size)
     for (size_t at = 0; at < text.n; at += size)
         unit_append(&out, block, bgzf_block_deflate(codec, text.data + at,
                                                     text.n - at < size ? (uint32_t)(text.n - at) : size, block));
-    unit_append(&out, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&out, bgzf_block_eof, BGZF_EOF_SIZE);
     free(block);
     bgzf_codec_free(codec);
     unit_free(&text);

@@ -58,7 +58,7 @@ static struct unit_bytes in_blocks(const struct unit_bytes *text, uint32_t block
         n = text->n - at < n ? text->n - at : n;
         unit_append(&b, block, bgzf_block_deflate(codec, text->data + at, (uint32_t)n, block));
     }
-    unit_append(&b, bgzf_eof_block, BGZF_EOF_SIZE);
+    unit_append(&b, bgzf_block_eof, BGZF_EOF_SIZE);
     bgzf_codec_free(codec);
     return b;
 }

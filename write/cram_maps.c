@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "write/cram_maps.h"
 
-enum { RAW = 0, COMPRESSION_HEADER = 1 };        /* a block's method and type */
+enum { BLOCK_RAW = 0, BLOCK_COMPRESSION_HEADER = 1 };        /* a block's method and type */
 enum map { PRESERVATION, DATA_SERIES, TAGS };
 
 /* What is left of some bytes. */
@@ -79,7 +79,7 @@ bool cram_maps_whole(const uint8_t *bytes, size_t n)
 {
     struct view v = {bytes, n};
     uint32_t id, compressed, size;
-    if (n < 2 || bytes[0] != RAW || bytes[1] != COMPRESSION_HEADER)
+    if (n < 2 || bytes[0] != BLOCK_RAW || bytes[1] != BLOCK_COMPRESSION_HEADER)
         return true;
     skip(&v, 2);
     if (!number(&v, &id) || !number(&v, &compressed) || !number(&v, &size) || size > v.n)

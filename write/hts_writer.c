@@ -28,7 +28,7 @@ struct hts_writer {
     uint64_t n;                  /* records put */
     sam_hdr_t *header;           /* the caller's */
     bam1_t *record;
-    bgzf_finish_fn *finish;
+    bgzf_sink_finish_fn *finish;
     struct byte_buffer copy;     /* of the record that is finished */
     uint64_t checksum;
 };
@@ -121,7 +121,7 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
     return 0;
 }
 
-void hts_writer_set_finish(struct hts_writer *w, bgzf_finish_fn *finish)
+void hts_writer_set_finish(struct hts_writer *w, bgzf_sink_finish_fn *finish)
 {
     w->finish = finish;
 }
@@ -146,7 +146,7 @@ static bool can_write_tags(const bam1_t *b, bool is_cram)
     const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
     while (p && end - p > 3 && (*p || !is_cram)) {
         bool no_type = is_cram && p[2] == 'd', no_array = p[2] == 'B' && (p[3] == 'A' || p[3] == 'd');
-        p = no_type || no_array ? NULL : bam_aux_next(p, end);
+        p = no_type || no_array ? NULL : bam_record_aux_next(p, end);
     }
     return p && (!is_cram || p == end || !*p);
 }
@@ -156,7 +156,7 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     bool is_cram = w->opt.format->format == cram, is_sam = w->opt.format->format == sam;
     if (!(record = finished(w, record, size)))
         return latch_fail(w->opt.latch, "out of memory for a record of %zu bytes", size);
-    w->checksum += bam_checksum(record, size);
+    w->checksum += bam_arena_checksum(record, size);
     if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
         return latch_fail(w->opt.latch, "out of memory");
     if ((is_cram || is_sam) && !can_write_tags(w->record, is_cram))

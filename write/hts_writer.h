@@ -32,7 +32,7 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index);
 
 /* As bgzf_sink_set_finish(). */
-void hts_writer_set_finish(struct hts_writer *writer, bgzf_finish_fn *finish);
+void hts_writer_set_finish(struct hts_writer *writer, bgzf_sink_finish_fn *finish);
 
 /* One checked record. -1: told to the latch. */
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
@@ -42,7 +42,7 @@ int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 
-/* Sum of bam_checksum() over the records put. */
+/* Sum of bam_arena_checksum() over the records put. */
 uint64_t hts_writer_checksum(const struct hts_writer *writer);
 
 #endif

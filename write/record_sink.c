@@ -82,7 +82,7 @@ void record_sink_set_verify(struct record_sink *k, struct sink_verify *verify)
         bgzf_sink_set_verify(k->bgzf, verify);
 }
 
-void record_sink_set_finish(struct record_sink *k, bgzf_finish_fn *finish)
+void record_sink_set_finish(struct record_sink *k, bgzf_sink_finish_fn *finish)
 {
     if (k->hts)
         hts_writer_set_finish(k->hts, finish);

@@ -32,7 +32,7 @@ int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *ind
 void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify);
 
 /* As bgzf_sink_set_finish(). */
-void record_sink_set_finish(struct record_sink *sink, bgzf_finish_fn *finish);
+void record_sink_set_finish(struct record_sink *sink, bgzf_sink_finish_fn *finish);
 
 /* The sink tells it of records put. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
@@ -49,7 +49,7 @@ int record_sink_help(struct record_sink *sink);
 /* Writes everything that is left, and the index. -1: told to the latch. */
 int record_sink_finish(struct record_sink *sink);
 
-/* After finish: records put, and the sum of bam_checksum() over what was encoded. */
+/* After finish: records put, and the sum of bam_arena_checksum() over what was encoded. */
 uint64_t record_sink_count(const struct record_sink *sink);
 uint64_t record_sink_checksum(const struct record_sink *sink);
 
