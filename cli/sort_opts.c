@@ -132,7 +132,7 @@ static int fail_usage(const char *message, const char *what)
     return -1;
 }
 
-static int no_memory(void)
+static int out_of_memory(void)
 {
     fputs("[bam_sort] out of memory\n", stderr);
     return -1;
@@ -267,7 +267,7 @@ static int add_text(const char ***list, size_t *n, const char *text)
 {
     const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
     if (!grown)
-        return no_memory();
+        return out_of_memory();
     *list = grown;
     grown[(*n)++] = text;
     return 0;
@@ -288,7 +288,7 @@ static int parse_one(struct parsed *p, int c)
         return taken < 0 ? -1 : 0;
     switch (c) {
     case 'u': p->level = 0; return 0;
-    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : no_memory();
+    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : out_of_memory();
     case 'O': return parse_format(p, optarg);
     case 'T': return add_text(&o->temp_prefixes, &o->n_temp_prefixes, optarg);
     case 'm': return parse_memory(optarg, &p->per_thread);
@@ -447,7 +447,7 @@ static int settle_index(struct parsed *p, const char *name)
     if (format == cram)
         wanted = "crai";
     if (name ? !(out->index = strdup(name)) : asprintf(&out->index, "%s.%s", out->path, wanted) < 0)
-        return no_memory();
+        return out_of_memory();
     return 0;
 }
 
@@ -478,7 +478,7 @@ static int settle_temp(struct parsed *p)
              : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
              : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
     if (made < 0)
-        return no_memory();
+        return out_of_memory();
     return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
 }
 
@@ -512,7 +512,7 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
     o->command_line = join(argc, argv);
     o->out.path = strdup("-");
     if (!o->command_line || !o->out.path) {
-        no_memory();
+        out_of_memory();
         return SORT_OPTS_ERROR;
     }
     optind = 2;

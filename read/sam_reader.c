@@ -62,7 +62,7 @@ static struct sam_chunk *chunk_of(const struct sam_reader *r, uint64_t number)
     return &r->chunks[number % r->opt.sam.n_chunks];
 }
 
-static int no_memory(const struct sam_reader *r, const char *what)
+static int no_memory_for(const struct sam_reader *r, const char *what)
 {
     return latch_fail(r->opt.latch, "%s: out of memory for %s", r->opt.path, what);
 }
@@ -339,7 +339,7 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
             return latch_fail(r->opt.latch, "%s: its header takes more than the memory that may be used. Nothing was "
                               "written; check the file, or raise -m", r->opt.path);
         if (byte_buffer_reserve(text, seen + n) < 0)
-            return no_memory(r, "the header");
+            return no_memory_for(r, "the header");
         if (bgzf_source_inflate(r->source, text->p + seen) < 0)
             return -1;
         text->n += n;
@@ -384,7 +384,7 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
     r->header = hts_reader_header(reader);
     hts_reader_close(reader);
     if (!(r->given = sam_hdr_dup(r->header)))
-        return no_memory(r, "the header");
+        return no_memory_for(r, "the header");
     if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* puts names into the dictionary: htslib does it late */
         return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
     return 0;
@@ -422,9 +422,9 @@ static int alloc_chunks(struct sam_reader *r)
         c->record = bam_init1();
         if (!c->text || !c->record || size_record(c->record, r->opt.sam.text_size) < 0
             || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
-            return no_memory(r, "lines");
+            return no_memory_for(r, "lines");
     }
-    return r->chunks ? 0 : no_memory(r, "lines");
+    return r->chunks ? 0 : no_memory_for(r, "lines");
 }
 
 struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_source_options *options)

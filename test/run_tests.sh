@@ -119,6 +119,7 @@ done
 for cases in fuzz/cases/*; do
     run_replay "$build/replay_$(basename "$cases")" "$cases"
 done
+run_script test/check_names.sh
 run_pytest
 if [ -n "${MORE_CHECKS:-}" ]; then
     run_again test/check_asan.sh short

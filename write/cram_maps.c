@@ -80,7 +80,7 @@ bool cram_maps_whole(const uint8_t *bytes, size_t n)
 {
     struct view v = {bytes, n};
     uint32_t id, compressed, size;
-    if (n < 2 || bytes[0] != RAW || bytes[1] != COMPRESSION_HEADER)
+    if (n < 2 || bytes[0] != BLOCK_RAW || bytes[1] != BLOCK_COMPRESSION_HEADER)
         return true;
     skip(&v, 2);
     if (!number(&v, &id) || !number(&v, &compressed) || !number(&v, &size) || size > v.n)
