@@ -58,7 +58,7 @@ FOLDERS  = cli plan read sort spill merge write report order codec bam base
 LIB_SRCS = $(filter-out cli/samtools.c,$(wildcard *.c $(FOLDERS:%=%/*.c)))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 # No library shall take a function of ours for its own.
-$(LIB_OBJS) $(BUILD)/samtools.o: ALL_CFLAGS += -fvisibility=hidden
+$(LIB_OBJS) $(BUILD)/cli/samtools.o: ALL_CFLAGS += -fvisibility=hidden
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
 # Fuzz targets, for libFuzzer and for a main() of our own that replays files.

@@ -369,7 +369,7 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
 {
     hFILE *file = header_file(text, size);
     if (!file)
-        return no_memory(r, "the header");
+        return no_memory_for(r, "the header");
     struct hts_reader_options how = {
         .path = r->opt.path,
         .n_threads = 1,
@@ -414,7 +414,7 @@ static int alloc_chunks(struct sam_reader *r)
 {
     struct task_ring_options ring = {.n_slots = r->opt.sam.n_chunks, .run = parse_chunk, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0)
-        return no_memory(r, "lines");
+        return no_memory_for(r, "lines");
     r->chunks = calloc(r->opt.sam.n_chunks, sizeof *r->chunks);
     for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
         struct sam_chunk *c = &r->chunks[i];

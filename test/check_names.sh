@@ -43,15 +43,18 @@ defined() { nm -g "$@" 2>/dev/null | awk 'NF >= 3 && $(NF - 1) ~ /^[A-TV-Z]$/ { 
 
 # ---- ours ----
 
-# shellcheck disable=SC2086
+# What the program is made of.
+sources() { printf '%s\n' *.c */*.c | grep -v -E '^(test|fuzz|bench|build[^/]*|demo)/'; }
+
+# shellcheck disable=SC2046,SC2086
 our_names() {
-    for source in *.c; do
+    for source in $(sources); do
         declared $cppflags "$source"
-    done | grep -v '^[/<]' | sort -u >"$scratch/ours"    # ours are the files without a folder
+    done | grep -v '^[/<]' | sort -u >"$scratch/ours"    # ours are the files that are not named from the root on
     names <"$scratch/ours" >"$scratch/our_names"
 }
 
-objects() { printf '%s\n' *.c | sed "s,.*,$build/&,; s/c\$/o/"; }
+objects() { sources | sed "s,.*,$build/&,; s/c\$/o/"; }
 
 # Else this test is blind.
 all_seen() {
@@ -65,7 +68,7 @@ all_seen() {
 # A function, variable or type whose name begins like a library's has a noun of ours after that: a file's or a struct's, as in
 # bam_record_aux_next. What the next version of the library adds will be called otherwise.
 rule() {
-    { printf '%s\n' *.c *.h | sed 's/\.[ch]$//'; names tag <"$scratch/ours"; } | sort -u >"$scratch/nouns"
+    { printf '%s\n' *.h */*.[ch] | sed 's,.*/,,; s/\.[ch]$//'; names tag <"$scratch/ours"; } | sort -u >"$scratch/nouns"
     names name <"$scratch/ours" |
         grep -E '^(bam|bgzf|sam|hts|cram|bcf|vcf|tbx|faidx?|hfile|libdeflate|deflate|inflate|compress|crc32|adler32|gz|LZ4F?|XXH[0-9]*)_' |
         awk 'NR == FNR { noun[$1]; next }
@@ -76,7 +79,7 @@ rule() {
 
 # What is hidden no library can take for its own.
 hidden() {
-    if ! readelf -W -s "$build/bam_record.o" >"$scratch/symbols" 2>/dev/null; then
+    if ! readelf -W -s "$build/bam/bam_record.o" >"$scratch/symbols" 2>/dev/null; then
         echo 'skipped names, nothing is open to libraries: no readelf or no ELF here'
         return
     fi

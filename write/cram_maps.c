@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "write/cram_maps.h"
 
-enum { RAW = 0, COMPRESSION_HEADER = 1 };        /* method and type of a block */
+enum { BLOCK_RAW = 0, BLOCK_COMPRESSION_HEADER = 1 };        /* method and type of a block */
 enum map { PRESERVATION, DATA_SERIES, TAGS };
 
 /* The bytes that are not yet read. */
