@@ -12,6 +12,7 @@
 #include "cli/sort_opts.h"
 #include "report/sort_report.h"
 #include "report/trace.h"
+#include "cli/version.h"
 
 enum stats_detail sort_report_detail(const struct sort_opts *o)
 {

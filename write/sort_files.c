@@ -11,6 +11,7 @@
 #include "write/sink_verify.h"
 #include "write/sort_files.h"
 #include "cli/sort_opts.h"
+#include "cli/version.h"
 
 /* ---------------------------------------------------------- before reading */
 
@@ -103,7 +104,7 @@ int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_r
 int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
 {
     const struct sort_opts *opts = f->opts;
-    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION,
+    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION_OF_BOTH,
                                opts->no_pg ? NULL : opts->command_line) < 0)
         return latch_fail(f->latch, "%s: the header could not be changed", sort_opts_input(opts));
     return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, index_format(f, sam));
