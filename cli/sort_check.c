@@ -10,6 +10,7 @@
 #include "base/byte_buffer.h"
 #include "write/checksum_file.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "write/out_file.h"
 #include "cli/sort_check.h"
 #include "read/sort_input.h"
@@ -232,6 +233,6 @@ int sort_check(const struct sort_opts *opts)
     latch_reraise();
     if (!latch_tripped(&c.latch))
         return EXIT_SUCCESS;
-    fprintf(stderr, "samtools sort --check: %s.\n", c.latch.message);
+    message_error("%s.", c.latch.message);
     return EXIT_FAILURE;
 }

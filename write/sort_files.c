@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <unistd.h>
 #include "bam/bam_header.h"
 #include "write/bam_index.h"
@@ -7,6 +6,7 @@
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "plan/memory_plan.h"
+#include "base/message.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
 #include "write/sort_files.h"
@@ -68,7 +68,7 @@ static int open_index(struct sort_files *f, sam_hdr_t *sam)
 {
     const char *path = f->opts->out.index;
     if (path && index_format(f, sam) != f->opts->out.index_format)
-        fprintf(stderr, "[W::bam_sort] %s: a reference is too long for BAI; the index is CSI\n", path);
+        message_warning("%s: a reference is too long for BAI; the index is CSI", path);
     return open_file(&f->index, path, f->latch);
 }
 
