@@ -513,7 +513,7 @@ static bool is_device(const char *path)
 }
 
 /* Where temporary files go: -T, else TMPDIR where that is wanted, else beside
- * the output; for standard output and devices, the current directory. */
+ * the output; for standard output, devices, and where no file can be made there, the current directory. */
 static int settle_temp(struct parsed *p)
 {
     struct sort_opts *o = p->o;
@@ -523,7 +523,7 @@ static int settle_temp(struct parsed *p)
     if (p->tmpdir_env && (!tmpdir || !*tmpdir))
         return message_mistake("--tmpdir-env: TMPDIR is not set");
     int made = p->tmpdir_env ? asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir)
-             : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
+             : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) || !out_file_can_add_beside(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
              : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
     if (made < 0)
         return no_memory();

@@ -111,7 +111,7 @@ int sort_paths_check(const struct sort_opts *o)
         const char *path, *what;
     } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
     if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
-        return refuse(o->out.path, "input", "output");
+        return refuse(o->out.path, "input", "output, since no other file can take its place");
     if (check_pipes(o) < 0)
         return -1;
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
