@@ -25,6 +25,7 @@
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "base/machine.h"
+#include "base/message.h"
 #include "order/minhash.h"
 #include "sort/minhash_run.h"
 #include "base/progress.h"
@@ -293,6 +294,6 @@ int bam_sort(const struct sort_opts *opts)
     latch_reraise();
     if (!latch_tripped(&s.latch))
         return EXIT_SUCCESS;
-    fprintf(stderr, "samtools sort: %s.\n", s.latch.message);
+    message_error("%s.", s.latch.message);
     return EXIT_FAILURE;
 }

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <htslib/hts_log.h>
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_source.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "read/read_ahead.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
@@ -259,8 +259,8 @@ int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 
 void bgzf_source_warn_of_end(const struct bgzf_source *s)
 {
-    if (!bgzf_source_saw_eof_block(s) && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] %s: the EOF block is missing. The input is probably truncated\n", s->opt.path);
+    if (!bgzf_source_saw_eof_block(s))
+        message_warning("%s: EOF marker is absent. The input is probably truncated", s->opt.path);
 }
 
 size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size)

@@ -105,7 +105,9 @@ static struct hd_fields hd_fields(const struct sort_order *order, bool unplaced)
         break;
     case SORT_TAG:
         f.so = "unsorted";
-        snprintf(f.ss, sizeof f.ss, "unsorted:%.2s:%s", order->tag, name_ss[order->then]);
+        snprintf(f.ss, sizeof f.ss, "unsorted:%.2s", order->tag);
+        if (order->tag[0] && order->tag[1])      /* as samtools: of -t N there is no more */
+            snprintf(f.ss, sizeof f.ss, "unsorted:%.2s:%s", order->tag, name_ss[order->then]);
         break;
     case SORT_TEMPLATE:
         f.so = "unsorted";

@@ -118,23 +118,93 @@ static bool is_kept(const char *target, const struct stat *st)
     return kept;
 }
 
-/* As containers have files of their host. */
+/* Whether a word of /proc/self/mountinfo, where \040 stands for a blank, is the path. */
+static bool is_escaped(const char *word, const char *path)
+{
+    for (; *word && *word != ' '; path++) {
+        unsigned char c = (unsigned char)*word++;
+        if (c == '\\' && strspn(word, "01234567") >= 3) {
+            c = (unsigned char)((word[0] - '0') << 6 | (word[1] - '0') << 3 | (word[2] - '0'));
+            word += 3;
+        }
+        if (c != (unsigned char)*path)
+            return false;
+    }
+    return !*path;
+}
+
+bool out_file_is_listed_mount(const char *target)
+{
+    enum { WORDS_BEFORE = 4 };
+    char *path = realpath(target, NULL), *line = NULL;
+    FILE *list = path ? fopen("/proc/self/mountinfo", "re") : NULL;
+    size_t size = 0;
+    bool found = false;
+    while (list && !found && getline(&line, &size, list) >= 0) {
+        const char *word = line;
+        for (int i = 0; word && i < WORDS_BEFORE; i++)
+            word = (word = strchr(word, ' ')) ? word + 1 : NULL;
+        found = word && is_escaped(word, path);
+    }
+    if (list)
+        fclose(list);
+    free(line);
+    free(path);
+    return found;
+}
+
+/* As containers have files of their host. Linux before 5.8 does not tell it of the file. */
 static bool is_mounted(const char *target)
 {
 #ifdef STATX_ATTR_MOUNT_ROOT
     struct statx st;
-    return statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-#else
-    (void)target;
-    return false;
+    if (statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+        return st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 #endif
+    return out_file_is_listed_mount(target);
 }
 
-/* What rename() would say in the end. */
-static int check_rename(const char *target, const struct stat *st)
+static bool is_forbidden(int error)
 {
-    errno = is_mounted(target) ? EBUSY : is_kept(target, st) ? EPERM : 0;
-    return errno ? -1 : 0;
+    return error == EACCES || error == EPERM || error == EROFS;
+}
+
+/* Whether a file may be made in the directory. Other faults, as that there is none, show later. */
+static bool can_add_to(const char *dir)
+{
+#ifdef O_TMPFILE
+    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0)
+        return true;
+#endif
+    return faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 || !is_forbidden(errno);
+}
+
+static bool can_add_beside(const char *target)
+{
+    char *dir = out_file_directory(target);
+    bool can = !dir || can_add_to(dir);
+    free(dir);
+    return can;
+}
+
+bool out_file_can_add_beside(const char *path)
+{
+    char *target = out_file_target(path);
+    bool can = !target || can_add_beside(target);
+    free(target);
+    return can;
+}
+
+/* A file that no other can take the place of: rename() would fail in the end. */
+static bool is_pinned(const char *path)
+{
+    char *target = out_file_target(path);
+    bool pinned = target && (is_mounted(target) || !can_add_beside(target));
+    free(target);
+    return pinned;
 }
 
 /* There is nothing at the path if st is NULL, here and below. */
@@ -157,7 +227,7 @@ static bool is_nameless(const char *path, const struct stat *st)
 
 static bool replaces(const char *path, const struct stat *st)
 {
-    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_nameless(path, st)));
+    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_nameless(path, st) && !is_pinned(path)));
 }
 
 bool out_file_replaces(const char *path)
@@ -168,9 +238,19 @@ bool out_file_replaces(const char *path)
 
 static void open_target(struct out_file *out, const struct stat *st)
 {
-    if ((!st || access(out->path, W_OK) == 0) && (out->target = out_file_target(out->path))
-        && (!st || check_rename(out->target, st) == 0) && open_temp(out) == 0)
+    if ((st && access(out->path, W_OK) < 0) || !(out->target = out_file_target(out->path)))
+        return;
+    if (st && is_kept(out->target, st))
+        errno = EPERM;                           /* as rename() would say in the end */
+    else if (open_temp(out) == 0)
         fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
+}
+
+/* Without O_TRUNC: what a file holds stays until out_file_begin(). */
+static void open_directly(struct out_file *out, const struct stat *st)
+{
+    out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    out->holds_old = out->fd >= 0 && S_ISREG(st->st_mode);
 }
 
 int out_file_open(struct out_file *out, const char *path, struct latch *latch)
@@ -181,7 +261,7 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch)
     if (is_stdout(path, there))
         out->fd = open_stdout();
     else if (there && !replaces(path, there))
-        out->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        open_directly(out, there);
     else if (possible)
         open_target(out, there);
     if (out->fd >= 0) {
@@ -191,6 +271,17 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch)
     latch_fail(latch, "cannot write %s: %s. Nothing was read", out->path, strerror(errno));
     out_file_abandon(out);
     return -1;
+}
+
+int out_file_begin(struct out_file *out, struct latch *latch)
+{
+    if (!out->holds_old)
+        return 0;
+    if (ftruncate(out->fd, 0) < 0)
+        return latch_fail(latch, "cannot write %s: %s. It is unchanged", out->path, strerror(errno));
+    out->holds_old = false;
+    out->holds_part = true;
+    return 0;
 }
 
 static const char *name_by_fd(struct out_file *out)
@@ -296,6 +387,8 @@ int out_file_commit(struct out_file *out, struct latch *latch)
 
 void out_file_abandon(struct out_file *out)
 {
+    if (out->fd >= 0 && out->holds_part && ftruncate(out->fd, 0) < 0)
+        out->holds_part = false;                 /* nothing more can be done */
     if (out->fd >= 0)
         close(out->fd);
     if (out->temp)

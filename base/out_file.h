@@ -14,6 +14,8 @@ struct out_file {
     int fd;                      /* -1: not open */
     char *target;                /* the file to be replaced, symbolic links resolved; NULL: written directly */
     char *temp;                  /* name beside the target while one exists, else NULL */
+    bool holds_old;              /* a file that is written directly, and not yet emptied */
+    bool holds_part;             /* one that is emptied: if the sort fails, it shall not look whole */
     char by_fd[32];              /* see out_file_name() */
 };
 
@@ -28,15 +30,26 @@ bool out_file_is_same(const struct stat *st, const struct stat *other);
 char *out_file_target(const char *path);
 
 /* Whether what is there, if anything is, stays until out_file_commit(). Not of pipes and devices; nor of standard output
- * by another name (/dev/stdout), and what has no name any more (/dev/fd/3 of such a file). */
+ * by another name (/dev/stdout), and what has no name any more (/dev/fd/3 of such a file); nor of a file whose name cannot
+ * be given to another: a mount point, or one in a directory that we may not write to. */
 bool out_file_replaces(const char *path);
+
+/* Whether a file may be made in the directory of what path leads to; true also if that is not there. */
+bool out_file_can_add_beside(const char *path);
+
+/* Whether the file is in the list of mount points: for systems where it cannot be asked itself. */
+bool out_file_is_listed_mount(const char *path);
 
 /* Checks that path can be written and opens it: what is not replaced directly; a regular file as an
  * unnamed one in the target's directory (O_TMPFILE), or under a unique name where the file system has no
  * such thing; from then on signals are caught, as latch_catch_signals() has it.
- * -1: told to the latch, also if what is there could not be replaced: a mount point, another user's in a
- * directory like /tmp. */
+ * -1: told to the latch, also if what is there is another user's in a directory like /tmp: it could not be
+ * replaced, and he may have put it there to read what we write. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);
+
+/* To be called before the first byte is written: empties a file that is written directly, which keeps its old bytes so
+ * far. From then on out_file_abandon() empties it. -1: told to the latch. */
+int out_file_begin(struct out_file *out, struct latch *latch);
 
 /* A name under which the open file can be opened once more, valid until the next call. */
 const char *out_file_name(struct out_file *out);

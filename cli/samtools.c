@@ -7,20 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <htslib/hts.h>
 #include "bam_sort.h"
+#include "cli/commands.h"
 #include "cli/sort_check.h"
 #include "cli/sort_opts.h"
 #include "cli/sort_paths.h"
 #include "cli/upstream.h"
-
-static void print_version(void)
-{
-    printf("samtools " SAMTOOLS_VERSION "\n"
-           "Using htslib %s\n"
-           "This is samtools-omp " SAMTOOLS_OMP_VERSION ": `samtools sort` on OpenMP tasks; other commands\n"
-           "are handed to the next samtools on PATH, or to $SAMTOOLS_UPSTREAM.\n", hts_version());
-}
+#include "cli/version.h"
 
 /* Idle threads shall sleep unless the user says otherwise: libgomp lets them
  * spin for milliseconds by default, which takes the core from an aligner on the
@@ -65,15 +58,31 @@ static int sort_main(int argc, char **argv)
     return status;
 }
 
+/* What there is besides `sort`. The streams and statuses are those of samtools: without a command it
+ * tells its commands as an error. -1: another command. */
+static int tell(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "", *about = argc > 2 ? argv[2] : "";
+    bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0;
+    if (help && strcmp(about, "sort") == 0)
+        sort_opts_usage(stdout);
+    else if (strcmp(word, "--version-only") == 0)
+        version_print_only(stdout);
+    else if (strcmp(word, "--version") == 0 || strcmp(help ? about : word, "version") == 0)
+        version_print(stdout);
+    else if (argc < 2 || (help && argc == 2))
+        commands_print(help ? stdout : stderr);
+    else
+        return -1;
+    return argc < 2 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "sort") == 0) {
         settle_wait_policy(argv);
         return hold_closed_streams() < 0 ? EXIT_FAILURE : sort_main(argc, argv);
     }
-    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-        print_version();
-        return EXIT_SUCCESS;
-    }
-    return upstream_exec(argv);
+    int status = tell(argc, argv);
+    return status < 0 ? upstream_exec(argv) : status;
 }

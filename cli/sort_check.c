@@ -13,6 +13,7 @@
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/out_file.h"
+#include "base/message.h"
 #include "cli/sort_check.h"
 #include "read/sort_input.h"
 #include "order/sort_key.h"
@@ -261,6 +262,6 @@ int sort_check(const struct sort_opts *opts)
     latch_reraise();
     if (!latch_tripped(&c.latch))
         return EXIT_SUCCESS;
-    fprintf(stderr, "samtools sort --check: %s.\n", c.latch.message);
+    message_error("%s.", c.latch.message);
     return EXIT_FAILURE;
 }

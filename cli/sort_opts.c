@@ -15,6 +15,7 @@
 #include "read/byte_source.h"
 #include "base/machine.h"
 #include "plan/memory_plan.h"
+#include "base/message.h"
 #include "base/out_file.h"
 #include "cli/sort_opts.h"
 
@@ -30,7 +31,7 @@ enum {
     OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS,
 };
 
-static const char short_options[] = "l:um:@:o:O:T:hnNt:MI:K:w:RH";
+static const char short_options[] = ":l:um:@:o:O:T:hnNt:MI:K:w:RH";
 
 static const struct option long_options[] = {
     {"threads", required_argument, NULL, '@'},
@@ -55,6 +56,15 @@ static const struct option long_options[] = {
     {"no-PG", no_argument, NULL, OPT_NO_PG},
     {"verbosity", required_argument, NULL, OPT_VERBOSITY},
     {"help", no_argument, NULL, 'h'},
+    /* Abbreviations that samtools knows; options of ours begin like that, too. */
+    {"n", no_argument, NULL, OPT_NO_PG},
+    {"no", no_argument, NULL, OPT_NO_PG},
+    {"no-", no_argument, NULL, OPT_NO_PG},
+    {"v", required_argument, NULL, OPT_VERBOSITY},
+    {"ve", required_argument, NULL, OPT_VERBOSITY},
+    {"ver", required_argument, NULL, OPT_VERBOSITY},
+    {"r", required_argument, NULL, OPT_REFERENCE},
+    {"re", required_argument, NULL, OPT_REFERENCE},
     {NULL, 0, NULL, 0},
 };
 
@@ -125,16 +135,9 @@ void sort_opts_usage(FILE *to)
           "The input is replaced safely by -o in.bam in.bam.\n", to);
 }
 
-static int fail_usage(const char *message, const char *what)
-{
-    fprintf(stderr, "[bam_sort] %s%s\n", message, what ? what : "");
-    sort_opts_usage(stderr);
-    return -1;
-}
-
 static int out_of_memory(void)
 {
-    fputs("[bam_sort] out of memory\n", stderr);
+    message_error("out of memory");
     return -1;
 }
 
@@ -160,15 +163,19 @@ static uint64_t suffix_factor(char suffix)
     }
 }
 
-/* A size as samtools reads it (any base strtol knows, one suffix, the rest
- * ignored), and decimals. */
+/* The number that text begins with, in any base strtol knows, or with decimals; *end is what follows. */
+static double leading_number(const char *text, char **end)
+{
+    double value = (double)strtoull(text, end, 0);
+    return **end == '.' ? strtod(text, end) : value;
+}
+
+/* A size as samtools reads it (a number, one suffix, the rest ignored), and decimals. */
 static int parse_size(const char *text, uint64_t *size)
 {
     char *end;
     errno = 0;
-    double value = (double)strtoull(text, &end, 0);
-    if (*end == '.')
-        value = strtod(text, &end);
+    double value = leading_number(text, &end);
     if (end == text || errno || strchr(text, '-'))
         return -1;
     value *= (double)suffix_factor(*end);
@@ -178,16 +185,22 @@ static int parse_size(const char *text, uint64_t *size)
     return 0;
 }
 
+static int too_small(const char *text, uint64_t size)
+{
+    char *suffix;
+    leading_number(text, &suffix);
+    if (*suffix && suffix_factor(*suffix) == 1)
+        return message_mistake("-m %s is %llu bytes: '%s' is no suffix, those are K, M, G and T. The minimum is 1M per thread",
+                               text, (unsigned long long)size, suffix);
+    return message_mistake("-m %s is %llu bytes; the minimum is 1M per thread%s", text, (unsigned long long)size,
+                           *suffix ? "" : ". A size without a suffix is in bytes: add M or G");
+}
+
 static int parse_memory(const char *text, uint64_t *per_thread)
 {
     if (parse_size(text, per_thread) < 0)
-        return fail_usage("-m needs a size such as 768M or 1.5G, not ", text);
-    if (*per_thread >= MIB)
-        return 0;
-    fprintf(stderr, "[bam_sort] -m %s is less than the minimum of 1M per thread.\n"
-            "Sizes without a suffix are bytes: say -m %sM for megabytes or -m %sG for gigabytes.\n",
-            text, text, text);
-    return -1;
+        return message_mistake("-m needs a size such as 768M or 1.5G, not '%s'", text);
+    return *per_thread < MIB ? too_small(text, *per_thread) : 0;
 }
 
 /* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
@@ -212,27 +225,22 @@ static int parse_total(const char *text, uint64_t *total)
     } else if (parse_size(text, total) == 0 && *total >= MIB) {
         return 0;
     }
-    return fail_usage("--total-memory needs a size of at least 1M, or a share such as 80%, not ", text);
+    return message_mistake("--total-memory needs a size of at least 1M, or a share such as 80%%, not '%s'", text);
 }
 
 static int parse_count(const char *option, const char *text, int low, int high, int *value)
 {
-    if (parse_int(text, value) < 0) {
-        fprintf(stderr, "[bam_sort] %s needs a number, not %s\n", option, text);
-        sort_opts_usage(stderr);
-        return -1;
-    }
+    if (parse_int(text, value) < 0)
+        return message_mistake("%s needs a number, not '%s'", option, text);
     *value = *value < low ? low : *value > high ? high : *value;
     return 0;
 }
 
-static int parse_tag(struct parsed *p, const char *text)
+static void parse_tag(struct parsed *p, const char *text)
 {
-    if (!isalpha((unsigned char)text[0]) || !isalnum((unsigned char)text[1]))
-        return fail_usage("-t needs the two characters of a tag, not ", text);
-    memcpy(p->o->order.tag, text, 2);
+    memset(p->o->order.tag, 0, sizeof p->o->order.tag);
+    memcpy(p->o->order.tag, text, strnlen(text, sizeof p->o->order.tag));
     p->by_tag = 1;
-    return 0;
 }
 
 /* Options of the order. -1: an error was printed; 0: not one of these; 1: taken. */
@@ -246,7 +254,7 @@ static int parse_order(struct parsed *p, int c)
     case OPT_TEMPLATE: order->by = SORT_TEMPLATE; return 1;
     case 'I': order->index_fasta = optarg; /* fall through */
     case 'M': order->by = SORT_MINHASH; return 1;
-    case 't': return parse_tag(p, optarg) < 0 ? -1 : 1;
+    case 't': parse_tag(p, optarg); return 1;
     case 'K': return parse_count("-K", optarg, 1, KMER_MAX, &order->kmer) < 0 ? -1 : 1;
     case 'w': return parse_count("-w", optarg, 1, INT_MAX, &order->window) < 0 ? -1 : 1;
     case 'R': order->no_reverse = true; return 1;
@@ -255,10 +263,31 @@ static int parse_order(struct parsed *p, int c)
     }
 }
 
+/* htslib before 1.17 does not know these by name. Returns the format's name without ".gz". */
+static const char *zipped_reads(const char *text)
+{
+    static const char *const name[] = {"fastq", "fasta", "fq", "fa"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        size_t n = strlen(name[i]);
+        if (strncasecmp(text, name[i], n) == 0 && strncasecmp(text + n, ".gz", 3) == 0 && (!text[n + 3] || text[n + 3] == ','))
+            return name[i];
+    }
+    return NULL;
+}
+
 static int parse_format(struct parsed *p, const char *text)
 {
-    if (hts_parse_format(&p->o->out.format, text) < 0 || p->o->out.format.category == index_file)
-        return fail_usage("unknown output format: ", text);
+    htsFormat *format = &p->o->out.format;
+    const char *zipped = zipped_reads(text), *options = strchr(text, ',');
+    int parsed = hts_parse_format(format, zipped ? zipped : text);
+    if (parsed == 0 && zipped && options)
+        parsed = hts_parse_opt_list(format, options + 1);
+    if (parsed == 0 && zipped)
+        format->compression = bgzf;
+    bool can_write = format->format == bam || format->format == cram || format->format == sam
+                  || format->format == fastq_format || format->format == fasta_format;
+    if (parsed < 0 || !can_write)
+        return message_mistake("unknown output format: '%s'. Known are bam, cram, sam, sam.gz, fastq and fasta", text);
     p->format_given = 1;
     return 0;
 }
@@ -277,7 +306,7 @@ static int add_input(struct sort_opts *o, const char *path)
 {
     if (add_text(&o->more, &o->n_more, path) < 0)
         return -1;
-    return strcmp(path, "-") == 0 ? fail_usage("--add-input needs a file, not standard input", NULL) : 0;
+    return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
 }
 
 static int parse_one(struct parsed *p, int c)
@@ -294,9 +323,9 @@ static int parse_one(struct parsed *p, int c)
     case 'm': return parse_memory(optarg, &p->per_thread);
     case 'l':
         if (parse_int(optarg, &p->level) < 0)
-            return fail_usage("Invalid compression level: ", optarg);
+            return message_mistake("Invalid compression level: %s", optarg);
         return 0;
-    case '@': return parse_count("-@", optarg, 1, THREADS_MAX, &o->n_threads);
+    case '@': return parse_count("-@ (--threads)", optarg, 1, THREADS_MAX, &o->n_threads);
     case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
     case OPT_NO_PG: o->no_pg = true; return 0;
     case OPT_CHECK: o->check = true; return 0;
@@ -306,7 +335,7 @@ static int parse_one(struct parsed *p, int c)
     case OPT_TMPDIR_ENV: p->tmpdir_env = 1; return 0;
     case OPT_SIZE_HINT:
         return parse_size(optarg, &o->size_hint) < 0
-             ? fail_usage("--size-hint needs a size such as 300G, not ", optarg) : 0;
+             ? message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg) : 0;
     case OPT_REPORT: o->report = REPORT_TEXT; o->report_file = optarg; return 0;
     case OPT_TRACE: o->trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
@@ -315,16 +344,33 @@ static int parse_one(struct parsed *p, int c)
     case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
     case OPT_INPUT_FMT:
         return hts_opt_add((hts_opt **)&o->in_format.specific, optarg) < 0
-             ? fail_usage("unknown --input-fmt-option: ", optarg) : 0;
+             ? message_mistake("unknown --input-fmt-option: '%s'", optarg) : 0;
     case OPT_OUTPUT_FMT:
         return hts_opt_add((hts_opt **)&o->out.format.specific, optarg) < 0
-             ? fail_usage("unknown --output-fmt-option: ", optarg) : 0;
+             ? message_mistake("unknown --output-fmt-option: '%s'", optarg) : 0;
     case OPT_VERBOSITY:
         return parse_count("--verbosity", optarg, 0, INT_MAX, &hts_verbose);
     default:
-        sort_opts_usage(stderr);
         return -1;
     }
+}
+
+/* What getopt_long() could not take: c is what it returned, word the last it has looked at. */
+static int refuse_option(int c, const char *word)
+{
+    bool is_long = strncmp(word, "--", 2) == 0, starts_one = false;
+    size_t n = strcspn(word, "=");
+    for (const struct option *o = long_options; is_long && o->name; o++)
+        starts_one |= strncmp(o->name, word + 2, n - 2) == 0;
+    if (c == ':' && !is_long)
+        return message_mistake("option -%c requires an argument", optopt);
+    if (c == ':')
+        return message_mistake("option %s requires an argument", word);
+    if (optopt == 0)
+        return message_mistake(starts_one ? "option %s may mean several" : "there is no option %s", word);
+    if (optopt >= OPT_NO_PG || strchr(short_options, optopt))
+        return message_mistake("option %.*s takes no value", (int)n, word);
+    return message_mistake("there is no option -%c", optopt);
 }
 
 static int default_threads(void)
@@ -396,6 +442,9 @@ static void settle_order(struct parsed *p)
         order->by = SORT_NAME_ASCII;
     if (!p->by_tag)
         return;
+    /* samtools takes it, too. */
+    if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
+        message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it", order->tag);
     int named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
     order->then = named ? order->by : SORT_COORDINATE;
     order->by = SORT_TAG;
@@ -432,17 +481,16 @@ static int settle_index(struct parsed *p, const char *name)
     if (!p->write_index)
         return 0;
     if (p->o->order.by != SORT_COORDINATE && p->o->order.by != SORT_MINHASH) {
-        if (hts_verbose >= HTS_LOG_WARNING)
-            fputs("[W::bam_sort] Ignoring --write-index as it only works for position sorted files.\n", stderr);
+        message_warning("Ignoring --write-index as it only works for position sorted files.");
         return 0;
     }
     if (strcmp(out->path, "-") == 0 && !name)
-        return fail_usage("--write-index needs an output file (-o), to name the index after", NULL);
+        return message_mistake("--write-index needs an output file (-o), to name the index after");
     if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
-        return fail_usage("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed", NULL);
+        return message_mistake("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed");
     const char *wanted = p->index_format ? p->index_format : name && has_suffix(name, ".bai") ? "bai" : "csi";
     if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
-        return fail_usage("--write-index can be bai or csi, not ", wanted);
+        return message_mistake("--write-index can be bai or csi, not '%s'", wanted);
     out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;
     if (format == cram)
         wanted = "crai";
@@ -465,7 +513,7 @@ static bool is_device(const char *path)
 }
 
 /* Where temporary files go: -T, else TMPDIR where that is wanted, else beside
- * the output; for standard output and devices, the current directory. */
+ * the output; for standard output, devices, and where no file can be made there, the current directory. */
 static int settle_temp(struct parsed *p)
 {
     struct sort_opts *o = p->o;
@@ -473,9 +521,9 @@ static int settle_temp(struct parsed *p)
     if (o->n_temp_prefixes)
         return 0;
     if (p->tmpdir_env && (!tmpdir || !*tmpdir))
-        return fail_usage("--tmpdir-env: TMPDIR is not set", NULL);
+        return message_mistake("--tmpdir-env: TMPDIR is not set");
     int made = p->tmpdir_env ? asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir)
-             : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
+             : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) || !out_file_can_add_beside(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
              : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
     if (made < 0)
         return out_of_memory();
@@ -485,15 +533,16 @@ static int settle_temp(struct parsed *p)
 static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **operands)
 {
     if (n > 1) {
-        fail_usage("Use -T PREFIX / -o FILE to specify temporary and final output files", NULL);
+        message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is taken "
+                        "(--add-input names more)");
         return SORT_OPTS_ERROR;
     }
     if (o->check && o->n_more) {
-        fail_usage("--check looks at one file: --add-input does not go with it", NULL);
+        message_mistake("--check looks at one file: --add-input does not go with it");
         return SORT_OPTS_ERROR;
     }
     if (o->check && (o->report || o->trace_file)) {
-        fail_usage("--check writes no --report and no --trace", NULL);
+        message_mistake("--check writes no --report and no --trace");
         return SORT_OPTS_ERROR;
     }
     if (n == 0 && isatty(STDIN_FILENO)) {
@@ -516,12 +565,13 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
         return SORT_OPTS_ERROR;
     }
     optind = 2;
+    opterr = 0;
     for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0;) {
         if (c == 'h') {
             sort_opts_usage(stdout);
             return SORT_OPTS_DONE;
         }
-        if (parse_one(&p, c) < 0)
+        if (c == '?' || c == ':' ? refuse_option(c, argv[optind - 1]) < 0 : parse_one(&p, c) < 0)
             return SORT_OPTS_ERROR;
     }
     const char *index_name = split_index_name(o->out.path);

@@ -10,10 +10,6 @@
 #include "base/progress.h"
 #include "order/sort_key.h"
 
-#define SAMTOOLS_OMP_VERSION "0.1.0"
-/* What pipelines compare with the samtools they ask for. */
-#define SAMTOOLS_VERSION "1.24+omp" SAMTOOLS_OMP_VERSION
-
 /* What becomes of the sorted records. */
 struct sort_output {
     char *path;                  /* "-": standard output; owned */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/out_file.h"
+#include "base/message.h"
 #include "cli/sort_opts.h"
 #include "cli/sort_paths.h"
 
@@ -72,8 +72,8 @@ static bool is_input(const struct sort_opts *o, const char *path)
 
 static int refuse(const char *path, const char *what, const char *other)
 {
-    fprintf(stderr, "samtools sort: %s cannot be both %s and %s. Nothing was read.\n",
-            strcmp(path, "-") == 0 ? "standard output" : path, what, other);
+    message_error("%s cannot be both %s and %s. Nothing was read.",
+                  strcmp(path, "-") == 0 ? "standard output" : path, what, other);
     return -1;
 }
 
@@ -99,7 +99,7 @@ static int check_pipes(const struct sort_opts *o)
 {
     for (size_t i = 1; i <= o->n_more; i++)
         if (is_pipe_again(o, i)) {
-            fprintf(stderr, "samtools sort: %s is a pipe and cannot be read twice. Nothing was read.\n", input(o, i));
+            message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
             return -1;
         }
     return 0;
@@ -111,7 +111,7 @@ int sort_paths_check(const struct sort_opts *o)
         const char *path, *what;
     } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
     if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
-        return refuse(o->out.path, "input", "output");
+        return refuse(o->out.path, "input", "output, since no other file can take its place");
     if (check_pipes(o) < 0)
         return -1;
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {

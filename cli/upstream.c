@@ -52,18 +52,36 @@ static void try_exec(const char *path, char **argv)
     }
 }
 
+/* Cuts the first folder off a list such as PATH; the name of the samtools in it, to be freed. NULL: no more, or no memory. */
+static char *next_on_path(const char **path)
+{
+    char *file = NULL;
+    if (!*path)
+        return NULL;
+    size_t n = strcspn(*path, ":");
+    if (asprintf(&file, "%.*s/samtools", n ? (int)n : 1, n ? *path : ".") < 0)
+        return NULL;
+    *path = (*path)[n] ? *path + n + 1 : NULL;
+    return file;
+}
+
 static void search_path(char **argv)
 {
     const char *path = getenv("PATH");
-    while (path) {
-        size_t n = strcspn(path, ":");
-        char *file = NULL;
-        if (asprintf(&file, "%.*s/samtools", n ? (int)n : 1, n ? path : ".") < 0)
-            return;
+    for (char *file; (file = next_on_path(&path)); free(file))
         try_exec(file, argv);
+}
+
+char *upstream_find(void)
+{
+    const char *chosen = getenv("SAMTOOLS_UPSTREAM"), *path = getenv("PATH");
+    note("/proc/self/exe");
+    if (chosen && *chosen)
+        return usable(chosen) ? strdup(chosen) : NULL;
+    char *file;
+    while ((file = next_on_path(&path)) && !usable(file))
         free(file);
-        path = path[n] ? path + n + 1 : NULL;
-    }
+    return file;
 }
 
 int upstream_exec(char **argv)

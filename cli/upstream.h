@@ -8,4 +8,7 @@
  * status, after a message, only when there is none. */
 int upstream_exec(char **argv);
 
+/* The path of that program, to be freed; NULL: there is none. */
+char *upstream_find(void);
+
 #endif

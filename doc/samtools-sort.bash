@@ -6,7 +6,7 @@ _samtools_omp()
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck --version'
+        words='sort view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;

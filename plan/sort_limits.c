@@ -25,7 +25,7 @@ uint64_t sort_limits_memory(const struct sort_opts *opts)
 {
     uint64_t there = machine_memory();
     if (opts->memory > there && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] %llu MB of memory may be used (-m x -@), but the machine or its cgroup has "
+        fprintf(stderr, "samtools sort: warning: %llu MB of memory may be used (-m x -@), but the machine or its cgroup has "
                 "%llu MB. Use a smaller -m, or --total-memory 80%%\n", (unsigned long long)(opts->memory >> 20),
                 (unsigned long long)(there >> 20));
     return sort_limits_budget(opts);
@@ -37,7 +37,7 @@ int sort_limits_threads(const struct sort_opts *opts, int later)
     int n = 1 + (opts->n_threads > 1 ? machine_threads(opts->n_threads - 1 + later) - later : 0);
     n = n > 1 ? n : 1;
     if (n < opts->n_threads && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] only %d of %d threads can be started: a limit on processes (ulimit -u, a "
+        fprintf(stderr, "samtools sort: warning: only %d of %d threads can be started: a limit on processes (ulimit -u, a "
                 "container's) or on memory is reached. It goes on with those\n", n, opts->n_threads);
     return n;
 }

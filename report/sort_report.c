@@ -12,6 +12,7 @@
 #include "cli/sort_opts.h"
 #include "report/sort_report.h"
 #include "report/trace.h"
+#include "cli/version.h"
 
 enum stats_detail sort_report_detail(const struct sort_opts *o)
 {
@@ -89,8 +90,10 @@ static int finish_file(struct out_file *file, FILE *to, bool failed, struct latc
     return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
 }
 
-static FILE *stream_of(const struct out_file *file, struct latch *latch)
+static FILE *stream_of(struct out_file *file, struct latch *latch)
 {
+    if (out_file_begin(file, latch) < 0)
+        return NULL;
     int fd = dup(file->fd);
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
     if (!to && fd >= 0)

@@ -4,6 +4,7 @@
 #include "sort/arena_pair.h"
 #include "base/latch.h"
 #include "merge/merge_ring.h"
+#include "base/message.h"
 #include "sort/minhash_run.h"
 #include "merge/run_reader.h"
 #include "order/sort_run.h"
@@ -172,9 +173,9 @@ static int start_spilling(struct arena_pair *p)
     spill_set_sizes(p->spill, p->beside.slice_size, p->beside.fan_in);
     if (bam_arena_empty(other_arena(p)))
         bam_arena_reset(other_arena(p), p->beside.arena_size);
-    if (expected / PACKED_RATIO > (double)room && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] about %.0f MB of temporary data are to be expected, but only %.0f MB are "
-                "free where they go. -T names another place\n", expected / PACKED_RATIO / 1e6, (double)room / 1e6);
+    if (expected / PACKED_RATIO > (double)room)
+        message_warning("about %.0f MB of temporary data are to be expected, but only %.0f MB are free where they go. "
+                        "-T names another place", expected / PACKED_RATIO / 1e6, (double)room / 1e6);
     return 0;
 }
 

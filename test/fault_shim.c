@@ -39,7 +39,7 @@
     X(access) X(aligned_alloc) X(asprintf) X(calloc) X(close) X(dup) X(fallocate) X(fchmod) X(fchown) X(fopen) \
     X(fstat) X(fstatvfs) X(fsync) X(ftruncate) X(libdeflate_deflate_compress) X(linkat) X(madvise) X(malloc) X(mkstemp) X(mmap) X(open) X(openat) \
     X(posix_fadvise) X(pread) X(pthread_create) X(pwrite) X(pwritev) X(read) X(readlink) X(realloc) X(rename) \
-    X(renameat) X(send) X(socketpair) X(stat) X(strdup) X(strndup) X(unlink) X(write) X(writev)
+    X(renameat) X(send) X(socketpair) X(stat) X(statx) X(strdup) X(strndup) X(unlink) X(write) X(writev)
 
 #define IN_ENUM(name) CALL_##name,
 #define IN_TABLE(name) #name,
@@ -212,6 +212,8 @@ WRAP(renameat, renameat2, int, -1, (int a, const char *from, int b, const char *
      (a, from, b, to, flags))
 WRAP(socketpair, socketpair, int, -1, (int domain, int type, int protocol, int ends[2]), (domain, type, protocol, ends))
 WRAP(stat, stat64, int, -1, (const char *path, struct stat64 *st), (path, st))
+WRAP(statx, statx, int, -1, (int dir, const char *path, int flags, unsigned mask, struct statx *st),
+     (dir, path, flags, mask, st))
 WRAP(strdup, strdup, char *, NULL, (const char *text), (text))
 WRAP(strndup, strndup, char *, NULL, (const char *text, size_t n), (text, n))
 WRAP(unlink, unlink, int, -1, (const char *path), (path))

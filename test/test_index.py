@@ -245,7 +245,7 @@ def test_index_of_an_order_without_positions_is_written(made, tmp_path, order):
         _, err = oracle_sort([*order, "--write-index", "-o", tmp_path / "theirs", made("ties")])
         assert "Ignoring --write-index" in err
         (tmp_path / "theirs").unlink()
-    assert "[W::bam_sort] Ignoring --write-index as it only works for position sorted files." in p.stderr
+    assert "samtools sort: warning: Ignoring --write-index as it only works for position sorted files." in p.stderr
     assert os.listdir(tmp_path) == ["out.bam"]
 
 

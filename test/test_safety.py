@@ -486,16 +486,6 @@ def in_name_space(command):
     return argv
 
 
-def test_mounted_output_is_told_only_after_reading(desk):
-    """`docker run -v host.bam:/out.bam`: it cannot be replaced."""
-    argv = in_name_space("mount --bind '%s/out.bam' '%s/out.bam'" % (desk, desk))
-    before = snapshot(desk)
-    with running([*argv, BINARY, "sort", "-o", "out.bam", "-"], stdin=subprocess.PIPE, cwd=desk) as p:   # nobody feeds it
-        assert p.wait(HANG) == 1
-        assert re.search(rb"cannot write out.bam: Device or resource busy.*Nothing was read", p.stderr.read())
-    assert snapshot(desk) == before
-
-
 def test_link_to_itself_hangs(tmp_path, made):
     (tmp_path / "out.bam").symlink_to("out.bam")
     refused(tmp_path, ["-o", "out.bam", made("ties")], "out.bam")

@@ -422,7 +422,7 @@ def test_size_hint_changes_the_output_or_is_trusted(jumble, in_memory):
             p = run_sort([*FAST, "--size-hint", hint, "-@", 2], env=env, stdin=jumble.read_bytes())
             assert p.returncode == 0, p.stderr
             assert p.stdout == in_memory("coordinate"), hint
-            warned = "[W::bam_sort]" in p.stderr
+            warned = "samtools sort: warning:" in p.stderr
             assert warned == (hint == "900000T" and env == MANY), p.stderr
             assert not warned or "-T" in p.stderr
 

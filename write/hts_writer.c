@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 struct hts_writer {
     struct hts_writer_options opt;
     samFile *sam;
+    int fd;                      /* beneath it */
     htsThreadPool threads;       /* of it */
     struct htslib_use use;       /* what it takes, and the threads that may be had for it */
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
@@ -63,8 +65,8 @@ static int open_sam(struct hts_writer *w)
         w->use.n_threads = 1;
     if (open_pipe(w) < 0)
         return failed(w, "writing");
-    int fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
-    hFILE *file = fd < 0 ? NULL : hdopen(fd, "w");
+    w->fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
+    hFILE *file = w->fd < 0 ? NULL : hdopen(w->fd, "w");
     if (!file)
         return failed(w, "writing");
     /* A compression level belongs to the compressed formats; -l does not make SAM SAM.gz. */
@@ -185,12 +187,24 @@ int hts_writer_finish(struct hts_writer *w)
     return piped ? out_count_check(w->count, w->header, w->n, w->opt.path, w->opt.latch) : 0;
 }
 
+/* Closes a file that will not be whole. htslib ends it as if it were, and writes what it has kept so far; both would
+ * go over a file that is written directly, so they go nowhere. */
+static void abandon(struct hts_writer *w)
+{
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, w->fd);
+        close(null);
+    }
+    hts_close(w->sam);
+}
+
 void hts_writer_close(struct hts_writer *w)
 {
     if (!w)
         return;
     if (w->sam)
-        hts_close(w->sam);
+        abandon(w);
     hts_threads_end(&w->threads);
     out_pipe_close(w->pipe);
     out_count_free(w->count);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <unistd.h>
 #include "bam/bam_header.h"
 #include "write/bam_index.h"
@@ -7,10 +6,12 @@
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "plan/memory_plan.h"
+#include "base/message.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
 #include "write/sort_files.h"
 #include "cli/sort_opts.h"
+#include "cli/version.h"
 
 /* ---------------------------------------------------------- before reading */
 
@@ -19,9 +20,20 @@ static int open_file(struct out_file *file, const char *path, struct latch *latc
     return path ? out_file_open(file, path, latch) : 0;
 }
 
+/* As gzip: what is meant for a file would come to the screen, or change on its way through a terminal (docker -t). */
+static int check_terminal(const struct sort_files *f)
+{
+    const htsFormat *format = &f->opts->out.format;
+    bool is_text = format->format != bam && format->format != cram && format->compression == no_compression;
+    if (is_text || !isatty(f->data.fd))
+        return 0;
+    return latch_fail(f->latch, "%s is a terminal, and binary data do not belong there. Use -o FILE, or | and another program; "
+                      "-O sam is text. Nothing was read", f->data.path);
+}
+
 static int open_data(struct sort_files *f, const struct memory_rings *rings, struct stats *stats)
 {
-    if (out_file_open(&f->data, f->opts->out.path, f->latch) < 0)
+    if (out_file_open(&f->data, f->opts->out.path, f->latch) < 0 || check_terminal(f) < 0)
         return -1;
     f->sink = record_sink_open(f->opts, rings, f->data.fd, f->data.path, f->latch, stats);
     return f->sink ? 0 : -1;
@@ -66,7 +78,7 @@ static int open_index(struct sort_files *f, sam_hdr_t *sam)
 {
     const char *path = f->opts->out.index;
     if (path && index_format(f, sam) != f->opts->out.index_format)
-        fprintf(stderr, "[W::bam_sort] %s: a reference is too long for BAI; the index is CSI\n", path);
+        message_warning("%s: a reference is too long for BAI; the index is CSI", path);
     return open_file(&f->index, path, f->latch);
 }
 
@@ -102,9 +114,11 @@ int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_r
 int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
 {
     const struct sort_opts *opts = f->opts;
-    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION,
+    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION_OF_BOTH,
                                opts->no_pg ? NULL : opts->command_line) < 0)
         return latch_fail(f->latch, "%s: the header could not be changed", sort_opts_input(opts));
+    if (out_file_begin(&f->data, f->latch) < 0 || out_file_begin(&f->index, f->latch) < 0)
+        return -1;
     return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, index_format(f, sam));
 }
 
