@@ -10,11 +10,7 @@ static const uint64_t SPACE_BESIDE = (uint64_t)128 << 20;   /* the plan's 64 MiB
 
 uint64_t sort_limits_memory(const struct sort_opts *opts)
 {
-    uint64_t there = machine_memory(), space = machine_address_space();
-    if (opts->memory > there && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] %llu MB of memory may be used (-m x -@), but the machine or its cgroup has "
-                "%llu MB. Use a smaller -m, or --total-memory 80%%\n", (unsigned long long)(opts->memory >> 20),
-                (unsigned long long)(there >> 20));
+    uint64_t space = machine_address_space();
     uint64_t beside = (uint64_t)opts->n_threads * THREAD_SPACE + SPACE_BESIDE;
     uint64_t left = space > beside ? space - beside : 0;
     return opts->memory < left ? opts->memory : left;
