@@ -3,6 +3,7 @@
 # (paths, optional libraries), which is read here when it exists.
 #
 #   make              the program, ./samtools      make WERROR=1   warnings are errors
+#   make V=1          shows the whole commands     make -s         shows nothing
 #   make check        unit tests and pytest        make check-asan the same, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
@@ -52,6 +53,19 @@ ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(HARDEN_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
+# What is made goes to the screen in a short line, the command of it with V=1 or if it fails to.
+#   $(call run,WORD,FILE,COMMAND); quiet is for what no line is needed for.
+# Options of one letter are the first word of MAKEFLAGS, or it has none: -s, and -n, which shows commands anyhow.
+letters = $(filter-out --%,$(firstword -$(MAKEFLAGS)))
+ifneq ($(filter 1,$(V))$(findstring n,$(letters)),)
+run   = $(3)
+quiet =
+else
+run   = @$(if $(findstring s,$(letters)),,printf '  %-5s %s\n' '$(1)' '$(2)';) $(3) || \
+        { status=$$?; printf '  %-5s %s failed. make V=1 shows the command\n' '$(1)' '$(2)' >&2; exit $$status; }
+quiet = @
+endif
+
 # The folders, in the order in which a record meets them. Everything but main(), so that unit tests and fuzzers link
 # the same objects.
 FOLDERS  = cli plan read sort spill merge write report order codec bam base
@@ -73,45 +87,45 @@ SETTINGS = Makefile $(wildcard config.mk)
 all: samtools
 
 samtools: $(BUILD)/samtools
-	ln -sf $< $@
+	$(quiet)ln -sf $< $@
 
 $(BUILD)/samtools: $(BUILD)/cli/samtools.o $(LIB_OBJS)
-	$(CC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call run,LINK,$@,$(CC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS))
 
 $(BUILD)/%.o: %.c $(SETTINGS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call run,CC,$<,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
 
 $(BUILD)/gen_bam: $(wildcard test/gen_bam_*.c test/gen_bam*.h)
 $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LIBS))
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
 # Not fortified: some stand in for functions of libc.
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS))
 
 # Preloaded by test_faults.py; never sanitized itself.
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
-	$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
+	$(call run,LINK,$@,$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl)
 
 FUZZ_OBJS = $(BUILD)/fuzz/fuzz.o $(BUILD)/fuzz/program.o
 $(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS))
 
 $(BUILD)/replay_%: fuzz/fuzz_%.c $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS))
 
 # By hand: build/NAME of bench/NAME.c, with those libraries that pkg-config finds.
 BENCH_PKGS = $(shell for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done)
 $(patsubst bench/%.c,$(BUILD)/%,$(wildcard bench/*.c)): $(BUILD)/%: bench/%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(CC) $(ALL_CPPFLAGS) $(if $(filter libzstd,$(BENCH_PKGS)),-DWITH_ZSTD) $(if $(filter libisal,$(BENCH_PKGS)),-DWITH_ISAL) \
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(if $(filter libzstd,$(BENCH_PKGS)),-DWITH_ZSTD) $(if $(filter libisal,$(BENCH_PKGS)),-DWITH_ISAL) \
 	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
-	$(if $(BENCH_PKGS),$(shell pkg-config --libs $(BENCH_PKGS)))
+	$(if $(BENCH_PKGS),$(shell pkg-config --libs $(BENCH_PKGS))))
 
 $(BUILD):
-	mkdir -p $@
+	$(quiet)mkdir -p $@
 
 # ---- tests ----
 
@@ -161,15 +175,15 @@ STATIC_COMPILER = $(STATIC_SRCS:%=static-compiler/%)
 STATIC_TIDY = $(STATIC_SRCS:%=static-tidy/%)
 static-compiler: $(STATIC_COMPILER)
 $(STATIC_COMPILER): static-compiler/%:
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(STATIC_WARN) -Werror -c -o /dev/null $*
+	$(call run,WARN,$*,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(STATIC_WARN) -Werror -c -o /dev/null $*)
 
 static-cppcheck:
-	$(CPPCHECK) $(ALL_CPPFLAGS) $(STATIC_SRCS)
+	$(call run,CHECK,cppcheck,$(CPPCHECK) $(ALL_CPPFLAGS) $(STATIC_SRCS))
 
 # Its standard error counts warnings that are not shown.
 static-tidy: $(STATIC_TIDY)
 $(STATIC_TIDY): static-tidy/%:
-	clang-tidy -quiet $* -- $(ALL_CPPFLAGS) -std=c11 -fopenmp 2>/dev/null
+	$(call run,TIDY,$*,clang-tidy -quiet $* -- $(ALL_CPPFLAGS) -std=c11 -fopenmp 2>/dev/null)
 
 bench: samtools $(TOOLS)
 	bench/bench.sh

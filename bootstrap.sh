@@ -7,7 +7,8 @@ usage() {
     cat <<'EOF'
 usage: ./bootstrap.sh COMMAND
 
-  demo    install what is missing, build, sort some hundred MB of reads, show and check the result
+  demo    install what is missing, build, sort some hundred MB of reads beside the system's own samtools
+          if it has one, show how fast, and whether the records are the same
   check   install what is missing, build, run all tests; closes with "N passed, N failed"
   deps    install what is missing for the build, and nothing else
   help    this text
@@ -19,6 +20,7 @@ environment:
   CC            compiler (default: that of the Makefile, cc)
   NO_INSTALL=1  install nothing; say what is missing and stop
   DEMO_SIZE     uncompressed size of the demo's input (default 300M)
+  SAMTOOLS_UPSTREAM    the samtools that the demo compares with (default: the first on PATH that is not ours)
   WERROR=1      warnings are errors
 EOF
 }
@@ -304,70 +306,23 @@ deps() { set_up $build_needs; }
 
 # ---- demo ----
 
-# field N of the tab-separated line of build/check_sorted
-field() { printf '%s\n' "$1" | cut -f "$2"; }
-megabytes() { awk -v b="$1" 'BEGIN { printf "%.0f MB", b / 1e6 }'; }
-file_size() { wc -c <"$1" | tr -d ' '; }
-
-make_demo_input() {
-    data=test/data/NA12878.chr22.small.bam
-    key="$data $(cksum <$data) size=$size seed=1"
-    if [ -e demo/in.bam ] && [ "$(cat demo/in.key 2>/dev/null)" = "$key" ]; then
-        return
+# Builds without a word but how long it took: the words are of interest only when it fails.
+build_quietly() {
+    printf 'compiling ... '
+    began=$(date +%s)
+    if ! build "$@" >"$scratch/build.log" 2>&1 </dev/null; then
+        echo
+        tail -n 40 "$scratch/build.log" >&2
+        die 'it does not build'
     fi
-    rm -f demo/in.key
-    build/gen_bam --grow $data --size "$size" --seed 1 -o demo/in.bam
-    printf '%s\n' "$key" >demo/in.key
-}
-
-verdict() {
-    printf '  %-48s' "$1"
-    if [ "$2" = "$3" ]; then
-        echo "yes ($2)"
-    else
-        echo "NO: $2, not $3"
-        demo_failed=1
-    fi
+    echo "$(($(date +%s) - began)) s"
 }
 
 demo() {
     deps
-    size=${DEMO_SIZE:-300M}
-
     step 'Build'
-    build samtools tools
-    ./samtools --version | head -n 2
-
-    step "Input: real reads from test/data, grown to $size"
-    mkdir -p demo
-    make_demo_input
-    in=$(build/check_sorted demo/in.bam)
-    echo "demo/in.bam: $(field "$in" 2) records, $(megabytes "$(field "$in" 3)") uncompressed," \
-        "$(megabytes "$(file_size demo/in.bam)") on disk, $(field "$in" 6)"
-
-    step 'Sort'
-    echo "\$ ./samtools sort -@ $(cores) -o demo/out.bam demo/in.bam"
-    build/timed demo/timed.txt ./samtools sort -@ "$(cores)" -o demo/out.bam demo/in.bam
-    tr ' =' '\n ' <demo/timed.txt | awk -v records="$(field "$in" 2)" -v bytes="$(field "$in" 3)" '
-        { is[$1] = $2 }
-        END {
-            printf "%d records in %.2f seconds: %.0f MB/s of uncompressed data\n", records, is["wall"], bytes / 1e6 / is["wall"]
-            printf "CPU %.2f seconds, peak memory %.0f MB\n", is["cpu"], is["rss_kb"] * 1024 / 1e6
-        }'
-
-    step 'Result: the first records of demo/out.bam'
-    build/check_sorted -n 5 demo/out.bam | cut -c 1-110
-    echo "  ... ($(megabytes "$(file_size demo/out.bam)") on disk)"
-
-    step 'Check of the result, read through htslib'
-    out=$(build/check_sorted demo/out.bam)
-    demo_failed=0
-    verdict 'records in coordinate order' "$(field "$out" 6)" sorted
-    verdict '@HD says so' "$(field "$out" 5)" coordinate
-    verdict 'as many records as in the input' "$(field "$out" 2)" "$(field "$in" 2)"
-    verdict 'the same records (checksum over their content)' "$(field "$out" 4)" "$(field "$in" 4)"
-    [ $demo_failed -eq 0 ] || die 'the result is wrong'
-    printf '\nNext: make install (as root), or ./bootstrap.sh check for the tests.\n'
+    build_quietly samtools tools
+    sh bench/demo.sh build demo
 }
 
 # ---- check ----

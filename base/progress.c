@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hts_log.h>
+#include "base/machine.h"
 #include "base/progress.h"
 #include "base/stats.h"
 
@@ -25,6 +26,7 @@ void progress_start(struct progress *p, enum progress_when when, const struct st
 {
     bool paint = when == PROGRESS_ON_TERMINAL && hts_verbose >= HTS_LOG_WARNING && on_terminal();
     *p = (struct progress){.stats = stats, .on = paint || when == PROGRESS_ALWAYS, .painted = paint};
+    p->cpus = p->on ? machine_cpus() : 0;
     p->next = p->on ? stats_wall(stats) + interval(p) : 0;
 }
 
@@ -48,18 +50,29 @@ static void duration(char *text, size_t size, double seconds)
 
 void progress_line(char *line, size_t size, const struct progress_now *now)
 {
-    enum { LEFT_FROM_PERCENT = 2 };              /* before that it is a guess */
     char share[16] = "", left[32] = "";
-    double percent = now->share > 1 ? 100 : now->share * 100;
-    if (percent >= 0)
-        snprintf(share, sizeof share, " %.0f %%,", percent);
-    if (percent >= LEFT_FROM_PERCENT) {
+    if (now->share >= 0)                         /* 100 is told by the last line only */
+        snprintf(share, sizeof share, " %d %%,", now->share < 0.99 ? (int)(now->share * 100) : 99);
+    if (now->left >= 0) {
         strcpy(left, ", ");
-        duration(left + 2, sizeof left - 8, now->seconds * (100 - percent) / percent);
+        duration(left + 2, sizeof left - 8, now->left);
         strcat(left, " left");
     }
-    snprintf(line, size, "[sort] %s%s%s %.2f M records, %.0f MB/s%s", now->doing, percent < 0 ? ":" : "", share,
+    snprintf(line, size, "[sort] %s%s%s %.2f M records, %.0f MB/s%s", now->doing, now->share < 0 ? ":" : "", share,
              (double)now->records / 1e6, now->seconds > 0 ? now->bytes / 1e6 / now->seconds : 0, left);
+}
+
+double progress_left(const struct progress_work *w)
+{
+    static const double GUESS_WEIGHS = 0.05;     /* as much as to have seen this share of the writing */
+    if (w->writing) {
+        double share = w->write_share < 1 ? w->write_share : 1;
+        return (1 - share) * (w->write_seconds + GUESS_WEIGHS * w->write_guess) / (share + GUESS_WEIGHS);
+    }
+    if (w->read_share <= 0)
+        return -1;
+    double share = w->read_share < 1 ? w->read_share : 1;
+    return w->read_seconds * (1 - share) / share + w->write_guess;
 }
 
 static double share_read(const struct progress *p, double inflated)
@@ -69,23 +82,66 @@ static double share_read(const struct progress *p, double inflated)
     return p->data_bytes > 0 ? inflated / p->data_bytes : -1;
 }
 
-static struct progress_now look(const struct progress *p)
+/* Inflating is the measure: blocks that are slow to inflate are slow to make, and threads that share CPUs are slow in
+ * both. Where nothing was inflated, or only copied, a plain CPU is. What went to disk comes back, which costs, too. */
+static double guess_writing(const struct progress *p, double data_bytes)
+{
+    static const double PLAIN = 1e-9, SPILLED = 1.5;   /* seconds for a byte; in times of inflating it */
+    struct stats_count inflate = stats_total(p->stats, STAGE_INFLATE), pack = stats_total(p->stats, STAGE_PACK);
+    double inflated = (double)inflate.bytes + 1, threads = stats_threads(p->stats);
+    double measured = (double)inflate.ns / 1e9 / inflated / threads;
+    double plain = PLAIN / (p->cpus < threads ? p->cpus : threads);
+    return data_bytes * (measured > plain ? measured : plain) * (p->write_cost + SPILLED * (double)pack.bytes / inflated);
+}
+
+static double seconds_of(const struct stats *stats, enum phase phase)
 {
     uint64_t start, end;
+    return stats_phase_times(stats, phase, &start, &end) ? (double)(end - start) / 1e9 : 0;
+}
+
+/* Of the whole sort; *now tells of the phase. */
+static struct progress_work work_of(const struct progress *p, struct progress_now *now)
+{
+    uint64_t start, end;
+    double inflated = (double)stats_total(p->stats, STAGE_INFLATE).bytes, all = inflated;
+    struct progress_work w = {.read_seconds = seconds_of(p->stats, PHASE_READ), .read_share = share_read(p, inflated),
+                              .writing = stats_phase_times(p->stats, PHASE_WRITE, &start, &end),
+                              .write_seconds = seconds_of(p->stats, PHASE_WRITE)};
     uint64_t dealt = stats_total(p->stats, STAGE_DEAL).records;
-    double inflated = (double)stats_total(p->stats, STAGE_INFLATE).bytes;
-    struct progress_now now = {"reading", dealt, share_read(p, inflated), inflated, 0};
-    bool writes = stats_phase_times(p->stats, PHASE_WRITE, &start, &end);
-    if (writes) {
-        now.doing = "writing";
-        now.records = stats_total(p->stats, STAGE_FILL).records + stats_total(p->stats, STAGE_CONVERT).records;
-        now.share = dealt ? (double)now.records / (double)dealt : 0;
-        now.bytes = now.share * inflated;
-    } else {
-        stats_phase_times(p->stats, PHASE_READ, &start, &end);
+    *now = (struct progress_now){"reading", dealt, inflated, w.read_seconds, -1, -1};
+    if (w.writing) {
+        uint64_t put = stats_total(p->stats, STAGE_FILL).records + stats_total(p->stats, STAGE_CONVERT).records;
+        w.write_share = dealt ? (double)put / (double)dealt : 1;
+        *now = (struct progress_now){"writing", put, w.write_share * inflated, w.write_seconds, -1, -1};
+    } else if (w.read_share > 0 && w.read_share < 1) {
+        all = inflated / w.read_share;
     }
-    now.seconds = (double)(end - start) / 1e9;
+    w.write_guess = guess_writing(p, all);
+    return w;
+}
+
+static struct progress_now look(const struct progress *p)
+{
+    static const double TOLD_FROM = 0.02;        /* of the input: before that it is a guess from too little */
+    struct progress_now now;
+    struct progress_work w = work_of(p, &now);
+    double left = progress_left(&w), spent = w.read_seconds + w.write_seconds;
+    if (left >= 0 && (w.writing || w.read_share >= TOLD_FROM)) {
+        now.left = left;
+        now.share = spent / (spent + left);
+    }
     return now;
+}
+
+/* Guesses change; what was told stands. */
+static void never_go_back(struct progress *p, struct progress_now *now)
+{
+    if (now->share < 0)
+        return;
+    if (now->share < p->shown)
+        now->share = p->shown;
+    p->shown = now->share;
 }
 
 void progress_tick(struct progress *p)
@@ -97,6 +153,7 @@ void progress_tick(struct progress *p)
     if (p->painted && in_background())
         return;
     struct progress_now now = look(p);
+    never_go_back(p, &now);
     progress_line(line, sizeof line, &now);
     /* The cursor goes back, so that a message paints over the line. */
     fprintf(stderr, p->painted ? "\r%s\033[K\r" : "%s\n", line);
@@ -110,7 +167,7 @@ void progress_end(struct progress *p, bool succeeded)
         double seconds = (double)stats_wall(p->stats) / 1e9;
         char took[32];
         duration(took, sizeof took, seconds);
-        fprintf(stderr, "[sort] done: %.2f M records, %.0f MB/s, %s\n",
+        fprintf(stderr, "[sort] done: 100 %%, %.2f M records, %.0f MB/s, %s\n",
                 (double)stats_total(p->stats, STAGE_DEAL).records / 1e6,
                 (double)stats_total(p->stats, STAGE_INFLATE).bytes / 1e6 / seconds, took);
     }

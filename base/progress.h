@@ -17,9 +17,12 @@ struct progress {
     const struct stats *stats;   /* what was done so far */
     double file_bytes;           /* to be read, as they are in the files; 0: not known */
     double data_bytes;           /* to be expected uncompressed, if that is not known; 0: not known either */
+    double write_cost;           /* of a byte of output, in times of what it takes to inflate one */
     bool on;
+    int cpus;
     bool painted;                /* one line, painted over; else plain ones */
     uint64_t next;               /* when it is due, on the clock of stats */
+    double shown;                /* share of the sort that was told last: no line tells less */
 };
 
 /* Begins to count time. stats must live longer. */
@@ -32,13 +35,27 @@ void progress_tick(struct progress *progress);
 /* A painted line goes away; of plain ones the last tells of success. */
 void progress_end(struct progress *progress, bool succeeded);
 
+/* What is known of the whole sort at some moment. */
+struct progress_work {
+    double read_seconds;         /* so far */
+    double read_share;           /* of the input; below 0: nobody knows */
+    double write_guess;          /* seconds that writing will take, as far as reading can tell */
+    bool writing;
+    double write_seconds, write_share;   /* so far; of the records */
+};
+
+/* Seconds until the sort is done; below 0: nobody knows. While it reads, what is left to be read comes as fast as what
+ * was, and writing takes as long as is guessed. Once it writes, the guess counts for less the more is written. */
+double progress_left(const struct progress_work *work);
+
 /* What a line tells. */
 struct progress_now {
     const char *doing;           /* "reading" */
-    uint64_t records;            /* so far */
-    double share;                /* of this phase that is done; below 0: nobody knows */
+    uint64_t records;            /* so far, in this phase */
     double bytes;                /* uncompressed, in this phase */
     double seconds;              /* since it began */
+    double share;                /* of the whole sort that is done, in time; below 0: nobody knows */
+    double left;                 /* seconds until the sort is done; below 0: nobody knows */
 };
 
 void progress_line(char *line, size_t size, const struct progress_now *now);

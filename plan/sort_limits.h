@@ -8,8 +8,8 @@
 
 struct sort_opts;
 
-/* Bytes of memory: those that were asked for, or what a limit on the address space leaves of them. Warns
- * of more than the machine has. What is left becomes less: to be asked once. */
+/* Bytes of memory: those that were asked for, or what a limit on the address space leaves of them. What is
+ * left becomes less: to be asked once. */
 uint64_t sort_limits_memory(const struct sort_opts *opts);
 
 /* The same without a warning. */

@@ -6,6 +6,7 @@
 #include "read/arena_fill.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
+#include "base/machine.h"
 #include "base/progress.h"
 #include "order/sort_key.h"
 #include "base/stats.h"
@@ -138,6 +139,13 @@ static int make_room(struct arena_fill *f, size_t size)
     return bam_arena_room(f->opt.memory->arena) < size ? arena_pair_make_room(f->opt.memory, size) : 0;
 }
 
+static void watch_memory(struct arena_fill *f)
+{
+    uint64_t taken = arena_pair_taken(f->opt.memory);
+    if (memory_watch_due(&f->watch, taken))
+        memory_watch_look(&f->watch, taken, arena_pair_expected(f->opt.memory));
+}
+
 /* Gives the next block a place in the arena, taking back others if need be. */
 static int place_block(struct arena_fill *f, uint32_t size)
 {
@@ -145,6 +153,7 @@ static int place_block(struct arena_fill *f, uint32_t size)
         return -1;
     bgzf_source_hand_out(f->in->source, bam_arena_take(f->opt.memory->arena, size));
     progress_tick(f->opt.progress);
+    watch_memory(f);
     return take_ready(f);
 }
 
@@ -218,6 +227,7 @@ static int read_one(struct arena_fill *f, struct sort_rule *rule)
 int arena_fill_read(struct arena_fill *f, struct sort_rule *rule)
 {
     assert_slots(f);
+    memory_watch_start(&f->watch, machine_memory(), 2 * f->opt.memory->opt.plan.arena_size, arena_fill_least(f));
     for (size_t i = 0; i < f->opt.inputs->n; i++) {
         f->in = &f->opt.inputs->each[i];
         if (read_one(f, rule) < 0)

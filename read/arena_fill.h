@@ -7,6 +7,7 @@
 
 #include "sort/arena_pair.h"
 #include "bgzf_source.h"
+#include "base/memory_watch.h"
 #include "read/sort_input.h"
 
 struct latch;
@@ -30,6 +31,7 @@ struct arena_fill {
     struct arena_fill_options opt;
     struct sort_input *in;       /* the one being read */
     struct found *found;         /* one per slot of the source */
+    struct memory_watch watch;
     uint64_t last_block;         /* file offset of the block taken back last */
 };
 

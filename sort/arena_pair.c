@@ -226,14 +226,26 @@ static int await_spill(struct arena_pair *p)
     return 0;
 }
 
-/* Whether what is still to come will fit, keys included; 1: yes, 0: no, -1: nobody knows. */
-static int will_fit(const struct arena_pair *p)
+double arena_pair_expected(const struct arena_pair *p)
 {
     const struct bam_arena *a = p->arena;
     double expected = p->opt.expected(p->opt.arg), keys = (double)(a->size - a->top);
-    if (expected <= 0 || a->walked == 0)
-        return -1;
-    return expected * (1 + keys / (double)a->walked) <= 2 * (double)a->size;
+    return expected > 0 && a->walked > 0 ? expected * (1 + keys / (double)a->walked) : 0;
+}
+
+uint64_t arena_pair_taken(const struct arena_pair *p)
+{
+    uint64_t taken = 0;
+    for (int i = 0; i < 2; i++)
+        taken += p->arenas[i].bottom + (p->arenas[i].size - p->arenas[i].top);
+    return taken;
+}
+
+/* Whether what is still to come will fit; 1: yes, 0: no, -1: nobody knows. */
+static int will_fit(const struct arena_pair *p)
+{
+    double expected = arena_pair_expected(p);
+    return expected > 0 ? expected <= 2 * (double)p->arena->size : -1;
 }
 
 int arena_pair_hurry(struct arena_pair *p)

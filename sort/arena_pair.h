@@ -76,6 +76,10 @@ void arena_pair_close(struct arena_pair *pair);
 void arena_pair_set_order(struct arena_pair *pair, int32_t n_ref, const struct sort_rule *rule,
                           struct minhash *minhash);
 
+/* Bytes that all records would take, keys included; 0: nobody knows. And those that are taken now. */
+double arena_pair_expected(const struct arena_pair *pair);
+uint64_t arena_pair_taken(const struct arena_pair *pair);
+
 /* One more block was taken back, its keys to be put in their places by the time as many
  * blocks more have been as the source has slots. Closes the open sublist if it is large
  * enough; sorts it in a task, when all of its keys are there. -1: told to the latch. */

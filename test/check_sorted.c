@@ -7,6 +7,8 @@
  *   SO        of the header's @HD line, or "-"
  *   sorted    in coordinate order: reference (none last), position, forward before reverse
  * check_sorted -n N FILE     the first N records of FILE as SAM
+ * check_sorted --same A B    whether both have the same records in the same order, whatever their headers:
+ *                            "same", or "record N" of the first that differs or that one of them lacks
  *
  * Reads through htslib, not through our own code. Exit status 1 for a file that cannot be
  * read to its end; being unsorted is an answer, not an error.
@@ -32,15 +34,34 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-static uint64_t hash_record(const bam1_t *b)
+/* What a record says, in three pieces: htslib pads names in memory. */
+struct content {
+    int64_t fixed[10];
+    size_t name, rest; /* bytes */
+    const uint8_t *name_at, *rest_at;
+};
+
+static struct content content_of(const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
-    size_t name = (size_t)c->l_qname - c->l_extranul; /* htslib pads names in memory */
-    int64_t fixed[] = { c->tid, c->pos, c->bin, c->qual, c->flag, c->n_cigar, c->l_qseq,
-                        c->mtid, c->mpos, c->isize };
-    uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), fixed, sizeof fixed);
-    h = hash_bytes(h, b->data, name);
-    return hash_bytes(h, b->data + c->l_qname, (size_t)b->l_data - c->l_qname);
+    return (struct content){ { c->tid, c->pos, c->bin, c->qual, c->flag, c->n_cigar, c->l_qseq, c->mtid, c->mpos, c->isize },
+                             (size_t)c->l_qname - c->l_extranul, (size_t)b->l_data - c->l_qname,
+                             b->data, b->data + c->l_qname };
+}
+
+static uint64_t hash_record(const bam1_t *b)
+{
+    struct content c = content_of(b);
+    uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), c.fixed, sizeof c.fixed);
+    h = hash_bytes(h, c.name_at, c.name);
+    return hash_bytes(h, c.rest_at, c.rest);
+}
+
+static int same_record(const bam1_t *a, const bam1_t *b)
+{
+    struct content x = content_of(a), y = content_of(b);
+    return memcmp(x.fixed, y.fixed, sizeof x.fixed) == 0 && x.name == y.name && x.rest == y.rest &&
+           memcmp(x.name_at, y.name_at, x.name) == 0 && memcmp(x.rest_at, y.rest_at, x.rest) == 0;
 }
 
 static void tally_record(struct tally *t, const bam1_t *b)
@@ -106,12 +127,71 @@ out:
     return result;
 }
 
+struct reader {
+    const char *path;
+    htsFile *file;
+    sam_hdr_t *header;
+    bam1_t *record;
+    uint64_t n; /* records so far */
+    int got;    /* -1 at the end, less if it cannot be read */
+};
+
+static struct reader reader_open(const char *path)
+{
+    struct reader r = { path, hts_open(path, "r"), NULL, bam_init1(), 0, -2 };
+    if (r.file && r.record && (r.header = sam_hdr_read(r.file)))
+        r.got = 0;
+    return r;
+}
+
+static void reader_next(struct reader *r)
+{
+    if (r->got >= 0)
+        r->got = sam_read1(r->file, r->header, r->record);
+    r->n += r->got >= 0;
+}
+
+/* Whether it could be read. */
+static int reader_close(struct reader *r)
+{
+    if (r->got < -1)
+        fprintf(stderr, "check_sorted: %s: cannot be read (record %" PRIu64 ")\n", r->path, r->n + 1);
+    sam_hdr_destroy(r->header);
+    if (r->file)
+        hts_close(r->file);
+    bam_destroy1(r->record);
+    return r->got >= -1;
+}
+
+/* 0: the same; 1: not; 2: one of them cannot be read. */
+static int compare(const char *path_a, const char *path_b)
+{
+    struct reader a = reader_open(path_a), b = reader_open(path_b);
+    int same = a.got >= 0 && b.got >= 0;
+    while (same && a.got >= 0) {
+        reader_next(&a);
+        reader_next(&b);
+        same = a.got < 0 || b.got < 0 ? a.got == b.got : same_record(a.record, b.record);
+    }
+    uint64_t at = a.n > b.n ? a.n : b.n;
+    int readable = reader_close(&a) & reader_close(&b);
+    if (!readable)
+        return 2;
+    if (!same)
+        printf("record %" PRIu64 "\n", at);
+    else
+        puts("same");
+    return !same;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "--same") == 0)
+        return compare(argv[2], argv[3]);
     if (argc == 4 && strcmp(argv[1], "-n") == 0)
         return look_at(argv[3], strtol(argv[2], NULL, 10)) ? 1 : 0;
     if (argc < 2 || argv[1][0] == '-') {
-        fprintf(stderr, "usage: check_sorted FILE... | check_sorted -n N FILE\n");
+        fprintf(stderr, "usage: check_sorted FILE... | check_sorted -n N FILE | check_sorted --same A B\n");
         return 2;
     }
     int failed = 0;

@@ -174,11 +174,35 @@ def test_share_of_a_group_is_taken_of_the_machine_or_killed(tmp_path, group, lar
     assert run_sort(["--check", "-@", 2, out]).returncode == 0
 
 
-def test_more_memory_than_the_group_has_is_not_warned_of(group, made):
-    enter = group(200 * MIB)
-    p = run_sort(["-@", 2, "-m", "150M", made("ties")], preexec_fn=enter)
-    assert p.returncode == 0 and re.search(r"300 MB .*cgroup has 200 MB\. Use a smaller -m", p.stderr), p.stderr
-    assert "cgroup" not in run_sort(["-@", 2, "-m", "90M", made("ties")], preexec_fn=enter).stderr
+WARNED = r"the records will take (\d+) MB of memory or more, as -m x -@ allow, but the machine or its cgroup has %s MB\. Use a smaller -m"
+
+
+@pytest.mark.parametrize("pipe", [False, True], ids=["file", "pipe"])
+def test_little_data_are_warned_of_for_the_memory_allowed(made, pipe):
+    """4 MB with -m 3G -@ 32, on a laptop."""
+    data = made("ties")
+    args = ["-m", "1T", "-@", 3]
+    p = run_sort(args, stdin=data.read_bytes()) if pipe else run_sort([*args, data])
+    assert p.returncode == 0 and p.stderr == ""
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("way", ["file", "pipe", "hint"])
+def test_more_memory_than_the_group_has_is_not_warned_of(group, large, way):
+    """Where the kernel kills for it, and before it does."""
+    enter = group(120 * MIB)
+    args = ["-u", "-@", 2, "-m", "500M", *(["--size-hint", "150M"] if way == "hint" else [])]
+    with open(large, "rb") as data:
+        p = run_sort([*args, large], preexec_fn=enter) if way == "file" else run_sort(args, stdin=data, preexec_fn=enter)
+    found = re.search(WARNED % 120, p.stderr)
+    assert p.returncode == -signal.SIGKILL and found and p.stderr.count("will take") == 1, (p.returncode, p.stderr)
+    assert way == "pipe" or int(found[1]) >= 120, "it was to be foreseen"
+
+
+@pytest.mark.parametrize("memory,size", [("500M", 500), ("50M", 150)], ids=["data fit", "others go to disk"])
+def test_memory_that_the_group_has_is_warned_of(group, large, memory, size):
+    p = run_sort(["-u", "-@", 2, "-m", memory, "-o", "/dev/null", large], preexec_fn=group(size * MIB))
+    assert p.returncode == 0 and "will take" not in p.stderr, p.stderr
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")

@@ -2,6 +2,7 @@
 """--report, --trace and --progress: numbers that add up, pages that need nothing, and silence
 where nobody asked."""
 
+import gzip
 import html.parser
 import json
 import os
@@ -370,7 +371,50 @@ def test_progress_that_is_asked_for_is_no_plain_line(realistic_bam):
             time.sleep(1.4)                      # 5 s is when the first line comes
         p.stdin.close()
         said = p.stderr.read().decode()
-    assert re.fullmatch(r"(\[sort\] (reading|writing).*MB/s.*\n)+\[sort\] done: 0\.02 M records, [0-9]+ MB/s, [0-9]+ s\n", said), said
+    assert re.fullmatch(r"(\[sort\] (reading|writing).*MB/s.*\n)+\[sort\] done: 100 %, 0\.02 M records, [0-9]+ MB/s, [0-9]+ s\n", said), said
+
+
+def slow_sort(realistic_bam, *args):
+    """What a terminal shows of a sort whose input and output both take some two seconds."""
+    try:
+        main, terminal = pty.openpty()
+    except OSError as e:
+        pytest.skip("no terminals here: %s" % e)
+    with subprocess.Popen([BINARY, "sort", "-u", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal,
+                          env=clean_env(TERM="xterm")) as p:
+        os.close(terminal)
+        for piece in pieces(realistic_bam, 8):
+            p.stdin.write(piece)
+            p.stdin.flush()
+            time.sleep(0.25)
+        p.stdin.close()
+        while p.stdout.read(700_000):
+            time.sleep(0.25)
+        assert p.wait(HANG) == 0
+        said = os.read(main, 1 << 20).decode()
+        os.close(main)
+    return said
+
+
+def test_percentage_begins_again_when_writing_does(realistic_bam):
+    size = len(gzip.decompress(realistic_bam.read_bytes()))
+    said = slow_sort(realistic_bam, "--size-hint", str(size))
+    told = [(phase, int(percent)) for phase, percent in re.findall(r"\[sort\] (reading|writing) ([0-9]+) %,", said)]
+    percents = [percent for _, percent in told]
+    assert percents == sorted(percents), "it goes back"
+    assert {"reading", "writing"} == {phase for phase, _ in told}
+    last_read = max(percent for phase, percent in told if phase == "reading")
+    assert 20 <= last_read <= 95, "reading is not all of it"
+    assert percents[0] <= 50 and percents[-1] >= 80
+    left = re.findall(r"writing [0-9]+ %,.* MB/s, ([0-9]+) s left", said)
+    assert left and int(left[-1]) <= 1
+
+
+def test_percentage_of_unknown_input_is_made_up(realistic_bam):
+    said = slow_sort(realistic_bam)
+    reading = re.findall(r"\[sort\] reading[^\r]*", said)
+    assert reading and not any("%" in line or "left" in line for line in reading)
+    assert re.search(r"writing [0-9]+ %,.* left", said), "all records have been counted by then"
 
 
 def test_failed_sort_says_it_is_done(made, tmp_path):

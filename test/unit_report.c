@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include "report/json_string.h"
-#include "base/progress.h"
 #include "report/report.h"
 #include "report/trace.h"
 
@@ -337,26 +336,6 @@ static void test_trace_has_a_track_for_every_thread(void **state)
     free(trace);
 }
 
-/* ---- progress ---- */
-
-static void test_line_tells_what_is_known(void **state)
-{
-    (void)state;
-    static const struct { struct progress_now now; const char *line; } cases[] = {
-        {{"reading", 1410000, 0.45, 1e9, 5}, "[sort] reading 45 %, 1.41 M records, 200 MB/s, 6 s left"},
-        {{"reading", 1410000, -1, 1e9, 5}, "[sort] reading: 1.41 M records, 200 MB/s"},
-        {{"reading", 0, 0, 0, 0}, "[sort] reading 0 %, 0.00 M records, 0 MB/s"},
-        {{"writing", 1000000, 0.25, 4e9, 60}, "[sort] writing 25 %, 1.00 M records, 67 MB/s, 3:00 min left"},
-        {{"writing", 1000000, 0.02, 4e9, 600}, "[sort] writing 2 %, 1.00 M records, 7 MB/s, 8:10 h left"},
-        {{"reading", 1000000, 1.5, 1e9, 1}, "[sort] reading 100 %, 1.00 M records, 1000 MB/s, 0 s left"},
-    };
-    for (size_t i = 0; i < N_OF(cases); i++) {
-        char line[128];
-        progress_line(line, sizeof line, &cases[i].now);
-        assert_string_equal(line, cases[i].line);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,7 +358,6 @@ int main(void)
         cmocka_unit_test(test_strings_of_json_are_valid_whatever_a_file_is_called),
         cmocka_unit_test(test_file_names_are_no_markup_in_the_page),
         cmocka_unit_test(test_trace_has_a_track_for_every_thread),
-        cmocka_unit_test(test_line_tells_what_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,22 @@ struct record_sink {
     struct latch *latch;
     struct stats *stats;
     struct progress *progress;   /* NULL: nobody looks */
+    double cost;                 /* see record_cost() */
     uint64_t n;
 };
+
+/* CPU time for a byte of records, in times of what it takes to inflate one from BAM: measured at -@ 1, by level of BAM;
+ * only to foresee how long writing takes. One thread makes SAM. */
+static double record_cost(const struct sort_opts *opts)
+{
+    static const double LEVELS[] = {1, 2, 5, 5, 6, 7, 9, 17, 80, 200}, BY_DEFAULT = 6, CRAM = 14, SAM = 1.5;
+    int level = opts->out.level;
+    if (opts->out.format.format == cram)
+        return CRAM;
+    if (opts->out.format.format == sam && opts->out.format.compression != bgzf)
+        return SAM * opts->n_threads;
+    return level < 0 || level > 9 ? BY_DEFAULT : LEVELS[level];
+}
 
 struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
                                      const char *path, struct latch *latch, struct stats *stats)
@@ -34,6 +48,7 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
     }
     k->latch = latch;
     k->stats = stats;
+    k->cost = record_cost(opts);
     if (opts->out.format.format == bam) {
         struct bgzf_sink_options bgzf = {
             .fd = fd,
@@ -115,6 +130,7 @@ void record_sink_set_finish(struct record_sink *k, bgzf_sink_finish_fn *finish)
 void record_sink_set_progress(struct record_sink *k, struct progress *progress)
 {
     k->progress = progress;
+    progress->write_cost = k->cost;
 }
 
 static int put_hts(struct record_sink *k, const struct bgzf_piece *records, size_t n)

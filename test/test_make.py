@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""What `make` says. The compiler here is a script that only makes its output file, so that every rule runs at once
+and in a folder of its own; nothing of the real build is touched."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import HANG, REPO
+
+TARGETS = ["check-programs", "fuzz-programs", "static-compiler", "build/stats_cost"]
+COMPILER = """#!/bin/sh
+out=
+case " $*" in *" test/fault_shim.c"*) if [ -n "$FAILS" ]; then echo 'fault_shim.c:1: no such thing' >&2; exit 3; fi ;; esac
+while [ $# -gt 0 ]; do
+    if [ "$1" = -o ]; then out=$2; fi
+    shift
+done
+[ -z "$out" ] || : >"$out"
+"""
+
+
+@pytest.fixture
+def make(tmp_path):
+    """make(OPTION...): what it said, and its errors. Each call builds all."""
+    program = next(filter(shutil.which, ("gmake", "make")), None)
+    if not program:
+        pytest.skip("no make here")
+    compiler = tmp_path / "cc"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+
+    def run(*args, status=0, **env):
+        shutil.rmtree(tmp_path / "build", ignore_errors=True)
+        clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V", "CC")}
+        args = [str(tmp_path / arg) if arg.startswith("build/") else arg for arg in args]
+        p = subprocess.run([program, "--no-print-directory", *args, "CC=%s" % compiler, "BUILD=%s" % (tmp_path / "build")],
+                           cwd=REPO, env={**clean, **env}, capture_output=True, text=True, timeout=HANG)
+        assert p.returncode == status, p.stderr
+        return p.stdout, p.stderr
+    return run
+
+
+@pytest.mark.parametrize("options", [[], ["-j3"], ["-k", "CFLAGS=-O2 -s -g"]], ids=["plain", "jobs", "variable"])
+def test_screen_is_flooded_with_commands(make, tmp_path, options):
+    said, errors = make(*options, *TARGETS)
+    lines = said.replace(str(tmp_path) + "/", "").splitlines()
+    assert errors == "" and len(lines) > 100
+    for line in lines:
+        assert re.fullmatch(r"  (CC|LINK|WARN) +[\w/.-]+", line) and len(line) < 60, line
+    assert {"  CC    bam_sort.c", "  LINK  build/samtools", "  LINK  build/fault_shim.so", "  LINK  build/fuzz_sort",
+            "  LINK  build/replay_sort", "  LINK  build/unit_stats", "  WARN  stats.c"} <= set(lines)
+
+
+@pytest.mark.parametrize("option", ["V=1", "-n"])
+def test_commands_cannot_be_seen(make, tmp_path, option):
+    said = make(option, *TARGETS)[0]
+    commands = [line for line in said.splitlines() if line.startswith(str(tmp_path / "cc"))]
+    assert len(commands) > 100 and not re.search(r"printf|^  (CC|LINK)", said, re.M)
+    assert any("-c -o %s/build/bam_sort.o bam_sort.c" % tmp_path in line for line in commands)
+
+
+@pytest.mark.parametrize("options", [["-s"], ["--silent", "-j2"], ["-sk", "CFLAGS=-O2"]], ids=["s", "silent", "sk"])
+def test_silent_make_speaks(make, options):
+    assert make(*options, *TARGETS) == ("", "")
+
+
+@pytest.mark.parametrize("option", ["-j1", "-s", "V=1"])
+def test_failing_command_cannot_be_found(make, option):
+    said, errors = make(option, "check-programs", status=2, FAILS="1")
+    assert "fault_shim.c:1: no such thing" in errors
+    if option == "V=1":
+        assert re.search(r"^\S+/cc .*-shared .*test/fault_shim.c", said, re.M)
+    else:
+        assert re.search(r"^  LINK  \S+/fault_shim.so failed. make V=1 shows the command$", errors, re.M)
+    assert re.search(r"Makefile:\d+: .*fault_shim.so\W* Error 3$", errors, re.M)
+
+
+def test_rule_shows_its_command():
+    rules = (REPO / "Makefile").read_text()
+    assert not re.search(r"^\t@?(\$\(CC\)|\$\(CPPCHECK\)|clang-tidy)", rules, re.M)
+    assert len(re.findall(r"^\t\$\(call run,", rules, re.M)) >= 11
