@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
-#include <htslib/hts_log.h>
 #include "base/memory_watch.h"
+#include "base/message.h"
 
 /* Looks, until all memory is taken: the first comes when enough was read to foresee the rest from. */
 enum { LOOKS = 64 };
@@ -9,10 +8,9 @@ enum { LOOKS = 64 };
 static bool warn(struct memory_watch *w, uint64_t needed)
 {
     w->next = UINT64_MAX;
-    if (hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "[W::bam_sort] the records will take %llu MB of memory or more, as -m x -@ allow, but the machine or its "
-                "cgroup has %llu MB. Use a smaller -m, or --total-memory 80%%\n", (unsigned long long)(needed >> 20),
-                (unsigned long long)(w->there >> 20));
+    message_warning("the records will take %llu MB of memory or more, as -m x -@ allow, but the machine or its cgroup has %llu MB. "
+                    "Use a smaller -m, or --total-memory 80%%", (unsigned long long)(needed >> 20),
+                    (unsigned long long)(w->there >> 20));
     return true;
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
-#include <htslib/hts_log.h>
 #include "base/machine.h"
+#include "base/message.h"
 #include "plan/sort_limits.h"
 #include "cli/sort_opts.h"
 
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;     /* of addresses: its stack */
 static const uint64_t SPACE_BESIDE = (uint64_t)128 << 20;   /* the plan's 64 MiB, and what is never touched */
 
-uint64_t sort_limits_budget(const struct sort_opts *opts)
+uint64_t sort_limits_memory(const struct sort_opts *opts)
 {
     uint64_t space = machine_address_space();
     uint64_t beside = (uint64_t)opts->n_threads * THREAD_SPACE + SPACE_BESIDE;
@@ -21,23 +20,13 @@ size_t sort_limits_thread_space(void)
     return machine_address_space() < UINT64_MAX ? THREAD_SPACE : 0;
 }
 
-uint64_t sort_limits_memory(const struct sort_opts *opts)
-{
-    uint64_t there = machine_memory();
-    if (opts->memory > there && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "samtools sort: warning: %llu MB of memory may be used (-m x -@), but the machine or its cgroup has "
-                "%llu MB. Use a smaller -m, or --total-memory 80%%\n", (unsigned long long)(opts->memory >> 20),
-                (unsigned long long)(there >> 20));
-    return sort_limits_budget(opts);
-}
-
 /* OpenMP runtimes end the process when a thread cannot be made. */
 int sort_limits_threads(const struct sort_opts *opts, int later)
 {
     int n = 1 + (opts->n_threads > 1 ? machine_threads(opts->n_threads - 1 + later) - later : 0);
     n = n > 1 ? n : 1;
-    if (n < opts->n_threads && hts_verbose >= HTS_LOG_WARNING)
-        fprintf(stderr, "samtools sort: warning: only %d of %d threads can be started: a limit on processes (ulimit -u, a "
-                "container's) or on memory is reached. It goes on with those\n", n, opts->n_threads);
+    if (n < opts->n_threads)
+        message_warning("only %d of %d threads can be started: a limit on processes (ulimit -u, a container's) or on memory is "
+                        "reached. It goes on with those", n, opts->n_threads);
     return n;
 }

@@ -12,9 +12,6 @@ struct sort_opts;
  * left becomes less: to be asked once. */
 uint64_t sort_limits_memory(const struct sort_opts *opts);
 
-/* The same without a warning. */
-uint64_t sort_limits_budget(const struct sort_opts *opts);
-
 /* Bytes of addresses that one more thread takes, where they have a limit; else 0. */
 size_t sort_limits_thread_space(void);
 
