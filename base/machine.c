@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "base/affinity.h"
 #include "base/cgroup.h"
 #include "base/machine.h"
 
@@ -57,7 +58,8 @@ int machine_threads(int wanted)
 
 int machine_cpus(void)
 {
-    uint64_t quota = cgroup_cpus(""), there = (uint64_t)omp_get_num_procs();
+    int places = affinity_cpus();
+    uint64_t quota = cgroup_cpus(""), there = (uint64_t)(places > 0 ? places : omp_get_num_procs());
     return (int)(quota < there ? quota : there);
 }
 
