@@ -10,6 +10,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include "base/affinity.h"
 #include "base/cgroup.h"
 #include "base/machine.h"
 
@@ -69,7 +70,8 @@ int machine_threads(int wanted)
 
 int machine_cpus(void)
 {
-    uint64_t quota = cgroup_cpus(""), there = (uint64_t)omp_get_num_procs();
+    int places = affinity_cpus();
+    uint64_t quota = cgroup_cpus(""), there = (uint64_t)(places > 0 ? places : omp_get_num_procs());
     return (int)(quota < there ? quota : there);
 }
 

@@ -22,7 +22,7 @@ void machine_share_heaps(void);
 int machine_threads(int wanted);
 
 /* CPUs that we may run on: those of the affinity mask, or as many as the cgroup's
- * quota is worth, whichever is less. */
+ * quota is worth, whichever is less. Where OpenMP binds threads, those of its places instead of the mask's. */
 int machine_cpus(void);
 
 /* Memory nodes; 0: not known. */

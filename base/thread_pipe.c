@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/affinity.h"
 #include "base/latch.h"
 #include "base/thread_pipe.h"
 
@@ -13,8 +14,11 @@ int thread_pipe_start(struct thread_pipe *p, void *(*run)(void *), void *arg)
         return -1;
     p->ours = ends[0];
     p->theirs = ends[1];
+    struct affinity bound;
     latch_hide_signals(true);
+    affinity_widen(&bound);
     int error = pthread_create(&p->thread, NULL, run, arg);
+    affinity_narrow(&bound);
     latch_hide_signals(false);
     if (!error)
         return 0;

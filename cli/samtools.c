@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <htslib/hts.h>
+#include "base/affinity.h"
 #include "bam_sort.h"
 #include "cli/commands.h"
 #include "cli/sort_check.h"
@@ -14,22 +15,36 @@
 #include "cli/sort_paths.h"
 #include "cli/upstream.h"
 #include "cli/version.h"
+#include "base/wait_policy.h"
+
+extern char **environ;          /* not all unistd.h have it */
+
+static bool is_sort(int argc, char **argv)
+{
+    return argc > 1 && strcmp(argv[1], "sort") == 0;
+}
 
 /* Idle threads shall sleep unless the user says otherwise: libgomp lets them
  * spin for milliseconds by default, which takes the core from an aligner on the
- * same node and gains nothing here (numbers in DESIGN.md). The runtime reads its
- * settings when it is loaded, before main(), so the program starts once more. */
-static void settle_wait_policy(char **argv)
+ * same node and gains nothing here (numbers in DESIGN.md). libgomp reads its settings in its constructor, so the
+ * program must start once more. glibc calls what stands in .preinit_array before all constructors: then libgomp has neither
+ * shown its settings (OMP_DISPLAY_ENV) nor bound the first thread. */
+static void settle_early(int argc, char **argv, char **env)
 {
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME"))
-        return;
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);   /* by its name, for ps and killall */
-    self[n > 0 ? n : 0] = 0;
-    const char *base = strrchr(self, '/');
-    bool is_loader = base && strstr(base, ".so");   /* of `ld.so ./samtools`, which wants more words than we have */
-    if (base && !is_loader && setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
-        execv(self, argv);
+    if (is_sort(argc, argv))
+        wait_policy_settle(argv, env);
+}
+#ifdef __linux__
+__attribute__((section(".preinit_array"), used)) static void (*const settle)(int, char **, char **) = settle_early;
+#endif
+
+/* musl does not call that. Then the first thread may have been bound by now, and would start the program bound. */
+static void settle_late(int argc, char **argv)
+{
+    struct affinity bound;
+    affinity_unbind(&bound);
+    settle_early(argc, argv, environ);
+    affinity_narrow(&bound);
 }
 
 /* A file that got the number of a standard stream that is closed would get what is meant for that, messages
@@ -79,10 +94,14 @@ static int tell(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "sort") == 0) {
-        settle_wait_policy(argv);
+    if (is_sort(argc, argv)) {
+        settle_late(argc, argv);
         return hold_closed_streams() < 0 ? EXIT_FAILURE : sort_main(argc, argv);
     }
     int status = tell(argc, argv);
-    return status < 0 ? upstream_exec(argv) : status;
+    if (status >= 0)
+        return status;
+    struct affinity bound;
+    affinity_unbind(&bound);
+    return upstream_exec(argv);
 }

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/affinity.h"
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "read/cram_input.h"
@@ -42,6 +43,28 @@ static int apply_options(struct hts_reader *r)
     return 0;
 }
 
+/* An option of the user's may start threads, too. */
+static int apply_options_widened(struct hts_reader *r)
+{
+    struct affinity bound;
+    affinity_widen(&bound);
+    int status = apply_options(r);
+    affinity_narrow(&bound);
+    return status;
+}
+
+/* If it is text, and the user wanted threads for it, the first record starts one that hands out lines. */
+static int read_first(struct hts_reader *r)
+{
+    struct affinity bound = {0};
+    enum htsExactFormat format = hts_get_format(r->sam)->format;
+    if (format != bam && format != cram)         /* those may have to be waited for */
+        affinity_widen(&bound);
+    int status = sam_read1(r->sam, r->header, r->record);
+    affinity_narrow(&bound);
+    return status;
+}
+
 struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options *options)
 {
     struct hts_reader *r = calloc(1, sizeof *r);
@@ -55,7 +78,7 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options 
         hclose_abruptly(file);
     } else if (hts_get_format(r->sam)->category != sequence_data) {
         latch_fail(options->latch, "%s does not hold alignments", options->path);
-    } else if (apply_options(r) == 0) {
+    } else if (apply_options_widened(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);
         r->given = r->header ? sam_hdr_dup(r->header) : NULL;
@@ -116,7 +139,7 @@ static int next_record(struct hts_reader *r)
     if (r->at_end)
         return 0;
     errno = 0;
-    int status = sam_read1(r->sam, r->header, r->record);
+    int status = r->n ? sam_read1(r->sam, r->header, r->record) : read_first(r);
     r->at_end = status < 0;
     if (status == -1)
         return end_of_records(r);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/affinity.h"
 #include "base/latch.h"
 #include "read/read_ahead.h"
 #include "base/stats.h"
@@ -165,11 +166,14 @@ static int start_reader(struct read_ahead *a)
 {
     pthread_attr_t attr;
     sigset_t all, old;
+    struct affinity bound;
     sigfillset(&all);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, READER_STACK);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    affinity_widen(&bound);
     int failed = pthread_create(&a->thread, &attr, reader_main, a);
+    affinity_narrow(&bound);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return failed ? -1 : 0;

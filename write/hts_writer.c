@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
+#include "base/affinity.h"
 #include "bam/record_checksum.h"
 #include "bam/bam1_bytes.h"
 #include "bam/bam_record.h"
@@ -95,6 +96,25 @@ static int configure(struct hts_writer *w)
     return 0;
 }
 
+/* An option of the user's may start threads, too; and the first record does for SAM. */
+static int configure_widened(struct hts_writer *w)
+{
+    struct affinity bound;
+    affinity_widen(&bound);
+    int status = configure(w);
+    affinity_narrow(&bound);
+    return status;
+}
+
+static int write_first(struct hts_writer *w)
+{
+    struct affinity bound;
+    affinity_widen(&bound);
+    int status = sam_write1(w->sam, w->header, w->record);
+    affinity_narrow(&bound);
+    return status;
+}
+
 struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
 {
     struct hts_writer *w = calloc(1, sizeof *w);
@@ -105,7 +125,7 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
     }
     w->opt = *options;
     errno = 0;
-    if (open_sam(w) == 0 && configure(w) == 0)
+    if (open_sam(w) == 0 && configure_widened(w) == 0)
         return w;
     hts_writer_close(w);
     return NULL;
@@ -164,7 +184,7 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
         return latch_fail(w->opt.latch, "%s: record %s has a tag that is broken or of a type that %s lacks", w->opt.path,
                           bam_get_qname(w->record), is_cram ? "CRAM" : "SAM");
     errno = 0;
-    if (sam_write1(w->sam, w->header, w->record) < 0)
+    if ((w->n ? sam_write1(w->sam, w->header, w->record) : write_first(w)) < 0)
         return failed(w, "writing");
     w->n++;
     return latch_tripped(w->opt.latch) ? -1 : 0;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <omp.h>
+#include <stdlib.h>
+#include "base/affinity.h"
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { WORD = 8 * sizeof(unsigned long) };
+
+/* Written once, before main(). */
+static struct affinity at_start;
+
+static void get_mask(struct affinity *mask)
+{
+    *mask = (struct affinity){0};
+    mask->known = syscall(SYS_sched_getaffinity, 0, sizeof mask->cpus, mask->cpus) > 0;
+}
+
+static void set_mask(const struct affinity *mask)
+{
+    if (mask->known)
+        syscall(SYS_sched_setaffinity, 0, sizeof mask->cpus, mask->cpus);
+}
+
+/* The mask has to be looked at before the runtime is initialised, since nobody keeps it: the kernel has one mask per
+ * thread, and libgomp, which changes it as soon as it is loaded, does not tell the old one. glibc calls what stands in
+ * this section before the constructors of all libraries, and so do its static programs. musl does not;
+ * then the mask stays unknown. */
+static void note_start(void)
+{
+    get_mask(&at_start);
+}
+__attribute__((section(".preinit_array"), used)) static void (*const note_start_early)(void) = note_start;
+
+static void add_place(struct affinity *mask, int place)
+{
+    int n = omp_get_place_num_procs(place);
+    int *ids = n > 0 ? malloc((size_t)n * sizeof *ids) : NULL;
+    if (ids)
+        omp_get_place_proc_ids(place, ids);
+    for (int i = 0; ids && i < n; i++)
+        if (ids[i] >= 0 && ids[i] < AFFINITY_CPUS)
+            mask->cpus[ids[i] / WORD] |= 1UL << ids[i] % WORD;
+    free(ids);
+}
+
+/* Of all places; not known if threads are not bound to any. */
+static struct affinity all_places(void)
+{
+    struct affinity mask = {0};
+    int n = omp_get_proc_bind() == omp_proc_bind_false ? 0 : omp_get_num_places();
+    for (int i = 0; i < n; i++)
+        add_place(&mask, i);
+    for (size_t i = 0; i < sizeof mask.cpus / sizeof *mask.cpus; i++)
+        mask.known |= mask.cpus[i] != 0;
+    return mask;
+}
+
+static void change(const struct affinity *to, struct affinity *before)
+{
+    *before = (struct affinity){0};
+    if (to->known)
+        get_mask(before);
+    if (before->known)
+        set_mask(to);
+}
+
+void affinity_widen(struct affinity *before)
+{
+    int kept = errno;
+    struct affinity places = all_places();
+    change(&places, before);
+    errno = kept;
+}
+
+void affinity_unbind(struct affinity *before)
+{
+    if (at_start.known)
+        change(&at_start, before);
+    else
+        affinity_widen(before);
+}
+
+void affinity_narrow(const struct affinity *before)
+{
+    int kept = errno;
+    set_mask(before);
+    errno = kept;
+}
+
+int affinity_cpus(void)
+{
+    struct affinity places = all_places();
+    int n = 0;
+    for (int cpu = 0; cpu < AFFINITY_CPUS; cpu++)
+        n += (places.cpus[cpu / WORD] >> cpu % WORD & 1) != 0;
+    return n;
+}
+
+#else
+
+void affinity_widen(struct affinity *before)
+{
+    before->known = false;
+}
+
+void affinity_unbind(struct affinity *before)
+{
+    before->known = false;
+}
+
+void affinity_narrow(const struct affinity *before)
+{
+    (void)before;
+}
+
+int affinity_cpus(void)
+{
+    return 0;
+}
+
+#endif
