@@ -55,8 +55,10 @@ LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
 
 # What is made goes to the screen in a short line, the command of it with V=1 or if it fails to.
 #   $(call run,WORD,FILE,COMMAND); quiet is for what no line is needed for.
-# Options of one letter are the first word of MAKEFLAGS, or it has none: -s, and -n, which shows commands anyhow.
-letters = $(filter-out --%,$(firstword -$(MAKEFLAGS)))
+# Options of one letter are the first word of MAKEFLAGS, unless that is a long one or, with make 3.81, a variable:
+# -s, and -n, which shows commands anyhow.
+flags   = $(firstword -$(MAKEFLAGS))
+letters = $(if $(findstring =,$(flags)),,$(filter-out --%,$(flags)))
 ifneq ($(filter 1,$(V))$(findstring n,$(letters)),)
 run   = $(3)
 quiet =

@@ -159,9 +159,7 @@ static int reserve_memory(struct bam_sort *s)
 /* What is known before reading of how much there is to do. */
 static void expect_progress(struct bam_sort *s)
 {
-    bool known;
-    double size = (double)sort_inputs_size(&s->in, &known);
-    s->progress.file_bytes = known ? size : 0;
+    s->progress.file_bytes = (double)sort_inputs_length(&s->in);
     s->progress.data_bytes = (double)s->opts->size_hint;
     record_sink_set_progress(s->out.sink, &s->progress);
 }

@@ -245,6 +245,11 @@ uint64_t byte_source_size(const struct byte_source *s)
     return s->end > 0 && s->framing != BYTES_RECORDS ? (uint64_t)s->end : 0;
 }
 
+uint64_t byte_source_length(const struct byte_source *s)
+{
+    return s->end > 0 && !s->reader ? (uint64_t)s->end : 0;
+}
+
 ssize_t byte_source_read(struct byte_source *s, void *buffer, size_t n)
 {
     return s->reader ? hts_reader_read(s->reader, buffer, n) : read_file(s, buffer, n);

@@ -63,6 +63,9 @@ size_t byte_source_memory(const struct byte_source *source);
 /* Bytes of the whole input as it is read; 0: not known (a pipe, SAM, CRAM). */
 uint64_t byte_source_size(const struct byte_source *source);
 
+/* Bytes that are read of a file, uncompressed text too; 0: nobody knows, or htslib reads it. */
+uint64_t byte_source_length(const struct byte_source *source);
+
 /* As read(): up to n bytes, at least one but at the end. -1: told to the latch. */
 ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);
 

@@ -130,3 +130,15 @@ uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known)
     }
     return all;
 }
+
+uint64_t sort_inputs_length(const struct sort_inputs *inputs)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < inputs->n; i++) {
+        uint64_t length = byte_source_length(inputs->each[i].bytes);
+        if (length == 0)
+            return 0;
+        all += length;
+    }
+    return all;
+}

@@ -57,4 +57,7 @@ size_t sort_inputs_references(const struct sort_inputs *inputs);
 /* Bytes of all the files; what is not known counts as nothing, and then *known is false. */
 uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known);
 
+/* Bytes to be read of all the files, as they are in them; 0: not known of each. */
+uint64_t sort_inputs_length(const struct sort_inputs *inputs);
+
 #endif

@@ -17,6 +17,7 @@ import pytest
 import bamgen
 from conftest import BINARY, HANG, REPO, SANITIZED, blocks, clean_env, run_sort, sorted_bytes
 from test_safety import PRECIOUS, refused, snapshot, start, until
+from test_spill import gen_bam  # noqa: F401
 
 FAST = ("--no-PG", "-l", "1")
 SMALL_ARENA = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -415,6 +416,15 @@ def test_percentage_of_unknown_input_is_made_up(realistic_bam):
     reading = re.findall(r"\[sort\] reading[^\r]*", said)
     assert reading and not any("%" in line or "left" in line for line in reading)
     assert re.search(r"writing [0-9]+ %,.* left", said), "all records have been counted by then"
+
+
+@pytest.mark.parametrize("form", ["bam", "sam"])
+def test_percentage_of_a_file_is_unknown(gen_bam, form):  # noqa: F811
+    """Large enough for a line or two of reading."""
+    path = gen_bam("--size", "200M", "-O", form, *(["--level", 1] if form == "bam" else []))
+    said = on_terminal(["-@", 1, "-u", path])
+    assert re.search(r"\[sort\] reading [0-9]+ %,.* left", said), said
+    assert re.search(r"\[sort\] writing [0-9]+ %,.* left", said), said
 
 
 def test_failed_sort_says_it_is_done(made, tmp_path):
