@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from conftest import htslib_version, oracle_sort, read_bam, run_sort, same_records
+from conftest import REPO, htslib_version, oracle_sort, read_bam, run_sort, same_records
 
 IN, OUT = "in.bam", ["-o", "out.bam"]
 
@@ -172,3 +172,22 @@ def test_reference_that_nothing_needs_is_not_warned_of(tmp_path, made, reference
     p = run_sort(["--reference", reference, "-o", "out.bam", made("ties")], cwd=tmp_path)
     assert p.returncode == 0
     assert re.fullmatch(r"samtools sort: warning: cannot read --reference '%s': .*\n" % re.escape(reference), p.stderr), p.stderr
+
+
+@pytest.mark.parametrize("args,theirs,ours", [
+    (["-m", "1.5G"], 1, 0), (["-m", "1T"], 1, 0), (["-h"], 1, 0), (["--help"], 1, 0), (["-O", "bam,level=10"], 1, 0),
+    (["--in", "nthreads=1"], 1, 0), (["-t", ""], 0, 0), (["--reference", "missing.fa"], 0, 0), (["-@", ""], 1, 1),
+    (["-o", "data:x"], 1, 1)], ids=str)
+def test_page_on_migration_is_outdated(tmp_path, monkeypatch, made, args, theirs, ours):
+    """The table of doc/migration.md: what is taken (0) or refused (1) by samtools 1.24 and by us."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / IN).write_bytes(made("ties").read_bytes())
+    assert (oracle_sort([*OUT, *args, IN])[0], run_sort([*OUT, *args, IN], cwd=tmp_path).returncode) == (theirs, ours)
+
+
+def test_help_names_an_option_that_the_completion_lacks():
+    """doc/samtools-sort.bash, and the other way round."""
+    completion = (REPO / "doc" / "samtools-sort.bash").read_text().split("words='-n")[1].split("' ;;")[0]
+    usage = run_sort(["--help"]).stdout.decode()
+    longs = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+", usage))
+    assert longs == set(re.findall(r"--[a-zA-Z][a-zA-Z-]+", completion))
