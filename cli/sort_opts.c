@@ -13,6 +13,7 @@
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
 #include "read/byte_source.h"
+#include "base/input_name.h"
 #include "base/machine.h"
 #include "plan/memory_plan.h"
 #include "base/message.h"
@@ -252,7 +253,7 @@ static int parse_order(struct parsed *p, int c)
     case 'N': order->by = SORT_NAME_NATURAL; p->ascii = 1; return 1;
     case OPT_PICARD: order->by = SORT_NAME_PICARD; return 1;
     case OPT_TEMPLATE: order->by = SORT_TEMPLATE; return 1;
-    case 'I': order->index_fasta = optarg; /* fall through */
+    case 'I': order->index_fasta = input_name_local(optarg); /* fall through */
     case 'M': order->by = SORT_MINHASH; return 1;
     case 't': parse_tag(p, optarg); return 1;
     case 'K': return parse_count("-K", optarg, 1, KMER_MAX, &order->kmer) < 0 ? -1 : 1;
@@ -302,10 +303,14 @@ static int add_text(const char ***list, size_t *n, const char *text)
     return 0;
 }
 
-static int add_input(struct sort_opts *o, const char *path)
+static int add_input(struct sort_opts *o, const char *name)
 {
-    if (add_text(&o->more, &o->n_more, path) < 0)
-        return -1;
+    char **grown = realloc(o->more, (o->n_more + 1) * sizeof *grown), *path;
+    if (grown)
+        o->more = grown;
+    if (!grown || !(path = input_name_file(name)))
+        return no_memory();
+    o->more[o->n_more++] = path;
     return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
 }
 
@@ -317,7 +322,7 @@ static int parse_one(struct parsed *p, int c)
         return taken < 0 ? -1 : 0;
     switch (c) {
     case 'u': p->level = 0; return 0;
-    case 'o': free(o->out.path); o->out.path = strdup(optarg); return o->out.path ? 0 : out_of_memory();
+    case 'o': free(o->out.path); o->out.path = strdup(input_name_local(optarg)); return o->out.path ? 0 : out_of_memory();
     case 'O': return parse_format(p, optarg);
     case 'T': return add_text(&o->temp_prefixes, &o->n_temp_prefixes, optarg);
     case 'm': return parse_memory(optarg, &p->per_thread);
@@ -340,7 +345,7 @@ static int parse_one(struct parsed *p, int c)
     case OPT_TRACE: o->trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
-    case OPT_REFERENCE: o->reference = optarg; return 0;
+    case OPT_REFERENCE: o->reference = input_name_local(optarg); return 0;
     case OPT_WRITE_INDEX: p->write_index = 1; p->index_format = optarg; return 0;
     case OPT_INPUT_FMT:
         return hts_opt_add((hts_opt **)&o->in_format.specific, optarg) < 0
@@ -457,7 +462,15 @@ static const char *split_index_name(char *path)
     if (!mark)
         return NULL;
     *mark = 0;
-    return mark + strlen(HTS_IDX_DELIM);
+    return input_name_local(mark + strlen(HTS_IDX_DELIM));
+}
+
+/* samtools can write to some; what it writes to one that breaks is lost. */
+static int refuse_url(const char *path)
+{
+    if (!path || !input_name_is_url(path))
+        return 0;
+    return message_mistake("%s cannot be written: URLs are for input. Use -o FILE, or | and a program that sends it there", path);
 }
 
 static int has_suffix(const char *text, const char *suffix)
@@ -549,8 +562,10 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
         sort_opts_usage(stdout);
         return SORT_OPTS_DONE;
     }
-    o->in = n ? operands[0] : "-";
-    return SORT_OPTS_RUN;
+    o->in = input_name_file(n ? operands[0] : "-");
+    if (!o->in)
+        no_memory();
+    return o->in ? SORT_OPTS_RUN : SORT_OPTS_ERROR;
 }
 
 enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv)
@@ -579,7 +594,7 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
     settle_order(&p);
     settle_memory(&p);
     settle_report(o);
-    if (settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
+    if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0 || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_OPTS_ERROR;
     return check_operands(o, argc - optind, argv + optind);
 }
@@ -588,7 +603,10 @@ void sort_opts_free(struct sort_opts *o)
 {
     hts_opt_free(o->in_format.specific);
     hts_opt_free(o->out.format.specific);
+    for (size_t i = 0; i < o->n_more; i++)
+        free(o->more[i]);
     free(o->more);
+    free(o->in);
     free(o->temp_prefixes);
     free(o->default_prefix);
     free(o->out.path);

@@ -22,8 +22,8 @@ struct sort_output {
 enum report_format { REPORT_NONE, REPORT_TEXT, REPORT_JSON, REPORT_HTML };
 
 struct sort_opts {
-    const char *in;              /* "-": standard input */
-    const char **more;           /* --add-input: read after it; owned, the names not */
+    char *in;                    /* "-": standard input; owned */
+    char **more;                 /* --add-input: read after it; owned, with the names */
     size_t n_more;
     struct sort_output out;
     struct sort_order order;

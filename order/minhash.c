@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
-#include "base/message.h"
 #include "order/minhash.h"
 
 /* The behaviour is that of samtools 1.24, found by experiment; test/oracle_minhash.py checks it. */
@@ -314,9 +313,7 @@ static int build_index(struct minhash *m, const char *fasta)
     fputs("Building index ... ", stderr);
     fflush(stderr);
     if (index_sequences(m, fasta) != 0) {
-        int cause = errno;
-        fputs("failed\n", stderr);
-        message_error("%s: %s", fasta, cause ? strerror(cause) : "not a file of sequences");
+        fprintf(stderr, "failed: %s: %s\n", fasta, errno ? strerror(errno) : "not a file of sequences");
         return -1;
     }
     fputs("done\n", stderr);

@@ -46,7 +46,8 @@ static int open_file(struct byte_source *s)
 {
     const char *path = s->opt.path;
     int is_stdin = strcmp(path, "-") == 0;
-    if (!is_stdin && hisremote(path)) {
+    bool is_data = strncmp(path, "data:", strlen("data:")) == 0, is_memory = strncmp(path, "mem:", strlen("mem:")) == 0;
+    if (!is_stdin && !is_memory && (is_data || hisremote(path))) {   /* "mem:" is for programs, and needs an address */
         s->file = hopen(path, "r");
     } else {
         s->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);

@@ -8,6 +8,7 @@
 #include "bgzf_source.h"
 #include "read/byte_source.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "read/header_read.h"
 #include "read/sort_input.h"
 #include "cli/sort_opts.h"
@@ -44,17 +45,30 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     return header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);
 }
 
-/* A FASTA that is named and not there is told before a pipe is waited for. */
-static int check_fasta(const char *path, struct latch *latch)
+/* Why a FASTA that is named cannot be read; NULL: it can be, or there is none. */
+static const char *fault_of_fasta(const char *path)
 {
     struct stat st;
     if (!path || hisremote(path))
-        return 0;
+        return NULL;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return latch_fail(latch, "cannot read %s: it is a directory. Nothing was read", path);
-    if (access(path, R_OK) < 0)
-        return latch_fail(latch, "cannot read %s: %s. Nothing was read", path, strerror(errno));
-    return 0;
+        return strerror(EISDIR);
+    return access(path, R_OK) < 0 ? strerror(errno) : NULL;
+}
+
+/* That of -I is told before a pipe is waited for. */
+static int check_index_fasta(const char *path, struct latch *latch)
+{
+    const char *fault = fault_of_fasta(path);
+    return fault ? latch_fail(latch, "cannot read %s: %s. Nothing was read", path, fault) : 0;
+}
+
+/* CRAM output is open by now, and no input is CRAM, or htslib would have failed. */
+static void check_reference(const char *path)
+{
+    const char *fault = fault_of_fasta(path);
+    if (fault)
+        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", path, fault);
 }
 
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
@@ -63,7 +77,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     *inputs = (struct sort_inputs){calloc(1 + opts->n_more, sizeof *inputs->each), 0};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
-    if (check_fasta(opts->reference, how->latch) < 0 || check_fasta(opts->order.index_fasta, how->latch) < 0)
+    if (check_index_fasta(opts->order.index_fasta, how->latch) < 0)
         return -1;
     while (inputs->n < 1 + opts->n_more) {
         struct sort_input *in = &inputs->each[inputs->n++];
@@ -72,6 +86,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
             || (!first && bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch) < 0))
             return -1;
     }
+    check_reference(opts->reference);
     return 0;
 }
 

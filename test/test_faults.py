@@ -63,7 +63,7 @@ MEMORY = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "strndup", "
 TRANSFERS = ["read", "pread", "write", "writev", "pwrite", "pwritev", "send"]
 ERRORS = {"pthread_create": errno.EAGAIN, "socketpair": errno.EMFILE, "dup": errno.EMFILE, "fopen": errno.EMFILE, "fallocate": errno.EOPNOTSUPP,
           "fchown": errno.EPERM, "fchmod": errno.EPERM, "madvise": errno.EINVAL, "posix_fadvise": errno.EINVAL}
-TOLD = re.compile(r"^(samtools sort(?: --check)?: |\[bam_sort\] ).", re.M)
+TOLD = re.compile(r"^samtools sort: (?!warning: ).", re.M)
 
 
 def reads(n):

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <htslib/hfile.h>
+#include <htslib/hts.h>
+#include "base/input_name.h"
+
+static const char *without(const char *name, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+/* As htslib: in small letters, and with a full path. */
+const char *input_name_local(const char *name)
+{
+    const char *path = without(name, "file://localhost");
+    if (!path)
+        path = without(name, "file://");
+    return path && *path == '/' ? path : name;
+}
+
+char *input_name_file(const char *name)
+{
+    for (const char *rest; (rest = without(name, "preload:"));)
+        name = rest;
+    name = input_name_local(name);
+    const char *index = strstr(name, HTS_IDX_DELIM);
+    return index ? strndup(name, (size_t)(index - name)) : strdup(name);
+}
+
+bool input_name_is_url(const char *name)
+{
+    static const char *const schemes[] = {"file:", "data:", "mem:", "preload:"};
+    const char *p = name;
+    while (isalnum((unsigned char)*p) || *p == '+' || *p == '-' || *p == '.')
+        p++;
+    if (p > name && strncmp(p, "://", 3) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncasecmp(name, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return hisremote(name);
+}
