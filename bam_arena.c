@@ -22,7 +22,7 @@ enum {
     RECORDS_AT_ONCE = 64,        /* keys the master lists on its stack */
 };
 
-uint64_t bam_arena_checksum(const uint8_t *record, size_t size)
+uint64_t bam_checksum(const uint8_t *record, size_t size)
 {
     uint64_t sum = 0;
     for (uint64_t number = 0; size > 0; number++) {
@@ -205,7 +205,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
         w.n++;
         size_t size = bam_record_size((const struct bam_record *)record);
         w.n_fix += (uint32_t)verdict.needs_fix;
-        w.checksum += bam_arena_checksum(record, size);
+        w.checksum += bam_checksum(record, size);
         w.end += size;
     }
     return w;
@@ -257,11 +257,11 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
         size_t size = bam_record_size(r);
         if (!bam_record_check((uint8_t *)r, size, arena->n_ref).needs_fix)
             continue;
-        arena->checksum -= bam_arena_checksum((uint8_t *)r, size);
+        arena->checksum -= bam_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
         make_key(arena, (uint8_t *)r, &keys[i]);   /* no fault before, none now */
-        arena->checksum += bam_arena_checksum((uint8_t *)r, bam_record_size(r));
+        arena->checksum += bam_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;
 }

@@ -68,7 +68,7 @@ static inline bool bam_key_less(const struct bam_key_order *order, const struct 
 struct bam_walk {
     uint64_t start;              /* arena offset of the first record looked at */
     uint64_t end;                /* one past the last whole record */
-    uint64_t checksum;           /* sum of bam_arena_checksum() over the records */
+    uint64_t checksum;           /* sum of bam_checksum() over the records */
     uint32_t n;                  /* records, and keys in the caller's list */
     uint32_t n_fix;              /* of them, records that bam_record_fix() would change */
     enum bam_fault fault;        /* of the record at end: BAM_CUT if it only needs more bytes */
@@ -103,7 +103,7 @@ struct bam_arena {
 /* Order-independent checksum of one record: sum modulo 2^64, over its segments
  * of BGZF_FILL bytes, of byte_hash(segment) with the segment's number as seed.
  * Segments, because an output block holds at most one. */
-uint64_t bam_arena_checksum(const uint8_t *record, size_t size);
+uint64_t bam_checksum(const uint8_t *record, size_t size);
 
 /* Reserves size bytes of address space (touched only as they fill), or as much
  * of it as a limit (ulimit -v) lets one have. -1: no memory. */

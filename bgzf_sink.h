@@ -75,7 +75,7 @@ int bgzf_sink_flush(struct bgzf_sink *sink);
 /* Flushes, helps until everything is written, adds the EOF block. -1: told to the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
-/* After finish: sum of bam_arena_checksum() over the records put, made of their pieces. */
+/* After finish: sum of bam_checksum() over the records put, made of their pieces. */
 uint64_t bgzf_sink_checksum(const struct bgzf_sink *sink);
 
 /* Bytes of memory that a sink with these options takes. */

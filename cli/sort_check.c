@@ -79,7 +79,7 @@ static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
         return bad_record(c, fault);
     if (c->before && !sort_key_in_order(c->rule, c->key_before, (const struct bam_record *)c->before, key, now))
         return offence(c, now);
-    c->checksum += bam_arena_checksum(at, bam_record_size(now));
+    c->checksum += bam_checksum(at, bam_record_size(now));
     c->before = at;
     c->key_before = key;
     return 0;

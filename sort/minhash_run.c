@@ -25,13 +25,13 @@ static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint6
 {
     struct minhash_rank rank;
     size_t size = bam_record_size(r);
-    uint64_t before = bam_arena_checksum((const uint8_t *)r, size);
+    uint64_t before = bam_checksum((const uint8_t *)r, size);
     minhash_rank(m, r, &rank);
     minhash_apply(r, &rank);
     *key = minhash_key(m, r);
     struct kept kept = kept_fields(r);
     minhash_finish(r);
-    uint64_t after = bam_arena_checksum((const uint8_t *)r, size);
+    uint64_t after = bam_checksum((const uint8_t *)r, size);
     if (!minhash_decides(m))
         keep_fields(r, kept);                    /* the merge compares them */
     return after - before;

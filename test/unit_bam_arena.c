@@ -161,7 +161,7 @@ static struct bam_key expected_key(const struct stream *s, size_t i, uint64_t *c
     if (bam_record_check(copy, end - at, N_REF).needs_fix)
         bam_record_fix(r);
     uint64_t size = bam_record_size(r);
-    *checksum += bam_arena_checksum(copy, size);
+    *checksum += bam_checksum(copy, size);
     struct bam_key key
         = {sort_key_coordinate(r),
            at << BAM_KEY_SIZE_BITS | (size < BAM_KEY_SIZE_MAX ? size : BAM_KEY_SIZE_MAX)};
@@ -790,7 +790,7 @@ static void test_record_that_is_cut_goes_on_in_the_next_arena(void **state)
                 uint8_t *copy = unit_exact(s.bytes.data + at, end - at);
                 if (bam_record_check(copy, end - at, N_REF).needs_fix)
                     bam_record_fix((struct bam_record *)copy);
-                checksum += bam_arena_checksum(copy, bam_record_size((struct bam_record *)copy));
+                checksum += bam_checksum(copy, bam_record_size((struct bam_record *)copy));
                 free(copy);
             }
             assert_int_equal(a[0].n_records, s.n);
@@ -890,7 +890,7 @@ static void test_checksum_does_not_depend_on_the_order_of_records(void **state)
     for (size_t i = 0; i < N; i++) {
         size_t at = i * 7 % N;
         const uint8_t *record = s.bytes.data + start_of(&s, at);
-        shuffled += bam_arena_checksum(record, bam_record_size((const struct bam_record *)record));
+        shuffled += bam_checksum(record, bam_record_size((const struct bam_record *)record));
     }
     assert_int_equal(shuffled, arena.checksum);
     stream_free(&s);
@@ -908,9 +908,9 @@ static void test_checksum_of_a_long_record_is_the_sum_of_its_segments(void **sta
         uint64_t sum = 0, number = 0;
         for (size_t at = 0; at < sizes[i]; at += BGZF_FILL, number++)
             sum += byte_hash(data + at, sizes[i] - at < BGZF_FILL ? sizes[i] - at : BGZF_FILL, number);
-        assert_int_equal(bam_arena_checksum(data, sizes[i]), sum);
+        assert_int_equal(bam_checksum(data, sizes[i]), sum);
     }
-    assert_int_equal(bam_arena_checksum(data, 0), 0);
+    assert_int_equal(bam_checksum(data, 0), 0);
     free(data);
 }
 
@@ -921,15 +921,15 @@ static void test_checksum_sees_every_bit_and_swapped_segments(void **state)
     uint8_t *data = unit_alloc(N), *swapped = unit_alloc(N);
     uint64_t seed = 9;
     unit_fill(&seed, data, N);
-    uint64_t sum = bam_arena_checksum(data, 300), whole = bam_arena_checksum(data, N);
+    uint64_t sum = bam_checksum(data, 300), whole = bam_checksum(data, N);
     for (size_t bit = 0; bit < 300 * 8; bit++) {
         data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_int_not_equal(bam_arena_checksum(data, 300), sum);
+        assert_int_not_equal(bam_checksum(data, 300), sum);
         data[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     memcpy(swapped, data + BGZF_FILL, BGZF_FILL);
     memcpy(swapped + BGZF_FILL, data, BGZF_FILL);
-    assert_int_not_equal(bam_arena_checksum(swapped, N), whole);
+    assert_int_not_equal(bam_checksum(swapped, N), whole);
     free(data);
     free(swapped);
 }

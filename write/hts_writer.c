@@ -156,7 +156,7 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     bool is_cram = w->opt.format->format == cram, is_sam = w->opt.format->format == sam;
     if (!(record = finished(w, record, size)))
         return latch_fail(w->opt.latch, "out of memory for a record of %zu bytes", size);
-    w->checksum += bam_arena_checksum(record, size);
+    w->checksum += bam_checksum(record, size);
     if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
         return latch_fail(w->opt.latch, "out of memory");
     if ((is_cram || is_sam) && !can_write_tags(w->record, is_cram))

@@ -42,7 +42,7 @@ int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 
-/* Sum of bam_arena_checksum() over the records put. */
+/* Sum of bam_checksum() over the records put. */
 uint64_t hts_writer_checksum(const struct hts_writer *writer);
 
 #endif

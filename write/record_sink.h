@@ -49,7 +49,7 @@ int record_sink_help(struct record_sink *sink);
 /* Writes everything that is left, and the index. -1: told to the latch. */
 int record_sink_finish(struct record_sink *sink);
 
-/* After finish: records put, and the sum of bam_arena_checksum() over what was encoded. */
+/* After finish: records put, and the sum of bam_checksum() over what was encoded. */
 uint64_t record_sink_count(const struct record_sink *sink);
 uint64_t record_sink_checksum(const struct record_sink *sink);
 
