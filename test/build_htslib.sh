@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Builds a version of htslib that htslibs.txt lists, for tests: takes the sources out of an archive of pysam, which pip
+# fetches, and keeps what it built under ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree: include/, lib/. The name
+# there holds the version and a number made of compiler and machine. Prints the folder; exit status 1 and one line on
+# standard error if it cannot be built.
+#
+# usage: test/build_htslib.sh VERSION
+set -eu
+cd -- "$(dirname -- "$0")/.."
+version=$1
+cc=${CC:-$(make -s show-CC)}
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
+folder=$cache/htslib-$version-$({ $cc --version; uname -sm; } | cksum | cut -d' ' -f1)
+
+mkdir -p "$cache"
+scratch=$(mktemp -d "$cache/build.XXXXXX")
+trap 'rm -rf -- "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+die() {
+    printf 'htslib %s: %s\n' "$version" "$*" >&2
+    exit 1
+}
+
+# step WHAT COMMAND...: its output is shown if it fails
+step() {
+    what=$1
+    shift
+    "$@" >"$scratch/log" 2>&1 </dev/null || {
+        tail -n 20 "$scratch/log" >&2
+        die "$what"
+    }
+}
+
+# runs FOLDER: a program can be linked with the htslib there, and is not run with another
+runs() {
+    printf '#include <stdio.h>\n#include <htslib/hts.h>\nint main(void) { return puts(hts_version()) < 0; }\n' >"$scratch/probe.c"
+    $cc -I"$1/include" -o "$scratch/probe" "$scratch/probe.c" -L"$1/lib" -Wl,-rpath,"$1/lib" -lhts 2>"$scratch/log" &&
+        [ "$("$scratch/probe" 2>/dev/null)" = "$version" ]
+}
+
+# pip would run the set-up of pysam, which takes a compiler of Python's own language, to learn what it is called. This says so.
+fetch() {
+    mkdir -p "$scratch/stub/setuptools"
+    : >"$scratch/stub/setuptools/__init__.py"
+    cat >"$scratch/stub/setuptools/build_meta.py" <<'END'
+import os
+import shutil
+import sys
+
+__legacy__ = sys.modules[__name__]
+
+
+def prepare_metadata_for_build_wheel(folder, config_settings=None):
+    os.makedirs(os.path.join(folder, "pysam.dist-info"))
+    shutil.copy("PKG-INFO", os.path.join(folder, "pysam.dist-info", "METADATA"))
+    return "pysam.dist-info"
+END
+    grep "# htslib $version\$" test/htslibs.txt >"$scratch/requirement.txt" || die 'not in test/htslibs.txt'
+    step 'pip could not fetch its sources; is a Python package index within reach?' \
+        env PYTHONPATH="$scratch/stub" "${PYTHON:-.venv/bin/python}" -m pip download -q --disable-pip-version-check --retries 1 \
+        --no-deps --no-binary :all: --no-build-isolation --use-pep517 -d "$scratch" -r "$scratch/requirement.txt"
+    step 'cannot be unpacked' tar -xzf "$scratch"/pysam-*.tar.gz -C "$scratch"
+    source=$(echo "$scratch"/pysam-*/htslib)
+}
+
+# without OPTION HEADER: the option, where the compiler does not find the header
+without() {
+    echo "#include <$2>" | $cc -E - >/dev/null 2>&1 || echo "$1"
+}
+
+build() {
+    # shellcheck disable=SC2046
+    step 'its configure failed' env -C "$source" ./configure -q CC="$cc" CFLAGS=-O2 --disable-s3 --disable-gcs \
+        $(without --disable-bz2 bzlib.h) $(without --disable-lzma lzma.h) $(without --disable-libcurl curl/curl.h)
+    step 'it does not build' make -C "$source" -j"$(getconf _NPROCESSORS_ONLN)" lib-shared
+    mkdir "$scratch/done" "$scratch/done/include" "$scratch/done/lib"
+    cp -R "$source/htslib" "$scratch/done/include"
+    cp -P "$source"/libhts.so* "$scratch/done/lib"
+    # Of the same objects, for check_names.sh: a static library defines more names.
+    find "$source" -name '*.pico' -exec ar -q "$scratch/done/lib/libhts.a" {} + 2>/dev/null
+    runs "$scratch/done" || die 'what was built does not run'
+}
+
+if ! runs "$folder"; then
+    [ "$(uname -s)" = Linux ] || die 'built on Linux only'
+    fetch
+    build
+    rm -rf "$folder"
+    mv "$scratch/done" "$folder"
+fi
+echo "$folder"
