@@ -262,6 +262,8 @@ def kind_of(data):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_extension_means_another_format(inputs, reference, tmp_path, name):
+    if name in ("x.fq", "x.fa"):
+        needs_htslib(1, 15)  # no older one sees an extension of two letters
     for folder in ("ours", "theirs"):
         (tmp_path / folder / name).parent.mkdir(parents=True)
     status, err = oracle_sort(["--reference", reference, "-o", tmp_path / "theirs" / name, inputs("bam")])
