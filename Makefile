@@ -8,6 +8,7 @@
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
 #   make check-static what cppcheck and clang-tidy find
+#   make check-htslibs the same as check, with the oldest and the newest htslib
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
@@ -151,6 +152,10 @@ check-faults: check-programs
 check-stress: check-programs
 	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
 
+# With each htslib of test/htslibs.txt, which is built outside the tree first.
+check-htslibs:
+	@sh test/check_htslibs.sh
+
 # The unit tests with threads.
 TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe sam_reader spill spill_store
 tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
@@ -216,5 +221,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
-.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static fuzz-programs fuzz bench \
+.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs fuzz-programs fuzz bench \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall clean distclean

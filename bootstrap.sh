@@ -14,11 +14,13 @@ usage: ./bootstrap.sh COMMAND
   help    this text
 
 Installs with apt-get, dnf, apk, Homebrew or conda, as root or through sudo, and only what a trial
-compilation cannot find. What it makes lies in this folder: build/, demo/, .venv/.
+compilation cannot find. What it makes lies in this folder: build/, demo/, .venv/; but check keeps two other versions of
+htslib in ~/.cache/samtools-omp.
 
 environment:
   CC            compiler (default: that of the Makefile, cc)
   NO_INSTALL=1  install nothing; say what is missing and stop
+  NO_EXTRAS=1   check: install and build nothing that a test could do without, and leave out what then lacks its tools
   DEMO_SIZE     uncompressed size of the demo's input (default 300M)
   SAMTOOLS_UPSTREAM    the samtools that the demo compares with (default: the first on PATH that is not ours)
   WERROR=1      warnings are errors
@@ -94,7 +96,10 @@ found() {
     openmp)     compiles '#include <omp.h>
 int main(void) { return omp_get_max_threads() < 1; }' $openmp ;;
     htslib)     compiles '#include <htslib/hts.h>
-int main(void) { return !hts_version() + (int)HTS_OPT_FILTER; }' $hts_libs ;;
+#if HTS_VERSION < 101300
+#error htslib 1.13 or later
+#endif
+int main(void) { return !hts_version(); }' $hts_libs ;;
     libdeflate) compiles '#include <libdeflate.h>
 int main(void) { libdeflate_free_compressor(libdeflate_alloc_compressor(1)); return 0; }' $deflate_libs ;;
     lz4)        compiles '#include <lz4.h>
@@ -114,6 +119,12 @@ int main(void) { const struct CMUnitTest t[1] = { { 0 } }; return cmocka_run_gro
     autoconf|cppcheck|clang-tidy) have "$1" ;;
     sanitizers) have clang && have llvm-symbolizer && printf 'int LLVMFuzzerTestOneInput(void) { return 0; }\n' >"$scratch/probe.c" &&
                 clang -fopenmp -fsanitize=fuzzer,address -o "$scratch/probe" "$scratch/probe.c" >"$scratch/probe.log" 2>&1 ;;
+    bzip2)      compiles '#include <bzlib.h>
+int main(void) { return !BZ2_bzlibVersion(); }' -lbz2 ;;
+    lzma)       compiles '#include <lzma.h>
+int main(void) { return !lzma_version_number(); }' -llzma ;;
+    curl)       compiles '#include <curl/curl.h>
+int main(void) { return !curl_version(); }' -lcurl ;;
     isal)       compiles '#include <isa-l/igzip_lib.h>
 int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lisal ;;
     esac
@@ -123,6 +134,7 @@ build_needs='make compiler openmp htslib libdeflate lz4 zlib xxhash'
 test_needs='cmocka python'
 extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
 check_extra_needs='sanitizers cppcheck clang-tidy'    # clang's, for data races and fuzzing: the same
+htslib_needs='bzip2 lzma curl'    # of all CRAM and of URLs, for the other versions of htslib: the same
 
 # missing NEED...: those that are not there
 missing() {
@@ -149,6 +161,9 @@ packages() {
         apt/cmocka)     echo libcmocka-dev ;;
         apt/python)     echo python3-venv ;;
         apt/isal)       echo libisal-dev ;;
+        apt/bzip2)      echo libbz2-dev ;;
+        apt/lzma)       echo liblzma-dev ;;
+        apt/curl)       echo libcurl4-gnutls-dev ;;
         apt/sanitizers) echo clang libomp-dev libclang-rt-dev llvm ;;
         dnf/compiler)   echo gcc ;;
         dnf/openmp)     if is_clang; then echo libomp-devel; else echo gcc; fi ;;
@@ -160,6 +175,9 @@ packages() {
         dnf/cmocka)     echo libcmocka-devel ;;
         dnf/python)     echo python3 ;;
         dnf/isal)       echo isa-l-devel ;;
+        dnf/bzip2)      echo bzip2-devel ;;
+        dnf/lzma)       echo xz-devel ;;
+        dnf/curl)       echo libcurl-devel ;;
         dnf/clang-tidy) echo clang-tools-extra ;;
         dnf/sanitizers) echo clang compiler-rt libomp-devel llvm ;;
         apk/make|apk/compiler) echo build-base ;;
@@ -172,15 +190,20 @@ packages() {
         apk/cmocka)     echo cmocka-dev ;;
         apk/python)     echo python3 ;;
         apk/isal)       echo isa-l-dev ;;
+        apk/bzip2)      echo bzip2-dev ;;
+        apk/lzma)       echo xz-dev ;;
+        apk/curl)       echo curl-dev ;;
         apk/clang-tidy) echo clang-extra-tools ;;
         apk/sanitizers) echo clang compiler-rt openmp-dev llvm ;;
         brew/make|brew/compiler) ;;    # not Homebrew's: xcode-select --install
         brew/openmp)    echo libomp ;;
         brew/isal)      echo isa-l ;;
+        brew/lzma|conda/lzma) echo xz ;;
         conda/compiler) echo c-compiler ;;
         conda/openmp)   if is_clang; then echo llvm-openmp; else echo libgomp; fi ;;
         conda/lz4)      echo lz4-c ;;
         conda/isal)     echo isa-l ;;
+        conda/curl)     echo libcurl ;;
         conda/clang-tidy) echo clang-tools ;;
         *)              echo "$need" ;;
         esac
@@ -242,7 +265,7 @@ cannot_install() {
     by_hand apk 'Alpine' 'apk add' "$2"
     by_hand brew 'macOS, after xcode-select --install' 'brew install' "$2"
     by_hand conda 'conda' 'conda install -c conda-forge -c bioconda' "$2"
-    echo 'Libraries in other folders, such as a newer htslib (1.12 will do): ./configure --with-htslib=DIR --with-libdeflate=DIR' >&2
+    echo 'Libraries in other folders, such as a newer htslib (1.13 will do): ./configure --with-htslib=DIR --with-libdeflate=DIR' >&2
     exit 1
 }
 
@@ -290,15 +313,25 @@ set_up() {
 }
 
 # try_to_set_up NEED...: installs what is nice to have, where that can be done
-# shellcheck disable=SC2046
+# shellcheck disable=SC2046,SC2086
 try_to_set_up() {
     find_manager
     for need in $(missing "$@"); do
-        if [ -n "${NO_INSTALL:-}" ] || [ -z "$manager" ] || [ -z "$may_install" ] ||
-            ! quietly run_manager $(packages "$manager" "$need") 2>/dev/null; then
+        if [ -n "${NO_INSTALL:-}" ] || [ -z "$manager" ] || [ -z "$may_install" ]; then
             echo "not available here, and not needed: $need"
+            continue
         fi
+        wanted=$(packages "$manager" "$need")
+        echo "optional, for $need: $wanted$(size_of $wanted)"
+        quietly run_manager $wanted 2>/dev/null || echo "not available here, and not needed: $need"
     done
+}
+
+# size_of PACKAGE...: what their installation will take, where the package manager tells that before
+size_of() {
+    [ "$manager" = apt ] || return 0
+    LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null </dev/null |
+        sed -n 's/^After this operation, \(.*\) of additional disk space.*/(\1 on disk)/p'
 }
 
 # shellcheck disable=SC2086
@@ -338,10 +371,40 @@ make_venv() {
     cp test/requirements.txt .venv/installed.txt
 }
 
+# What finds more than the tests themselves.
+# shellcheck disable=SC2086
+set_up_extras() {
+    if [ -n "${NO_EXTRAS:-}" ]; then
+        echo "NO_EXTRAS is set: nothing more is installed"
+        return
+    fi
+    step 'Optional tools: clang for data races and fuzzing, static checks; NO_EXTRAS=1 leaves them out'
+    try_to_set_up $check_extra_needs $htslib_needs
+    echo 'done'
+}
+
+# For tests with the oldest and the newest version, kept outside the tree.
+build_htslibs() {
+    [ -z "${NO_EXTRAS:-}" ] || return 0
+    step 'Other versions of htslib, for their tests; a minute or two each, once'
+    # shellcheck disable=SC2013
+    for version in $(sed -n 's/.*# htslib //p' test/htslibs.txt); do
+        sh test/build_htslib.sh "$version" || echo "tests with htslib $version are skipped"
+    done
+}
+
+# Builds of tests are made as this one.
+settings_for_make() {
+    for setting in CC="$cc" CPPFLAGS="$cppflags" LDFLAGS="$ldflags" OPENMP_CFLAGS="$openmp"; do
+        printf '%s' "$setting" | sed 's/[\\ ]/\\&/g; s/\$/$$/g'
+        printf ' '
+    done
+}
+
 check() {
     # shellcheck disable=SC2086
     set_up $build_needs $test_needs
-    try_to_set_up $check_extra_needs
+    set_up_extras
 
     step 'Build'
     build samtools check-programs
@@ -350,8 +413,10 @@ check() {
     make_venv
     .venv/bin/python -c 'import pysam; print("pysam", pysam.__version__, "with samtools", pysam.__samtools_version__)'
 
-    step 'Tests'
-    MORE_CHECKS=1 sh test/run_tests.sh
+    build_htslibs
+
+    step 'Tests: some 30 minutes on 2 cores, less on more; parts that work quietly say how far they are'
+    MAKEFLAGS=" -- $(settings_for_make)" MORE_CHECKS=1 sh test/run_tests.sh
 }
 
 case ${1:-help} in

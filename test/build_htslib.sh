@@ -10,7 +10,7 @@ set -eu
 cd -- "$(dirname -- "$0")/.."
 version=$1
 cc=${CC:-$(make -s show-CC)}
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/samtools-omp
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
 folder=$cache/htslib-$version-$({ $cc --version; uname -sm; } | cksum | cut -d' ' -f1)
 
 mkdir -p "$cache"

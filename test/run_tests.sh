@@ -7,8 +7,10 @@
 #
 # SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
 # PYTEST_ARGS   passed on to pytest
+# SAMPLE_HTSLIBS 1: with the other versions of htslib each command-line test with one set of its parameters only
+# BEAT          seconds after which a script that works quietly is said to be alive, default 30
 # MORE_CHECKS   1: also the short forms of what else there is: all once more under sanitizers, a search for data races,
-#               a minute of fuzzing, static checks; each where the tools are here
+#               a minute of fuzzing, static checks, all with other versions of htslib; each where the tools are here
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
@@ -48,33 +50,52 @@ run_replay() {
     fi
 }
 
-# A script that says "ok", "FAILED" or "skipped" of each test, in a line.
-run_script() {
+# watched WHAT SCRIPT [ARGUMENT]...: its output goes to $log. Says what starts, and every half minute how far it is.
+watched() {
+    what=$1
+    shift
     log=$build/$(basename "$1" .sh).log
+    started=$(date +%s)
+    echo "$1: $what"
+    : >"$log"
+    while sleep "${BEAT:-30}" >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+        printf '    after %d s: %s\n' $(($(date +%s) - started)) "$(tail -n 1 "$log" | cut -c 1-80)"
+    done &
+    beat=$!
     sh "$@" >"$log" 2>&1
     status=$?
-    grep -v '^ok ' "$log"
-    ok=$(grep -c '^ok ' "$log") bad=$(grep -c '^FAILED ' "$log") skip=$(grep -c '^skipped ' "$log")
+    kill $beat 2>/dev/null
+    wait $beat 2>/dev/null
+}
+
+# add SCRIPT: counts $ok, $bad and $skip of it
+add() {
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
         bad=1
     fi
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-    printf '%-28s %3d passed\n' "$1" "$ok"
+    printf '%-28s %3d passed, after %d s\n' "$1" "$ok" $(($(date +%s) - started))
+}
+
+# A script that says "ok", "FAILED" or "skipped" of each test, in a line.
+run_script() {
+    watched "$@"
+    grep -v '^ok ' "$log"
+    ok=$(grep -c '^ok ' "$log") bad=$(grep -c '^FAILED ' "$log") skip=$(grep -c '^skipped ' "$log")
+    add "$2"
 }
 
 # A script whose last line is like this one's.
 run_again() {
-    log=$build/$(basename "$1" .sh).log
-    sh "$@" >"$log" 2>&1
-    status=$?
+    watched "$@"
     counts=$(tail -n 1 "$log")
     ok=$(counted passed) bad=$(counted failed) skip=$(counted skipped)
-    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
-        bad=1
+    if [ "$status" -ne 0 ] || [ "$bad" -ne 0 ]; then
+        cat "$log"
+    else
+        grep '^skipped ' "$log"
     fi
-    [ "$bad" -eq 0 ] || cat "$log"
-    passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-    printf '%-28s %3d passed\n' "$1" "$ok"
+    add "$2"
 }
 
 # The number before a word of $counts; 0: it is not there.
@@ -119,13 +140,15 @@ done
 for cases in fuzz/cases/*; do
     run_replay "$build/replay_$(basename "$cases")" "$cases"
 done
-run_script test/check_names.sh
+run_script 'our names against those of libraries' test/check_names.sh
+echo 'command-line tests: some 3 minutes on 2 cores'
 run_pytest
 if [ -n "${MORE_CHECKS:-}" ]; then
-    run_again test/check_asan.sh short
-    run_script test/check_tsan.sh short
-    run_script fuzz/run.sh 4
-    run_script test/check_static.sh short
+    run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
+    run_script 'data races; some 2 minutes' test/check_tsan.sh short
+    run_script 'each fuzz target, for 4 seconds; with the build some 2 minutes' fuzz/run.sh 4
+    run_script 'static checks; a minute or two' test/check_static.sh short
+    run_again 'all once more with other versions of htslib; some 15 minutes' test/check_htslibs.sh ${SAMPLE_HTSLIBS:+short}
 fi
 
 echo

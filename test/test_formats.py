@@ -12,7 +12,7 @@ import pytest
 
 import bamgen
 import ordergen
-from conftest import (HTSLIB_LEAKS, blocks, needs_htslib, oracle_bytes, oracle_sort, read_bam, run_sort, same_bam,
+from conftest import (HTSLIB_LEAKS, blocks, htslib_version, needs_htslib, oracle_bytes, oracle_sort, read_bam, run_sort, same_bam,
                       sorted_bytes)
 
 os.environ["REF_PATH"] = "/nonexistent"  # no reference from the network, here and in the oracle
@@ -262,6 +262,8 @@ def kind_of(data):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_extension_means_another_format(inputs, reference, tmp_path, name):
+    if name in ("x.fq", "x.fa"):
+        needs_htslib(1, 15)  # no older one sees an extension of two letters
     for folder in ("ours", "theirs"):
         (tmp_path / folder / name).parent.mkdir(parents=True)
     status, err = oracle_sort(["--reference", reference, "-o", tmp_path / "theirs" / name, inputs("bam")])
@@ -321,6 +323,10 @@ def test_cram_option_changes_records_or_is_refused(inputs, reference, tmp_path, 
 
 def test_cram_without_reference_loses_records(inputs, tmp_path):
     """No --reference, none in the header: whatever is done, the reads must come back."""
+    if htslib_version() < (1, 16):  # it cannot write such CRAM
+        (tmp_path / "x").mkdir()
+        assert "Failed to populate reference" in refused(tmp_path / "x", ["-O", "cram", inputs("bam")])
+        return
     ours = sorted_bytes(["--no-PG", "-O", "cram", inputs("bam")], env=HTSLIB_LEAKS)
     theirs = oracle_bytes(inputs("bam"), "--no-PG", "-O", "cram", scratch=tmp_path / "x")
     same_output(ours, theirs, "cram", tmp_path)

@@ -10,7 +10,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import DATA_BAMS, REAL_BAMS, run_sort, oracle_sort
+from conftest import DATA_BAMS, REAL_BAMS, htslib_version, run_sort, oracle_sort
 
 MOST = 300  # records looked at in one place
 
@@ -43,17 +43,19 @@ def regions(path, n):
 
 
 def answers(path, index, places):
-    """For each place how many records and a digest of them; idxstats."""
-    out = []
+    """For each place how many records and a digest of them; idxstats. Indexes of htslib before 1.15, samtools' too, may not
+    find unmapped reads that have a place: then of the others."""
+    out, all_are_found = [], htslib_version() >= (1, 15)
     if str(path).endswith(".sam.gz"):  # pysam has no fetch() for those
         for name, begin, end in places[:150]:
             spot = name if begin is None else "%s:%d-%d" % (name, begin + 1, end)
-            text = pysam.samtools.view("-X", str(path), str(index), spot)
+            text = pysam.samtools.view("-F", "0" if all_are_found else "4", "-X", str(path), str(index), spot)
             out.append((name, text.count("\n"), hash(text)))
         return out
     with pysam.AlignmentFile(str(path), index_filename=str(index)) as f:
         for place in places:
-            names = [(x.query_name, x.flag, x.reference_start) for x in itertools.islice(f.fetch(*place), MOST)]
+            found = (x for x in f.fetch(*place) if all_are_found or not x.is_unmapped)
+            names = [(x.query_name, x.flag, x.reference_start) for x in itertools.islice(found, MOST)]
             out.append((place[0], len(names), hash(tuple(names))))
         if f.is_bam:
             out.append(("idxstats", 0, [tuple(s) for s in f.get_index_statistics()], f.nocoordinate))

@@ -146,12 +146,41 @@ static void test_record_that_would_grow_is_refused(void **state)
     unit_free(&b);
 }
 
+/* Whether this htslib leaves a real CIGAR of signed integers where it is, as 1.13 does and 1.16 does not. We move it. */
+static int judge_knows_unsigned_only(void)
+{
+    static int is = -1;
+    if (is < 0) {
+        struct unit_bytes tags = cg_tags(9, 'i', NULL, 0, NULL, 0);
+        struct unit_bytes b = cg_record(&tags, cg_query(9), 2);
+        struct unit_bytes judged = htslib_rewrite(b.data, b.n);
+        is = judged.n == b.n;
+        unit_free(&judged);
+        unit_free(&tags);
+        unit_free(&b);
+    }
+    return is;
+}
+
+static int has_signed_cigar(const struct unit_bytes *b)
+{
+    int bad = 0;
+    const uint8_t *type = bam_record_aux_find(bam_record_aux((const struct bam_record *)b->data), b->data + b->n, "CG", &bad);
+    return type && type[0] == 'B' && type[1] == 'i';
+}
+
 static void test_real_cigar_of_signed_integers(void **state)
 {
     (void)state;
     struct unit_bytes tags = cg_tags(9, 'i', NULL, 0, other_tags, N_OTHER);
     struct unit_bytes b = cg_record(&tags, cg_query(9), 2);
-    check_like_htslib(b.data, b.n);
+    assert_int_equal(bam_record_check(b.data, b.n, N_REF).needs_fix, 1);
+    if (!judge_knows_unsigned_only())
+        check_like_htslib(b.data, b.n);
+    assert_int_equal(bam_record_fix((struct bam_record *)b.data), 0);
+    const struct bam_record *r = (const struct bam_record *)b.data;
+    assert_int_equal(load_le16(r->n_cigar), 9);
+    assert_int_equal(bam_record_size(r), b.n - 8 - 2 * 4);   /* less the tag's head and the placeholder */
     unit_free(&tags);
     unit_free(&b);
 }
@@ -431,7 +460,9 @@ static void check_damaged(const struct unit_bytes *b, int step)
     struct unit_bytes want = htslib_rewrite(b->data, b->n);
     enum bam_fault fault = fault_of(b);
     const struct bam_record *r = (const struct bam_record *)b->data;
-    if (fault == BAM_OK && want.n > 0)
+    if (fault == BAM_OK && judge_knows_unsigned_only() && has_signed_cigar(b))
+        ;                                                    /* no judge */
+    else if (fault == BAM_OK && want.n > 0)
         check_like_htslib(b->data, b->n);
     else if (fault == BAM_BAD_CG && want.n > 0)
         assert_true(has_array_past_end(bam_record_aux(r), b->data + b->n));

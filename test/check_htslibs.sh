@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# All tests with other versions of htslib than the build's: the oldest that we promise and the newest, of test/htslibs.txt, which
+# build_htslib.sh builds. Each has a build of its own, build-htslib-VERSION. clang, where it is, builds with them too, and must
+# sort to the same bytes. "short" takes each command-line test with one set of its parameters. The last line is
+# "N passed, N failed[, N skipped]".
+#
+# usage: test/check_htslibs.sh [short] [VERSION]...
+set -u
+cd -- "$(dirname -- "$0")/.." || exit 1
+passed=0 failed=0 skipped=0
+unset MORE_CHECKS SAMTOOLS_OMP
+if [ "${1:-}" = short ]; then
+    export TEST_SAMPLE=1
+    shift
+fi
+if [ -n "${NO_EXTRAS:-}" ]; then
+    echo 'skipped htslibs: NO_EXTRAS is set'
+    echo '0 passed, 0 failed, 1 skipped'
+    exit 0
+fi
+setting() { make -s "show-$1"; }
+cppflags=$(setting CPPFLAGS) ldflags=$(setting LDFLAGS)
+
+count() {
+    echo "$1 htslib $2"
+    case $1 in
+    ok)      passed=$((passed + 1)) ;;
+    FAILED)  failed=$((failed + 1)) ;;
+    skipped) skipped=$((skipped + 1)) ;;
+    esac
+}
+
+# with BUILD ARGUMENT...: make, with the htslib of $folder
+with() {
+    build=$1
+    shift
+    make -s BUILD="$build" CPPFLAGS="-I$folder/include $cppflags" HTS_LIBS=-lhts \
+        LDFLAGS="-L$folder/lib -Wl,-rpath,$folder/lib $ldflags" "$@"
+}
+
+# The number before a word of $counts; 0: it is not there.
+counted() {
+    n=$(printf ' %s\n' "$counts" | sed -n "s/.* \([0-9][0-9]*\) $1.*/\1/p")
+    echo "${n:-0}"
+}
+
+tests() {
+    with "build-htslib-$version" check 2>&1 | tee "build-htslib-$version/tests.log"
+    counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "build-htslib-$version/tests.log" | tail -n 1)
+    [ -n "$counts" ] || counts='0 passed, 1 failed'
+    passed=$((passed + $(counted passed))) failed=$((failed + $(counted failed))) skipped=$((skipped + $(counted skipped)))
+}
+
+# sorts BUILD: to BUILD/sorted.bam, by the htslib of this version and no other
+sorts() {
+    "$1/samtools" --version | grep -qx "Using htslib $version" &&
+        "$1/samtools" sort --no-PG -@ 2 -o "$1/sorted.bam" test/data/NA12878.chr22.small.bam
+}
+
+clang_too() {
+    clang=build-htslib-$version-clang
+    if ! command -v clang >/dev/null 2>&1; then
+        count skipped "$version, clang: not here"
+    elif ! with "$clang" -j"$(getconf _NPROCESSORS_ONLN)" CC=clang "$clang/samtools"; then
+        count FAILED "$version, clang: it does not build"
+    elif sorts "$clang" && cmp "$clang/sorted.bam" "build-htslib-$version/sorted.bam"; then
+        count ok "$version, clang: builds, and sorts to the same bytes"
+    else
+        count FAILED "$version, clang: sorts otherwise than built by the other compiler"
+    fi
+}
+
+check() {
+    version=$1
+    mkdir -p "build-htslib-$version"
+    if ! folder=$(sh test/build_htslib.sh "$version" 2>"build-htslib-$version/build.log"); then
+        count skipped "$version: $(tail -n 1 "build-htslib-$version/build.log")"
+        return
+    fi
+    if ! with "build-htslib-$version" -j"$(getconf _NPROCESSORS_ONLN)" check-programs; then
+        count FAILED "$version: it does not build"
+        return
+    fi
+    if sorts "build-htslib-$version"; then
+        count ok "$version: is what the program runs with"
+    else
+        count FAILED "$version: the program runs with another, or does not sort"
+    fi
+    tests
+    clang_too
+}
+
+# shellcheck disable=SC2046
+[ $# -gt 0 ] || set -- $(sed -n 's/.*# htslib //p' test/htslibs.txt)
+for version; do
+    check "$version"
+done
+line="$passed passed, $failed failed"
+[ "$skipped" -eq 0 ] || line="$line, $skipped skipped"
+echo "$line"
+[ "$failed" -eq 0 ]

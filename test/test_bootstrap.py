@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What `./bootstrap.sh check` says while it works: before it installs what is optional, and in the long checks."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import REPO
+
+APT = """#!/bin/sh
+case $* in
+*--assume-no*) echo 'After this operation, 350 MB of additional disk space will be used.' ;;
+*install*) echo "$@" >>installed.txt ;;
+esac
+"""
+
+MAKE = """#!/bin/sh
+case $* in
+*show-CC) echo cc ;;
+*show-OPENMP_CFLAGS) echo -fopenmp ;;
+*show-HTS_LIBS) echo -lhts ;;
+*show-DEFLATE_LIBS) echo -ldeflate ;;
+*show-LZ4_LIBS) echo -llz4 ;;
+*show-*) ;;
+*) exit 1 ;;
+esac
+"""
+
+
+def program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A tree in which nothing can be built, on a machine without clang and with a package manager of ours."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "test").mkdir()
+    shutil.copy(REPO / "bootstrap.sh", tmp_path)
+    shutil.copy(REPO / "test" / "htslibs.txt", tmp_path / "test")
+    program(tmp_path / "bin" / "apt-get", APT)
+    program(tmp_path / "bin" / "clang", "#!/bin/sh\nexit 1\n")
+    program(tmp_path / "bin" / "sudo", "#!/bin/sh\n[ \"$1\" != -n ] || shift\nexec \"$@\"\n")
+    program(tmp_path / "bin" / "make", MAKE)
+    return tmp_path
+
+
+def check(tree, **env):
+    """Ends where it builds, with make's error."""
+    path = "%s:%s" % (tree / "bin", os.environ["PATH"])
+    p = subprocess.run(["sh", "bootstrap.sh", "check"], cwd=tree, env={**os.environ, "PATH": path, **env},
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    installed = tree / "installed.txt"
+    return p.stdout, installed.read_text() if installed.exists() else ""
+
+
+def test_optional_tools_are_installed_without_a_word(tree):
+    said, installed = check(tree)
+    assert "optional, for sanitizers: clang" in said and "(350 MB on disk)" in said, said
+    assert "NO_EXTRAS=1 leaves them out" in said
+    assert " clang " in installed
+
+
+def test_optional_tools_are_installed_though_not_wanted(tree):
+    said, installed = check(tree, NO_EXTRAS="1")
+    assert "NO_EXTRAS is set" in said, said
+    assert not installed
+
+
+def test_long_checks_are_silent(tmp_path):
+    (tmp_path / "test").mkdir()
+    (tmp_path / "fuzz").mkdir()
+    (tmp_path / "build").mkdir()
+    shutil.copy(REPO / "test" / "run_tests.sh", tmp_path / "test")
+    for name in ("test/check_names.sh", "test/check_tsan.sh", "test/check_static.sh", "fuzz/run.sh"):
+        (tmp_path / name).write_text("echo ok all\n")
+    for name in ("test/check_asan.sh", "test/check_htslibs.sh"):
+        (tmp_path / name).write_text("echo at work; sleep 3; echo 5 passed, 0 failed\n")
+    p = subprocess.run(["sh", "test/run_tests.sh"], cwd=tmp_path, env={**os.environ, "MORE_CHECKS": "1", "BEAT": "1"},
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    lines = p.stdout.splitlines()
+    for name in ("check_asan", "check_htslibs"):
+        begin = next(i for i, x in enumerate(lines) if x.startswith("test/%s.sh: " % name))
+        assert "minutes" in lines[begin] and ": at work" in lines[begin + 1], p.stdout
