@@ -90,6 +90,13 @@ $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS)
 
+# The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
+FAULTY_WRAPS = bam_arena_cut_sublist sort_run spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
+               bgzf_sink_open bgzf_sink_put bgzf_block_deflate hts_writer_put sam_write1
+$(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
+	$(FAULTY_WRAPS:%=-Wl,--wrap=%) $(LIBS)
+
 # Preloaded by test_faults.py; never sanitized itself.
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
 	$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl
@@ -115,7 +122,7 @@ $(BUILD):
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
+check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
 
 fuzz-programs: $(FUZZ_BINS)
 

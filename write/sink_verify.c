@@ -95,6 +95,11 @@ int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, u
                       "Memory or processor may be faulty, or this is our bug: please report it", n, v->opt.path);
 }
 
+const uint8_t *sink_verify_inflated(const struct sink_verify *v, int thread)
+{
+    return v->threads[thread].inflated;
+}
+
 /* Of a record that was not kept only the key counts. */
 static int may_follow(const struct sort_rule *rule, const struct verify_end *before, const struct verify_end *now)
 {
