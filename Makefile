@@ -6,7 +6,7 @@
 #   make check        unit tests and pytest        make check-asan the same, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
-#   make check-static what cppcheck and clang-tidy find
+#   make check-static what cppcheck and clang-tidy find   make check-mutants tests that notice no blind guard
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
@@ -92,7 +92,7 @@ $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 
 # The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
 FAULTY_WRAPS = bam_arena_cut_sublist sort_run spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
-               bgzf_sink_open bgzf_sink_put bgzf_block_deflate hts_writer_put sam_write1
+               bgzf_sink_open bgzf_sink_put bgzf_block_deflate hts_writer_put sam_write1 record_sink_count hts_idx_push
 $(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
 	$(FAULTY_WRAPS:%=-Wl,--wrap=%) $(LIBS)
@@ -139,6 +139,10 @@ check-faults: check-programs
 
 check-stress: check-programs
 	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
+
+# Each guard made blind, one at a time: the tests must notice (test/mutants.py).
+check-mutants:
+	@python3 test/check_mutants.py
 
 # The unit tests with threads.
 TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe sam_reader spill spill_store
@@ -205,5 +209,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
-.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static fuzz-programs fuzz bench \
+.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-mutants fuzz-programs fuzz bench \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall clean distclean

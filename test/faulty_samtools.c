@@ -155,6 +155,23 @@ int __wrap_spill_slice_unpack(struct spill_slice *slice, struct record_unpacker 
 
 /* ------------------------------------------------------------------ output */
 
+uint64_t __real_record_sink_count(const struct record_sink *sink);
+uint64_t __wrap_record_sink_count(const struct record_sink *sink);
+
+uint64_t __wrap_record_sink_count(const struct record_sink *sink)
+{
+    return __real_record_sink_count(sink) + strikes("count", "flip");
+}
+
+typedef int index_fn(hts_idx_t *index, int tid, hts_pos_t begin, hts_pos_t end, uint64_t offset, int mapped);
+index_fn __real_hts_idx_push, __wrap_hts_idx_push;
+
+/* htslib has no memory for an entry. */
+int __wrap_hts_idx_push(hts_idx_t *index, int tid, hts_pos_t begin, hts_pos_t end, uint64_t offset, int mapped)
+{
+    return strikes("index", "drop") ? -1 : __real_hts_idx_push(index, tid, begin, end, offset, mapped);
+}
+
 typedef int put_fn(void *sink, const struct bgzf_piece *records, size_t n);
 
 /* Both sinks take lists of records. */

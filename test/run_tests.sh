@@ -65,7 +65,10 @@ run_script() {
 # A script whose last line is like this one's.
 run_again() {
     log=$build/$(basename "$1" .sh).log
-    sh "$@" >"$log" 2>&1
+    case $1 in
+        *.py) python3 "$@" >"$log" 2>&1 ;;
+        *) sh "$@" >"$log" 2>&1 ;;
+    esac
     status=$?
     counts=$(tail -n 1 "$log")
     ok=$(counted passed) bad=$(counted failed) skip=$(counted skipped)
@@ -122,6 +125,7 @@ done
 run_pytest
 if [ -n "${MORE_CHECKS:-}" ]; then
     run_again test/check_asan.sh short
+    run_again test/check_mutants.py short
     run_script test/check_tsan.sh short
     run_script fuzz/run.sh 4
     run_script test/check_static.sh short
