@@ -121,8 +121,12 @@ add_fn __real_spill_packer_add, __wrap_spill_packer_add;
 int __wrap_spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *record, size_t size)
 {
     static atomic_int lost;      /* a record, and none is double yet */
-    if (strikes("run", "drop") || (strikes("run", "both") && (lost = 1)))
+    if (strikes("run", "drop"))
         return 1;
+    if (strikes("run", "both")) {
+        atomic_store(&lost, 1);
+        return 1;
+    }
     if (strikes("run", "flip"))
         record = flipped(record, size);
     int added = __real_spill_packer_add(p, sort_key, record, size);
@@ -258,8 +262,12 @@ int __wrap_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size
 int __wrap_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size)
 {
     static bool lost;
-    if (strikes("block", "drop") || (strikes("block", "both") && (lost = true)))
+    if (strikes("block", "drop"))
         return 0;
+    if (strikes("block", "both")) {
+        lost = true;
+        return 0;
+    }
     if (strikes("block", "flip"))
         record = flipped(record, size);
     bool twice = lost || strikes("block", "double");
