@@ -7,7 +7,7 @@
 #   make check        unit tests and pytest        make check-asan the same, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
-#   make check-static what cppcheck and clang-tidy find
+#   make check-static what cppcheck and clang-tidy find   make check-mutants tests that notice no blind guard
 #   make check-htslibs the same as check, with the oldest and the newest htslib
 #   make bench        table against the peers on PATH
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
@@ -109,6 +109,13 @@ $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS))
 
+# The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
+FAULTY_WRAPS = bam_arena_cut_sublist sort_run spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
+               bgzf_sink_open bgzf_sink_put bgzf_block_deflate hts_writer_put sam_write1 record_sink_count hts_idx_push
+$(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
+	$(FAULTY_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))
+
 # Preloaded by test_faults.py; never sanitized itself.
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl)
@@ -134,7 +141,7 @@ $(BUILD):
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
+check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
 
 fuzz-programs: $(FUZZ_BINS)
 
@@ -155,6 +162,10 @@ check-stress: check-programs
 # With each htslib of test/htslibs.txt, which is built outside the tree first.
 check-htslibs:
 	@sh test/check_htslibs.sh
+
+# Each guard made blind, one at a time: the tests must notice (test/mutants.py).
+check-mutants:
+	@python3 test/check_mutants.py
 
 # The unit tests with threads.
 TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe sam_reader spill spill_store
@@ -221,5 +232,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
-.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs fuzz-programs fuzz bench \
+.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall clean distclean

@@ -214,8 +214,16 @@ static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data
     return sum;
 }
 
+static void list_entry(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *record, size_t size, uint32_t after)
+{
+    if (bam_index_takes(k->index, record, size))
+        slot->entries[slot->n_entries++] = bam_index_entry(record, after);
+    else
+        latch_fail(k->opt.latch, "writing %s failed: " BAM_RECORD_CHANGED, k->opt.path);
+}
+
 /* Notes what the index needs of the records that end in this block. */
-static void list_entries(struct sink_slot *slot)
+static void list_entries(struct bgzf_sink *k, struct sink_slot *slot)
 {
     uint32_t after = 0;
     slot->n_entries = 0;
@@ -226,8 +234,9 @@ static void list_entries(struct sink_slot *slot)
             continue;
         size_t before = (size_t)p->segment * BGZF_FILL;
         const uint8_t *record = p->data - before;
-        if (before + p->size == bam_record_size((const struct bam_record *)record))
-            slot->entries[slot->n_entries++] = bam_index_entry(record, after);
+        size_t size = bam_record_size((const struct bam_record *)record);
+        if (before + p->size == size)
+            list_entry(k, slot, record, size, after);
     }
 }
 
@@ -337,12 +346,18 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (is_writer_wanted(k));
 }
 
-static void verify_block(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *data, uint32_t length)
+/* The checksum is then that of what inflates from the block: bytes that changed on their way to the encoder are as
+ * wrong there as here. */
+static uint64_t verify_block(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *data, uint32_t length)
 {
+    int thread = task_thread();
+    uint64_t sum = 0;
     enum stage before = stats_enter(k->opt.stats, STAGE_VERIFY);
-    if (sink_verify_block(k->verify, task_thread(), slot->compressed, length, data, slot->size) == 0)
-        sink_verify_order(k->verify, slot->pieces, slot->n, &slot->ends);
+    if (sink_verify_block(k->verify, thread, slot->compressed, length, data, slot->size) == 0
+        && sink_verify_order(k->verify, slot->pieces, slot->n, &slot->ends) == 0)
+        sum = checksum_block(slot, sink_verify_inflated(k->verify, thread));
     stats_leave(k->opt.stats, before, slot->size);
+    return sum;
 }
 
 /* Deflates the block of a claimed slot and sees to the writing. */
@@ -358,15 +373,16 @@ static void sink_run(void *sink, uint32_t index)
             data = t->gathered;
         enum stage before = stats_enter(k->opt.stats, STAGE_GATHER);
         gather(slot, k->finish, data);
-        t->checksum += checksum_block(slot, data);
+        if (!k->verify)
+            t->checksum += checksum_block(slot, data);
         if (k->index)
-            list_entries(slot);
+            list_entries(k, slot);
         stats_leave(k->opt.stats, before, slot->size);
         stats_enter(k->opt.stats, STAGE_DEFLATE);
         length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
         stats_leave(k->opt.stats, before, slot->size);
         if (k->verify)
-            verify_block(k, slot, data, length);
+            t->checksum += verify_block(k, slot, data, length);
     }
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
     serve_ticket(k);

@@ -92,6 +92,18 @@ static inline const char *bam_record_name(const struct bam_record *r)
  * fault is BAM_CUT if the record does not end within avail. */
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
 
+/* Whether its lengths are those of a record of so many bytes. Those of a record that was checked are, unless memory
+ * has changed since: who is about to take them at their word looks again, for the checksum tells in the end only. */
+static inline bool bam_record_fits(const struct bam_record *r, size_t size)
+{
+    uint64_t l_seq = load_le32(r->seq_len);
+    return bam_record_size(r) == size
+        && BAM_FIXED + (uint64_t)r->name_len + 4 * (uint64_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq <= size;
+}
+
+#define BAM_RECORD_CHANGED "a record changed in memory after it was read. Memory may be faulty, or this is our bug: " \
+                           "please report it"
+
 /* Rewrites the record in place as htslib would write what it has read: computes bin from position and
  * CIGAR, and moves a CIGAR in the CG tag to where it belongs (SAMv1 section 4.2.2). The record keeps its
  * start and never grows; block_size has its new size. Returns 0, or -1 if there is no memory. */

@@ -309,7 +309,7 @@ static int add_input(struct sort_opts *o, const char *name)
     if (grown)
         o->more = grown;
     if (!grown || !(path = input_name_file(name)))
-        return no_memory();
+        return out_of_memory();
     o->more[o->n_more++] = path;
     return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
 }
@@ -564,7 +564,7 @@ static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **o
     }
     o->in = input_name_file(n ? operands[0] : "-");
     if (!o->in)
-        no_memory();
+        out_of_memory();
     return o->in ? SORT_OPTS_RUN : SORT_OPTS_ERROR;
 }
 

@@ -112,8 +112,10 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
     header->rest_size = g->bytes.n - g->at;
     if (header->rest_size)
         memmove(g->bytes.p, g->bytes.p + g->at, header->rest_size);
-    uint8_t *smaller = realloc(g->bytes.p, header->rest_size + 1);
-    header->rest = smaller ? smaller : g->bytes.p;
+    header->rest = g->bytes.p;
+    uint8_t *smaller = realloc(header->rest, header->rest_size + 1);
+    if (smaller)
+        header->rest = smaller;
 }
 
 int header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,

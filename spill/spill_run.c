@@ -103,6 +103,8 @@ static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *
         pthread_mutex_lock(&w->gate->mutex);
         w->inside = true;
     }
+    if (!bam_record_fits((const struct bam_record *)record, size))
+        return latch_fail(w->latch, "packing temporary data failed: " BAM_RECORD_CHANGED);
     if (spill_packer_empty(w->packer))
         w->first_key = sort_key;
     int added = spill_packer_add(w->packer, sort_key, record, size);

@@ -62,7 +62,10 @@ watched() {
         printf '    after %d s: %s\n' $(($(date +%s) - started)) "$(tail -n 1 "$log" | cut -c 1-80)"
     done &
     beat=$!
-    sh "$@" >"$log" 2>&1
+    case $1 in
+    *.py) python3 "$@" >"$log" 2>&1 ;;
+    *)    sh "$@" >"$log" 2>&1 ;;
+    esac
     status=$?
     kill $beat 2>/dev/null
     wait $beat 2>/dev/null
@@ -145,6 +148,7 @@ echo 'command-line tests: some 3 minutes on 2 cores'
 run_pytest
 if [ -n "${MORE_CHECKS:-}" ]; then
     run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
+    run_again 'each guard made blind in turn, a sample; some 4 minutes' test/check_mutants.py short
     run_script 'data races; some 2 minutes' test/check_tsan.sh short
     run_script 'each fuzz target, for 4 seconds; with the build some 2 minutes' fuzz/run.sh 4
     run_script 'static checks; a minute or two' test/check_static.sh short

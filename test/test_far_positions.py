@@ -295,6 +295,17 @@ def test_far_read_is_cut_in_bam(tmp_path, fmt, fields):
         assert os.listdir(tmp_path) == ["in.sam"]
 
 
+@pytest.mark.parametrize("fmt", ["bam", "cram"])
+def test_far_read_that_htslib_reads_is_cut_in_bam(tmp_path, fmt):
+    """With a filter it reads SAM, too."""
+    path = tmp_path / "in.sam"
+    path.write_text("@SQ\tSN:c\tLN:1000\nr0\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\n"
+                    "r1\t0\tc\t3000000000\t9\t4M\t*\t0\t0\tACGT\tIIII\n")
+    p = run_sort(["-O", fmt, "--input-fmt-option", "filter=mapq > 0", "-o", tmp_path / "out", path])
+    assert p.returncode == 1 and "record 2" in p.stderr and "-O sam" in p.stderr, p.stderr
+    assert os.listdir(tmp_path) == ["in.sam"]
+
+
 def test_tag_of_our_own_name_is_lost_in_bam(tmp_path):
     """No tool writes one, but it is the user's."""
     own = b"\0\0BI\6\0\0\0" + bytes(24)

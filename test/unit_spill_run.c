@@ -426,6 +426,31 @@ static void test_slice_of_zeros_is_told(void **state)
     unit_list_free(&list);
 }
 
+/* Its checksum is looked at when there is memory for it: a size that cannot be must not be asked for. */
+static void test_slice_that_claims_a_petabyte_is_out_of_memory(void **state)
+{
+    (void)state;
+    uint8_t claim[8];
+    uint64_t seed = 31;
+    struct unit_list list = random_list(10, 1000, &seed);
+    struct spill_run run = {0};
+    unit_write_run(&run, &list, packer, store, &latch);
+    int fd = open_temporary_file();
+    if (fd < 0)
+        skip();
+    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
+    NEEDED(run.n == 1 && run.slices[0].size <= SLICE);
+    store_le64(claim, (uint64_t)1 << 50);
+    NEEDED(pwrite(fd, claim, sizeof claim, (off_t)run.slices[0].offset + 8) == sizeof claim);
+    assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), -1);
+    assert_non_null(strstr(latch.message, "damaged"));
+    close(fd);
+    free(b.extra);
+    free(b.home);
+    spill_run_free(&run);
+    unit_list_free(&list);
+}
+
 static void test_file_cut_short_is_told(void **state)
 {
     (void)state;
@@ -485,6 +510,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_latch_tripped_elsewhere_ends_the_merge, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged_slice_is_told_with_its_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slice_of_zeros_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slice_that_claims_a_petabyte_is_out_of_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_cut_short_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_merge_of_damaged_runs_fails_and_frees_all, set_up, tear_down),
     };

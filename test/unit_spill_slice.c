@@ -398,6 +398,29 @@ static void test_random_bytes_with_a_sound_checksum(void **state)
     record_unpacker_free(unpacker);
 }
 
+/* Who wrote it and who reads it do not mean the same, for all that the checksum is sound. */
+static void test_more_or_fewer_bytes_of_keys_than_keys_pass(void **state)
+{
+    (void)state;
+    enum { KEY_BYTES = 8 + 16 };
+    size_t n;
+    uint8_t *packed = pack_random(15, 30, &n), *more = unit_alloc(n + 1 + RECORD_PACK_SLACK);
+    size_t room = packed_size(packed, n);
+    int result;
+    memcpy(more, packed, n);
+    more[n] = 0;                                 /* the difference to another key */
+    store_le64(more + KEY_BYTES, load_le64(packed + KEY_BYTES) + 1);
+    set_checksum(more, n + 1);
+    free(unpack(more, n + 1, room, &result).base);
+    assert_int_equal(result, -1);
+    store_le64(packed + KEY_BYTES, load_le64(packed + KEY_BYTES) - 1);
+    set_checksum(packed, n - 1);
+    free(unpack(packed, n - 1, room, &result).base);
+    assert_int_equal(result, -1);
+    free(packed);
+    free(more);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_slice_that_does_not_fit_is_refused),
         cmocka_unit_test(test_garbage_with_a_sound_checksum_reads_and_writes_nothing_beyond),
         cmocka_unit_test(test_random_bytes_with_a_sound_checksum),
+        cmocka_unit_test(test_more_or_fewer_bytes_of_keys_than_keys_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

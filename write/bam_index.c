@@ -71,6 +71,12 @@ void bam_index_free(struct bam_index *index)
     free(index);
 }
 
+bool bam_index_takes(const struct bam_index *index, const uint8_t *record, size_t size)
+{
+    return bam_record_fits((const struct bam_record *)record, size)
+        && !bam_record_check(record, size, sam_hdr_nref(index->sam)).fault;
+}
+
 struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after)
 {
     const struct bam_record *r = (const struct bam_record *)record;

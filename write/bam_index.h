@@ -32,7 +32,10 @@ uint64_t bam_index_memory(sam_hdr_t *sam);
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
 
-/* The entry of a checked record that ends `after` bytes into its block. */
+/* Whether the record is still one of these references that can be entered: see bam_record_fits(). */
+bool bam_index_takes(const struct bam_index *index, const uint8_t *record, size_t size);
+
+/* The entry of such a record that ends `after` bytes into its block. */
 struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 
 /* Adds a block that was written. Call it in output order, from the first block that holds records on.

@@ -178,6 +178,9 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     if (!(record = finished(w, record, size)))
         return latch_fail(w->opt.latch, "out of memory for a record of %zu bytes", size);
     w->checksum += record_checksum(record, size);
+    if (!bam_record_fits((const struct bam_record *)record, size)
+        || bam_record_check(record, size, sam_hdr_nref(w->header)).fault)
+        return latch_fail(w->opt.latch, "writing %s failed: " BAM_RECORD_CHANGED, w->opt.path);
     if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
         return latch_fail(w->opt.latch, "out of memory");
     if ((is_cram || is_sam) && !can_write_tags(w->record, is_cram))

@@ -96,6 +96,11 @@ int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, u
                       "Memory or processor may be faulty, or this is our bug: please report it", n, v->opt.path);
 }
 
+const uint8_t *sink_verify_inflated(const struct sink_verify *v, int thread)
+{
+    return v->threads[thread].inflated;
+}
+
 /* If the record before was not kept only the keys are compared. */
 static int may_follow(const struct sort_rule *rule, const struct verify_end *before, const struct verify_end *now)
 {

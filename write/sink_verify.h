@@ -31,6 +31,9 @@ size_t sink_verify_memory(int n_threads);
 int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, uint32_t length,
                       const uint8_t *data, uint32_t n);
 
+/* The bytes that the thread's last block has inflated to, until its next. */
+const uint8_t *sink_verify_inflated(const struct sink_verify *v, int thread);
+
 /* A record and its key; record NULL: there is none. */
 struct verify_end {
     const uint8_t *record;

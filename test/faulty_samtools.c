@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* The program with a fault of memory or of our own in it. Nothing in the program knows of that: its objects are linked
+ * as they are, and -Wl,--wrap lets each function named __wrap_X stand between X and who calls it.
+ *
+ * SAMTOOLS_FAULT=PLACE:KIND[:AT[:N]]   what goes wrong, at the byte AT of a record, at the N-th call of the place
+ * SAMTOOLS_FAULT_TOLD=FILE             a byte is appended when it has happened
+ *
+ *   input -> arena -> (sort) -> unpacked <- run <- slice <- pack -> ...   places, in the order in which
+ *                        `-----------> merged -> block -> deflate -> out   a record comes by them
+ *
+ * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
+ * swap (two records change places). */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/sam.h>
+#include "bam_arena.h"
+#include "codec/bgzf_block.h"
+#include "bgzf_sink.h"
+#include "write/hts_writer.h"
+#include "write/record_sink.h"
+#include "order/sort_run.h"
+#include "spill/spill_slice.h"
+
+struct fault {
+    char place[16], kind[16];
+    size_t at;
+    int n;
+};
+
+static struct fault fault(void)
+{
+    const char *text = getenv("SAMTOOLS_FAULT");
+    struct fault f = {"", "", 40, 1};
+    if (text)
+        sscanf(text, "%15[^:]:%15[^:]:%zu:%d", f.place, f.kind, &f.at, &f.n);
+    return f;
+}
+
+static void tell(void)
+{
+    FILE *told = fopen(getenv("SAMTOOLS_FAULT_TOLD"), "a");
+    if (told) {
+        fputc('!', told);
+        fclose(told);
+    }
+}
+
+/* Whether it goes wrong here and now: at the N-th call that might. */
+static bool strikes(const char *place, const char *kind)
+{
+    static atomic_int calls;
+    struct fault f = fault();
+    if (strcmp(f.place, place) != 0 || strcmp(f.kind, kind) != 0 || atomic_fetch_add(&calls, 1) + 1 != f.n)
+        return false;
+    tell();
+    return true;
+}
+
+/* One bit of the byte AT of n, or of the last. */
+static void flip(uint8_t *bytes, size_t n)
+{
+    size_t at = fault().at;
+    bytes[at < n ? at : n - 1] ^= 0x10;
+}
+
+/* A copy of a record with a wrong bit, which stays. */
+static const uint8_t *flipped(const uint8_t *record, size_t size)
+{
+    uint8_t *copy = malloc(size);
+    if (!copy)
+        abort();
+    memcpy(copy, record, size);
+    flip(copy, size);
+    return copy;
+}
+
+/* ------------------------------------------------------------------- arena */
+
+int __real_bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
+int __wrap_bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
+
+/* All keys are in their places here; the newest is at the top of those of the last block, which lie lowest. */
+int __wrap_bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist)
+{
+    if (bam_arena_open_records(arena) > 1 && strikes("arena", "double")) {
+        struct bam_key *keys = (struct bam_key *)(arena->base + arena->top);
+        keys[-1] = keys[0];
+        arena->top -= sizeof *keys;
+    }
+    int cut = __real_bam_arena_cut_sublist(arena, min_records, sublist);
+    if (cut > 0 && sublist->n > 1 && strikes("arena", "drop"))
+        arena->sublists[arena->n_sublists - 1].n = --sublist->n;
+    return cut;
+}
+
+void __real_sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order);
+void __wrap_sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order);
+
+void __wrap_sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+{
+    if (n > 1 && strikes("arena", "flip"))
+        flip((uint8_t *)(uintptr_t)bam_key_record(order->base, keys[n / 2]), bam_key_record_size(order->base, keys[n / 2]));
+    if (n > 1 && strikes("arena", "both"))
+        keys[0] = keys[n - 1];
+    __real_sort_run(keys, n, order);
+    if (n > 1 && keys[0].sort != keys[n - 1].sort && strikes("arena", "swap")) {
+        struct bam_key first = keys[0];
+        keys[0] = keys[n - 1];
+        keys[n - 1] = first;
+    }
+}
+
+/* ------------------------------------------------------------------- runs */
+
+typedef int add_fn(struct spill_packer *p, uint64_t sort_key, const uint8_t *record, size_t size);
+add_fn __real_spill_packer_add, __wrap_spill_packer_add;
+
+int __wrap_spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *record, size_t size)
+{
+    static atomic_int lost;      /* a record, and none is double yet */
+    if (strikes("run", "drop"))
+        return 1;
+    if (strikes("run", "both")) {
+        atomic_store(&lost, 1);
+        return 1;
+    }
+    if (strikes("run", "flip"))
+        record = flipped(record, size);
+    int added = __real_spill_packer_add(p, sort_key, record, size);
+    if (added == 1 && (atomic_exchange(&lost, 0) || strikes("run", "double")))
+        return __real_spill_packer_add(p, sort_key, record, size);
+    return added;
+}
+
+typedef int pack_fn(struct spill_packer *p, const uint8_t **packed, size_t *n);
+pack_fn __real_spill_packer_pack, __wrap_spill_packer_pack;
+
+int __wrap_spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
+{
+    int result = __real_spill_packer_pack(p, packed, n);
+    if (result == 0 && strikes("slice", "flip"))
+        flip((uint8_t *)(uintptr_t)*packed, *n);
+    return result;
+}
+
+typedef int unpack_fn(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *packed, size_t n);
+unpack_fn __real_spill_slice_unpack, __wrap_spill_slice_unpack;
+
+int __wrap_spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *packed, size_t n)
+{
+    int result = __real_spill_slice_unpack(slice, unpacker, packed, n);
+    if (result == 0 && strikes("unpacked", "flip"))
+        flip(slice->base, slice->bottom);
+    return result;
+}
+
+/* ------------------------------------------------------------------ output */
+
+uint64_t __real_record_sink_count(const struct record_sink *sink);
+uint64_t __wrap_record_sink_count(const struct record_sink *sink);
+
+uint64_t __wrap_record_sink_count(const struct record_sink *sink)
+{
+    return __real_record_sink_count(sink) + strikes("count", "flip");
+}
+
+typedef int index_fn(hts_idx_t *index, int tid, hts_pos_t begin, hts_pos_t end, uint64_t offset, int mapped);
+index_fn __real_hts_idx_push, __wrap_hts_idx_push;
+
+/* htslib has no memory for an entry. */
+int __wrap_hts_idx_push(hts_idx_t *index, int tid, hts_pos_t begin, hts_pos_t end, uint64_t offset, int mapped)
+{
+    return strikes("index", "drop") ? -1 : __real_hts_idx_push(index, tid, begin, end, offset, mapped);
+}
+
+typedef int put_fn(void *sink, const struct bgzf_piece *records, size_t n);
+
+/* Both sinks take lists of records. */
+static int put(const char *place, put_fn *real, void *sink, const struct bgzf_piece *records, size_t n)
+{
+    if (n < 2)
+        return real(sink, records, n);
+    struct bgzf_piece pair[2] = {records[1], records[0]}, wrong = records[0];
+    if (strikes(place, "drop"))
+        return real(sink, records + 1, n - 1);
+    if (strikes(place, "double") && real(sink, records, 1) < 0)
+        return -1;
+    if (strikes(place, "both"))
+        return real(sink, pair, 1) < 0 ? -1 : real(sink, records + 1, n - 1);
+    if (strikes(place, "swap"))
+        return real(sink, pair, 2) < 0 ? -1 : real(sink, records + 2, n - 2);
+    if (!strikes(place, "flip"))
+        return real(sink, records, n);
+    wrong.data = flipped(wrong.data, wrong.size);
+    return real(sink, &wrong, 1) < 0 ? -1 : real(sink, records + 1, n - 1);
+}
+
+int __real_record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);
+int __wrap_record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);
+int __real_bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size_t n);
+int __wrap_bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size_t n);
+
+static int put_merged(void *sink, const struct bgzf_piece *records, size_t n)
+{
+    return __real_record_sink_put(sink, records, n);
+}
+
+int __wrap_record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n)
+{
+    return put("merged", put_merged, sink, records, n);
+}
+
+static int put_blocks(void *sink, const struct bgzf_piece *records, size_t n)
+{
+    return __real_bgzf_sink_put(sink, records, n);
+}
+
+int __wrap_bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size_t n)
+{
+    return put("block", put_blocks, sink, records, n);
+}
+
+/* In the block that a record was just copied to. */
+static void spoil_gathered(uint8_t *record)
+{
+    if (strikes("gathered", "flip"))
+        flip(record, bam_record_size((const struct bam_record *)record));
+}
+
+typedef struct bgzf_sink *open_fn(const struct bgzf_sink_options *options);
+open_fn __real_bgzf_sink_open, __wrap_bgzf_sink_open;
+
+struct bgzf_sink *__wrap_bgzf_sink_open(const struct bgzf_sink_options *options)
+{
+    struct bgzf_sink *sink = __real_bgzf_sink_open(options);
+    if (sink && strcmp(fault().place, "gathered") == 0)
+        bgzf_sink_set_finish(sink, spoil_gathered);
+    return sink;
+}
+
+typedef uint32_t deflate_fn(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out);
+deflate_fn __real_bgzf_block_deflate, __wrap_bgzf_block_deflate;
+
+uint32_t __wrap_bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out)
+{
+    bool is_header = n > 4 && memcmp(data, "BAM\1", 4) == 0;
+    if (!is_header && strikes("encoder", "flip"))
+        flip((uint8_t *)(uintptr_t)data, n);
+    uint32_t length = __real_bgzf_block_deflate(codec, data, n, out);
+    if (!is_header && strikes("deflated", "flip"))
+        flip(out, length);
+    return length;
+}
+
+int __real_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
+int __wrap_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
+
+/* Where SAM and CRAM have what BAM has blocks for. */
+int __wrap_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size)
+{
+    static bool lost;
+    if (strikes("block", "drop"))
+        return 0;
+    if (strikes("block", "both")) {
+        lost = true;
+        return 0;
+    }
+    if (strikes("block", "flip"))
+        record = flipped(record, size);
+    bool twice = lost || strikes("block", "double");
+    lost = false;
+    return twice && __real_hts_writer_put(writer, record, size) < 0 ? -1 : __real_hts_writer_put(writer, record, size);
+}
+
+int __real_sam_write1(samFile *file, const sam_hdr_t *header, const bam1_t *record);
+int __wrap_sam_write1(samFile *file, const sam_hdr_t *header, const bam1_t *record);
+
+/* htslib says that it has written a record, and has not; or it writes one twice. */
+int __wrap_sam_write1(samFile *file, const sam_hdr_t *header, const bam1_t *record)
+{
+    if (strikes("htslib", "drop"))
+        return 0;
+    if (strikes("htslib", "double") && __real_sam_write1(file, header, record) < 0)
+        return -1;
+    return __real_sam_write1(file, header, record);
+}

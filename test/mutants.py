@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""One line of each guard, made blind. Each row: the file; its text, which must be there once; what it becomes; the tests
+that must fail then (a unit test's program, or pytest's name of a test); what the guard is for. check_mutants.py runs
+them. A new guard brings its row."""
+
+GUARDS = "test_guards.py::"
+SAFETY = "test_safety.py::"
+
+# Of --verify: the sum is made before the block is deflated, or of what inflates from it.
+SUM_FIRST = """        if (!k->verify)
+            t->checksum += checksum_block(slot, data);
+        if (k->index)
+            list_entries(k, slot);
+        stats_leave(k->opt.stats, before, slot->size);
+        stats_enter(k->opt.stats, STAGE_DEFLATE);
+        length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
+        stats_leave(k->opt.stats, before, slot->size);
+        if (k->verify)
+            t->checksum += verify_block(k, slot, data, length);
+"""
+
+MUTANTS = [
+    # ------------------------------------------------------------ records in == records out
+    ("sort_files.c", "if (n_in == n_out && in == out)", "if (n_in == n_out || in == out)",
+     [GUARDS + "test_fault_in_the_arena_passes[bam-memory-1]"], "a record changed: the count is right"),
+    ("sort_files.c", "if (n_in == n_out && in == out)", "if (n_in == n_out)",
+     [GUARDS + "test_fault_behind_the_merge_passes[merged-bam-memory-2]"], "one lost and one twice: so is it then"),
+    ("sort_files.c", "if (n_in == n_out && in == out)", "if (1)",
+     [GUARDS + "test_fault_in_the_arena_passes[sam-memory-1]"], "the whole comparison"),
+    ("sort_files.c", "|| compare(f, n_records, checksum) < 0)", "|| 0)",
+     [GUARDS + "test_fault_on_the_way_into_a_run_passes[cram-1]"], "it is made"),
+    ("sort_files.c", "if (n_in == n_out && in == out)", "if (in == out)", [GUARDS + "test_number_of_records_alone_is_wrong"],
+     "the count"),
+    ("bgzf_sink.c", "        if (p->segment != NO_RECORD)\n            sum += ", "        if (p->segment == 0 && i == 0)\n            sum += ",
+     ["unit_bgzf_sink"], "each piece of a block is in the sum"),
+    ("bam_arena.c", "        w.checksum += bam_checksum(record, size);", "        w.checksum += bam_checksum(record, 36);",
+     [GUARDS + "test_program_with_hooks_is_another_one[bam-memory-1]"], "the sum in is over whole records"),
+    ("hts_writer.c", "    w->checksum += bam_checksum(record, size);", "    w->checksum += bam_checksum(record, 36);",
+     [GUARDS + "test_program_with_hooks_is_another_one[sam-memory-1]"], "and so is the sum out, of SAM and CRAM"),
+
+    # ------------------------------------------------------------ a wrong bit in a length
+    ("spill_run.c", "if (!bam_record_fits((const struct bam_record *)record, size))", "if (0)",
+     [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-spilled-bam]"], "packing takes lengths at their word"),
+    ("bam_index.c", "    return bam_record_fits((const struct bam_record *)record, size)\n        && !bam_record_check", "    return 1 || !bam_record_check",
+     [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-memory-bam]"], "so does htslib's index, of references, too"),
+    ("hts_writer.c", "|| bam_record_check(record, size, sam_hdr_nref(w->header)).fault)", "|| 0)",
+     [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-memory-sam]"], "and its writers"),
+
+    # ------------------------------------------------------------ blocks of the input
+    ("bgzf_block.c", "if (crc32_of(out, frame->inflated_size) != load_le32(footer))", "if (0)", ["unit_bgzf_block"],
+     "CRC-32 of a block"),
+    ("bgzf_block.c", "out, frame->inflated_size) < 0)", "out, frame->inflated_size) < -1)", ["unit_bgzf_block"],
+     "data that do not inflate, or to another size"),
+    ("bgzf_block.c", "return frame->inflated_size <= BGZF_MAX_BLOCK ? BGZF_OK : BGZF_BAD_SIZE;", "return BGZF_OK;",
+     ["unit_bgzf_block"], "ISIZE: the room that a block gets"),
+    ("bgzf_block.c", "if (frame->size < frame->data_offset + BGZF_FOOTER)", "if (0)", ["unit_bgzf_block"],
+     "BSIZE that ends before the block's data begin"),
+    ("bgzf_block.c", "if (at + 4 + len > xlen)", "if (0)", ["unit_bgzf_block"], "subfields that leave the extra field"),
+    ("bgzf_source.c", "if (more < 0 || (more == 0 && w->size == 0))", "if (more <= 0)", ["unit_bgzf_source"],
+     "a file that ends inside a block"),
+    ("bgzf_source.c", "s->eof_block = s->frame.size == BGZF_EOF_SIZE;", "s->eof_block = 1;", ["unit_bgzf_source"],
+     "the EOF block, by its size"),
+    ("bgzf_source.c", "            s->peeked = 1;\n            s->eof_block = 0;", "            s->peeked = 1;", ["unit_bgzf_source"],
+     "it is the last one"),
+    ("bgzf_source.c", "    if (slot->fault)\n        return block_failed", "    if (0)\n        return block_failed", ["unit_bgzf_source"],
+     "what a task found wrong with its block"),
+    ("byte_source.c", "if (s->begin + (off_t)(offset + done) < s->end)", "if (0)", ["unit_bgzf_source"],
+     "an input that became shorter meanwhile"),
+    ("arena_fill.c", "if (a->walked != a->bottom)", "if (0)",
+     [SAFETY + "test_record_cut_at_a_block_edge_is_dropped_silently"], "a file that ends inside a record"),
+
+    # ------------------------------------------------------------ records of the input
+    ("bam_record.c", "if (body < BAM_MIN_RECORD - 4 || body > INT32_MAX)", "if (body > INT32_MAX)", ["unit_bam_record"], "block_size, least"),
+    ("bam_record.c", "if (body < BAM_MIN_RECORD - 4 || body > INT32_MAX)", "if (body < BAM_MIN_RECORD - 4)", ["unit_bam_record"],
+     "block_size, most"),
+    ("bam_record.c", "if (ref < -1 || ref >= n_ref)", "if (ref < -1 || ref > n_ref)", ["unit_bam_record"], "refID"),
+    ("bam_record.c", "if (next < -1 || next >= n_ref)", "if (next >= n_ref)", ["unit_bam_record"], "next_refID"),
+    ("bam_record.c", "if (r->name_len < 1 || l_seq > INT32_MAX || need > body)", "if (l_seq > INT32_MAX || need > body)", ["unit_bam_record"],
+     "l_read_name"),
+    ("bam_record.c", "if (r->name_len < 1 || l_seq > INT32_MAX || need > body)", "if (r->name_len < 1 || l_seq > INT32_MAX || need > body + 1)",
+     ["unit_bam_record"], "name, CIGAR, SEQ and QUAL are within the record"),
+    ("bam_record.c", "    if (body + 4 > avail)\n        return v;", "", ["unit_bam_record"], "and the record within what is there"),
+    ("bam_record.c", "if (r->data[r->name_len - 1] != 0)", "if (0)", ["unit_bam_record"], "NUL behind the name"),
+    ("bam_record.c", "else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)", "else if (0)", ["unit_bam_record"],
+     "CIGAR against SEQ"),
+    ("bam_record.c", "if (bad || (cg && !mends_for_good(r, cg, n_real))", "if (bad", ["unit_bam_record_fix"],
+     "a CIGAR that would not be read again"),
+    ("bam_arena.c", "    while (arena->walked != guess->start && arena->walked < block_end) {", "    arena->walked = guess->start;\n    while (0) {",
+     ["unit_bam_arena"], "a guess of where records begin is not believed"),
+
+    # ------------------------------------------------------------ headers
+    ("bam_header.c", "if (text > INT32_MAX)", "if (0)", ["unit_bam_header"], "l_text"),
+    ("bam_header.c", "if (g->refs_left < 0)", "if (0)", ["unit_bam_header"], "n_ref"),
+    ("bam_header.c", "if (g->bytes.n + n > g->most)", "if (0)", ["unit_bam_header"], "a header that takes all memory"),
+    ("sam_reader.c", "if (seen + n > r->opt.header_max)", "if (0)", ["unit_sam_reader"], "the same of SAM"),
+    ("bam_header.c", "if (!same_references(into, from))", "if (0)", ["test_inputs.py::test_contradicting_headers_are_joined"],
+     "inputs of the same references"),
+    ("bam_header.c", "if (sam_hdr_tid2len(a, i) != sam_hdr_tid2len(b, i)\n            || strcmp", "if (strcmp",
+     ["test_inputs.py::test_contradicting_headers_are_joined"], "and of the same lengths"),
+
+    # ------------------------------------------------------------ SAM and CRAM
+    ("sam_reader.c", "        if (c->fault)\n            return tell_fault(r, c);", "", ["unit_sam_reader"], "a broken line"),
+    ("cram_input.c", "if (cram_count_agrees(&in->count, n))", "if (1)", ["test_cram.py::test_other_records_than_containers_say_pass"],
+     "records that htslib has lost in reading"),
+    ("cram_count.c", "return c->unknown || (whole && c->records == n);", "return c->unknown || whole;", ["unit_cram_count"], "their number"),
+    ("cram_count.c", "return c->unknown || (whole && c->records == n);", "return c->unknown || c->records == n;", ["unit_cram_count"],
+     "the file is whole"),
+    ("cram_count.c", "if (little_endian(c) != c->crc)", "if (0)", ["unit_cram_count"], "CRC-32 of a container's header"),
+    ("cram_maps.c", "return entries == 0 && inside.n == 0 && skip(v, size);", "return skip(v, size);", ["unit_cram_maps"],
+     "a compression header that lacks something"),
+    ("out_count.c", "if (c->maps_broken)", "if (0)", ["unit_out_count"], "that of a container that htslib wrote"),
+    ("out_count.c", "if (c->format == cram && !cram_count_agrees(&c->cram, n))", "if (0)",
+     [GUARDS + "test_htslib_loses_a_record_of_cram_or_writes_it_twice"], "records that htslib has lost in writing CRAM"),
+    ("out_count.c", "if (c->format == sam && !sam_count_agrees(&c->sam, lines))", "if (0)",
+     [GUARDS + "test_htslib_loses_a_line_of_sam"], "and SAM"),
+    ("sam_count.c", "return !c->broken && c->n == 0 && c->lines >= n;", "return !c->broken && c->lines >= n;", ["unit_sam_count"],
+     "the last block of SAM is whole"),
+    ("hts_writer.c", "    return piped ? out_count_check(w->count, w->header, w->n, w->opt.path, w->opt.latch) : 0;", "    return 0;",
+     ["unit_hts_writer"], "they are counted"),
+    ("hts_reader.c", "    if (far && !r->opt.far)", "    if (0)", ["test_far_positions.py::test_far_read_that_htslib_reads_is_cut_in_bam"],
+     "positions that BAM cannot hold"),
+
+    # ------------------------------------------------------------ --verify, --check
+    ("sink_verify.c", "&& memcmp(t->inflated, data, n) == 0 && libdeflate_crc32(0, t->inflated, n) == load_le32(footer);",
+     "&& libdeflate_crc32(0, t->inflated, n) == load_le32(footer);", ["unit_sink_verify"], "--verify: the block's bytes"),
+    ("sink_verify.c", "&& memcmp(t->inflated, data, n) == 0 && libdeflate_crc32(0, t->inflated, n) == load_le32(footer);",
+     "&& memcmp(t->inflated, data, n) == 0;", ["unit_sink_verify"], "--verify: the block's CRC"),
+    ("bgzf_sink.c", SUM_FIRST, SUM_FIRST.replace("if (!k->verify)", "").replace("t->checksum += verify_block", "verify_block"),
+     [GUARDS + "test_verify_passes_a_block_that_is_not_of_those_bytes[encoder-memory-1]"], "--verify: the sum is of what inflates"),
+    ("sink_verify.c", "else if (!may_follow(v->opt.rule, &ends->last, &now))", "else if (0)",
+     [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-bam-memory-1]"], "--verify: order in a block"),
+    ("sink_verify.c", "if (!may_follow(v->opt.rule, &v->last, &ends->first))", "if (0)", ["unit_sink_verify"], "--verify: order between blocks"),
+    ("record_sink.c", "    if (k->verify && (sink_verify_order", "    if (0 && (sink_verify_order",
+     [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-sam-memory-1]"], "--verify: order in SAM and CRAM"),
+    ("sort_check.c", "    if (c->before && !sort_key_in_order(", "    if (0 && !sort_key_in_order(",
+     ["test_check.py::test_record_out_of_order_passes_the_check"], "--check: order"),
+    ("sort_check.c", "    if (c->cut.n)\n        return latch_fail", "    if (0)\n        return latch_fail",
+     ["test_check.py::test_damage_passes_the_check"], "--check: the last record is whole"),
+
+    # ------------------------------------------------------------ data on the disk
+    ("spill_slice.c", "if (n < SPILL_SLICE_HEADER || load_le64(packed) != byte_hash(packed + HASH, n - HASH, 0))", "if (n < SPILL_SLICE_HEADER)",
+     ["unit_spill_slice"], "XXH3 of a slice"),
+    ("spill_slice.c", "return in == end ? 0 : -1;", "return 0;", ["unit_spill_slice"], "its keys are all there"),
+    ("spill_slice.c", "|| bottom > slice->size || size_in_memory(bottom, records) > slice->size)", ")", ["unit_spill_slice"],
+     "it fits its memory"),
+    ("spill_run.c", "if (size / BEST_PACKING > place.size)", "if (0)", ["unit_spill_run"], "a size that cannot be is not allocated"),
+    ("spill_store.c", "if (s->memory_size - at < n)", "if (0)", ["unit_spill_store"], "memory for packed slices has an end"),
+    ("spill_store.c", "        if (got == 0)\n            return spill_store_damaged(s, place);", "        if (got == 0)\n            return 0;",
+     ["unit_spill_store"], "a temporary file that became shorter"),
+    ("spill_store.c", "    return latch_tripped(s->latch) ? -1 : all_full(s, n);", "    return 0;", ["unit_spill_store"], "full disks"),
+
+    # ------------------------------------------------------------ memory
+    ("memory_plan.c", "    size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;", "    size_t left = all;", ["unit_memory_plan"],
+     "arenas get what is left"),
+    ("memory_plan.c", "all_of(job) / SHARE / n_files", "all_of(job) / SHARE", ["unit_memory_plan"], "inputs share what htslib may take"),
+    ("memory_plan.c", "        .rings = *rings,\n", "        .rings = {.job = rings->job, .source_slots = rings->source_slots / 2},\n", ["unit_memory_plan"],
+     "rings stay as they are"),
+    ("sort_limits.c", "return opts->memory < left ? opts->memory : left;", "return opts->memory;",
+     ["test_limits.py::test_several_cram_inputs_are_each_given_all_memory"], "a limit on addresses"),
+    ("bam_arena.c", "    if (gap <= keys)\n        return 0;", "", ["unit_bam_arena"], "records and keys never meet"),
+
+    # ------------------------------------------------------------ files
+    ("sort_paths.c", "        if (is_input(o, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
+     ["test_streams.py::test_file_is_written_over_another_by_redirection_or_link"], "no index, checksum, ... over an input"),
+    ("out_file.c", "    if (out->temp && rename(out->temp, out->target) < 0)", "    if (out->temp && (rename(out->temp, out->target), 0))",
+     ["unit_out_file"], "a file that cannot be put in place"),
+    ("out_file.c", "    return close(fd) < 0 ? failed(out, latch) : 0;", "    return close(fd), 0;",
+     ["test_limits.py::test_error_when_a_file_is_closed_is_not_told"], "errors that close() tells of"),
+    ("out_file.c", "    if (out->temp)\n        unlink(out->temp);", "", ["unit_out_file"], "temporary names go"),
+    ("sort_files.c", "    if (failed) {\n        take_back(&f->checksum);", "    if (0) {\n        take_back(&f->checksum);",
+     ["test_commit.py::test_output_that_cannot_be_put_in_place_leaves_files_beside_it"], "no index without data"),
+    ("bam_sort.c", "        if (!latch_tripped(&s.latch))\n            commit(&s);", "        commit(&s);",
+     [SAFETY + "test_damaged_block_passes_or_costs_the_old_output"], "nothing gets its name after a failure"),
+    ("latch.c", "if (!atomic_exchange(&latch->tripped, true)) {", "atomic_store(&latch->tripped, true);\n    {", ["unit_latch"],
+     "the first error is the one told"),
+    ("latch.c", "    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || caught();", "    return atomic_load_explicit(&latch->tripped, memory_order_relaxed);",
+     ["unit_latch"], "signals end a sort"),
+    ("bam_sort.c", "    sort_files_abandon(&s->out);\n    sort_report_close(&s->report);\n    latch_reraise();", "    latch_reraise();",
+     ["test_limits.py::test_signal_while_working_leaves_something"], "and leave no file"),
+    ("bgzf_sink.c", "slot->entries, slot->n_entries) < 0)", "slot->entries, slot->n_entries) < -1)",
+     [GUARDS + "test_index_that_htslib_refuses_passes"], "records that the index does not take"),
+    ("out_file.c", "        if (wrote < 0)\n            return latch_fail(latch, \"writing", "        if (wrote < 0)\n            return 0 * latch_fail(&(struct latch){0}, \"writing",
+     ["unit_out_pipe"], "full disks, also behind htslib's back"),
+    ("far_pos.c", "    return nearest(v) == field ? v : field;", "    return v;", ["unit_far_pos"], "a tag of ours that a file brought along"),
+]
