@@ -26,7 +26,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, REPO, SANITIZED, clean_env
+from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, clean_env
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="/proc tells no masks here")
 
@@ -518,7 +518,7 @@ def functions(path):
 
 
 def test_whoever_starts_a_thread_thinks_of_its_mask():
-    starting = {(path.name, name): "affinity_widen(" in body for path in sorted(REPO.glob("*.c"))
+    starting = {(path.name, name): "affinity_widen(" in body for path in SOURCES
                 for name, body in functions(path) if any(call in body for call in STARTS)}
     assert starting, "no function starts a thread"
     assert {where for where, widens in starting.items() if not widens} == WIDENED_ELSEWHERE

@@ -52,7 +52,7 @@ def test_screen_is_flooded_with_commands(make, tmp_path, options):
     for line in lines:
         assert re.fullmatch(r"  (CC|LINK|WARN) +[\w/.-]+", line) and len(line) < 60, line
     assert {"  CC    bam_sort.c", "  LINK  build/samtools", "  LINK  build/fault_shim.so", "  LINK  build/fuzz_sort",
-            "  LINK  build/replay_sort", "  LINK  build/unit_stats", "  WARN  stats.c"} <= set(lines)
+            "  LINK  build/replay_sort", "  LINK  build/unit_stats", "  WARN  base/stats.c"} <= set(lines)
 
 
 @pytest.mark.parametrize("option", ["V=1", "-n"])

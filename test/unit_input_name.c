@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of files as htslib reads them. */
 #include <stdlib.h>
-#include "../input_name.h"
+#include "base/input_name.h"
 #include "unit.h"
 
 static void test_urls_of_local_files_are_not_their_paths(void **state)

@@ -7,12 +7,12 @@ static void test_line_tells_what_is_known(void **state)
 {
     (void)state;
     static const struct { struct progress_now now; const char *line; } cases[] = {
-        {{"reading", 1410000, 1e9, 5, 0.456, 6.2}, "[sort] reading 45 %, 1.41 M records, 200 MB/s, 6 s left"},
-        {{"reading", 1410000, 1e9, 5, -1, -1}, "[sort] reading: 1.41 M records, 200 MB/s"},
-        {{"reading", 0, 0, 0, -1, -1}, "[sort] reading: 0.00 M records, 0 MB/s"},
-        {{"writing", 1000000, 4e9, 60, 0.75, 180}, "[sort] writing 75 %, 1.00 M records, 67 MB/s, 3:00 min left"},
-        {{"writing", 1000000, 4e9, 600, 0.02, 29400}, "[sort] writing 2 %, 1.00 M records, 7 MB/s, 8:10 h left"},
-        {{"writing", 1000000, 1e9, 1, 1, 0}, "[sort] writing 99 %, 1.00 M records, 1000 MB/s, 0 s left"},
+        {{"reading", 1410000, 1e9, 5, 0.456, 6.2}, "samtools sort: reading 45 %, 1.41 M records, 200 MB/s, 6 s left"},
+        {{"reading", 1410000, 1e9, 5, -1, -1}, "samtools sort: reading: 1.41 M records, 200 MB/s"},
+        {{"reading", 0, 0, 0, -1, -1}, "samtools sort: reading: 0.00 M records, 0 MB/s"},
+        {{"writing", 1000000, 4e9, 60, 0.75, 180}, "samtools sort: writing 75 %, 1.00 M records, 67 MB/s, 3:00 min left"},
+        {{"writing", 1000000, 4e9, 600, 0.02, 29400}, "samtools sort: writing 2 %, 1.00 M records, 7 MB/s, 8:10 h left"},
+        {{"writing", 1000000, 1e9, 1, 1, 0}, "samtools sort: writing 99 %, 1.00 M records, 1000 MB/s, 0 s left"},
     };
     for (size_t i = 0; i < N_OF(cases); i++) {
         char line[128];
