@@ -47,7 +47,7 @@ def run(argv, folder, seconds, **env):
 
 
 def make(folder, targets):
-    status, out = run(["make", "-j%d" % JOBS, "WARN=", "CFLAGS=-O1", "HARDEN_CFLAGS=", "HARDEN_LDFLAGS=", *targets], folder, 600)
+    status, out = run(["make", "-j%d" % JOBS, "BUILD=build", "WARN=", "CFLAGS=-O1", "HARDEN_CFLAGS=", "HARDEN_LDFLAGS=", *targets], folder, 600)
     if status != 0:
         raise Broken("it does not compile:\n" + out[-3000:])
 
@@ -65,7 +65,7 @@ def targets_of(tests):
 def pytest(folder, tests, *options):
     return run([PYTHON, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", *options,
                 *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200,
-               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", PYTHONDONTWRITEBYTECODE="1")
+               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", PYTHONDONTWRITEBYTECODE="1")
 
 
 def why_dead(folder, tests):
