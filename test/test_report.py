@@ -338,7 +338,7 @@ def pieces(path, n=4):
 
 def test_terminal_shows_no_progress(realistic_bam):
     said = on_terminal(FAST, pieces(realistic_bam))
-    assert re.search(r"\r\[sort\] reading: [0-9.]+ M records, [0-9]+ MB/s", said), said
+    assert re.search(r"\rsamtools sort: reading: [0-9.]+ M records, [0-9]+ MB/s", said), said
     assert "\n" not in said
     assert said.endswith("\r\x1b[K"), "the line is still there"
 
@@ -372,7 +372,7 @@ def test_progress_that_is_asked_for_is_no_plain_line(realistic_bam):
             time.sleep(1.4)                      # 5 s is when the first line comes
         p.stdin.close()
         said = p.stderr.read().decode()
-    assert re.fullmatch(r"(\[sort\] (reading|writing).*MB/s.*\n)+\[sort\] done: 100 %, 0\.02 M records, [0-9]+ MB/s, [0-9]+ s\n", said), said
+    assert re.fullmatch(r"(samtools sort: (reading|writing).*MB/s.*\n)+samtools sort: done: 100 %, 0\.02 M records, [0-9]+ MB/s, [0-9]+ s\n", said), said
 
 
 def slow_sort(realistic_bam, *args):
@@ -400,7 +400,7 @@ def slow_sort(realistic_bam, *args):
 def test_percentage_begins_again_when_writing_does(realistic_bam):
     size = len(gzip.decompress(realistic_bam.read_bytes()))
     said = slow_sort(realistic_bam, "--size-hint", str(size))
-    told = [(phase, int(percent)) for phase, percent in re.findall(r"\[sort\] (reading|writing) ([0-9]+) %,", said)]
+    told = [(phase, int(percent)) for phase, percent in re.findall(r"samtools sort: (reading|writing) ([0-9]+) %,", said)]
     percents = [percent for _, percent in told]
     assert percents == sorted(percents), "it goes back"
     assert {"reading", "writing"} == {phase for phase, _ in told}
@@ -413,18 +413,18 @@ def test_percentage_begins_again_when_writing_does(realistic_bam):
 
 def test_percentage_of_unknown_input_is_made_up(realistic_bam):
     said = slow_sort(realistic_bam)
-    reading = re.findall(r"\[sort\] reading[^\r]*", said)
+    reading = re.findall(r"samtools sort: reading[^\r]*", said)
     assert reading and not any("%" in line or "left" in line for line in reading)
     assert re.search(r"writing [0-9]+ %,.* left", said), "all records have been counted by then"
 
 
 @pytest.mark.parametrize("form", ["bam", "sam"])
 def test_percentage_of_a_file_is_unknown(gen_bam, form):  # noqa: F811
-    """Large enough for a line or two of reading."""
+    """Large enough for a line or two of reading, and of a level that takes seconds to write."""
     path = gen_bam("--size", "200M", "-O", form, *(["--level", 1] if form == "bam" else []))
-    said = on_terminal(["-@", 1, "-u", path])
-    assert re.search(r"\[sort\] reading [0-9]+ %,.* left", said), said
-    assert re.search(r"\[sort\] writing [0-9]+ %,.* left", said), said
+    said = on_terminal(["-@", 1, "-l", 7, path])
+    assert re.search(r"samtools sort: reading [0-9]+ %,.* left", said), said
+    assert re.search(r"samtools sort: writing [0-9]+ %,.* left", said), said
 
 
 def test_failed_sort_says_it_is_done(made, tmp_path):
