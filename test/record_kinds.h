@@ -63,23 +63,31 @@ static const struct record_kind record_kinds[] = {
     {.name = "tiny", .len = 22, .levels = 4, .step = 1},
     {.name = "tiny, of few places", .len = 22, .levels = 40, .places = 200, .tags = TAGS_ALIGNER},
     {.name = "varied", .len = 200, .levels = 8, .step = 10, .tags = TAGS_ALIGNER, .varied = true},
-    {.name = "HiFi", .len = 6000, .levels = 8, .step = 300, .tags = TAGS_ALIGNER | TAGS_ML, .varied = true},
+    {.name = "HiFi", .len = 5000, .levels = 8, .step = 300, .tags = TAGS_ALIGNER | TAGS_ML, .varied = true},
     {.name = "nanopore", .len = 3000, .levels = 40, .step = 300, .tags = TAGS_ML, .varied = true},
     {.name = "nanopore, short, no tags", .len = 900, .levels = 40, .varied = true},
     {.name = "long, 4 levels, unmapped", .len = 2000, .levels = 4, .unmapped = true, .varied = true},
 };
 
-enum { GENOME = 1 << 22, BASES = 4 };
+enum { RECORD_GENOME = 1 << 22, RECORD_LONGEST = 1 << 15 };
 
 struct record_maker {
     const struct record_kind *kind;
     uint64_t seed;
-    const uint8_t *genome;        /* GENOME bases, one a byte: 1, 2, 4, 8 */
-    uint32_t pos;
-    uint8_t seq[1 << 15], qual[1 << 15];
+    const uint8_t *genome;        /* RECORD_GENOME bases, one a byte: 1, 2, 4, 8 */
+    uint32_t pos, x;              /* of the last template: on the genome, on the flow cell */
+    uint8_t seq[RECORD_LONGEST], qual[RECORD_LONGEST];
 };
 
-static uint32_t maker_rnd(struct record_maker *m, uint32_t below) { return unit_below(&m->seed, below); }
+/* RECORD_GENOME bases. */
+static void record_genome(uint8_t *genome)
+{
+    uint64_t seed = 1;
+    for (uint32_t i = 0; i < RECORD_GENOME; i++)
+        genome[i] = (uint8_t)(1 << unit_below(&seed, 4));
+}
+
+static uint32_t record_rnd(struct record_maker *m, uint32_t below) { return unit_below(&m->seed, below); }
 
 /* Qualities that stay as they are for a while: `levels` of them, high ones mostly. */
 static void make_quals(struct record_maker *m, uint8_t *to, uint32_t len, uint32_t levels)
@@ -87,8 +95,8 @@ static void make_quals(struct record_maker *m, uint8_t *to, uint32_t len, uint32
     static const uint8_t four[4] = {37, 25, 11, 2};
     uint32_t q = 0, stay = levels > 8 ? 2 : 10;
     for (uint32_t i = 0; i < len; i++) {
-        if (maker_rnd(m, stay) == 0)
-            q = levels > 8 ? maker_rnd(m, 1 + maker_rnd(m, levels)) : maker_rnd(m, 3) ? 0 : maker_rnd(m, levels);
+        if (record_rnd(m, stay) == 0)
+            q = levels > 8 ? record_rnd(m, 1 + record_rnd(m, levels)) : record_rnd(m, 3) ? 0 : record_rnd(m, levels);
         to[i] = levels == 0 ? 0xff : levels <= 4 ? four[q] : levels <= 8 ? (uint8_t)(40 - 5 * q) : (uint8_t)(41 - q);
     }
 }
@@ -98,7 +106,7 @@ static void make_bases(struct record_maker *m, uint32_t pos, uint32_t len)
 {
     for (uint32_t i = 0; i < len; i++) {
         uint32_t at = pos + i + (m->kind->spliced && i > len / 3 ? 1000 : 0);
-        m->seq[i] = maker_rnd(m, 200) ? m->genome[at % GENOME] : (uint8_t)(1 << maker_rnd(m, BASES));
+        m->seq[i] = record_rnd(m, 200) ? m->genome[at % RECORD_GENOME] : (uint8_t)(1 << record_rnd(m, 4));
     }
 }
 
@@ -110,10 +118,10 @@ static uint8_t *put_tag(uint8_t *to, const char *name, const char *value)
 
 static uint8_t *put_letters(struct record_maker *m, uint8_t *to, const char *name, const char *of, uint32_t n)
 {
-    char text[1 << 15];
+    static char text[RECORD_LONGEST];
     uint32_t kinds = (uint32_t)strlen(of);
     for (uint32_t i = 0; i < n; i++)
-        text[i] = of[maker_rnd(m, kinds)];
+        text[i] = of[record_rnd(m, kinds)];
     text[n] = 0;
     return put_tag(to, name, text);
 }
@@ -123,18 +131,18 @@ static uint8_t *put_tags(struct record_maker *m, uint8_t *to, uint32_t len)
     unsigned tags = m->kind->tags;
     char text[64];
     if (tags & TAGS_ALIGNER) {
-        uint32_t nm = maker_rnd(m, 4) ? 0 : 1 + maker_rnd(m, 4), at = maker_rnd(m, len + 1);
+        uint32_t nm = record_rnd(m, 4) ? 0 : 1 + record_rnd(m, 4), at = record_rnd(m, len + 1);
         snprintf(text, sizeof text, nm ? "%uA%u" : "%u", nm ? at : len, len - at);
         to = put_tag(to, "MD", text);
         to = put_tag(to, "PG", "bwa");
         memcpy(to, "NMC\0ASC\0XSC\0", 12);
-        to[3] = (uint8_t)nm, to[7] = (uint8_t)(len - 5 * nm), to[11] = (uint8_t)maker_rnd(m, 50);
-        to = put_tag(to + 12, "RG", maker_rnd(m, 2) ? "HT275DSXX.1" : "HT275DSXX.2");
+        to[3] = (uint8_t)nm, to[7] = (uint8_t)(len - 5 * nm), to[11] = (uint8_t)record_rnd(m, 50);
+        to = put_tag(to + 12, "RG", record_rnd(m, 2) ? "HT275DSXX.1" : "HT275DSXX.2");
     }
     if (tags & TAGS_CELL) {
         static const char *const bases = "ACGT";
         char cell[17];
-        uint64_t of_cell = maker_rnd(m, 300) * 0x9e3779b97f4a7c15u;
+        uint64_t of_cell = record_rnd(m, 300) * 0x9e3779b97f4a7c15u;
         for (uint32_t i = 0; i < 16; i++)
             cell[i] = bases[of_cell >> (2 * i + 20) & 3];
         cell[16] = 0;
@@ -153,14 +161,14 @@ static uint8_t *put_tags(struct record_maker *m, uint8_t *to, uint32_t len)
     }
     if (tags & TAGS_METHYL) {
         to = put_letters(m, to, "XM", "..............zhxZ", len);
-        to = put_tag(put_tag(to, "XR", "CT"), "XG", maker_rnd(m, 2) ? "CT" : "GA");
+        to = put_tag(put_tag(to, "XR", "CT"), "XG", record_rnd(m, 2) ? "CT" : "GA");
     }
     if (tags & TAGS_ML) {
         uint32_t n = len / 20;
         memcpy(to, "MLBC", 4);
         store_le32(to + 4, n);
         for (uint32_t i = 0; i < n; i++)
-            to[8 + i] = (uint8_t)(maker_rnd(m, 3) ? maker_rnd(m, 20) : 255 - maker_rnd(m, 60));
+            to[8 + i] = (uint8_t)(record_rnd(m, 3) ? record_rnd(m, 20) : 255 - record_rnd(m, 60));
         to += 8 + n;
     }
     return to;
@@ -171,7 +179,7 @@ static uint8_t *put_record(struct record_maker *m, uint8_t *to, const char *name
 {
     const struct record_kind *k = m->kind;
     uint8_t *p = to + 36;
-    uint32_t clip = maker_rnd(m, 12) ? 0 : maker_rnd(m, len / 4 + 1);
+    uint32_t clip = record_rnd(m, 12) ? 0 : record_rnd(m, len / 4 + 1);
     memset(to, 0, 36);
     store_le32(to + 4, k->unmapped ? UINT32_MAX : 2);
     store_le32(to + 8, k->unmapped ? UINT32_MAX : m->pos + clip);
@@ -208,36 +216,50 @@ static uint32_t next_pos(struct record_maker *m)
 {
     const struct record_kind *k = m->kind;
     if (k->places)
-        return maker_rnd(m, k->places) * 5003 + maker_rnd(m, 2);
+        return record_rnd(m, k->places) * 5003 + record_rnd(m, 2);
     if (k->step == 0)
-        return maker_rnd(m, GENOME);
-    return m->pos + maker_rnd(m, 2 * k->step + 1);
+        return record_rnd(m, RECORD_GENOME);
+    return m->pos + record_rnd(m, 2 * k->step + 1);
+}
+
+/* Along the order of names the coordinates on the flow cell grow, else they are anywhere. */
+static void make_name(struct record_maker *m, char *to, size_t room)
+{
+    m->x = m->kind->step ? record_rnd(m, 30000) : (m->x + record_rnd(m, 300)) % 30000;
+    snprintf(to, room, "A00261:419:HF5K3DSX2:2:%u:%u:%u", m->kind->step ? 1101 + record_rnd(m, 78) : 1101, 1000 + m->x,
+             1000 + record_rnd(m, 36000));
+}
+
+/* Records of one template: two if there are mates, times copies. */
+static uint8_t *put_template(struct record_maker *m, uint8_t *p)
+{
+    const struct record_kind *k = m->kind;
+    uint32_t full = k->len ? k->len : 100, copies = k->copies ? k->copies : 1;
+    char name[64];
+    make_name(m, name, sizeof name);
+    m->pos = next_pos(m);
+    for (uint32_t mate = 0; mate <= k->mates; mate++, m->pos += 200) {
+        uint32_t len = k->varied ? full / 4 + record_rnd(m, full * 3 / 4 + 1) : full;
+        make_bases(m, m->pos, len);
+        make_quals(m, m->qual, len, k->levels);
+        for (uint32_t c = 0; c < copies; c++) {
+            p = put_record(m, p, name, (k->unmapped ? 77 : 99) + 64 * mate + (c ? 256 : 0), len);
+            if (c + 1 < copies)
+                m->pos = record_rnd(m, RECORD_GENOME);
+        }
+    }
+    m->pos -= 200 * (1 + k->mates);
+    return p;
 }
 
 /* A block of at most n bytes, whole records; returns its size. */
-static size_t make_kind_block(struct record_maker *m, uint8_t *to, size_t n)
+static size_t record_block(struct record_maker *m, uint8_t *to, size_t n)
 {
     const struct record_kind *k = m->kind;
-    uint32_t full = k->len ? k->len : 100, most = 400 + 4 * full, tile = 1101 + maker_rnd(m, 78);
-    uint32_t x = 1000;
+    size_t most = (400 + 4 * (k->len ? k->len : 100)) * (k->copies ? k->copies : 1) * (1 + k->mates);
     uint8_t *p = to;
-    while ((size_t)(p - to) + (size_t)most * (k->copies ? k->copies : 1) * (1 + k->mates) <= n) {
-        char name[64];
-        x += maker_rnd(m, 300);
-        snprintf(name, sizeof name, "A00261:419:HF5K3DSX2:2:%u:%u:%u", k->step ? 1101 + maker_rnd(m, 78) : tile, k->step ? 1000 + maker_rnd(m, 30000) : x % 32000,
-                 1000 + maker_rnd(m, 36000));
-        m->pos = next_pos(m);
-        for (uint32_t mate = 0; mate <= k->mates; mate++, m->pos += mate ? 200 : 0) {
-            uint32_t len = k->varied ? full / 4 + maker_rnd(m, full * 3 / 4 + 1) : full;
-            make_bases(m, m->pos, len);
-            make_quals(m, m->qual, len, k->levels);
-            for (uint32_t c = 0; c < (k->copies ? k->copies : 1); c++) {
-                p = put_record(m, p, name, (k->unmapped ? 77 : 99) + (mate ? 64 : 0) + (c ? 256 : 0), len);
-                if (c + 1 < k->copies)
-                    m->pos = maker_rnd(m, GENOME);
-            }
-        }
-    }
+    while ((size_t)(p - to) + most <= n)
+        p = put_template(m, p);
     return (size_t)(p - to);
 }
 
