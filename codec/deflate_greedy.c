@@ -32,7 +32,7 @@ static struct greedy tune(uint8_t *head, const uint8_t *in, uint32_t n, bool *ch
     if (same < pairs / 32)
         return (struct greedy){head, HASH_FACTOR(4), HASH_BITS, 3, MAX_DIST + 1, false, true};
     if (same < pairs / 16)
-        return (struct greedy){head, HASH_FACTOR(5), HASH_BITS, 3, 8192, false, false};
+        return (struct greedy){head, HASH_FACTOR(5), HASH_BITS, 3, 16384, false, false};
     return (struct greedy){head, HASH_FACTOR(6), HASH_BITS, *cheap ? 5 : 4, 2048, false, true};
 }
 
