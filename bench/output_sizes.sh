@@ -20,13 +20,13 @@ speed()   # FILE CODECS: MB/s of libdeflate and of ours
 
 row()     # NAME INPUT ORDER LEVEL
 {
-    order= level= codecs=6d
-    [ "$3" = coordinate ] || order=-n
-    [ "$4" = default ] || { level="-l $4"; codecs=1f; }
+    flags='' codecs=6d
+    [ "$3" = coordinate ] || flags=-n
+    [ "$4" = default ] || { flags="$flags -l $4"; codecs=1f; }
     # shellcheck disable=SC2086
-    "$ours" sort --no-PG $order $level -o "$work/ours.bam" "$2" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+    "$ours" sort --no-PG $flags -o "$work/ours.bam" "$2" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
     # shellcheck disable=SC2086
-    "$samtools" sort --no-PG $order $level -o "$work/theirs.bam" "$2" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+    "$samtools" sort --no-PG $flags -o "$work/theirs.bam" "$2" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
     printf '| %s | %s | %s | %s | %s |' "$1" "$3" "$4" "$(stat -c %s "$work/ours.bam")" \
         "$(echo "$(stat -c %s "$work/ours.bam") $(stat -c %s "$work/theirs.bam")" | awk '{ printf "%.4f", $1 / $2 }')"
     speed "$work/ours.bam" "$codecs"

@@ -66,8 +66,9 @@ INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop
 /* All before p->at can be referred to. */
 INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct greedy *g)
 {
+    uint32_t end = min_u32(p->at, p->last);
     memset(d->fast_head, 0, sizeof d->fast_head);
-    for (uint32_t at = max_u32(p->at, MAX_DIST) - MAX_DIST; at < p->at; at++)
+    for (uint32_t at = max_u32(end, MAX_DIST) - MAX_DIST; at < end; at++)
         greedy_insert(g, p->in, at);
 }
 

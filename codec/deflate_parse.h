@@ -119,7 +119,7 @@ struct parse {
     uint32_t last;                /* no match begins here or later */
     uint32_t at;                  /* next position to look at */
     uint32_t anchor;              /* first byte that is in no sequence yet */
-    uint32_t dist;                /* of the last match that was found by the fields */
+    uint32_t dist;                /* of the last match */
 };
 
 /* They go from p->at to p->last, and put there what they find; what is behind
@@ -204,6 +204,7 @@ INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uin
     back = min_u32(back, min_u32(at - p->anchor, MAX_MATCH - len));
     put_seq(d, p->in + p->anchor, at - back - p->anchor, len + back, at - cand);
     p->at = p->anchor = at + len;
+    p->dist = at - cand;
 }
 
 /* Ends the segment. */
