@@ -5,26 +5,23 @@
  * alike lies: no hash, no chain from one match to the next.
  *
  *   fixed fields, name, CIGAR   the same bytes of the records before, and of the mate
- *   SEQ                         the reads before, by position on the reference
- *   QUAL                        runs
- *   tags                        greedily
+ *   SEQ                         the reads before, by position on the reference; where
+ *                               that explains little, by samples of the bases
+ *   QUAL                        runs; in a copy of a read, that read's
+ *   CIGARs of several
+ *   operations, tags            greedily
  *
- * Anything else is matched greedily: of four positions at once the best match, found
- * without a branch. So are qualities that do not come in runs, with all around them,
- * and the rest of a block whose reads turn out not to be alike. */
+ * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs,
+ * with all around them, records without qualities, and the rest of a block whose reads turn
+ * out not to be alike. */
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
-#include "codec/deflate_parse.h"
+#include "codec/deflate_greedy.h"
 
 enum {
-    GROUP = 4,
-    SKIP = 6,                     /* steps grow by 1 per 64 literals in a row */
-    INSERT = 3,                   /* positions inside a match are inserted three at a time */
-    MAX_STRIDE = 5,
-
     /* Fewer records in a block (of 64 KiB) are long: their fields are hardly alike. */
     MIN_RECORDS = 16,
     /* Records that another one is compared with. 4 instead of 8 are 4 % faster, 1.7 %
@@ -33,120 +30,33 @@ enum {
     /* Of reads on the bases with even numbers, and as many on odd ones: two bases are
      * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 %; 6 gain nothing. */
     N_READS = 4,
+    N_SAMPLED = 2,                /* distances that samples give */
     NAME_BITS = 10,
+    SAMPLE_BITS = 11,
+    /* Literals of a SEQ from which on it is looked for by samples. 16 instead of 10 are 0.3 %
+     * larger on 10x reads, 1 % faster on whole genomes. */
+    MANY_LITERALS = 10,
+    /* Bytes of a CIGAR from which on it is matched greedily: two operations. */
+    LONG_CIGAR = 8,
+    TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
+    TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
     WINDOW = 63,                  /* positions looked at at once: bit 63 stays 0, which ends any run */
     /* Runs pay where fewer than one quality in so many differs from that before it.
      * Of 4 levels one in ten does, of 8 one in 14, of 40 every other. */
     RUN_RATE = 6,
+    NO_QUAL = 0xff,
     SAMPLE_RECORDS = 4,           /* of so many records one is looked at for that */
+    /* Of all bytes one in so many is a quality, or there is little but names and tags. Short
+     * reads with many tags have one in 5, alignments without SEQ none. */
+    QUAL_RATE = 16,
     /* SEQ must become literals by less than one byte in so many, from so many bytes
      * on: whole genomes have one in 9 to 30, other data one in 2 to 4. */
     LITERAL_RATE = 6,
     FIRST_SEQ = 4000,
 };
-_Static_assert(MARGIN >= GROUP - 1 + 16, "loads stay inside the input");
-_Static_assert(MAX_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
-_Static_assert(N_BEFORE + 1 <= 16, "best_of() keeps which in four bits");
-
-/* ---- any bytes ---- */
-
-/* What suits a block. */
-struct tuning {
-    uint64_t factor;              /* HASH_FACTOR() */
-    uint32_t bits;                /* of the hash */
-    uint32_t stride;              /* every so manyth position of a match is inserted */
-    bool nearest;                 /* of equally long matches the nearest, not the first */
-};
-
-/* Goes by how often two bytes of a sample are the same: hashing 4 bytes instead of
- * 5 is 3 % smaller on generated qualities of 40 levels; 6 and the nearest, 2 % on
- * those of 4. */
-static struct tuning tune(const uint8_t *in, uint32_t n)
-{
-    uint32_t pairs, same = same_pairs(in, n, &pairs);
-    if (same < pairs / 32)
-        return (struct tuning){HASH_FACTOR(4), FAST_HASH_BITS, 3, true};
-    if (same < pairs / 16)
-        return (struct tuning){HASH_FACTOR(5), FAST_HASH_BITS, 3, false};
-    return (struct tuning){HASH_FACTOR(6), FAST_HASH_BITS, MAX_STRIDE, true};
-}
-
-INLINE uint32_t hash_fast(const uint8_t *at, const struct tuning *t)
-{
-    return hash(load_le64(at), t->factor, t->bits);
-}
-
-/* Inserts position at + k and rates the candidate found there: by its length up
- * to 16, then how near it is or how early. far: it may exceed the window. */
-INLINE uint32_t probe(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t k,
-                      const struct tuning *t, bool far)
-{
-    uint32_t h = hash_fast(in + at + k, t), cand = head[h], early = GROUP - 1 - k;
-    head[h] = (uint16_t)(at + k);
-    uint32_t score = agree16(in + at + k, in + cand) << 18 | (t->nearest ? cand << 2 | early : early << 16 | cand);
-    if (far)
-        score &= (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
-    return score;
-}
-
-/* Inserts positions of a match, and of what is before it if it is short. The
- * loop rarely runs more than twice: a count that is hard to predict costs more
- * than inserting a position again. */
-INLINE void insert_matched(uint16_t *head, const uint8_t *in, uint32_t at, uint32_t end,
-                           const struct tuning *t)
-{
-    uint32_t stride = t->stride, final = end - stride * INSERT + stride - 1;
-    for (; at < final; at += stride * INSERT)
-        UNROLL(3)
-        for (uint32_t i = 0; i < INSERT; i++)
-            head[hash_fast(in + at + stride * i, t)] = (uint16_t)(at + stride * i);
-    UNROLL(3)
-    for (uint32_t i = 0; i < INSERT; i++)
-        head[hash_fast(in + final + stride * i, t)] = (uint16_t)(final + stride * i);
-}
-
-/* Matches that begin before stop. far: they may exceed the window. */
-INLINE void parse_greedy_as(struct deflate_parse *d, struct parse *state, uint32_t stop,
-                            const struct tuning *t, bool far)
-{
-    struct parse p = *state;
-    while (p.at < stop) {
-        uint32_t score[GROUP];
-        UNROLL(4)
-        for (uint32_t k = 0; k < GROUP; k++)
-            score[k] = probe(d->fast_head, p.in, p.at, k, t, far);
-        uint32_t best = max_u32(max_u32(score[0], score[1]), max_u32(score[2], score[3]));
-        uint32_t len = best >> 18, cand = (t->nearest ? best >> 2 : best) & 0xffff;
-        uint32_t early = (t->nearest ? best : best >> 16) & 3;
-        if (len < MIN_MATCH || cand < 8) {
-            p.at += GROUP + ((p.at - p.anchor) >> SKIP);
-            continue;
-        }
-        uint32_t at = p.at + GROUP - 1 - early;
-        if (len == 16)
-            len = extend(p.in + at, p.in + cand, 16, min_u32(p.n - at, MAX_MATCH));
-        put_match(d, &p, at, cand, len);
-        if (p.at < p.last)
-            insert_matched(d->fast_head, p.in, at + GROUP, p.at, t);
-    }
-    *state = p;
-}
-
-INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, struct tuning t)
-{
-    bool nearest = t.nearest;
-    t.bits = FAST_HASH_BITS;                       /* known to the compiler, as is what follows */
-    t.nearest = true;
-    if (nearest && stop > MAX_DIST)
-        parse_greedy_as(d, p, stop, &t, true);
-    else if (nearest)
-        parse_greedy_as(d, p, stop, &t, false);
-    t.nearest = false;
-    if (!nearest && stop > MAX_DIST)
-        parse_greedy_as(d, p, stop, &t, true);
-    else if (!nearest)
-        parse_greedy_as(d, p, stop, &t, false);
-}
+_Static_assert(TAG_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
+_Static_assert(N_BEFORE + 1 <= 16 && N_READS + N_SAMPLED <= 16, "best_of() keeps which in four bits");
 
 /* ---- which of 64 bytes agree: bit i for a[i] == b[i] ---- */
 
@@ -231,32 +141,40 @@ INLINE bool find_fields(const uint8_t *in, uint32_t n, uint32_t at, struct field
     return true;
 }
 
-/* Is it whole records, and do their qualities come in runs? */
-INLINE bool are_records(const struct parse *p, agree64_fn *agree)
+enum told { BYTES, RECORDS, ALIKE };
+
+/* Is it whole records, and do their fields promise to be alike: reads with qualities in runs? */
+INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t records = 0, quals = 0, differ = 0;
+    uint32_t records = 0, quals = 0, sampled = 0, differ = 0;
     struct fields f;
     for (uint32_t at = 0; at < p->n; at = f.end) {
         if (!find_fields(p->in, p->n, at, &f))
-            return false;
+            return BYTES;
+        quals += f.tags - f.qual;
         if (records++ % SAMPLE_RECORDS || f.tags - f.qual < 2)
             continue;
         uint32_t others = f.tags - f.qual - 1, len = min_u32(others, WINDOW);
         uint64_t same = same_window(p, f.qual + 1 + (others - len) / 2, 1, agree);
         differ += (uint32_t)__builtin_popcountll(~same & below(len));
-        quals += len;
+        sampled += len;
     }
-    return records >= MIN_RECORDS && differ * RUN_RATE <= quals;
+    if (records < MIN_RECORDS || differ * RUN_RATE > sampled)
+        return BYTES;
+    return quals * QUAL_RATE < p->n ? RECORDS : ALIKE;
 }
 
 /* What a record is compared with. */
 struct history {
     uint32_t record[N_BEFORE];                     /* where they begin, the last first */
+    uint32_t to_cigar;                             /* bytes before the CIGAR of the last one */
+    uint32_t tags;                                 /* where those of the last one begin */
     uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
     struct {
         int64_t pos;                               /* of the first base, were it not clipped */
         uint32_t seq;
     } read[2][N_READS];                            /* by the position's lowest bit; the last first */
+    uint16_t sample[1 << SAMPLE_BITS];             /* bases, by the hash of eight bytes */
     uint32_t seq_bytes, seq_lits;                  /* of mapped reads */
 };
 
@@ -270,6 +188,7 @@ INLINE void put_found(struct deflate_parse *d, struct parse *p, uint32_t at, uin
 {
     put_seq(d, p->in + p->anchor, at - p->anchor, len, dist);
     p->anchor = at + len;
+    p->dist = dist;
 }
 
 /* The longest run from bit s on: its length << 4, and 15 - which. The first of equals. */
@@ -326,21 +245,36 @@ INLINE void match_runs(struct deflate_parse *d, struct parse *p, uint32_t from, 
     }
 }
 
-INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
-                       agree64_fn *agree)
+INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
 {
-    uint32_t dist[N_BEFORE + 1];
+    p->at = max_u32(p->at, max_u32(p->anchor, from));
+    parse_greedy(d, p, min_u32(to, p->last), g, true);
+}
+
+/* The last of dist[] is the mate's, by the end of the names; if the CIGAR lies elsewhere than
+ * in the record before, the last but one is that of the CIGARs. */
+INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+                       const struct greedy *tags, agree64_fn *agree)
+{
+    uint32_t dist[N_BEFORE + 1], to_cigar = f->cigar - f->at;
+    bool is_long = f->seq - f->cigar >= LONG_CIGAR;
     uint16_t *mate = &h->name_end[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
     for (uint32_t k = 0; k < N_BEFORE; k++)
         dist[k] = distance(f->at, h->record[k]);
+    if (to_cigar != h->to_cigar)
+        dist[N_BEFORE - 1] = distance(f->cigar, h->record[0] + h->to_cigar);
     dist[N_BEFORE] = distance(f->cigar, *mate);
-    if (dist[N_BEFORE] > f->at)                    /* a shorter name in the first record */
-        dist[N_BEFORE] = 1;
+    for (uint32_t k = N_BEFORE - 1; k <= N_BEFORE; k++)
+        if (dist[k] > f->at)                       /* a shorter name in the first record */
+            dist[k] = 1;
     if (f->at > 0)
-        match_at(d, p, f->at, f->seq, dist, N_BEFORE + 1, agree);
+        match_at(d, p, f->at, is_long ? f->cigar : f->seq, dist, N_BEFORE + 1, agree);
+    if (is_long)
+        match_greedily(d, p, f->cigar, f->seq, tags);
     *mate = (uint16_t)f->cigar;
     memmove(h->record + 1, h->record, sizeof h->record - sizeof *h->record);
     h->record[0] = f->at;
+    h->to_cigar = to_cigar;
 }
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
@@ -357,15 +291,51 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
     return d->n_lits + max_u32(p->anchor, at) - p->anchor;
 }
 
+#define TIMES_16(byte) byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte
+#define TIMES_64(byte) TIMES_16(byte), TIMES_16(byte), TIMES_16(byte), TIMES_16(byte)
+static const uint8_t bases_tg[64] = {TIMES_64(0x84)}, bases_ca[64] = {TIMES_64(0x21)};
+
+/* Where the same bases were before, in a read that its position did not explain either: copies
+ * of a fragment, secondary alignments, amplicons. Samples are taken where a byte is TG or CA,
+ * as one in seven is: so those of a copy are the same ones, however it is shifted. Puts the
+ * first distance and the last; is there one? */
+INLINE bool find_samples(const struct parse *p, struct history *h, const struct fields *f, uint32_t *dist,
+                         agree64_fn *agree)
+{
+    uint32_t n = 0, end = min_u32(f->qual, p->n - 64);
+    for (uint32_t x = f->seq; x + 8 <= end; x += 64) {
+        uint64_t taken = (agree(p->in + x, bases_tg) | agree(p->in + x, bases_ca)) & below(end - 7 - x);
+        for (; taken; taken &= taken - 1) {
+            uint32_t at = x + (uint32_t)__builtin_ctzll(taken);
+            uint64_t bases = load_le64(p->in + at);
+            uint16_t *slot = &h->sample[hash(bases, HASH_FACTOR(8), SAMPLE_BITS)];
+            uint32_t there = *slot;
+            *slot = (uint16_t)at;
+            if (load_le64(p->in + there) == bases && at - there <= min_u32(f->seq, MAX_DIST))
+                dist[n++ > 0] = at - there;
+        }
+    }
+    if (n == 1)
+        dist[1] = dist[0];
+    return n > 0;
+}
+
 INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                       agree64_fn *agree)
 {
     const struct bam_record *r = (const void *)(p->in + f->at);
+    const uint32_t anchor = p->anchor, n_seqs = d->n_seqs, n_lits = d->n_lits;
     int64_t pos = unclipped_pos(r);
-    uint32_t dist[N_READS], lits = lits_before(d, p, f->seq);
+    uint32_t dist[N_READS + N_SAMPLED], lits = lits_before(d, p, f->seq);
     for (uint32_t k = 0; k < N_READS; k++)
         dist[k] = distance(f->seq, h->read[pos & 1][k].seq + (pos - h->read[pos & 1][k].pos) / 2);
     match_at(d, p, f->seq, f->qual, dist, N_READS, agree);
+    if (lits_before(d, p, f->qual) - lits >= MANY_LITERALS && find_samples(p, h, f, dist + N_READS, agree)) {
+        p->anchor = anchor;
+        d->n_seqs = n_seqs;
+        d->n_lits = n_lits;
+        match_at(d, p, f->seq, f->qual, dist, N_READS + N_SAMPLED, agree);
+    }
     if (bam_record_flag(r) & BAM_FUNMAP)
         return;
     h->seq_bytes += f->qual - f->seq;
@@ -375,44 +345,66 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct history *
     h->read[pos & 1][0].seq = f->seq;
 }
 
+/* A match that goes on from SEQ into QUAL, and would go on for long: a copy of a read. */
+INLINE bool is_copy(const struct parse *p, const struct fields *f, agree64_fn *agree)
+{
+    if (p->anchor <= f->qual || p->anchor >= f->tags)
+        return false;
+    uint64_t next = below(min_u32(f->tags - p->anchor, WINDOW));
+    return (same_window(p, p->anchor, p->dist, agree) & next) == next;
+}
+
+/* No qualities are matched with those of the record before, so that the match goes on into the tags. */
+INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+                       agree64_fn *agree)
+{
+    uint32_t dist[2] = {1, 1};
+    if (is_copy(p, f, agree))
+        dist[1] = p->dist;
+    else if (f->qual < f->tags && p->in[f->qual] == NO_QUAL && f->tags - h->tags <= f->qual)
+        dist[0] = distance(f->tags, h->tags);
+    if (dist[0] != dist[1])
+        match_at(d, p, f->qual, f->tags, dist, 2, agree);
+    else
+        match_runs(d, p, f->qual, f->tags, agree);
+    h->tags = f->tags;
+}
+
+/* Up to the last record, or to where SEQ is not alike. */
 INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
-    const struct tuning tags = {HASH_FACTOR(6), TAG_HASH_BITS, MAX_STRIDE, false};
+    const struct greedy tags = {d->tag_head, HASH_FACTOR(5), TAG_BITS, TAG_STRIDE, MAX_DIST + 1, false, false};
     struct history h = {.seq_bytes = FIRST_SEQ};
     struct fields f;
+    memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
-        match_head(d, p, &h, &f, agree);
+        match_head(d, p, &h, &f, &tags, agree);
         match_seq(d, p, &h, &f, agree);
         if (h.seq_lits * LITERAL_RATE > h.seq_bytes)
             break;
-        match_runs(d, p, f.qual, f.tags, agree);
-        p->at = max_u32(p->at, max_u32(p->anchor, f.tags));
-        parse_greedy_as(d, p, min_u32(f.end, p->last), &tags, true);
+        match_qual(d, p, &h, &f, agree);
+        match_greedily(d, p, f.tags, f.end, &tags);
     }
     p->at = max_u32(p->at, p->anchor);
 }
 
-/* ---- both ---- */
-
-INLINE void parse_block(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+INLINE enum told parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
-    memset(d->fast_head, 0, sizeof d->fast_head);
-    if (are_records(p, agree))
+    enum told told = look(p, agree);
+    if (told == ALIKE)
         parse_records(d, p, agree);
-    if (p->at >= p->last)
-        return;
-    const struct tuning t = tune(p->in, p->n);
-    for (uint32_t end = (p->at / SEGMENT + 1) * SEGMENT; p->at < p->last; end += SEGMENT) {
-        parse_greedy(d, p, min_u32(end, p->last), t);
-        put_mark(d);
-    }
+    return told;
 }
-_Static_assert(MAX_DIST % SEGMENT == 0, "parse_greedy() is told by segments whether the window matters");
 
-static void parse_older(struct deflate_parse *d, struct parse *p) { parse_block(d, p, agree64); }
-NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p) { parse_block(d, p, agree64_avx2); }
+static enum told parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
+NEWER_AVX2 static enum told parse_newer(struct deflate_parse *d, struct parse *p)
+{
+    return parse_fields(d, p, agree64_avx2);
+}
 
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    (newer ? parse_newer : parse_older)(d, p);
+    enum told told = (newer ? parse_newer : parse_older)(d, p);
+    if (p->at < p->last)
+        deflate_greedy(d, p, newer, told != BYTES);
 }

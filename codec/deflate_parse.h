@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside the encoder: what its parsers make of a block, and what they share.
  *
- *   deflate_fast.c   by the fields of records; of any other bytes greedily
- *   deflate_lazy.c   lazily
+ *   deflate_fast.c     by the fields of records
+ *   deflate_greedy.c   greedily
+ *   deflate_lazy.c     lazily
  *
  * Positions fit 16 bits, and the tables of positions start as zeros: position 0
  * is as good a candidate as any, since every candidate's bytes are compared.
@@ -56,10 +57,6 @@ enum {
     /* The first position looked at: eight bytes before it can be loaded. */
     FIRST = 24,
 
-    /* Fast: one table, 32 KiB; 8 KiB where it holds nothing but tags. */
-    FAST_HASH_BITS = 14,
-    TAG_HASH_BITS = 12,
-
     /* Default: the last eight positions with the same 8 bytes (sequence, names,
      * tags), the last two with the same 4; 128 and 64 KiB. Of the eight the older
      * four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
@@ -99,7 +96,10 @@ struct mark {
 
 struct deflate_parse {
     union {
-        uint16_t fast_head[1 << FAST_HASH_BITS];
+        struct {
+            uint8_t fast_head[2 << 14];
+            uint8_t tag_head[2 << 13];
+        };
         struct {
             uint64_t long_head[2 << LONG_BITS];      /* LONG_WAYS positions, newest lowest */
             uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
@@ -119,13 +119,16 @@ struct parse {
     uint32_t last;                /* no match begins here or later */
     uint32_t at;                  /* next position to look at */
     uint32_t anchor;              /* first byte that is in no sequence yet */
+    uint32_t dist;                /* of the last match */
 };
 
-/* Both go from p->at to p->last, and put there what they find; what is behind
+/* They go from p->at to p->last, and put there what they find; what is behind
  * p->anchor in the end has become neither sequence nor literal yet. newer: the CPU
  * has what NEWER and NEWER_AVX2 name. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
+/* The same; hard: the bytes are known to have few matches. */
+void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, bool hard);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -166,13 +169,13 @@ static inline uint32_t extend(const uint8_t *a, const uint8_t *b, uint32_t len, 
 }
 
 /* How many bytes before a and b agree, up to 7. */
-static inline uint32_t extend_back(const uint8_t *a, const uint8_t *b)
+INLINE uint32_t extend_back(const uint8_t *a, const uint8_t *b)
 {
     uint64_t x = load_le64(a - 8) ^ load_le64(b - 8);
     return (uint32_t)__builtin_clzll(x | 1) / 8;
 }
 
-static inline void put_literals(struct deflate_parse *d, const uint8_t *in, uint32_t n)
+INLINE void put_literals(struct deflate_parse *d, const uint8_t *in, uint32_t n)
 {
     uint8_t *to = d->lit + d->n_lits;
     d->n_lits += n;
@@ -181,7 +184,7 @@ static inline void put_literals(struct deflate_parse *d, const uint8_t *in, uint
         memcpy(to + i, in + i, 16);
 }
 
-static inline void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t lits, uint32_t len,
+INLINE void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t lits, uint32_t len,
                            uint32_t dist)
 {
     struct seq *s = &d->seq[d->n_seqs++];
@@ -195,12 +198,13 @@ static inline void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t 
 }
 
 /* Puts a match at `at`, and as much before it as agrees; moves on behind it. */
-static inline void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t cand, uint32_t len)
+INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t cand, uint32_t len)
 {
     uint32_t back = extend_back(p->in + at, p->in + cand);
     back = min_u32(back, min_u32(at - p->anchor, MAX_MATCH - len));
     put_seq(d, p->in + p->anchor, at - back - p->anchor, len + back, at - cand);
     p->at = p->anchor = at + len;
+    p->dist = at - cand;
 }
 
 /* Ends the segment. */

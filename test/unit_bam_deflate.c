@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include "codec/bam_deflate.h"
 #include "base/endian_io.h"
+#include "record_kinds.h"
 
 enum {
     MAX = BAM_DEFLATE_MAX,
@@ -475,6 +476,39 @@ static void test_nothing_is_read_beyond_the_input(void **state)
     }
 }
 
+/* What -l 1 promises against samtools, which deflates by libdeflate's level 1. */
+static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 4, BLOCK = 65280, PER_MILLE = 10 };
+    static struct record_maker maker;
+    uint8_t *genome = unit_alloc(RECORD_GENOME), *expected = unit_alloc(MAX);
+    struct libdeflate_compressor *level_1 = libdeflate_alloc_compressor(1);
+    struct bam_deflate *portable = bam_deflate_new_portable(BAM_DEFLATE_FAST);
+    NEEDED(level_1 && portable);
+    record_genome(genome);
+    for (size_t k = 0; k < N_OF(record_kinds); k++) {
+        size_t theirs = 0, ours = 0;
+        maker = (struct record_maker){.kind = &record_kinds[k], .seed = 40000 + k, .genome = genome};
+        for (int b = 0; b < BLOCKS; b++) {
+            size_t n = record_block(&maker, in, BLOCK), size = compress_within(0, n, n + STORED);
+            assert_in_range(n, BLOCK / 2, BLOCK);
+            check_zlib(out, size, in, n);
+            check_libdeflate(out, size, in, n);
+            assert_int_equal(bam_deflate(portable, in, n, other, n + STORED), size);
+            assert_memory_equal(out, other, size);
+            ours += size;
+            theirs += libdeflate_deflate_compress(level_1, in, n, expected, MAX);
+        }
+        if (ours * 1000 > theirs * (1000 + PER_MILLE))
+            fail_msg("%s: %zu bytes, level 1 has %zu", record_kinds[k].name, ours, theirs);
+    }
+    bam_deflate_free(portable);
+    libdeflate_free_compressor(level_1);
+    free(expected);
+    free(genome);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -494,6 +528,7 @@ int main(void)
         cmocka_unit_test(test_overlapping_reads_are_found_by_position),
         cmocka_unit_test(test_random_mixtures_come_back),
         cmocka_unit_test(test_nothing_is_read_beyond_the_input),
+        cmocka_unit_test(test_no_kind_of_records_is_larger_than_at_level_1),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* -l 1, any bytes: what is no record, and blocks whose fields do not tell enough.
+ *
+ * A table of single positions is a third faster than one of pairs. It is good enough where
+ * matches are many: reads that overlap. Where literals are many, or matches long (copies of
+ * reads), it is up to 5 % larger: so the first bytes are tried with it, and by what came of
+ * them the rest is matched with pairs. */
+#include "codec/deflate_greedy.h"
+
+enum {
+    HASH_BITS = 14,               /* 32 KiB */
+    TRIAL = 2 * SEGMENT,
+    /* Literals per match in the trial. Reads of 100 to 150 bases that overlap have 4 to 6, those
+     * that do not 7 to 11. */
+    MANY_LITERALS = 6,
+    /* Mean length. Reads have 10 to 20, copies of them 40 to 140. */
+    LONG_MATCHES = 22,
+    PAIR_STRIDE = 2,              /* 1 instead is 0.3 % smaller, 4 % slower */
+};
+_Static_assert(5 * INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << HASH_BITS, "positions are two bytes");
+
+/* What suits a block, singly, by how often two bytes of a sample are the same: *cheap if
+ * literals cost so little that pairs gain nothing (long reads, unmapped ones of 4 levels:
+ * 3 to 6 % larger). Hashing 4 bytes instead of 5 is 3 % smaller on generated qualities of 40
+ * levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is worth four
+ * literals if those cost 5 bits each, but not 4. */
+static struct greedy tune(uint8_t *head, const uint8_t *in, uint32_t n, bool *cheap)
+{
+    uint32_t pairs, same = same_pairs(in, n, &pairs);
+    *cheap = same >= pairs / 9 * 2;
+    if (same < pairs / 32)
+        return (struct greedy){head, HASH_FACTOR(4), HASH_BITS, 3, MAX_DIST + 1, false, true};
+    if (same < pairs / 16)
+        return (struct greedy){head, HASH_FACTOR(5), HASH_BITS, 3, 16384, false, false};
+    return (struct greedy){head, HASH_FACTOR(6), HASH_BITS, *cheap ? 5 : 4, 2048, false, true};
+}
+
+/* Matches that begin before stop, segment by segment. */
+INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
+{
+    for (uint32_t end = (p->at / SEGMENT + 1) * SEGMENT; p->at < stop; end += SEGMENT) {
+        if (end > MAX_DIST)
+            parse_greedy(d, p, min_u32(end, stop), g, true);
+        else
+            parse_greedy(d, p, min_u32(end, stop), g, false);
+        put_mark(d);
+    }
+}
+_Static_assert(MAX_DIST % SEGMENT == 0, "parse_greedy() is told by segments whether the window matters");
+
+/* Some of g is known to the compiler here. */
+INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, struct greedy g)
+{
+    bool nearest = g.nearest;
+    g.bits = HASH_BITS;
+    g.pairs = false;
+    g.nearest = true;
+    if (nearest)
+        parse_segments(d, p, stop, &g);
+    g.nearest = false;
+    if (!nearest)
+        parse_segments(d, p, stop, &g);
+}
+
+/* All before p->at can be referred to. */
+INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct greedy *g)
+{
+    uint32_t end = min_u32(p->at, p->last);
+    memset(d->fast_head, 0, sizeof d->fast_head);
+    for (uint32_t at = max_u32(end, MAX_DIST) - MAX_DIST; at < end; at++)
+        greedy_insert(g, p->in, at);
+}
+
+INLINE void parse_in_pairs(struct deflate_parse *d, struct parse *p, uint32_t far_of_4)
+{
+    const struct greedy g = {d->fast_head, HASH_FACTOR(4), HASH_BITS, PAIR_STRIDE, far_of_4, true, false};
+    begin(d, p, &g);
+    parse_segments(d, p, p->last, &g);
+}
+
+/* Are there few matches up to stop, or copies? */
+INLINE bool try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
+{
+    uint32_t from = p->anchor, lits = d->n_lits, seqs = d->n_seqs;
+    parse_singly(d, p, stop, *g);
+    lits = d->n_lits - lits;
+    seqs = d->n_seqs - seqs;
+    return lits >= MANY_LITERALS * seqs || p->anchor - from >= lits + LONG_MATCHES * seqs;
+}
+
+INLINE void parse_any(struct deflate_parse *d, struct parse *p, bool hard)
+{
+    bool cheap;
+    const struct greedy g = tune(d->fast_head, p->in, p->n, &cheap);
+    if (cheap || !hard)
+        begin(d, p, &g);
+    if (!cheap && (hard || try_singly(d, p, min_u32(TRIAL, p->last), &g)))
+        parse_in_pairs(d, p, g.far_of_4);
+    else
+        parse_singly(d, p, p->last, g);
+}
+
+static void parse_older(struct deflate_parse *d, struct parse *p, bool hard) { parse_any(d, p, hard); }
+NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p, bool hard) { parse_any(d, p, hard); }
+
+void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, bool hard)
+{
+    (newer ? parse_newer : parse_older)(d, p, hard);
+}

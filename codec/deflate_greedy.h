@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the encoder: any bytes, matched greedily. Of four positions at once the longest match
+ * is taken, found without a branch. A table holds the last position with the same hash, or the
+ * last two. */
+#ifndef DEFLATE_GREEDY_H
+#define DEFLATE_GREEDY_H
+
+#include "codec/deflate_parse.h"
+
+enum {
+    GROUP = 4,
+    SKIP = 6,                     /* steps grow by 1 per 64 literals in a row */
+    INSERT = 3,                   /* positions inside a match are inserted three at a time */
+    AGREE = 16,                   /* bytes compared at once */
+    FIRST_CAND = 8,               /* extend_back() loads so many bytes before a candidate */
+};
+_Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
+
+struct greedy {
+    uint8_t *head;                /* 2 << bits bytes: positions, 16 bits each */
+    uint64_t factor;              /* HASH_FACTOR() */
+    uint32_t bits;                /* of the hash of single positions; pairs have one less */
+    uint32_t stride;              /* every so manyth position of a match is inserted */
+    uint32_t far_of_4;            /* a match of MIN_MATCH bytes must be nearer */
+    bool pairs;                   /* the last two positions */
+    bool nearest;                 /* of equally long matches the nearest, not the first */
+};
+
+/* Puts a position into its slot; returns what was there, the newer lowest. */
+INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_t at)
+{
+    uint64_t v = load_le64(in + at);
+    if (!g->pairs) {
+        uint8_t *slot = g->head + 2 * hash(v, g->factor, g->bits);
+        uint32_t old = load_le16(slot);
+        store_le16(slot, (uint16_t)at);
+        return old;
+    }
+    uint8_t *slot = g->head + 4 * hash(v, g->factor, g->bits - 1);
+    uint32_t old = load_le32(slot);
+    store_le32(slot, old << 16 | at);
+    return old;
+}
+
+/* Rates a candidate by the length of its match up to AGREE, then by how near it is or how
+ * early the match begins. far: it may exceed the window. */
+INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand, bool far)
+{
+    uint32_t early = GROUP - 1 - k, score = agree16(in + at + k, in + cand) << 18;
+    score |= g->nearest ? cand << 2 | early : early << 16 | cand;
+    if (far)
+        score &= (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
+    return score;
+}
+
+struct found {
+    uint32_t at, cand, len;
+};
+
+INLINE struct found found_of(const struct greedy *g, uint32_t at, uint32_t score)
+{
+    uint32_t early = g->nearest ? score & 3 : score >> 16 & 3;
+    return (struct found){at + GROUP - 1 - early, (g->nearest ? score >> 2 : score) & 0xffff, score >> 18};
+}
+
+/* Inserts positions of a match, and of what is before it if it is short. The
+ * loop rarely runs more than twice: a count that is hard to predict costs more
+ * than inserting a position again. */
+INLINE void insert_matched(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t end)
+{
+    uint32_t stride = g->stride, final = end - stride * INSERT + stride - 1;
+    for (; at < final; at += stride * INSERT)
+        UNROLL(3)
+        for (uint32_t i = 0; i < INSERT; i++)
+            greedy_insert(g, in, at + stride * i);
+    UNROLL(3)
+    for (uint32_t i = 0; i < INSERT; i++)
+        greedy_insert(g, in, final + stride * i);
+}
+
+INLINE void extend_found(const struct parse *p, struct found *f)
+{
+    if (f->len == AGREE)
+        f->len = extend(p->in + f->at, p->in + f->cand, AGREE, min_u32(p->n - f->at, MAX_MATCH));
+}
+
+/* Of n candidates, those with the longest match so far, the first is f. Takes the nearest
+ * instead if its match ends no earlier. */
+INLINE void or_nearest(const struct parse *p, const uint32_t *score, uint32_t n, struct found *f)
+{
+    uint32_t best = 0;            /* GROUP - 1 - k + cand, which is largest where the distance is smallest; << 2 */
+    UNROLL(8)
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t early = score[i] >> 16 & 3, whole = (score[i] >> 18) / AGREE;
+        best = max_u32(best, whole * (((score[i] & 0xffff) + early) << 2 | early));
+    }
+    uint32_t early = best & 3;
+    struct found near = {p->at + GROUP - 1 - early, (best >> 2) - early, AGREE};
+    if (near.at - near.cand >= f->at - f->cand || near.cand < FIRST_CAND)
+        return;
+    extend_found(p, &near);
+    if (near.at + near.len >= f->at + f->len)
+        *f = near;
+}
+
+/* Matches that begin before stop. far: they may exceed the window. */
+INLINE void parse_greedy(struct deflate_parse *d, struct parse *state, uint32_t stop,
+                         const struct greedy *g, bool far)
+{
+    struct parse p = *state;
+    while (p.at < stop) {
+        uint32_t score[2 * GROUP], n = g->pairs ? 2 * GROUP : GROUP, best = 0;
+        UNROLL(4)
+        for (uint32_t k = 0; k < GROUP; k++) {
+            uint32_t cands = greedy_insert(g, p.in, p.at + k);
+            score[k] = greedy_score(g, p.in, p.at, k, cands & 0xffff, far);
+            if (g->pairs)
+                score[GROUP + k] = greedy_score(g, p.in, p.at, k, cands >> 16, far);
+        }
+        UNROLL(8)
+        for (uint32_t i = 0; i < n; i++)
+            best = max_u32(best, score[i]);
+        struct found f = found_of(g, p.at, best);
+        if (f.len < MIN_MATCH + (f.at - f.cand >= g->far_of_4) || f.cand < FIRST_CAND) {
+            p.at += GROUP + ((p.at - p.anchor) >> SKIP);
+            continue;
+        }
+        if (f.len == AGREE) {
+            extend_found(&p, &f);
+            if (g->pairs)
+                or_nearest(&p, score, n, &f);
+        }
+        put_match(d, &p, f.at, f.cand, f.len);
+        if (p.at < p.last)
+            insert_matched(g, p.in, f.at + GROUP, p.at);
+    }
+    *state = p;
+}
+
+#endif
