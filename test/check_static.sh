@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What can be found without running anything: by more warnings of the compiler, cppcheck, and clang-tidy (.clang-tidy).
+# What can be found without running anything: by more warnings of the compiler, cppcheck, clang-tidy (.clang-tidy), and
+# includes that point the wrong way.
 # `make check-static` takes all three. "short", for continuous integration, leaves out what is not here, and versions
 # other than those with which the tree is clean: each finds something else. One line per tool, "ok", "FAILED" or
 # "skipped"; exit status 1 if one failed.
@@ -34,4 +35,5 @@ versioned() {
 static compiler static-compiler
 versioned cppcheck 2.10 static-cppcheck
 versioned clang-tidy 14 static-tidy
+sh test/check_layers.sh || failed=1
 [ -z "$failed" ]
