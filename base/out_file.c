@@ -82,7 +82,7 @@ static int open_temp(struct out_file *out)
 }
 
 /* A pipe that holds more lets us work on while its reader is busy: as good as a
- * thread that writes and does nothing else (numbers in DESIGN.md). */
+ * thread that writes and does nothing else (numbers in doc/tried.md). */
 static void widen_pipe(int fd)
 {
 #ifdef F_SETPIPE_SZ

@@ -26,7 +26,7 @@ static bool is_sort(int argc, char **argv)
 
 /* Idle threads shall sleep unless the user says otherwise: libgomp lets them
  * spin for milliseconds by default, which takes the core from an aligner on the
- * same node and gains nothing here (numbers in DESIGN.md). libgomp reads its settings in its constructor, so the
+ * same node and gains nothing here (numbers in doc/tried.md). libgomp reads its settings in its constructor, so the
  * program must start once more. glibc calls what stands in .preinit_array before all constructors: then libgomp has neither
  * shown its settings (OMP_DISPLAY_ENV) nor bound the first thread. */
 static void settle_early(int argc, char **argv, char **env)
