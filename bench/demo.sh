@@ -30,7 +30,7 @@ field() { printf '%s\n' "$1" | cut -f "$2"; }
 # is_other PROGRAM: a samtools, and not ours by any name
 is_other() {
     [ -f "$1" ] && [ -x "$1" ] && "$1" --version >"$demo/version.txt" 2>/dev/null </dev/null &&
-        grep -q '^samtools [0-9]' "$demo/version.txt" && ! grep -q samtools-omp "$demo/version.txt"
+        grep -q '^samtools [0-9]' "$demo/version.txt" && ! grep -qi samtools-omp "$demo/version.txt"
 }
 
 # Sets `other`, empty if there is none, and its version in words, `other_name`.
@@ -203,7 +203,7 @@ next_steps() {
 
 mkdir -p "$demo"
 threads=$(cores)
-our_name="samtools-omp $("$ours" --version | sed -n 's/.*samtools-omp[^0-9]*\([0-9][0-9.]*[0-9]\).*/\1/p' | head -n 1)"
+our_name="samtools-omp $("$ours" --version | sed -n 's/.*[Ss]amtools-omp[^0-9]*\([0-9][0-9.]*[0-9]\).*/\1/p' | head -n 1)"
 find_other
 
 step "Input: real reads from test/data, grown to $size"
