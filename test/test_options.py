@@ -55,7 +55,7 @@ NAMES = [["in.bam", "in.bam"], ["-", "in.bam"], ["missing.bam"], [""], ["."], ["
          ["data:,hello"], ["preload:in.bam"], ["preload:file://{cwd}/in.bam"], ["preload:"], ["mem:x"], ["http:in.bam"], ["foo:in.bam"],
          ["file://{cwd}/in.bam##idx##x.bai"], ["-##idx##x"], ["file://{cwd}/in%2Ebam"]]
 OUTPUTS = ["file:out.bam", "file://out.bam", "file://{cwd}/out.bam", "file:{cwd}/out.bam", "file://localhost{cwd}/out.bam", "file:",
-           "file://", "out.bam##idx##x.bai", "##idx##x", "mem:x", "data:", "data:out.bam", "foo:out.bam", "http:out.bam", "http://x/out.bam",
+           "file://", "out.bam##idx##x.bai", "##idx##x", "mem:x", "data:", "data:out.bam", "foo:out.bam", "http://x/out.bam",
            "preload:out.bam", "preload:file://{cwd}/out.bam", "-##idx##x.csi", "no/where.bam", ".", "", "x/"]
 
 TABLE = {
