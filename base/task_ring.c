@@ -78,14 +78,12 @@ void task_ring_submit(struct task_ring *r, uint32_t slot)
 
 void task_ring_make_ready(struct task_ring *r)
 {
-    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-    make_ready(r, task_ring_slot(r, head));
-    atomic_store_explicit(&r->head, head + 1, memory_order_release);
+    make_ready(r, task_ring_slot(r, r->head++));
 }
 
 void task_ring_make_task(struct task_ring *r)
 {
-    uint64_t first = r->tasked, end = task_ring_head(r);
+    uint64_t first = r->tasked, end = r->head;
     r->tasked = end;
     if (first < end)
         make_task(r, first, end);
@@ -94,7 +92,7 @@ void task_ring_make_task(struct task_ring *r)
 void task_ring_hand_out(struct task_ring *r)
 {
     task_ring_make_ready(r);
-    if (task_ring_head(r) - r->tasked >= r->group)
+    if (r->head - r->tasked >= r->group)
         task_ring_make_task(r);
 }
 
@@ -106,19 +104,13 @@ void task_ring_take(struct task_ring *r)
 /* A slot is READY once in each turn, so a number that was passed need not be looked at again. */
 bool task_ring_help(struct task_ring *r)
 {
-    uint64_t head = task_ring_head(r), oldest = head > r->opt.n_slots ? head - r->opt.n_slots : 0;
+    uint64_t head = r->head, oldest = head > r->opt.n_slots ? head - r->opt.n_slots : 0;
     if (r->help < oldest)
         r->help = oldest;
     while (r->help < head)
         if (task_ring_run(r, task_ring_slot(r, r->help++)))
             return true;
     return false;
-}
-
-void task_ring_restart(struct task_ring *r)
-{
-    r->tail = r->tasked = r->help = 0;
-    atomic_store_explicit(&r->head, 0, memory_order_release);
 }
 
 /* ------------------------------------------------------------------ waiting */

@@ -7,8 +7,8 @@
  *
  * Who changes a state, and what that says to others:
  *
- *   hand out   the main thread (or the one thread that hands out in its place) stores READY with release, after the
- *              slot's inputs are written
+ *   hand out   the main thread stores READY with release, after the slot's inputs are written. Slots out of turn
+ *              (task_ring_submit) may be handed out by another thread, one at a time
  *   claim      any thread, by compare-and-swap from READY to TAKEN with acquire: it alone runs the slot, and sees the
  *              inputs
  *   run        the claimer stores DONE with release, after the outputs are written
@@ -64,13 +64,12 @@ struct task_slot {
     _Alignas(64) _Atomic int state;
 };
 
-/* Slots are used in turn: slot number n is slot n modulo n_slots. All fields but the slots are the main thread's; if
- * another thread hands out, they are its until it has handed out the last one, and `head` tells how far it is. */
+/* Slots are used in turn: slot number n is slot n modulo n_slots. All fields but the slots are the main thread's. */
 struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
     uint32_t group;              /* slots that share a task */
-    _Atomic uint64_t head;       /* slots handed out */
+    uint64_t head;               /* slots handed out */
     uint64_t tail;               /* slots taken back */
     uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
     uint64_t help;               /* no slot before this one is READY */
@@ -116,7 +115,8 @@ static inline void task_ring_release(struct task_ring *ring, uint32_t slot)
 /* Claims a slot and runs it. False: it is not READY. */
 bool task_ring_run(struct task_ring *ring, uint32_t slot);
 
-/* Hands out a slot of its own task, whatever its turn: FREE, or DONE and to be run once more. */
+/* Hands out a slot with a task of its own, whatever its turn: FREE, or DONE and to be run once more. Touches nothing but
+ * the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
 /* ---- slots in turn ---- */
@@ -128,13 +128,13 @@ static inline uint32_t task_ring_slot(const struct task_ring *ring, uint64_t num
 
 static inline uint64_t task_ring_head(const struct task_ring *ring)
 {
-    return atomic_load_explicit(&ring->head, memory_order_acquire);
+    return ring->head;
 }
 
 /* The slot to be handed out next. */
 static inline uint32_t task_ring_next(const struct task_ring *ring)
 {
-    return task_ring_slot(ring, atomic_load_explicit(&ring->head, memory_order_relaxed));
+    return task_ring_slot(ring, ring->head);
 }
 
 /* The oldest slot that is not taken back. */
@@ -167,9 +167,6 @@ void task_ring_take(struct task_ring *ring);
 
 /* Runs the oldest READY slot. False: there is none. */
 bool task_ring_help(struct task_ring *ring);
-
-/* Begins to count slots anew; all of them are FREE. */
-void task_ring_restart(struct task_ring *ring);
 
 /* ---- waiting ---- */
 

@@ -57,6 +57,7 @@ struct spill {
     struct bam_key *samples;
     _Atomic size_t n_ranges;     /* 0 until they are cut; set by the thread that cuts them */
     _Atomic size_t n_done;       /* ranges written; counted by any thread */
+    size_t help;                 /* no range before this one is READY; main thread only */
     struct spill_run *runs;      /* main thread only, as all below */
     size_t n_runs, max_runs;
     struct bam_key last_key;     /* of the latest run's last record, of which last_record holds the bytes */
@@ -254,14 +255,14 @@ void spill_arena_is_sorted(struct spill *p)
     size_t n = cut_ranges(p);
     atomic_store(&p->n_ranges, n);
     for (size_t i = 0; i < n; i++)
-        task_ring_hand_out(&p->range_tasks);
+        task_ring_submit(&p->range_tasks, (uint32_t)i);
 }
 
 int spill_begin(struct spill *p, const struct bam_arena *arena)
 {
     p->arena = arena;
     p->rule = bam_arena_order(arena).rule;       /* NULL may become a rule later, see sort_key_decides_until() */
-    task_ring_restart(&p->range_tasks);
+    p->help = 0;
     atomic_store(&p->n_done, 0);
     atomic_store(&p->n_ranges, 0);
     return latch_tripped(p->opt.latch) ? -1 : 0;
@@ -269,7 +270,10 @@ int spill_begin(struct spill *p, const struct bam_arena *arena)
 
 int spill_help(struct spill *p)
 {
-    return task_ring_help(&p->range_tasks);
+    for (size_t n = atomic_load(&p->n_ranges); p->help < n;)
+        if (task_ring_run(&p->range_tasks, (uint32_t)p->help++))
+            return 1;
+    return 0;
 }
 
 /* ------------------------------------------------------------ list of runs */

@@ -76,9 +76,10 @@ def test_long_checks_are_silent(tmp_path):
     shutil.copy(REPO / "test" / "run_tests.sh", tmp_path / "test")
     for name in ("test/check_names.sh", "test/check_tsan.sh", "test/check_static.sh", "fuzz/run.sh"):
         (tmp_path / name).write_text("echo ok all\n")
+    (tmp_path / "test" / "check_mutants.py").write_text("print('5 passed, 0 failed')\n")
     for name in ("test/check_asan.sh", "test/check_htslibs.sh"):
         (tmp_path / name).write_text("echo at work; sleep 3; echo 5 passed, 0 failed\n")
-    p = subprocess.run(["sh", "test/run_tests.sh"], cwd=tmp_path, env={**os.environ, "MORE_CHECKS": "1", "BEAT": "1"},
+    p = subprocess.run(["sh", "test/run_tests.sh"], cwd=tmp_path, env={**os.environ, "BUILD": "build", "MORE_CHECKS": "1", "BEAT": "1"},
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = p.stdout.splitlines()
     for name in ("check_asan", "check_htslibs"):

@@ -199,6 +199,7 @@ def test_more_memory_than_the_group_has_is_not_warned_of(group, large, way):
     assert way == "pipe" or int(found[1]) >= 120, "it was to be foreseen"
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("memory,size", [("500M", 500), ("50M", 150)], ids=["data fit", "others go to disk"])
 def test_memory_that_the_group_has_is_warned_of(group, large, memory, size):
     p = run_sort(["-u", "-@", 2, "-m", memory, "-o", "/dev/null", large], preexec_fn=group(size * MIB))

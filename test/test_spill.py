@@ -662,7 +662,8 @@ def test_several_places_are_not_all_used(desk, hard):
     expected = sorted_bytes(["-u", "--no-PG", hard])
     with reading(hard.read_bytes()[:-9], ["-u", "--no-PG", "-@", 2, *args], arena(1 << 20), cwd=desk,
                  stdout=subprocess.PIPE) as p:
-        assert sorted(d for _, d in temp_files(p)) == sorted(os.path.realpath(desk / x) for x in names)
+        places = sorted(os.path.realpath(desk / x) for x in names)
+        assert until(lambda: sorted(d for _, d in temp_files(p)) == places, p), p.stderr.read()
         status, out, err = feed_and_end(p, hard.read_bytes()[-9:])
         assert status == 0 and out == expected, err
 
