@@ -619,6 +619,8 @@ LONG = {"cg_long": bamgen.CORPUS["cg_long"], "long_in_all_formats": long_reads}
 @pytest.mark.parametrize("kind", ["bam", "sam", "cram_noref"])
 @pytest.mark.parametrize("name", LONG)
 def test_long_cigar_or_record_is_lost_on_the_way(made, tmp_path, name, kind, fmt):
+    if (name, kind) == ("cg_long", "cram_noref"):
+        needs_htslib(1, 16)  # no older one reads such CRAM
     bam = made(name, content=LONG[name])
     path = bam if kind == "bam" else convert(bam, kind, tmp_path / "in")
     args = ["--no-PG", "-O", fmt, "--output-fmt-option", "no_ref=1"][:5 if fmt == "cram" else 3]

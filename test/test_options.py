@@ -146,7 +146,8 @@ def test_output_name_is_taken_or_refused_otherwise_than_by_samtools(tmp_path, mo
 
 def test_ending_of_the_output_means_another_format_than_in_samtools(tmp_path, monkeypatch, made):
     newer = ["fastq.gz", "fq.gz", "fa.gz", "fasta.gz"] if htslib_version() >= (1, 17) else []
-    check([["-o", "out." + e, IN] for e in ENDINGS + newer], tmp_path, monkeypatch, made)
+    known = [e for e in ENDINGS if len(e) > 2 or htslib_version() >= (1, 15)]   # no older one sees two letters
+    check([["-o", "out." + e, IN] for e in known + newer], tmp_path, monkeypatch, made)
 
 
 def test_named_index_of_an_input_is_opened(tmp_path, made):
