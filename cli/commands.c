@@ -53,7 +53,7 @@ static void print_how_to_get_one(FILE *to)
 /* In the child: becomes the samtools behind us, which prints its help into the pipe. */
 static void become_upstream(int pipe_end)
 {
-    char *argv[] = {"samtools", "help", NULL};
+    char name[] = "samtools", help[] = "help", *argv[] = {name, help, NULL};
     int null = open("/dev/null", O_RDWR);
     if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0
         && dup2(pipe_end, STDOUT_FILENO) >= 0)
