@@ -277,15 +277,17 @@ def test_extension_means_another_format(inputs, reference, tmp_path, name):
 @pytest.mark.parametrize("out", ["x.bam", "x.sam"])
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_format_option_means_another_format(inputs, reference, tmp_path, fmt, out):
+    compressed = ""
     if fmt.endswith(("q.gz", "a.gz")):
         needs_htslib(1, 24)
+        compressed = " bgzf"  # samtools takes the name and leaves the text plain
     for args in (["-O", fmt], ["-l", "3", "--output-fmt", fmt]):
         (tmp_path / "theirs").mkdir(exist_ok=True)
         status, err = oracle_sort(["--reference", reference, *args, "-o", tmp_path / "theirs" / out, inputs("bam")])
         p = run_sort(["--reference", reference, *args, "-o", tmp_path / out, inputs("bam")])
         assert p.returncode == status, p.stderr + err
         if status == 0:
-            assert kind_of((tmp_path / out).read_bytes()) == kind_of((tmp_path / "theirs" / out).read_bytes())
+            assert kind_of((tmp_path / out).read_bytes()) == kind_of((tmp_path / "theirs" / out).read_bytes()) + compressed
 
 
 LEVELS = [["-l", "9", "-O", "bam,level=0"], ["-O", "bam,level=0", "-l", "9"], ["-u", "-O", "bam,level=6"],
