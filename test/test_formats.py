@@ -496,7 +496,7 @@ def test_missing_end_marker_of_another_format_is_an_error_or_not_told(inputs, re
         assert p.stdout == (tmp_path / "theirs").read_bytes()
 
 
-def test_flipped_byte_in_cram_passes(inputs, reference, tmp_path):
+def test_flipped_byte_in_cram_is_refused(inputs, reference, tmp_path):
     """CRAM has checksums throughout."""
     data = inputs("cram_ref").read_bytes()
     path = tmp_path / "in.cram"
