@@ -44,3 +44,8 @@ bool input_name_is_url(const char *name)
             return true;
     return hisremote(name);
 }
+
+const char *input_name_shown(const char *name)
+{
+    return strcmp(name, "-") == 0 ? "standard input" : name;
+}

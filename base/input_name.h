@@ -12,6 +12,9 @@ const char *input_name_local(const char *name);
  * follows, which a sort does not need, and without "preload:", which would have the file in memory twice. */
 char *input_name_file(const char *name);
 
+/* The name as messages say it: "standard input" for "-". */
+const char *input_name_shown(const char *name);
+
 /* Whether htslib would take the name for a URL, which can be read but not written. */
 bool input_name_is_url(const char *name);
 

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <htslib/hts.h>
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/upstream.h"
-#include "cli/version.h"
 
 /* The first lines have the form of samtools' own: pipelines look for the line with "Version". There must
  * be one such line, so that of the samtools behind us is not shown. */
@@ -124,4 +124,22 @@ void commands_print(FILE *to)
         print_how_to_get_one(to);
     }
     free(path);
+}
+
+/* Pipelines cut the version out of this text with sed, grep, head and awk (test_version.py has their
+ * lines). Some join all lines into one and keep what follows the last "samtools "; others keep each line with
+ * "samtools" in it. So the word, in small letters, is in the first line only. */
+void commands_version(FILE *to)
+{
+    fprintf(to,
+            "samtools " SAMTOOLS_VERSION "\n"
+            "Using htslib %s\n"
+            "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts in place of that version, on OpenMP tasks.\n"
+            "All commands but `sort` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; --help names it.\n",
+            hts_version());
+}
+
+void commands_version_only(FILE *to)
+{
+    fprintf(to, SAMTOOLS_VERSION "+htslib-%s\n", hts_version());
 }

@@ -11,10 +11,9 @@
 #include "bam_sort.h"
 #include "cli/commands.h"
 #include "cli/sort_check.h"
-#include "cli/sort_opts.h"
+#include "cli/sort_args.h"
 #include "cli/sort_paths.h"
 #include "cli/upstream.h"
-#include "cli/version.h"
 #include "base/wait_policy.h"
 
 extern char **environ;          /* not all unistd.h have it */
@@ -61,15 +60,15 @@ static int sort_main(int argc, char **argv)
 {
     struct sort_opts opts;
     int status = EXIT_FAILURE;
-    switch (sort_opts_parse(&opts, argc, argv)) {
-    case SORT_OPTS_RUN:
+    switch (sort_args_parse(&opts, argc, argv)) {
+    case SORT_ARGS_RUN:
         if (sort_paths_check(&opts) == 0)
             status = opts.check ? sort_check(&opts) : bam_sort(&opts);
         break;
-    case SORT_OPTS_DONE:  status = EXIT_SUCCESS; break;
-    case SORT_OPTS_ERROR: break;
+    case SORT_ARGS_DONE:  status = EXIT_SUCCESS; break;
+    case SORT_ARGS_ERROR: break;
     }
-    sort_opts_free(&opts);
+    sort_args_free(&opts);
     return status;
 }
 
@@ -80,11 +79,11 @@ static int tell(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "", *about = argc > 2 ? argv[2] : "";
     bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0;
     if (help && strcmp(about, "sort") == 0)
-        sort_opts_usage(stdout);
+        sort_args_usage(stdout);
     else if (strcmp(word, "--version-only") == 0)
-        version_print_only(stdout);
+        commands_version_only(stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(help ? about : word, "version") == 0)
-        version_print(stdout);
+        commands_version(stdout);
     else if (argc < 2 || (help && argc == 2))
         commands_print(help ? stdout : stderr);
     else

@@ -17,8 +17,9 @@
 #include "cli/sort_check.h"
 #include "read/sort_input.h"
 #include "order/sort_key.h"
+#include "plan/memory_plan.h"
 #include "plan/sort_limits.h"
-#include "cli/sort_opts.h"
+#include "base/sort_opts.h"
 #include "base/task_ring.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "base/out_file.h"
 #include "base/message.h"
-#include "cli/sort_opts.h"
+#include "base/sort_opts.h"
 #include "cli/sort_paths.h"
 
 static const char *base_of(const char *path)

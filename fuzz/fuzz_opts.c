@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "codec/bgzf_block.h"
 #include "fuzz.h"
-#include "cli/sort_opts.h"
+#include "cli/sort_args.h"
 
 enum { WORDS = 32 };
 
@@ -31,9 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     optind = 0;                                  /* getopt() remembers where it was in a word */
     (void)getopt(1, words, "");
     struct sort_opts opts;
-    if (sort_opts_parse(&opts, n, words) == SORT_OPTS_RUN)
+    if (sort_args_parse(&opts, n, words) == SORT_ARGS_RUN)
         check(&opts);
-    sort_opts_free(&opts);
+    sort_args_free(&opts);
     free(text);
     return 0;
 }

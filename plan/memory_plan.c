@@ -11,37 +11,47 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-static const size_t ALLOWANCE = 64 * MIB;        /* what we may use beside the budget */
-static const size_t PROGRAM = 14 * MIB;          /* code, libraries, the allocator's own */
-static const size_t PER_THREAD = 160 * KIB;      /* its stack, the allocator's heap for it */
-/* htslib keeps the text, a parsed form, and the dictionary of names of a header. Measured with 250,000 and 500,000
+/* What does not depend on the budget. */
+static const size_t PROGRAM = 14 * MIB;          /* code, libraries, what the allocator keeps */
+static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator's heap for it */
+/* htslib keeps a header as text, in a parsed form, and as a dictionary of names. Measured with 250,000 and 500,000
  * lines of 25 to 50 bytes, htslib 1.16. */
 enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
 
-static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;    /* large reads are what disks want */
-static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;     /* packed: half of it, read at once */
-static const size_t SLICE_FOR_ALL_MIN = 768 * KIB;
+/* The shares: each thing gets one part in so many of all there is, which is the budget and MEMORY_BESIDE. The arenas
+ * get what is left. Each share has bounds.
+ *
+ *   of all       for                                least, most                     why
+ *   1/384        reads of BAM, for all inputs       PIECE_MIN, PIECE_MAX            disks want large reads
+ *   1/768        reads of SAM text, of each input   PIECE_MIN, PIECE_MAX            its blocks are parsed as they come
+ *   1/32         lists of records found             n + 4, SOURCE_SLOTS of them     see there
+ *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
+ *   1/128        ranges being merged                RANGE_RECORDS_MIN, _MAX each    see there
+ *   1/8          chunks of SAM text and records     2, 2 n + 2 of them              see memory_plan_sam()
+ *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
+ *   1/3          htslib, for the output             the same
+ *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
+ *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left */
+enum {
+    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, RANGES_PART = 128, SAM_PART = 8,
+    HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12, MERGE_PART_OF_LEFT = 4,
+};
+
+static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;
+static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;
 static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
-/* A thread that sorts a sublist leaves its blocks to the others for some 50 ms;
- * the rest must have enough handed out to go on. */
-enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SOURCE_SLOTS_MAX = 8192, SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
-/* For each thread: a slice packed by it and one it loads, and records as large in
- * their streams on the way. */
+static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;    /* of a chunk; the least takes any block, inflated */
+/* A thread that sorts a sublist leaves its blocks to the other threads for some 50 ms. These must have
+ * enough blocks handed out to go on. */
+enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SOURCE_SLOTS_MAX = 8192 };
+enum { SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
+/* One slice that the thread packs, one that it loads, and as much for records on their way in its streams. */
 enum { THREAD_SLICES = 3 };
-enum { SLICES_MIN = 16 };        /* in an arena: so many runs / 2 can be merged whatever happens */
-/* One range being put to the sink, one for each thread, and some in between: a task
- * waits until those before it, of deflating, are done. Lists of so many records
- * that it does not matter what it takes to begin one. */
+enum { SLICES_MIN = 16 };        /* in an arena: half as many runs can be merged whatever happens */
+/* One range for each thread, one that is being put to the sink, and some in between, since a task waits until the
+ * ranges before its own are deflated. A range has so many records that its start-up costs nothing. */
 enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_SOURCES = 256 };
-/* A chunk of SAM text takes a whole block, inflated. */
-static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;
-enum { PAGE = 4096 };             /* sizes are whole pages */
-
-static size_t whole_pages(size_t size)
-{
-    return size / PAGE * PAGE;
-}
 
 static size_t clamp(size_t value, size_t low, size_t high)
 {
@@ -54,37 +64,29 @@ static uint32_t slots(size_t wanted, size_t share, size_t each, int n_threads)
     return (uint32_t)clamp(wanted, (size_t)n_threads + 4, clamp(share / each, (size_t)n_threads + 4, wanted));
 }
 
-struct htslib_use memory_plan_htslib(bool is_cram, bool writing, const struct htslib_room *room, int n_threads)
+/* All there is. Keys cannot tell more than BAM_ARENA_MAX bytes apart. */
+static size_t all_of(uint64_t budget)
 {
-    size_t base = !is_cram ? 3 * MIB : writing ? 20 * MIB : 10 * MIB;
-    size_t each = room->thread_space + (!is_cram ? 3 * MIB / 2 : writing ? 32 * MIB : 16 * MIB);
-    uint64_t most = room->bytes > base ? (room->bytes - base) / each : 0;
-    struct htslib_use use = {(uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1, base};
-    use.bytes += use.n_threads > 1 ? (size_t)use.n_threads * each : 0;
-    return use;
-}
-
-/* What there is: more than keys can tell apart is of no use. */
-static size_t all_of(const struct memory_job *job)
-{
-    return (size_t)(job->budget < BAM_ARENA_MAX ? job->budget : BAM_ARENA_MAX) + ALLOWANCE;
+    return (size_t)((budget < BAM_ARENA_MAX ? budget : BAM_ARENA_MAX) + MEMORY_BESIDE);
 }
 
 static struct htslib_room htslib_room(const struct memory_job *job, size_t n_files)
 {
-    enum { SHARE = 3 };
-    return (struct htslib_room){all_of(job) / SHARE / n_files, job->thread_space};
+    return (struct htslib_room){
+        .bytes = all_of(job->budget) / HTSLIB_PART / n_files,
+        .thread_space = job->thread_space,
+    };
 }
 
-/* Two chunks for each thread: one that it parses, one to go on with. They are small enough for
- * caches and so large that a task for each costs nothing (1 ms and more). In one there are few
- * records that are larger than their lines, and none of more than twice the size. */
+/* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
+ * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
+ * more than twice the size. */
 struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads)
 {
-    enum { SHARE = 8, CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2, RECORDS_PER_TEXT = 2 };
-    size_t all = ((size_t)(budget < BAM_ARENA_MAX ? budget : BAM_ARENA_MAX) + ALLOWANCE) / n_inputs;
-    size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SHARE / (1 + RECORDS_PER_TEXT);
-    struct sam_use use = {.piece_size = clamp(all / 768, PIECE_MIN, PIECE_MAX)};
+    enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2, RECORDS_PER_TEXT = 2 };
+    size_t all = all_of(budget) / n_inputs;
+    size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_PART / (1 + RECORDS_PER_TEXT);
+    struct sam_use use = {.piece_size = clamp(all / TEXT_PIECE_PART, PIECE_MIN, PIECE_MAX)};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
     use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
     use.records_size = RECORDS_PER_TEXT * use.text_size;
@@ -111,7 +113,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
          + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);
 }
 
-/* Slices that are to arenas what they are in earnest. */
+/* Gives slices the same share of the arenas as in earnest. */
 static void divide_for_test(struct memory_plan *p, size_t arena_size)
 {
     enum { SLICES = 16, MERGED = 4 };
@@ -122,17 +124,17 @@ static void divide_for_test(struct memory_plan *p, size_t arena_size)
 
 struct memory_rings memory_plan_rings(const struct memory_job *job)
 {
-    size_t n = (size_t)job->n_threads, all = all_of(job), piece_most = PIECE_MAX / job->n_inputs;
+    size_t n = (size_t)job->n_threads, all = all_of(job->budget), piece_most = PIECE_MAX / job->n_inputs;
     return (struct memory_rings){
         .job = *job,
-        .piece_size = clamp(all / 384 / job->n_inputs, PIECE_MIN, piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
-        .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX), all / 32,
-                              job->found, job->n_threads),
-        .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / 20,
+        .piece_size = clamp(all / PIECE_PART / job->n_inputs, PIECE_MIN, piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
+        .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
+                              all / SOURCE_PART, job->found, job->n_threads),
+        .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
                             bgzf_sink_memory(0, 1, job->level), job->n_threads),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
-        .merge_records = (uint32_t)clamp(all / 128 / (n + RANGES_MORE) / sizeof(struct bgzf_piece), RANGE_RECORDS_MIN,
-                                         RANGE_RECORDS_MAX),
+        .merge_records = (uint32_t)clamp(all / RANGES_PART / (n + RANGES_MORE) / sizeof(struct bgzf_piece),
+                                         RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
         .sam = memory_plan_sam(job->budget, job->n_inputs, job->n_threads),
         .reader = htslib_room(job, job->n_inputs),
         .writer = htslib_room(job, 1),
@@ -141,14 +143,14 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
 
 struct memory_plan memory_plan_make(const struct memory_rings *rings, const struct memory_use *use)
 {
-    size_t all = all_of(&rings->job);
+    size_t n = (size_t)rings->job.n_threads, all = all_of(rings->job.budget);
     struct memory_plan p = {
         .rings = *rings,
-        .slice_size = whole_pages(clamp(all / (20 * (size_t)rings->job.n_threads + 216), SLICE_MIN, SLICE_MAX)),
+        .slice_size = whole_pages(clamp(all / (SLICE_PART_PER_THREAD * n + SLICE_PART), SLICE_MIN, SLICE_MAX)),
     };
     size_t fixed = fixed_memory(&p, use);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
-    p.merge_memory = clamp(left / 4, 0, clamp(all / 12, 0, MERGE_MAX));
+    p.merge_memory = clamp(left / MERGE_PART_OF_LEFT, 0, clamp(all / MERGE_PART, 0, MERGE_MAX));
     p.arena_size = whole_pages(clamp((left - p.merge_memory) / 2, ARENA_MIN, left));
     if (p.slice_size > p.arena_size / SLICES_MIN)
         p.slice_size = whole_pages(p.arena_size / SLICES_MIN);
@@ -156,30 +158,4 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
     if (test)
         divide_for_test(&p, strtoull(test, NULL, 0));
     return p;
-}
-
-/* What keeps all of the data in memory, but the last arena's packed; 0 if nothing does. */
-static size_t store_size(size_t arenas, double expected)
-{
-    static const double PACKED = 0.5, MOST = 0.7, MARGIN = 1.1;
-    double all = (double)arenas, needed = (expected * MARGIN - all / 2) / (1 / PACKED - 0.5);
-    return needed > 0 && needed <= MOST * all ? (size_t)needed : 0;
-}
-
-/* To read smaller slices is better than to merge twice, unless they become tiny. */
-static size_t slice_size_for(const struct memory_plan *p, size_t arena_size, double expected)
-{
-    double runs = expected / (double)arena_size * 1.2 + 1;
-    size_t fitting = whole_pages((size_t)((double)arena_size / 2 / runs));
-    return fitting >= SLICE_FOR_ALL_MIN && fitting < p->slice_size ? fitting : p->slice_size;
-}
-
-struct memory_spilling memory_plan_spilling(const struct memory_plan *p, double expected, bool late)
-{
-    size_t arenas = 2 * p->arena_size;
-    struct memory_spilling s = {.store = late ? 0 : store_size(arenas, expected)};
-    s.arena_size = whole_pages((arenas - s.store) / 2);
-    s.slice_size = slice_size_for(p, s.arena_size, expected);
-    s.fan_in = s.arena_size / (2 * s.slice_size);
-    return s;
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
+#include "base/input_name.h"
 #include "read/byte_source.h"
 #include "read/cram_input.h"
 #include "read/hts_reader.h"
@@ -37,11 +38,6 @@ static void find_ends(struct byte_source *s)
     }
 }
 
-const char *byte_source_name(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "standard input" : path;
-}
-
 static int open_file(struct byte_source *s)
 {
     const char *path = s->opt.path;
@@ -53,7 +49,7 @@ static int open_file(struct byte_source *s)
         s->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
         s->file = s->fd < 0 ? NULL : hdopen(s->fd, "r");
     }
-    s->opt.path = byte_source_name(path);
+    s->opt.path = input_name_shown(path);
     if (s->file) {
         find_ends(s);
         return 0;

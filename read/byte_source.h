@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <htslib/sam.h>
-#include "plan/memory_plan.h"
+#include "base/memory_shares.h"
 
 struct latch;
 struct stats;
@@ -43,9 +43,6 @@ enum byte_access {
     BYTES_IN_TURN,               /* byte_source_read(), by the thread that opened it: htslib does it */
     BYTES_LENT,                  /* byte_source_borrow(), by the master: tasks put them somewhere */
 };
-
-/* The path as messages name it. */
-const char *byte_source_name(const char *path);
 
 /* NULL: told to the latch. */
 struct byte_source *byte_source_open(const struct byte_source_options *options);

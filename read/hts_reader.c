@@ -37,7 +37,7 @@ static int apply_options(struct hts_reader *r)
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     /* Text is read without threads, so that this thread sees errno. */
     int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;
-    r->use = memory_plan_htslib(format == cram, false, &r->opt.room, n_threads);
+    r->use = memory_shares_htslib(format == cram, false, &r->opt.room, n_threads);
     if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
-#include "plan/memory_plan.h"
+#include "base/memory_shares.h"
 
 struct cram_input;
 struct latch;

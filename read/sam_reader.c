@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/input_name.h"
 #include "bam/bam1_bytes.h"
 #include "bgzf_source.h"
 #include "base/byte_buffer.h"
@@ -435,7 +436,7 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
         return NULL;
     }
     r->opt = *options;
-    r->opt.path = byte_source_name(options->path);
+    r->opt.path = input_name_shown(options->path);
     struct bgzf_source_options from = {text, r->opt.path, options->n_threads, options->sam.source_slots,
                                        options->sam.piece_size, options->latch, options->stats,
                                        (uint32_t)options->sam.text_size};

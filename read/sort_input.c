@@ -5,18 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
+#include "base/input_name.h"
 #include "bgzf_source.h"
 #include "read/byte_source.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "read/header_read.h"
 #include "read/sort_input.h"
-#include "cli/sort_opts.h"
+#include "base/sort_opts.h"
 
 static int open_one(struct sort_input *in, const char *path, const struct sort_inputs_options *how)
 {
     const struct sort_opts *opts = how->opts;
-    in->name = byte_source_name(path);
+    in->name = input_name_shown(path);
     struct byte_source_options file = {
         .path = path,
         .n_threads = opts->n_threads,

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_header.h"
-#include "plan/memory_plan.h"
+#include "base/memory_shares.h"
 
 struct bgzf_source;
 struct byte_source;

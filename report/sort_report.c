@@ -9,10 +9,10 @@
 #include "base/latch.h"
 #include "base/machine.h"
 #include "report/report.h"
-#include "cli/sort_opts.h"
+#include "base/sort_opts.h"
 #include "report/sort_report.h"
 #include "report/trace.h"
-#include "cli/version.h"
+#include "base/version.h"
 
 enum stats_detail sort_report_detail(const struct sort_opts *o)
 {

@@ -168,7 +168,7 @@ static int start_spilling(struct arena_pair *p)
     p->spilling = true;
     if (spill_store_prepare(p->store, &room) < 0)
         return -1;
-    p->beside = memory_plan_spilling(&p->opt.plan, expected, !bam_arena_empty(other_arena(p)));
+    p->beside = memory_shares_spilling(&p->opt.plan, expected, !bam_arena_empty(other_arena(p)));
     spill_store_use_memory(p->store, p->beside.store);
     spill_set_sizes(p->spill, p->beside.slice_size, p->beside.fan_in);
     if (bam_arena_empty(other_arena(p)))

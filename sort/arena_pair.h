@@ -12,7 +12,7 @@
 #define ARENA_PAIR_H
 
 #include "bam_arena.h"
-#include "plan/memory_plan.h"
+#include "base/memory_shares.h"
 #include "base/task_ring.h"
 
 struct latch;

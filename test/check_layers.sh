@@ -12,29 +12,15 @@ set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
 known='
-bam_sort -> cli/sort_opts
 bgzf_sink -> write/bam_index
 bgzf_sink -> write/sink_verify
 bgzf_source -> read/read_ahead
 merge/run_reader -> spill/spill_run
-plan/sort_limits -> cli/sort_opts
 read/arena_fill -> sort/arena_pair
-read/byte_source -> plan/memory_plan
-read/hts_reader -> plan/memory_plan
-read/sort_input -> cli/sort_opts
-read/sort_input -> plan/memory_plan
-report/sort_report -> cli/sort_opts
-report/sort_report -> cli/version
 sort/arena_pair -> merge/merge_ring
 sort/arena_pair -> merge/run_reader
-sort/arena_pair -> plan/memory_plan
 sort/arena_pair -> spill/spill
 sort/arena_pair -> spill/spill_store
-write/hts_writer -> plan/memory_plan
-write/record_sink -> cli/sort_opts
-write/sort_files -> cli/sort_opts
-write/sort_files -> cli/version
-write/sort_files -> plan/memory_plan
 '
 
 # Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.

@@ -152,7 +152,7 @@ MUTANTS = [
     # ------------------------------------------------------------ memory
     ("plan/memory_plan.c", "    size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;", "    size_t left = all;", ["unit_memory_plan"],
      "arenas get what is left"),
-    ("plan/memory_plan.c", "all_of(job) / SHARE / n_files", "all_of(job) / SHARE", ["unit_memory_plan"], "inputs share what htslib may take"),
+    ("plan/memory_plan.c", "all_of(job->budget) / HTSLIB_PART / n_files", "all_of(job->budget) / HTSLIB_PART", ["unit_memory_plan"], "inputs share what htslib may take"),
     ("plan/memory_plan.c", "        .rings = *rings,\n", "        .rings = {.job = rings->job, .source_slots = rings->source_slots / 2},\n", ["unit_memory_plan"],
      "rings stay as they are"),
     ("plan/sort_limits.c", "return opts->memory < left ? opts->memory : left;", "return opts->memory;",

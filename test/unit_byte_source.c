@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "plan/memory_plan.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -137,7 +137,7 @@ static const double expected[] = {0, 0.001, 1, 1.7, 1.9, 2, 2.1, 2.5, 3, 3.5, 4,
 static void check_spilling_of(const struct memory_use *use, const struct memory_plan *p, double bytes, bool late)
 {
     enum { PACKED = 2, PAGE = 4096 };
-    struct memory_spilling s = memory_plan_spilling(p, bytes, late);
+    struct memory_spilling s = memory_shares_spilling(p, bytes, late);
     if (s.store + 2 * s.arena_size > 2 * p->arena_size)
         told(use, p, "arenas and store are more than the arenas", s.store);
     if (s.store && (late || bytes == 0))
@@ -273,8 +273,8 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
 /* What htslib takes for all inputs and the output, with as many threads as it is let have. */
 static uint64_t htslib_takes(const struct memory_rings *r)
 {
-    struct htslib_use in = memory_plan_htslib(true, false, &r->reader, r->job.n_threads);
-    struct htslib_use out = memory_plan_htslib(true, true, &r->writer, r->job.n_threads);
+    struct htslib_use in = memory_shares_htslib(true, false, &r->reader, r->job.n_threads);
+    struct htslib_use out = memory_shares_htslib(true, true, &r->writer, r->job.n_threads);
     assert_in_range(in.n_threads, 1, r->job.n_threads);
     assert_in_range(out.n_threads, 1, r->job.n_threads);
     return r->job.n_inputs * in.bytes + out.bytes;
@@ -305,9 +305,9 @@ static void test_threads_of_htslib_take_addresses_that_are_not_there(void **stat
 {
     (void)state;
     struct htslib_room room = {190 * MIB, 0}, limited = {190 * MIB, 20 * MIB};
-    assert_int_equal(memory_plan_htslib(true, false, &room, 64).n_threads, (190 - 10) / 16);
-    assert_int_equal(memory_plan_htslib(true, false, &limited, 64).n_threads, (190 - 10) / (16 + 20));
-    assert_int_equal(memory_plan_htslib(true, false, &limited, 64).bytes, (10 + 5 * 36) * MIB);
+    assert_int_equal(memory_shares_htslib(true, false, &room, 64).n_threads, (190 - 10) / 16);
+    assert_int_equal(memory_shares_htslib(true, false, &limited, 64).n_threads, (190 - 10) / (16 + 20));
+    assert_int_equal(memory_shares_htslib(true, false, &limited, 64).bytes, (10 + 5 * 36) * MIB);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
 #include "merge/run_reader.h"
-#include "cli/sort_opts.h"
+#include "base/sort_opts.h"
 #include "unit_spill.h"
 
 enum { MAX_RUNS = 30 };

@@ -60,7 +60,7 @@ static int open_sam(struct hts_writer *w)
 {
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
-    w->use = memory_plan_htslib(format.format == cram, true, &w->opt.room, w->opt.n_threads);
+    w->use = memory_shares_htslib(format.format == cram, true, &w->opt.room, w->opt.n_threads);
     /* An end of line in a tag would end in other memory than its own, where threads of it make an index of lines. */
     if (w->opt.indexed && format.format == sam)
         w->use.n_threads = 1;

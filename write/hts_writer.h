@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "bgzf_sink.h"
-#include "plan/memory_plan.h"
+#include "base/memory_shares.h"
 
 struct latch;
 struct hts_writer;

@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
-#include "cli/sort_opts.h"
+#include "base/sort_opts.h"
 #include "base/stats.h"
 
 struct record_sink {

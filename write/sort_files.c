@@ -5,13 +5,13 @@
 #include "write/checksum_file.h"
 #include "bam/far_pos.h"
 #include "base/latch.h"
-#include "plan/memory_plan.h"
+#include "base/memory_shares.h"
 #include "base/message.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
 #include "write/sort_files.h"
-#include "cli/sort_opts.h"
-#include "cli/version.h"
+#include "base/sort_opts.h"
+#include "base/version.h"
 
 /* ---------------------------------------------------------- before reading */
 
@@ -60,7 +60,7 @@ size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, uint64_t bu
 {
     const struct sort_opts *opts = f->opts;
     const htsFormat *format = &opts->out.format;
-    uint64_t most = (budget + MEMORY_PLAN_BESIDE) / 3;
+    uint64_t most = (budget + MEMORY_BESIDE) / 3;
     uint64_t refs = takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
                   : opts->out.index && format->format != cram ? bam_index_memory(sam) : 0;
     size_t verify = opts->verify ? sink_verify_memory(opts->n_threads) : 0;

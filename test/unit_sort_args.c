@@ -4,7 +4,7 @@
 #include <getopt.h>
 #include <htslib/hts_log.h>
 #include "codec/bgzf_block.h"
-#include "cli/sort_opts.h"
+#include "cli/sort_args.h"
 
 enum { MAX_WORDS = 16, MAX_PRINTED = 4000 };
 #define KIB ((uint64_t)1 << 10)
@@ -16,7 +16,7 @@ enum { MAX_WORDS = 16, MAX_PRINTED = 4000 };
 
 struct parsed {
     struct sort_opts opts;
-    enum sort_opts_result result;
+    enum sort_args_result result;
     char text[400];              /* the words that opts points to */
     char out[MAX_PRINTED], err[MAX_PRINTED];
 };
@@ -52,7 +52,7 @@ static void parse_words(struct parsed *p, int argc, char **argv)
 {
     int out_file, err_file, out = redirect(stdout, &out_file), err = redirect(stderr, &err_file);
     reset_getopt();
-    p->result = sort_opts_parse(&p->opts, argc, argv);
+    p->result = sort_args_parse(&p->opts, argc, argv);
     restore(stdout, out, out_file, p->out);
     restore(stderr, err, err_file, p->err);
 }
@@ -75,7 +75,7 @@ static struct parsed *parse(const char *line)
 
 static void forget(struct parsed *p)
 {
-    sort_opts_free(&p->opts);
+    sort_args_free(&p->opts);
     free(p);
 }
 
@@ -83,7 +83,7 @@ static void forget(struct parsed *p)
 static struct parsed *parse_good(const char *line)
 {
     struct parsed *p = parse(line);
-    if (p->result != SORT_OPTS_RUN || p->out[0] || p->err[0])
+    if (p->result != SORT_ARGS_RUN || p->out[0] || p->err[0])
         fail_msg("\"%s\": result %d, \"%s\"", line, (int)p->result, p->err);
     return p;
 }
@@ -92,7 +92,7 @@ static struct parsed *parse_good(const char *line)
 static void check_bad(const char *line, const char *part)
 {
     struct parsed *p = parse(line);
-    if (p->result != SORT_OPTS_ERROR || p->out[0] || !strstr(p->err, part))
+    if (p->result != SORT_ARGS_ERROR || p->out[0] || !strstr(p->err, part))
         fail_msg("\"%s\": result %d, stdout \"%s\", stderr \"%s\"", line, (int)p->result, p->out,
                  p->err);
     forget(p);
@@ -216,8 +216,8 @@ static void test_memory_that_is_no_size(void **state)
     char *empty[] = {"samtools", "sort", "-m", "", "in.bam", NULL};
     struct parsed p;
     parse_words(&p, 5, empty);
-    assert_int_equal(p.result, SORT_OPTS_ERROR);
-    sort_opts_free(&p.opts);
+    assert_int_equal(p.result, SORT_ARGS_ERROR);
+    sort_args_free(&p.opts);
 }
 
 static void test_memory_is_per_thread_and_does_not_overflow(void **state)
@@ -449,7 +449,7 @@ static void test_tag_is_two_characters(void **state)
     static const char tags[][3] = {"R", "1R", "R:"};
     for (size_t i = 0; i < N_OF(odd); i++) {
         struct parsed *p = parse(odd[i]);
-        assert_int_equal(p->result, SORT_OPTS_RUN);
+        assert_int_equal(p->result, SORT_ARGS_RUN);
         assert_memory_equal(p->opts.order.tag, tags[i], 2);
         assert_non_null(strstr(p->err, "warning"));
         forget(p);
@@ -523,7 +523,7 @@ static void test_index_that_cannot_be_written(void **state)
     check_bad("--write-index -o x.sam x", "--write-index");
     check_bad("--write-index=gzi -o x.bam x", "gzi");
     struct parsed *p = parse("--write-index -n -o x.bam x");         /* a warning, as samtools */
-    assert_int_equal(p->result, SORT_OPTS_RUN);
+    assert_int_equal(p->result, SORT_ARGS_RUN);
     assert_null(p->opts.out.index);
     assert_non_null(
         strstr(p->err, "Ignoring --write-index as it only works for position sorted files."));
@@ -671,7 +671,7 @@ static void test_help_goes_to_stdout_and_is_no_error(void **state)
     static const char *const lines[] = {"--help", "-h", "-o x.bam --help in.bam", "in.bam -h"};
     for (size_t i = 0; i < N_OF(lines); i++) {
         struct parsed *p = parse(lines[i]);
-        assert_int_equal(p->result, SORT_OPTS_DONE);
+        assert_int_equal(p->result, SORT_ARGS_DONE);
         assert_non_null(strstr(p->out, "Usage: samtools sort"));
         assert_string_equal(p->err, "");
         forget(p);
@@ -734,12 +734,12 @@ static void test_no_operand_reads_a_pipe_and_helps_at_a_terminal(void **state)
     dup2(old, STDIN_FILENO);
     close(old);
     close(null);
-    assert_int_equal(pipe->result, SORT_OPTS_RUN);
+    assert_int_equal(pipe->result, SORT_ARGS_RUN);
     assert_string_equal(pipe->opts.in, "-");
     forget(pipe);
     if (!tty)
         skip();
-    assert_int_equal(tty->result, SORT_OPTS_DONE);
+    assert_int_equal(tty->result, SORT_ARGS_DONE);
     assert_non_null(strstr(tty->out, "Usage: samtools sort"));
     forget(tty);
 }
@@ -766,10 +766,10 @@ static void test_command_line_has_no_tab_or_newline(void **state)
     char *argv[] = {"samtools", "sort", "-o", "a\tb\nc.bam", "in put.bam", NULL};
     struct parsed p;
     parse_words(&p, 5, argv);
-    assert_int_equal(p.result, SORT_OPTS_RUN);
+    assert_int_equal(p.result, SORT_ARGS_RUN);
     assert_string_equal(p.opts.command_line, "samtools sort -o a b c.bam in put.bam");
     assert_string_equal(p.opts.out.path, "a\tb\nc.bam");
-    sort_opts_free(&p.opts);
+    sort_args_free(&p.opts);
 }
 
 static void test_command_line_keeps_its_order(void **state)

@@ -3,8 +3,6 @@
 #ifndef VERSION_H
 #define VERSION_H
 
-#include <stdio.h>
-
 /* Our own. */
 #define SAMTOOLS_OMP_VERSION "0.1.0"
 /* Of the samtools whose records, order, header and options we give. Pipelines compare this number, so nothing
@@ -12,11 +10,5 @@
 #define SAMTOOLS_VERSION "1.24"
 /* Both, for @PG VN: who reads a file years later wants to know which program wrote it. */
 #define SAMTOOLS_VERSION_OF_BOTH SAMTOOLS_VERSION "+omp" SAMTOOLS_OMP_VERSION
-
-/* `samtools --version`: the first line is "samtools " and SAMTOOLS_VERSION. */
-void version_print(FILE *to);
-
-/* `samtools --version-only`. */
-void version_print_only(FILE *to);
 
 #endif

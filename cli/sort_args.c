@@ -15,10 +15,10 @@
 #include "read/byte_source.h"
 #include "base/input_name.h"
 #include "base/machine.h"
-#include "plan/memory_plan.h"
+#include "base/memory_shares.h"
 #include "base/message.h"
 #include "base/out_file.h"
-#include "cli/sort_opts.h"
+#include "cli/sort_args.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -83,7 +83,7 @@ struct parsed {
     const char *index_format;    /* of --write-index=...; NULL: by the name */
 };
 
-void sort_opts_usage(FILE *to)
+void sort_args_usage(FILE *to)
 {
     fputs("Usage: samtools sort [options...] [in.bam]\n"
           "Sorts alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n"
@@ -208,7 +208,7 @@ static int parse_memory(const char *text, uint64_t *per_thread)
  * over its limit by a page. */
 static uint64_t share_of_memory(double share)
 {
-    uint64_t there = machine_memory(), most = there > 2 * MEMORY_PLAN_BESIDE ? there - MEMORY_PLAN_BESIDE : there / 2;
+    uint64_t there = machine_memory(), most = there > 2 * MEMORY_BESIDE ? there - MEMORY_BESIDE : there / 2;
     return (uint64_t)fmin(share * (double)there, (double)most);
 }
 
@@ -543,32 +543,32 @@ static int settle_temp(struct parsed *p)
     return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
 }
 
-static enum sort_opts_result check_operands(struct sort_opts *o, int n, char **operands)
+static enum sort_args_result check_operands(struct sort_opts *o, int n, char **operands)
 {
     if (n > 1) {
         message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is taken "
                         "(--add-input names more)");
-        return SORT_OPTS_ERROR;
+        return SORT_ARGS_ERROR;
     }
     if (o->check && o->n_more) {
         message_mistake("--check looks at one file: --add-input does not go with it");
-        return SORT_OPTS_ERROR;
+        return SORT_ARGS_ERROR;
     }
     if (o->check && (o->report || o->trace_file)) {
         message_mistake("--check writes no --report and no --trace");
-        return SORT_OPTS_ERROR;
+        return SORT_ARGS_ERROR;
     }
     if (n == 0 && isatty(STDIN_FILENO)) {
-        sort_opts_usage(stdout);
-        return SORT_OPTS_DONE;
+        sort_args_usage(stdout);
+        return SORT_ARGS_DONE;
     }
     o->in = input_name_file(n ? operands[0] : "-");
     if (!o->in)
         out_of_memory();
-    return o->in ? SORT_OPTS_RUN : SORT_OPTS_ERROR;
+    return o->in ? SORT_ARGS_RUN : SORT_ARGS_ERROR;
 }
 
-enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv)
+enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv)
 {
     struct parsed p = {.o = o, .level = BGZF_LEVEL_DEFAULT, .per_thread = MEMORY_PER_THREAD_MIB * MIB};
     *o = (struct sort_opts){.n_threads = default_threads(),
@@ -577,17 +577,17 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
     o->out.path = strdup("-");
     if (!o->command_line || !o->out.path) {
         out_of_memory();
-        return SORT_OPTS_ERROR;
+        return SORT_ARGS_ERROR;
     }
     optind = 2;
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0;) {
         if (c == 'h') {
-            sort_opts_usage(stdout);
-            return SORT_OPTS_DONE;
+            sort_args_usage(stdout);
+            return SORT_ARGS_DONE;
         }
         if (c == '?' || c == ':' ? refuse_option(c, argv[optind - 1]) < 0 : parse_one(&p, c) < 0)
-            return SORT_OPTS_ERROR;
+            return SORT_ARGS_ERROR;
     }
     const char *index_name = split_index_name(o->out.path);
     settle_format(&p);
@@ -595,11 +595,11 @@ enum sort_opts_result sort_opts_parse(struct sort_opts *o, int argc, char **argv
     settle_memory(&p);
     settle_report(o);
     if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0 || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
-        return SORT_OPTS_ERROR;
+        return SORT_ARGS_ERROR;
     return check_operands(o, argc - optind, argv + optind);
 }
 
-void sort_opts_free(struct sort_opts *o)
+void sort_args_free(struct sort_opts *o)
 {
     hts_opt_free(o->in_format.specific);
     hts_opt_free(o->out.format.specific);
@@ -612,9 +612,4 @@ void sort_opts_free(struct sort_opts *o)
     free(o->out.path);
     free(o->out.index);
     free(o->command_line);
-}
-
-const char *sort_opts_input(const struct sort_opts *opts)
-{
-    return byte_source_name(opts->in);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of `samtools sort`. */
+/* What the command line of `samtools sort` asks for. cli/sort_args.h makes it; nothing changes it afterwards. */
 #ifndef SORT_OPTS_H
 #define SORT_OPTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <htslib/hts.h>
+#include "base/input_name.h"
 #include "base/progress.h"
-#include "order/sort_key.h"
+#include "base/sort_order.h"
 
 /* What becomes of the sorted records. */
 struct sort_output {
@@ -46,16 +46,10 @@ struct sort_opts {
     char *command_line;          /* for @PG CL; owned */
 };
 
-enum sort_opts_result { SORT_OPTS_RUN, SORT_OPTS_DONE, SORT_OPTS_ERROR };
-
-/* argv[0] is the program, argv[1] "sort". SORT_OPTS_DONE: help was printed and
- * that is all; SORT_OPTS_ERROR: the cause and, where it helps, the usage were
- * printed to stderr. */
-enum sort_opts_result sort_opts_parse(struct sort_opts *opts, int argc, char **argv);
-void sort_opts_free(struct sort_opts *opts);
-void sort_opts_usage(FILE *to);
-
-/* The (first) input, for messages. */
-const char *sort_opts_input(const struct sort_opts *opts);
+/* The first input as messages name it. */
+static inline const char *sort_opts_input(const struct sort_opts *opts)
+{
+    return input_name_shown(opts->in);
+}
 
 #endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers that the memory plan (plan/memory_plan.h) hands to the stages, and what they hand to it. */
+#ifndef MEMORY_SHARES_H
+#define MEMORY_SHARES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes that the program may take beside the budget. */
+static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
+
+/* What is known before any file is opened. */
+struct memory_job {
+    uint64_t budget;             /* -m times -@, or --total-memory, or what a limit on addresses leaves of them */
+    int n_threads;
+    int level;                   /* of BAM output, see bgzf_codec_new() */
+    size_t n_inputs;
+    size_t found;                /* bytes of one list of the records found in a block */
+    size_t thread_space;         /* bytes of addresses that one more thread takes; 0: addresses have no limit */
+};
+
+/* What is known once the headers are read. */
+struct memory_use {
+    size_t header;               /* bytes of the headers as text */
+    size_t references;           /* @SQ lines in them */
+    size_t htslib;               /* bytes that htslib takes for formats other than BAM */
+    size_t stats;                /* see stats_memory() */
+};
+
+/* What htslib may take for one file of a format other than BAM. */
+struct htslib_room {
+    uint64_t bytes;
+    size_t thread_space;         /* of them, for each thread, beside what it keeps; see memory_job */
+};
+
+/* What htslib takes for it. */
+struct htslib_use {
+    int n_threads;               /* as many as may be given to it, at least one */
+    size_t bytes;
+};
+
+/* Parsing of SAM text (read/sam_reader.h). */
+struct sam_use {
+    size_t piece_size;           /* bytes per read of the text */
+    uint32_t source_slots;       /* blocks of text under way */
+    uint32_t n_chunks;           /* at least two */
+    size_t text_size;            /* bytes of a chunk's text; any block fits */
+    size_t records_size;         /* bytes for a chunk's records, mostly */
+    size_t bytes;                /* all together */
+};
+
+/* The first part of the plan: what is under way at one time. */
+struct memory_rings {
+    struct memory_job job;       /* that it was made for */
+    size_t piece_size;           /* bytes per read, of each input */
+    uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
+    uint32_t sink_slots;
+    uint32_t merge_ranges, merge_records;   /* see struct merge_ring_options */
+    struct sam_use sam;          /* of each input, if it is SAM */
+    struct htslib_room reader;   /* for each input */
+    struct htslib_room writer;   /* for the output */
+};
+
+/* The second part: the arenas get what is left. */
+struct memory_plan {
+    struct memory_rings rings;   /* the first part */
+    size_t arena_size;           /* bytes of each of the two arenas */
+    size_t slice_size;           /* most bytes of a slice of a run, see spill_slice.h */
+    size_t merge_memory;         /* for merging runs in the background */
+};
+
+/* How the arenas' memory is divided once it is known that not all records will fit. */
+struct memory_spilling {
+    size_t store;                /* bytes for packed runs; the rest of the runs goes to disk */
+    size_t arena_size;           /* of each arena, beside the store */
+    size_t slice_size;           /* of the runs: small enough for all of them, if that is not too small */
+    size_t fan_in;               /* runs that the last merge can take */
+};
+
+/* How many of n_threads threads htslib gets within the room, and what it takes with them: measured with htslib
+ * 1.16, where CRAM keeps whole containers for each thread. */
+struct htslib_use memory_shares_htslib(bool is_cram, bool writing, const struct htslib_room *room, int n_threads);
+
+/* expected: bytes of all records, 0 if nobody knows. late: both arenas are full already, so that there is no memory
+ * for a store. */
+struct memory_spilling memory_shares_spilling(const struct memory_plan *plan, double expected, bool late);
+
+/* Sizes of arenas and slices are whole pages. */
+static inline size_t whole_pages(size_t size)
+{
+    enum { PAGE = 4096 };
+    return size / PAGE * PAGE;
+}
+
+#endif
