@@ -5,13 +5,13 @@
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_source.h"
+#include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/message.h"
-#include "read/read_ahead.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 
-_Static_assert((int)READ_AHEAD_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
+_Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
 struct source_slot {
     struct bgzf_frame frame;     /* these four: master, before READY */
@@ -23,9 +23,7 @@ struct source_slot {
 
 struct bgzf_source {
     struct bgzf_source_options opt;
-    int framed;                  /* BGZF blocks; else plain bytes, cut anywhere */
-    struct read_ahead *ahead;    /* what is to be scanned; master, as all below but codecs */
-    int eof_block;               /* the last block seen was the empty one of 28 bytes */
+    int eof_block;               /* the last block seen was the empty one of 28 bytes; main thread, as all but codecs */
     int peeked;                  /* frame is the block at the window's beginning */
     struct bgzf_frame frame;
     struct source_slot *slots;
@@ -66,9 +64,7 @@ static int source_alloc(struct bgzf_source *s)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
     s->codecs = codecs_new(s->opt.n_threads, 0);
-    struct read_ahead_options from = {s->opt.input, s->opt.piece_size, s->opt.latch, s->opt.stats};
-    s->ahead = read_ahead_open(&from);
-    return s->slots && s->codecs && s->ahead ? 0 : -1;
+    return s->slots && s->codecs ? 0 : -1;
 }
 
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
@@ -79,7 +75,6 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
         return NULL;
     }
     s->opt = *options;
-    s->framed = byte_source_framing(options->input) == BYTES_BGZF;
     if (source_alloc(s) == 0)
         return s;
     latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
@@ -91,7 +86,6 @@ void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    read_ahead_close(s->ahead);
     codecs_free(s->codecs, s->opt.n_threads);
     task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
     free(s->slots);
@@ -109,7 +103,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
 {
     enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
-    if (s->framed)
+    if (s->opt.framed)
         fault = bgzf_block_inflate(s->codecs[task_thread()], p, frame, dst);
     else
         memcpy(dst, p, frame->size);
@@ -127,10 +121,10 @@ static void source_run(void *source, uint32_t index)
         if (!slot->fault && s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
-    read_ahead_release(slot->users);
+    byte_window_release(slot->users);
 }
 
-static int source_help(void *source)
+static bool source_help(void *source)
 {
     struct bgzf_source *s = source;
     return task_ring_help(&s->ring);
@@ -142,7 +136,7 @@ static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, s
 {
     if (avail == 0)
         return BGZF_MORE;
-    if (s->framed)
+    if (s->opt.framed)
         return bgzf_block_frame(p, avail, frame);
     uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
     frame->size = frame->inflated_size = avail < most ? (uint32_t)avail : most;
@@ -153,12 +147,12 @@ static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, s
 /* Finds the next block, empty or not, as bgzf_source_peek() does. */
 static int source_frame(struct bgzf_source *s)
 {
-    const struct read_window *w = read_ahead_window(s->ahead);
+    struct byte_window *w = s->opt.input;
     enum bgzf_fault fault;
     int more = 1;
     while ((fault = frame_at(s, w->data, w->size, &s->frame)) == BGZF_MORE && more > 0) {
         task_ring_make_task(&s->ring);           /* who knows how long it takes to get more */
-        more = read_ahead_more(s->ahead, source_help, s);
+        more = byte_window_more(w, source_help, s);
     }
     if (fault == BGZF_OK)
         return 1;
@@ -171,7 +165,7 @@ static int source_frame(struct bgzf_source *s)
 /* The peeked block is done with. */
 static void source_pass(struct bgzf_source *s)
 {
-    read_ahead_skip(s->ahead, s->frame.size);
+    byte_window_skip(s->opt.input, s->frame.size);
     s->peeked = 0;
 }
 
@@ -205,12 +199,12 @@ int bgzf_source_ring_full(const struct bgzf_source *s)
 
 void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
 {
-    const struct read_window *w = read_ahead_window(s->ahead);
+    struct byte_window *w = s->opt.input;
     uint32_t index = task_ring_next(&s->ring);
     struct source_slot *slot = &s->slots[index];
     slot->frame = s->frame;
     slot->compressed = w->data;
-    slot->users = read_ahead_hold(s->ahead);
+    slot->users = byte_window_hold(w);
     slot->fault = BGZF_OK;
     slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
     source_pass(s);
@@ -226,7 +220,7 @@ static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_f
 
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
 {
-    const struct read_window *w = read_ahead_window(s->ahead);
+    const struct byte_window *w = s->opt.input;
     enum bgzf_fault fault = source_inflate(s, w->data, &s->frame, dst);
     if (fault)
         return block_failed(s, w->offset, fault);
@@ -254,7 +248,7 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
 
 int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 {
-    return s->eof_block || !s->framed;
+    return s->eof_block || !s->opt.framed;
 }
 
 void bgzf_source_warn_of_end(const struct bgzf_source *s)
@@ -263,8 +257,8 @@ void bgzf_source_warn_of_end(const struct bgzf_source *s)
         message_warning("%s: EOF marker is absent. The input is probably truncated", s->opt.path);
 }
 
-size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size)
+size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
 {
-    return read_ahead_memory(piece_size) + n_slots * sizeof(struct source_slot) + task_ring_memory(n_slots)
+    return n_slots * sizeof(struct source_slot) + task_ring_memory(n_slots)
          + (size_t)n_threads * (bgzf_codec_memory(0) + bam_inflate_memory());
 }

@@ -8,21 +8,22 @@
 #ifndef BGZF_SOURCE_H
 #define BGZF_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct byte_source;
+struct byte_window;
 struct latch;
 struct stats;
 
 struct bgzf_source;
 
 struct bgzf_source_options {
-    struct byte_source *input;   /* stays the caller's */
+    struct byte_window *input;   /* stays the caller's, who closes it later */
+    bool framed;                 /* it holds BGZF blocks; else plain bytes, which are cut anywhere */
     const char *path;            /* for messages */
     int n_threads;               /* of the team that runs the tasks */
     uint32_t n_slots;            /* blocks under way at most */
-    size_t piece_size;           /* bytes per read, see read_ahead.h */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
     uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text, which do not count
@@ -40,7 +41,7 @@ struct bgzf_source_block {
 /* Called in the inflate task right after block was inflated, any thread. */
 typedef void bgzf_source_inflated_fn(void *arg, const struct bgzf_source_block *block);
 
-/* NULL: told to the latch. A source of plain bytes (raw BAM, records) gives
+/* NULL: failed, and the error is recorded in the latch. A source of plain bytes (raw BAM, records) gives
  * "blocks" that are cut anywhere. */
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
@@ -74,7 +75,7 @@ int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 /* After the end: warns if that is false. */
 void bgzf_source_warn_of_end(const struct bgzf_source *source);
 
-/* Bytes of memory that a source with these options takes. */
-size_t bgzf_source_memory(int n_threads, uint32_t n_slots, size_t piece_size);
+/* Bytes of memory that a source with these options takes, without its input. */
+size_t bgzf_source_memory(int n_threads, uint32_t n_slots);
 
 #endif

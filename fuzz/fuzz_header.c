@@ -27,7 +27,15 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
     struct byte_source_options from = {.path = path, .n_threads = 1, .htslib = {.bytes = 1 << 20}, .latch = &latch};
     struct byte_source *bytes = byte_source_open(&from);
     if (bytes) {
-        struct bgzf_source_options how = {bytes, path, 1, 1, BGZF_MAX_BLOCK, &latch, NULL, 0};
+        struct bgzf_source_options how = {
+            .input = byte_source_window(bytes, BGZF_MAX_BLOCK),
+            .framed = byte_source_framing(bytes) == BYTES_BGZF,
+            .path = path,
+            .n_threads = 1,
+            .n_slots = 1,
+            .latch = &latch,
+        };
+        MUST(how.input);
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
         int failed = header_read(&header, bytes, source, HEADER_MOST, path, &latch);

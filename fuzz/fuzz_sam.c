@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
+#include "base/byte_window.h"
 #include "read/byte_source.h"
 #include "fuzz.h"
 #include "base/latch.h"
@@ -24,20 +25,21 @@ static bool read_by_htslib(const char *path, struct byte_buffer *to)
     return status == -1;
 }
 
-static int no_help(void *arg)
+static bool no_help(void *arg)
 {
     (void)arg;
-    return 0;
+    return false;
 }
 
 static bool read_by_us(struct byte_source *source, struct byte_buffer *to)
 {
-    struct byte_loan loan;
+    struct byte_window *w = byte_source_window(source, 0);
     int found;
-    while ((found = byte_source_borrow(source, &loan, no_help, NULL)) > 0) {
-        MUST(loan.size > 0 && byte_buffer_reserve(to, to->n + loan.size) == 0 && to->p);
-        memcpy(to->p + to->n, loan.data, loan.size);
-        to->n += loan.size;
+    while ((found = byte_window_more(w, no_help, NULL)) > 0) {
+        MUST(w->size > 0 && byte_buffer_reserve(to, to->n + w->size) == 0 && to->p);
+        memcpy(to->p + to->n, w->data, w->size);
+        to->n += w->size;
+        byte_window_skip(w, w->size);
     }
     return found == 0;
 }

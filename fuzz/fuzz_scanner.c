@@ -50,7 +50,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct byte_source *bytes = byte_source_open(&from);
     if (bytes) {
         uint8_t *ring[SLOTS] = {0};
-        struct bgzf_source_options how = {bytes, path, 1, SLOTS, BGZF_MAX_BLOCK, &latch, NULL, 0};
+        struct bgzf_source_options how = {
+            .input = byte_source_window(bytes, BGZF_MAX_BLOCK),
+            .framed = byte_source_framing(bytes) == BYTES_BGZF,
+            .path = path,
+            .n_threads = 1,
+            .n_slots = SLOTS,
+            .latch = &latch,
+        };
+        MUST(how.input);
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
         read_all(source, &latch, ring);

@@ -5,6 +5,7 @@
 #include "bgzf_source.h"
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
+#include "read/read_ahead.h"
 #include "spill/record_pack.h"
 #include "spill/spill_slice.h"
 
@@ -91,7 +92,7 @@ struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads)
     use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
     use.records_size = RECORDS_PER_TEXT * use.text_size;
     use.source_slots = use.n_chunks * (uint32_t)(use.text_size / TEXT_MIN);
-    use.bytes = bgzf_source_memory(n_threads, use.source_slots, use.piece_size)
+    use.bytes = read_ahead_memory(use.piece_size) + bgzf_source_memory(n_threads, use.source_slots)
               + use.n_chunks * (use.text_size + use.records_size);
     return use;
 }
@@ -99,7 +100,7 @@ struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads)
 static size_t rings_memory(const struct memory_rings *r)
 {
     const struct memory_job *job = &r->job;
-    return job->n_inputs * bgzf_source_memory(job->n_threads, r->source_slots, r->piece_size)
+    return job->n_inputs * (read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots))
          + r->source_slots * job->found
          + bgzf_sink_memory(job->n_threads, r->sink_slots, job->level)
          + merge_ring_memory(r->merge_ranges, r->merge_records, MERGE_SOURCES);

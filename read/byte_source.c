@@ -12,6 +12,7 @@
 #include "read/cram_input.h"
 #include "read/hts_reader.h"
 #include "base/latch.h"
+#include "read/read_ahead.h"
 #include "read/sam_reader.h"
 
 enum { PIPE_SIZE = 1 << 20 };
@@ -26,6 +27,7 @@ struct byte_source {
     struct cram_input *cram;     /* whether it reads all; NULL: it is no CRAM, or cannot be told */
     struct sam_reader *sam;
     struct byte_source *text;    /* which that reads */
+    struct read_ahead *ahead;    /* NULL: nobody has asked for a window, or sam makes it */
 };
 
 /* Finds out whether the file can be read from anywhere. */
@@ -73,7 +75,7 @@ static int read_failed(const struct byte_source *s)
 }
 
 /* Bytes that htslib has read to find out the format. */
-static size_t read_ahead(const struct byte_source *s)
+static size_t peeked(const struct byte_source *s)
 {
     return (size_t)(s->file->end - s->file->begin);
 }
@@ -82,7 +84,7 @@ static size_t read_ahead(const struct byte_source *s)
  * that a signal can end. */
 static ssize_t read_once(struct byte_source *s, void *buffer, size_t n)
 {
-    size_t ahead = read_ahead(s);
+    size_t ahead = peeked(s);
     if (s->fd < 0 || ahead > 0)
         return hread(s->file, buffer, ahead > 0 && ahead < n ? ahead : n);
     return read(s->fd, buffer, n);
@@ -204,6 +206,7 @@ void byte_source_close(struct byte_source *s)
 {
     if (!s)
         return;
+    read_ahead_close(s->ahead);
     hts_reader_close(s->reader);
     cram_input_close(s->cram);
     sam_reader_close(s->sam);
@@ -221,7 +224,7 @@ enum byte_framing byte_source_framing(const struct byte_source *s)
 enum byte_access byte_source_access(const struct byte_source *s)
 {
     if (s->sam)
-        return BYTES_LENT;
+        return BYTES_PARSED;
     if (s->fd < 0 || s->reader)
         return BYTES_IN_TURN;
     return s->begin >= 0 ? BYTES_ANYWHERE : BYTES_FROM_PIPE;
@@ -252,15 +255,22 @@ ssize_t byte_source_read(struct byte_source *s, void *buffer, size_t n)
     return s->reader ? hts_reader_read(s->reader, buffer, n) : read_file(s, buffer, n);
 }
 
-int byte_source_borrow(struct byte_source *s, struct byte_loan *loan, byte_source_help_fn *help, void *arg)
+struct byte_window *byte_source_window(struct byte_source *s, size_t piece_size)
 {
-    return sam_reader_lend(s->sam, loan, help, arg);
+    if (s->sam)
+        return sam_reader_window(s->sam);
+    struct read_ahead_options how = {s, piece_size, s->opt.latch, s->opt.stats};
+    s->ahead = read_ahead_open(&how);
+    if (s->ahead)
+        return read_ahead_window(s->ahead);
+    latch_fail(s->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", s->opt.path);
+    return NULL;
 }
 
 bool byte_source_ready(const struct byte_source *s, int timeout)
 {
     struct pollfd in = {.fd = s->fd, .events = POLLIN};
-    return s->fd < 0 || read_ahead(s) > 0 || poll(&in, 1, timeout) > 0;
+    return s->fd < 0 || peeked(s) > 0 || poll(&in, 1, timeout) > 0;
 }
 
 ssize_t byte_source_read_at(const struct byte_source *s, void *buffer, size_t n, uint64_t offset)

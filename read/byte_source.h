@@ -5,13 +5,13 @@
 #ifndef BYTE_SOURCE_H
 #define BYTE_SOURCE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <htslib/sam.h>
 #include "base/memory_shares.h"
 
+struct byte_window;
 struct latch;
 struct stats;
 struct byte_source;
@@ -41,7 +41,7 @@ enum byte_access {
     BYTES_ANYWHERE,              /* a regular file: byte_source_read_at(), by any thread */
     BYTES_FROM_PIPE,             /* byte_source_ready(), byte_source_read(), by one thread, whichever */
     BYTES_IN_TURN,               /* byte_source_read(), by the thread that opened it: htslib does it */
-    BYTES_LENT,                  /* byte_source_borrow(), by the master: tasks put them somewhere */
+    BYTES_PARSED,                /* byte_source_window() only: tasks put them somewhere */
 };
 
 /* NULL: told to the latch. */
@@ -69,19 +69,9 @@ ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);
 /* Whether that would return at once; waits for it as long as timeout, in ms. Not known of URLs: true. */
 bool byte_source_ready(const struct byte_source *source, int timeout);
 
-/* Bytes that lie where whoever made them has put them. */
-struct byte_loan {
-    const uint8_t *data;
-    size_t size;
-    atomic_int *users;           /* the bytes stay while it is above 0, also behind the next loan */
-};
-
-/* Does some work, for who would have to wait otherwise; 0: there is none. */
-typedef int byte_source_help_fn(void *arg);
-
-/* Waits, helping, for the next bytes of BYTES_LENT, and gives back those before that have no
- * users. 1: they are there; 0: the end; -1: told to the latch. */
-int byte_source_borrow(struct byte_source *source, struct byte_loan *loan, byte_source_help_fn *help, void *arg);
+/* All its bytes, in turn, read ahead in pieces of so many bytes; then nothing else reads them. Parsed SAM is not copied
+ * into pieces. Valid until the source is closed. NULL: failed, and the error is recorded in the latch. */
+struct byte_window *byte_source_window(struct byte_source *source, size_t piece_size);
 
 /* The n bytes at an offset from where the input began, fewer only at its end, which is
  * not before where it was when the file was opened. -1: told to the latch. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/affinity.h"
+#include "base/byte_window.h"
 #include "base/latch.h"
 #include "read/read_ahead.h"
 #include "base/stats.h"
@@ -43,16 +44,15 @@ struct read_piece {
     atomic_int users;            /* blocks in it, not yet inflated: master adds, tasks subtract */
 };
 
-enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MASTER, BORROWED };
+enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MASTER };
 
 struct read_ahead {
+    struct byte_window window;   /* first: more() gets it. In the piece `current`; main thread, as the next */
+    uint64_t current;
     struct read_ahead_options opt;
     enum reader reader;          /* from the beginning */
     struct read_piece pieces[N_PIECES];
     struct task_ring ring;       /* of them; piece number n is slot number n. Released when it is to be READY again */
-    struct read_window window;   /* in the piece `current`, or borrowed; master, as the next three */
-    atomic_int *users;           /* of it */
-    uint64_t current;
     pthread_t thread;            /* of READ_BY_THREAD; all below are for it */
     pthread_mutex_t mutex;
     pthread_cond_t room;         /* a piece has become READY, or `stop` true */
@@ -247,13 +247,13 @@ static size_t seen_of(const struct read_ahead *a, const struct read_piece *piece
 /* Goes on in the next piece. */
 static void move_on(struct read_ahead *a)
 {
-    struct read_window *w = &a->window;
-    assert(w->size < READ_AHEAD_KEPT);
+    struct byte_window *w = &a->window;
+    assert(w->size < BYTE_WINDOW_KEPT);
     struct read_piece *next = piece_of(a, ++a->current);
     uint8_t *to = next->data - w->size;
     memcpy(to, w->data, w->size);
     w->data = to;
-    a->users = &next->users;
+    w->users = &next->users;
 }
 
 /* 1: the window has grown; 0: the input ends there; -1: neither, yet. */
@@ -289,7 +289,7 @@ static void doze(struct read_ahead *a, const struct read_piece *piece)
 }
 
 /* Waits a little for bytes, or for a buffer that blocks still use. */
-static void await(struct read_ahead *a, byte_source_help_fn *help, void *arg, unsigned *spins)
+static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned *spins)
 {
     struct read_piece *piece = piece_of(a, a->current);
     bool done = is_done(a, piece);
@@ -305,24 +305,9 @@ static void await(struct read_ahead *a, byte_source_help_fn *help, void *arg, un
     stats_leave(a->opt.stats, before, 0);
 }
 
-/* Such bytes are used up before there are more. */
-static int borrow(struct read_ahead *a, byte_source_help_fn *help, void *arg)
+static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
-    struct byte_loan loan;
-    int found = byte_source_borrow(a->opt.input, &loan, help, arg);
-    assert(a->window.size == 0);
-    if (found > 0) {
-        a->window.data = loan.data;
-        a->window.size = loan.size;
-        a->users = loan.users;
-    }
-    return found;
-}
-
-int read_ahead_more(struct read_ahead *a, byte_source_help_fn *help, void *arg)
-{
-    if (a->reader == BORROWED)
-        return borrow(a, help, arg);
+    struct read_ahead *a = (struct read_ahead *)window;
     for (unsigned spins = 0; !latch_tripped(a->opt.latch); await(a, help, arg, &spins)) {
         begin_pieces(a);
         int grown = grow_window(a);
@@ -332,27 +317,9 @@ int read_ahead_more(struct read_ahead *a, byte_source_help_fn *help, void *arg)
     return -1;
 }
 
-const struct read_window *read_ahead_window(const struct read_ahead *a)
+struct byte_window *read_ahead_window(struct read_ahead *a)
 {
     return &a->window;
-}
-
-void read_ahead_skip(struct read_ahead *a, size_t n)
-{
-    a->window.data += n;
-    a->window.size -= n;
-    a->window.offset += n;
-}
-
-atomic_int *read_ahead_hold(struct read_ahead *a)
-{
-    atomic_fetch_add_explicit(a->users, 1, memory_order_relaxed);
-    return a->users;
-}
-
-void read_ahead_release(atomic_int *users)
-{
-    atomic_fetch_sub_explicit(users, 1, memory_order_release);
 }
 
 /* -------------------------------------------------------- open and close */
@@ -362,10 +329,8 @@ static enum reader choose_reader(struct read_ahead *a)
     switch (byte_source_access(a->opt.input)) {
     case BYTES_ANYWHERE:  return READ_BY_TASKS;
     case BYTES_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MASTER;
-    case BYTES_LENT:      return BORROWED;
-    case BYTES_IN_TURN:   break;
+    default:              return READ_BY_MASTER;
     }
-    return READ_BY_MASTER;
 }
 
 static int alloc_pieces(struct read_ahead *a)
@@ -374,13 +339,12 @@ static int alloc_pieces(struct read_ahead *a)
     if (task_ring_open(&a->ring, &ring) < 0)
         return -1;
     for (int i = 0; i < N_PIECES; i++) {
-        uint8_t *buffer = malloc(READ_AHEAD_KEPT + a->opt.piece_size);
+        uint8_t *buffer = malloc(BYTE_WINDOW_KEPT + a->opt.piece_size);
         if (!buffer)
             return -1;
-        a->pieces[i].data = buffer + READ_AHEAD_KEPT;
+        a->pieces[i].data = buffer + BYTE_WINDOW_KEPT;
     }
-    a->window.data = a->pieces[0].data;
-    a->users = &a->pieces[0].users;
+    a->window = (struct byte_window){.data = a->pieces[0].data, .users = &a->pieces[0].users, .more = more};
     return 0;
 }
 
@@ -394,15 +358,14 @@ struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);
     a->reader = READ_BY_MASTER;                  /* while there is no other */
-    if (byte_source_access(options->input) != BYTES_LENT && alloc_pieces(a) < 0) {
+    if (alloc_pieces(a) < 0) {
         read_ahead_close(a);
         return NULL;
     }
     a->reader = choose_reader(a);
     if (a->reader == READ_BY_TASKS)
         byte_source_expect(a->opt.input, 0, EXPECTED * options->piece_size);
-    if (a->reader != BORROWED)
-        begin_pieces(a);
+    begin_pieces(a);
     return a;
 }
 
@@ -413,7 +376,7 @@ void read_ahead_close(struct read_ahead *a)
     if (a->reader == READ_BY_THREAD)
         stop_reader(a);
     for (int i = 0; i < N_PIECES && a->pieces[i].data; i++)
-        free(a->pieces[i].data - READ_AHEAD_KEPT);
+        free(a->pieces[i].data - BYTE_WINDOW_KEPT);
     task_ring_close(&a->ring, false);            /* what is behind the end was handed out, too */
     pthread_cond_destroy(&a->news);
     pthread_cond_destroy(&a->room);
@@ -423,5 +386,5 @@ void read_ahead_close(struct read_ahead *a)
 
 size_t read_ahead_memory(size_t piece_size)
 {
-    return task_ring_memory(N_PIECES) + N_PIECES * (READ_AHEAD_KEPT + piece_size);
+    return task_ring_memory(N_PIECES) + N_PIECES * (BYTE_WINDOW_KEPT + piece_size);
 }

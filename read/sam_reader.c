@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include "bam/bam1_bytes.h"
 #include "bgzf_source.h"
 #include "base/byte_buffer.h"
+#include "base/byte_window.h"
 #include "base/hts_memory.h"
 #include "read/hts_reader.h"
 #include "base/latch.h"
@@ -40,11 +42,12 @@ struct sam_chunk {
     struct byte_buffer records;  /* its lines */
     uint64_t n;                  /* their number; the line behind them has the fault */
     bool far;                    /* one has a position or TLEN beyond 32 bits */
-    atomic_int users;            /* of the records, see struct byte_loan */
+    atomic_int users;            /* of the records, see struct byte_window */
     enum { SAM_OK, SAM_BROKEN, SAM_TOO_LONG, SAM_FAR, SAM_NO_MEMORY } fault;
 };
 
 struct sam_reader {
+    struct byte_window window;   /* first: more() gets it. Of the chunk lent last */
     struct byte_source_options opt;
     struct bgzf_source *source;  /* of the text; master, as all below but the chunks */
     sam_hdr_t *header;           /* what lines are parsed against: only read once it is complete */
@@ -259,7 +262,7 @@ static void rest(struct sam_reader *r, unsigned *spins)
 
 /* Keeps the others busy, and works, until the next chunk is parsed. 1: it is;
  * 0: there is none; -1: told to the latch. */
-static int await_chunk(struct sam_reader *r, byte_source_help_fn *help, void *arg)
+static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
 {
     for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
         free_chunks(r);
@@ -294,8 +297,10 @@ static int tell_fault(const struct sam_reader *r, const struct sam_chunk *c)
                       (unsigned long long)(r->header_lines + number), why[c->fault]);
 }
 
-int sam_reader_lend(struct sam_reader *r, struct byte_loan *loan, byte_source_help_fn *help, void *arg)
+/* Lends the next chunk that has records. All of the chunk before is used up by now. */
+static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
+    struct sam_reader *r = (struct sam_reader *)window;
     int found;
     struct sam_chunk *c;
     do {
@@ -308,8 +313,16 @@ int sam_reader_lend(struct sam_reader *r, struct byte_loan *loan, byte_source_he
     } while (c->n == 0);                         /* it is all within one line */
     if (c->far)
         atomic_store(r->opt.far, true);
-    *loan = (struct byte_loan){c->records.p, c->records.n, &c->users};
+    assert(window->size == 0);
+    window->data = c->records.p;
+    window->size = c->records.n;
+    window->users = &c->users;
     return 1;
+}
+
+struct byte_window *sam_reader_window(struct sam_reader *r)
+{
+    return &r->window;
 }
 
 /* ------------------------------------------------------------------ header */
@@ -437,10 +450,18 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
     }
     r->opt = *options;
     r->opt.path = input_name_shown(options->path);
-    struct bgzf_source_options from = {text, r->opt.path, options->n_threads, options->sam.source_slots,
-                                       options->sam.piece_size, options->latch, options->stats,
-                                       (uint32_t)options->sam.text_size};
-    r->source = bgzf_source_open(&from);
+    r->window.more = more;
+    struct bgzf_source_options from = {
+        .input = byte_source_window(text, options->sam.piece_size),
+        .framed = byte_source_framing(text) == BYTES_BGZF,
+        .path = r->opt.path,
+        .n_threads = options->n_threads,
+        .n_slots = options->sam.source_slots,
+        .latch = options->latch,
+        .stats = options->stats,
+        .text_size = (uint32_t)options->sam.text_size,
+    };
+    r->source = from.input ? bgzf_source_open(&from) : NULL;
     if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
         return r;
     sam_reader_close(r);

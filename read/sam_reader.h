@@ -23,8 +23,8 @@ sam_hdr_t *sam_reader_header(struct sam_reader *reader);
 /* Bytes of memory that reading takes. A line longer than a chunk takes as much again. */
 size_t sam_reader_memory(const struct sam_reader *reader);
 
-/* The next records, whole ones, as byte_source_borrow(). -1: told to the latch, with the number of the record and
- * that of its line. */
-int sam_reader_lend(struct sam_reader *reader, struct byte_loan *loan, byte_source_help_fn *help, void *arg);
+/* The records, whole ones, until the reader is closed. Errors name the number of the record and of its line. The bytes of
+ * a chunk must be used up before there are more. */
+struct byte_window *sam_reader_window(struct sam_reader *reader);
 
 #endif

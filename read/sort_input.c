@@ -33,15 +33,15 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     if (!(in->bytes = byte_source_open(&file)))
         return -1;
     struct bgzf_source_options from = {
-        .input = in->bytes,
+        .input = byte_source_window(in->bytes, how->rings.piece_size),
+        .framed = byte_source_framing(in->bytes) == BYTES_BGZF,
         .path = in->name,
         .n_threads = opts->n_threads,
         .n_slots = how->rings.source_slots,
-        .piece_size = how->rings.piece_size,
         .latch = how->latch,
         .stats = how->stats,
     };
-    if (!(in->source = bgzf_source_open(&from)))
+    if (!from.input || !(in->source = bgzf_source_open(&from)))
         return -1;
     return header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);
 }

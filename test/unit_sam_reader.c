@@ -4,6 +4,7 @@
 #include "bam/bam1_bytes.h"
 #include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
+#include "base/byte_window.h"
 #include "read/byte_source.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
@@ -121,24 +122,34 @@ static struct byte_source *open_text(const struct unit_bytes *text, const struct
     return source;
 }
 
-static int no_help(void *arg)
+static bool no_help(void *arg)
 {
     (void)arg;
-    return 0;
+    return false;
+}
+
+/* Takes all bytes that are there next. */
+static int lend(struct byte_source *source, struct byte_window *loan, task_help_fn *help, void *arg)
+{
+    struct byte_window *window = byte_source_window(source, 0);
+    int found = byte_window_more(window, help, arg);
+    *loan = *window;
+    byte_window_skip(window, window->size);
+    return found;
 }
 
 static int append_all(struct byte_source *source, struct unit_bytes *to)
 {
-    struct byte_loan loan;
+    struct byte_window loan;
     int found;
-    while ((found = byte_source_borrow(source, &loan, no_help, NULL)) > 0) {
+    while ((found = lend(source, &loan, no_help, NULL)) > 0) {
         assert_int_equal(*loan.users, 0);
         unit_append(to, loan.data, loan.size);
     }
     return found;
 }
 
-/* The records of a text; *status: as byte_source_borrow() in the end. */
+/* The records of a text; *status: as byte_window_more() in the end. */
 static struct unit_bytes read_text(const struct unit_bytes *text, const struct reading *how, int *status)
 {
     struct unit_bytes got = {NULL, 0, 0};
@@ -251,29 +262,29 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
     (void)state;
     enum { HELD = 3 };
     struct unit_bytes text = make_text(9, 300, 30), copies[HELD] = {{NULL, 0, 0}};
-    struct byte_loan loans[HELD], other;
+    struct byte_window loans[HELD], other;
     struct byte_source *source = open_text(&text, &(struct reading){1, 0, 1000, HELD + 2, NULL, 0});
     NEEDED(source);
     for (int i = 0; i < HELD; i++) {
-        assert_int_equal(byte_source_borrow(source, &loans[i], no_help, NULL), 1);
+        assert_int_equal(lend(source, &loans[i], no_help, NULL), 1);
         atomic_fetch_add(loans[i].users, 1);
         unit_append(&copies[i], loans[i].data, loans[i].size);
     }
-    assert_int_equal(byte_source_borrow(source, &other, no_help, NULL), 1);
-    assert_int_equal(byte_source_borrow(source, &other, no_help, NULL), 1);
+    assert_int_equal(lend(source, &other, no_help, NULL), 1);
+    assert_int_equal(lend(source, &other, no_help, NULL), 1);
     for (int i = 0; i < HELD; i++) {
         assert_memory_equal(loans[i].data, copies[i].data, copies[i].n);
         atomic_fetch_sub(loans[i].users, 1);
         unit_free(&copies[i]);
     }
-    while (byte_source_borrow(source, &other, no_help, NULL) > 0)
+    while (lend(source, &other, no_help, NULL) > 0)
         ;
     sam_hdr_destroy(byte_source_header(source));
     byte_source_close(source);
     unit_free(&text);
 }
 
-static int release(void *users)
+static bool release(void *users)
 {
     return atomic_exchange((atomic_int *)users, 0) > 0;
 }
@@ -283,14 +294,14 @@ static void test_a_borrower_is_not_asked_for_help(void **state)
 {
     (void)state;
     struct unit_bytes text = make_text(9, 300, 30);
-    struct byte_loan first, loan;
+    struct byte_window first, loan;
     struct byte_source *source = open_text(&text, &(struct reading){1, 0, 1000, 2, NULL, 0});
     NEEDED(source);
-    assert_int_equal(byte_source_borrow(source, &first, no_help, NULL), 1);
+    assert_int_equal(lend(source, &first, no_help, NULL), 1);
     atomic_store(first.users, 1);
-    assert_int_equal(byte_source_borrow(source, &loan, no_help, NULL), 1);
+    assert_int_equal(lend(source, &loan, no_help, NULL), 1);
     atomic_store(loan.users, 1);
-    assert_int_equal(byte_source_borrow(source, &loan, release, (void *)first.users), 1);
+    assert_int_equal(lend(source, &loan, release, (void *)first.users), 1);
     assert_int_equal(*first.users, 0);
     sam_hdr_destroy(byte_source_header(source));
     byte_source_close(source);

@@ -24,7 +24,16 @@ static inline int unit_source_open_ring(struct unit_source *s, const char *path,
     s->bytes = byte_source_open(&from);
     if (!s->bytes)
         return -1;
-    struct bgzf_source_options options = {s->bytes, path, n_threads, n_slots, piece_size, latch, NULL, 0};
+    struct bgzf_source_options options = {
+        .input = byte_source_window(s->bytes, piece_size),
+        .framed = byte_source_framing(s->bytes) == BYTES_BGZF,
+        .path = path,
+        .n_threads = n_threads,
+        .n_slots = n_slots,
+        .latch = latch,
+    };
+    if (!options.input)
+        return -1;
     s->blocks = bgzf_source_open(&options);
     return s->blocks ? 0 : -1;
 }

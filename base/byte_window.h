@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* How bytes are read that another module provides: a view of those that are there, and a call for more of them.
+ * Only the main thread uses a window; byte_window_release() alone may be called by any thread. */
+#ifndef BYTE_WINDOW_H
+#define BYTE_WINDOW_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/task_ring.h"
+
+/* The reader may leave fewer bytes than this when it asks for more: one BGZF block. */
+enum { BYTE_WINDOW_KEPT = 65536 };
+
+struct byte_window {
+    const uint8_t *data;         /* the bytes that are there and not yet used */
+    size_t size;
+    uint64_t offset;             /* bytes of the input before them */
+    atomic_int *users;           /* holds on the memory in which they lie */
+    int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* the provider's */
+};
+
+/* Waits until the window is larger, and calls help meanwhile. The bytes may move unless they are held. 1: it is larger;
+ * 0: the input ends there; -1: failed, and the error is recorded in the latch. */
+static inline int byte_window_more(struct byte_window *w, task_help_fn *help, void *arg)
+{
+    return w->more(w, help, arg);
+}
+
+/* Takes n bytes off the beginning. */
+static inline void byte_window_skip(struct byte_window *w, size_t n)
+{
+    w->data += n;
+    w->size -= n;
+    w->offset += n;
+}
+
+/* The bytes of the window stay where they are, also after they are skipped, until byte_window_release(). */
+static inline atomic_int *byte_window_hold(struct byte_window *w)
+{
+    atomic_fetch_add_explicit(w->users, 1, memory_order_relaxed);
+    return w->users;
+}
+
+static inline void byte_window_release(atomic_int *users)
+{
+    atomic_fetch_sub_explicit(users, 1, memory_order_release);
+}
+
+#endif
