@@ -6,108 +6,75 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "bam/record_checksum.h"
-#include "bam/bam_record.h"
-#include "write/bam_index.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_sink.h"
-#include "base/byte_hash.h"
 #include "base/latch.h"
-#include "write/sink_verify.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 
 enum {
     CACHE_LINE = 64,
     WRITE_AT_ONCE = 16,          /* blocks per write: at most 1 MiB */
-    /* Side by side, where that is possible: what network file systems and cloud disks
-     * want. A local file system takes one at a time for each file, so that more would
-     * only wait for each other, with fewer blocks each. */
+    /* Network file systems and cloud disks want several writes at a time. A local file system does one write at a time
+     * for each file: more writers would only wait for each other, and each would have fewer blocks. */
     WRITERS = 4, THREADS_PER_WRITER = 2,
-    SINK_PIECES = BGZF_FILL / BAM_MIN_RECORD + 1,
+    LENGTH_BITS = 20,
 };
-
-
-/*        U: what goes into block i            C: block i compressed
- *        +-----+-----+-----+-----+            +-----+-----+-----+-----+
- * put -> | i   | i+1 | i+2 |  .. |  deflate-> | i   | i+1 | i+2 |  .. |  -> write
- *        +-----+-----+-----+-----+            +-----+-----+-----+-----+
- *
- * Two circular buffers with the same slots, and one ticket: the number of the
- * block that gets its place in the file next (Weeks and Luecke 2017, section
- * 4.4). A U slot holds the list of the block's pieces; gathering them into bytes
- * is part of the deflate task, so the master moves 16 bytes per record and no record.
- *
- * Who writes: a thread that has finished block i stores its length in C and
- * becomes a writer, unless there are enough. A writer takes the ticket's block,
- * if it is finished, and the finished ones after it (their lengths back to 0);
- * he enters them into the index and adds up their lengths, which are their
- * places in the file. Then he serves the ticket on, so that the next writer may
- * begin, and only then writes his blocks and frees their slots: in a regular file
- * by pwrite(), beside the others; into a pipe as the only writer there is. Nobody
- * waits for his turn: a finished block that nobody takes is left to the writers.
- *
- * No block is forgotten: its finisher stores the length, then counts himself
- * among the writers, as all do, even if only to find that there are enough;
- * whoever ceases to be one, for that reason too, looks at the ticket and its
- * block's length afterwards, and begins again if it is finished and there is
- * room for him. All these are sequentially consistent. Consider the very last
- * change of the number of writers: all lengths and tickets were stored before,
- * and the number is 0, so who made it would not have left a finished block at
- * the ticket.
- * No block is written twice or early: the length is stored with the block's
- * number, and taken by compare-and-swap while the ticket is that number. Between
- * that and the storing of the ticket the number's length is 0, so there is one
- * thread at a time that may change the index and what is added up.
- *
- * Slots become free in any order; the master takes them in that of the ring.
- *
- * No deadlock, for any number of slots >= 1: tasks never wait (except in
- * write()); the master waits for one slot, and meanwhile runs all blocks that are
- * READY. So every block handed out comes to be TAKEN (its thread will finish it),
- * finished (once those before it are, some writer is about to take it, by the
- * above) or taken (its writer will free the slot).
- */
-struct sink_slot {
-    uint32_t n;                  /* pieces; master, before READY */
-    uint32_t size;               /* bytes in them; master, before READY */
-    uint64_t number;             /* of the block; master, before READY */
-    _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
-    struct bgzf_piece *pieces;   /* U */
-    uint8_t *compressed;         /* C */
-    struct bam_index_entry *entries;   /* of the records that end in it; claimer, before finished */
-    uint32_t n_entries;
-    struct verify_ends ends;     /* claimer, before finished */
-};
-
-_Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
-
-enum { LENGTH_BITS = 20 };
 _Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
 
-/* As the segment of a piece: header bytes, not counted in the checksum. */
-static const uint32_t NO_RECORD = UINT32_MAX;
+/*          U: what goes into block i            C: block i compressed
+ *          +-----+-----+-----+-----+            +-----+-----+-----+-----+
+ * begin -> | i   | i+1 | i+2 |  .. |  deflate-> | i   | i+1 | i+2 |  .. |  -> write
+ *          +-----+-----+-----+-----+            +-----+-----+-----+-----+
+ *
+ * There are two circular buffers with the same slots, and one ticket: the number of the block that gets its place in the
+ * file next (Weeks and Luecke 2017, section 4.4). U is the owner's: a slot may hold references instead of bytes, as
+ * fill() gathers the bytes in the deflate task.
+ *
+ * Who writes. A thread that has deflated block i stores its length in C: the block is finished. Then the thread becomes a
+ * writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished ones after it
+ * (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and calls placed().
+ * Then it moves the ticket on, so that the next writer may begin. Only then it writes its blocks and frees their slots:
+ * into a regular file by pwritev(), beside other writers; into a pipe as the only writer. No thread waits for its turn: a
+ * finished block that its thread does not take is left to the writers.
+ *
+ * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the writers,
+ * even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too, looks afterwards
+ * at the ticket's block, and begins again if that is finished and there is room for a writer. All these operations are
+ * sequentially consistent. Consider the very last change of the number of writers: all lengths and tickets were stored
+ * before it, and the number is 0 now. So the thread that made it would not have left a finished block at the ticket.
+ *
+ * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap while
+ * the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time calls placed()
+ * and adds up lengths.
+ *
+ * Slots become free in any order. The main thread takes them in the order of the ring.
+ *
+ * No deadlock, for any number of slots >= 1. Tasks never wait, except in write(). The main thread waits for one slot, and
+ * meanwhile runs all blocks that are READY. So every block that was handed out is TAKEN (its thread will finish it),
+ * finished (once the blocks before it are finished, a writer will take it, as shown above) or taken by a writer (which
+ * will free the slot).
+ */
+struct sink_slot {
+    uint64_t number;             /* of the block; main thread, before READY */
+    _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
+    uint8_t *compressed;         /* C */
+};
 
-/* What one thread needs to deflate; its own cache lines. */
+/* What one thread needs to deflate. */
 struct sink_thread {
     struct bgzf_codec *codec;
-    uint8_t *gathered;           /* BGZF_FILL bytes */
-    uint64_t checksum;
-    char pad[CACHE_LINE - 3 * sizeof(void *)];
+    uint8_t *filled;             /* BGZF_FILL bytes */
 };
 
 struct bgzf_sink {
     struct bgzf_sink_options opt;
     struct sink_slot *slots;
     struct sink_thread *threads;
-    struct sink_slot *filling;   /* the slot being filled, NULL if none; master */
-    struct task_ring ring;       /* of the slots; a slot is released by who writes its block */
-    uint64_t checksum;           /* after finish; master */
-    bgzf_sink_finish_fn *finish;      /* master, before the first block */
-    struct sink_verify *verify;  /* NULL: nothing is; master, before the first block */
+    bool begun;                  /* the ring's next slot is being filled; main thread */
+    struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
-    struct bam_index *index;     /* NULL: none; used by the thread that has the ticket's block */
-    uint64_t placed;             /* bytes in all blocks before the ticket's; by that thread */
+    uint64_t placed;             /* bytes in all blocks before the ticket's; of the thread that has the ticket's block */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
     atomic_int writers;          /* threads that write, or have yet to see that there are enough */
 };
@@ -126,15 +93,14 @@ static int sink_alloc(struct bgzf_sink *k)
     if (!k->slots || !k->threads)
         return -1;
     for (uint32_t i = 0; i < k->opt.n_slots; i++) {
-        k->slots[i].pieces = malloc(SINK_PIECES * sizeof(struct bgzf_piece));
         k->slots[i].compressed = malloc(BGZF_MAX_BLOCK);
-        if (!k->slots[i].pieces || !k->slots[i].compressed)
+        if (!k->slots[i].compressed)
             return -1;
     }
     for (int i = 0; i < n; i++) {
         k->threads[i].codec = bgzf_codec_new(k->opt.level);
-        k->threads[i].gathered = malloc(BGZF_FILL);
-        if (!k->threads[i].codec || !k->threads[i].gathered)
+        k->threads[i].filled = malloc(BGZF_FILL);
+        if (!k->threads[i].codec || !k->threads[i].filled)
             return -1;
     }
     return 0;
@@ -169,14 +135,11 @@ void bgzf_sink_close(struct bgzf_sink *k)
 {
     if (!k)
         return;
-    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++) {
-        free(k->slots[i].pieces);
+    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
         free(k->slots[i].compressed);
-        free(k->slots[i].entries);
-    }
     for (int i = 0; k->threads && i < k->opt.n_threads; i++) {
         bgzf_codec_free(k->threads[i].codec);
-        free(k->threads[i].gathered);
+        free(k->threads[i].filled);
     }
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
     free(k->slots);
@@ -184,75 +147,12 @@ void bgzf_sink_close(struct bgzf_sink *k)
     free(k);
 }
 
-/* Copies the pieces of a block together, fetching ahead: in sorted order they
- * lie anywhere in the arena, and their first lines would each be a cache miss. */
-static void gather(const struct sink_slot *slot, bgzf_sink_finish_fn *finish, uint8_t *out)
-{
-    enum { AHEAD = 6 };
-    for (uint32_t i = 0; i < slot->n; i++) {
-        if (i + AHEAD < slot->n) {
-            const struct bgzf_piece *next = &slot->pieces[i + AHEAD];
-            for (uint32_t at = 0; at < next->size && at < 512; at += CACHE_LINE)
-                __builtin_prefetch(next->data + at);
-        }
-        memcpy(out, slot->pieces[i].data, slot->pieces[i].size);
-        if (finish && slot->pieces[i].segment == 0)
-            finish(out);
-        out += slot->pieces[i].size;
-    }
-}
-
-static uint64_t checksum_block(const struct sink_slot *slot, const uint8_t *data)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < slot->n; i++) {
-        const struct bgzf_piece *p = &slot->pieces[i];
-        if (p->segment != NO_RECORD)
-            sum += byte_hash(data, p->size, p->segment);
-        data += p->size;
-    }
-    return sum;
-}
-
-static void list_entry(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *record, size_t size, uint32_t after)
-{
-    if (bam_index_takes(k->index, record, size))
-        slot->entries[slot->n_entries++] = bam_index_entry(record, after);
-    else
-        latch_fail(k->opt.latch, "writing %s failed: " BAM_RECORD_CHANGED, k->opt.path);
-}
-
-/* Notes what the index needs of the records that end in this block. */
-static void list_entries(struct bgzf_sink *k, struct sink_slot *slot)
-{
-    uint32_t after = 0;
-    slot->n_entries = 0;
-    for (uint32_t i = 0; i < slot->n; i++) {
-        const struct bgzf_piece *p = &slot->pieces[i];
-        after += p->size;
-        if (p->segment == NO_RECORD)
-            continue;
-        size_t before = (size_t)p->segment * BGZF_FILL;
-        const uint8_t *record = p->data - before;
-        size_t size = bam_record_size((const struct bam_record *)record);
-        if (before + p->size == size)
-            list_entry(k, slot, record, size, after);
-    }
-}
-
-/* Enters the blocks first .. end - 1 into the index, looks whether they follow each
- * other, and adds up their lengths. */
+/* Gives the blocks first .. end - 1 their places. */
 static void place_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
 {
     for (uint64_t i = first; i < end; i++, iov++) {
-        const struct sink_slot *slot = &k->slots[i % k->opt.n_slots];
         uint64_t next = k->placed + iov->iov_len;
-        bool records = slot->pieces[0].segment != NO_RECORD;   /* the header ends its block */
-        if (k->index && records && bam_index_add(k->index, k->placed, slot->size, next, slot->entries, slot->n_entries) < 0)
-            latch_fail(k->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI",
-                       k->opt.path);
-        if (k->verify)
-            sink_verify_join(k->verify, &slot->ends);
+        k->opt.placed(k->opt.arg, task_ring_slot(&k->ring, i), k->placed, next);
         k->placed = next;
     }
 }
@@ -262,7 +162,7 @@ static ssize_t write_some(const struct bgzf_sink *k, const struct iovec *iov, in
     return k->begin < 0 ? writev(k->opt.fd, iov, n) : pwritev(k->opt.fd, iov, n, k->begin + (off_t)at);
 }
 
-/* Writes all of iov[n] to the place `at`. -1: told to the latch. */
+/* Writes all of iov[n] to the place `at`. -1: failed, and the error is recorded in the latch. */
 static int write_all(const struct bgzf_sink *k, struct iovec *iov, int n, uint64_t at)
 {
     while (n > 0 && !latch_tripped(k->opt.latch)) {
@@ -288,7 +188,7 @@ static bool is_finished(struct sink_slot *slot, uint64_t number, uint64_t *finis
     return *finished != 0 && *finished >> LENGTH_BITS == number;
 }
 
-/* Takes block `number` to write it, if it is finished: its length, else 0. */
+/* Takes block `number`, if it is finished, to write it. Returns its length, or 0. */
 static uint32_t take_finished(struct sink_slot *slot, uint64_t number)
 {
     uint64_t finished;
@@ -302,7 +202,7 @@ static int most_writers(const struct bgzf_sink *k)
     return k->begin < 0 || share < 1 ? 1 : share < WRITERS ? share : WRITERS;
 }
 
-/* Writes the block the ticket is at and finished ones after it; false: it is not finished. */
+/* Writes the ticket's block and the finished ones after it. False: that block is not finished. */
 static bool write_blocks(struct bgzf_sink *k)
 {
     uint64_t first = atomic_load(&k->ticket), end = first;
@@ -314,13 +214,11 @@ static bool write_blocks(struct bgzf_sink *k)
     if (n == 0)
         return false;
     uint64_t at = k->placed;
-    enum stage before = stats_enter(k->opt.stats, k->index ? STAGE_INDEX : STAGE_WRITE);
+    enum stage before = stats_enter(k->opt.stats, STAGE_WRITE);
     if (!latch_tripped(k->opt.latch))
         place_blocks(k, first, end, iov);
     uint64_t bytes = k->placed - at;
     atomic_store(&k->ticket, end);
-    stats_leave(k->opt.stats, before, 0);
-    stats_enter(k->opt.stats, STAGE_WRITE);
     write_all(k, iov, n, at);
     stats_leave(k->opt.stats, before, bytes);
     for (uint64_t i = first; i < end; i++)
@@ -335,7 +233,7 @@ static bool is_writer_wanted(struct bgzf_sink *k)
         && is_finished(&k->slots[ticket % k->opt.n_slots], ticket, &finished);
 }
 
-/* Writes what is finished, unless enough others do. */
+/* Writes finished blocks, unless enough other threads do. */
 static void serve_ticket(struct bgzf_sink *k)
 {
     do {
@@ -346,44 +244,27 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (is_writer_wanted(k));
 }
 
-/* The checksum is then that of what inflates from the block: bytes that changed on their way to the encoder are as
- * wrong there as here. */
-static uint64_t verify_block(struct bgzf_sink *k, struct sink_slot *slot, const uint8_t *data, uint32_t length)
+/* Fills and deflates the block of a claimed slot. Returns its length. */
+static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
-    int thread = task_thread();
-    uint64_t sum = 0;
-    enum stage before = stats_enter(k->opt.stats, STAGE_VERIFY);
-    if (sink_verify_block(k->verify, thread, slot->compressed, length, data, slot->size) == 0
-        && sink_verify_order(k->verify, slot->pieces, slot->n, &slot->ends) == 0)
-        sum = checksum_block(slot, sink_verify_inflated(k->verify, thread));
-    stats_leave(k->opt.stats, before, slot->size);
-    return sum;
+    struct sink_thread *t = &k->threads[task_thread()];
+    uint8_t *compressed = k->slots[index].compressed, *data = bgzf_block_stored_data(t->codec, compressed);
+    if (!data)
+        data = t->filled;
+    uint32_t size = k->opt.fill(k->opt.arg, index, data);
+    enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
+    uint32_t length = bgzf_block_deflate(t->codec, data, size, compressed);
+    stats_leave(k->opt.stats, before, size);
+    k->opt.deflated(k->opt.arg, index, data, compressed, length);
+    return length;
 }
 
-/* Deflates the block of a claimed slot and sees to the writing. */
 static void sink_run(void *sink, uint32_t index)
 {
     struct bgzf_sink *k = sink;
     struct sink_slot *slot = &k->slots[index];
-    uint32_t length = 1;                         /* after a failure: any, nothing is written */
-    if (!latch_tripped(k->opt.latch)) {
-        struct sink_thread *t = &k->threads[task_thread()];
-        uint8_t *data = bgzf_block_stored_data(t->codec, slot->compressed);
-        if (!data)
-            data = t->gathered;
-        enum stage before = stats_enter(k->opt.stats, STAGE_GATHER);
-        gather(slot, k->finish, data);
-        if (!k->verify)
-            t->checksum += checksum_block(slot, data);
-        if (k->index)
-            list_entries(k, slot);
-        stats_leave(k->opt.stats, before, slot->size);
-        stats_enter(k->opt.stats, STAGE_DEFLATE);
-        length = bgzf_block_deflate(t->codec, data, slot->size, slot->compressed);
-        stats_leave(k->opt.stats, before, slot->size);
-        if (k->verify)
-            t->checksum += verify_block(k, slot, data, length);
-    }
+    /* After an error nothing is written; any length will do. */
+    uint32_t length = latch_tripped(k->opt.latch) ? 1 : sink_deflate(k, index);
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
     serve_ticket(k);
 }
@@ -400,28 +281,28 @@ static int sink_wait(struct bgzf_sink *k, uint32_t slot)
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
-int bgzf_sink_set_index(struct bgzf_sink *k, struct bam_index *index)
+int bgzf_sink_begin(struct bgzf_sink *k, uint32_t *slot)
 {
-    for (uint32_t i = 0; i < k->opt.n_slots; i++)
-        if (!(k->slots[i].entries = malloc(SINK_PIECES * sizeof(struct bam_index_entry))))
-            return -1;
-    k->index = index;
+    *slot = task_ring_next(&k->ring);
+    if (sink_wait(k, *slot) < 0)
+        return -1;
+    k->slots[*slot].number = task_ring_head(&k->ring);
+    k->begun = true;
     return 0;
 }
 
-int bgzf_sink_flush(struct bgzf_sink *k)
+int bgzf_sink_hand_out(struct bgzf_sink *k)
 {
-    if (!k->filling)
+    if (!k->begun)
         return 0;
-    k->filling = NULL;
+    k->begun = false;
     task_ring_hand_out(&k->ring);
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
-/* Blocks begun so far. */
 uint64_t bgzf_sink_mark(const struct bgzf_sink *k)
 {
-    return task_ring_head(&k->ring) + (k->filling != NULL);
+    return task_ring_head(&k->ring) + k->begun;
 }
 
 bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
@@ -431,86 +312,7 @@ bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
 
 bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
 {
-    return !k->filling || mark < bgzf_sink_mark(k);
-}
-
-static int sink_begin(struct bgzf_sink *k)
-{
-    uint32_t index = task_ring_next(&k->ring);
-    if (sink_wait(k, index) < 0)
-        return -1;
-    struct sink_slot *slot = &k->slots[index];
-    slot->number = task_ring_head(&k->ring);
-    slot->n = slot->size = 0;
-    k->filling = slot;
-    return 0;
-}
-
-/* Puts as many pieces into the block being filled as fit; returns how many. All
- * that is done for each record on the master: so it adds up sizes, and no more. */
-static size_t fill(struct sink_slot *slot, const struct bgzf_piece *pieces, size_t n)
-{
-    enum { AHEAD = 64 };                         /* they are in another thread's cache */
-    uint32_t room = BGZF_FILL - slot->size;
-    size_t most = SINK_PIECES - slot->n, fit = 0;
-    most = n < most ? n : most;
-    while (fit < most && pieces[fit].size <= room) {
-        __builtin_prefetch(pieces + fit + AHEAD);
-        room -= pieces[fit++].size;
-    }
-    memcpy(slot->pieces + slot->n, pieces, fit * sizeof *pieces);
-    slot->n += (uint32_t)fit;
-    slot->size = BGZF_FILL - room;
-    return fit;
-}
-
-/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
-static int put_long(struct bgzf_sink *k, const uint8_t *data, size_t size, bool is_record)
-{
-    for (uint32_t segment = 0; size > 0; segment++) {
-        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
-        struct bgzf_piece piece = {data, n, is_record ? segment : NO_RECORD};
-        if (bgzf_sink_flush(k) < 0 || sink_begin(k) < 0)
-            return -1;
-        fill(k->filling, &piece, 1);
-        data += n;
-        size -= n;
-    }
-    return 0;
-}
-
-int bgzf_sink_put_header(struct bgzf_sink *k, const uint8_t *data, size_t size)
-{
-    return put_long(k, data, size, false);
-}
-
-/* Takes a long record, or as many as the block has room for; without any, the block goes. Their number, or -1. */
-static ssize_t put_some(struct bgzf_sink *k, const struct bgzf_piece *records, size_t n)
-{
-    if (records->size > BGZF_FILL)
-        return put_long(k, records->data, records->size, true) < 0 ? -1 : 1;
-    if (!k->filling && sink_begin(k) < 0)
-        return -1;
-    size_t taken = fill(k->filling, records, n);
-    return taken == 0 && bgzf_sink_flush(k) < 0 ? -1 : (ssize_t)taken;
-}
-
-int bgzf_sink_put(struct bgzf_sink *k, const struct bgzf_piece *records, size_t n)
-{
-    for (ssize_t taken; n > 0; records += taken, n -= (size_t)taken)
-        if ((taken = put_some(k, records, n)) < 0)
-            return -1;
-    return 0;
-}
-
-void bgzf_sink_set_verify(struct bgzf_sink *k, struct sink_verify *verify)
-{
-    k->verify = verify;
-}
-
-void bgzf_sink_set_finish(struct bgzf_sink *k, bgzf_sink_finish_fn *finish)
-{
-    k->finish = finish;
+    return !k->begun || mark < bgzf_sink_mark(k);
 }
 
 /* Adds the EOF block and leaves the file at its end. */
@@ -526,23 +328,16 @@ static int write_eof(struct bgzf_sink *k)
 
 int bgzf_sink_finish(struct bgzf_sink *k)
 {
-    if (bgzf_sink_flush(k) < 0)
+    if (bgzf_sink_hand_out(k) < 0)
         return -1;
     for (uint32_t i = 0; i < k->opt.n_slots; i++)
         if (sink_wait(k, i) < 0)
             return -1;
-    for (int i = 0; i < k->opt.n_threads; i++)
-        k->checksum += k->threads[i].checksum;
     return write_eof(k);
-}
-
-uint64_t bgzf_sink_checksum(const struct bgzf_sink *k)
-{
-    return k->checksum;
 }
 
 size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level)
 {
-    return task_ring_memory(n_slots) + n_slots * (sizeof(struct sink_slot) + SINK_PIECES * sizeof(struct bgzf_piece) + BGZF_MAX_BLOCK)
+    return task_ring_memory(n_slots) + n_slots * (sizeof(struct sink_slot) + BGZF_MAX_BLOCK)
          + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL);
 }

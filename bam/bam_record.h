@@ -61,6 +61,16 @@ struct bam_verdict {
     int needs_fix;           /* differs from what htslib would write: call bam_record_fix() */
 };
 
+/* A record where it lies, or a segment of one that no output block can hold (RECORD_CHECKSUM_SEGMENT). */
+struct record_ref {
+    const uint8_t *data;
+    uint32_t size;
+    uint32_t segment;        /* its number; 0: the record or its beginning */
+};
+
+/* Changes a copy of a record in place, on its way to the output. */
+typedef void record_finish_fn(uint8_t *record);
+
 /* Size of the whole record in bytes, with its block_size field. */
 static inline size_t bam_record_size(const struct bam_record *r)
 {

@@ -33,7 +33,7 @@ struct range {
     bool begun;                  /* the heap is set up; cleared by the main thread before
                                   * READY, set by the claimer */
     struct run_merge merge;      /* used by the claimer; has memory for all sources */
-    struct bgzf_piece *records;  /* merged, in order; written by the claimer before DONE */
+    struct record_ref *records;  /* merged, in order; written by the claimer before DONE */
     size_t n;
     bool whole;                  /* they are the range's last ones; set by the claimer before DONE */
     const struct merge_ring *ring;
@@ -169,7 +169,7 @@ void merge_ring_close(struct merge_ring *m)
 
 size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources)
 {
-    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_records * sizeof(struct bgzf_piece)
+    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_records * sizeof(struct record_ref)
                        + n_sources * (sizeof(struct span) + sizeof(struct merge_source) + sizeof(struct merge_head)));
 }
 
@@ -227,7 +227,7 @@ static void merge_range(struct range *range)
     while (range->n < range->ring->opt.n_records && !range->whole) {
         range->whole = run_merge_next(&range->merge, &item) == 0;
         if (!range->whole)
-            range->records[range->n++] = (struct bgzf_piece){
+            range->records[range->n++] = (struct record_ref){
                 bam_key_record(item.base, item.key), (uint32_t)bam_key_record_size(item.base, item.key), 0};
     }
     stats_records(stats, range->n);

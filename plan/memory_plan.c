@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam_arena.h"
-#include "bgzf_sink.h"
 #include "bgzf_source.h"
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "read/read_ahead.h"
 #include "spill/record_pack.h"
 #include "spill/spill_slice.h"
+#include "write/output_block.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -102,7 +102,7 @@ static size_t rings_memory(const struct memory_rings *r)
     const struct memory_job *job = &r->job;
     return job->n_inputs * (read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots))
          + r->source_slots * job->found
-         + bgzf_sink_memory(job->n_threads, r->sink_slots, job->level)
+         + output_blocks_memory(job->n_threads, r->sink_slots, job->level)
          + merge_ring_memory(r->merge_ranges, r->merge_records, MERGE_SOURCES);
 }
 
@@ -132,9 +132,9 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
-                            bgzf_sink_memory(0, 1, job->level), job->n_threads),
+                            output_blocks_memory(0, 1, job->level), job->n_threads),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
-        .merge_records = (uint32_t)clamp(all / RANGES_PART / (n + RANGES_MORE) / sizeof(struct bgzf_piece),
+        .merge_records = (uint32_t)clamp(all / RANGES_PART / (n + RANGES_MORE) / sizeof(struct record_ref),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
         .sam = memory_plan_sam(job->budget, job->n_inputs, job->n_threads),
         .reader = htslib_room(job, job->n_inputs),

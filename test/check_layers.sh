@@ -12,8 +12,6 @@ set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
 known='
-bgzf_sink -> write/bam_index
-bgzf_sink -> write/sink_verify
 merge/run_reader -> spill/spill_run
 read/arena_fill -> sort/arena_pair
 sort/arena_pair -> merge/merge_ring

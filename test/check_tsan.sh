@@ -128,6 +128,6 @@ if [ -z "$short" ]; then
     run 'to CRAM' "$build/samtools" sort --no-PG -@ 3 -O cram,no_ref=1 -o "$work/in.cram" "$work/in.bam"
     mv "$work/in.cram" "$work/in.bam"
     sorts 'from CRAM'
-    for name in bgzf_sink latch merge_ring out_pipe spill; do unit $name; done
+    for name in bgzf_sink latch merge_ring out_pipe output_block spill; do unit $name; done
 fi
 [ ! -e "$work/failed" ]

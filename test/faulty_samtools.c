@@ -18,8 +18,8 @@
 #include <htslib/sam.h>
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
-#include "bgzf_sink.h"
 #include "write/hts_writer.h"
+#include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"
 #include "spill/spill_slice.h"
@@ -176,14 +176,14 @@ int __wrap_hts_idx_push(hts_idx_t *index, int tid, hts_pos_t begin, hts_pos_t en
     return strikes("index", "drop") ? -1 : __real_hts_idx_push(index, tid, begin, end, offset, mapped);
 }
 
-typedef int put_fn(void *sink, const struct bgzf_piece *records, size_t n);
+typedef int put_fn(void *sink, const struct record_ref *records, size_t n);
 
 /* Both sinks take lists of records. */
-static int put(const char *place, put_fn *real, void *sink, const struct bgzf_piece *records, size_t n)
+static int put(const char *place, put_fn *real, void *sink, const struct record_ref *records, size_t n)
 {
     if (n < 2)
         return real(sink, records, n);
-    struct bgzf_piece pair[2] = {records[1], records[0]}, wrong = records[0];
+    struct record_ref pair[2] = {records[1], records[0]}, wrong = records[0];
     if (strikes(place, "drop"))
         return real(sink, records + 1, n - 1);
     if (strikes(place, "double") && real(sink, records, 1) < 0)
@@ -198,27 +198,27 @@ static int put(const char *place, put_fn *real, void *sink, const struct bgzf_pi
     return real(sink, &wrong, 1) < 0 ? -1 : real(sink, records + 1, n - 1);
 }
 
-int __real_record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);
-int __wrap_record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);
-int __real_bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size_t n);
-int __wrap_bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size_t n);
+int __real_record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
+int __wrap_record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
+int __real_output_blocks_put(struct output_blocks *sink, const struct record_ref *records, size_t n);
+int __wrap_output_blocks_put(struct output_blocks *sink, const struct record_ref *records, size_t n);
 
-static int put_merged(void *sink, const struct bgzf_piece *records, size_t n)
+static int put_merged(void *sink, const struct record_ref *records, size_t n)
 {
     return __real_record_sink_put(sink, records, n);
 }
 
-int __wrap_record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n)
+int __wrap_record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n)
 {
     return put("merged", put_merged, sink, records, n);
 }
 
-static int put_blocks(void *sink, const struct bgzf_piece *records, size_t n)
+static int put_blocks(void *sink, const struct record_ref *records, size_t n)
 {
-    return __real_bgzf_sink_put(sink, records, n);
+    return __real_output_blocks_put(sink, records, n);
 }
 
-int __wrap_bgzf_sink_put(struct bgzf_sink *sink, const struct bgzf_piece *records, size_t n)
+int __wrap_output_blocks_put(struct output_blocks *sink, const struct record_ref *records, size_t n)
 {
     return put("block", put_blocks, sink, records, n);
 }
@@ -230,14 +230,14 @@ static void spoil_gathered(uint8_t *record)
         flip(record, bam_record_size((const struct bam_record *)record));
 }
 
-typedef struct bgzf_sink *open_fn(const struct bgzf_sink_options *options);
-open_fn __real_bgzf_sink_open, __wrap_bgzf_sink_open;
+typedef struct output_blocks *open_fn(const struct bgzf_sink_options *options);
+open_fn __real_output_blocks_open, __wrap_output_blocks_open;
 
-struct bgzf_sink *__wrap_bgzf_sink_open(const struct bgzf_sink_options *options)
+struct output_blocks *__wrap_output_blocks_open(const struct bgzf_sink_options *options)
 {
-    struct bgzf_sink *sink = __real_bgzf_sink_open(options);
+    struct output_blocks *sink = __real_output_blocks_open(options);
     if (sink && strcmp(fault().place, "gathered") == 0)
-        bgzf_sink_set_finish(sink, spoil_gathered);
+        output_blocks_set_finish(sink, spoil_gathered);
     return sink;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
-#include "bgzf_sink.h"
 #include "bgzf_source.h"
 #include "plan/memory_plan.h"
 #include "read/read_ahead.h"
 #include "spill/record_pack.h"
 #include "spill/spill_slice.h"
+#include "write/output_block.h"
 #include "unit.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -63,7 +63,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     const struct memory_rings *r = &p->rings;
     uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
     return r->job.n_inputs * (uint64_t)(read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots))
-         + (uint64_t)r->source_slots * FOUND + bgzf_sink_memory(r->job.n_threads, r->sink_slots, r->job.level)
+         + (uint64_t)r->source_slots * FOUND + output_blocks_memory(r->job.n_threads, r->sink_slots, r->job.level)
          + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats;
 }
 

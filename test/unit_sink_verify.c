@@ -4,6 +4,7 @@
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
+#include "write/output_block.h"
 #include "write/sink_verify.h"
 #include "order/sort_key.h"
 
@@ -15,7 +16,7 @@ struct desk {
     struct sort_rule *rule;
     struct sink_verify *verify;
     struct unit_bytes data;                  /* RECORDS records in order, some of them ties */
-    struct bgzf_piece pieces[RECORDS];
+    struct record_ref pieces[RECORDS];
 };
 
 /* A record of the given rank in either order. */
@@ -65,7 +66,7 @@ static const enum sort_by orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_N
 
 static void swap(struct desk *d, size_t a, size_t b)
 {
-    struct bgzf_piece piece = d->pieces[a];
+    struct record_ref piece = d->pieces[a];
     d->pieces[a] = d->pieces[b];
     d->pieces[b] = piece;
 }
@@ -256,25 +257,26 @@ static void test_long_record_hides_wrong_order(void **state)
 
 /* ---- in the sink ---- */
 
-static int put_all(struct bgzf_sink *sink, const struct desk *d)
+static int put_all(struct output_blocks *sink, const struct desk *d)
 {
     for (size_t i = 0; i < RECORDS; i += 50)
-        if (bgzf_sink_put(sink, d->pieces + i, 50) < 0 || bgzf_sink_flush(sink) < 0)
+        if (output_blocks_put(sink, d->pieces + i, 50) < 0 || output_blocks_flush(sink) < 0)
             return -1;
-    return bgzf_sink_finish(sink);
+    return output_blocks_finish(sink);
 }
 
 static int write_all(struct desk *d)
 {
     int fd = unit_temp_file(), result;
-    struct bgzf_sink_options options = {fd, "the output", 1, N_THREADS, 4, &d->latch, NULL};
-    struct bgzf_sink *sink = bgzf_sink_open(&options);
+    struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = 1, .n_threads = N_THREADS, .n_slots = 4,
+                                        .latch = &d->latch};
+    struct output_blocks *sink = output_blocks_open(&options);
     NEEDED(sink);
-    bgzf_sink_set_verify(sink, d->verify);
+    output_blocks_set_verify(sink, d->verify);
     #pragma omp parallel num_threads(N_THREADS)
     #pragma omp master
     result = put_all(sink, d);
-    bgzf_sink_close(sink);
+    output_blocks_close(sink);
     close(fd);
     return result;
 }

@@ -30,7 +30,7 @@ struct hts_writer {
     uint64_t n;                  /* records put */
     sam_hdr_t *header;           /* the caller's */
     bam1_t *record;
-    bgzf_sink_finish_fn *finish;
+    record_finish_fn *finish;
     struct byte_buffer copy;     /* of the record that is finished */
     uint64_t checksum;
 };
@@ -142,7 +142,7 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
     return 0;
 }
 
-void hts_writer_set_finish(struct hts_writer *w, bgzf_sink_finish_fn *finish)
+void hts_writer_set_finish(struct hts_writer *w, record_finish_fn *finish)
 {
     w->finish = finish;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
-#include "bgzf_sink.h"
+#include "bam/bam_record.h"
 #include "base/memory_shares.h"
 
 struct latch;
@@ -32,8 +32,8 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
  * write an index to, NULL: none. -1: told to the latch. */
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index);
 
-/* As bgzf_sink_set_finish(). */
-void hts_writer_set_finish(struct hts_writer *writer, bgzf_sink_finish_fn *finish);
+/* Calls finish for a copy of each record. Call this before the first put. */
+void hts_writer_set_finish(struct hts_writer *writer, record_finish_fn *finish);
 
 /* One checked record. -1: told to the latch. */
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);

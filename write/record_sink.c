@@ -3,17 +3,18 @@
 #include <stdlib.h>
 #include "bam/bam_header.h"
 #include "write/bam_index.h"
-#include "bgzf_sink.h"
 #include "write/hts_writer.h"
 #include "base/latch.h"
 #include "base/progress.h"
+#include "write/output_block.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
 #include "base/sort_opts.h"
 #include "base/stats.h"
 
 struct record_sink {
-    struct bgzf_sink *bgzf;      /* BAM; else NULL ... */
+    struct output_blocks *blocks;   /* BAM; else NULL ... */
+    struct bgzf_sink *bgzf;      /* of the blocks */
     struct hts_writer *hts;      /* ... and this */
     struct bam_index *index;     /* of BAM; NULL: none */
     uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
@@ -59,7 +60,7 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
             .latch = latch,
             .stats = stats,
         };
-        k->bgzf = bgzf_sink_open(&bgzf);
+        k->blocks = output_blocks_open(&bgzf);
     } else {
         struct hts_writer_options hts = {
             .fd = fd,
@@ -74,7 +75,9 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
         };
         k->hts = hts_writer_open(&hts);
     }
-    if (k->bgzf || k->hts)
+    if (k->blocks)
+        k->bgzf = output_blocks_sink(k->blocks);
+    if (k->blocks || k->hts)
         return k;
     free(k);
     return NULL;
@@ -84,7 +87,7 @@ void record_sink_close(struct record_sink *k)
 {
     if (!k)
         return;
-    bgzf_sink_close(k->bgzf);
+    output_blocks_close(k->blocks);
     hts_writer_close(k->hts);
     bam_index_free(k->index);
     sink_verify_free(k->verify);
@@ -106,25 +109,25 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
         return latch_fail(k->latch, "out of memory for the header");
     if (index) {
         k->index = bam_index_new(sam, index_format, index);
-        if (!k->index || bgzf_sink_set_index(k->bgzf, k->index) < 0)
+        if (!k->index || output_blocks_set_index(k->blocks, k->index) < 0)
             return latch_fail(k->latch, "out of memory for the index");
     }
-    return bgzf_sink_put_header(k->bgzf, k->header, size) < 0 ? -1 : bgzf_sink_flush(k->bgzf);
+    return output_blocks_put_header(k->blocks, k->header, size) < 0 ? -1 : output_blocks_flush(k->blocks);
 }
 
 void record_sink_set_verify(struct record_sink *k, struct sink_verify *verify)
 {
     k->verify = verify;
-    if (k->bgzf)
-        bgzf_sink_set_verify(k->bgzf, verify);
+    if (k->blocks)
+        output_blocks_set_verify(k->blocks, verify);
 }
 
-void record_sink_set_finish(struct record_sink *k, bgzf_sink_finish_fn *finish)
+void record_sink_set_finish(struct record_sink *k, record_finish_fn *finish)
 {
     if (k->hts)
         hts_writer_set_finish(k->hts, finish);
     else
-        bgzf_sink_set_finish(k->bgzf, finish);
+        output_blocks_set_finish(k->blocks, finish);
 }
 
 void record_sink_set_progress(struct record_sink *k, struct progress *progress)
@@ -133,7 +136,7 @@ void record_sink_set_progress(struct record_sink *k, struct progress *progress)
     progress->write_cost = k->cost;
 }
 
-static int put_hts(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+static int put_hts(struct record_sink *k, const struct record_ref *records, size_t n)
 {
     struct verify_ends ends;
     if (k->verify && (sink_verify_order(k->verify, records, (uint32_t)n, &ends) < 0
@@ -145,10 +148,10 @@ static int put_hts(struct record_sink *k, const struct bgzf_piece *records, size
     return 0;
 }
 
-int record_sink_put(struct record_sink *k, const struct bgzf_piece *records, size_t n)
+int record_sink_put(struct record_sink *k, const struct record_ref *records, size_t n)
 {
-    enum stage before = stats_enter(k->stats, k->bgzf ? STAGE_FILL : STAGE_CONVERT);
-    int result = k->bgzf ? bgzf_sink_put(k->bgzf, records, n) : put_hts(k, records, n);
+    enum stage before = stats_enter(k->stats, k->blocks ? STAGE_FILL : STAGE_CONVERT);
+    int result = k->blocks ? output_blocks_put(k->blocks, records, n) : put_hts(k, records, n);
     k->n += n;
     stats_records(k->stats, n);
     stats_leave(k->stats, before, 0);
@@ -181,7 +184,7 @@ int record_sink_finish(struct record_sink *k)
 {
     if (k->hts)
         return hts_writer_finish(k->hts);
-    if (bgzf_sink_finish(k->bgzf) < 0)
+    if (output_blocks_finish(k->blocks) < 0)
         return -1;
     return k->index ? bam_index_save(k->index, k->latch) : 0;
 }
@@ -193,5 +196,5 @@ uint64_t record_sink_count(const struct record_sink *k)
 
 uint64_t record_sink_checksum(const struct record_sink *k)
 {
-    return k->hts ? hts_writer_checksum(k->hts) : bgzf_sink_checksum(k->bgzf);
+    return k->hts ? hts_writer_checksum(k->hts) : output_blocks_checksum(k->blocks);
 }

@@ -7,12 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
-#include "bgzf_sink.h"
+#include "bam/bam_record.h"
 
 struct latch;
 struct memory_rings;
 struct progress;
 struct record_sink;
+struct sink_verify;
 struct sort_opts;
 struct stats;
 
@@ -35,14 +36,14 @@ int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *ind
  * blocks if they are BAM's. Before the first record. */
 void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify);
 
-/* As bgzf_sink_set_finish(). */
-void record_sink_set_finish(struct record_sink *sink, bgzf_sink_finish_fn *finish);
+/* Calls finish for a copy of each record, in any thread. Call this before the first record. */
+void record_sink_set_finish(struct record_sink *sink, record_finish_fn *finish);
 
 /* The sink tells it of records put. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
 
 /* Checked records, which must stay unchanged until record_sink_passed(). -1: stop. */
-int record_sink_put(struct record_sink *sink, const struct bgzf_piece *records, size_t n);
+int record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
 
 /* As those of bgzf_sink. */
 uint64_t record_sink_mark(const struct record_sink *sink);

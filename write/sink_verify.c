@@ -117,13 +117,13 @@ static int offence(const struct sink_verify *v, const struct verify_end *now)
                       bam_record_name((const struct bam_record *)now->record));
 }
 
-int sink_verify_order(const struct sink_verify *v, const struct bgzf_piece *pieces, uint32_t n,
+int sink_verify_order(const struct sink_verify *v, const struct record_ref *records, uint32_t n,
                       struct verify_ends *ends)
 {
     *ends = (struct verify_ends){0};
     for (uint32_t i = 0; i < n && v->opt.rule; i++) {
-        struct verify_end now = {pieces[i].data, 0};
-        if (pieces[i].segment != 0)
+        struct verify_end now = {records[i].data, 0};
+        if (records[i].segment != 0)
             continue;
         /* This cannot fail: the key was made once before. */
         sort_key_make(v->opt.rule, (const struct bam_record *)now.record, &now.key);

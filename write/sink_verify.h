@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "bgzf_sink.h"
 
 struct latch;
+struct record_ref;
 struct sort_rule;
 struct sink_verify;
 
@@ -45,9 +45,9 @@ struct verify_ends {
     struct verify_end first, last;
 };
 
-/* Checks that the records that begin in a block's pieces are in order. Any thread may call it.
+/* Checks that the records that begin in a block are in order. Any thread may call it.
  * -1: they are not, and the error is recorded in the latch. */
-int sink_verify_order(const struct sink_verify *v, const struct bgzf_piece *pieces, uint32_t n,
+int sink_verify_order(const struct sink_verify *v, const struct record_ref *records, uint32_t n,
                       struct verify_ends *ends);
 
 /* Checks that this block may follow the one before it. One thread at a time calls it, in output order.

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "bam/record_checksum.h"
+#include "base/byte_hash.h"
+#include "base/latch.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "codec/bgzf_block.h"
+#include "write/bam_index.h"
+#include "write/output_block.h"
+#include "write/sink_verify.h"
+
+enum { RECORDS_MAX = BGZF_FILL / BAM_MIN_RECORD + 1 };   /* of a block */
+
+_Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
+
+/* As the segment of a record_ref: header bytes, not counted in the checksum. */
+static const uint32_t NO_RECORD = UINT32_MAX;
+
+/* What goes into a slot's block. The main thread lists records, so it moves 16 bytes per record and no record. The deflate
+ * task copies the records together and writes the fields below. placed() reads them. */
+struct output_block {
+    struct record_ref *records;
+    uint32_t n, size;            /* of the records; the bytes in them */
+    uint32_t n_entries;
+    struct bam_index_entry *entries;   /* of the records that end in the block */
+    struct verify_ends ends;
+    uint64_t checksum;
+};
+
+struct output_blocks {
+    struct bgzf_sink *bgzf;
+    struct output_block *slots;
+    uint32_t n_slots;
+    struct output_block *filling;   /* NULL: none; main thread */
+    record_finish_fn *finish;    /* these three: NULL: none; main thread, before the first block */
+    struct sink_verify *verify;
+    struct bam_index *index;
+    uint64_t checksum;           /* of all blocks that have their place; used by placed() */
+    const char *path;
+    struct latch *latch;
+    struct stats *stats;
+};
+
+/* ---- in the deflate task ---- */
+
+/* Copies the records of a block together. In sorted order they lie anywhere in the arena, and each one's first lines would
+ * be cache misses: so it prefetches records ahead. */
+static void gather(const struct output_block *block, record_finish_fn *finish, uint8_t *out)
+{
+    enum { AHEAD = 6, CACHE_LINE = 64 };
+    for (uint32_t i = 0; i < block->n; i++) {
+        const struct record_ref *r = &block->records[i];
+        if (i + AHEAD < block->n)
+            for (uint32_t at = 0; at < r[AHEAD].size && at < 512; at += CACHE_LINE)
+                __builtin_prefetch(r[AHEAD].data + at);
+        memcpy(out, r->data, r->size);
+        if (finish && r->segment == 0)
+            finish(out);
+        out += r->size;
+    }
+}
+
+static uint64_t checksum_block(const struct output_block *block, const uint8_t *data)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const struct record_ref *r = &block->records[i];
+        if (r->segment != NO_RECORD)
+            sum += byte_hash(data, r->size, r->segment);
+        data += r->size;
+    }
+    return sum;
+}
+
+static void list_entry(struct output_blocks *o, struct output_block *block, const uint8_t *record, size_t size,
+                       uint32_t after)
+{
+    if (bam_index_takes(o->index, record, size))
+        block->entries[block->n_entries++] = bam_index_entry(record, after);
+    else
+        latch_fail(o->latch, "writing %s failed: " BAM_RECORD_CHANGED, o->path);
+}
+
+/* Notes what the index needs of the records that end in this block. */
+static void list_entries(struct output_blocks *o, struct output_block *block)
+{
+    uint32_t after = 0;
+    block->n_entries = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const struct record_ref *r = &block->records[i];
+        after += r->size;
+        if (r->segment == NO_RECORD)
+            continue;
+        size_t before = (size_t)r->segment * BGZF_FILL;
+        const uint8_t *record = r->data - before;
+        size_t size = bam_record_size((const struct bam_record *)record);
+        if (before + r->size == size)
+            list_entry(o, block, record, size, after);
+    }
+}
+
+static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
+{
+    struct output_blocks *o = blocks;
+    struct output_block *block = &o->slots[slot];
+    enum stage before = stats_enter(o->stats, STAGE_GATHER);
+    gather(block, o->finish, data);
+    if (!o->verify)
+        block->checksum = checksum_block(block, data);
+    if (o->index)
+        list_entries(o, block);
+    stats_leave(o->stats, before, block->size);
+    return block->size;
+}
+
+/* With --verify, the checksum is that of what inflates from the block. So bytes that changed on their way to the encoder
+ * show in it. */
+static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8_t *deflated, uint32_t length)
+{
+    struct output_blocks *o = blocks;
+    struct output_block *block = &o->slots[slot];
+    if (!o->verify)
+        return;
+    int thread = task_thread();
+    enum stage before = stats_enter(o->stats, STAGE_VERIFY);
+    if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
+        && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
+        block->checksum = checksum_block(block, sink_verify_inflated(o->verify, thread));
+    stats_leave(o->stats, before, block->size);
+}
+
+/* ---- under the ticket ---- */
+
+static void enter_index(struct output_blocks *o, const struct output_block *block, uint64_t place, uint64_t next)
+{
+    enum stage before = stats_enter(o->stats, STAGE_INDEX);
+    if (bam_index_add(o->index, place, block->size, next, block->entries, block->n_entries) < 0)
+        latch_fail(o->latch, "%s: a record cannot be put into the index. Try CSI instead of BAI", o->path);
+    stats_leave(o->stats, before, 0);
+}
+
+static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
+{
+    struct output_blocks *o = blocks;
+    const struct output_block *block = &o->slots[slot];
+    o->checksum += block->checksum;
+    if (o->index && block->records[0].segment != NO_RECORD)   /* the header ends its block */
+        enter_index(o, block, place, next);
+    if (o->verify)
+        sink_verify_join(o->verify, &block->ends);
+}
+
+/* ---- on the main thread ---- */
+
+static int slots_alloc(struct output_blocks *o)
+{
+    if (!(o->slots = calloc(o->n_slots, sizeof *o->slots)))
+        return -1;
+    for (uint32_t i = 0; i < o->n_slots; i++)
+        if (!(o->slots[i].records = malloc(RECORDS_MAX * sizeof *o->slots[i].records)))
+            return -1;
+    return 0;
+}
+
+struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options)
+{
+    struct output_blocks *o = calloc(1, sizeof *o);
+    if (o) {
+        struct bgzf_sink_options sink = *options;
+        sink.fill = fill;
+        sink.deflated = verify;
+        sink.placed = placed;
+        sink.arg = o;
+        o->n_slots = options->n_slots;
+        o->path = options->path;
+        o->latch = options->latch;
+        o->stats = options->stats;
+        if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&sink)))
+            return o;
+    }
+    latch_fail(options->latch, "%s: out of memory for write buffers; try fewer threads (-@)", options->path);
+    output_blocks_close(o);
+    return NULL;
+}
+
+void output_blocks_close(struct output_blocks *o)
+{
+    if (!o)
+        return;
+    bgzf_sink_close(o->bgzf);
+    for (uint32_t i = 0; o->slots && i < o->n_slots; i++) {
+        free(o->slots[i].records);
+        free(o->slots[i].entries);
+    }
+    free(o->slots);
+    free(o);
+}
+
+struct bgzf_sink *output_blocks_sink(const struct output_blocks *o)
+{
+    return o->bgzf;
+}
+
+int output_blocks_set_index(struct output_blocks *o, struct bam_index *index)
+{
+    for (uint32_t i = 0; i < o->n_slots; i++)
+        if (!(o->slots[i].entries = malloc(RECORDS_MAX * sizeof *o->slots[i].entries)))
+            return -1;
+    o->index = index;
+    return 0;
+}
+
+void output_blocks_set_finish(struct output_blocks *o, record_finish_fn *finish)
+{
+    o->finish = finish;
+}
+
+void output_blocks_set_verify(struct output_blocks *o, struct sink_verify *verify)
+{
+    o->verify = verify;
+}
+
+int output_blocks_flush(struct output_blocks *o)
+{
+    o->filling = NULL;
+    return bgzf_sink_hand_out(o->bgzf);
+}
+
+static int begin_block(struct output_blocks *o)
+{
+    uint32_t slot;
+    if (bgzf_sink_begin(o->bgzf, &slot) < 0)
+        return -1;
+    o->filling = &o->slots[slot];
+    o->filling->n = o->filling->size = 0;
+    return 0;
+}
+
+/* Lists as many records as fit into the block. Returns their number. For each record the main thread does no more than
+ * add up sizes. */
+static size_t list_records(struct output_block *block, const struct record_ref *records, size_t n)
+{
+    enum { AHEAD = 64 };                         /* they are in another thread's cache */
+    uint32_t room = BGZF_FILL - block->size;
+    size_t most = RECORDS_MAX - block->n, fit = 0;
+    most = n < most ? n : most;
+    while (fit < most && records[fit].size <= room) {
+        __builtin_prefetch(records + fit + AHEAD);
+        room -= records[fit++].size;
+    }
+    memcpy(block->records + block->n, records, fit * sizeof *records);
+    block->n += (uint32_t)fit;
+    block->size = BGZF_FILL - room;
+    return fit;
+}
+
+/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
+static int put_long(struct output_blocks *o, const uint8_t *data, size_t size, bool is_record)
+{
+    for (uint32_t segment = 0; size > 0; segment++) {
+        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
+        struct record_ref part = {data, n, is_record ? segment : NO_RECORD};
+        if (output_blocks_flush(o) < 0 || begin_block(o) < 0)
+            return -1;
+        list_records(o->filling, &part, 1);
+        data += n;
+        size -= n;
+    }
+    return 0;
+}
+
+int output_blocks_put_header(struct output_blocks *o, const uint8_t *data, size_t size)
+{
+    return put_long(o, data, size, false);
+}
+
+/* Puts a long record, or as many as the block has room for. If it has room for none, hands the block out. Returns the
+ * number of records put, or -1. */
+static ssize_t put_some(struct output_blocks *o, const struct record_ref *records, size_t n)
+{
+    if (records->size > BGZF_FILL)
+        return put_long(o, records->data, records->size, true) < 0 ? -1 : 1;
+    if (!o->filling && begin_block(o) < 0)
+        return -1;
+    size_t fit = list_records(o->filling, records, n);
+    return fit == 0 && output_blocks_flush(o) < 0 ? -1 : (ssize_t)fit;
+}
+
+int output_blocks_put(struct output_blocks *o, const struct record_ref *records, size_t n)
+{
+    for (ssize_t put; n > 0; records += put, n -= (size_t)put)
+        if ((put = put_some(o, records, n)) < 0)
+            return -1;
+    return 0;
+}
+
+int output_blocks_finish(struct output_blocks *o)
+{
+    return output_blocks_flush(o) < 0 ? -1 : bgzf_sink_finish(o->bgzf);
+}
+
+uint64_t output_blocks_checksum(const struct output_blocks *o)
+{
+    return o->checksum;
+}
+
+size_t output_blocks_memory(int n_threads, uint32_t n_slots, int level)
+{
+    return bgzf_sink_memory(n_threads, n_slots, level)
+         + n_slots * (sizeof(struct output_block) + RECORDS_MAX * sizeof(struct record_ref));
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks of BAM output: which records go into a block, and what is done with them in the block's deflate task. */
+#ifndef OUTPUT_BLOCK_H
+#define OUTPUT_BLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "bam/bam_record.h"
+#include "bgzf_sink.h"
+
+struct bam_index;
+struct sink_verify;
+
+struct output_blocks;
+
+/* The callbacks in options are set here. NULL: there is no memory, and the error is recorded in the latch. */
+struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options);
+void output_blocks_close(struct output_blocks *blocks);
+
+/* Where the blocks go: for its marks, and to help. */
+struct bgzf_sink *output_blocks_sink(const struct output_blocks *blocks);
+
+/* Every record put from now on is entered into the index. -1: no memory. */
+int output_blocks_set_index(struct output_blocks *blocks, struct bam_index *index);
+
+/* The deflate task calls finish for its copy of each record, or of a record's first segment. Call this before the first
+ * put. */
+void output_blocks_set_finish(struct output_blocks *blocks, record_finish_fn *finish);
+
+/* Every block is checked before it is written. Call this before the first put. */
+void output_blocks_set_verify(struct output_blocks *blocks, struct sink_verify *verify);
+
+/* Puts bytes that belong to no record: a header. They begin a block and must stay unchanged, as records. -1: stop. */
+int output_blocks_put_header(struct output_blocks *blocks, const uint8_t *data, size_t size);
+
+/* Puts records, in order. Each goes into the block being filled. If it does not fit there, that block is handed to a task
+ * and the next one is begun. A record that fits into no block begins a block, and is cut into segments. Records must stay
+ * unchanged until bgzf_sink_passed() is true for the sink's mark behind them. -1: stop. */
+int output_blocks_put(struct output_blocks *blocks, const struct record_ref *records, size_t n);
+
+/* Ends the block being filled. -1: stop. */
+int output_blocks_flush(struct output_blocks *blocks);
+
+/* Flushes and finishes the sink. -1: failed, and the error is recorded in the latch. */
+int output_blocks_finish(struct output_blocks *blocks);
+
+/* After finish: sum of record_checksum() over the records put, made of the bytes in the blocks. */
+uint64_t output_blocks_checksum(const struct output_blocks *blocks);
+
+/* Bytes of memory that these blocks take, with their sink. */
+size_t output_blocks_memory(int n_threads, uint32_t n_slots, int level);
+
+#endif
