@@ -2,7 +2,7 @@
 /* What the sink promises to the owner of the bytes. What is written, and how, is in unit_output_block.c. */
 #include "unit.h"
 #include <stdatomic.h>
-#include "bgzf_sink.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_record.h"
-#include "bgzf_sink.h"
+#include "bgzf_omp.h"
 
 struct bam_index;
 struct sink_verify;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* BGZF output by OpenMP tasks: one deflate task per block, and several writes at a time where the file has places to
  * write to. The sink knows bytes only. Its owner keeps what goes into the block of each slot. */
-#ifndef BGZF_SINK_H
-#define BGZF_SINK_H
+#ifndef BGZF_OMP_H
+#define BGZF_OMP_H
 
 #include <stdbool.h>
 #include <stddef.h>

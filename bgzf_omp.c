@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "codec/bgzf_block.h"
-#include "bgzf_sink.h"
+#include "bgzf_omp.h"
 #include "base/latch.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
