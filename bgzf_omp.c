@@ -6,11 +6,269 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "codec/bgzf_block.h"
-#include "bgzf_omp.h"
+#include "base/byte_window.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "bgzf_omp.h"
+#include "codec/bam_inflate.h"
+#include "codec/bgzf_block.h"
+
+static void codecs_free(struct bgzf_codec **codecs, int n_threads)
+{
+    for (int i = 0; codecs && i < n_threads; i++)
+        bgzf_codec_free(codecs[i]);
+    free(codecs);
+}
+
+/* One for each thread, used by that thread only. NULL: no memory. */
+static struct bgzf_codec **codecs_new(int n_threads, int level)
+{
+    struct bgzf_codec **codecs = calloc((size_t)n_threads, sizeof *codecs);
+    for (int i = 0; codecs && i < n_threads; i++)
+        if (!(codecs[i] = bgzf_codec_new(level))) {
+            codecs_free(codecs, n_threads);
+            return NULL;
+        }
+    return codecs;
+}
+
+/* ------------------------------------------------------------------ source */
+
+_Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
+
+struct source_slot {
+    struct bgzf_frame frame;     /* these four: main thread, before READY */
+    const uint8_t *compressed;
+    atomic_int *users;           /* of those bytes, held until they are inflated */
+    struct bgzf_source_block block;
+    enum bgzf_fault fault;       /* claimer, before DONE */
+};
+
+struct bgzf_source {
+    struct bgzf_source_options opt;
+    int eof_block;               /* the last block seen was the empty one of 28 bytes; this and what follows, but the
+                                  * codecs, is the main thread's */
+    int peeked;                  /* frame is the block at the window's beginning */
+    struct bgzf_frame frame;
+    struct source_slot *slots;
+    struct task_ring ring;       /* of them: inflating one is its work */
+    bgzf_source_inflated_fn *inflated;
+    void *inflated_arg;
+    struct bgzf_codec **codecs;
+};
+
+static void source_run(void *source, uint32_t index);
+
+static int source_alloc(struct bgzf_source *s)
+{
+    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads, .run = source_run,
+                                     .arg = s};
+    if (task_ring_open(&s->ring, &ring) < 0)
+        return -1;
+    s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
+    s->codecs = codecs_new(s->opt.n_threads, 0);
+    return s->slots && s->codecs ? 0 : -1;
+}
+
+struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
+{
+    struct bgzf_source *s = calloc(1, sizeof *s);
+    if (!s) {
+        latch_fail(options->latch, "%s: out of memory", options->path);
+        return NULL;
+    }
+    s->opt = *options;
+    if (source_alloc(s) == 0)
+        return s;
+    latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
+    bgzf_source_close(s);
+    return NULL;
+}
+
+void bgzf_source_close(struct bgzf_source *s)
+{
+    if (!s)
+        return;
+    codecs_free(s->codecs, s->opt.n_threads);
+    task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
+    free(s->slots);
+    free(s);
+}
+
+void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn, void *arg)
+{
+    s->inflated = fn;
+    s->inflated_arg = arg;
+}
+
+static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
+                                      const struct bgzf_frame *frame, uint8_t *dst)
+{
+    enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
+    enum bgzf_fault fault = BGZF_OK;
+    if (s->opt.framed)
+        fault = bgzf_block_inflate(s->codecs[task_thread()], p, frame, dst);
+    else
+        memcpy(dst, p, frame->size);
+    stats_leave(s->opt.stats, before, s->opt.text_size ? 0 : frame->inflated_size);
+    return fault;
+}
+
+/* Inflates the block of a claimed slot. */
+static void source_run(void *source, uint32_t index)
+{
+    struct bgzf_source *s = source;
+    struct source_slot *slot = &s->slots[index];
+    if (!latch_tripped(s->opt.latch)) {
+        slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
+        if (!slot->fault && s->inflated)
+            s->inflated(s->inflated_arg, &slot->block);
+    }
+    byte_window_release(slot->users);
+}
+
+static bool source_help(void *source)
+{
+    struct bgzf_source *s = source;
+    return task_ring_help(&s->ring);
+}
+
+/* Finds the frame of the block at p. Plain bytes make a block of all that is there. */
+static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail,
+                                struct bgzf_frame *frame)
+{
+    if (avail == 0)
+        return BGZF_MORE;
+    if (s->opt.framed)
+        return bgzf_block_frame(p, avail, frame);
+    uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
+    frame->size = frame->inflated_size = avail < most ? (uint32_t)avail : most;
+    frame->data_offset = 0;
+    return BGZF_OK;
+}
+
+/* As bgzf_source_peek(), but the block may be empty. */
+static int source_frame(struct bgzf_source *s)
+{
+    struct byte_window *w = s->opt.input;
+    enum bgzf_fault fault;
+    int more = 1;
+    while ((fault = frame_at(s, w->data, w->size, &s->frame)) == BGZF_MORE && more > 0) {
+        task_ring_make_task(&s->ring);           /* it may take long until there is more */
+        more = byte_window_more(w, source_help, s);
+    }
+    if (fault == BGZF_OK)
+        return 1;
+    if (more < 0 || (more == 0 && w->size == 0))
+        return more;
+    return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
+                      "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
+}
+
+/* The peeked block is done with. */
+static void source_pass(struct bgzf_source *s)
+{
+    byte_window_skip(s->opt.input, s->frame.size);
+    s->peeked = 0;
+}
+
+int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
+{
+    while (!s->peeked) {
+        int found = source_frame(s);
+        if (found <= 0)
+            return found;
+        if (s->frame.inflated_size > 0) {
+            s->peeked = 1;
+            s->eof_block = 0;
+        } else {
+            s->eof_block = s->frame.size == BGZF_EOF_SIZE;
+            source_pass(s);
+        }
+    }
+    *inflated_size = s->frame.inflated_size;
+    return 1;
+}
+
+uint32_t bgzf_source_slots(const struct bgzf_source *s)
+{
+    return s->opt.n_slots;
+}
+
+int bgzf_source_ring_full(const struct bgzf_source *s)
+{
+    return task_ring_full(&s->ring);
+}
+
+void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
+{
+    struct byte_window *w = s->opt.input;
+    uint32_t index = task_ring_next(&s->ring);
+    struct source_slot *slot = &s->slots[index];
+    slot->frame = s->frame;
+    slot->compressed = w->data;
+    slot->users = byte_window_hold(w);
+    slot->fault = BGZF_OK;
+    slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
+    source_pass(s);
+    task_ring_hand_out(&s->ring);
+}
+
+static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
+{
+    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a "
+                      "good copy of the file", s->opt.path, (unsigned long long)file_offset,
+                      bgzf_fault_text(fault));
+}
+
+int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
+{
+    const struct byte_window *w = s->opt.input;
+    enum bgzf_fault fault = source_inflate(s, w->data, &s->frame, dst);
+    if (fault)
+        return block_failed(s, w->offset, fault);
+    source_pass(s);
+    return 0;
+}
+
+int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *block)
+{
+    if (task_ring_empty(&s->ring))
+        return 0;
+    uint32_t index = task_ring_oldest(&s->ring);
+    if (task_ring_state(&s->ring, index) != TASK_DONE) {
+        if (!wait)
+            return 0;
+        task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
+    }
+    *block = s->slots[index].block;
+    enum bgzf_fault fault = s->slots[index].fault;
+    task_ring_take(&s->ring);
+    if (fault)
+        return block_failed(s, block->file_offset, fault);
+    return latch_tripped(s->opt.latch) ? -1 : 1;
+}
+
+int bgzf_source_saw_eof_block(const struct bgzf_source *s)
+{
+    return s->eof_block || !s->opt.framed;
+}
+
+void bgzf_source_warn_of_end(const struct bgzf_source *s)
+{
+    if (!bgzf_source_saw_eof_block(s))
+        message_warning("%s: EOF marker is absent. The input is probably truncated", s->opt.path);
+}
+
+size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
+{
+    return n_slots * sizeof(struct source_slot) + task_ring_memory(n_slots)
+         + (size_t)n_threads * (bgzf_codec_memory(0) + bam_inflate_memory());
+}
+
+/* -------------------------------------------------------------------- sink */
 
 enum {
     CACHE_LINE = 64,
@@ -27,54 +285,49 @@ _Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
  * begin -> | i   | i+1 | i+2 |  .. |  deflate-> | i   | i+1 | i+2 |  .. |  -> write
  *          +-----+-----+-----+-----+            +-----+-----+-----+-----+
  *
- * There are two circular buffers with the same slots, and one ticket: the number of the block that gets its place in the
- * file next (Weeks and Luecke 2017, section 4.4). U is the owner's: a slot may hold references instead of bytes, as
- * fill() gathers the bytes in the deflate task.
+ * There are two circular buffers with the same slots, and one ticket: the number of the block that gets its place in
+ * the file next (Weeks and Luecke 2017, section 4.4). U is the owner's: a slot may hold references instead of bytes,
+ * as fill() gathers the bytes in the deflate task.
  *
- * Who writes. A thread that has deflated block i stores its length in C: the block is finished. Then the thread becomes a
- * writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished ones after it
- * (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and calls placed().
- * Then it moves the ticket on, so that the next writer may begin. Only then it writes its blocks and frees their slots:
- * into a regular file by pwritev(), beside other writers; into a pipe as the only writer. No thread waits for its turn: a
- * finished block that its thread does not take is left to the writers.
+ * Who writes. A thread that has deflated block i stores its length in C: the block is finished. Then the thread
+ * becomes a writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished
+ * ones after it (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and
+ * calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then it writes its blocks and
+ * frees their slots: into a regular file by pwritev(), beside other writers; into a pipe as the only writer. No
+ * thread waits for its turn: a finished block that its thread does not take is left to the writers.
  *
- * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the writers,
- * even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too, looks afterwards
- * at the ticket's block, and begins again if that is finished and there is room for a writer. All these operations are
- * sequentially consistent. Consider the very last change of the number of writers: all lengths and tickets were stored
- * before it, and the number is 0 now. So the thread that made it would not have left a finished block at the ticket.
+ * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
+ * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
+ * looks afterwards at the ticket's block, and begins again if that is finished and there is room for a writer. All
+ * these operations are sequentially consistent. Consider the very last change of the number of writers: all lengths
+ * and tickets were stored before it, and the number is 0 now. So the thread that made it would not have left a
+ * finished block at the ticket.
  *
- * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap while
- * the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time calls placed()
- * and adds up lengths.
+ * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap
+ * while the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time
+ * calls placed() and adds up lengths.
  *
  * Slots become free in any order. The main thread takes them in the order of the ring.
  *
- * No deadlock, for any number of slots >= 1. Tasks never wait, except in write(). The main thread waits for one slot, and
- * meanwhile runs all blocks that are READY. So every block that was handed out is TAKEN (its thread will finish it),
- * finished (once the blocks before it are finished, a writer will take it, as shown above) or taken by a writer (which
- * will free the slot).
- */
+ * No deadlock, for any number of slots >= 1. Tasks never wait, except in write(). The main thread waits for one slot,
+ * and meanwhile runs all blocks that are READY. So every block that was handed out is TAKEN (its thread will finish
+ * it), finished (once the blocks before it are finished, a writer will take it, as shown above) or taken by a writer
+ * (which will free the slot). */
 struct sink_slot {
     uint64_t number;             /* of the block; main thread, before READY */
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
     uint8_t *compressed;         /* C */
 };
 
-/* What one thread needs to deflate. */
-struct sink_thread {
-    struct bgzf_codec *codec;
-    uint8_t *filled;             /* BGZF_FILL bytes */
-};
-
 struct bgzf_sink {
     struct bgzf_sink_options opt;
     struct sink_slot *slots;
-    struct sink_thread *threads;
+    struct bgzf_codec **codecs;
+    uint8_t *filled;             /* BGZF_FILL bytes per thread: what goes into its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
-    uint64_t placed;             /* bytes in all blocks before the ticket's; of the thread that has the ticket's block */
+    uint64_t placed;             /* bytes in all blocks before the ticket's; used by who has the ticket's block */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
     atomic_int writers;          /* threads that write, or have yet to see that there are enough */
 };
@@ -83,27 +336,17 @@ static void sink_run(void *sink, uint32_t index);
 
 static int sink_alloc(struct bgzf_sink *k)
 {
-    int n = k->opt.n_threads;
-    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = n, .run = sink_run, .arg = k,
-                                     .run_releases = true};
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .run = sink_run,
+                                     .arg = k, .run_releases = true};
     if (task_ring_open(&k->ring, &ring) < 0)
         return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
-    k->threads = calloc((size_t)n, sizeof *k->threads);
-    if (!k->slots || !k->threads)
-        return -1;
-    for (uint32_t i = 0; i < k->opt.n_slots; i++) {
-        k->slots[i].compressed = malloc(BGZF_MAX_BLOCK);
-        if (!k->slots[i].compressed)
+    k->codecs = codecs_new(k->opt.n_threads, k->opt.level);
+    k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
+    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
+        if (!(k->slots[i].compressed = malloc(BGZF_MAX_BLOCK)))
             return -1;
-    }
-    for (int i = 0; i < n; i++) {
-        k->threads[i].codec = bgzf_codec_new(k->opt.level);
-        k->threads[i].filled = malloc(BGZF_FILL);
-        if (!k->threads[i].codec || !k->threads[i].filled)
-            return -1;
-    }
-    return 0;
+    return k->slots && k->codecs && k->filled ? 0 : -1;
 }
 
 /* Where the blocks of a file begin that can be written to anywhere; else -1. */
@@ -137,13 +380,10 @@ void bgzf_sink_close(struct bgzf_sink *k)
         return;
     for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
         free(k->slots[i].compressed);
-    for (int i = 0; k->threads && i < k->opt.n_threads; i++) {
-        bgzf_codec_free(k->threads[i].codec);
-        free(k->threads[i].filled);
-    }
+    codecs_free(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
+    free(k->filled);
     free(k->slots);
-    free(k->threads);
     free(k);
 }
 
@@ -247,13 +487,14 @@ static void serve_ticket(struct bgzf_sink *k)
 /* Fills and deflates the block of a claimed slot. Returns its length. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
-    struct sink_thread *t = &k->threads[task_thread()];
-    uint8_t *compressed = k->slots[index].compressed, *data = bgzf_block_stored_data(t->codec, compressed);
+    int thread = task_thread();
+    struct bgzf_codec *codec = k->codecs[thread];
+    uint8_t *compressed = k->slots[index].compressed, *data = bgzf_block_stored_data(codec, compressed);
     if (!data)
-        data = t->filled;
+        data = k->filled + (size_t)thread * BGZF_FILL;
     uint32_t size = k->opt.fill(k->opt.arg, index, data);
     enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
-    uint32_t length = bgzf_block_deflate(t->codec, data, size, compressed);
+    uint32_t length = bgzf_block_deflate(codec, data, size, compressed);
     stats_leave(k->opt.stats, before, size);
     k->opt.deflated(k->opt.arg, index, data, compressed, length);
     return length;

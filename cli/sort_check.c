@@ -7,7 +7,7 @@
 #include "bam_arena.h"
 #include "bam/bam_record.h"
 #include "codec/bgzf_block.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "base/byte_buffer.h"
 #include "write/checksum_file.h"
 #include "base/latch.h"

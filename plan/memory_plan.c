@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam_arena.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "read/read_ahead.h"

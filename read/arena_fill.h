@@ -6,7 +6,7 @@
 #define ARENA_FILL_H
 
 #include "sort/arena_pair.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "base/memory_watch.h"
 #include "read/sort_input.h"
 

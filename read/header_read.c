@@ -6,7 +6,7 @@
 #include "base/endian_io.h"
 #include "base/hts_memory.h"
 #include "base/latch.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "read/byte_source.h"
 #include "read/header_read.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/input_name.h"
 #include "bam/bam1_bytes.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
 #include "base/hts_memory.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "base/input_name.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "read/byte_source.h"
 #include "base/latch.h"
 #include "base/message.h"

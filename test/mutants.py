@@ -15,8 +15,8 @@ SUM_FIRST = """    if (!o->verify)
     return block->size;
 }
 
-/* With --verify, the checksum is that of what inflates from the block. So bytes that changed on their way to the encoder
- * show in it. */
+/* With --verify, the checksum is that of what inflates from the block. So bytes that changed on their way to the
+ * encoder show in it. */
 static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8_t *deflated, uint32_t length)
 {
     struct output_blocks *o = blocks;
@@ -67,13 +67,13 @@ MUTANTS = [
     ("codec/bgzf_block.c", "if (frame->size < frame->data_offset + BGZF_FOOTER)", "if (0)", ["unit_bgzf_block"],
      "BSIZE that ends before the block's data begin"),
     ("codec/bgzf_block.c", "if (at + 4 + len > xlen)", "if (0)", ["unit_bgzf_block"], "subfields that leave the extra field"),
-    ("bgzf_source.c", "if (more < 0 || (more == 0 && w->size == 0))", "if (more <= 0)", ["unit_bgzf_source"],
+    ("bgzf_omp.c", "if (more < 0 || (more == 0 && w->size == 0))", "if (more <= 0)", ["unit_bgzf_source"],
      "a file that ends inside a block"),
-    ("bgzf_source.c", "s->eof_block = s->frame.size == BGZF_EOF_SIZE;", "s->eof_block = 1;", ["unit_bgzf_source"],
+    ("bgzf_omp.c", "s->eof_block = s->frame.size == BGZF_EOF_SIZE;", "s->eof_block = 1;", ["unit_bgzf_source"],
      "the EOF block, by its size"),
-    ("bgzf_source.c", "            s->peeked = 1;\n            s->eof_block = 0;", "            s->peeked = 1;", ["unit_bgzf_source"],
+    ("bgzf_omp.c", "            s->peeked = 1;\n            s->eof_block = 0;", "            s->peeked = 1;", ["unit_bgzf_source"],
      "it is the last one"),
-    ("bgzf_source.c", "    if (fault)\n        return block_failed(s, block->", "    if (0)\n        return block_failed(s, block->", ["unit_bgzf_source"],
+    ("bgzf_omp.c", "    if (fault)\n        return block_failed(s, block->", "    if (0)\n        return block_failed(s, block->", ["unit_bgzf_source"],
      "what a task found wrong with its block"),
     ("read/byte_source.c", "if (s->begin + (off_t)(offset + done) < s->end)", "if (0)", ["unit_bgzf_source"],
      "an input that became shorter meanwhile"),

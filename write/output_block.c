@@ -18,8 +18,8 @@ _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds on
 /* As the segment of a record_ref: header bytes, not counted in the checksum. */
 static const uint32_t NO_RECORD = UINT32_MAX;
 
-/* What goes into a slot's block. The main thread lists records, so it moves 16 bytes per record and no record. The deflate
- * task copies the records together and writes the fields below. placed() reads them. */
+/* What goes into a slot's block. The main thread lists records, so it moves 16 bytes per record and no record. The
+ * deflate task copies the records together and writes the fields below. placed() reads them. */
 struct output_block {
     struct record_ref *records;
     uint32_t n, size;            /* of the records; the bytes in them */
@@ -45,8 +45,8 @@ struct output_blocks {
 
 /* ---- in the deflate task ---- */
 
-/* Copies the records of a block together. In sorted order they lie anywhere in the arena, and each one's first lines would
- * be cache misses: so it prefetches records ahead. */
+/* Copies the records of a block together. In sorted order they lie anywhere in the arena, and each one's first lines
+ * would be cache misses: so it prefetches records ahead. */
 static void gather(const struct output_block *block, record_finish_fn *finish, uint8_t *out)
 {
     enum { AHEAD = 6, CACHE_LINE = 64 };
@@ -115,8 +115,8 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
     return block->size;
 }
 
-/* With --verify, the checksum is that of what inflates from the block. So bytes that changed on their way to the encoder
- * show in it. */
+/* With --verify, the checksum is that of what inflates from the block. So bytes that changed on their way to the
+ * encoder show in it. */
 static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8_t *deflated, uint32_t length)
 {
     struct output_blocks *o = blocks;
@@ -238,8 +238,8 @@ static int begin_block(struct output_blocks *o)
     return 0;
 }
 
-/* Lists as many records as fit into the block. Returns their number. For each record the main thread does no more than
- * add up sizes. */
+/* Lists as many records as fit into the block. Returns their number. For each record the main thread does no more
+ * than add up sizes. */
 static size_t list_records(struct output_block *block, const struct record_ref *records, size_t n)
 {
     enum { AHEAD = 64 };                         /* they are in another thread's cache */

@@ -23,8 +23,8 @@ struct bgzf_sink *output_blocks_sink(const struct output_blocks *blocks);
 /* Every record put from now on is entered into the index. -1: no memory. */
 int output_blocks_set_index(struct output_blocks *blocks, struct bam_index *index);
 
-/* The deflate task calls finish for its copy of each record, or of a record's first segment. Call this before the first
- * put. */
+/* The deflate task calls finish for its copy of each record, or of a record's first segment. Call this before the
+ * first put. */
 void output_blocks_set_finish(struct output_blocks *blocks, record_finish_fn *finish);
 
 /* Every block is checked before it is written. Call this before the first put. */
@@ -33,9 +33,9 @@ void output_blocks_set_verify(struct output_blocks *blocks, struct sink_verify *
 /* Puts bytes that belong to no record: a header. They begin a block and must stay unchanged, as records. -1: stop. */
 int output_blocks_put_header(struct output_blocks *blocks, const uint8_t *data, size_t size);
 
-/* Puts records, in order. Each goes into the block being filled. If it does not fit there, that block is handed to a task
- * and the next one is begun. A record that fits into no block begins a block, and is cut into segments. Records must stay
- * unchanged until bgzf_sink_passed() is true for the sink's mark behind them. -1: stop. */
+/* Puts records, in order. Each goes into the block being filled. If it does not fit there, that block is handed to a
+ * task and the next one is begun. A record that fits into no block begins a block, and is cut into segments. Records
+ * must stay unchanged until bgzf_sink_passed() is true for the sink's mark behind them. -1: stop. */
 int output_blocks_put(struct output_blocks *blocks, const struct record_ref *records, size_t n);
 
 /* Ends the block being filled. -1: stop. */
