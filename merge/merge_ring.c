@@ -4,7 +4,7 @@
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
 #include "merge/run_cut.h"
-#include "merge/run_reader.h"
+#include "spill/run_reader.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 

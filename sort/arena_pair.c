@@ -6,7 +6,7 @@
 #include "merge/merge_ring.h"
 #include "base/message.h"
 #include "sort/minhash_run.h"
-#include "merge/run_reader.h"
+#include "spill/run_reader.h"
 #include "order/sort_run.h"
 #include "spill/spill.h"
 #include "spill/spill_store.h"

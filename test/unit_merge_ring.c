@@ -6,7 +6,7 @@
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
-#include "merge/run_reader.h"
+#include "spill/run_reader.h"
 #include "base/sort_opts.h"
 #include "unit_spill.h"
 

@@ -3,7 +3,7 @@
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "write/record_sink.h"
-#include "merge/run_reader.h"
+#include "spill/run_reader.h"
 
 enum {
     /* If there is only one run (sorted input), its slices must keep all threads busy while
