@@ -21,17 +21,48 @@
 #define MERGE_RING_H
 
 #include "bam_arena.h"
+#include "merge/run_merge.h"
 
 struct latch;
 struct merge_ring;
 struct record_sink;
-struct run_reader;
 struct stats;
+
+/* Runs that left memory, as the merge sees them. It does not know how they come back: whoever reads them fills in the
+ * functions. The slices of a run are numbered from 0. They become ready one after the other, and the merge leaves
+ * them in the same order. Only the main thread calls these functions, but for slice(). */
+struct merge_runs {
+    size_t n;                    /* runs, in input order; 0: there are none, and nothing below is used */
+    size_t n_buffers;            /* how many slices of each run can be in memory at a time */
+    void *reader;                /* the first argument of each function */
+
+    /* Whether the run has this slice. *key is the sort key of its first record;
+     * the slice need not be in memory. */
+    bool (*first_key)(const void *reader, size_t run, size_t slice, uint64_t *key);
+
+    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main
+     * thread has nothing else to do; if no buffer for the slice can become free by waiting, it
+     * is then loaded to other memory. */
+    bool (*ready)(void *reader, size_t run, size_t slice, bool idle);
+
+    /* The keys of a slice that is ready and not left. Any thread that got the number from the main thread
+     * may call it. */
+    struct merge_source (*slice)(const void *reader, size_t run, size_t slice);
+
+    /* Leaves the slices before this one. Their records have been put to the sink, and nobody looks at
+     * their keys any more. -1: no memory, and the error is recorded in the latch. */
+    int (*leave)(void *reader, size_t run, size_t slice);
+
+    /* Begins to fill the buffers that the sink has passed. */
+    void (*refill)(void *reader);
+
+    /* Fills a buffer that no thread has claimed. False: there is none. */
+    bool (*help)(void *reader);
+};
 
 struct merge_ring_options {
     const struct bam_arena *arenas[2];   /* sublists sorted; the older arena first */
-    struct run_reader *reader;   /* of runs older than the arenas' records; NULL: there are no runs */
-    size_t n_runs;
+    struct merge_runs runs;      /* older than the arenas' records */
     struct record_sink *sink;
     uint32_t n_ranges;           /* in the ring; at least 2 */
     uint32_t n_records;          /* records that a range's list holds: merged in one pass */

@@ -349,8 +349,7 @@ int arena_pair_merge(struct arena_pair *p, struct record_sink *sink)
         return -1;
     struct merge_ring_options how = {
         .arenas = {other_arena(p), p->arena},
-        .reader = p->reader,
-        .n_runs = n_runs,
+        .runs = p->reader ? run_reader_runs(p->reader) : (struct merge_runs){0},
         .sink = sink,
         .n_ranges = p->opt.plan.rings.merge_ranges,
         .n_records = p->opt.plan.rings.merge_records,

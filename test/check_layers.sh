@@ -15,7 +15,6 @@ known='
 bgzf_sink -> write/bam_index
 bgzf_sink -> write/sink_verify
 bgzf_source -> read/read_ahead
-merge/merge_ring -> spill/run_reader
 read/arena_fill -> sort/arena_pair
 sort/arena_pair -> merge/merge_ring
 sort/arena_pair -> spill/run_reader

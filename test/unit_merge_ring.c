@@ -151,8 +151,15 @@ static int read_and_write(struct reading *r)
                                          n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch};
     if (n_runs > 0 && !(r->reader = run_reader_open(&options)))
         return -1;
-    struct merge_ring_options how = {{&r->arenas[0], &r->arenas[1]}, r->reader, n_runs, r->sink, r->n_ranges,
-                                     r->n_records, r->n_threads, &r->latch, NULL};
+    struct merge_ring_options how = {
+        .arenas = {&r->arenas[0], &r->arenas[1]},
+        .runs = r->reader ? run_reader_runs(r->reader) : (struct merge_runs){0},
+        .sink = r->sink,
+        .n_ranges = r->n_ranges,
+        .n_records = r->n_records,
+        .n_threads = r->n_threads,
+        .latch = &r->latch,
+    };
     if (record_sink_header(r->sink, r->sam, NULL, 0) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
     return merge_ring_run(r->ring) < 0 ? -1 : record_sink_finish(r->sink);
