@@ -23,7 +23,7 @@ struct span {
     size_t next;                 /* the next to merge; advanced by the claimer */
 };
 
-/* A range with more records than its list takes is handed out again once those of the list were put. */
+/* A range with more records than its list takes is handed out again once those of the list are put. */
 struct range {
     struct run_cut from, to;     /* this and all down to spans: set by the main thread before
                                   * READY for the first time */
@@ -63,6 +63,7 @@ struct merge_ring {
     size_t *first, *taken;       /* its slices of each run: [first, taken) */
     size_t steps, records;       /* slices that begin in it; its records, about */
     bool planned_all;
+    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range */
 };
 
 /* ------------------------------------------------------------------- memory */
@@ -409,14 +410,12 @@ static bool oldest_is_merged(void *ring)
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
-/* Puts the records that the oldest range has merged to the sink. -1: stop. */
-static int put_oldest(struct merge_ring *m)
+/* The records of the oldest range's list are in the sink. Its task goes on with the range, or the slot is free. */
+static int put_back(struct merge_ring *m)
 {
     uint32_t index = task_ring_oldest(&m->ring);
     struct range *range = &m->ranges[index];
-    task_wait(oldest_is_merged, help, m, m->opt.stats);
-    if (latch_tripped(m->opt.latch) || record_sink_put(m->opt.sink, range->records, range->n) < 0)
-        return -1;
+    m->is_out = false;
     if (!range->whole) {
         task_ring_submit(&m->ring, index);
         return 0;
@@ -447,10 +446,19 @@ static int plan_ahead(struct merge_ring *m)
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
-int merge_ring_run(struct merge_ring *m)
+int merge_ring_next(struct merge_ring *m, struct merge_list *list)
 {
-    while (!m->planned_all || !task_ring_empty(&m->ring))
-        if (plan_ahead(m) < 0 || (!task_ring_empty(&m->ring) && put_oldest(m) < 0))
-            return -1;
-    return 0;
+    if (m->is_out && put_back(m) < 0)
+        return -1;
+    if (m->planned_all && task_ring_empty(&m->ring))
+        return 0;
+    if (plan_ahead(m) < 0)
+        return -1;
+    task_wait(oldest_is_merged, help, m, m->opt.stats);
+    if (latch_tripped(m->opt.latch))
+        return -1;
+    const struct range *range = &m->ranges[task_ring_oldest(&m->ring)];
+    *list = (struct merge_list){range->records, range->n};
+    m->is_out = true;
+    return 1;
 }

@@ -11,6 +11,7 @@
 #include "spill/spill.h"
 #include "spill/spill_store.h"
 #include "base/stats.h"
+#include "write/record_sink.h"
 
 /* Records per sublist: a sort of some 50 ms, short against any file that is worth
  * threads, and few enough sublists for one heap. Of long reads it takes fewer. */
@@ -357,5 +358,12 @@ int arena_pair_merge(struct arena_pair *p, struct record_sink *sink)
         .latch = p->opt.latch,
         .stats = p->opt.stats,
     };
-    return (p->ring = merge_ring_open(&how)) ? merge_ring_run(p->ring) : -1;
+    struct merge_list list;
+    int merged;
+    if (!(p->ring = merge_ring_open(&how)))
+        return -1;
+    while ((merged = merge_ring_next(p->ring, &list)) > 0)
+        if (record_sink_put(sink, list.records, list.n) < 0)
+            return -1;
+    return merged;
 }

@@ -18,6 +18,7 @@ bgzf_source -> read/read_ahead
 read/arena_fill -> sort/arena_pair
 sort/arena_pair -> merge/merge_ring
 sort/arena_pair -> spill/run_reader
+sort/arena_pair -> write/record_sink
 sort/arena_pair -> spill/spill
 sort/arena_pair -> spill/spill_store
 '

@@ -143,7 +143,7 @@ static void fill_arenas(struct reading *r)
     }
 }
 
-/* On the master. */
+/* On the main thread. */
 static int read_and_write(struct reading *r)
 {
     size_t n_runs = r->n_runs - r->in_memory;
@@ -162,7 +162,12 @@ static int read_and_write(struct reading *r)
     };
     if (record_sink_header(r->sink, r->sam, NULL, 0) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
-    return merge_ring_run(r->ring) < 0 ? -1 : record_sink_finish(r->sink);
+    struct merge_list list;
+    int merged;
+    while ((merged = merge_ring_next(r->ring, &list)) > 0)
+        if (record_sink_put(r->sink, list.records, list.n) < 0)
+            return -1;
+    return merged < 0 ? -1 : record_sink_finish(r->sink);
 }
 
 static void reading_run(struct reading *r)
