@@ -19,8 +19,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "read/arena_fill.h"
-#include "sort/arena_pair.h"
+#include "read/block_reader.h"
+#include "sort/sort_tasks.h"
 #include "bam_sort.h"
 #include "bam/far_pos.h"
 #include "base/latch.h"

@@ -15,12 +15,12 @@ known='
 bgzf_sink -> write/bam_index
 bgzf_sink -> write/sink_verify
 bgzf_source -> read/read_ahead
-read/arena_fill -> sort/arena_pair
-sort/arena_pair -> merge/merge_ring
-sort/arena_pair -> spill/run_reader
-sort/arena_pair -> write/record_sink
-sort/arena_pair -> spill/spill
-sort/arena_pair -> spill/spill_store
+read/block_reader -> sort/sort_tasks
+sort/sort_tasks -> merge/merge_ring
+sort/sort_tasks -> spill/run_reader
+sort/sort_tasks -> write/record_sink
+sort/sort_tasks -> spill/spill
+sort/sort_tasks -> spill/spill_store
 '
 
 # Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <htslib/hts_log.h>
-#include "sort/arena_pair.h"
+#include "sort/sort_tasks.h"
 #include "base/latch.h"
 #include "merge/merge_ring.h"
 #include "base/message.h"

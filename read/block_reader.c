@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "read/arena_fill.h"
+#include "read/block_reader.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
 #include "base/machine.h"

@@ -5,7 +5,7 @@
 #ifndef ARENA_FILL_H
 #define ARENA_FILL_H
 
-#include "sort/arena_pair.h"
+#include "sort/sort_tasks.h"
 #include "bgzf_source.h"
 #include "base/memory_watch.h"
 #include "read/sort_input.h"
