@@ -1,44 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver: how a BAM file gets sorted.
+/* The driver: how a file of alignments gets sorted.
  *
- *   in.bam --> bgzf_source --> bam_arena --> sort_run --> merge_ring --> bgzf_sink --> out.bam
- *   (or -)     read-ahead,     records and   one task     ranges of      two rings,     (out_file:
- *     |        one inflate     their keys    per sublist, sublists and   one deflate    renamed when
- *     |        task per block  in one region while        runs, a task   task per       whole)
- *     |                        (two of them) reading      for each       block
- *   byte_source: whatever           |                      |     ^
- *   the input is, a stream          +-> spill: arenas ---> |     |
- *   of BAM bytes (SAM:                  that are full,     | run_reader: slices
- *   sam_reader; CRAM:                   as packed runs     | come back ahead of
- *   hts_reader)                                            | the merge
- *                                                record_sink (SAM, CRAM: hts_writer)
+ *   read_and_sort()                                     merge_and_write()
  *
- * There is one `omp parallel`, in task_team(). The master finds blocks and deals them out,
- * takes them back in order, plans the merge and fills output blocks with lists of
- * records; all else is tasks (and a thread that reads a pipe). */
+ *   in.bam --> blocks --> arena --> sublists --> runs --> ranges --> blocks --> out.bam
+ *              inflate    records   sort         only     merge      deflate    renamed
+ *              tasks (1)  and keys  tasks (2)    what     tasks (4)  tasks (5)  when whole
+ *                         (2)                    does not
+ *                                                fit (3)
+ *
+ * Whatever the input is, it comes as blocks: bgzf_source reads BAM ahead, sam_reader parses SAM, hts_reader has CRAM
+ * decoded. Whatever the output is, records go to record_sink: bgzf_sink for BAM, hts_writer for the rest.
+ *
+ * The main thread runs the five loops below, which hand work to tasks and take it back in order. task_team() holds
+ * the only `omp parallel`; all else is tasks, and a thread that reads a pipe. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "read/block_reader.h"
-#include "sort/sort_tasks.h"
+#include <htslib/hts_log.h>
 #include "bam_sort.h"
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "base/machine.h"
+#include "base/memory_watch.h"
 #include "base/message.h"
-#include "order/minhash.h"
-#include "order/sort_key.h"
-#include "sort/minhash_run.h"
 #include "base/progress.h"
-#include "write/record_sink.h"
-#include "write/sort_files.h"
-#include "read/sort_input.h"
-#include "plan/memory_plan.h"
-#include "plan/sort_limits.h"
 #include "base/sort_opts.h"
-#include "report/sort_report.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "merge/merge_ring.h"
+#include "order/minhash.h"
+#include "order/sort_key.h"
+#include "plan/memory_plan.h"
+#include "plan/sort_limits.h"
+#include "read/block_reader.h"
+#include "read/sort_input.h"
+#include "report/sort_report.h"
+#include "sort/arenas.h"
+#include "sort/minhash_run.h"
+#include "sort/sort_tasks.h"
+#include "spill/spill_policy.h"
+#include "write/record_sink.h"
+#include "write/sort_files.h"
 
 static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
 
@@ -48,19 +51,217 @@ struct bam_sort {
     struct stats *stats;
     struct sort_report report;
     struct progress progress;
+    struct memory_watch watch;
     struct sort_inputs in;
     struct sort_files out;
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
-    struct arena_pair memory;    /* of the records */
-    struct arena_fill fill;      /* reading, into that */
+    struct arenas arenas;        /* the memory for records */
+    struct block_reader reader;  /* blocks of the input, into an arena */
+    struct sort_tasks sorts;
+    struct spill_policy spill;
+    struct merge_ring *merge;
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
 };
 
-/* ---------------------------------------------------------- before reading */
+/* ---------------------------------------------------- reading and sorting */
+
+/* Takes the oldest block back and lists its records. Every 2^20 records make a sublist: keys of an arena that one task
+ * sorts. wait: also if the block is not inflated yet. 1: done; 0: none is ready, or, with wait, none is out; -1: stop. */
+static int take_block(struct bam_sort *s, bool wait)
+{
+    int taken = block_reader_take(&s->reader, wait);
+    return taken > 0 && sort_tasks_close_sublist(&s->sorts) < 0 ? -1 : taken;
+}
+
+/* Loop 2: while there is an inflated block (wait: while there is any block), takes it back, in file order. */
+static int take_blocks(struct bam_sort *s, bool wait)
+{
+    int taken;
+    while ((taken = take_block(s, wait)) > 0)
+        ;
+    return taken;
+}
+
+static struct spill_outlook outlook(struct bam_sort *s)
+{
+    const struct bam_arena *a = s->arenas.filled;
+    double records = block_reader_expected(&s->reader);
+    return (struct spill_outlook){
+        .records = records,
+        .with_keys = arenas_with_keys(&s->arenas, records),
+        .arena_size = a->size,
+        .arena_free = a->top - a->bottom,
+        .other_is_empty = bam_arena_empty(arenas_other(&s->arenas)),
+    };
+}
+
+/* Loop 3, one turn: an arena leaves memory as a run, that is, sorted and packed, in a temporary file or in memory that
+ * is to spare. Tasks write it, as soon as its sublists are sorted, while the other arena is filled. */
+static int begin_run(struct bam_sort *s, const struct bam_arena *arena)
+{
+    if (spill_policy_leave(&s->spill, arena) < 0)
+        return -1;
+    sort_tasks_end_arena(&s->sorts, arena);
+    return 0;
+}
+
+static int end_run(struct bam_sort *s)
+{
+    if (!s->spill.spilling)
+        return 0;
+    if (spill_policy_await(&s->spill) < 0)
+        return -1;
+    arenas_empty_other(&s->arenas, s->spill.sizes.arena_size);
+    return 0;
+}
+
+/* The filled arena is full: goes on in the other one. Loop 3 turns if not all records fit into the two: the older
+ * arena has left before it is filled again, and the full one begins to leave. */
+static int change_arena(struct bam_sort *s)
+{
+    const struct bam_arena *older = arenas_other(&s->arenas);
+    struct spill_outlook now = outlook(s);
+    if (spill_policy_decide(&s->spill, &now) < 0)
+        return -1;
+    if (s->spill.spilling) {
+        bool stays = !bam_arena_empty(older) && !spill_policy_busy(&s->spill);   /* all was to fit, and does not */
+        if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
+            return -1;
+    }
+    if (arenas_change(&s->arenas, &s->latch) < 0)
+        return -1;
+    block_reader_set_arena(&s->reader, s->arenas.filled);
+    return 0;
+}
+
+/* The older arena may leave before the other one is full, so that nobody waits for it then. */
+static int hurry(struct bam_sort *s)
+{
+    const struct bam_arena *older = arenas_other(&s->arenas);
+    if (s->spill.spilling || bam_arena_empty(older))
+        return 0;
+    struct spill_outlook now = outlook(s);
+    int leaves = spill_policy_hurry(&s->spill, &now);
+    return leaves > 0 ? begin_run(s, older) : leaves;
+}
+
+/* Makes room for size bytes of records in the filled arena. A full arena is changed for the other one, after all blocks
+ * are taken back and all records are in sublists. */
+static int make_room(struct bam_sort *s, size_t size)
+{
+    if (hurry(s) < 0)
+        return -1;
+    if (bam_arena_room(s->arenas.filled) < size && take_blocks(s, true) < 0)
+        return -1;
+    if (bam_arena_room(s->arenas.filled) >= size)
+        return 0;
+    if (sort_tasks_close_rest(&s->sorts) < 0 || (!bam_arena_empty(s->arenas.filled) && change_arena(s) < 0))
+        return -1;
+    return arenas_grow(&s->arenas, size, &s->latch);
+}
+
+static void show_progress(struct bam_sort *s)
+{
+    uint64_t taken = arenas_taken(&s->arenas);
+    progress_tick(&s->progress);
+    if (memory_watch_due(&s->watch, taken))
+        memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
+}
+
+/* Loop 1: while there is a block (up to 64 KiB of records, compressed on its own), makes room for it, takes its place in
+ * the arena, and hands it to an inflate task, which also finds its records. */
+static int deal_blocks(struct bam_sort *s, struct sort_input *in)
+{
+    uint32_t size;
+    int found;
+    while ((found = bgzf_source_peek(in->source, &size)) > 0) {
+        if ((bgzf_source_ring_full(in->source) && take_block(s, true) < 0) || make_room(s, size) < 0)
+            return -1;
+        bgzf_source_hand_out(in->source, bam_arena_take(s->arenas.filled, size));
+        show_progress(s);
+        if (take_blocks(s, false) < 0)
+            return -1;
+    }
+    return found < 0 ? -1 : take_blocks(s, true);
+}
+
+static int read_input(struct bam_sort *s, struct sort_input *in)
+{
+    block_reader_begin(&s->reader, in);
+    if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
+        return -1;
+    enum stage before = stats_enter(s->stats, STAGE_DEAL);
+    int result = deal_blocks(s, in);
+    stats_leave(s->stats, before, 0);
+    return result < 0 ? -1 : block_reader_end(&s->reader);
+}
+
+/* Afterwards all records are in sorted sublists of the two arenas, or in runs and the filled arena. */
+static int read_and_sort(struct bam_sort *s)
+{
+    stats_phase(s->stats, PHASE_READ);
+    memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
+    block_reader_set_arena(&s->reader, s->arenas.filled);
+    for (size_t i = 0; i < s->in.n; i++)
+        if (read_input(s, &s->in.each[i]) < 0)
+            return -1;
+    return sort_tasks_close_rest(&s->sorts) < 0 || end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
+}
+
+/* ---------------------------------------------------- merging and writing */
+
+/* Runs come back, a slice at a time, into the arena that is free by now. */
+static int begin_merge(struct bam_sort *s)
+{
+    struct bam_arena *spare = arenas_other(&s->arenas);
+    struct merge_ring_options how = {
+        .arenas = {spare, s->arenas.filled},
+        .sink = s->out.sink,
+        .n_ranges = s->rings.merge_ranges,
+        .n_records = s->rings.merge_records,
+        .n_threads = s->opts->n_threads,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    if (spill_policy_read_back(&s->spill, spare->base, spare->size, s->out.sink, &how.runs) < 0)
+        return -1;
+    if (how.runs.n > 0 && hts_verbose > HTS_LOG_ERROR)   /* upstream's line: silent below --verbosity 2 */
+        fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", how.runs.n,
+                s->arenas.filled->n_sublists);
+    return (s->merge = merge_ring_open(&how)) ? 0 : -1;
+}
+
+/* Loop 4: while there is a merged range (a part of the order, which a task merged from all sublists and runs), puts its
+ * records to the sink. Loop 5 is inside the sink: when a block is full, bgzf_sink_flush() hands it to a
+ * deflate task, and a ticket gives it its place in the file. */
+static int merge_ranges(struct bam_sort *s)
+{
+    struct merge_list list;
+    int merged;
+    while ((merged = merge_ring_next(s->merge, &list)) > 0)
+        if (record_sink_put(s->out.sink, list.records, list.n) < 0)
+            return -1;
+    return merged;
+}
+
+/* Number and checksum of the records that came in must be those of the records that go out. */
+static int merge_and_write(struct bam_sort *s)
+{
+    const struct bam_arena *all = s->arenas.filled;
+    stats_phase(s->stats, PHASE_WRITE);
+    if (s->minhash && !minhash_decides(s->minhash))
+        record_sink_set_finish(s->out.sink, minhash_run_finish);
+    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || begin_merge(s) < 0
+        || merge_ranges(s) < 0)
+        return -1;
+    return sort_files_finish(&s->out, all->n_records, all->checksum + s->sorts.turned);
+}
+
+/* ------------------------------------------------- opening everything */
 
 static int prepare_minhash(struct bam_sort *s)
 {
@@ -83,7 +284,7 @@ static int prepare_order(struct bam_sort *s)
         sort_key_decides_until(s->rule, &s->far);
         keys_do = false;
     }
-    arena_pair_set_order(&s->memory, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule, s->minhash);
+    arenas_set_order(&s->arenas, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule);
     return 0;
 }
 
@@ -94,7 +295,7 @@ static struct memory_rings plan_rings(const struct sort_opts *opts)
         .n_threads = opts->n_threads,
         .level = opts->out.level,
         .n_inputs = 1 + opts->n_more,
-        .found = arena_fill_slot_memory(),
+        .found = block_reader_slot_memory(),
         .thread_space = sort_limits_thread_space(),
     };
     return memory_plan_rings(&job);
@@ -130,32 +331,46 @@ static int open_inputs(struct bam_sort *s)
     return 0;
 }
 
+static int open_spill(struct bam_sort *s)
+{
+    struct spill_policy_options how = {
+        .temp_prefixes = s->opts->temp_prefixes,
+        .n_temp_prefixes = s->opts->n_temp_prefixes,
+        .at_least = block_reader_least(&s->reader),
+        .arena_size = s->arenas.filled->size,
+        .slice_size = s->plan.slice_size,
+        .merge_memory = s->plan.merge_memory,
+        .n_threads = s->opts->n_threads,
+        .help = sort_tasks_help,
+        .arg = &s->sorts,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    return spill_policy_open(&s->spill, &how);
+}
+
+/* The arenas come last but one: they take what a limit on addresses leaves. */
 static int reserve_memory(struct bam_sort *s)
 {
-    const struct sort_opts *opts = s->opts;
-    struct arena_fill_options fill = {
-        .memory = &s->memory,
+    struct block_reader_options reader = {
         .inputs = &s->in,
         .n_slots = s->rings.source_slots,
-        .size_hint = opts->size_hint,
-        .progress = &s->progress,
+        .size_hint = s->opts->size_hint,
         .latch = &s->latch,
         .stats = s->stats,
     };
-    if (arena_fill_open(&s->fill, &fill) < 0)
-        return -1;
-    struct arena_pair_options how = {
-        .plan = s->plan,
-        .temp_prefixes = opts->temp_prefixes,
-        .n_temp_prefixes = opts->n_temp_prefixes,
-        .at_least = arena_fill_least(&s->fill),
-        .expected = arena_fill_expected,
-        .arg = &s->fill,
-        .n_threads = opts->n_threads,
+    struct sort_tasks_options sorts = {
+        .arenas = &s->arenas,
+        .source_slots = s->rings.source_slots,
+        .n_threads = s->opts->n_threads,
+        .minhash = s->minhash,
+        .arena_is_sorted = spill_policy_arena_is_sorted,
+        .arg = &s->spill,
         .latch = &s->latch,
         .stats = s->stats,
     };
-    return arena_pair_open(&s->memory, &how);
+    return block_reader_open(&s->reader, &reader) < 0 || sort_tasks_open(&s->sorts, &sorts) < 0
+        || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
 /* What is known before reading of how much there is to do. */
@@ -187,36 +402,7 @@ static int open_all(struct bam_sort *s)
     return 0;
 }
 
-/* --------------------------------------------------------------- the flow */
-
-/* Phase 1: fill the memory; inflate, find and sort as the blocks come. */
-static int read_input(struct bam_sort *s)
-{
-    stats_phase(s->stats, PHASE_READ);
-    return arena_fill_read(&s->fill, s->rule);
-}
-
-/* Phase 2: merge the runs and the sorted sublists into the sink. */
-static int write_output(struct bam_sort *s)
-{
-    stats_phase(s->stats, PHASE_WRITE);
-    if (s->minhash && !minhash_decides(s->minhash))
-        record_sink_set_finish(s->out.sink, minhash_run_finish);
-    return sort_files_header(&s->out, s->sam, arena_pair_unplaced(&s->memory)) < 0
-        || arena_pair_merge(&s->memory, s->out.sink) < 0 ? -1 : 0;
-}
-
-/* Phase 3: what was read is what was written. */
-static int finish_output(struct bam_sort *s)
-{
-    return sort_files_finish(&s->out, s->memory.arena->n_records, s->memory.arena->checksum + s->memory.turned);
-}
-
-static void run_phases(struct bam_sort *s)
-{
-    if (read_input(s) == 0 && write_output(s) == 0)
-        finish_output(s);
-}
+/* ------------------------------------------------------------ the end */
 
 /* A signal ends the sort here: threads would be waited for at the end of the parallel region, and one may be
  * stuck in writing to a pipe that nobody reads. */
@@ -242,7 +428,7 @@ static void commit(struct bam_sort *s)
 /* What the sort took. */
 static void tell(struct bam_sort *s)
 {
-    uint64_t records = s->memory.arena ? s->memory.arena->n_records : 0;
+    uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     stats_stop(s->stats);
     if (!s->stats)
         return;
@@ -264,8 +450,11 @@ static void close_all(struct bam_sort *s)
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
     sort_inputs_close(&s->in);
-    arena_pair_close(&s->memory);
-    arena_fill_close(&s->fill);
+    merge_ring_close(s->merge);
+    spill_policy_close(&s->spill);
+    sort_tasks_close(&s->sorts);
+    arenas_close(&s->arenas);
+    block_reader_close(&s->reader);
     sort_report_close(&s->report);
     stats_free(s->stats);
 }
@@ -274,7 +463,8 @@ static void close_all(struct bam_sort *s)
 static void in_team(void *sort)
 {
     latch_hide_signals(false);
-    run_phases(sort);
+    if (read_and_sort(sort) == 0)
+        merge_and_write(sort);
     leave_by_signal(sort);
 }
 

@@ -1,57 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading: the blocks of the inputs, one after the other, to the memory for records.
- * A task inflates a block at its place and finds the records in it; the master
- * gives out places and takes the blocks back in order. All functions are his. */
-#ifndef ARENA_FILL_H
-#define ARENA_FILL_H
+/* The records of the inputs, block by block. A task inflates a block at its place in the arena and finds the records
+ * in it. The main thread gives out the places, takes the blocks back in file order, and lists their records in the
+ * arena. Only the main thread calls these functions. */
+#ifndef BLOCK_READER_H
+#define BLOCK_READER_H
 
-#include "sort/sort_tasks.h"
+#include "bam_arena.h"
 #include "bgzf_source.h"
-#include "base/memory_watch.h"
 #include "read/sort_input.h"
 
 struct latch;
-struct progress;
 struct sort_rule;
 struct stats;
 
-struct arena_fill_options {
-    struct arena_pair *memory;
-    struct sort_inputs *inputs;  /* stay the caller's */
-    uint32_t n_slots;            /* of each input's source, and as the memory was planned */
+struct block_reader_options {
+    const struct sort_inputs *inputs;
+    uint32_t n_slots;            /* of each input's source */
     uint64_t size_hint;          /* bytes of records to be expected; 0: nobody knows */
-    struct progress *progress;
     struct latch *latch;
     struct stats *stats;
 };
 
 struct found;
 
-struct arena_fill {
-    struct arena_fill_options opt;
+struct block_reader {
+    struct block_reader_options opt;
     struct sort_input *in;       /* the one being read */
+    struct bam_arena *arena;     /* where its blocks go; set by the main thread while no block is out */
     struct found *found;         /* one per slot of the source */
-    struct memory_watch watch;
     uint64_t last_block;         /* file offset of the block taken back last */
 };
 
-/* -1: no memory, told to the latch. */
-int arena_fill_open(struct arena_fill *fill, const struct arena_fill_options *options);
+/* -1: no memory, and the error is recorded in the latch. */
+int block_reader_open(struct block_reader *reader, const struct block_reader_options *options);
 
-/* Behind the parallel region: tasks that came too late for their block still look at its slot. */
-void arena_fill_close(struct arena_fill *fill);
+/* Call it behind the parallel region: tasks that came too late for their block still look at its slot. */
+void block_reader_close(struct block_reader *reader);
 
-/* Reads everything; inflates, finds and sorts as the blocks come. rule learns from the first
- * records, if the order needs one. Afterwards all is sorted. -1: told to the latch. */
-int arena_fill_read(struct arena_fill *fill, struct sort_rule *rule);
+/* From now on blocks go to this arena. No block may be out. */
+void block_reader_set_arena(struct block_reader *reader, struct bam_arena *arena);
 
-/* Bytes of records to be expected in all, by what is read so far; 0: nobody knows. arg: the arena_fill. */
-double arena_fill_expected(void *arg);
+/* Goes on with this input, after the last one was ended. */
+void block_reader_begin(struct block_reader *reader, struct sort_input *in);
+
+/* Puts the bytes behind the header, in the header's last block, into the arena, which has room for them. Of the first
+ * input, rule learns from the first records, if the arena has a rule. -1: failed, and the error is recorded in the
+ * latch. */
+int block_reader_start(struct block_reader *reader, struct sort_rule *rule);
+
+/* Takes the oldest block back and lists its records in the arena. wait: works until the block is inflated.
+ * 1: done; 0: none is ready (with wait: none is out, and all keys are in their places); -1: a bad block or record, or
+ * no memory, and the error is recorded in the latch. The block's keys may reach their places only when the source's
+ * slot is used again, or when this returns 0 with wait. */
+int block_reader_take(struct block_reader *reader, bool wait);
+
+/* Call it after the input's last block is taken back. -1: the input ends inside a record, and the error is recorded
+ * in the latch. */
+int block_reader_end(struct block_reader *reader);
+
+/* Bytes of records to be expected in all, judged by what is read so far; 0: nobody knows. */
+double block_reader_expected(const struct block_reader *reader);
 
 /* Bytes that will come for certain. */
-uint64_t arena_fill_least(const struct arena_fill *fill);
+uint64_t block_reader_least(const struct block_reader *reader);
 
 /* Bytes of memory for each slot. */
-size_t arena_fill_slot_memory(void);
+size_t block_reader_slot_memory(void);
 
 #endif

@@ -15,12 +15,6 @@ known='
 bgzf_sink -> write/bam_index
 bgzf_sink -> write/sink_verify
 bgzf_source -> read/read_ahead
-read/block_reader -> sort/sort_tasks
-sort/sort_tasks -> merge/merge_ring
-sort/sort_tasks -> spill/run_reader
-sort/sort_tasks -> write/record_sink
-sort/sort_tasks -> spill/spill
-sort/sort_tasks -> spill/spill_store
 '
 
 # Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.
