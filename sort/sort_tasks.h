@@ -38,7 +38,7 @@ enum { SORT_TASKS_MAX = 64 };
 struct sort_tasks {
     struct sort_tasks_options opt;
     struct sort_task tasks[SORT_TASKS_MAX];
-    struct task_ring ring;       /* of the tasks: handed out when they have their keys, FREE again when they are sorted */
+    struct task_ring ring;       /* of the tasks: handed out when their keys are there, FREE again when sorted */
     uint64_t n_blocks;           /* taken back; main thread, as the next */
     uint64_t n_closed;           /* sublists */
     _Atomic uint32_t unsorted[2];   /* sublists of each arena that are not sorted, and one more while it is filled or
