@@ -1,226 +1,240 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver: how a BAM file gets sorted.
+/* The driver: how a file of alignments gets sorted.
  *
- *   in.bam --> bgzf_source --> bam_arena --> sort_run --> merge_ring --> bgzf_sink --> out.bam
- *   (or -)     read-ahead,     records and   one task     ranges of      two rings,     (out_file:
- *     |        one inflate     their keys    per sublist, sublists and   one deflate    renamed when
- *     |        task per block  in one region while        runs, a task   task per       whole)
- *     |                        (two of them) reading      for each       block
- *   byte_source: whatever           |                      |     ^
- *   the input is, a stream          +-> spill: arenas ---> |     |
- *   of BAM bytes (SAM:                  that are full,     | run_reader: slices
- *   sam_reader; CRAM:                   as packed runs     | come back ahead of
- *   hts_reader)                                            | the merge
- *                                                record_sink (SAM, CRAM: hts_writer)
+ *     reading and sorting                        full arenas      merging and writing
  *
- * There is one `omp parallel`, in task_team(). The master finds blocks and deals them out,
- * takes them back in order, plans the merge and fills output blocks with lists of
- * records; all else is tasks (and a thread that reads a pipe). */
+ *   in.bam --> blocks --> arena --> sublists --> (runs) --------> ranges --> blocks --> out.bam
+ *              inflate    records   sort         what does        merge      deflate    renamed
+ *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
+ *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
+ *
+ * Whatever the input is, it comes as blocks: bgzf_source reads BAM ahead, sam_reader parses SAM, hts_reader has CRAM
+ * decoded. Whatever the output is, records go to record_sink: bgzf_sink for BAM, hts_writer for the rest.
+ *
+ * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
+ * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "read/arena_fill.h"
-#include "sort/arena_pair.h"
+#include <htslib/hts_log.h>
 #include "bam_sort.h"
-#include "bam/far_pos.h"
-#include "base/latch.h"
 #include "base/machine.h"
 #include "base/message.h"
-#include "order/minhash.h"
-#include "order/sort_key.h"
-#include "sort/minhash_run.h"
-#include "base/progress.h"
-#include "write/record_sink.h"
-#include "write/sort_files.h"
-#include "read/sort_input.h"
-#include "plan/memory_plan.h"
-#include "plan/sort_limits.h"
 #include "base/sort_opts.h"
-#include "report/sort_report.h"
 #include "base/stats.h"
-#include "base/task_ring.h"
+#include "merge/merge_ring.h"
+#include "order/minhash.h"
+#include "plan/sort_limits.h"
+#include "plan/sort_parts.h"
+#include "sort/minhash_run.h"
+#include "write/record_sink.h"
 
-static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
+/* ---------------------------------------------------- reading and sorting */
 
-struct bam_sort {
-    const struct sort_opts *opts;
-    struct latch latch;
-    struct stats *stats;
-    struct sort_report report;
-    struct progress progress;
-    struct sort_inputs in;
-    struct sort_files out;
-    struct memory_rings rings;   /* memory, before anything is opened ... */
-    struct memory_plan plan;     /* ... and once the headers are known */
-    struct arena_pair memory;    /* of the records */
-    struct arena_fill fill;      /* reading, into that */
-    sam_hdr_t *sam;              /* header of the first input, then of the output */
-    struct sort_rule *rule;
-    struct minhash *minhash;     /* of -M; else NULL */
-    _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
-};
+static int make_room(struct sort_parts *s, size_t size);
+static int take_block(struct sort_parts *s, bool wait);
+static int take_blocks(struct sort_parts *s, bool wait);
+static int end_run(struct sort_parts *s);
 
-/* ---------------------------------------------------------- before reading */
-
-static int prepare_minhash(struct bam_sort *s)
+static void show_progress(struct sort_parts *s)
 {
-    if (s->opts->order.by != SORT_MINHASH)
-        return 0;
-    if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
-        return latch_fail(&s->latch, "%s: too many references for -M", sort_opts_input(s->opts));
-    if (!(s->minhash = minhash_new(&s->opts->order)))
-        return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
-    return 0;
+    uint64_t taken = arenas_taken(&s->arenas);
+    progress_tick(&s->progress);
+    if (memory_watch_due(&s->watch, taken))
+        memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
 
-static int prepare_order(struct bam_sort *s)
+/* Loop 1: while there is a block (up to 64 KiB of records, compressed on its own), makes room for it, takes its place
+ * in the arena, and hands it to an inflate task, which also finds the records in it. */
+static int deal_blocks(struct sort_parts *s, struct bgzf_source *source)
 {
-    s->rule = sort_rule_new(&s->opts->order, s->sam);
-    if (!s->rule)
-        return latch_fail(&s->latch, "out of memory");
-    bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
-    if (keys_do && sort_inputs_converted(&s->in) && far_pos_fits(&s->opts->out.format)) {
-        sort_key_decides_until(s->rule, &s->far);
-        keys_do = false;
+    uint32_t size;
+    int found;
+    while ((found = bgzf_source_peek(source, &size)) > 0) {
+        if ((bgzf_source_ring_full(source) && take_block(s, true) < 0) || make_room(s, size) < 0)
+            return -1;
+        bgzf_source_hand_out(source, bam_arena_take(s->arenas.filled, size));
+        show_progress(s);
+        if (take_blocks(s, false) < 0)
+            return -1;
     }
-    arena_pair_set_order(&s->memory, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule, s->minhash);
-    return 0;
+    return found < 0 ? -1 : take_blocks(s, true);
 }
 
-static struct memory_rings plan_rings(const struct sort_opts *opts)
+/* Loop 2: while there is an inflated block (wait: while any is out), takes it back, in file order. */
+static int take_blocks(struct sort_parts *s, bool wait)
 {
-    struct memory_job job = {
-        .budget = sort_limits_memory(opts),
-        .n_threads = opts->n_threads,
-        .level = opts->out.level,
-        .n_inputs = 1 + opts->n_more,
-        .found = arena_fill_slot_memory(),
-        .thread_space = sort_limits_thread_space(),
-    };
-    return memory_plan_rings(&job);
+    int taken;
+    while ((taken = take_block(s, wait)) > 0)
+        ;
+    return taken;
 }
 
-/* What is known with the headers, and the index of -I. */
-static struct memory_plan plan_memory(const struct bam_sort *s)
+/* Takes the oldest block back and lists its records. Every 2^20 records it closes a sublist (keys of one arena) and
+ * gives it to a task that sorts it. wait: also if the block is not inflated yet. 1: done; 0: there is none;
+ * -1: stop. */
+static int take_block(struct sort_parts *s, bool wait)
 {
-    struct memory_use use = {
-        .header = sort_inputs_header_size(&s->in),
-        .references = sort_inputs_references(&s->in),
-        .htslib = sort_inputs_memory(&s->in) + sort_files_memory(&s->out, s->sam, s->rings.job.budget)
-                + (s->minhash ? minhash_memory(s->minhash) : 0),
-        .stats = stats_memory(s->opts->n_threads, sort_report_detail(s->opts)),
-    };
-    return memory_plan_make(&s->rings, &use);
+    int taken = block_reader_take(&s->reader, wait);
+    return taken > 0 && sort_tasks_close_sublist(&s->sorts) < 0 ? -1 : taken;
 }
 
-static int open_inputs(struct bam_sort *s)
+static int read_input(struct sort_parts *s, struct sort_input *in)
 {
-    uint64_t budget = s->rings.job.budget;
-    struct sort_inputs_options how = {
-        .opts = s->opts,
-        .rings = s->rings,
-        .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
-        .far = far_pos_fits(&s->opts->out.format) ? &s->far : NULL,
-        .latch = &s->latch,
-        .stats = s->stats,
-    };
-    if (sort_inputs_open(&s->in, &how) < 0)
+    block_reader_begin(&s->reader, in);
+    if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
-    s->sam = s->in.each->header.sam;
-    return 0;
+    enum stage before = stats_enter(s->stats, STAGE_DEAL);
+    int result = deal_blocks(s, in->source);
+    stats_leave(s->stats, before, 0);
+    return result < 0 ? -1 : block_reader_end(&s->reader);
 }
 
-static int reserve_memory(struct bam_sort *s)
-{
-    const struct sort_opts *opts = s->opts;
-    struct arena_fill_options fill = {
-        .memory = &s->memory,
-        .inputs = &s->in,
-        .n_slots = s->rings.source_slots,
-        .size_hint = opts->size_hint,
-        .progress = &s->progress,
-        .latch = &s->latch,
-        .stats = s->stats,
-    };
-    if (arena_fill_open(&s->fill, &fill) < 0)
-        return -1;
-    struct arena_pair_options how = {
-        .plan = s->plan,
-        .temp_prefixes = opts->temp_prefixes,
-        .n_temp_prefixes = opts->n_temp_prefixes,
-        .at_least = arena_fill_least(&s->fill),
-        .expected = arena_fill_expected,
-        .arg = &s->fill,
-        .n_threads = opts->n_threads,
-        .latch = &s->latch,
-        .stats = s->stats,
-    };
-    return arena_pair_open(&s->memory, &how);
-}
-
-/* What is known before reading of how much there is to do. */
-static void expect_progress(struct bam_sort *s)
-{
-    s->progress.file_bytes = (double)sort_inputs_length(&s->in);
-    s->progress.data_bytes = (double)s->opts->size_hint;
-    record_sink_set_progress(s->out.sink, &s->progress);
-}
-
-/* Opens and allocates all that may fail, before the work that must not; first
- * what can be told before a pipe is waited for. */
-static int open_all(struct bam_sort *s)
-{
-    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(s->opts))))
-        return latch_fail(&s->latch, "out of memory");
-    stats_phase(s->stats, PHASE_OPEN);
-    progress_start(&s->progress, s->opts->progress, s->stats);
-    s->rings = plan_rings(s->opts);
-    if (sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0
-        || sort_report_open(&s->report, s->opts, &s->latch) < 0 || open_inputs(s) < 0
-        || prepare_minhash(s) < 0)
-        return -1;
-    s->plan = plan_memory(s);
-    if (reserve_memory(s) < 0 || prepare_order(s) < 0
-        || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
-        return -1;
-    expect_progress(s);
-    return 0;
-}
-
-/* --------------------------------------------------------------- the flow */
-
-/* Phase 1: fill the memory; inflate, find and sort as the blocks come. */
-static int read_input(struct bam_sort *s)
+/* Afterwards all records are in sorted sublists: of both arenas, or of one arena if there are runs. */
+static int read_and_sort(struct sort_parts *s)
 {
     stats_phase(s->stats, PHASE_READ);
-    return arena_fill_read(&s->fill, s->rule);
+    memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
+    block_reader_set_arena(&s->reader, s->arenas.filled);
+    for (size_t i = 0; i < s->in.n; i++)
+        if (read_input(s, &s->in.each[i]) < 0)
+            return -1;
+    return sort_tasks_close_rest(&s->sorts) < 0 || end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
 }
 
-/* Phase 2: merge the runs and the sorted sublists into the sink. */
-static int write_output(struct bam_sort *s)
+/* ----------------------------------------------- full arenas become runs */
+
+static struct spill_outlook outlook(struct sort_parts *s)
 {
+    const struct bam_arena *a = s->arenas.filled;
+    double records = block_reader_expected(&s->reader);
+    return (struct spill_outlook){
+        .records = records,
+        .with_keys = arenas_with_keys(&s->arenas, records),
+        .arena_size = a->size,
+        .arena_free = a->top - a->bottom,
+        .other_is_empty = bam_arena_empty(arenas_other(&s->arenas)),
+    };
+}
+
+/* Loop 3 has a turn for each arena that leaves memory as a run: its records, sorted and packed, in a temporary file or
+ * in memory that is to spare. Tasks write it when its sublists are sorted, while the other arena is filled. */
+static int begin_run(struct sort_parts *s, const struct bam_arena *arena)
+{
+    if (spill_policy_leave(&s->spill, arena) < 0)
+        return -1;
+    sort_tasks_end_arena(&s->sorts, arena);
+    return 0;
+}
+
+/* Waits, and works, until the run is written. Then its arena is empty. */
+static int end_run(struct sort_parts *s)
+{
+    if (!s->spill.spilling)
+        return 0;
+    if (spill_policy_await(&s->spill) < 0)
+        return -1;
+    arenas_empty_other(&s->arenas, s->spill.sizes.arena_size);
+    return 0;
+}
+
+/* The older arena may leave before the younger one is full, so that nobody has to wait for it then. */
+static int begin_run_early(struct sort_parts *s)
+{
+    const struct bam_arena *older = arenas_other(&s->arenas);
+    if (s->spill.spilling || bam_arena_empty(older))
+        return 0;
+    struct spill_outlook now = outlook(s);
+    int leaves = spill_policy_hurry(&s->spill, &now);
+    return leaves > 0 ? begin_run(s, older) : leaves;
+}
+
+/* The filled arena is full: goes on in the other one. If not all records fit into the two, the older arena must have
+ * left before it is filled again, and the full one begins to leave. */
+static int change_arena(struct sort_parts *s)
+{
+    const struct bam_arena *older = arenas_other(&s->arenas);
+    struct spill_outlook now = outlook(s);
+    if (spill_policy_decide(&s->spill, &now) < 0)
+        return -1;
+    if (s->spill.spilling) {
+        bool stays = !bam_arena_empty(older) && !spill_policy_busy(&s->spill);   /* all was to fit, and does not */
+        if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
+            return -1;
+    }
+    if (arenas_change(&s->arenas, &s->latch) < 0)
+        return -1;
+    block_reader_set_arena(&s->reader, s->arenas.filled);
+    return 0;
+}
+
+/* Makes room for size bytes of records. Before the arena is changed, all blocks are taken back, and all records are in
+ * sublists. */
+static int make_room(struct sort_parts *s, size_t size)
+{
+    if (begin_run_early(s) < 0 || (bam_arena_room(s->arenas.filled) < size && take_blocks(s, true) < 0))
+        return -1;
+    if (bam_arena_room(s->arenas.filled) >= size)
+        return 0;
+    if (sort_tasks_close_rest(&s->sorts) < 0 || (!bam_arena_empty(s->arenas.filled) && change_arena(s) < 0))
+        return -1;
+    return arenas_grow(&s->arenas, size, &s->latch);
+}
+
+/* ---------------------------------------------------- merging and writing */
+
+/* Runs come back, a slice at a time, into the arena that is free by now. */
+static int begin_merge(struct sort_parts *s)
+{
+    struct bam_arena *spare = arenas_other(&s->arenas);
+    struct merge_ring_options how = {
+        .arenas = {spare, s->arenas.filled},
+        .sink = s->out.sink,
+        .n_ranges = s->rings.merge_ranges,
+        .n_records = s->rings.merge_records,
+        .n_threads = s->opts->n_threads,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    if (spill_policy_read_back(&s->spill, spare->base, spare->size, s->out.sink, &how.runs) < 0)
+        return -1;
+    if (how.runs.n > 0 && hts_verbose > HTS_LOG_ERROR)   /* upstream's line: silent below --verbosity 2 */
+        fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", how.runs.n,
+                s->arenas.filled->n_sublists);
+    return (s->merge = merge_ring_open(&how)) ? 0 : -1;
+}
+
+/* Loop 4: while there is a merged range (a part of the order, which a task merged from all sublists and runs), puts
+ * its records to the sink. Loop 5 is inside the sink: when a block is full, bgzf_sink_flush() hands it to a deflate
+ * task, and its ticket gives it a place in the file. */
+static int merge_ranges(struct sort_parts *s)
+{
+    struct merge_list list;
+    int merged;
+    while ((merged = merge_ring_next(s->merge, &list)) > 0)
+        if (record_sink_put(s->out.sink, list.records, list.n) < 0)
+            return -1;
+    return merged;
+}
+
+/* Number and checksum of the records that came in must be those of the records that went out. */
+static int merge_and_write(struct sort_parts *s)
+{
+    const struct bam_arena *all = s->arenas.filled;
     stats_phase(s->stats, PHASE_WRITE);
     if (s->minhash && !minhash_decides(s->minhash))
         record_sink_set_finish(s->out.sink, minhash_run_finish);
-    return sort_files_header(&s->out, s->sam, arena_pair_unplaced(&s->memory)) < 0
-        || arena_pair_merge(&s->memory, s->out.sink) < 0 ? -1 : 0;
+    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || begin_merge(s) < 0
+        || merge_ranges(s) < 0)
+        return -1;
+    return sort_files_finish(&s->out, all->n_records, all->checksum + s->sorts.turned);
 }
 
-/* Phase 3: what was read is what was written. */
-static int finish_output(struct bam_sort *s)
-{
-    return sort_files_finish(&s->out, s->memory.arena->n_records, s->memory.arena->checksum + s->memory.turned);
-}
-
-static void run_phases(struct bam_sort *s)
-{
-    if (read_input(s) == 0 && write_output(s) == 0)
-        finish_output(s);
-}
+/* ------------------------------------------------- from beginning to end */
 
 /* A signal ends the sort here: threads would be waited for at the end of the parallel region, and one may be
  * stuck in writing to a pipe that nobody reads. */
-static void leave_by_signal(struct bam_sort *s)
+static void leave_by_signal(struct sort_parts *s)
 {
     if (!latch_signalled())
         return;
@@ -230,8 +244,17 @@ static void leave_by_signal(struct bam_sort *s)
     latch_reraise();
 }
 
-/* All files at once. */
-static void commit(struct bam_sort *s)
+/* What the main thread does while the other threads run tasks. */
+static void in_team(void *parts)
+{
+    latch_hide_signals(false);
+    if (read_and_sort(parts) == 0)
+        merge_and_write(parts);
+    leave_by_signal(parts);
+}
+
+/* Gives all files their names at once. */
+static void commit(struct sort_parts *s)
 {
     stats_phase(s->stats, PHASE_FINISH);
     enum stage before = stats_enter(s->stats, STAGE_WRITE);
@@ -239,10 +262,10 @@ static void commit(struct bam_sort *s)
     stats_leave(s->stats, before, 0);
 }
 
-/* What the sort took. */
-static void tell(struct bam_sort *s)
+/* Ends the progress line and writes the report. */
+static void report(struct sort_parts *s)
 {
-    uint64_t records = s->memory.arena ? s->memory.arena->n_records : 0;
+    uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     stats_stop(s->stats);
     if (!s->stats)
         return;
@@ -251,46 +274,25 @@ static void tell(struct bam_sort *s)
         sort_report_write(&s->report, s->stats, records, &s->latch);
 }
 
-/* Each file of htslib's may start one more in the sort. */
-static int threads_to_be_had(const struct bam_sort *s)
+/* Each file that htslib reads or writes may start one more thread during the sort. */
+static int threads_to_be_had(const struct sort_parts *s)
 {
     return sort_limits_threads(s->opts, sort_inputs_converted(&s->in) + (s->opts->out.format.format != bam));
 }
 
-/* Behind the parallel region: tasks that came too late still look at their slots. */
-static void close_all(struct bam_sort *s)
-{
-    sort_files_close(&s->out);
-    sort_rule_free(s->rule);
-    minhash_free(s->minhash);
-    sort_inputs_close(&s->in);
-    arena_pair_close(&s->memory);
-    arena_fill_close(&s->fill);
-    sort_report_close(&s->report);
-    stats_free(s->stats);
-}
-
-/* What the main thread does while the others run tasks. */
-static void in_team(void *sort)
-{
-    latch_hide_signals(false);
-    run_phases(sort);
-    leave_by_signal(sort);
-}
-
 int bam_sort(const struct sort_opts *opts)
 {
-    struct bam_sort s = {.opts = opts};
+    struct sort_parts s;
     machine_share_heaps();
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
-    if (open_all(&s) == 0) {
+    if (sort_parts_open(&s, opts) == 0) {
         latch_hide_signals(true);
         task_team(threads_to_be_had(&s), in_team, &s);
         if (!latch_tripped(&s.latch))
             commit(&s);
     }
-    tell(&s);
-    close_all(&s);
+    report(&s);
+    sort_parts_close(&s);
     latch_reraise();
     if (!latch_tripped(&s.latch))
         return EXIT_SUCCESS;

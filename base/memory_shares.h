@@ -70,21 +70,9 @@ struct memory_plan {
     size_t merge_memory;         /* for merging runs in the background */
 };
 
-/* How the arenas' memory is divided once it is known that not all records will fit. */
-struct memory_spilling {
-    size_t store;                /* bytes for packed runs; the rest of the runs goes to disk */
-    size_t arena_size;           /* of each arena, beside the store */
-    size_t slice_size;           /* of the runs: small enough for all of them, if that is not too small */
-    size_t fan_in;               /* runs that the last merge can take */
-};
-
 /* How many of n_threads threads htslib gets within the room, and what it takes with them: measured with htslib
  * 1.16, where CRAM keeps whole containers for each thread. */
 struct htslib_use memory_shares_htslib(bool is_cram, bool writing, const struct htslib_room *room, int n_threads);
-
-/* expected: bytes of all records, 0 if nobody knows. late: both arenas are full already, so that there is no memory
- * for a store. */
-struct memory_spilling memory_shares_spilling(const struct memory_plan *plan, double expected, bool late);
 
 /* Sizes of arenas and slices are whole pages. */
 static inline size_t whole_pages(size_t size)

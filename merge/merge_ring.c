@@ -4,7 +4,6 @@
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
 #include "merge/run_cut.h"
-#include "merge/run_reader.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 
@@ -24,7 +23,7 @@ struct span {
     size_t next;                 /* the next to merge; advanced by the claimer */
 };
 
-/* A range with more records than its list takes is handed out again once those of the list were put. */
+/* A range with more records than its list takes is handed out again once those of the list are put. */
 struct range {
     struct run_cut from, to;     /* this and all down to spans: set by the main thread before
                                   * READY for the first time */
@@ -64,6 +63,7 @@ struct merge_ring {
     size_t *first, *taken;       /* its slices of each run: [first, taken) */
     size_t steps, records;       /* slices that begin in it; its records, about */
     bool planned_all;
+    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range */
 };
 
 /* ------------------------------------------------------------------- memory */
@@ -79,7 +79,7 @@ static size_t n_records_of(const struct bam_arena *a)
 static int range_alloc(struct merge_ring *m, struct range *range)
 {
     range->ring = m;
-    range->spans = calloc(m->opt.n_runs + 1, sizeof *range->spans);
+    range->spans = calloc(m->opt.runs.n + 1, sizeof *range->spans);
     range->records = malloc(m->opt.n_records * sizeof *range->records);
     return range->spans && range->records && run_merge_init(&range->merge, m->rule, m->n_sources) == 0 ? 0 : -1;
 }
@@ -104,10 +104,11 @@ static int ring_alloc(struct merge_ring *m)
     if (task_ring_open(&m->ring, &ring) < 0)
         return -1;
     size_t older = o->arenas[0]->n_sublists;
-    m->first = calloc(o->n_runs + 1, sizeof *m->first);
-    m->taken = calloc(o->n_runs + 1, sizeof *m->taken);
+    m->first = calloc(o->runs.n + 1, sizeof *m->first);
+    m->taken = calloc(o->runs.n + 1, sizeof *m->taken);
     m->ranges = calloc(o->n_ranges, sizeof *m->ranges);
-    if (!m->first || !m->taken || !m->ranges || sample_arena(m, 0, o->n_runs) < 0 || sample_arena(m, 1, o->n_runs + older) < 0)
+    if (!m->first || !m->taken || !m->ranges || sample_arena(m, 0, o->runs.n) < 0
+        || sample_arena(m, 1, o->runs.n + older) < 0)
         return -1;
     for (uint32_t i = 0; i < o->n_ranges; i++)
         if (range_alloc(m, &m->ranges[i]) < 0)
@@ -122,14 +123,14 @@ static void choose_sizes(struct merge_ring *m)
     size_t threads = (size_t)o->n_threads, in_memory = n_records_of(o->arenas[0]) + n_records_of(o->arenas[1]);
     size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
     m->range_records = o->n_records / 2;
-    if (o->n_runs == 0 && share < m->range_records)
+    if (o->runs.n == 0 && share < m->range_records)
         m->range_records = share;
     if (m->range_records < least)
         m->range_records = least;
     m->sample_records = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE;
     if (m->sample_records > m->range_records / 2 + 1)
         m->sample_records = m->range_records / 2 + 1;
-    m->steps_max = o->n_runs / (2 * threads) + 1;
+    m->steps_max = o->runs.n / (2 * threads) + 1;
 }
 
 struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
@@ -138,7 +139,7 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
     if (m) {
         m->opt = *options;
         m->rule = bam_arena_order(options->arenas[1]).rule;
-        m->n_sources = options->n_runs + options->arenas[0]->n_sublists + options->arenas[1]->n_sublists;
+        m->n_sources = options->runs.n + options->arenas[0]->n_sublists + options->arenas[1]->n_sublists;
         m->is_first = m->is_begun = true;
         choose_sizes(m);
         if (ring_alloc(m) == 0)
@@ -180,7 +181,7 @@ size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources
 static struct merge_source part_of(const struct range *range, size_t source, struct merge_source part)
 {
     const struct merge_ring *m = range->ring;
-    bool is_run = source < m->opt.n_runs;
+    bool is_run = source < m->opt.runs.n;
     if (!range->is_last && !(is_run && source == range->to.source))
         part.end = run_cut_find(&range->to, m->rule, part, source);
     if (!range->is_first && !(is_run && source == range->from.source))
@@ -191,21 +192,19 @@ static struct merge_source part_of(const struct range *range, size_t source, str
 static int next_slice(void *arg, size_t number, struct merge_source *source)
 {
     struct range *range = arg;
-    const struct merge_ring *m = range->ring;
-    if (number >= m->opt.n_runs || range->spans[number].next == range->spans[number].end)
+    const struct merge_runs *runs = &range->ring->opt.runs;
+    if (number >= runs->n || range->spans[number].next == range->spans[number].end)
         return 0;
-    const struct spill_slice *slice = run_reader_slice(m->opt.reader, number, range->spans[number].next++);
-    const struct bam_key *keys = spill_slice_keys(slice);
-    *source = part_of(range, number, (struct merge_source){keys, keys + slice->n, slice->base});
+    *source = part_of(range, number, runs->slice(runs->reader, number, range->spans[number].next++));
     return 1;
 }
 
 static void begin_range(struct range *range)
 {
     const struct merge_ring *m = range->ring;
-    size_t source = m->opt.n_runs;
+    size_t source = m->opt.runs.n;
     run_merge_reset(&range->merge);
-    for (size_t i = 0; i < m->opt.n_runs; i++)
+    for (size_t i = 0; i < m->opt.runs.n; i++)
         run_merge_add(&range->merge, (struct merge_source){0});
     for (int i = 0; i < N_ARENAS; i++)
         for (size_t j = 0; j < m->opt.arenas[i]->n_sublists; j++) {
@@ -251,25 +250,26 @@ static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t
 {
     if (!m->rule)
         return (struct run_cut){{first_key, 0}, NULL, run};
-    const struct spill_slice *slice = run_reader_slice(m->opt.reader, run, m->taken[run]);
-    return (struct run_cut){spill_slice_keys(slice)[0], slice->base, run};
+    struct merge_source slice = m->opt.runs.slice(m->opt.runs.reader, run, m->taken[run]);
+    return (struct run_cut){slice.next[0], slice.base, run};
 }
 
 /* Finds where the first of the slices begins that are not yet taken. 1: in *cut; 0: there is none;
  * -1: not known yet, because records must be compared that are not ready. */
 static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
 {
+    const struct merge_runs *runs = &m->opt.runs;
     uint64_t least = UINT64_MAX, key;
     bool any = false, found = false;
-    for (size_t i = 0; i < m->opt.n_runs; i++)
-        if (run_reader_first_key(m->opt.reader, i, m->taken[i], &key)) {
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->first_key(runs->reader, i, m->taken[i], &key)) {
             any = true;
             least = key < least ? key : least;
         }
-    for (size_t i = 0; i < m->opt.n_runs && any; i++) {
-        if (!run_reader_first_key(m->opt.reader, i, m->taken[i], &key) || key != least)
+    for (size_t i = 0; i < runs->n && any; i++) {
+        if (!runs->first_key(runs->reader, i, m->taken[i], &key) || key != least)
             continue;
-        if (m->rule && !run_reader_ready(m->opt.reader, i, m->taken[i], idle))
+        if (m->rule && !runs->ready(runs->reader, i, m->taken[i], idle))
             return -1;
         struct run_cut other = slice_cut(m, i, key);
         if (!found || run_cut_before(&other, cut, m->rule))
@@ -308,15 +308,17 @@ static int next_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
 /* Takes into the range what begins at the cut. 0: it is not ready. */
 static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
 {
+    const struct merge_runs *runs = &m->opt.runs;
     size_t run = cut->source;
-    if (run >= m->opt.n_runs) {
+    if (run >= runs->n) {
         m->samples[cut->base != m->samples[0].base].next++;
         m->records += m->sample_records;
         return 1;
     }
-    if (!run_reader_ready(m->opt.reader, run, m->taken[run], idle))
+    if (!runs->ready(runs->reader, run, m->taken[run], idle))
         return 0;
-    m->records += run_reader_slice(m->opt.reader, run, m->taken[run]++)->n;
+    struct merge_source slice = runs->slice(runs->reader, run, m->taken[run]++);
+    m->records += (size_t)(slice.end - slice.next);
     m->steps++;
     return 1;
 }
@@ -328,10 +330,10 @@ static bool ends_at(const struct merge_ring *m, const struct run_cut *cut)
 {
     if (m->records >= m->range_records || m->steps >= m->steps_max)
         return true;
-    if (cut->source >= m->opt.n_runs)
+    if (cut->source >= m->opt.runs.n)
         return false;
     size_t slices = m->taken[cut->source] + 1 - m->first[cut->source];
-    return slices + (m->rule != NULL) > run_reader_buffers(m->opt.reader);
+    return slices + (m->rule != NULL) > m->opt.runs.n_buffers;
 }
 
 /* The first slice of a run that can have keys of a range which begins at the cut. */
@@ -349,7 +351,7 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     range->is_first = m->is_first;
     range->is_last = m->planned_all;
     range->begun = range->whole = false;
-    for (size_t i = 0; i < m->opt.n_runs; i++) {
+    for (size_t i = 0; i < m->opt.runs.n; i++) {
         range->spans[i] = (struct span){m->first[i], m->taken[i], m->first[i]};
         m->first[i] = first_slice(to, i, m->taken[i]);
     }
@@ -387,15 +389,16 @@ static bool help(void *ring)
     struct merge_ring *m = ring;
     if (!task_ring_empty(&m->ring) && task_ring_run(&m->ring, task_ring_oldest(&m->ring)))
         return true;
-    return record_sink_help(m->opt.sink) || (m->opt.reader && run_reader_help(m->opt.reader)) || task_ring_help(&m->ring);
+    const struct merge_runs *runs = &m->opt.runs;
+    return record_sink_help(m->opt.sink) || (runs->n && runs->help(runs->reader)) || task_ring_help(&m->ring);
 }
 
 /* Leaves the slices that later ranges do not need. */
 static int leave_slices(struct merge_ring *m, const struct range *range)
 {
-    for (size_t i = 0; i < m->opt.n_runs; i++) {
+    for (size_t i = 0; i < m->opt.runs.n; i++) {
         size_t end = range->spans[i].end, needed = range->is_last ? end : first_slice(&range->to, i, end);
-        if (run_reader_leave(m->opt.reader, i, needed) < 0)
+        if (m->opt.runs.leave(m->opt.runs.reader, i, needed) < 0)
             return -1;
     }
     return 0;
@@ -407,14 +410,12 @@ static bool oldest_is_merged(void *ring)
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
-/* Puts the records that the oldest range has merged to the sink. -1: stop. */
-static int put_oldest(struct merge_ring *m)
+/* The records of the oldest range's list are in the sink. Its task goes on with the range, or the slot is free. */
+static int put_back(struct merge_ring *m)
 {
     uint32_t index = task_ring_oldest(&m->ring);
     struct range *range = &m->ranges[index];
-    task_wait(oldest_is_merged, help, m, m->opt.stats);
-    if (latch_tripped(m->opt.latch) || record_sink_put(m->opt.sink, range->records, range->n) < 0)
-        return -1;
+    m->is_out = false;
     if (!range->whole) {
         task_ring_submit(&m->ring, index);
         return 0;
@@ -436,8 +437,8 @@ static bool can_go_on(void *ring)
 static int plan_ahead(struct merge_ring *m)
 {
     enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
-    if (m->opt.reader)
-        run_reader_refill(m->opt.reader);
+    if (m->opt.runs.n)
+        m->opt.runs.refill(m->opt.runs.reader);
     while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
     stats_leave(m->opt.stats, before, 0);
@@ -445,10 +446,19 @@ static int plan_ahead(struct merge_ring *m)
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
-int merge_ring_run(struct merge_ring *m)
+int merge_ring_next(struct merge_ring *m, struct merge_list *list)
 {
-    while (!m->planned_all || !task_ring_empty(&m->ring))
-        if (plan_ahead(m) < 0 || (!task_ring_empty(&m->ring) && put_oldest(m) < 0))
-            return -1;
-    return 0;
+    if (m->is_out && put_back(m) < 0)
+        return -1;
+    if (m->planned_all && task_ring_empty(&m->ring))
+        return 0;
+    if (plan_ahead(m) < 0)
+        return -1;
+    task_wait(oldest_is_merged, help, m, m->opt.stats);
+    if (latch_tripped(m->opt.latch))
+        return -1;
+    const struct range *range = &m->ranges[task_ring_oldest(&m->ring)];
+    *list = (struct merge_list){range->records, range->n};
+    m->is_out = true;
+    return 1;
 }

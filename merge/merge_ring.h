@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The last merge, by many threads. The main thread cuts the sublists in memory, and the runs
- * that come back from disk, into ranges. Tasks merge ranges side by side. The main thread puts
- * their records to the sink, in order.
+ * that come back from disk, into ranges. Tasks merge ranges side by side. The main thread takes
+ * their records back in order and puts them to the sink.
  *
  *   sublists and    cut 0   cut 1   cut 2   cut 3
  *   slices of runs  |-------|-------|-------|---> planned by the main thread, ahead
  *                       |       |       |
  *   ring of ranges  [ DONE ][ TAKEN][ READY][ FREE ] ...     a heap and a list of
  *                       |                                    records each
- *                       +--> record_sink_put(), in order
+ *                       +--> merge_ring_next(), in order
  *
  * For each record the main thread only adds up its size. So blocks are filled as if one thread had
  * merged, and the output does not show where the cuts are.
@@ -21,23 +21,61 @@
 #define MERGE_RING_H
 
 #include "bam_arena.h"
+#include "merge/run_merge.h"
 
+struct record_ref;
 struct latch;
 struct merge_ring;
 struct record_sink;
-struct run_reader;
 struct stats;
+
+/* Runs that left memory, as the merge sees them. It does not know how they come back: whoever reads them fills in the
+ * functions. The slices of a run are numbered from 0. They become ready one after the other, and the merge leaves
+ * them in the same order. Only the main thread calls these functions, but for slice(). */
+struct merge_runs {
+    size_t n;                    /* runs, in input order; 0: there are none, and nothing below is used */
+    size_t n_buffers;            /* how many slices of each run can be in memory at a time */
+    void *reader;                /* the first argument of each function */
+
+    /* Whether the run has this slice. *key is the sort key of its first record;
+     * the slice need not be in memory. */
+    bool (*first_key)(const void *reader, size_t run, size_t slice, uint64_t *key);
+
+    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main
+     * thread has nothing else to do; if no buffer for the slice can become free by waiting, it
+     * is then loaded to other memory. */
+    bool (*ready)(void *reader, size_t run, size_t slice, bool idle);
+
+    /* The keys of a slice that is ready and not left. Any thread that got the number from the main thread
+     * may call it. */
+    struct merge_source (*slice)(const void *reader, size_t run, size_t slice);
+
+    /* Leaves the slices before this one. Their records have been put to the sink, and nobody looks at
+     * their keys any more. -1: no memory, and the error is recorded in the latch. */
+    int (*leave)(void *reader, size_t run, size_t slice);
+
+    /* Begins to fill the buffers that the sink has passed. */
+    void (*refill)(void *reader);
+
+    /* Fills a buffer that no thread has claimed. False: there is none. */
+    bool (*help)(void *reader);
+};
 
 struct merge_ring_options {
     const struct bam_arena *arenas[2];   /* sublists sorted; the older arena first */
-    struct run_reader *reader;   /* of runs older than the arenas' records; NULL: there are no runs */
-    size_t n_runs;
-    struct record_sink *sink;
+    struct merge_runs runs;      /* older than the arenas' records */
+    struct record_sink *sink;    /* whose blocks the main thread deflates while it waits */
     uint32_t n_ranges;           /* in the ring; at least 2 */
     uint32_t n_records;          /* records that a range's list holds: merged in one pass */
     int n_threads;
     struct latch *latch;
     struct stats *stats;
+};
+
+/* Merged records, in order. */
+struct merge_list {
+    const struct record_ref *records;
+    size_t n;
 };
 
 /* NULL: no memory, and the error is recorded in the latch. */
@@ -46,8 +84,10 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options);
 /* Call it only when all tasks are done. */
 void merge_ring_close(struct merge_ring *ring);
 
-/* Merges everything into the sink. Call it on the main thread. -1: stop. */
-int merge_ring_run(struct merge_ring *ring);
+/* Gives the next merged records, in order: a range, or as much of one as its list holds. Put them to the sink before
+ * the next call, which gives the list to a task again. Plans ranges and works while it waits. Call it on the main
+ * thread. 1: *list is set; 0: that was all; -1: stop. */
+int merge_ring_next(struct merge_ring *ring, struct merge_list *list);
 
 /* Bytes of memory that a ring takes. */
 size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources);

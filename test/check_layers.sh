@@ -12,12 +12,6 @@ set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
 known='
-merge/run_reader -> spill/spill_run
-read/arena_fill -> sort/arena_pair
-sort/arena_pair -> merge/merge_ring
-sort/arena_pair -> merge/run_reader
-sort/arena_pair -> spill/spill
-sort/arena_pair -> spill/spill_store
 '
 
 # Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.
@@ -108,6 +102,7 @@ includes() {
             circle = circle " " m
         if (!failed)
             print "ok static layers: nothing new"
-        printf "%d upward, %d sideways, circles of %d modules\n", count["upward"], count["sideways"], split(circle, unused, " ")
+        n = split(circle, unused, " ")
+        printf "%d upward, %d sideways, %d modules in circles%s\n", count["upward"], count["sideways"], n, (n ? ":" circle : "")
         exit failed
     }'

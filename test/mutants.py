@@ -77,7 +77,7 @@ MUTANTS = [
      "what a task found wrong with its block"),
     ("read/byte_source.c", "if (s->begin + (off_t)(offset + done) < s->end)", "if (0)", ["unit_bgzf_source"],
      "an input that became shorter meanwhile"),
-    ("read/arena_fill.c", "if (a->walked != a->bottom)", "if (0)",
+    ("read/block_reader.c", "if (a->walked != a->bottom)", "if (0)",
      [SAFETY + "test_record_cut_at_a_block_edge_is_dropped_silently"], "a file that ends inside a record"),
 
     # ------------------------------------------------------------ records of the input

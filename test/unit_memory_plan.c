@@ -4,6 +4,7 @@
 #include "bgzf_omp.h"
 #include "plan/memory_plan.h"
 #include "read/read_ahead.h"
+#include "spill/spill_policy.h"
 #include "spill/record_pack.h"
 #include "spill/spill_slice.h"
 #include "write/output_block.h"
@@ -138,7 +139,7 @@ static const double expected[] = {0, 0.001, 1, 1.7, 1.9, 2, 2.1, 2.5, 3, 3.5, 4,
 static void check_spilling_of(const struct memory_use *use, const struct memory_plan *p, double bytes, bool late)
 {
     enum { PACKED = 2, PAGE = 4096 };
-    struct memory_spilling s = memory_shares_spilling(p, bytes, late);
+    struct spill_sizes s = spill_policy_sizes(p->arena_size, p->slice_size, bytes, late);
     if (s.store + 2 * s.arena_size > 2 * p->arena_size)
         told(use, p, "arenas and store are more than the arenas", s.store);
     if (s.store && (late || bytes == 0))

@@ -6,7 +6,7 @@
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
-#include "merge/run_reader.h"
+#include "spill/run_reader.h"
 #include "base/sort_opts.h"
 #include "unit_spill.h"
 
@@ -143,7 +143,7 @@ static void fill_arenas(struct reading *r)
     }
 }
 
-/* On the master. */
+/* On the main thread. */
 static int read_and_write(struct reading *r)
 {
     size_t n_runs = r->n_runs - r->in_memory;
@@ -151,11 +151,23 @@ static int read_and_write(struct reading *r)
                                          n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch};
     if (n_runs > 0 && !(r->reader = run_reader_open(&options)))
         return -1;
-    struct merge_ring_options how = {{&r->arenas[0], &r->arenas[1]}, r->reader, n_runs, r->sink, r->n_ranges,
-                                     r->n_records, r->n_threads, &r->latch, NULL};
+    struct merge_ring_options how = {
+        .arenas = {&r->arenas[0], &r->arenas[1]},
+        .runs = r->reader ? run_reader_runs(r->reader) : (struct merge_runs){0},
+        .sink = r->sink,
+        .n_ranges = r->n_ranges,
+        .n_records = r->n_records,
+        .n_threads = r->n_threads,
+        .latch = &r->latch,
+    };
     if (record_sink_header(r->sink, r->sam, NULL, 0) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
-    return merge_ring_run(r->ring) < 0 ? -1 : record_sink_finish(r->sink);
+    struct merge_list list;
+    int merged;
+    while ((merged = merge_ring_next(r->ring, &list)) > 0)
+        if (record_sink_put(r->sink, list.records, list.n) < 0)
+            return -1;
+    return merged < 0 ? -1 : record_sink_finish(r->sink);
 }
 
 static void reading_run(struct reading *r)

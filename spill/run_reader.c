@@ -3,7 +3,7 @@
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "write/record_sink.h"
-#include "merge/run_reader.h"
+#include "spill/run_reader.h"
 
 enum {
     /* If there is only one run (sorted input), its slices must keep all threads busy while
@@ -191,13 +191,11 @@ void run_reader_close(struct run_reader *r)
     free(r);
 }
 
-size_t run_reader_buffers(const struct run_reader *r)
-{
-    return r->n_buffers;
-}
+/* ------------------------------------------------------- struct merge_runs */
 
-bool run_reader_first_key(const struct run_reader *r, size_t run, size_t slice, uint64_t *key)
+static bool first_key(const void *reader, size_t run, size_t slice, uint64_t *key)
 {
+    const struct run_reader *r = reader;
     const struct spill_run *from = &r->opt.runs[run];
     if (slice == from->n)
         return false;
@@ -205,8 +203,9 @@ bool run_reader_first_key(const struct run_reader *r, size_t run, size_t slice, 
     return true;
 }
 
-bool run_reader_ready(struct run_reader *r, size_t run, size_t slice, bool idle)
+static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
 {
+    struct run_reader *r = reader;
     struct ring *ring = &r->rings[run];
     struct buffer *buffer = buffer_of(r, ring, slice);
     load_ahead(r, ring, slice);
@@ -218,9 +217,12 @@ bool run_reader_ready(struct run_reader *r, size_t run, size_t slice, bool idle)
     return ring->loaded > slice && state_of(r, buffer) == TASK_DONE && !latch_tripped(r->opt.latch);
 }
 
-const struct spill_slice *run_reader_slice(const struct run_reader *r, size_t run, size_t slice)
+static struct merge_source keys_of(const void *reader, size_t run, size_t slice)
 {
-    return &buffer_of(r, &r->rings[run], slice)->b.slice;
+    const struct run_reader *r = reader;
+    const struct spill_slice *s = &buffer_of(r, &r->rings[run], slice)->b.slice;
+    const struct bam_key *keys = spill_slice_keys(s);
+    return (struct merge_source){keys, keys + s->n, s->base};
 }
 
 /* -1: no memory, and the error is recorded in the latch. */
@@ -241,8 +243,9 @@ static int leave_buffer(struct run_reader *r, struct buffer *buffer)
     return 0;
 }
 
-int run_reader_leave(struct run_reader *r, size_t run, size_t slice)
+static int leave(void *reader, size_t run, size_t slice)
 {
+    struct run_reader *r = reader;
     struct ring *ring = &r->rings[run];
     for (; ring->left < slice; ring->left++)
         if (leave_buffer(r, buffer_of(r, ring, ring->left)) < 0)
@@ -250,20 +253,37 @@ int run_reader_leave(struct run_reader *r, size_t run, size_t slice)
     return 0;
 }
 
-void run_reader_refill(struct run_reader *r)
+static void refill(void *reader)
 {
+    struct run_reader *r = reader;
     free_extras(r, false);
     for (size_t i = 0; i < r->opt.n_runs; i++)
         load_ahead(r, &r->rings[i], SIZE_MAX);
 }
 
-int run_reader_help(struct run_reader *r)
+static bool help(void *reader)
 {
+    struct run_reader *r = reader;
     for (size_t i = 0; i < r->opt.n_runs; i++, r->help++) {
         struct ring *ring = &r->rings[r->help % r->opt.n_runs];
         for (size_t slice = ring->left; slice < ring->loaded; slice++)
             if (task_ring_run(&r->tasks, slot_of(r, buffer_of(r, ring, slice))))
-                return 1;
+                return true;
     }
-    return 0;
+    return false;
+}
+
+struct merge_runs run_reader_runs(struct run_reader *r)
+{
+    return (struct merge_runs){
+        .n = r->opt.n_runs,
+        .n_buffers = r->n_buffers,
+        .reader = r,
+        .first_key = first_key,
+        .ready = is_ready,
+        .slice = keys_of,
+        .leave = leave,
+        .refill = refill,
+        .help = help,
+    };
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "bam/far_pos.h"
+#include "base/sort_opts.h"
+#include "base/stats.h"
+#include "merge/merge_ring.h"
+#include "order/minhash.h"
+#include "order/sort_key.h"
+#include "plan/memory_plan.h"
+#include "plan/sort_limits.h"
+#include "plan/sort_parts.h"
+#include "write/record_sink.h"
+
+static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
+
+static int prepare_minhash(struct sort_parts *s)
+{
+    if (s->opts->order.by != SORT_MINHASH)
+        return 0;
+    if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
+        return latch_fail(&s->latch, "%s: too many references for -M", sort_opts_input(s->opts));
+    if (!(s->minhash = minhash_new(&s->opts->order)))
+        return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
+    return 0;
+}
+
+static int prepare_order(struct sort_parts *s)
+{
+    s->rule = sort_rule_new(&s->opts->order, s->sam);
+    if (!s->rule)
+        return latch_fail(&s->latch, "out of memory");
+    bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
+    if (keys_do && sort_inputs_converted(&s->in) && far_pos_fits(&s->opts->out.format)) {
+        sort_key_decides_until(s->rule, &s->far);
+        keys_do = false;
+    }
+    arenas_set_order(&s->arenas, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule);
+    return 0;
+}
+
+static struct memory_rings plan_rings(const struct sort_opts *opts)
+{
+    struct memory_job job = {
+        .budget = sort_limits_memory(opts),
+        .n_threads = opts->n_threads,
+        .level = opts->out.level,
+        .n_inputs = 1 + opts->n_more,
+        .found = block_reader_slot_memory(),
+        .thread_space = sort_limits_thread_space(),
+    };
+    return memory_plan_rings(&job);
+}
+
+/* What is known with the headers, and the index of -I. */
+static struct memory_plan plan_memory(const struct sort_parts *s)
+{
+    struct memory_use use = {
+        .header = sort_inputs_header_size(&s->in),
+        .references = sort_inputs_references(&s->in),
+        .htslib = sort_inputs_memory(&s->in) + sort_files_memory(&s->out, s->sam, s->rings.job.budget)
+                + (s->minhash ? minhash_memory(s->minhash) : 0),
+        .stats = stats_memory(s->opts->n_threads, sort_report_detail(s->opts)),
+    };
+    return memory_plan_make(&s->rings, &use);
+}
+
+static int open_inputs(struct sort_parts *s)
+{
+    uint64_t budget = s->rings.job.budget;
+    struct sort_inputs_options how = {
+        .opts = s->opts,
+        .rings = s->rings,
+        .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
+        .far = far_pos_fits(&s->opts->out.format) ? &s->far : NULL,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    if (sort_inputs_open(&s->in, &how) < 0)
+        return -1;
+    s->sam = s->in.each->header.sam;
+    return 0;
+}
+
+static int open_spill(struct sort_parts *s)
+{
+    struct spill_policy_options how = {
+        .temp_prefixes = s->opts->temp_prefixes,
+        .n_temp_prefixes = s->opts->n_temp_prefixes,
+        .at_least = block_reader_least(&s->reader),
+        .arena_size = s->arenas.filled->size,
+        .slice_size = s->plan.slice_size,
+        .merge_memory = s->plan.merge_memory,
+        .n_threads = s->opts->n_threads,
+        .help = sort_tasks_help,
+        .arg = &s->sorts,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    return spill_policy_open(&s->spill, &how);
+}
+
+/* The arenas come after what has a fixed size: they take what a limit on addresses leaves. */
+static int reserve_memory(struct sort_parts *s)
+{
+    struct block_reader_options reader = {
+        .inputs = &s->in,
+        .n_slots = s->rings.source_slots,
+        .size_hint = s->opts->size_hint,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    struct sort_tasks_options sorts = {
+        .arenas = &s->arenas,
+        .source_slots = s->rings.source_slots,
+        .n_threads = s->opts->n_threads,
+        .minhash = s->minhash,
+        .arena_is_sorted = spill_policy_arena_is_sorted,
+        .arg = &s->spill,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    return block_reader_open(&s->reader, &reader) < 0 || sort_tasks_open(&s->sorts, &sorts) < 0
+        || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
+}
+
+/* What is known before reading of how much there is to do. */
+static void expect_progress(struct sort_parts *s)
+{
+    s->progress.file_bytes = (double)sort_inputs_length(&s->in);
+    s->progress.data_bytes = (double)s->opts->size_hint;
+    record_sink_set_progress(s->out.sink, &s->progress);
+}
+
+int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
+{
+    *s = (struct sort_parts){.opts = opts};
+    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(s->opts))))
+        return latch_fail(&s->latch, "out of memory");
+    stats_phase(s->stats, PHASE_OPEN);
+    progress_start(&s->progress, s->opts->progress, s->stats);
+    s->rings = plan_rings(s->opts);
+    if (sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0
+        || sort_report_open(&s->report, s->opts, &s->latch) < 0 || open_inputs(s) < 0
+        || prepare_minhash(s) < 0)
+        return -1;
+    s->plan = plan_memory(s);
+    if (reserve_memory(s) < 0 || prepare_order(s) < 0
+        || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
+        return -1;
+    expect_progress(s);
+    return 0;
+}
+
+void sort_parts_close(struct sort_parts *s)
+{
+    sort_files_close(&s->out);
+    sort_rule_free(s->rule);
+    minhash_free(s->minhash);
+    sort_inputs_close(&s->in);
+    merge_ring_close(s->merge);
+    spill_policy_close(&s->spill);
+    sort_tasks_close(&s->sorts);
+    arenas_close(&s->arenas);
+    block_reader_close(&s->reader);
+    sort_report_close(&s->report);
+    stats_free(s->stats);
+}

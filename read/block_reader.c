@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "read/block_reader.h"
+#include "codec/bgzf_block.h"
+#include "base/latch.h"
+#include "order/sort_key.h"
+#include "base/stats.h"
+
+enum {
+    BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
+    /* What the shape of names is learned from: one block's worth. */
+    SAMPLE_BYTES = BGZF_FILL,
+    SAMPLE_RECORDS = 256,
+};
+
+/* What an inflate task found in its block, by ring slot. Written by the task,
+ * read by the main thread once it has taken the block back. The keys stay here until the
+ * slot's next task copies them to their place: the main thread only counts them. */
+struct found {
+    struct bam_walk walk;
+    struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task */
+    struct bam_key keys[BLOCK_KEYS];
+};
+
+int block_reader_open(struct block_reader *r, const struct block_reader_options *options)
+{
+    *r = (struct block_reader){.opt = *options};
+    if ((r->found = calloc(options->n_slots, sizeof *r->found)))
+        return 0;
+    return latch_fail(options->latch, "out of memory");
+}
+
+void block_reader_close(struct block_reader *r)
+{
+    free(r->found);
+    r->found = NULL;
+}
+
+void block_reader_set_arena(struct block_reader *r, struct bam_arena *arena)
+{
+    r->arena = arena;
+}
+
+size_t block_reader_slot_memory(void)
+{
+    return sizeof(struct found);
+}
+
+double block_reader_expected(const struct block_reader *r)
+{
+    if (r->opt.size_hint)
+        return (double)r->opt.size_hint;
+    bool known;
+    double files = (double)sort_inputs_size(r->opt.inputs, &known);
+    double so_far = (double)(r->arena->origin + r->arena->walked);
+    return known && r->last_block ? files / (double)r->last_block * so_far : 0;
+}
+
+/* No block is larger than what it holds. */
+uint64_t block_reader_least(const struct block_reader *r)
+{
+    bool known;
+    uint64_t files = sort_inputs_size(r->opt.inputs, &known);
+    return files > r->opt.size_hint ? files : r->opt.size_hint;
+}
+
+static void settle_keys(struct found *found)
+{
+    if (found->place)
+        memcpy(found->place, found->keys, found->walk.n * sizeof *found->keys);
+    found->place = NULL;
+}
+
+/* In the inflate task: finds the block's records while they are in the cache. */
+static void find_records(void *reader, const struct bgzf_source_block *block)
+{
+    struct block_reader *r = reader;
+    struct found *found = &r->found[block->slot];
+    uint64_t start = (uint64_t)(block->data - r->arena->base);
+    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
+    settle_keys(found);
+    found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
+    stats_leave(r->opt.stats, before, block->size);
+}
+
+/* Lists are found by the slots of sources, and keys are waited for as long as a source has slots. */
+void block_reader_begin(struct block_reader *r, struct sort_input *in)
+{
+    assert(bgzf_source_slots(in->source) == r->opt.n_slots);
+    r->in = in;
+    r->arena->origin = in->header.size - r->arena->bottom;
+    r->arena->n_before = r->arena->n_records;
+    r->last_block = 0;
+    bgzf_source_on_inflated(in->source, find_records, r);
+}
+
+/* Inflates the first blocks alone and lets the order look at their records. */
+static int place_sample(struct block_reader *r, struct sort_rule *rule)
+{
+    const struct bam_record *sample[SAMPLE_RECORDS];
+    struct bam_arena *a = r->arena;
+    uint32_t size;
+    size_t n = 0;
+    int found = 1;
+    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(r->in->source, &size)) > 0)
+        if (bgzf_source_inflate(r->in->source, bam_arena_take(a, size)) < 0)
+            return -1;
+    for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(a->base + at, a->bottom - at, a->n_ref).fault; n++) {
+        sample[n] = (const struct bam_record *)(a->base + at);
+        at += bam_record_size(sample[n]);
+    }
+    sort_rule_learn(rule, sample, n);
+    return found < 0 ? -1 : 0;
+}
+
+int block_reader_start(struct block_reader *r, struct sort_rule *rule)
+{
+    size_t rest = r->in->header.rest_size;
+    if (rest)
+        memcpy(bam_arena_take(r->arena, rest), r->in->header.rest, rest);
+    return r->arena->rule && r->in == r->opt.inputs->each ? place_sample(r, rule) : 0;
+}
+
+/* No block is out, so no task uses a slot: all keys can be put in their places. */
+static void settle_all(struct block_reader *r)
+{
+    for (uint32_t i = 0; i < r->opt.n_slots; i++)
+        settle_keys(&r->found[i]);
+}
+
+int block_reader_take(struct block_reader *r, bool wait)
+{
+    struct bgzf_source_block block;
+    int taken = bgzf_source_take(r->in->source, wait, &block);
+    if (taken == 0 && wait)
+        settle_all(r);
+    if (taken <= 0)
+        return taken;
+    struct found *found = &r->found[block.slot];
+    struct bam_origin origin = {r->in->name, block.file_offset};
+    uint64_t n_before = r->arena->n_records, end = (uint64_t)(block.data - r->arena->base) + block.size;
+    r->last_block = block.file_offset;
+    if (bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin) < 0)
+        return -1;
+    stats_records(r->opt.stats, r->arena->n_records - n_before);
+    return 1;
+}
+
+int block_reader_end(struct block_reader *r)
+{
+    struct bam_arena *a = r->arena;
+    struct bam_walk none = {.start = a->bottom, .end = a->bottom};
+    struct bam_origin origin = {r->in->name, r->last_block};
+    if (bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.latch, &origin) < 0)
+        return -1;
+    if (a->walked != a->bottom)
+        return latch_fail(r->opt.latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
+                          "uncompressed data, in or before the block at file offset %llu: it is truncated. "
+                          "Nothing was written", r->in->name,
+                          (unsigned long long)(a->n_records - a->n_before) + 1,
+                          (unsigned long long)(a->origin + a->walked), (unsigned long long)r->last_block);
+    bgzf_source_warn_of_end(r->in->source);
+    return 0;
+}

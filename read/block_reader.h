@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of the inputs, block by block. A task inflates a block at its place in the arena and finds the records
+ * in it. The main thread gives out the places, takes the blocks back in file order, and lists their records in the
+ * arena. Only the main thread calls these functions. */
+#ifndef BLOCK_READER_H
+#define BLOCK_READER_H
+
+#include "bam_arena.h"
+#include "bgzf_omp.h"
+#include "read/sort_input.h"
+
+struct latch;
+struct sort_rule;
+struct stats;
+
+struct block_reader_options {
+    const struct sort_inputs *inputs;
+    uint32_t n_slots;            /* of each input's source */
+    uint64_t size_hint;          /* bytes of records to be expected; 0: nobody knows */
+    struct latch *latch;
+    struct stats *stats;
+};
+
+struct found;
+
+struct block_reader {
+    struct block_reader_options opt;
+    struct sort_input *in;       /* the one being read */
+    struct bam_arena *arena;     /* where its blocks go; set by the main thread while no block is out */
+    struct found *found;         /* one per slot of the source */
+    uint64_t last_block;         /* file offset of the block taken back last */
+};
+
+/* -1: no memory, and the error is recorded in the latch. */
+int block_reader_open(struct block_reader *reader, const struct block_reader_options *options);
+
+/* Call it behind the parallel region: tasks that came too late for their block still look at its slot. */
+void block_reader_close(struct block_reader *reader);
+
+/* From now on blocks go to this arena. No block may be out. */
+void block_reader_set_arena(struct block_reader *reader, struct bam_arena *arena);
+
+/* Goes on with this input, after the last one was ended. */
+void block_reader_begin(struct block_reader *reader, struct sort_input *in);
+
+/* Puts the bytes behind the header, in the header's last block, into the arena, which has room for them. Of the first
+ * input, rule learns from the first records, if the arena has a rule. -1: failed, and the error is recorded in the
+ * latch. */
+int block_reader_start(struct block_reader *reader, struct sort_rule *rule);
+
+/* Takes the oldest block back and lists its records in the arena. wait: works until the block is inflated.
+ * 1: done; 0: none is ready (with wait: none is out, and all keys are in their places); -1: a bad block or record, or
+ * no memory, and the error is recorded in the latch. The block's keys may reach their places only when the source's
+ * slot is used again, or when this returns 0 with wait. */
+int block_reader_take(struct block_reader *reader, bool wait);
+
+/* Call it after the input's last block is taken back. -1: the input ends inside a record, and the error is recorded
+ * in the latch. */
+int block_reader_end(struct block_reader *reader);
+
+/* Bytes of records to be expected in all, judged by what is read so far; 0: nobody knows. */
+double block_reader_expected(const struct block_reader *reader);
+
+/* Bytes that will come for certain. */
+uint64_t block_reader_least(const struct block_reader *reader);
+
+/* Bytes of memory for each slot. */
+size_t block_reader_slot_memory(void);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/latch.h"
+#include "base/stats.h"
+#include "order/sort_run.h"
+#include "sort/minhash_run.h"
+#include "sort/sort_tasks.h"
+
+/* Records per sublist: a sort of some 50 ms, short against any file that is worth threads, and few enough sublists
+ * for one heap. A sublist of long reads ends after SUBLIST_BYTES. */
+enum { SUBLIST_RECORDS = 1 << 20 };
+enum { REST_RECORDS = 1 << 14 };   /* the least at the end: 0.4 ms */
+static const size_t SUBLIST_BYTES = (size_t)512 << 20;
+
+static void run_sort(void *sorts, uint32_t index);
+
+int sort_tasks_open(struct sort_tasks *p, const struct sort_tasks_options *options)
+{
+    struct task_ring_options ring = {.n_slots = SORT_TASKS_MAX, .run = run_sort, .arg = p, .run_releases = true};
+    *p = (struct sort_tasks){.opt = *options, .unsorted = {1, 1}};
+    return task_ring_open(&p->ring, &ring) < 0 ? latch_fail(options->latch, "out of memory") : 0;
+}
+
+void sort_tasks_close(struct sort_tasks *p)
+{
+    task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
+}
+
+/* One sublist less to be sorted. At 0 the arena gets no more, and nothing else counts here until it has left memory
+ * and is filled again: so it is made ready for that now. */
+static void count_sorted(struct sort_tasks *p, const struct bam_arena *arena)
+{
+    _Atomic uint32_t *unsorted = &p->unsorted[arena - p->opt.arenas->each];
+    if (atomic_fetch_sub(unsorted, 1) > 1 || latch_tripped(p->opt.latch))
+        return;
+    atomic_store(unsorted, 1);
+    p->opt.arena_is_sorted(p->opt.arg);
+}
+
+static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, struct bam_sublist sublist)
+{
+    struct bam_key_order order = bam_arena_order(arena);
+    if (latch_tripped(p->opt.latch))
+        return;
+    enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
+    if (p->opt.minhash)
+        atomic_fetch_add(&p->turned, minhash_run(p->opt.minhash, arena->base, sublist.keys, sublist.n));
+    sort_run(sublist.keys, sublist.n, &order);
+    stats_records(p->opt.stats, sublist.n);
+    stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);
+    count_sorted(p, arena);
+}
+
+static void run_sort(void *sorts, uint32_t index)
+{
+    struct sort_tasks *p = sorts;
+    sort_sublist(p, p->tasks[index].arena, p->tasks[index].sublist);
+    task_ring_release(&p->ring, index);
+}
+
+/* Lists a sublist that was closed, to be sorted when it is due. */
+static void add(struct sort_tasks *p, struct bam_sublist sublist)
+{
+    const struct bam_arena *arena = p->opt.arenas->filled;
+    uint32_t index = task_ring_slot(&p->ring, p->n_closed++);
+    task_ring_wait(&p->ring, index, TASK_FREE, NULL, p->opt.stats);
+    p->tasks[index] = (struct sort_task){p->n_blocks + p->opt.source_slots, sublist, arena};
+    atomic_fetch_add(&p->unsorted[arena - p->opt.arenas->each], 1);
+}
+
+/* Hands the sublists that have all their keys to tasks. */
+static void hand_out(struct sort_tasks *p, bool all_keys_are_there)
+{
+    while (task_ring_head(&p->ring) < p->n_closed
+           && (all_keys_are_there || p->tasks[task_ring_next(&p->ring)].due <= p->n_blocks))
+        task_ring_hand_out(&p->ring);
+}
+
+int sort_tasks_close_sublist(struct sort_tasks *p)
+{
+    struct bam_sublist sublist;
+    p->n_blocks++;
+    int closed = bam_arena_close_sublist(p->opt.arenas->filled, SUBLIST_RECORDS, SUBLIST_BYTES, &sublist);
+    if (closed < 0)
+        return latch_fail(p->opt.latch, "out of memory");
+    if (closed)
+        add(p, sublist);
+    hand_out(p, false);
+    return 0;
+}
+
+int sort_tasks_close_rest(struct sort_tasks *p)
+{
+    size_t n = bam_arena_open_records(p->opt.arenas->filled) / (size_t)p->opt.n_threads + 1;
+    struct bam_sublist sublist;
+    int cut;
+    if (n < REST_RECORDS)
+        n = REST_RECORDS;
+    while ((cut = bam_arena_cut_sublist(p->opt.arenas->filled, n, &sublist)) > 0) {
+        add(p, sublist);
+        hand_out(p, true);
+    }
+    hand_out(p, true);
+    return cut < 0 ? latch_fail(p->opt.latch, "out of memory") : 0;
+}
+
+void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
+{
+    count_sorted(p, arena);
+}
+
+bool sort_tasks_help(void *sorts)
+{
+    struct sort_tasks *p = sorts;
+    return task_ring_help(&p->ring);
+}
+
+static bool all_sorted(void *sorts)
+{
+    struct sort_tasks *p = sorts;
+    return (atomic_load(&p->unsorted[0]) <= 1 && atomic_load(&p->unsorted[1]) <= 1) || latch_tripped(p->opt.latch);
+}
+
+int sort_tasks_finish(struct sort_tasks *p)
+{
+    task_wait(all_sorted, sort_tasks_help, p, p->opt.stats);
+    return latch_tripped(p->opt.latch) ? -1 : 0;
+}

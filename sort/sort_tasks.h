@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Sublists are sorted by tasks while reading goes on. A sublist is closed every 2^20 records. It is handed to a task
+ * when all of its keys are in their places. Only the main thread calls these functions; it sorts, too, when it has
+ * to wait. */
+#ifndef SORT_TASKS_H
+#define SORT_TASKS_H
+
+#include <stdatomic.h>
+#include "base/task_ring.h"
+#include "sort/arenas.h"
+
+struct latch;
+struct minhash;
+struct stats;
+
+struct sort_tasks_options {
+    const struct arenas *arenas; /* may be opened later */
+    uint32_t source_slots;       /* a block's keys are in their places when so many more blocks are taken back */
+    int n_threads;
+    const struct minhash *minhash;   /* of -M; else NULL */
+    void (*arena_is_sorted)(void *arg);   /* see sort_tasks_end_arena() */
+    void *arg;                   /* of arena_is_sorted */
+    struct latch *latch;
+    struct stats *stats;         /* may be NULL */
+};
+
+/* A sublist to be sorted. The main thread writes all fields before READY. */
+struct sort_task {
+    uint64_t due;                /* its keys are in their places when so many blocks are taken back */
+    struct bam_sublist sublist;
+    const struct bam_arena *arena;
+};
+
+/* Sublists under way at most. Few of them wait for their keys: a sublist has 500 blocks or
+ * more, a source at most 8192 slots. */
+enum { SORT_TASKS_MAX = 64 };
+
+struct sort_tasks {
+    struct sort_tasks_options opt;
+    struct sort_task tasks[SORT_TASKS_MAX];
+    struct task_ring ring;       /* of the tasks: handed out when their keys are there, FREE again when sorted */
+    uint64_t n_blocks;           /* taken back; main thread, as the next */
+    uint64_t n_closed;           /* sublists */
+    _Atomic uint32_t unsorted[2];   /* sublists of each arena that are not sorted, and one more while it is filled or
+                                     * empty; any thread */
+    _Atomic uint64_t turned;     /* sum of what minhash_run() says of checksums; sort tasks */
+};
+
+/* -1: no memory, and the error is recorded in the latch. */
+int sort_tasks_open(struct sort_tasks *sorts, const struct sort_tasks_options *options);
+void sort_tasks_close(struct sort_tasks *sorts);
+
+/* Call once per block taken back. Closes the open sublist of the filled arena if it is large enough, and hands
+ * sublists to tasks when their keys are in their places. -1: no memory, and the error is recorded in the latch. */
+int sort_tasks_close_sublist(struct sort_tasks *sorts);
+
+/* Call when no block is out and all keys are in their places. Closes all that is left of the filled arena, in as many
+ * sublists as there are threads, since these have nothing else to do, and hands them to tasks. -1: no memory, and
+ * the error is recorded in the latch. */
+int sort_tasks_close_rest(struct sort_tasks *sorts);
+
+/* The arena gets no more sublists before it is emptied. When all of its sublists are sorted, the thread that sorted
+ * the last one (or this one, if they are) calls arena_is_sorted(). */
+void sort_tasks_end_arena(struct sort_tasks *sorts, const struct bam_arena *arena);
+
+/* Sorts a sublist that no thread has claimed. False: there is none. A task_help_fn. */
+bool sort_tasks_help(void *sorts);
+
+/* Call after the last sublist, while no arena is on its way out. Waits, and works, until all are sorted. -1: stop. */
+int sort_tasks_finish(struct sort_tasks *sorts);
+
+#endif
