@@ -8,7 +8,7 @@
 #include "read/header_read.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"
 #include "order/sort_key.h"

@@ -5,7 +5,7 @@
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"
 

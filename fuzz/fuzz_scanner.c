@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"
 

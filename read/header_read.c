@@ -7,7 +7,7 @@
 #include "base/hts_memory.h"
 #include "base/latch.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "read/header_read.h"
 
 enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };

@@ -10,7 +10,7 @@
 #define READ_AHEAD_H
 
 #include <stddef.h>
-#include "read/byte_source.h"
+#include "read/input_format.h"
 
 struct latch;
 struct read_ahead;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 #include <htslib/sam.h>
-#include "read/byte_source.h"
+#include "read/input_format.h"
 
 struct sam_reader;
 

@@ -7,7 +7,7 @@
 #include <htslib/hfile.h>
 #include "base/input_name.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "read/header_read.h"

@@ -5,7 +5,7 @@
 #include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 

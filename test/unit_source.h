@@ -4,7 +4,7 @@
 #define UNIT_SOURCE_H
 
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "base/latch.h"
 #include "unit.h"
 

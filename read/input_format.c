@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "base/input_name.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "read/cram_input.h"
 #include "read/hts_reader.h"
 #include "base/latch.h"
