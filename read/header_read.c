@@ -118,12 +118,12 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
         header->rest = smaller;
 }
 
-int header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
+int header_read(struct bam_header *header, struct input_format *input, struct bgzf_source *source,
                 uint64_t most, const char *path, struct latch *latch)
 {
     memset(header, 0, sizeof *header);
-    if (byte_source_framing(input) == BYTES_RECORDS) {
-        header->sam = byte_source_header(input);
+    if (input_format_framing(input) == INPUT_RECORDS) {
+        header->sam = input_format_header(input);
         return 0;
     }
     struct growing g = {.most = most, .refs_left = REFS_LEFT_UNKNOWN};

@@ -14,7 +14,8 @@
 enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 
 struct hts_reader {
-    struct hts_reader_options opt;
+    struct input_options opt;
+    struct cram_input *cram;
     struct htslib_use use;
     samFile *sam;
     htsThreadPool threads;       /* of sam */
@@ -37,7 +38,7 @@ static int apply_options(struct hts_reader *r)
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     /* Text is read without threads, so that this thread sees errno. */
     int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;
-    r->use = memory_shares_htslib(format == cram, false, &r->opt.room, n_threads);
+    r->use = memory_shares_htslib(format == cram, false, &r->opt.htslib, n_threads);
     if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
         return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
     return 0;
@@ -65,11 +66,13 @@ static int read_first(struct hts_reader *r)
     return status;
 }
 
-struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options *options)
+struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram)
 {
     struct hts_reader *r = calloc(1, sizeof *r);
-    if (r)
+    if (r) {
         r->opt = *options;
+        r->cram = cram;
+    }
     if (!r || !(r->record = bam_init1())) {
         latch_fail(options->latch, "out of memory");
         hclose_abruptly(file);
@@ -129,7 +132,7 @@ static int end_of_records(struct hts_reader *r)
     if (errno == ENOMEM)
         return latch_fail(r->opt.latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
                           (unsigned long long)r->n);
-    return r->opt.cram ? cram_input_check(r->opt.cram, r->n) : 0;
+    return r->cram ? cram_input_check(r->cram, r->n) : 0;
 }
 
 /* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the
@@ -143,7 +146,7 @@ static int next_record(struct hts_reader *r)
     r->at_end = status < 0;
     if (status == -1)
         return end_of_records(r);
-    if (r->n++ % COUNT_EVERY == 0 && r->opt.cram && cram_input_go_on(r->opt.cram) < 0)
+    if (r->n++ % COUNT_EVERY == 0 && r->cram && cram_input_go_on(r->cram) < 0)
         return -1;
     if (status < 0)
         return bad_record(r);

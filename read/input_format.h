@@ -1,83 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* The input as a stream of BAM bytes, whatever it is: BAM files and pipes as
- * they are (BGZF or raw), URLs through htslib's hFILE; and turned into raw BAM records,
- * SAM by tasks of ours, CRAM and all else by htslib. */
-#ifndef BYTE_SOURCE_H
-#define BYTE_SOURCE_H
+/* An input of any format as a stream of BAM bytes. BAM is given as it is. SAM is parsed by our tasks (sam_reader), and all
+ * other formats are decoded by htslib (hts_reader). */
+#ifndef INPUT_FORMAT_H
+#define INPUT_FORMAT_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <htslib/sam.h>
-#include "base/memory_shares.h"
+#include "read/input_options.h"
 
 struct byte_window;
-struct latch;
-struct stats;
-struct byte_source;
+struct input_format;
 
-struct byte_source_options {
-    const char *path;            /* "-": standard input; it and what is below stay the caller's */
-    int n_threads;               /* of the team, or for htslib's own, where it decodes */
-    struct htslib_room htslib;   /* memory for formats that it decodes */
-    struct sam_use sam;          /* memory for SAM, see memory_plan_sam() */
-    uint64_t header_max;         /* bytes of a SAM header at most */
-    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
-    const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
-    _Atomic bool *far;           /* as in hts_reader_options */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+enum input_framing {
+    INPUT_BGZF,                  /* a BAM file: BGZF blocks, the header first */
+    INPUT_RAW_BAM,               /* the same without compression */
+    INPUT_RECORDS,               /* BAM records only; the header is input_format_header() */
 };
 
-enum byte_framing {
-    BYTES_BGZF,                  /* a BAM file: BGZF blocks, the header first */
-    BYTES_RAW_BAM,               /* the same without compression */
-    BYTES_RECORDS,               /* BAM records only; the header is byte_source_header() */
-    BYTES_TEXT,                  /* SAM without compression: only inside of a source of records */
-};
+/* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is recorded in
+ * the latch. */
+struct input_format *input_format_open(const struct input_options *options);
+void input_format_close(struct input_format *input);
 
-/* How its bytes can be had. */
-enum byte_access {
-    BYTES_ANYWHERE,              /* a regular file: byte_source_read_at(), by any thread */
-    BYTES_FROM_PIPE,             /* byte_source_ready(), byte_source_read(), by one thread, whichever */
-    BYTES_IN_TURN,               /* byte_source_read(), by the thread that opened it: htslib does it */
-    BYTES_PARSED,                /* byte_source_window() only: tasks put them somewhere */
-};
+enum input_framing input_format_framing(const struct input_format *input);
 
-/* NULL: told to the latch. */
-struct byte_source *byte_source_open(const struct byte_source_options *options);
-void byte_source_close(struct byte_source *source);
+/* The bytes, in order. The window is valid until the input is closed. */
+struct byte_window *input_format_window(struct input_format *input);
 
-enum byte_framing byte_source_framing(const struct byte_source *source);
-enum byte_access byte_source_access(const struct byte_source *source);
-
-/* The header of a source of BYTES_RECORDS, the caller's from then on. */
-sam_hdr_t *byte_source_header(struct byte_source *source);
+/* The header of INPUT_RECORDS, which belongs to the caller from then on. NULL for BAM. */
+sam_hdr_t *input_format_header(struct input_format *input);
 
 /* Bytes of memory that decoding takes, about; 0 for BAM. */
-size_t byte_source_memory(const struct byte_source *source);
+size_t input_format_memory(const struct input_format *input);
 
-/* Bytes of the whole input as it is read; 0: not known (a pipe, SAM, CRAM). */
-uint64_t byte_source_size(const struct byte_source *source);
+/* Size of a BAM file in bytes; 0: it is not known (a pipe, a URL), or the input is not BAM. */
+uint64_t input_format_size(const struct input_format *input);
 
-/* Bytes that are read of a file, uncompressed text too; 0: nobody knows, or htslib reads it. */
-uint64_t byte_source_length(const struct byte_source *source);
-
-/* As read(): up to n bytes, at least one but at the end. -1: told to the latch. */
-ssize_t byte_source_read(struct byte_source *source, void *buffer, size_t n);
-
-/* Whether that would return at once; waits for it as long as timeout, in ms. Not known of URLs: true. */
-bool byte_source_ready(const struct byte_source *source, int timeout);
-
-/* All its bytes, in turn, read ahead in pieces of so many bytes; then nothing else reads them. Parsed SAM is not copied
- * into pieces. Valid until the source is closed. NULL: failed, and the error is recorded in the latch. */
-struct byte_window *byte_source_window(struct byte_source *source, size_t piece_size);
-
-/* The n bytes at an offset from where the input began, fewer only at its end, which is
- * not before where it was when the file was opened. -1: told to the latch. */
-ssize_t byte_source_read_at(const struct byte_source *source, void *buffer, size_t n, uint64_t offset);
-
-/* Those bytes will be read soon. */
-void byte_source_expect(const struct byte_source *source, uint64_t offset, size_t n);
+/* Bytes that are read of a file, SAM text too; 0: it is not known, or htslib reads the file. */
+uint64_t input_format_length(const struct input_format *input);
 
 #endif

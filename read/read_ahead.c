@@ -8,9 +8,11 @@
 #include "base/affinity.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
-#include "read/read_ahead.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "read/hts_reader.h"
+#include "read/input_file.h"
+#include "read/read_ahead.h"
 
 enum {
     /* Blocks of two or three are being inflated, one is looked at, the others are
@@ -85,8 +87,8 @@ static void read_piece(void *ahead, uint32_t slot)
     struct read_piece *piece = &a->pieces[slot];
     uint64_t size = a->opt.piece_size, at = piece->number * size;
     enum stage before = stats_enter(a->opt.stats, STAGE_READ);
-    byte_source_expect(a->opt.input, at + EXPECTED * size, size);
-    ssize_t n = byte_source_read_at(a->opt.input, piece->data, size, at);
+    input_file_expect(a->opt.file, at + EXPECTED * size, size);
+    ssize_t n = input_file_read_at(a->opt.file, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
     stats_leave(a->opt.stats, before, piece->filled);
 }
@@ -121,14 +123,14 @@ static bool stopped(struct read_ahead *a)
     pthread_mutex_lock(&a->mutex);
     bool stop = a->stop;
     pthread_mutex_unlock(&a->mutex);
-    return stop || latch_tripped(a->opt.latch);
+    return stop || latch_tripped(a->opt.file->latch);
 }
 
 /* Waits until there is something to read; false: stop. */
 static bool await_input(struct read_ahead *a)
 {
     while (!stopped(a))
-        if (byte_source_ready(a->opt.input, NAP))
+        if (input_file_ready(a->opt.file, NAP))
             return true;
     return false;
 }
@@ -139,7 +141,7 @@ static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
     size_t filled = 0, size = a->opt.piece_size;
     while (filled < size && await_input(a)) {
         enum stage before = stats_enter_as(a->opt.stats, a->slot, STAGE_READ);
-        ssize_t n = byte_source_read(a->opt.input, piece->data + filled, size - filled);
+        ssize_t n = input_file_read(a->opt.file, piece->data + filled, size - filled);
         stats_leave_as(a->opt.stats, a->slot, before, n > 0 ? (uint64_t)n : 0);
         filled += n > 0 ? (size_t)n : 0;
         tell(a, piece, filled, n <= 0 || filled == size);
@@ -193,10 +195,12 @@ static void stop_reader(struct read_ahead *a)
 /* Reads once into a piece that is the master's. */
 static void read_here(struct read_ahead *a, struct read_piece *piece)
 {
-    bool converted = byte_source_framing(a->opt.input) == BYTES_RECORDS;
+    struct hts_reader *reader = a->opt.reader;
+    uint8_t *to = piece->data + piece->filled;
+    size_t room = a->opt.piece_size - piece->filled;
     task_ring_claim(&a->ring, slot_of(a, piece));   /* the first time */
-    enum stage before = stats_enter(a->opt.stats, converted ? STAGE_CONVERT : STAGE_READ);
-    ssize_t n = byte_source_read(a->opt.input, piece->data + piece->filled, a->opt.piece_size - piece->filled);
+    enum stage before = stats_enter(a->opt.stats, reader ? STAGE_CONVERT : STAGE_READ);
+    ssize_t n = reader ? hts_reader_read(reader, to, room) : input_file_read(a->opt.file, to, room);
     stats_leave(a->opt.stats, before, n > 0 ? (uint64_t)n : 0);
     piece->filled += n > 0 ? (size_t)n : 0;
     if (n <= 0 || piece->filled == a->opt.piece_size)
@@ -308,7 +312,7 @@ static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned 
 static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
     struct read_ahead *a = (struct read_ahead *)window;
-    for (unsigned spins = 0; !latch_tripped(a->opt.latch); await(a, help, arg, &spins)) {
+    for (unsigned spins = 0; !latch_tripped(a->opt.file->latch); await(a, help, arg, &spins)) {
         begin_pieces(a);
         int grown = grow_window(a);
         if (grown >= 0)
@@ -326,9 +330,9 @@ struct byte_window *read_ahead_window(struct read_ahead *a)
 
 static enum reader choose_reader(struct read_ahead *a)
 {
-    switch (byte_source_access(a->opt.input)) {
-    case BYTES_ANYWHERE:  return READ_BY_TASKS;
-    case BYTES_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MASTER;
+    switch (a->opt.reader ? INPUT_IN_TURN : input_file_access(a->opt.file)) {
+    case INPUT_ANYWHERE:  return READ_BY_TASKS;
+    case INPUT_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MASTER;
     default:              return READ_BY_MASTER;
     }
 }
@@ -364,7 +368,7 @@ struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
     }
     a->reader = choose_reader(a);
     if (a->reader == READ_BY_TASKS)
-        byte_source_expect(a->opt.input, 0, EXPECTED * options->piece_size);
+        input_file_expect(a->opt.file, 0, EXPECTED * options->piece_size);
     begin_pieces(a);
     return a;
 }

@@ -10,16 +10,17 @@
 #define READ_AHEAD_H
 
 #include <stddef.h>
-#include "read/input_format.h"
 
-struct latch;
+struct byte_window;
+struct hts_reader;
+struct input_file;
 struct read_ahead;
 struct stats;
 
 struct read_ahead_options {
-    struct byte_source *input;   /* stays the caller's */
+    struct input_file *file;     /* this and the next stay the caller's */
+    struct hts_reader *reader;   /* whose records are read; NULL: the bytes of the file are */
     size_t piece_size;           /* bytes per read */
-    struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
 

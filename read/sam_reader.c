@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/input_name.h"
 #include "bam/bam1_bytes.h"
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
@@ -48,7 +47,7 @@ struct sam_chunk {
 
 struct sam_reader {
     struct byte_window window;   /* first: more() gets it. Of the chunk lent last */
-    struct byte_source_options opt;
+    struct input_options opt;
     struct bgzf_source *source;  /* of the text; master, as all below but the chunks */
     sam_hdr_t *header;           /* what lines are parsed against: only read once it is complete */
     sam_hdr_t *given;            /* its copy, until the caller takes it */
@@ -384,15 +383,7 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
     hFILE *file = header_file(text, size);
     if (!file)
         return no_memory_for(r, "the header");
-    struct hts_reader_options how = {
-        .path = r->opt.path,
-        .n_threads = 1,
-        .reference = r->opt.reference,
-        .format_options = r->opt.format_options,
-        .room = r->opt.htslib,
-        .latch = r->opt.latch,
-    };
-    struct hts_reader *reader = hts_reader_open(file, &how);
+    struct hts_reader *reader = hts_reader_open(file, &r->opt, NULL);
     if (!reader)
         return -1;
     r->header = hts_reader_header(reader);
@@ -441,7 +432,7 @@ static int alloc_chunks(struct sam_reader *r)
     return r->chunks ? 0 : no_memory_for(r, "lines");
 }
 
-struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_source_options *options)
+struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options)
 {
     struct sam_reader *r = calloc(1, sizeof *r);
     if (!r) {
@@ -449,19 +440,18 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
         return NULL;
     }
     r->opt = *options;
-    r->opt.path = input_name_shown(options->path);
     r->window.more = more;
     struct bgzf_source_options from = {
-        .input = byte_source_window(text, options->sam.piece_size),
-        .framed = byte_source_framing(text) == BYTES_BGZF,
-        .path = r->opt.path,
+        .input = text,
+        .framed = in_blocks,
+        .path = options->path,
         .n_threads = options->n_threads,
         .n_slots = options->sam.source_slots,
         .latch = options->latch,
         .stats = options->stats,
         .text_size = (uint32_t)options->sam.text_size,
     };
-    r->source = from.input ? bgzf_source_open(&from) : NULL;
+    r->source = bgzf_source_open(&from);
     if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
         return r;
     sam_reader_close(r);
@@ -496,9 +486,4 @@ sam_hdr_t *sam_reader_header(struct sam_reader *r)
     sam_hdr_t *given = r->given;
     r->given = NULL;
     return given;
-}
-
-size_t sam_reader_memory(const struct sam_reader *r)
-{
-    return r->opt.sam.bytes;
 }

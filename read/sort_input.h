@@ -11,14 +11,14 @@
 #include "base/memory_shares.h"
 
 struct bgzf_source;
-struct byte_source;
+struct input_format;
 struct latch;
 struct sort_opts;
 struct stats;
 
 struct sort_input {
     const char *name;            /* for messages */
-    struct byte_source *bytes;
+    struct input_format *format;
     struct bgzf_source *source;
     struct bam_header header;
 };
@@ -32,7 +32,7 @@ struct sort_inputs_options {
     const struct sort_opts *opts;
     struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take */
     uint64_t header_max;         /* bytes of a header */
-    _Atomic bool *far;           /* as in hts_reader_options */
+    _Atomic bool *far;           /* as in input_options */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

@@ -75,7 +75,7 @@ MUTANTS = [
      "it is the last one"),
     ("bgzf_omp.c", "    if (fault)\n        return block_failed(s, block->", "    if (0)\n        return block_failed(s, block->", ["unit_bgzf_source"],
      "what a task found wrong with its block"),
-    ("read/input_format.c", "if (s->begin + (off_t)(offset + done) < s->end)", "if (0)", ["unit_bgzf_source"],
+    ("read/input_file.c", "if (f->begin + (off_t)(offset + done) < f->end)", "if (0)", ["unit_bgzf_source"],
      "an input that became shorter meanwhile"),
     ("read/arena_fill.c", "if (a->walked != a->bottom)", "if (0)",
      [SAFETY + "test_record_cut_at_a_block_edge_is_dropped_silently"], "a file that ends inside a record"),
