@@ -4,7 +4,7 @@
 #include <htslib/hts_log.h>
 #include "base/byte_buffer.h"
 #include "base/endian_io.h"
-#include "base/hts_memory.h"
+#include "base/hts_file.h"
 #include "base/latch.h"
 #include "bgzf_omp.h"
 #include "read/input_format.h"
@@ -73,10 +73,7 @@ static int follow(struct growing *g)
 
 static sam_hdr_t *parse(const uint8_t *data, size_t size)
 {
-    char *copy = malloc(size);
-    if (copy)
-        memcpy(copy, data, size);
-    hFILE *file = hts_memory_open(copy, size);
+    hFILE *file = hts_file_of_bytes(data, size, "");
     samFile *bam = file ? hts_hopen(file, "mem:", "r") : NULL;
     if (!bam) {
         if (file)

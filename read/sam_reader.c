@@ -8,7 +8,7 @@
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
-#include "base/hts_memory.h"
+#include "base/hts_file.h"
 #include "read/hts_reader.h"
 #include "base/latch.h"
 #include "read/sam_reader.h"
@@ -363,24 +363,13 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     return found < 0 ? -1 : 0;
 }
 
-/* A SAM file of these lines, for htslib to read: what it makes of a header is subtle. It takes one line
- * behind them, by which SAM without header is known. */
-static hFILE *header_file(const uint8_t *text, size_t size)
-{
-    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
-    bool ended = size == 0 || text[size - 1] == '\n';
-    size_t line_size = sizeof line - 1 - ended;
-    char *copy = malloc(size + line_size);
-    if (copy && size)
-        memcpy(copy, text, size);
-    if (copy)
-        memcpy(copy + size, line + ended, line_size);
-    return hts_memory_open(copy, size + line_size);
-}
-
 static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
 {
-    hFILE *file = header_file(text, size);
+    /* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
+     * without a header. */
+    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
+    bool ended = size == 0 || text[size - 1] == '\n';
+    hFILE *file = hts_file_of_bytes(text, size, line + ended);
     if (!file)
         return no_memory_for(r, "the header");
     struct hts_reader *reader = hts_reader_open(file, &r->opt, NULL);

@@ -12,7 +12,7 @@
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "write/hts_writer.h"
-#include "base/hts_threads.h"
+#include "base/hts_file.h"
 #include "base/latch.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
@@ -85,27 +85,20 @@ static int open_sam(struct hts_writer *w)
     return 0;
 }
 
-static int configure(struct hts_writer *w)
+static int set_up(struct hts_writer *w)
 {
-    if (w->opt.format->specific && hts_opt_apply(w->sam, w->opt.format->specific) < 0)
-        return latch_fail(w->opt.latch, "%s: an output format option does not fit the format", w->opt.path);
-    if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
-        return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
-    if (hts_threads_start(&w->threads, w->sam, w->use.n_threads) < 0)
-        return failed(w, "starting threads for");
-    return 0;
+    struct hts_file_options how = {
+        .path = w->opt.path,
+        .writing = true,
+        .format_options = w->opt.format->specific,
+        .reference = w->opt.reference,
+        .n_threads = w->use.n_threads,
+        .latch = w->opt.latch,
+    };
+    return hts_file_set_up(w->sam, &w->threads, &how);
 }
 
-/* An option of the user's may start threads, too; and the first record does for SAM. */
-static int configure_widened(struct hts_writer *w)
-{
-    struct affinity bound;
-    affinity_widen(&bound);
-    int status = configure(w);
-    affinity_narrow(&bound);
-    return status;
-}
-
+/* For SAM, the first record starts threads. */
 static int write_first(struct hts_writer *w)
 {
     struct affinity bound;
@@ -125,7 +118,7 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
     }
     w->opt = *options;
     errno = 0;
-    if (open_sam(w) == 0 && configure_widened(w) == 0)
+    if (open_sam(w) == 0 && set_up(w) == 0)
         return w;
     hts_writer_close(w);
     return NULL;
@@ -228,7 +221,7 @@ void hts_writer_close(struct hts_writer *w)
         return;
     if (w->sam)
         abandon(w);
-    hts_threads_end(&w->threads);
+    hts_file_end_threads(&w->threads);
     out_pipe_close(w->pipe);
     out_count_free(w->count);
     bam_destroy1(w->record);
