@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every file of htslib needs, whether it is read or written: options, reference and threads; and files in memory. */
+/* What every file of htslib needs, whether it is read or written: options, reference and threads; and files in memory.
+ * */
 #ifndef HTS_FILE_H
 #define HTS_FILE_H
 
@@ -19,8 +20,8 @@ struct hts_file_options {
     struct latch *latch;
 };
 
-/* Applies these options to a file that is open. Threads are not started by hts_set_threads(), which crashes when a thread
- * cannot be made. -1: failed, and the error is recorded in the latch. */
+/* Applies these options to a file that is open. Threads are not started by hts_set_threads(), which crashes when a
+ * thread cannot be made. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);
 
 /* Ends the threads of a file after it is closed, also after an error. The pool is zero if there are none. */

@@ -11,8 +11,8 @@
 struct cram_input;
 struct input_file;
 
-/* The file is a regular one, which htslib reads beside us, or we read it and htslib reads cram_input_end(). It stays the
- * caller's. NULL: errno is ENOMEM, or another if no thread could be started. */
+/* The file is a regular one, which htslib reads beside us, or we read it and htslib reads cram_input_end(). It stays
+ * the caller's. NULL: errno is ENOMEM, or another if no thread could be started. */
 struct cram_input *cram_input_open(struct input_file *file);
 
 /* A descriptor that htslib is to read; it belongs to the caller. Not for a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An input of any format as a stream of BAM bytes. BAM is given as it is. SAM is parsed by our tasks (sam_reader), and all
- * other formats are decoded by htslib (hts_reader). */
+/* An input of any format as a stream of BAM bytes. BAM is given as it is. SAM is parsed by our tasks (sam_reader), and
+ * all other formats are decoded by htslib (hts_reader). */
 #ifndef INPUT_FORMAT_H
 #define INPUT_FORMAT_H
 
@@ -18,8 +18,8 @@ enum input_framing {
     INPUT_RECORDS,               /* BAM records only; the header is input_format_header() */
 };
 
-/* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is recorded in
- * the latch. */
+/* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is
+ * recorded in the latch. */
 struct input_format *input_format_open(const struct input_options *options);
 void input_format_close(struct input_format *input);
 

@@ -47,7 +47,7 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     return header_read(&in->header, in->format, in->source, how->header_max, in->name, how->latch);
 }
 
-/* Why a FASTA that is named cannot be read; NULL: it can be, or there is none. */
+/* Why the FASTA cannot be read. NULL: it can be, or the path is NULL or a URL. */
 static const char *fault_of_fasta(const char *path)
 {
     struct stat st;
@@ -58,14 +58,14 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* That of -I is told before a pipe is waited for. */
+/* Fails on a missing FASTA of -I before waiting for data from a pipe. */
 static int check_index_fasta(const char *path, struct latch *latch)
 {
     const char *fault = fault_of_fasta(path);
     return fault ? latch_fail(latch, "cannot read %s: %s. Nothing was read", path, fault) : 0;
 }
 
-/* CRAM output is open by now, and no input is CRAM, or htslib would have failed. */
+/* Only warns: if input or output were CRAM, htslib would have failed by now. */
 static void check_reference(const char *path)
 {
     const char *fault = fault_of_fasta(path);

@@ -17,7 +17,7 @@ struct out_count {
     uint8_t maps[MAPS_MAX];      /* the first bytes of the container that is passing */
     uint64_t lines;              /* this and all below: for SAM only */
     struct bgzf_codec *codec;    /* NULL: the text is plain, and nothing below is used */
-    uint8_t *block;              /* 2 * BGZF_MAX_BLOCK bytes: first for blocks as they come, then for one block's text */
+    uint8_t *block;              /* 2 * BGZF_MAX_BLOCK bytes: first for blocks as they come, then for a block's text */
     size_t n;                    /* bytes of blocks that have come and are not yet counted */
     bool broken;                 /* something came that is no block, or could not be inflated */
 };
