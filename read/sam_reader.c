@@ -9,6 +9,7 @@
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
 #include "base/hts_file.h"
+#include "read/header_read.h"
 #include "read/hts_reader.h"
 #include "base/latch.h"
 #include "read/sam_reader.h"
@@ -346,19 +347,11 @@ static bool follow(const struct byte_buffer *text, size_t *at, size_t seen)
 /* Reads text until the header is complete or the file ends. *size: bytes of the header. */
 static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size_t *size)
 {
-    uint32_t n;
     int found = 1;
     size_t at = 0, seen = 0;
-    while (!follow(text, &at, seen) && (found = bgzf_source_peek(r->source, &n)) > 0) {
+    while (!follow(text, &at, seen) && found > 0) {
         seen = text->n;
-        if (seen + n > r->opt.header_max)
-            return latch_fail(r->opt.latch, "%s: its header takes more than the memory that may be used. Nothing was "
-                              "written; check the file, or raise -m", r->opt.path);
-        if (byte_buffer_reserve(text, seen + n) < 0)
-            return no_memory_for(r, "the header");
-        if (bgzf_source_inflate(r->source, text->p + seen) < 0)
-            return -1;
-        text->n += n;
+        found = header_read_block(text, r->source, r->opt.header_max, r->opt.path, r->opt.latch);
     }
     if (found == 0 && text->n == 0)
         return latch_fail(r->opt.latch, "%s is empty: there is not even a header", r->opt.path);

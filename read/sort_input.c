@@ -44,7 +44,10 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     };
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    return header_read(&in->header, in->format, in->source, how->header_max, in->name, how->latch);
+    if (input_format_framing(in->format) != INPUT_RECORDS)
+        return header_read(&in->header, in->source, how->header_max, in->name, how->latch);
+    in->header.sam = input_format_header(in->format);
+    return 0;
 }
 
 /* Why the FASTA cannot be read. NULL: it can be, or the path is NULL or a URL. */
