@@ -5,20 +5,20 @@
 
 #include <pthread.h>
 
-/* Sockets, since only they can be shut for all who hold a copy; from thread_pipe_start() on. */
+/* The ends are sockets, because only a socket can be shut down for all who hold a copy of it. */
 struct thread_pipe {
     int ours;                    /* the thread's end */
     int theirs;
     pthread_t thread;
 };
 
-/* Starts the thread, with the signals hidden that are for the master. -1: errno says why. */
+/* Starts the thread, hidden from the signals that are for the main thread. -1: errno says why. */
 int thread_pipe_start(struct thread_pipe *pipe, void *(*run)(void *), void *arg);
 
-/* The descriptor of their end, the caller's; -1: errno says why. */
+/* A descriptor of their end, which belongs to the caller. -1: errno says why. */
 int thread_pipe_end(const struct thread_pipe *pipe);
 
-/* Waits for the thread, which has what it takes to end, and closes the pipe. */
+/* Waits for the thread, which must be about to end, and closes the pipe. */
 void thread_pipe_join(struct thread_pipe *pipe);
 
 #endif

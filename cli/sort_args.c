@@ -12,7 +12,7 @@
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "base/input_name.h"
 #include "base/machine.h"
 #include "base/memory_shares.h"

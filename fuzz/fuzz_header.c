@@ -8,7 +8,7 @@
 #include "read/header_read.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
@@ -24,25 +24,25 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
     int fd = fuzz_file(data, size, path);
     struct latch latch = {0};
     struct bam_header header = {0};
-    struct byte_source_options from = {.path = path, .n_threads = 1, .htslib = {.bytes = 1 << 20}, .latch = &latch};
-    struct byte_source *bytes = byte_source_open(&from);
-    if (bytes) {
+    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK,
+                                 .htslib = {.bytes = 1 << 20}, .latch = &latch};
+    struct input_format *input = input_format_open(&from);
+    if (input) {
         struct bgzf_source_options how = {
-            .input = byte_source_window(bytes, BGZF_MAX_BLOCK),
-            .framed = byte_source_framing(bytes) == BYTES_BGZF,
+            .input = input_format_window(input),
+            .framed = input_format_framing(input) == INPUT_BGZF,
             .path = path,
             .n_threads = 1,
             .n_slots = 1,
             .latch = &latch,
         };
-        MUST(how.input);
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
-        int failed = header_read(&header, bytes, source, HEADER_MOST, path, &latch);
+        int failed = header_read(&header, source, HEADER_MOST, path, &latch);
         MUST(failed ? latch.message[0] && !header.sam : header.sam && header.rest_size <= BGZF_MAX_BLOCK);
         bgzf_source_close(source);
     }
-    byte_source_close(bytes);
+    input_format_close(input);
     close(fd);
     free(header.rest);
     return header.sam;

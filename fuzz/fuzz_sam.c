@@ -5,7 +5,7 @@
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"
 
@@ -31,9 +31,9 @@ static bool no_help(void *arg)
     return false;
 }
 
-static bool read_by_us(struct byte_source *source, struct byte_buffer *to)
+static bool read_by_us(struct input_format *input, struct byte_buffer *to)
 {
-    struct byte_window *w = byte_source_window(source, 0);
+    struct byte_window *w = input_format_window(input);
     int found;
     while ((found = byte_window_more(w, no_help, NULL)) > 0) {
         MUST(w->size > 0 && byte_buffer_reserve(to, to->n + w->size) == 0 && to->p);
@@ -44,10 +44,10 @@ static bool read_by_us(struct byte_source *source, struct byte_buffer *to)
     return found == 0;
 }
 
-static void compare(struct byte_source *source, const char *path, const struct latch *latch)
+static void compare(struct input_format *input, const char *path, const struct latch *latch)
 {
     struct byte_buffer ours = {NULL, 0, 0}, theirs = {NULL, 0, 0};
-    bool taken = read_by_us(source, &ours);
+    bool taken = read_by_us(input, &ours);
     MUST(taken == !latch->message[0]);
     MUST(taken == read_by_htslib(path, &theirs));
     MUST(!taken || (ours.n == theirs.n && (ours.n == 0 || memcmp(ours.p, theirs.p, ours.n) == 0)));
@@ -63,15 +63,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[32];
     int fd = fuzz_file(f.p, f.left, path);
     struct latch latch = {0};
-    struct byte_source_options from = {.path = path, .n_threads = 1, .header_max = HEADER_MAX, .latch = &latch, .sam = {
+    struct input_options from = {.path = path, .n_threads = 1, .header_max = HEADER_MAX, .latch = &latch, .sam = {
         .piece_size = text, .source_slots = 3, .n_chunks = (uint32_t)(2 + text % 3), .text_size = text, .records_size = text}};
     htsFormat format = fuzz_format(f.p, f.left);
     bool is_text = format.format == sam && format.compression == no_compression;
-    struct byte_source *source = is_text ? byte_source_open(&from) : NULL;
-    if (source) {
-        compare(source, path, &latch);
-        sam_hdr_destroy(byte_source_header(source));
-        byte_source_close(source);
+    struct input_format *input = is_text ? input_format_open(&from) : NULL;
+    if (input) {
+        compare(input, path, &latch);
+        sam_hdr_destroy(input_format_header(input));
+        input_format_close(input);
     }
     close(fd);
     return 0;

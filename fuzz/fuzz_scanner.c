@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"
 
@@ -46,19 +46,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[32];
     int fd = fuzz_file(data, size, path);
     struct latch latch = {0};
-    struct byte_source_options from = {.path = path, .n_threads = 1, .latch = &latch};
-    struct byte_source *bytes = byte_source_open(&from);
-    if (bytes) {
+    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK, .latch = &latch};
+    struct input_format *input = input_format_open(&from);
+    if (input) {
         uint8_t *ring[SLOTS] = {0};
         struct bgzf_source_options how = {
-            .input = byte_source_window(bytes, BGZF_MAX_BLOCK),
-            .framed = byte_source_framing(bytes) == BYTES_BGZF,
+            .input = input_format_window(input),
+            .framed = input_format_framing(input) == INPUT_BGZF,
             .path = path,
             .n_threads = 1,
             .n_slots = SLOTS,
             .latch = &latch,
         };
-        MUST(how.input);
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
         read_all(source, &latch, ring);
@@ -66,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < SLOTS; i++)
             free(ring[i]);
     }
-    byte_source_close(bytes);
+    input_format_close(input);
     close(fd);
     return 0;
 }

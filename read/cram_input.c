@@ -2,14 +2,14 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "bam/cram_count.h"
-#include "read/cram_input.h"
 #include "base/latch.h"
 #include "base/thread_pipe.h"
+#include "read/cram_input.h"
+#include "read/input_file.h"
 
 enum {
     PIECE = 64 << 10,            /* bytes per read: what a pipe holds */
@@ -17,7 +17,7 @@ enum {
 };
 
 struct cram_input {
-    struct cram_input_options opt;
+    struct input_file *file;
     struct cram_count count;     /* the thread's until it has ended, if there is a thread */
     bool threaded;               /* there is a thread, and it is not joined yet */
     struct thread_pipe pipe;
@@ -42,10 +42,10 @@ static void *fill_pipe(void *arg)
 {
     struct cram_input *in = arg;
     ssize_t n = 1;
-    while (n > 0 && !atomic_load(&in->stop) && !latch_tripped(in->opt.latch)) {
-        if (!in->opt.ready(in->opt.source, NAP))
+    while (n > 0 && !atomic_load(&in->stop) && !latch_tripped(in->file->latch)) {
+        if (!input_file_ready(in->file, NAP))
             continue;
-        n = in->opt.read(in->opt.source, in->piece, PIECE);
+        n = input_file_read(in->file, in->piece, PIECE);
         if (n > 0) {
             cram_count_feed(&in->count, in->piece, (uint64_t)n);
             pass_on(in, (size_t)n);
@@ -55,14 +55,14 @@ static void *fill_pipe(void *arg)
     return NULL;
 }
 
-struct cram_input *cram_input_open(const struct cram_input_options *options)
+struct cram_input *cram_input_open(struct input_file *file)
 {
     struct cram_input *in = calloc(1, sizeof *in);
     if (!in)
         return NULL;
-    in->opt = *options;
+    in->file = file;
     cram_count_start(&in->count);
-    in->threaded = options->begin < 0;
+    in->threaded = file->begin < 0;
     if (!in->threaded || thread_pipe_start(&in->pipe, fill_pipe, in) == 0)
         return in;
     free(in);
@@ -78,21 +78,21 @@ int cram_input_end(const struct cram_input *in)
  * and the error is recorded in the latch. */
 static int count_to(struct cram_input *in, off_t end)
 {
-    uint64_t n = end > in->opt.begin ? (uint64_t)(end - in->opt.begin) : 0;
-    if (end >= 0 && cram_count_file(&in->count, in->opt.fd, in->opt.begin, n) == 0)
+    uint64_t n = end > in->file->begin ? (uint64_t)(end - in->file->begin) : 0;
+    if (end >= 0 && cram_count_file(&in->count, in->file->fd, in->file->begin, n) == 0)
         return 0;
-    return latch_fail(in->opt.latch, "reading %s failed: %s", in->opt.path, strerror(errno));
+    return input_file_failed(in->file);
 }
 
 int cram_input_go_on(struct cram_input *in)
 {
-    return in->opt.begin < 0 ? 0 : count_to(in, lseek(in->opt.fd, 0, SEEK_CUR));
+    return in->file->begin < 0 ? 0 : count_to(in, lseek(in->file->fd, 0, SEEK_CUR));
 }
 
 static int count_rest(struct cram_input *in)
 {
     struct stat st;
-    return in->opt.begin < 0 ? 0 : count_to(in, fstat(in->opt.fd, &st) < 0 ? -1 : st.st_size);
+    return in->file->begin < 0 ? 0 : count_to(in, fstat(in->file->fd, &st) < 0 ? -1 : st.st_size);
 }
 
 static void join(struct cram_input *in, int how)
@@ -107,12 +107,12 @@ static void join(struct cram_input *in, int how)
 int cram_input_check(struct cram_input *in, uint64_t n)
 {
     join(in, SHUT_RD);
-    if (count_rest(in) < 0 || latch_tripped(in->opt.latch))
+    if (count_rest(in) < 0 || latch_tripped(in->file->latch))
         return -1;
     if (cram_count_agrees(&in->count, n))
         return 0;
-    return latch_fail(in->opt.latch, "%s: %llu records could be read but its containers hold %llu: it is broken, or "
-                      "memory ran out. Nothing was written", in->opt.path, (unsigned long long)n,
+    return latch_fail(in->file->latch, "%s: %llu records could be read but its containers hold %llu: it is broken, or "
+                      "memory ran out. Nothing was written", in->file->path, (unsigned long long)n,
                       (unsigned long long)in->count.records);
 }
 

@@ -6,28 +6,14 @@
 #ifndef CRAM_INPUT_H
 #define CRAM_INPUT_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-struct byte_source;
 struct cram_input;
-struct latch;
+struct input_file;
 
-struct cram_input_options {
-    const char *path;            /* for messages */
-    int fd;                      /* the regular file that htslib reads, ... */
-    off_t begin;                 /* ... and where it stood; -1: the input is no regular file, and the
-                                  * thread reads it with these: */
-    ssize_t (*read)(struct byte_source *source, void *buffer, size_t n);     /* as byte_source_read() */
-    bool (*ready)(const struct byte_source *source, int timeout);            /* as byte_source_ready() */
-    struct byte_source *source;
-    struct latch *latch;
-};
-
-/* NULL: errno is ENOMEM, or another if no thread could be started. */
-struct cram_input *cram_input_open(const struct cram_input_options *options);
+/* The file is a regular one, which htslib reads beside us, or we read it and htslib reads cram_input_end(). It stays
+ * the caller's. NULL: errno is ENOMEM, or another if no thread could be started. */
+struct cram_input *cram_input_open(struct input_file *file);
 
 /* A descriptor that htslib is to read; it belongs to the caller. Not for a
  * regular file. -1: errno says why. */

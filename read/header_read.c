@@ -2,12 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
-#include "base/byte_buffer.h"
 #include "base/endian_io.h"
-#include "base/hts_memory.h"
+#include "base/hts_file.h"
 #include "base/latch.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
 #include "read/header_read.h"
 
 enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };
@@ -15,27 +13,25 @@ enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };
 /* The inflated beginning of the file, and how far the header has been followed in it. */
 struct growing {
     struct byte_buffer bytes;
-    uint64_t most;               /* limit: more bytes are an error */
     size_t at;                   /* every field before this offset is complete */
     int64_t refs_left;           /* @SQ entries that are still to come */
 };
 
-/* Inflates one more block. Returns 1; 0 at the end of the file; -1: failed, and the error is recorded in
- * the latch. */
-static int grow(struct growing *g, struct bgzf_source *source, const char *path, struct latch *latch)
+int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint64_t most, const char *path,
+                      struct latch *latch)
 {
     uint32_t n;
     int found = bgzf_source_peek(source, &n);
     if (found <= 0)
         return found;
-    if (g->bytes.n + n > g->most)
+    if (text->n + n > most)
         return latch_fail(latch, "%s: its header takes more than the memory that may be used. Nothing was written; "
                           "check the file, or raise -m", path);
-    if (byte_buffer_reserve(&g->bytes, g->bytes.n + n) < 0)
+    if (byte_buffer_reserve(text, text->n + n) < 0)
         return latch_fail(latch, "%s: out of memory for the header", path);
-    if (bgzf_source_inflate(source, g->bytes.p + g->bytes.n) < 0)
+    if (bgzf_source_inflate(source, text->p + text->n) < 0)
         return -1;
-    g->bytes.n += n;
+    text->n += n;
     return 1;
 }
 
@@ -73,10 +69,7 @@ static int follow(struct growing *g)
 
 static sam_hdr_t *parse(const uint8_t *data, size_t size)
 {
-    char *copy = malloc(size);
-    if (copy)
-        memcpy(copy, data, size);
-    hFILE *file = hts_memory_open(copy, size);
+    hFILE *file = hts_file_of_bytes(data, size, "");
     samFile *bam = file ? hts_hopen(file, "mem:", "r") : NULL;
     if (!bam) {
         if (file)
@@ -118,17 +111,13 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
         header->rest = smaller;
 }
 
-int header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
-                uint64_t most, const char *path, struct latch *latch)
+int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
+                struct latch *latch)
 {
     memset(header, 0, sizeof *header);
-    if (byte_source_framing(input) == BYTES_RECORDS) {
-        header->sam = byte_source_header(input);
-        return 0;
-    }
-    struct growing g = {.most = most, .refs_left = REFS_LEFT_UNKNOWN};
+    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
     int complete, more = 1;
-    while ((complete = follow(&g)) == 0 && (more = grow(&g, source, path, latch)) > 0)
+    while ((complete = follow(&g)) == 0 && (more = header_read_block(&g.bytes, source, most, path, latch)) > 0)
         ;
     if (more < 0) {
         free(g.bytes.p);

@@ -5,15 +5,19 @@
 
 #include <stdint.h>
 #include "bam/bam_header.h"
+#include "base/byte_buffer.h"
 
 struct bgzf_source;
-struct byte_source;
 struct latch;
 
-/* Takes the header from input if that has read it already. Otherwise reads it from the first blocks
- * of source, and fails if it takes more than `most` bytes. Returns 0, or -1: failed, and the error
- * is recorded in the latch. */
-int header_read(struct bam_header *header, struct byte_source *input, struct bgzf_source *source,
-                uint64_t most, const char *path, struct latch *latch);
+/* Reads the header of a BAM file from the first blocks of source. It is an error if it takes more than `most` bytes.
+ * -1: failed, and the error is recorded in the latch. */
+int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
+                struct latch *latch);
+
+/* Inflates one more block and appends it to the text of a header, which may get `most` bytes. 1: done; 0: the file ends
+ * there; -1: failed, and the error is recorded in the latch. */
+int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint64_t most, const char *path,
+                      struct latch *latch);
 
 #endif

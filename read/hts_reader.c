@@ -8,13 +8,14 @@
 #include "base/byte_buffer.h"
 #include "read/cram_input.h"
 #include "read/hts_reader.h"
-#include "base/hts_threads.h"
+#include "base/hts_file.h"
 #include "base/latch.h"
 
 enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 
 struct hts_reader {
-    struct hts_reader_options opt;
+    struct input_options opt;
+    struct cram_input *cram;
     struct htslib_use use;
     samFile *sam;
     htsThreadPool threads;       /* of sam */
@@ -27,30 +28,20 @@ struct hts_reader {
     int at_end;                  /* then htslib must not be asked again: with threads it would wait for ever */
 };
 
-static int apply_options(struct hts_reader *r)
+static int set_up(struct hts_reader *r)
 {
-    /* htslib does not change the list that it takes, but its prototype does not say so. */
-    if (r->opt.format_options && hts_opt_apply(r->sam, (hts_opt *)(uintptr_t)r->opt.format_options) < 0)
-        return latch_fail(r->opt.latch, "%s: an --input-fmt-option does not fit its format", r->opt.path);
-    if (r->opt.reference && hts_set_fai_filename(r->sam, r->opt.reference) < 0)
-        return latch_fail(r->opt.latch, "cannot use %s as reference: %s", r->opt.reference, strerror(errno));
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     /* Text is read without threads, so that this thread sees errno. */
     int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;
-    r->use = memory_shares_htslib(format == cram, false, &r->opt.room, n_threads);
-    if (hts_threads_start(&r->threads, r->sam, r->use.n_threads) < 0)
-        return latch_fail(r->opt.latch, "%s: no memory for threads", r->opt.path);
-    return 0;
-}
-
-/* An option of the user's may start threads, too. */
-static int apply_options_widened(struct hts_reader *r)
-{
-    struct affinity bound;
-    affinity_widen(&bound);
-    int status = apply_options(r);
-    affinity_narrow(&bound);
-    return status;
+    r->use = memory_shares_htslib(format == cram, false, &r->opt.htslib, n_threads);
+    struct hts_file_options how = {
+        .path = r->opt.path,
+        .format_options = r->opt.format_options,
+        .reference = r->opt.reference,
+        .n_threads = r->use.n_threads,
+        .latch = r->opt.latch,
+    };
+    return hts_file_set_up(r->sam, &r->threads, &how);
 }
 
 /* If it is text, and the user wanted threads for it, the first record starts one that hands out lines. */
@@ -65,11 +56,13 @@ static int read_first(struct hts_reader *r)
     return status;
 }
 
-struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options *options)
+struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram)
 {
     struct hts_reader *r = calloc(1, sizeof *r);
-    if (r)
+    if (r) {
         r->opt = *options;
+        r->cram = cram;
+    }
     if (!r || !(r->record = bam_init1())) {
         latch_fail(options->latch, "out of memory");
         hclose_abruptly(file);
@@ -78,7 +71,7 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options 
         hclose_abruptly(file);
     } else if (hts_get_format(r->sam)->category != sequence_data) {
         latch_fail(options->latch, "%s does not hold alignments", options->path);
-    } else if (apply_options_widened(r) == 0) {
+    } else if (set_up(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);
         r->given = r->header ? sam_hdr_dup(r->header) : NULL;
@@ -97,7 +90,7 @@ void hts_reader_close(struct hts_reader *r)
         return;
     if (r->sam)
         hts_close(r->sam);
-    hts_threads_end(&r->threads);
+    hts_file_end_threads(&r->threads);
     sam_hdr_destroy(r->header);
     sam_hdr_destroy(r->given);
     bam_destroy1(r->record);
@@ -129,7 +122,7 @@ static int end_of_records(struct hts_reader *r)
     if (errno == ENOMEM)
         return latch_fail(r->opt.latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
                           (unsigned long long)r->n);
-    return r->opt.cram ? cram_input_check(r->opt.cram, r->n) : 0;
+    return r->cram ? cram_input_check(r->cram, r->n) : 0;
 }
 
 /* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the
@@ -143,7 +136,7 @@ static int next_record(struct hts_reader *r)
     r->at_end = status < 0;
     if (status == -1)
         return end_of_records(r);
-    if (r->n++ % COUNT_EVERY == 0 && r->opt.cram && cram_input_go_on(r->opt.cram) < 0)
+    if (r->n++ % COUNT_EVERY == 0 && r->cram && cram_input_go_on(r->cram) < 0)
         return -1;
     if (status < 0)
         return bad_record(r);

@@ -3,30 +3,17 @@
 #ifndef HTS_READER_H
 #define HTS_READER_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
-#include "base/memory_shares.h"
+#include "read/input_options.h"
 
 struct cram_input;
-struct latch;
 struct hts_reader;
 
-struct hts_reader_options {
-    const char *path;            /* for messages, and for htslib to guess the format from */
-    int n_threads;
-    const char *reference;
-    const hts_opt *format_options;
-    struct htslib_room room;     /* memory that it may take */
-    struct cram_input *cram;     /* knows how many records there are; NULL: nobody knows */
-    _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is given;
-                                  * NULL: such records are refused */
-    struct latch *latch;
-};
-
-/* Takes over file, even if it fails. NULL: failed, and the error is recorded in the latch. */
-struct hts_reader *hts_reader_open(hFILE *file, const struct hts_reader_options *options);
+/* Takes over file, even if it fails. options->path also lets htslib guess the format. cram knows how many records there
+ * are; NULL: that is not known. NULL: failed, and the error is recorded in the latch. */
+struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram);
 void hts_reader_close(struct hts_reader *reader);
 
 /* The header, which belongs to the caller from then on; NULL the second time. The reader keeps a copy,

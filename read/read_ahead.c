@@ -8,21 +8,21 @@
 #include "base/affinity.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
-#include "read/read_ahead.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "read/hts_reader.h"
+#include "read/input_file.h"
+#include "read/read_ahead.h"
 
 enum {
-    /* Blocks of two or three are being inflated, one is looked at, the others are
-     * being read. */
+    /* Blocks of two or three pieces are being inflated, the main thread looks at one, the others are being read. */
     N_PIECES = 16,
-    /* Of a regular file so many pieces behind the one that is read are asked for: even
-     * when one thread reads, the disk has several requests (cloud disks give four
-     * streams three times the speed of one). */
+    /* The kernel is asked for so many pieces of a regular file behind the one that is read. So the disk has several
+     * requests even when one thread reads (cloud disks give four streams three times the speed of one). */
     EXPECTED = 6,
-    /* How late a sleeper notices the latch or a signal, in ms; nobody else wakes him then. */
+    /* ms after which a sleeping thread looks at the latch: nothing wakes it when an error or a signal comes. */
     NAP = 50,
-    READER_STACK = 256 << 10,    /* bytes: a limit on addresses counts them */
+    READER_STACK = 256 << 10,    /* bytes: small, because a limit on addresses counts them */
 };
 
 /*   blocks of them are     looked at    read    being read            to be read
@@ -32,33 +32,34 @@ enum {
  *   +---------+---------+-------------+-------+---------+---------+---------+---------+
  *                        current                                             begun - 1
  *
- * A buffer begins with room for the bytes of the piece before that were not used,
- * since a block may lie across:     |   KEPT   |          piece_size          |
+ * A buffer begins with room for the unused bytes of the piece before, because a block may lie in two pieces:
+ *
+ *                                   |   KEPT   |          piece_size          |
  *                                       rest ->|
- * States are those of a ring. A piece that is not full when it is DONE is the last. */
+ * A piece's state is that of its slot in the ring. If it is not full when it is DONE, it is the last one. */
 struct read_piece {
     uint8_t *data;               /* behind the room */
-    uint64_t number;             /* in the order of the input; master, before READY */
-    size_t filled;               /* bytes read: master, before READY; then who claimed it. Others look
+    uint64_t number;             /* in the order of the input; the main thread sets it before READY */
+    size_t filled;               /* bytes read: set by the main thread before READY, then by the claimer. Others look
                                   * at it once it is DONE, or under the mutex if a thread reads */
-    atomic_int users;            /* blocks in it, not yet inflated: master adds, tasks subtract */
+    atomic_int users;            /* blocks in it, not yet inflated: the main thread adds, tasks subtract */
 };
 
-enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MASTER };
+enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MAIN };
 
 struct read_ahead {
-    struct byte_window window;   /* first: more() gets it. In the piece `current`; main thread, as the next */
+    struct byte_window window;   /* must be first: more() gets it. In the piece `current`; main thread, as the next */
     uint64_t current;
     struct read_ahead_options opt;
-    enum reader reader;          /* from the beginning */
+    enum reader reader;          /* does not change after it is open */
     struct read_piece pieces[N_PIECES];
-    struct task_ring ring;       /* of them; piece number n is slot number n. Released when it is to be READY again */
-    pthread_t thread;            /* of READ_BY_THREAD; all below are for it */
+    struct task_ring ring;       /* of the pieces; piece number n is slot number n */
+    pthread_t thread;            /* this and all below: for READ_BY_THREAD */
     pthread_mutex_t mutex;
-    pthread_cond_t room;         /* a piece has become READY, or `stop` true */
+    pthread_cond_t room;         /* a piece has become READY, or `stop` is true */
     pthread_cond_t news;         /* more bytes have come, or the thread has ended */
-    bool stop;                   /* master; under the mutex */
-    int slot;                    /* of the stats; the thread's own */
+    bool stop;                   /* set by the main thread, under the mutex */
+    int slot;                    /* the thread's slot of the stats */
 };
 
 static struct read_piece *piece_of(struct read_ahead *a, uint64_t number)
@@ -85,15 +86,15 @@ static void read_piece(void *ahead, uint32_t slot)
     struct read_piece *piece = &a->pieces[slot];
     uint64_t size = a->opt.piece_size, at = piece->number * size;
     enum stage before = stats_enter(a->opt.stats, STAGE_READ);
-    byte_source_expect(a->opt.input, at + EXPECTED * size, size);
-    ssize_t n = byte_source_read_at(a->opt.input, piece->data, size, at);
+    input_file_expect(a->opt.file, at + EXPECTED * size, size);
+    ssize_t n = input_file_read_at(a->opt.file, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
     stats_leave(a->opt.stats, before, piece->filled);
 }
 
 /* ------------------------------------------------------------------ thread */
 
-/* Waits for room in a piece; false: stop. */
+/* Waits until the piece may be filled. False: stop. */
 static bool await_room(struct read_ahead *a, struct read_piece *piece)
 {
     pthread_mutex_lock(&a->mutex);
@@ -104,8 +105,7 @@ static bool await_room(struct read_ahead *a, struct read_piece *piece)
     return go_on;
 }
 
-/* Tells the master that so many bytes of the piece are there. Behind the last of
- * them, or at the end of the input, it is his. */
+/* Tells the main thread that so many bytes of the piece are there. done: no more bytes will come into it. */
 static void tell(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
 {
     pthread_mutex_lock(&a->mutex);
@@ -121,25 +121,25 @@ static bool stopped(struct read_ahead *a)
     pthread_mutex_lock(&a->mutex);
     bool stop = a->stop;
     pthread_mutex_unlock(&a->mutex);
-    return stop || latch_tripped(a->opt.latch);
+    return stop || latch_tripped(a->opt.file->latch);
 }
 
 /* Waits until there is something to read; false: stop. */
 static bool await_input(struct read_ahead *a)
 {
     while (!stopped(a))
-        if (byte_source_ready(a->opt.input, NAP))
+        if (input_file_ready(a->opt.file, NAP))
             return true;
     return false;
 }
 
-/* Fills a piece; false: no other is to be filled. */
+/* Fills a piece. False: no other piece is to be filled. */
 static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
 {
     size_t filled = 0, size = a->opt.piece_size;
     while (filled < size && await_input(a)) {
         enum stage before = stats_enter_as(a->opt.stats, a->slot, STAGE_READ);
-        ssize_t n = byte_source_read(a->opt.input, piece->data + filled, size - filled);
+        ssize_t n = input_file_read(a->opt.file, piece->data + filled, size - filled);
         stats_leave_as(a->opt.stats, a->slot, before, n > 0 ? (uint64_t)n : 0);
         filled += n > 0 ? (size_t)n : 0;
         tell(a, piece, filled, n <= 0 || filled == size);
@@ -161,7 +161,7 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-/* Signals are for the master: its waiting ends with them. -1: there is no thread to be had. */
+/* Signals are hidden from the reader, because they must end the main thread's waiting. -1: no thread can be made. */
 static int start_reader(struct read_ahead *a)
 {
     pthread_attr_t attr;
@@ -188,29 +188,31 @@ static void stop_reader(struct read_ahead *a)
     pthread_join(a->thread, NULL);
 }
 
-/* ------------------------------------------------------------------ master */
+/* -------------------------------------------------------------- main thread */
 
-/* Reads once into a piece that is the master's. */
+/* Reads once into the piece, on the main thread. */
 static void read_here(struct read_ahead *a, struct read_piece *piece)
 {
-    bool converted = byte_source_framing(a->opt.input) == BYTES_RECORDS;
-    task_ring_claim(&a->ring, slot_of(a, piece));   /* the first time */
-    enum stage before = stats_enter(a->opt.stats, converted ? STAGE_CONVERT : STAGE_READ);
-    ssize_t n = byte_source_read(a->opt.input, piece->data + piece->filled, a->opt.piece_size - piece->filled);
+    struct hts_reader *reader = a->opt.reader;
+    uint8_t *to = piece->data + piece->filled;
+    size_t room = a->opt.piece_size - piece->filled;
+    task_ring_claim(&a->ring, slot_of(a, piece));   /* succeeds the first time */
+    enum stage before = stats_enter(a->opt.stats, reader ? STAGE_CONVERT : STAGE_READ);
+    ssize_t n = reader ? hts_reader_read(reader, to, room) : input_file_read(a->opt.file, to, room);
     stats_leave(a->opt.stats, before, n > 0 ? (uint64_t)n : 0);
     piece->filled += n > 0 ? (size_t)n : 0;
     if (n <= 0 || piece->filled == a->opt.piece_size)
         task_ring_finish(&a->ring, slot_of(a, piece));
 }
 
-/* How many pieces there shall be, the current one included. While there is
- * one thread, nothing is gained by reading before it is needed. */
+/* How many pieces to have, the current one included. While there is only one thread, it gains nothing by reading
+ * before bytes are needed. */
 static uint64_t wanted(const struct read_ahead *a)
 {
     return a->reader == READ_BY_TASKS && !task_in_team() ? 2 : N_PIECES;
 }
 
-/* Lets buffers be filled again that no block uses any more. */
+/* Hands out the buffers that no block uses any more, to be filled again. */
 static void begin_pieces(struct read_ahead *a)
 {
     for (uint64_t end = a->current + wanted(a); task_ring_head(&a->ring) < end;) {
@@ -228,7 +230,7 @@ static void begin_pieces(struct read_ahead *a)
     }
 }
 
-/* Bytes read of a piece; *done: and no more will be. */
+/* Bytes read of a piece. *done: no more will come. */
 static size_t filled_of(struct read_ahead *a, struct read_piece *piece, bool *done)
 {
     pthread_mutex_lock(&a->mutex);
@@ -256,7 +258,7 @@ static void move_on(struct read_ahead *a)
     w->users = &next->users;
 }
 
-/* 1: the window has grown; 0: the input ends there; -1: neither, yet. */
+/* 1: the window has grown; 0: the input ends there; -1: not known yet. */
 static int grow_window(struct read_ahead *a)
 {
     for (;; move_on(a)) {
@@ -288,13 +290,13 @@ static void doze(struct read_ahead *a, const struct read_piece *piece)
     pthread_mutex_unlock(&a->mutex);
 }
 
-/* Waits a little for bytes, or for a buffer that blocks still use. */
+/* Works or waits a little until bytes come, or until blocks have used up a buffer. */
 static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned *spins)
 {
     struct read_piece *piece = piece_of(a, a->current);
     bool done = is_done(a, piece);
     enum stage before = stats_enter(a->opt.stats, STAGE_WAIT);
-    if (!done && a->reader == READ_BY_MASTER)
+    if (!done && a->reader == READ_BY_MAIN)
         read_here(a, piece);
     else if ((!done && a->reader == READ_BY_TASKS && task_ring_run(&a->ring, slot_of(a, piece))) || help(arg))
         *spins = 0;
@@ -308,7 +310,7 @@ static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned 
 static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
     struct read_ahead *a = (struct read_ahead *)window;
-    for (unsigned spins = 0; !latch_tripped(a->opt.latch); await(a, help, arg, &spins)) {
+    for (unsigned spins = 0; !latch_tripped(a->opt.file->latch); await(a, help, arg, &spins)) {
         begin_pieces(a);
         int grown = grow_window(a);
         if (grown >= 0)
@@ -326,10 +328,10 @@ struct byte_window *read_ahead_window(struct read_ahead *a)
 
 static enum reader choose_reader(struct read_ahead *a)
 {
-    switch (byte_source_access(a->opt.input)) {
-    case BYTES_ANYWHERE:  return READ_BY_TASKS;
-    case BYTES_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MASTER;
-    default:              return READ_BY_MASTER;
+    switch (a->opt.reader ? INPUT_IN_TURN : input_file_access(a->opt.file)) {
+    case INPUT_ANYWHERE:  return READ_BY_TASKS;
+    case INPUT_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MAIN;
+    default:              return READ_BY_MAIN;
     }
 }
 
@@ -357,14 +359,14 @@ struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);
-    a->reader = READ_BY_MASTER;                  /* while there is no other */
+    a->reader = READ_BY_MAIN;                    /* until another is chosen */
     if (alloc_pieces(a) < 0) {
         read_ahead_close(a);
         return NULL;
     }
     a->reader = choose_reader(a);
     if (a->reader == READ_BY_TASKS)
-        byte_source_expect(a->opt.input, 0, EXPECTED * options->piece_size);
+        input_file_expect(a->opt.file, 0, EXPECTED * options->piece_size);
     begin_pieces(a);
     return a;
 }
@@ -377,7 +379,7 @@ void read_ahead_close(struct read_ahead *a)
         stop_reader(a);
     for (int i = 0; i < N_PIECES && a->pieces[i].data; i++)
         free(a->pieces[i].data - BYTE_WINDOW_KEPT);
-    task_ring_close(&a->ring, false);            /* what is behind the end was handed out, too */
+    task_ring_close(&a->ring, false);            /* pieces behind the end were handed out, too */
     pthread_cond_destroy(&a->news);
     pthread_cond_destroy(&a->room);
     pthread_mutex_destroy(&a->mutex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The input, read ahead in pieces. Who reads them depends on what it is:
+/* The input, read ahead in pieces. Who reads them depends on what the input is:
  *
- *   a regular file      tasks, several at a time, each a piece at its place
+ *   a regular file      tasks, several at a time; each reads one piece
  *   a pipe              one thread that does nothing else, so that whoever writes to
  *                       the pipe waits only when all pieces are full
  *   what htslib reads   the main thread, when it has nothing left to look at
@@ -10,16 +10,17 @@
 #define READ_AHEAD_H
 
 #include <stddef.h>
-#include "read/byte_source.h"
 
-struct latch;
+struct byte_window;
+struct hts_reader;
+struct input_file;
 struct read_ahead;
 struct stats;
 
 struct read_ahead_options {
-    struct byte_source *input;   /* stays the caller's */
+    struct input_file *file;     /* this and the next stay the caller's */
+    struct hts_reader *reader;   /* whose records are read; NULL: the bytes of the file are */
     size_t piece_size;           /* bytes per read */
-    struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
 

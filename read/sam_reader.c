@@ -4,12 +4,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/input_name.h"
 #include "bam/bam1_bytes.h"
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
-#include "base/hts_memory.h"
+#include "base/hts_file.h"
+#include "read/header_read.h"
 #include "read/hts_reader.h"
 #include "base/latch.h"
 #include "read/sam_reader.h"
@@ -25,38 +25,38 @@
  *   +-----+---+-------+-------+-----+-----+-------+-----+-----+------------------+
  *     freed             lent                closed                   filling
  *
- * A chunk is closed when all its text is there: then it is known where its lines begin and
- * end, and what belongs to a line that ends in a later chunk.
+ * The main thread closes a chunk when all its text is there. Only then it is known where the chunk's lines begin and
+ * end, and which bytes belong to a line that ends in a later chunk.
  *
  *   chunk 4 ..line a \n line b \n li                 chunk 5 ne c \n line d \n line e ..
  *                                 -> carry -> its head: line c \n
  *
- * A line may go on over any number of chunks; those between have none. */
+ * A line may be longer than a chunk. Then chunks in its middle have no line. */
 struct sam_chunk {
-    char *text;                  /* master, before READY; then who claimed it, who writes NULs into it */
-    size_t filled;               /* bytes of text handed out; master only, as the next */
-    size_t arrived;              /* and inflated */
+    char *text;                  /* the main thread's before READY, then the claimer's, who writes NULs into it */
+    size_t filled;               /* bytes of text handed out; main thread only, as the next */
+    size_t arrived;              /* bytes of text that have been inflated */
     struct byte_buffer head;     /* the line that began in a chunk before, if any; as text */
-    size_t begin, end;           /* the other lines in text; master, before READY */
-    bam1_t *record;              /* for one line at a time; who claimed it, before DONE, as all below */
-    struct byte_buffer records;  /* its lines */
-    uint64_t n;                  /* their number; the line behind them has the fault */
+    size_t begin, end;           /* the other lines in text; the main thread sets it before READY */
+    bam1_t *record;              /* for one line at a time; the claimer's before DONE, as all below */
+    struct byte_buffer records;  /* of the lines, as BAM */
+    uint64_t n;                  /* how many records; the line behind them has the fault */
     bool far;                    /* one has a position or TLEN beyond 32 bits */
     atomic_int users;            /* of the records, see struct byte_window */
     enum { SAM_OK, SAM_BROKEN, SAM_TOO_LONG, SAM_FAR, SAM_NO_MEMORY } fault;
 };
 
 struct sam_reader {
-    struct byte_window window;   /* first: more() gets it. Of the chunk lent last */
-    struct byte_source_options opt;
-    struct bgzf_source *source;  /* of the text; master, as all below but the chunks */
-    sam_hdr_t *header;           /* what lines are parsed against: only read once it is complete */
-    sam_hdr_t *given;            /* its copy, until the caller takes it */
+    struct byte_window window;   /* must be first: more() gets it. The records of the chunk lent last */
+    struct input_options opt;
+    struct bgzf_source *source;  /* of the text; main thread, as all below but the chunks */
+    sam_hdr_t *header;           /* what lines are parsed against; not changed once it is complete */
+    sam_hdr_t *given;            /* a copy of header; NULL once the caller has taken it */
     uint64_t header_lines;
     struct sam_chunk *chunks;
-    struct task_ring ring;       /* of them: handed out when closed, taken back when freed */
+    struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
     uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
-    struct byte_buffer carry;    /* of the line that chunk closed - 1 does not end */
+    struct byte_buffer carry;    /* the beginning of the line that the chunk closed last does not end */
     bool at_end;                 /* all text is handed out */
     uint64_t n;                  /* records lent */
 };
@@ -73,7 +73,7 @@ static int no_memory_for(const struct sam_reader *r, const char *what)
 
 /* ------------------------------------------------------------------- tasks */
 
-/* Appends the record of a line of n bytes; the byte behind them is lost. */
+/* Appends the record of a line of n bytes. A NUL overwrites the byte behind them. */
 static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
 {
     kstring_t text = {n, n + 1, line};
@@ -90,8 +90,8 @@ static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *li
     c->n += c->fault == SAM_OK;
 }
 
-/* The same for each line of n bytes; only the last may lack its newline, and
- * keeps what may be half of one, as in htslib. */
+/* Appends the records of the lines in n bytes. Only the last line may lack its newline; then it keeps a carriage return
+ * at its end, as in htslib. */
 static void parse_lines(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
 {
     for (char *end = line + n, *next; line < end && c->fault == SAM_OK; line = next) {
@@ -118,7 +118,7 @@ static void parse_chunk(void *reader, uint32_t index)
 
 /* ---------------------------------------------------------- text to chunks */
 
-/* Keeps n bytes more of a line that is not complete. A NUL will come behind it. */
+/* Keeps n more bytes of a line that is not complete, and room for a NUL behind them. */
 static int carry_on(struct sam_reader *r, const char *text, size_t n)
 {
     struct byte_buffer *line = &r->carry;
@@ -131,7 +131,7 @@ static int carry_on(struct sam_reader *r, const char *text, size_t n)
     return 0;
 }
 
-/* The carried line is complete. */
+/* Makes the carried line, which is complete, the head of the chunk. */
 static void take_carry(struct sam_reader *r, struct sam_chunk *c)
 {
     struct byte_buffer head = c->head;
@@ -158,7 +158,7 @@ static int close_chunk(struct sam_reader *r)
     return 0;
 }
 
-/* Closes what can be. At the end of the file a line without newline gets a chunk of its own. */
+/* Closes chunks whose text has all arrived. At the end of the file a line without newline gets a chunk of its own. */
 static int close_chunks(struct sam_reader *r)
 {
     while (task_ring_head(&r->ring) < r->filling) {
@@ -175,7 +175,7 @@ static int close_chunks(struct sam_reader *r)
     return 0;
 }
 
-/* Takes text back that is inflated. With wait, works until some is. */
+/* Takes inflated text back. With wait, works until there is some. */
 static int take_text(struct sam_reader *r, bool wait)
 {
     struct bgzf_source_block block;
@@ -197,7 +197,8 @@ static int text_ended(struct sam_reader *r)
     return 0;
 }
 
-/* Hands out text for one chunk. 1: done; 0: there is no room, or no text any more; -1: told to the latch. */
+/* Hands out text for one chunk. 1: done; 0: there is no room, or no more text; -1: failed, and the error is recorded in
+ * the latch. */
 static int fill_chunk(struct sam_reader *r)
 {
     if (r->at_end || r->filling - r->ring.tail == r->opt.sam.n_chunks)
@@ -217,8 +218,8 @@ static int fill_chunk(struct sam_reader *r)
 
 /* -------------------------------------------------------- chunks to records */
 
-/* Gives the record room for so many bytes, so that the tasks need none but for long lines: each
- * thread's heap would keep what a long line has taken. */
+/* Gives the record room for so many bytes, so that tasks allocate only for long lines. Otherwise each thread's heap
+ * would keep memory. */
 static int size_record(bam1_t *record, size_t size)
 {
     uint8_t *data = realloc(record->data, size);
@@ -229,7 +230,8 @@ static int size_record(bam1_t *record, size_t size)
     return 0;
 }
 
-/* Makes a chunk empty. Long lines must not leave every chunk large; to shrink cannot fail in earnest. */
+/* Makes a chunk empty. It becomes small again, or long lines would leave every chunk large. If a buffer cannot be made
+ * smaller, it stays as it is. */
 static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = 0;
@@ -241,7 +243,7 @@ static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
     c->far = false;
 }
 
-/* Frees the chunks that are not used any more, up to the one that is. */
+/* Frees the oldest chunks as far as nobody uses them. */
 static void free_chunks(struct sam_reader *r)
 {
     while (r->ring.tail < r->lent) {
@@ -260,8 +262,8 @@ static void rest(struct sam_reader *r, unsigned *spins)
     stats_leave(r->opt.stats, before, 0);
 }
 
-/* Keeps the others busy, and works, until the next chunk is parsed. 1: it is;
- * 0: there is none; -1: told to the latch. */
+/* Hands out work for other threads, and works, until the next chunk is parsed. 1: it is; 0: there is none; -1: failed,
+ * and the error is recorded in the latch. */
 static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
 {
     for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
@@ -269,7 +271,8 @@ static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
         int filled = fill_chunk(r);
         if (filled < 0 || take_text(r, false) < 0)
             return -1;
-        if (r->lent < task_ring_head(&r->ring) && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
+        if (r->lent < task_ring_head(&r->ring)
+            && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
             return 1;
         if (r->at_end && r->lent == r->filling)
             return 0;
@@ -283,7 +286,7 @@ static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
     return -1;
 }
 
-/* Tells the chunk's fault. */
+/* Records the chunk's fault in the latch. */
 static int tell_fault(const struct sam_reader *r, const struct sam_chunk *c)
 {
     static const char *const why[] = {
@@ -297,7 +300,7 @@ static int tell_fault(const struct sam_reader *r, const struct sam_chunk *c)
                       (unsigned long long)(r->header_lines + number), why[c->fault]);
 }
 
-/* Lends the next chunk that has records. All of the chunk before is used up by now. */
+/* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
 static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
     struct sam_reader *r = (struct sam_reader *)window;
@@ -310,7 +313,7 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
         if (c->fault)
             return tell_fault(r, c);
         r->n += c->n;
-    } while (c->n == 0);                         /* it is all within one line */
+    } while (c->n == 0);                         /* it lies in the middle of a long line */
     if (c->far)
         atomic_store(r->opt.far, true);
     assert(window->size == 0);
@@ -327,8 +330,8 @@ struct byte_window *sam_reader_window(struct sam_reader *r)
 
 /* ------------------------------------------------------------------ header */
 
-/* Moves *at behind the header's lines as far as they are there; there is no newline between it and
- * `seen`. True: another line follows. */
+/* Moves *at behind the header's lines as far as the text has them. There is no newline between *at and `seen`. True:
+ * the header is complete, because another line follows it. */
 static bool follow(const struct byte_buffer *text, size_t *at, size_t seen)
 {
     while (*at < text->n && text->p[*at] == '@') {
@@ -341,22 +344,14 @@ static bool follow(const struct byte_buffer *text, size_t *at, size_t seen)
     return *at < text->n;
 }
 
-/* Reads text until it goes beyond the header, or ends; *size: of it is header. */
+/* Reads text until the header is complete or the file ends. *size: bytes of the header. */
 static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size_t *size)
 {
-    uint32_t n;
     int found = 1;
     size_t at = 0, seen = 0;
-    while (!follow(text, &at, seen) && (found = bgzf_source_peek(r->source, &n)) > 0) {
+    while (!follow(text, &at, seen) && found > 0) {
         seen = text->n;
-        if (seen + n > r->opt.header_max)
-            return latch_fail(r->opt.latch, "%s: its header takes more than the memory that may be used. Nothing was "
-                              "written; check the file, or raise -m", r->opt.path);
-        if (byte_buffer_reserve(text, seen + n) < 0)
-            return no_memory_for(r, "the header");
-        if (bgzf_source_inflate(r->source, text->p + seen) < 0)
-            return -1;
-        text->n += n;
+        found = header_read_block(text, r->source, r->opt.header_max, r->opt.path, r->opt.latch);
     }
     if (found == 0 && text->n == 0)
         return latch_fail(r->opt.latch, "%s is empty: there is not even a header", r->opt.path);
@@ -364,47 +359,28 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     return found < 0 ? -1 : 0;
 }
 
-/* A SAM file of these lines, for htslib to read: what it makes of a header is subtle. It takes one line
- * behind them, by which SAM without header is known. */
-static hFILE *header_file(const uint8_t *text, size_t size)
-{
-    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
-    bool ended = size == 0 || text[size - 1] == '\n';
-    size_t line_size = sizeof line - 1 - ended;
-    char *copy = malloc(size + line_size);
-    if (copy && size)
-        memcpy(copy, text, size);
-    if (copy)
-        memcpy(copy + size, line + ended, line_size);
-    return hts_memory_open(copy, size + line_size);
-}
-
 static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
 {
-    hFILE *file = header_file(text, size);
+    /* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
+     * without a header. */
+    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
+    bool ended = size == 0 || text[size - 1] == '\n';
+    hFILE *file = hts_file_of_bytes(text, size, line + ended);
     if (!file)
         return no_memory_for(r, "the header");
-    struct hts_reader_options how = {
-        .path = r->opt.path,
-        .n_threads = 1,
-        .reference = r->opt.reference,
-        .format_options = r->opt.format_options,
-        .room = r->opt.htslib,
-        .latch = r->opt.latch,
-    };
-    struct hts_reader *reader = hts_reader_open(file, &how);
+    struct hts_reader *reader = hts_reader_open(file, &r->opt, NULL);
     if (!reader)
         return -1;
     r->header = hts_reader_header(reader);
     hts_reader_close(reader);
     if (!(r->given = sam_hdr_dup(r->header)))
         return no_memory_for(r, "the header");
-    if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* puts names into the dictionary: htslib does it late */
+    if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* makes htslib parse the text, which it puts off */
         return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
     return 0;
 }
 
-/* The lines behind the header, in its last block, come into the first chunk. */
+/* Reads the header. The lines behind it that its last block has are put into the first chunk. */
 static int read_header(struct sam_reader *r)
 {
     struct byte_buffer text = {NULL, 0, 0};
@@ -441,7 +417,7 @@ static int alloc_chunks(struct sam_reader *r)
     return r->chunks ? 0 : no_memory_for(r, "lines");
 }
 
-struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_source_options *options)
+struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options)
 {
     struct sam_reader *r = calloc(1, sizeof *r);
     if (!r) {
@@ -449,19 +425,18 @@ struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_s
         return NULL;
     }
     r->opt = *options;
-    r->opt.path = input_name_shown(options->path);
     r->window.more = more;
     struct bgzf_source_options from = {
-        .input = byte_source_window(text, options->sam.piece_size),
-        .framed = byte_source_framing(text) == BYTES_BGZF,
-        .path = r->opt.path,
+        .input = text,
+        .framed = in_blocks,
+        .path = options->path,
         .n_threads = options->n_threads,
         .n_slots = options->sam.source_slots,
         .latch = options->latch,
         .stats = options->stats,
         .text_size = (uint32_t)options->sam.text_size,
     };
-    r->source = from.input ? bgzf_source_open(&from) : NULL;
+    r->source = bgzf_source_open(&from);
     if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
         return r;
     sam_reader_close(r);
@@ -496,9 +471,4 @@ sam_hdr_t *sam_reader_header(struct sam_reader *r)
     sam_hdr_t *given = r->given;
     r->given = NULL;
     return given;
-}
-
-size_t sam_reader_memory(const struct sam_reader *r)
-{
-    return r->opt.sam.bytes;
 }

@@ -3,28 +3,26 @@
 #ifndef SAM_READER_H
 #define SAM_READER_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <htslib/sam.h>
-#include "read/byte_source.h"
+#include "read/input_options.h"
 
+struct byte_window;
 struct sam_reader;
 
-/* Reads the header from text, which is plain or BGZF, and of which the reader is the only user until it is
- * closed. NULL: told to the latch. */
-struct sam_reader *sam_reader_open(struct byte_source *text, const struct byte_source_options *options);
+/* Reads the header. The text, plain or in BGZF blocks, stays the caller's, but only the reader may use it until it is
+ * closed. NULL: failed, and the error is recorded in the latch. */
+struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options);
 
-/* Behind the parallel region: tasks that came too late still look at their chunk. */
+/* Call it after the parallel region, because late tasks still look at their chunk. */
 void sam_reader_close(struct sam_reader *reader);
 
-/* The header, the caller's from then on; NULL the second time. The reader keeps
- * a copy, so the caller may change his. */
+/* The header, which belongs to the caller from then on; NULL the second time. The reader keeps a copy, so the caller
+ * may change the header. */
 sam_hdr_t *sam_reader_header(struct sam_reader *reader);
 
-/* Bytes of memory that reading takes. A line longer than a chunk takes as much again. */
-size_t sam_reader_memory(const struct sam_reader *reader);
-
-/* The records, whole ones, until the reader is closed. Errors name the number of the record and of its line. The bytes of
- * a chunk must be used up before there are more. */
+/* The records, whole ones, until the reader is closed. Errors name the number of the record and of its line. The bytes
+ * of a chunk must be used up before there are more. */
 struct byte_window *sam_reader_window(struct sam_reader *reader);
 
 #endif

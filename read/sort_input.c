@@ -7,7 +7,7 @@
 #include <htslib/hfile.h>
 #include "base/input_name.h"
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "read/header_read.h"
@@ -18,9 +18,10 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
 {
     const struct sort_opts *opts = how->opts;
     in->name = input_name_shown(path);
-    struct byte_source_options file = {
+    struct input_options file = {
         .path = path,
         .n_threads = opts->n_threads,
+        .piece_size = how->rings.piece_size,
         .htslib = how->rings.reader,
         .sam = how->rings.sam,
         .header_max = how->header_max,
@@ -30,23 +31,26 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
         .latch = how->latch,
         .stats = how->stats,
     };
-    if (!(in->bytes = byte_source_open(&file)))
+    if (!(in->format = input_format_open(&file)))
         return -1;
     struct bgzf_source_options from = {
-        .input = byte_source_window(in->bytes, how->rings.piece_size),
-        .framed = byte_source_framing(in->bytes) == BYTES_BGZF,
+        .input = input_format_window(in->format),
+        .framed = input_format_framing(in->format) == INPUT_BGZF,
         .path = in->name,
         .n_threads = opts->n_threads,
         .n_slots = how->rings.source_slots,
         .latch = how->latch,
         .stats = how->stats,
     };
-    if (!from.input || !(in->source = bgzf_source_open(&from)))
+    if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    return header_read(&in->header, in->bytes, in->source, how->header_max, in->name, how->latch);
+    if (input_format_framing(in->format) != INPUT_RECORDS)
+        return header_read(&in->header, in->source, how->header_max, in->name, how->latch);
+    in->header.sam = input_format_header(in->format);
+    return 0;
 }
 
-/* Why a FASTA that is named cannot be read; NULL: it can be, or there is none. */
+/* Why the FASTA cannot be read. NULL: it can be, or the path is NULL or a URL. */
 static const char *fault_of_fasta(const char *path)
 {
     struct stat st;
@@ -57,14 +61,14 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* That of -I is told before a pipe is waited for. */
+/* Fails on a missing FASTA of -I before waiting for data from a pipe. */
 static int check_index_fasta(const char *path, struct latch *latch)
 {
     const char *fault = fault_of_fasta(path);
     return fault ? latch_fail(latch, "cannot read %s: %s. Nothing was read", path, fault) : 0;
 }
 
-/* CRAM output is open by now, and no input is CRAM, or htslib would have failed. */
+/* Only warns: if input or output were CRAM, htslib would have failed by now. */
 static void check_reference(const char *path)
 {
     const char *fault = fault_of_fasta(path);
@@ -96,7 +100,7 @@ void sort_inputs_close(struct sort_inputs *inputs)
     for (size_t i = 0; i < inputs->n; i++) {
         struct sort_input *in = &inputs->each[i];
         bgzf_source_close(in->source);           /* before what it reads from */
-        byte_source_close(in->bytes);
+        input_format_close(in->format);
         bam_header_free(&in->header);
     }
     free(inputs->each);
@@ -107,7 +111,7 @@ int sort_inputs_converted(const struct sort_inputs *inputs)
 {
     int n = 0;
     for (size_t i = 0; i < inputs->n; i++)
-        n += inputs->each[i].bytes && byte_source_framing(inputs->each[i].bytes) == BYTES_RECORDS;
+        n += inputs->each[i].format && input_format_framing(inputs->each[i].format) == INPUT_RECORDS;
     return n;
 }
 
@@ -115,7 +119,7 @@ size_t sort_inputs_memory(const struct sort_inputs *inputs)
 {
     size_t memory = 0;
     for (size_t i = 0; i < inputs->n; i++)
-        memory += inputs->each[i].bytes ? byte_source_memory(inputs->each[i].bytes) : 0;
+        memory += inputs->each[i].format ? input_format_memory(inputs->each[i].format) : 0;
     return memory;
 }
 
@@ -140,7 +144,7 @@ uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known)
     uint64_t all = 0;
     *known = true;
     for (size_t i = 0; i < inputs->n; i++) {
-        uint64_t size = byte_source_size(inputs->each[i].bytes);
+        uint64_t size = input_format_size(inputs->each[i].format);
         *known = *known && size > 0;
         all += size;
     }
@@ -151,7 +155,7 @@ uint64_t sort_inputs_length(const struct sort_inputs *inputs)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < inputs->n; i++) {
-        uint64_t length = byte_source_length(inputs->each[i].bytes);
+        uint64_t length = input_format_length(inputs->each[i].format);
         if (length == 0)
             return 0;
         all += length;

@@ -5,7 +5,7 @@
 #include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 
@@ -100,11 +100,11 @@ struct reading {
 
 static struct latch latch;
 
-static struct byte_source *open_text(const struct unit_bytes *text, const struct reading *how)
+static struct input_format *open_text(const struct unit_bytes *text, const struct reading *how)
 {
     static char path[64];        /* the source refers to it */
     int fd = unit_temp_file();
-    struct byte_source_options options = {
+    struct input_options options = {
         .n_threads = how->n_threads, .latch = &latch, .far = how->far,
         .header_max = how->header_max ? how->header_max : 1 << 20,
         .sam = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .text_size = how->text_size,
@@ -116,7 +116,7 @@ static struct byte_source *open_text(const struct unit_bytes *text, const struct
     memset(&latch, 0, sizeof latch);
     unit_write(fd, packed.data ? packed.data : text->data, packed.data ? packed.n : text->n);
     options.path = unit_fd_path(path, fd);
-    struct byte_source *source = byte_source_open(&options);
+    struct input_format *source = input_format_open(&options);
     close(fd);
     unit_free(&packed);
     return source;
@@ -129,16 +129,16 @@ static bool no_help(void *arg)
 }
 
 /* Takes all bytes that are there next. */
-static int lend(struct byte_source *source, struct byte_window *loan, task_help_fn *help, void *arg)
+static int lend(struct input_format *source, struct byte_window *loan, task_help_fn *help, void *arg)
 {
-    struct byte_window *window = byte_source_window(source, 0);
+    struct byte_window *window = input_format_window(source);
     int found = byte_window_more(window, help, arg);
     *loan = *window;
     byte_window_skip(window, window->size);
     return found;
 }
 
-static int append_all(struct byte_source *source, struct unit_bytes *to)
+static int append_all(struct input_format *source, struct unit_bytes *to)
 {
     struct byte_window loan;
     int found;
@@ -153,14 +153,14 @@ static int append_all(struct byte_source *source, struct unit_bytes *to)
 static struct unit_bytes read_text(const struct unit_bytes *text, const struct reading *how, int *status)
 {
     struct unit_bytes got = {NULL, 0, 0};
-    struct byte_source *source = open_text(text, how);
+    struct input_format *source = open_text(text, how);
     if (!source)
         fail_msg("%s", latch.message);
     #pragma omp parallel num_threads(how->n_threads)
     #pragma omp master
     *status = append_all(source, &got);
-    sam_hdr_destroy(byte_source_header(source));
-    byte_source_close(source);
+    sam_hdr_destroy(input_format_header(source));
+    input_format_close(source);
     return got;
 }
 
@@ -244,13 +244,13 @@ static void test_header_is_another_than_htslibs(void **state)
     sam_hdr_t *want;
     struct unit_bytes records = records_by_htslib(&text, &want);
     for (uint32_t block = 0; block <= 64; block = block ? 4 * block : 1) {
-        struct byte_source *source = open_text(&text, &(struct reading){1, block, 64, 2, NULL, 0});
+        struct input_format *source = open_text(&text, &(struct reading){1, block, 64, 2, NULL, 0});
         NEEDED(source);
-        sam_hdr_t *got = byte_source_header(source);
+        sam_hdr_t *got = input_format_header(source);
         assert_string_equal(sam_hdr_str(got), sam_hdr_str(want));
         assert_int_equal(sam_hdr_nref(got), 2);
         sam_hdr_destroy(got);
-        byte_source_close(source);
+        input_format_close(source);
     }
     sam_hdr_destroy(want);
     unit_free(&records);
@@ -263,7 +263,7 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
     enum { HELD = 3 };
     struct unit_bytes text = make_text(9, 300, 30), copies[HELD] = {{NULL, 0, 0}};
     struct byte_window loans[HELD], other;
-    struct byte_source *source = open_text(&text, &(struct reading){1, 0, 1000, HELD + 2, NULL, 0});
+    struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, HELD + 2, NULL, 0});
     NEEDED(source);
     for (int i = 0; i < HELD; i++) {
         assert_int_equal(lend(source, &loans[i], no_help, NULL), 1);
@@ -279,8 +279,8 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
     }
     while (lend(source, &other, no_help, NULL) > 0)
         ;
-    sam_hdr_destroy(byte_source_header(source));
-    byte_source_close(source);
+    sam_hdr_destroy(input_format_header(source));
+    input_format_close(source);
     unit_free(&text);
 }
 
@@ -295,7 +295,7 @@ static void test_a_borrower_is_not_asked_for_help(void **state)
     (void)state;
     struct unit_bytes text = make_text(9, 300, 30);
     struct byte_window first, loan;
-    struct byte_source *source = open_text(&text, &(struct reading){1, 0, 1000, 2, NULL, 0});
+    struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, 2, NULL, 0});
     NEEDED(source);
     assert_int_equal(lend(source, &first, no_help, NULL), 1);
     atomic_store(first.users, 1);
@@ -303,8 +303,8 @@ static void test_a_borrower_is_not_asked_for_help(void **state)
     atomic_store(loan.users, 1);
     assert_int_equal(lend(source, &loan, release, (void *)first.users), 1);
     assert_int_equal(*first.users, 0);
-    sam_hdr_destroy(byte_source_header(source));
-    byte_source_close(source);
+    sam_hdr_destroy(input_format_header(source));
+    input_format_close(source);
     unit_free(&text);
 }
 
@@ -390,7 +390,7 @@ static void test_header_takes_all_memory(void **state)
     struct unit_bytes text = make_text(1, 0, 1);
     while (text.n < 100000)
         append_text(&text, "@CO\tmore\n");
-    struct byte_source *source = open_text(&text, &(struct reading){1, 0, 4096, 2, NULL, 50000});
+    struct input_format *source = open_text(&text, &(struct reading){1, 0, 4096, 2, NULL, 50000});
     assert_null(source);
     assert_non_null(strstr(latch.message, "its header takes more than the memory"));
     unit_free(&text);
@@ -401,7 +401,7 @@ static void test_broken_header_is_found_late(void **state)
     (void)state;
     struct unit_bytes text = {NULL, 0, 0};
     append_text(&text, "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000\n@SQ\tSN:a\tLN:1000\nr\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n");
-    struct byte_source *source = open_text(&text, &(struct reading){1, 0, 4096, 2, NULL, 0});
+    struct input_format *source = open_text(&text, &(struct reading){1, 0, 4096, 2, NULL, 0});
     assert_null(source);
     assert_non_null(strstr(latch.message, "header"));
     unit_free(&text);

@@ -4,14 +4,14 @@
 #define UNIT_SOURCE_H
 
 #include "bgzf_omp.h"
-#include "read/byte_source.h"
+#include "read/input_format.h"
 #include "base/latch.h"
 #include "unit.h"
 
 enum { UNIT_SOURCE_SLOTS = 96 };
 
 struct unit_source {
-    struct byte_source *bytes;
+    struct input_format *format;
     struct bgzf_source *blocks;
 };
 
@@ -19,21 +19,19 @@ struct unit_source {
 static inline int unit_source_open_ring(struct unit_source *s, const char *path, int n_threads,
                                         uint32_t n_slots, size_t piece_size, struct latch *latch)
 {
-    struct byte_source_options from = {.path = path, .n_threads = n_threads, .latch = latch};
+    struct input_options from = {.path = path, .n_threads = n_threads, .piece_size = piece_size, .latch = latch};
     s->blocks = NULL;
-    s->bytes = byte_source_open(&from);
-    if (!s->bytes)
+    s->format = input_format_open(&from);
+    if (!s->format)
         return -1;
     struct bgzf_source_options options = {
-        .input = byte_source_window(s->bytes, piece_size),
-        .framed = byte_source_framing(s->bytes) == BYTES_BGZF,
+        .input = input_format_window(s->format),
+        .framed = input_format_framing(s->format) == INPUT_BGZF,
         .path = path,
         .n_threads = n_threads,
         .n_slots = n_slots,
         .latch = latch,
     };
-    if (!options.input)
-        return -1;
     s->blocks = bgzf_source_open(&options);
     return s->blocks ? 0 : -1;
 }
@@ -47,7 +45,7 @@ static inline int unit_source_open(struct unit_source *s, const char *path, int 
 static inline void unit_source_close(struct unit_source *s)
 {
     bgzf_source_close(s->blocks);
-    byte_source_close(s->bytes);
+    input_format_close(s->format);
 }
 
 #endif

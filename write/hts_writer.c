@@ -12,7 +12,7 @@
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "write/hts_writer.h"
-#include "base/hts_threads.h"
+#include "base/hts_file.h"
 #include "base/latch.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
@@ -24,14 +24,14 @@ struct hts_writer {
     samFile *sam;
     int fd;                      /* beneath it */
     htsThreadPool threads;       /* of it */
-    struct htslib_use use;       /* what it takes, and the threads that may be had for it */
+    struct htslib_use use;       /* the memory it takes, and how many threads it gets */
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
     struct out_count *count;     /* of what comes through it */
     uint64_t n;                  /* records put */
     sam_hdr_t *header;           /* the caller's */
     bam1_t *record;
     record_finish_fn *finish;
-    struct byte_buffer copy;     /* of the record that is finished */
+    struct byte_buffer copy;     /* of the record, for finish */
     uint64_t checksum;
 };
 
@@ -42,7 +42,7 @@ static int failed(struct hts_writer *w, const char *what)
                       errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
 }
 
-/* For CRAM also without threads: there is more to be seen than its results tell. -1: no memory. */
+/* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: no memory. */
 static int open_pipe(struct hts_writer *w)
 {
     if (w->opt.format->format == cram || w->use.n_threads > 1) {
@@ -61,7 +61,7 @@ static int open_sam(struct hts_writer *w)
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
     w->use = memory_shares_htslib(format.format == cram, true, &w->opt.room, w->opt.n_threads);
-    /* An end of line in a tag would end in other memory than its own, where threads of it make an index of lines. */
+    /* Threads that make an index of lines would write outside of their memory if a tag holds an end of line. */
     if (w->opt.indexed && format.format == sam)
         w->use.n_threads = 1;
     if (open_pipe(w) < 0)
@@ -85,27 +85,20 @@ static int open_sam(struct hts_writer *w)
     return 0;
 }
 
-static int configure(struct hts_writer *w)
+static int set_up(struct hts_writer *w)
 {
-    if (w->opt.format->specific && hts_opt_apply(w->sam, w->opt.format->specific) < 0)
-        return latch_fail(w->opt.latch, "%s: an output format option does not fit the format", w->opt.path);
-    if (w->opt.reference && hts_set_fai_filename(w->sam, w->opt.reference) < 0)
-        return latch_fail(w->opt.latch, "cannot use %s as reference", w->opt.reference);
-    if (hts_threads_start(&w->threads, w->sam, w->use.n_threads) < 0)
-        return failed(w, "starting threads for");
-    return 0;
+    struct hts_file_options how = {
+        .path = w->opt.path,
+        .writing = true,
+        .format_options = w->opt.format->specific,
+        .reference = w->opt.reference,
+        .n_threads = w->use.n_threads,
+        .latch = w->opt.latch,
+    };
+    return hts_file_set_up(w->sam, &w->threads, &how);
 }
 
-/* An option of the user's may start threads, too; and the first record does for SAM. */
-static int configure_widened(struct hts_writer *w)
-{
-    struct affinity bound;
-    affinity_widen(&bound);
-    int status = configure(w);
-    affinity_narrow(&bound);
-    return status;
-}
-
+/* For SAM, the first record starts threads. */
 static int write_first(struct hts_writer *w)
 {
     struct affinity bound;
@@ -125,7 +118,7 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
     }
     w->opt = *options;
     errno = 0;
-    if (open_sam(w) == 0 && configure_widened(w) == 0)
+    if (open_sam(w) == 0 && set_up(w) == 0)
         return w;
     hts_writer_close(w);
     return NULL;
@@ -147,7 +140,8 @@ void hts_writer_set_finish(struct hts_writer *w, record_finish_fn *finish)
     w->finish = finish;
 }
 
-/* The record as it is written: others may still compare the one that was put. NULL: no memory. */
+/* The record as it is written: a finished copy, since others may still compare the record that was put. NULL: no
+ * memory. */
 static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size_t size)
 {
     if (!w->finish)
@@ -159,9 +153,8 @@ static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size
     return w->copy.p;
 }
 
-/* Whether htslib can write the tags: as text, for which it does not look at the last three bytes, or in CRAM, for
- * which a tag of NULs is the end. Where its threads meet one that they cannot write, 1.16 may wait for itself for
- * ever (SAM) or crash (CRAM). */
+/* Whether htslib can write the tags. For SAM it ignores the last three bytes; for CRAM a tag of NULs is the end. When
+ * threads of htslib 1.16 meet a tag that they cannot write, they may wait for ever (SAM) or crash (CRAM). */
 static bool can_write_tags(const bam1_t *b, bool is_cram)
 {
     const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
@@ -184,8 +177,8 @@ int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
     if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
         return latch_fail(w->opt.latch, "out of memory");
     if ((is_cram || is_sam) && !can_write_tags(w->record, is_cram))
-        return latch_fail(w->opt.latch, "%s: record %s has a tag that is broken or of a type that %s lacks", w->opt.path,
-                          bam_get_qname(w->record), is_cram ? "CRAM" : "SAM");
+        return latch_fail(w->opt.latch, "%s: record %s has a tag that is broken or of a type that %s lacks",
+                          w->opt.path, bam_get_qname(w->record), is_cram ? "CRAM" : "SAM");
     errno = 0;
     if ((w->n ? sam_write1(w->sam, w->header, w->record) : write_first(w)) < 0)
         return failed(w, "writing");
@@ -210,8 +203,8 @@ int hts_writer_finish(struct hts_writer *w)
     return piped ? out_count_check(w->count, w->header, w->n, w->opt.path, w->opt.latch) : 0;
 }
 
-/* Closes a file that will not be whole. htslib ends it as if it were, and writes what it has kept so far; both would
- * go over a file that is written directly, so they go nowhere. */
+/* Closes a file that will not be whole. htslib would write what it has kept so far and an end as if the file were
+ * whole. Both go to /dev/null, because the file may be one that is written directly. */
 static void abandon(struct hts_writer *w)
 {
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -228,7 +221,7 @@ void hts_writer_close(struct hts_writer *w)
         return;
     if (w->sam)
         abandon(w);
-    hts_threads_end(&w->threads);
+    hts_file_end_threads(&w->threads);
     out_pipe_close(w->pipe);
     out_count_free(w->count);
     bam_destroy1(w->record);

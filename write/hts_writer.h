@@ -25,21 +25,21 @@ struct hts_writer_options {
     struct latch *latch;
 };
 
-/* Checks and prepares all that does not need the header. NULL: told to the latch. */
+/* Checks and prepares all that does not need the header. NULL: failed, and the error is recorded in the latch. */
 struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
 
-/* Writes the header, which must live as long as the writer. index: the file to
- * write an index to, NULL: none. -1: told to the latch. */
+/* Writes the header, which must live as long as the writer. index: the file to write an index to; NULL: none. -1:
+ * failed, and the error is recorded in the latch. */
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index);
 
 /* Calls finish for a copy of each record. Call this before the first put. */
 void hts_writer_set_finish(struct hts_writer *writer, record_finish_fn *finish);
 
-/* One checked record. -1: told to the latch. */
+/* Writes one checked record. -1: failed, and the error is recorded in the latch. */
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
 
-/* Writes what is left, and the index, and sees that every record has come out, where that can be told: of CRAM,
- * and of SAM that threads write, compressed or not. -1: told to the latch. */
+/* Writes what is left, and the index. Checks that every record has come out if the output is CRAM, or SAM that threads
+ * write. -1: failed, and the error is recorded in the latch. */
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 

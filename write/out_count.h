@@ -23,6 +23,7 @@ void out_count_see(void *count, const uint8_t *bytes, size_t n);
 /* Call after the last byte. Checks that the header and n records have come and, for CRAM, that
  * its containers can be read. path: of the output, for messages. -1: they have not, and the
  * error is recorded in the latch. */
-int out_count_check(const struct out_count *count, sam_hdr_t *header, uint64_t n, const char *path, struct latch *latch);
+int out_count_check(const struct out_count *count, sam_hdr_t *header, uint64_t n, const char *path,
+                    struct latch *latch);
 
 #endif

@@ -16,7 +16,7 @@ enum { PIECE = 256 << 10 };     /* bytes per write: large ones are cheap, and me
 struct out_pipe {
     struct out_pipe_options opt;
     struct thread_pipe pipe;
-    atomic_bool ended;           /* all is written into it; who closes it, before the thread can see its end */
+    atomic_bool ended;           /* all is written into it; set by out_pipe_close() before the thread can see the end */
     uint8_t piece[PIECE];        /* the thread's */
 };
 
@@ -34,7 +34,7 @@ static void *empty_pipe(void *arg)
     struct out_pipe *p = arg;
     ssize_t n;
     int failed = 0;
-    /* Whatever happens it goes on, for htslib must not be left alone with a full pipe. */
+    /* It goes on after an error, because htslib would wait for ever at a full pipe. */
     while ((n = read(p->pipe.ours, p->piece, PIECE)) != 0 || !atomic_load(&p->ended)) {
         if (n > 0 && !failed)
             failed = write_piece(p, (size_t)n) < 0;

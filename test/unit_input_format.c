@@ -5,7 +5,8 @@
 #include <sys/wait.h>
 #include "codec/bgzf_block.h"
 #include "base/byte_window.h"
-#include "read/byte_source.h"
+#include "read/input_file.h"
+#include "read/input_format.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 
@@ -58,61 +59,78 @@ static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
 /* ---- reading ---- */
 
 static struct latch latch;
+static size_t piece_size = 1000;
 
-static struct byte_source *open_path(const char *path)
+static struct input_format *open_path(const char *path)
 {
-    struct byte_source_options options = {.path = path, .n_threads = 1, .header_max = 1 << 20,
-                                          .sam = memory_plan_sam(1 << 20, 1, 1), .latch = &latch};
+    struct input_options options = {.path = path, .n_threads = 1, .piece_size = piece_size, .header_max = 1 << 20,
+                                    .sam = memory_plan_sam(1 << 20, 1, 1), .latch = &latch};
     memset(&latch, 0, sizeof latch);
-    return byte_source_open(&options);
+    return input_format_open(&options);
 }
 
-static struct byte_source *open_bytes(const void *data, size_t n)
+static struct input_file open_raw(const char *path)
+{
+    struct input_file file;
+    memset(&latch, 0, sizeof latch);
+    NEEDED(input_file_open(&file, path, &latch) == 0);
+    return file;
+}
+
+static struct input_format *open_bytes(const void *data, size_t n)
 {
     static char path[64];        /* the source refers to it */
     int fd = unit_temp_file();
     unit_write(fd, data, n);
-    struct byte_source *source = open_path(unit_fd_path(path, fd));
+    struct input_format *source = open_path(unit_fd_path(path, fd));
     close(fd);
     return source;
 }
 
-/* Reads all that is left, at most `at_once` bytes with each call. */
-static struct unit_bytes read_rest(struct byte_source *source, size_t at_once)
+static bool no_help(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Reads all that is left. */
+static struct unit_bytes read_rest(struct input_format *input)
 {
     struct unit_bytes b = {NULL, 0, 0};
-    for (ssize_t n = 1; n > 0;) {
-        size_t at = b.n;
-        n = byte_source_read(source, unit_more(&b, at_once), at_once);
-        assert_true(n >= 0 && (size_t)n <= at_once);
-        b.n = at + (size_t)n;
+    struct byte_window *w = input_format_window(input);
+    int found;
+    while ((found = byte_window_more(w, no_help, NULL)) > 0) {
+        assert_true(w->size > 0);
+        unit_append(&b, w->data, w->size);
+        byte_window_skip(w, w->size);
     }
-    assert_int_equal(byte_source_read(source, unit_more(&b, at_once), at_once), 0);
-    b.n -= at_once;
+    assert_int_equal(found, 0);
+    assert_int_equal(byte_window_more(w, no_help, NULL), 0);
     return b;
 }
 
-/* The source gives `want` as it is, in reads of any size. */
-static void check_bytes(const struct unit_bytes *file, enum byte_framing framing)
+/* The file is given as it is, in reads of any size. */
+static void check_bytes(const struct unit_bytes *file, enum input_framing framing)
 {
     static const size_t sizes[] = {1, 2, 3, 100, 1 << 20};
     for (size_t i = 0; i < N_OF(sizes); i++) {
-        struct byte_source *source = open_bytes(file->data, file->n);
+        piece_size = sizes[i];
+        struct input_format *source = open_bytes(file->data, file->n);
         if (!source)
             fail_msg("%s", latch.message);
-        assert_int_equal(byte_source_framing(source), framing);
-        struct unit_bytes got = read_rest(source, sizes[i]);
+        assert_int_equal(input_format_framing(source), framing);
+        struct unit_bytes got = read_rest(source);
         assert_int_equal(got.n, file->n);
         assert_memory_equal(got.data, file->data, got.n);
         assert_string_equal(latch.message, "");
         unit_free(&got);
-        byte_source_close(source);
+        input_format_close(source);
     }
 }
 
 static void check_refused(const void *data, size_t n, const char *why)
 {
-    struct byte_source *source = open_bytes(data, n);
+    struct input_format *source = open_bytes(data, n);
     assert_null(source);
     assert_true(latch_tripped(&latch));
     if (!strstr(latch.message, why))
@@ -125,7 +143,7 @@ static void test_bam_is_given_as_it_is(void **state)
 {
     (void)state;
     struct unit_bytes file = bgzf_bam(BGZF_FILL, 0);
-    check_bytes(&file, BYTES_BGZF);
+    check_bytes(&file, INPUT_BGZF);
     unit_free(&file);
 }
 
@@ -133,7 +151,7 @@ static void test_bam_without_compression_is_given_as_it_is(void **state)
 {
     (void)state;
     struct unit_bytes file = raw_bam();
-    check_bytes(&file, BYTES_RAW_BAM);
+    check_bytes(&file, INPUT_RAW_BAM);
     unit_free(&file);
 }
 
@@ -143,12 +161,13 @@ static void test_bam_larger_than_what_was_read_ahead(void **state)
     struct unit_bytes file = raw_bam();
     while (file.n < 1000000)
         unit_append_smallest(&file, (int32_t)file.n);
-    struct byte_source *source = open_bytes(file.data, file.n);
+    piece_size = 70001;
+    struct input_format *source = open_bytes(file.data, file.n);
     NEEDED(source);
-    struct unit_bytes got = read_rest(source, 70001);
+    struct unit_bytes got = read_rest(source);
     assert_int_equal(got.n, file.n);
     assert_memory_equal(got.data, file.data, got.n);
-    byte_source_close(source);
+    input_format_close(source);
     unit_free(&got);
     unit_free(&file);
 }
@@ -159,7 +178,7 @@ static void test_magic_that_is_split_over_blocks(void **state)
     (void)state;
     for (uint32_t size = 1; size <= 8; size++) {
         struct unit_bytes file = bgzf_bam(size, 0);
-        check_bytes(&file, BYTES_BGZF);
+        check_bytes(&file, INPUT_BGZF);
         unit_free(&file);
     }
 }
@@ -170,7 +189,7 @@ static void test_empty_blocks_before_the_header(void **state)
     (void)state;
     for (int first = 1; first <= 3; first++) {
         struct unit_bytes file = bgzf_bam(BGZF_FILL, first);
-        check_bytes(&file, BYTES_BGZF);
+        check_bytes(&file, INPUT_BGZF);
         unit_free(&file);
     }
 }
@@ -193,16 +212,16 @@ static pid_t feed_stdin(const struct unit_bytes *file)
     return child;
 }
 
-static void check_stdin(const struct unit_bytes *file, enum byte_framing framing)
+static void check_stdin(const struct unit_bytes *file, enum input_framing framing)
 {
     int status, old = dup(STDIN_FILENO);
     pid_t child = feed_stdin(file);
-    struct byte_source *source = open_path("-");
-    enum byte_framing found = source ? byte_source_framing(source) : BYTES_RECORDS;
+    struct input_format *source = open_path("-");
+    enum input_framing found = source ? input_format_framing(source) : INPUT_RECORDS;
     struct unit_bytes got = {NULL, 0, 0};
     if (source)
-        got = read_rest(source, 1000);
-    byte_source_close(source);
+        got = read_rest(source);
+    input_format_close(source);
     dup2(old, STDIN_FILENO);
     close(old);
     waitpid(child, &status, 0);
@@ -216,8 +235,8 @@ static void test_pipe_that_gives_a_byte_at_a_time(void **state)
 {
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
-    check_stdin(&file, BYTES_BGZF);
-    check_stdin(&raw, BYTES_RAW_BAM);
+    check_stdin(&file, INPUT_BGZF);
+    check_stdin(&raw, INPUT_RAW_BAM);
     unit_free(&file);
     unit_free(&raw);
 }
@@ -245,54 +264,25 @@ static struct unit_bytes records_of(const char *lines, sam_hdr_t *sam)
     return all;
 }
 
-static bool no_help(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
-/* Takes all bytes that are there next. */
-static int lend(struct byte_source *source, struct byte_window *loan, task_help_fn *help, void *arg)
-{
-    struct byte_window *window = byte_source_window(source, 0);
-    int found = byte_window_more(window, help, arg);
-    *loan = *window;
-    byte_window_skip(window, window->size);
-    return found;
-}
-
-/* All that is left of what tasks make. */
-static struct unit_bytes borrow_rest(struct byte_source *source)
-{
-    struct unit_bytes b = {NULL, 0, 0};
-    struct byte_window loan;
-    int found;
-    while ((found = lend(source, &loan, no_help, NULL)) > 0)
-        unit_append(&b, loan.data, loan.size);
-    assert_int_equal(found, 0);
-    return b;
-}
-
 static void test_sam_becomes_the_records_that_htslib_writes(void **state)
 {
     (void)state;
     struct unit_bytes file = {NULL, 0, 0};
     unit_append(&file, text, sizeof text - 1);
     unit_append(&file, sam_lines, sizeof sam_lines - 1);
-    struct byte_source *source = open_bytes(file.data, file.n);
+    struct input_format *source = open_bytes(file.data, file.n);
     if (!source)
         fail_msg("%s", latch.message);
-    assert_int_equal(byte_source_framing(source), BYTES_RECORDS);
-    assert_int_equal(byte_source_access(source), BYTES_PARSED);
-    sam_hdr_t *sam = byte_source_header(source);
+    assert_int_equal(input_format_framing(source), INPUT_RECORDS);
+    sam_hdr_t *sam = input_format_header(source);
     assert_non_null(sam);
     assert_int_equal(sam_hdr_nref(sam), 2);
     assert_string_equal(sam_hdr_str(sam), text);
-    struct unit_bytes want = records_of(sam_lines, sam), got = borrow_rest(source);
+    struct unit_bytes want = records_of(sam_lines, sam), got = read_rest(source);
     assert_int_equal(got.n, want.n);
     assert_memory_equal(got.data, want.data, got.n);
     sam_hdr_destroy(sam);
-    byte_source_close(source);
+    input_format_close(source);
     unit_free(&want);
     unit_free(&got);
     unit_free(&file);
@@ -302,17 +292,16 @@ static void test_broken_sam_line_is_an_error_and_no_end(void **state)
 {
     (void)state;
     struct unit_bytes file = {NULL, 0, 0};
-    struct byte_window loan;
     unit_append(&file, text, sizeof text - 1);
     unit_append(&file, sam_lines, sizeof sam_lines - 1);
     unit_append(&file, "broken\t0\ta\tx\n", 13);
-    struct byte_source *source = open_bytes(file.data, file.n);
+    struct input_format *source = open_bytes(file.data, file.n);
     NEEDED(source);
-    sam_hdr_t *sam = byte_source_header(source);
-    assert_int_equal(lend(source, &loan, no_help, NULL), -1);
+    sam_hdr_t *sam = input_format_header(source);
+    assert_int_equal(byte_window_more(input_format_window(source), no_help, NULL), -1);
     assert_non_null(strstr(latch.message, "record 4 (line 7)"));
     sam_hdr_destroy(sam);
-    byte_source_close(source);
+    input_format_close(source);
     unit_free(&file);
 }
 
@@ -322,26 +311,25 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
 {
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
-    uint8_t buffer[10];
-    struct byte_source *source = open_bytes(file.data, file.n);
+    struct input_format *source = open_bytes(file.data, file.n);
     NEEDED(source);
-    assert_int_equal(byte_source_size(source), file.n);
-    byte_source_read(source, buffer, sizeof buffer);
-    assert_int_equal(byte_source_size(source), file.n);  /* not what is left */
-    byte_source_close(source);
+    assert_int_equal(input_format_size(source), file.n);
+    byte_window_more(input_format_window(source), no_help, NULL);
+    assert_int_equal(input_format_size(source), file.n);  /* not what is left */
+    input_format_close(source);
     source = open_bytes(raw.data, raw.n);
     NEEDED(source);
-    assert_int_equal(byte_source_size(source), raw.n);
-    byte_source_close(source);
+    assert_int_equal(input_format_size(source), raw.n);
+    input_format_close(source);
 
     struct unit_bytes sam = {NULL, 0, 0};        /* its size says nothing about records */
     unit_append(&sam, text, sizeof text - 1);
     unit_append(&sam, sam_lines, sizeof sam_lines - 1);
     source = open_bytes(sam.data, sam.n);
     NEEDED(source);
-    assert_int_equal(byte_source_size(source), 0);
-    sam_hdr_destroy(byte_source_header(source));
-    byte_source_close(source);
+    assert_int_equal(input_format_size(source), 0);
+    sam_hdr_destroy(input_format_header(source));
+    input_format_close(source);
     unit_free(&sam);
     unit_free(&file);
     unit_free(&raw);
@@ -353,12 +341,12 @@ static void test_pipe_has_no_size(void **state)
     struct unit_bytes file = bgzf_bam(50, 0);
     int status, old = dup(STDIN_FILENO);
     pid_t child = feed_stdin(&file);
-    struct byte_source *source = open_path("-");
-    uint64_t size = source ? byte_source_size(source) : 1;
+    struct input_format *source = open_path("-");
+    uint64_t size = source ? input_format_size(source) : 1;
     struct unit_bytes got = {NULL, 0, 0};
     if (source)
-        got = read_rest(source, 1000);
-    byte_source_close(source);
+        got = read_rest(source);
+    input_format_close(source);
     dup2(old, STDIN_FILENO);
     close(old);
     waitpid(child, &status, 0);
@@ -380,20 +368,19 @@ static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
     unit_write(fd, file.data, file.n);
     lseek(fd, 6, SEEK_SET);
     dup2(fd, STDIN_FILENO);
-    struct byte_source *source = open_path("-");
+    struct input_file source = open_raw("-");
     dup2(old, STDIN_FILENO);
     close(old);
-    NEEDED(source);
     NEEDED(file.n > 20 && file.n < sizeof got);
-    assert_int_equal(byte_source_access(source), BYTES_ANYWHERE);
-    assert_int_equal(byte_source_read_at(source, got, 10, 10), 10);
+    assert_int_equal(input_file_access(&source), INPUT_ANYWHERE);
+    assert_int_equal(input_file_read_at(&source, got, 10, 10), 10);
     assert_memory_equal(got, file.data + 10, 10);
-    assert_int_equal(byte_source_read_at(source, got, sizeof got, 0), file.n);
+    assert_int_equal(input_file_read_at(&source, got, sizeof got, 0), file.n);
     assert_memory_equal(got, file.data, file.n);
-    assert_int_equal(byte_source_read_at(source, got, 1, file.n), 0);
-    assert_int_equal(byte_source_read_at(source, got, 1, file.n + 1000), 0);
+    assert_int_equal(input_file_read_at(&source, got, 1, file.n), 0);
+    assert_int_equal(input_file_read_at(&source, got, 1, file.n + 1000), 0);
     assert_int_equal(lseek(fd, 0, SEEK_CUR), 6 + file.n);        /* as after read() */
-    byte_source_close(source);
+    input_file_close(&source);
     close(fd);
     unit_free(&file);
 }
@@ -407,14 +394,14 @@ static void test_file_that_becomes_shorter_ends_there(void **state)
     struct unit_bytes file = bgzf_bam(50, 0);
     int fd = unit_temp_file();
     unit_write(fd, file.data, file.n);
-    struct byte_source *source = open_path(unit_fd_path(path, fd));
-    NEEDED(source && file.n > 20);
+    struct input_file source = open_raw(unit_fd_path(path, fd));
+    NEEDED(file.n > 20);
     NEEDED(ftruncate(fd, 20) == 0);
-    assert_int_equal(byte_source_read_at(source, got, 20, 0), 20);
+    assert_int_equal(input_file_read_at(&source, got, 20, 0), 20);
     assert_string_equal(latch.message, "");
-    assert_int_equal(byte_source_read_at(source, got, 10, 15), -1);
+    assert_int_equal(input_file_read_at(&source, got, 10, 15), -1);
     assert_non_null(strstr(latch.message, "became shorter"));
-    byte_source_close(source);
+    input_file_close(&source);
     close(fd);
     unit_free(&file);
 }
@@ -430,16 +417,17 @@ static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **s
     dup2(ends[0], STDIN_FILENO);
     close(ends[0]);
     close(ends[1]);
-    struct byte_source *source = open_path("-");
+    struct input_file source = open_raw("-");
+    htsFormat format;
+    NEEDED(hts_detect_format(source.hfile, &format) == 0);
     dup2(old, STDIN_FILENO);
     close(old);
-    NEEDED(source);
-    assert_int_equal(byte_source_access(source), BYTES_FROM_PIPE);
-    assert_true(byte_source_ready(source, 0));   /* what htslib has read */
-    assert_int_equal(byte_source_read(source, got, sizeof got), file.n);
-    assert_true(byte_source_ready(source, 0));   /* the end */
-    assert_int_equal(byte_source_read(source, got, sizeof got), 0);
-    byte_source_close(source);
+    assert_int_equal(input_file_access(&source), INPUT_FROM_PIPE);
+    assert_true(input_file_ready(&source, 0));   /* what htslib has read */
+    assert_int_equal(input_file_read(&source, got, sizeof got), file.n);
+    assert_true(input_file_ready(&source, 0));   /* the end */
+    assert_int_equal(input_file_read(&source, got, sizeof got), 0);
+    input_file_close(&source);
     unit_free(&file);
 }
 
@@ -468,21 +456,24 @@ static void test_missing_file_and_directory_are_told(void **state)
     assert_null(open_path("/tmp"));
     assert_non_null(strstr(latch.message, "/tmp"));
     assert_non_null(strstr(latch.message, "directory"));
-    byte_source_close(NULL);
+    input_format_close(NULL);
 }
 
 static void test_tripped_latch_ends_the_reading(void **state)
 {
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0);
-    struct byte_source *source = open_bytes(file.data, file.n);
+    int fd = unit_temp_file();
+    char path[64];
     uint8_t buffer[10];
-    NEEDED(source);
-    assert_int_equal(byte_source_read(source, buffer, sizeof buffer), sizeof buffer);
+    unit_write(fd, file.data, file.n);
+    struct input_file source = open_raw(unit_fd_path(path, fd));
+    assert_int_equal(input_file_read(&source, buffer, sizeof buffer), sizeof buffer);
     latch_fail(&latch, "elsewhere");
-    assert_int_equal(byte_source_read(source, buffer, sizeof buffer), -1);
+    assert_int_equal(input_file_read(&source, buffer, sizeof buffer), -1);
     assert_string_equal(latch.message, "elsewhere");
-    byte_source_close(source);
+    input_file_close(&source);
+    close(fd);
     unit_free(&file);
 }
 

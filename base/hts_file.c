@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/thread_pool.h>
+#include "base/affinity.h"
+#include "base/hts_file.h"
+#include "base/latch.h"
+#include "base/machine.h"
+
+static int start_threads(htsThreadPool *threads, htsFile *file, int wanted)
+{
+    enum { BESIDE = 2 };         /* for SAM, one hands out lines and, if it is compressed, another writes blocks */
+    int n = wanted > 1 ? machine_threads(wanted + BESIDE) - BESIDE : 1;
+    if (n <= 1)
+        return 0;
+    threads->pool = hts_tpool_init(n);
+    return threads->pool && hts_set_thread_pool(file, threads) == 0 ? 0 : -1;
+}
+
+static int set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *o)
+{
+    /* htslib does not change the list that it takes, but its prototype does not say so. */
+    if (o->format_options && hts_opt_apply(file, (hts_opt *)(uintptr_t)o->format_options) < 0)
+        return latch_fail(o->latch, o->writing ? "%s: an output format option does not fit the format"
+                          : "%s: an --input-fmt-option does not fit its format", o->path);
+    if (o->reference && hts_set_fai_filename(file, o->reference) < 0)
+        return latch_fail(o->latch, "cannot use %s as reference: %s", o->reference, strerror(errno));
+    if (start_threads(threads, file, o->n_threads) < 0)
+        return latch_fail(o->latch, "%s: no memory for threads", o->path);
+    return 0;
+}
+
+/* An option of the user's may start threads, too. All inherit the caller's mask, so it is widened. */
+int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options)
+{
+    struct affinity bound;
+    affinity_widen(&bound);
+    int status = set_up(file, threads, options);
+    affinity_narrow(&bound);
+    return status;
+}
+
+void hts_file_end_threads(htsThreadPool *threads)
+{
+    if (threads->pool)
+        hts_tpool_destroy(threads->pool);
+}
+
+/* If hopen() fails, it may have freed the copy or not, depending on where it failed. So it is not freed here. What
+ * cannot be opened now is not tried again, so such leaks do not add up. */
+hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following)
+{
+    size_t more = strlen(following);
+    char *copy = malloc(n + more);
+    if (!copy)
+        return NULL;
+    if (n)
+        memcpy(copy, bytes, n);
+    memcpy(copy + n, following, more);
+    return hopen("mem:", "r:", copy, n + more);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What every file of htslib needs, whether it is read or written: options, reference and threads; and files in memory.
+ * */
+#ifndef HTS_FILE_H
+#define HTS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <htslib/hfile.h>
+#include <htslib/hts.h>
+
+struct latch;
+
+struct hts_file_options {
+    const char *path;            /* for messages */
+    bool writing;
+    const hts_opt *format_options;   /* --input-fmt-option or --output-fmt-option; NULL: none */
+    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
+    int n_threads;               /* gets as many as can be had, and at most these; 1: none */
+    struct latch *latch;
+};
+
+/* Applies these options to a file that is open. Threads are not started by hts_set_threads(), which crashes when a
+ * thread cannot be made. -1: failed, and the error is recorded in the latch. */
+int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);
+
+/* Ends the threads of a file after it is closed, also after an error. The pool is zero if there are none. */
+void hts_file_end_threads(htsThreadPool *threads);
+
+/* Opens a copy of the n bytes, and of the text that follows them, as a file to read: htslib reads headers only from
+ * files. NULL: no memory. */
+hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/input_name.h"
+#include "base/latch.h"
+#include "read/input_file.h"
+
+enum { PIPE_SIZE = 1 << 20 };
+
+/* Finds out whether the file can be read from anywhere. */
+static void find_ends(struct input_file *f)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        f->begin = lseek(f->fd, 0, SEEK_CUR);
+        f->end = st.st_size;
+    }
+}
+
+int input_file_open(struct input_file *f, const char *path, struct latch *latch)
+{
+    *f = (struct input_file){.path = input_name_shown(path), .fd = -1, .begin = -1, .end = -1, .latch = latch};
+    int is_stdin = strcmp(path, "-") == 0;
+    bool is_data = strncmp(path, "data:", strlen("data:")) == 0, is_memory = strncmp(path, "mem:", strlen("mem:")) == 0;
+    if (!is_stdin && !is_memory && (is_data || hisremote(path))) {   /* "mem:" is for programs, and needs an address */
+        f->hfile = hopen(path, "r");
+    } else {
+        f->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+        f->hfile = f->fd < 0 ? NULL : hdopen(f->fd, "r");
+    }
+    if (!f->hfile)
+        return latch_fail(latch, "cannot open %s: %s", f->path, strerror(errno));
+    find_ends(f);
+    return 0;
+}
+
+void input_file_close(struct input_file *f)
+{
+    if (f->hfile)
+        hclose_abruptly(f->hfile);
+    f->hfile = NULL;
+}
+
+enum input_access input_file_access(const struct input_file *f)
+{
+    return f->fd < 0 ? INPUT_IN_TURN : f->begin >= 0 ? INPUT_ANYWHERE : INPUT_FROM_PIPE;
+}
+
+void input_file_advise(const struct input_file *f)
+{
+#ifdef F_SETPIPE_SZ
+    fcntl(f->fd, F_SETPIPE_SZ, PIPE_SIZE);       /* has no effect on what is no pipe */
+#endif
+#ifdef POSIX_FADV_SEQUENTIAL
+    posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+#endif
+}
+
+int input_file_failed(const struct input_file *f)
+{
+    return latch_fail(f->latch, "reading %s failed: %s", f->path, strerror(errno));
+}
+
+/* Bytes that htslib has read to find out the format. */
+static size_t peeked(const struct input_file *f)
+{
+    return (size_t)(f->hfile->end - f->hfile->begin);
+}
+
+/* Takes those bytes first. Then reads local files directly: reads are large, and a signal can end them. */
+static ssize_t read_once(struct input_file *f, void *buffer, size_t n)
+{
+    size_t ahead = peeked(f);
+    if (f->fd < 0 || ahead > 0)
+        return hread(f->hfile, buffer, ahead > 0 && ahead < n ? ahead : n);
+    return read(f->fd, buffer, n);
+}
+
+ssize_t input_file_read(struct input_file *f, void *buffer, size_t n)
+{
+    ssize_t got;
+    do {
+        if (latch_tripped(f->latch))
+            return -1;
+        got = read_once(f, buffer, n);
+    } while (got < 0 && errno == EINTR);
+    return got < 0 ? input_file_failed(f) : got;
+}
+
+bool input_file_ready(const struct input_file *f, int timeout)
+{
+    struct pollfd in = {.fd = f->fd, .events = POLLIN};
+    return f->fd < 0 || peeked(f) > 0 || poll(&in, 1, timeout) > 0;
+}
+
+ssize_t input_file_read_at(const struct input_file *f, void *buffer, size_t n, uint64_t offset)
+{
+    size_t done = 0;
+    ssize_t got = 1;
+    while (done < n && got != 0) {
+        if (latch_tripped(f->latch))
+            return -1;
+        got = pread(f->fd, (uint8_t *)buffer + done, n - done, f->begin + (off_t)(offset + done));
+        if (got < 0 && errno != EINTR)
+            return input_file_failed(f);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    if (done == n)
+        return (ssize_t)done;
+    if (f->begin + (off_t)(offset + done) < f->end)
+        return latch_fail(f->latch, "%s: at file offset %llu: it became shorter while it was read. Nothing was written",
+                          f->path, (unsigned long long)(offset + done));
+    lseek(f->fd, 0, SEEK_END);                   /* where read() would leave it */
+    return (ssize_t)done;
+}
+
+void input_file_expect(const struct input_file *f, uint64_t offset, size_t n)
+{
+#ifdef POSIX_FADV_WILLNEED
+    posix_fadvise(f->fd, f->begin + (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+#else
+    (void)f, (void)offset, (void)n;
+#endif
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "read/cram_input.h"
+#include "read/hts_reader.h"
+#include "read/input_file.h"
+#include "read/input_format.h"
+#include "read/read_ahead.h"
+#include "read/sam_reader.h"
+
+struct input_format {
+    struct input_options opt;
+    struct input_file file;
+    enum input_framing framing;
+    struct byte_window *window;  /* of sam, or of ahead */
+    struct read_ahead *ahead;    /* reads the reader's records, or else the file */
+    struct hts_reader *reader;   /* NULL: the input is BAM or SAM */
+    struct cram_input *cram;     /* counts what the reader should find; NULL: it is no CRAM, or cannot be counted */
+    struct sam_reader *sam;      /* NULL: the input is not SAM */
+};
+
+static int open_ahead(struct input_format *in, size_t piece_size)
+{
+    struct read_ahead_options how = {&in->file, in->reader, piece_size, in->opt.stats};
+    in->ahead = read_ahead_open(&how);
+    if (!in->ahead)
+        return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
+    in->window = read_ahead_window(in->ahead);
+    return 0;
+}
+
+/* Whether htslib is told to drop records. */
+static bool has_filter(const hts_opt *option)
+{
+    while (option && option->opt != HTS_OPT_FILTER)
+        option = option->next;
+    return option;
+}
+
+/* The file that htslib is to read. The records of a CRAM are counted on the way. NULL: errno says why. */
+static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
+{
+    hFILE *file = in->file.hfile;
+    if (is_cram && !has_filter(in->opt.format_options) && !(in->cram = cram_input_open(&in->file)) && errno == ENOMEM)
+        return NULL;
+    if (!in->cram || in->file.begin >= 0) {
+        in->file.hfile = NULL;
+        return file;
+    }
+    int end = cram_input_end(in->cram);
+    if (end >= 0 && !(file = hdopen(end, "r")))
+        close(end);
+    return end < 0 ? NULL : file;
+}
+
+static int open_htslib(struct input_format *in, bool is_cram)
+{
+    hFILE *file = file_for_htslib(in, is_cram);
+    if (!file)
+        return input_file_failed(&in->file);
+    in->framing = INPUT_RECORDS;
+    in->reader = hts_reader_open(file, &in->opt, in->cram);
+    return in->reader ? open_ahead(in, in->opt.piece_size) : -1;
+}
+
+static int open_sam(struct input_format *in, bool in_blocks)
+{
+    in->framing = INPUT_RECORDS;
+    if (open_ahead(in, in->opt.sam.piece_size) < 0)
+        return -1;
+    in->sam = sam_reader_open(in->window, in_blocks, &in->opt);
+    in->window = in->sam ? sam_reader_window(in->sam) : NULL;
+    return in->sam ? 0 : -1;
+}
+
+/* Decides by the first bytes who reads the file. */
+static int open_format(struct input_format *in)
+{
+    htsFormat format;
+    if (hts_detect_format(in->file.hfile, &format) < 0)
+        return input_file_failed(&in->file);
+    /* htslib looks into the first block only, which may be empty or too short. What it does not know there is left to
+     * header_read(). */
+    bool blocks = format.compression == bgzf, plain = format.compression == no_compression;
+    bool is_sam = format.format == sam && (blocks || plain);
+    bool bam_blocks = blocks && (format.format == bam || format.category != sequence_data);
+    bool bam_plain = plain && format.format == bam;
+    if (format.format == empty_format && !bam_blocks)
+        return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);
+    if (has_filter(in->opt.format_options) || !(is_sam || bam_blocks || bam_plain))
+        return open_htslib(in, format.format == cram);
+    input_file_advise(&in->file);
+    if (is_sam)
+        return open_sam(in, blocks);
+    in->framing = bam_blocks ? INPUT_BGZF : INPUT_RAW_BAM;
+    return open_ahead(in, in->opt.piece_size);
+}
+
+struct input_format *input_format_open(const struct input_options *options)
+{
+    struct input_format *in = calloc(1, sizeof *in);
+    if (!in) {
+        latch_fail(options->latch, "out of memory");
+        return NULL;
+    }
+    int opened = input_file_open(&in->file, options->path, options->latch);
+    in->opt = *options;
+    in->opt.path = in->file.path;
+    if (opened == 0 && open_format(in) == 0)
+        return in;
+    input_format_close(in);
+    return NULL;
+}
+
+void input_format_close(struct input_format *in)
+{
+    if (!in)
+        return;
+    sam_reader_close(in->sam);
+    read_ahead_close(in->ahead);
+    hts_reader_close(in->reader);
+    cram_input_close(in->cram);
+    input_file_close(&in->file);
+    free(in);
+}
+
+enum input_framing input_format_framing(const struct input_format *in)
+{
+    return in->framing;
+}
+
+struct byte_window *input_format_window(struct input_format *in)
+{
+    return in->window;
+}
+
+sam_hdr_t *input_format_header(struct input_format *in)
+{
+    return in->sam ? sam_reader_header(in->sam) : in->reader ? hts_reader_header(in->reader) : NULL;
+}
+
+size_t input_format_memory(const struct input_format *in)
+{
+    return in->sam ? in->opt.sam.bytes : in->reader ? hts_reader_memory(in->reader) : 0;
+}
+
+uint64_t input_format_size(const struct input_format *in)
+{
+    return in->framing == INPUT_RECORDS ? 0 : input_format_length(in);
+}
+
+uint64_t input_format_length(const struct input_format *in)
+{
+    return in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* How an input is to be read. */
+#ifndef INPUT_OPTIONS_H
+#define INPUT_OPTIONS_H
+
+#include <stdint.h>
+#include <htslib/hts.h>
+#include "base/memory_shares.h"
+
+struct latch;
+struct stats;
+
+struct input_options {
+    const char *path;            /* "-": standard input; this and all pointers below stay the caller's */
+    int n_threads;               /* of the team, or of htslib's own where htslib decodes */
+    size_t piece_size;           /* bytes per read, but for SAM */
+    struct htslib_room htslib;   /* memory for formats that htslib decodes */
+    struct sam_use sam;          /* memory for SAM, see memory_plan_sam() */
+    uint64_t header_max;         /* most bytes of a SAM header */
+    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
+    const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
+    _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is given;
+                                  * NULL: such records are refused */
+    struct latch *latch;
+    struct stats *stats;         /* may be NULL */
+};
+
+#endif
