@@ -12,9 +12,8 @@
 enum {
     GZIP_FIXED = 12,              /* gzip header, up to and with XLEN */
     FLAG_EXTRA = 4,
-    STORED_HEADER = 5,            /* of a stored deflate block, RFC 1951 section 3.2.4 */
 };
-_Static_assert(BGZF_HEADER + STORED_HEADER + BGZF_FILL + BGZF_FOOTER <= BGZF_MAX_BLOCK,
+_Static_assert(BGZF_HEADER + (int)BAM_DEFLATE_STORED + BGZF_FILL + BGZF_FOOTER <= BGZF_MAX_BLOCK,
                "a block that does not compress can be stored");
 
 const uint8_t bgzf_block_eof[BGZF_EOF_SIZE] = {
@@ -46,7 +45,7 @@ struct bgzf_codec *bgzf_codec_new(int level)
         return NULL;
     int effort = our_effort(level), failed;
     if (effort >= 0) {
-        failed = !(codec->ours = bam_deflate_new(effort));
+        failed = !(codec->ours = bam_deflate_new(effort, false));
     } else {
         int wanted = codec_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
         failed = wanted && !(codec->deflate = libdeflate_alloc_compressor(wanted));
@@ -133,7 +132,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;
-    if (!codec->inflate && !(codec->inflate = bam_inflate_new()))
+    if (!codec->inflate && !(codec->inflate = bam_inflate_new(false)))
         return BGZF_NO_MEMORY;
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)
@@ -145,16 +144,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
 
 uint8_t *bgzf_block_stored_data(const struct bgzf_codec *codec, uint8_t *out)
 {
-    return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + STORED_HEADER;
-}
-
-static uint32_t store_data(const uint8_t *data, uint32_t n, uint8_t *out)
-{
-    out[0] = 1;                                   /* final block, type 00 */
-    store_le16(out + 1, (uint16_t)n);
-    store_le16(out + 3, (uint16_t)~n);
-    memmove(out + STORED_HEADER, data, n);
-    return STORED_HEADER + n;
+    return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + BAM_DEFLATE_STORED;
 }
 
 uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out)
@@ -166,7 +156,7 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
     else if (codec->deflate)
         size = libdeflate_deflate_compress(codec->deflate, data, n, out + BGZF_HEADER, ROOM);
     if (size == 0)
-        size = store_data(data, n, out + BGZF_HEADER);
+        size = bam_deflate_store(data, n, out + BGZF_HEADER, ROOM);
     uint8_t *footer = out + BGZF_HEADER + size;
     memcpy(out, bgzf_block_eof, BGZF_HEADER);
     store_le16(out + BGZF_HEADER - 2, (uint16_t)(BGZF_HEADER + size + BGZF_FOOTER - 1));
