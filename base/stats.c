@@ -92,11 +92,6 @@ static uint64_t value(const _Atomic uint64_t *of)
     return atomic_load_explicit(of, memory_order_relaxed);
 }
 
-static struct slot *team_slot(struct stats *s)
-{
-    return &s->slots[omp_get_thread_num()];
-}
-
 /* -------------------------------------------------------- making and ending */
 
 static int spans_alloc(struct stats *s)
@@ -229,36 +224,40 @@ static void change(struct stats *s, struct slot *slot, enum stage next)
     slot->cpu_since = cpu;
 }
 
-static enum stage enter(struct stats *s, struct slot *slot, enum stage stage)
+enum stage stats_enter_as(struct stats *s, int number, enum stage stage)
 {
-    enum stage before = slot->stage;
-    change(s, slot, stage);
+    if (!s || number < 0)
+        return STAGE_IDLE;
+    enum stage before = s->slots[number].stage;
+    change(s, &s->slots[number], stage);
     return before;
 }
 
-static void leave(struct stats *s, struct slot *slot, enum stage before, uint64_t bytes)
+void stats_leave_as(struct stats *s, int number, enum stage before, uint64_t bytes)
 {
-    struct counter *c = &slot->counters[slot->stage];
-    add(&c->bytes, bytes);
-    add(&c->events, 1);
+    if (!s || number < 0)
+        return;
+    struct slot *slot = &s->slots[number];
+    add(&slot->counters[slot->stage].bytes, bytes);
+    add(&slot->counters[slot->stage].events, 1);
     change(s, slot, before);
 }
 
 enum stage stats_enter(struct stats *s, enum stage stage)
 {
-    return s ? enter(s, team_slot(s), stage) : STAGE_IDLE;
+    return stats_enter_as(s, omp_get_thread_num(), stage);
 }
 
 void stats_leave(struct stats *s, enum stage before, uint64_t bytes)
 {
-    if (s)
-        leave(s, team_slot(s), before, bytes);
+    stats_leave_as(s, omp_get_thread_num(), before, bytes);
 }
 
 void stats_records(struct stats *s, uint64_t n)
 {
-    if (s)
-        add(&team_slot(s)->counters[team_slot(s)->stage].records, n);
+    struct slot *slot = s ? &s->slots[omp_get_thread_num()] : NULL;
+    if (slot)
+        add(&slot->counters[slot->stage].records, n);
 }
 
 int stats_join(struct stats *s, const char *name)
@@ -272,17 +271,6 @@ int stats_join(struct stats *s, const char *name)
     } while (!atomic_compare_exchange_weak(&s->n_joined, &joined, joined + 1));
     s->slots[s->n_threads + joined].name = name;
     return s->n_threads + joined;
-}
-
-enum stage stats_enter_as(struct stats *s, int slot, enum stage stage)
-{
-    return s && slot >= 0 ? enter(s, &s->slots[slot], stage) : STAGE_IDLE;
-}
-
-void stats_leave_as(struct stats *s, int slot, enum stage before, uint64_t bytes)
-{
-    if (s && slot >= 0)
-        leave(s, &s->slots[slot], before, bytes);
 }
 
 void stats_phase(struct stats *s, enum phase phase)
