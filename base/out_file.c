@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,73 +11,81 @@
 #include "base/latch.h"
 #include "base/out_file.h"
 
-char *out_file_directory(const char *path)
+const char *out_file_directory(const char *path, char dir[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
-    if (!slash)
-        return strdup(".");
-    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    snprintf(dir, PATH_MAX, "%.*s", slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+    return dir;
 }
 
-char *out_file_target(const char *path)
+/* Puts the text together; -1 with errno ENAMETOOLONG if it is no path. */
+static int make_path(char to[PATH_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int make_path(char to[PATH_MAX], const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int n = vsnprintf(to, PATH_MAX, format, values);
+    va_end(values);
+    if (n >= 0 && n < PATH_MAX)
+        return 0;
+    *to = 0;
+    errno = ENAMETOOLONG;
+    return -1;
+}
+
+int out_file_target(const char *path, char target[PATH_MAX])
 {
     enum { MAX_LINKS = 40 };                     /* as the kernel's limit */
-    char *name = strdup(path), link[PATH_MAX];
-    for (int i = 0; name && i < MAX_LINKS; i++) {
-        ssize_t n = readlink(name, link, sizeof link - 1);
-        if (n < 0 && (errno == EINVAL || errno == ENOENT))
-            return name;                         /* no link */
-        if (n < 0) {
-            int error = errno;
-            free(name);
-            errno = error;
-            return NULL;
-        }
+    char link[PATH_MAX], dir[PATH_MAX];
+    if (make_path(target, "%s", path) < 0)
+        return -1;
+    for (int i = 0; i < MAX_LINKS; i++) {
+        ssize_t n = readlink(target, link, sizeof link - 1);
+        if (n < 0)
+            return errno == EINVAL || errno == ENOENT ? 0 : -1;     /* no link; or another error */
         link[n] = 0;
-        char *dir = out_file_directory(name), *next = NULL;
-        if (dir && (link[0] == '/' ? asprintf(&next, "%s", link) : asprintf(&next, "%s/%s", dir, link)) < 0)
-            next = NULL;
-        free(dir);
-        free(name);
-        name = next;
+        if ((link[0] == '/' ? make_path(target, "%s", link)
+                            : make_path(target, "%s/%s", out_file_directory(target, dir), link)) < 0)
+            return -1;
     }
-    free(name);
     errno = ELOOP;
-    return NULL;
+    return -1;
 }
 
-/* A hidden name beside the target. */
-static char *temp_name(const char *target, const char *ending)
+/* Makes a hidden name beside the target. */
+static int name_beside(struct out_file *out, const char *ending)
 {
-    char *dir = out_file_directory(target), *name = NULL;
-    const char *base = strrchr(target, '/');
-    base = base ? base + 1 : target;
-    if (dir && asprintf(&name, "%s/.%.200s.tmp-%s", dir, base, ending) < 0)
-        name = NULL;
-    free(dir);
-    return name;
+    char dir[PATH_MAX];
+    const char *slash = strrchr(out->target, '/');
+    return make_path(out->temp, "%s/.%.200s.tmp-%s", out_file_directory(out->target, dir),
+                     slash ? slash + 1 : out->target, ending);
+}
+
+/* An unnamed file in the directory; -1 where that is not possible. */
+static int open_unnamed(const char *dir)
+{
+#ifdef O_TMPFILE
+    return open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+#else
+    (void)dir;
+    return -1;
+#endif
 }
 
 static int open_temp(struct out_file *out)
 {
-#ifdef O_TMPFILE
-    char *dir = out_file_directory(out->target);
-    if (dir)
-        out->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    free(dir);
+    char dir[PATH_MAX];
+    out->fd = open_unnamed(out_file_directory(out->target, dir));
     /* The link from /proc is how it gets its name later. */
     if (out->fd >= 0 && access("/proc/self/fd", X_OK) == 0)
         return 0;
     if (out->fd >= 0)
         close(out->fd);
-#endif
     latch_catch_signals();
-    out->temp = temp_name(out->target, "XXXXXX");
-    out->fd = out->temp ? mkstemp(out->temp) : -1;
-    if (out->fd < 0) {
-        free(out->temp);
-        out->temp = NULL;
-    }
+    out->fd = name_beside(out, "XXXXXX") < 0 ? -1 : mkstemp(out->temp);
+    if (out->fd < 0)
+        out->temp[0] = 0;
     return out->fd < 0 ? -1 : 0;
 }
 
@@ -111,11 +119,10 @@ bool out_file_is_same(const struct stat *st, const struct stat *other)
 static bool is_kept(const char *target, const struct stat *st)
 {
     struct stat in;
-    char *dir = out_file_directory(target);
+    char dir[PATH_MAX];
     uid_t we = geteuid();
-    bool kept = dir && stat(dir, &in) == 0 && in.st_mode & S_ISVTX && we != 0 && we != st->st_uid && we != in.st_uid;
-    free(dir);
-    return kept;
+    return stat(out_file_directory(target, dir), &in) == 0 && in.st_mode & S_ISVTX && we != 0 && we != st->st_uid
+        && we != in.st_uid;
 }
 
 /* Whether a word of /proc/self/mountinfo, where \040 stands for a blank, is the path. */
@@ -169,42 +176,23 @@ static bool is_forbidden(int error)
     return error == EACCES || error == EPERM || error == EROFS;
 }
 
-/* Whether a file may be made in the directory. Other faults, as that there is none, show later. */
-static bool can_add_to(const char *dir)
-{
-#ifdef O_TMPFILE
-    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
-    if (fd >= 0)
-        return true;
-#endif
-    return faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 || !is_forbidden(errno);
-}
-
-static bool can_add_beside(const char *target)
-{
-    char *dir = out_file_directory(target);
-    bool can = !dir || can_add_to(dir);
-    free(dir);
-    return can;
-}
-
+/* Other faults, such as a directory that does not exist, show later. */
 bool out_file_can_add_beside(const char *path)
 {
-    char *target = out_file_target(path);
-    bool can = !target || can_add_beside(target);
-    free(target);
-    return can;
+    char target[PATH_MAX], dir[PATH_MAX];
+    if (out_file_target(path, target) < 0)
+        return true;
+    int fd = open_unnamed(out_file_directory(target, dir));
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 || !is_forbidden(errno);
 }
 
 /* A file that no other can take the place of: rename() would fail in the end. */
 static bool is_pinned(const char *path)
 {
-    char *target = out_file_target(path);
-    bool pinned = target && (is_mounted(target) || !can_add_beside(target));
-    free(target);
-    return pinned;
+    char target[PATH_MAX];
+    return out_file_target(path, target) == 0 && (is_mounted(target) || !out_file_can_add_beside(target));
 }
 
 /* There is nothing at the path if st is NULL, here and below. */
@@ -219,10 +207,9 @@ static bool is_stdout(const char *path, const struct stat *st)
 static bool is_nameless(const char *path, const struct stat *st)
 {
     struct stat named;
-    char *target = out_file_target(path);
-    bool is = target && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
-    free(target);
-    return is;
+    char target[PATH_MAX];
+    return out_file_target(path, target) == 0
+        && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
 }
 
 static bool replaces(const char *path, const struct stat *st)
@@ -238,7 +225,7 @@ bool out_file_replaces(const char *path)
 
 static void open_target(struct out_file *out, const struct stat *st)
 {
-    if ((st && access(out->path, W_OK) < 0) || !(out->target = out_file_target(out->path)))
+    if ((st && access(out->path, W_OK) < 0) || out_file_target(out->path, out->target) < 0)
         return;
     if (st && is_kept(out->target, st))
         errno = EPERM;                           /* as rename() would say in the end */
@@ -299,14 +286,12 @@ static int name_temp(struct out_file *out)
     for (int i = 0; i < TRIES; i++) {
         char ending[40];
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);
-        out->temp = temp_name(out->target, ending);
-        if (out->temp && linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
+        if (name_beside(out, ending) < 0)
+            return -1;
+        if (linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
             return 0;
-        int error = out->temp ? errno : ENOMEM;
-        free(out->temp);                         /* not ours */
-        out->temp = NULL;
-        errno = error;
-        if (error != EEXIST)
+        out->temp[0] = 0;                        /* not ours */
+        if (errno != EEXIST)
             return -1;
     }
     return -1;
@@ -314,7 +299,7 @@ static int name_temp(struct out_file *out)
 
 const char *out_file_name(struct out_file *out)
 {
-    return out->temp ? out->temp : name_by_fd(out);
+    return out->temp[0] ? out->temp : name_by_fd(out);
 }
 
 int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct latch *latch)
@@ -368,7 +353,7 @@ int out_file_finish(struct out_file *out, struct latch *latch)
 {
     if (out->fd < 0)
         return 0;
-    if (out->target && (set_mode(out->fd, out->target) < 0 || (!out->temp && name_temp(out) < 0)))
+    if (out->target[0] && (set_mode(out->fd, out->target) < 0 || (!out->temp[0] && name_temp(out) < 0)))
         return failed(out, latch);
     int fd = out->fd;
     out->fd = -1;
@@ -378,10 +363,9 @@ int out_file_finish(struct out_file *out, struct latch *latch)
 
 int out_file_commit(struct out_file *out, struct latch *latch)
 {
-    if (out->temp && rename(out->temp, out->target) < 0)
+    if (out->temp[0] && rename(out->temp, out->target) < 0)
         return failed(out, latch);
-    free(out->temp);
-    out->temp = NULL;
+    out->temp[0] = 0;
     return 0;
 }
 
@@ -391,9 +375,7 @@ void out_file_abandon(struct out_file *out)
         out->holds_part = false;                 /* nothing more can be done */
     if (out->fd >= 0)
         close(out->fd);
-    if (out->temp)
+    if (out->temp[0])
         unlink(out->temp);
-    free(out->temp);
-    free(out->target);
     *out = (struct out_file){.path = out->path, .fd = -1};
 }

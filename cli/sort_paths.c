@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,22 +17,16 @@ static const char *base_of(const char *path)
 static bool same_name(const char *a, const char *b)
 {
     struct stat x, y;
-    char *dir_a = out_file_directory(a), *dir_b = out_file_directory(b);
-    bool same = strcmp(base_of(a), base_of(b)) == 0 && dir_a && dir_b && stat(dir_a, &x) == 0 && stat(dir_b, &y) == 0
-             && out_file_is_same(&x, &y);
-    free(dir_a);
-    free(dir_b);
-    return same;
+    char dir[PATH_MAX];
+    return strcmp(base_of(a), base_of(b)) == 0 && stat(out_file_directory(a, dir), &x) == 0
+        && stat(out_file_directory(b, dir), &y) == 0 && out_file_is_same(&x, &y);
 }
 
 /* Of files that are not there yet, but there may be links to them. */
 static bool same_place(const char *a, const char *b)
 {
-    char *target_a = out_file_target(a), *target_b = out_file_target(b);
-    bool same = target_a && target_b && same_name(target_a, target_b);
-    free(target_a);
-    free(target_b);
-    return same;
+    char target_a[PATH_MAX], target_b[PATH_MAX];
+    return out_file_target(a, target_a) == 0 && out_file_target(b, target_b) == 0 && same_name(target_a, target_b);
 }
 
 /* Of "-", which stands for fd. */

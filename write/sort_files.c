@@ -153,7 +153,7 @@ void sort_files_abandon(struct sort_files *f)
 /* What is in place, though the data cannot be. */
 static void take_back(const struct out_file *file)
 {
-    if (file->target && !file->temp && file->fd < 0)
+    if (file->target[0] && !file->temp[0] && file->fd < 0)
         unlink(file->target);
 }
 
