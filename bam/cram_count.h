@@ -51,8 +51,7 @@ void cram_count_feed(struct cram_count *count, const uint8_t *bytes, uint64_t n)
 /* How many of the next bytes need not be looked at. */
 uint64_t cram_count_rest(const struct cram_count *count);
 
-/* Call after the last byte of the file. Returns whether the file is whole and holds n records. Returns
- * true for versions other than 2 and 3, which are not counted. */
+/* Takes the file that begins at offset `begin` of fd, up to its byte `end`, and reads only headers. -1: errno says why. */
 int cram_count_file(struct cram_count *count, int fd, off_t begin, uint64_t end);
 
 /* Call after the last byte of the file. Whether the file is whole and holds n records. True for versions

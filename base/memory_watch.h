@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Warns of records that will not fit into the machine's memory, though -m and -@ let them: in time, and only if there
- * are so many. Each of its functions is the master's. */
+ * are so many. Only the main thread calls these functions. */
 #ifndef MEMORY_WATCH_H
 #define MEMORY_WATCH_H
 

@@ -12,7 +12,7 @@ struct stats;
 
 enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
-/* The master's. */
+/* Used by the main thread only. */
 struct progress {
     const struct stats *stats;   /* what was done so far */
     double file_bytes;           /* to be read, as they are in the files; 0: not known */

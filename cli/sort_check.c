@@ -9,7 +9,7 @@
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
-#include "write/checksum_file.h"
+#include "write/sort_files.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/out_file.h"
@@ -97,7 +97,8 @@ static size_t lacking(const struct sort_check *c)
     return whole > c->cut.n ? whole - c->cut.n : 0;
 }
 
-/* Goes on with the record in `cut`. Bytes used of the block's; -1: told to the latch. */
+/* Goes on with the record in `cut`. Returns how many bytes of the block it used, or -1: failed, and the error is
+ * recorded in the latch. */
 static ssize_t complete(struct sort_check *c, const uint8_t *block, size_t size)
 {
     size_t used = 0;
@@ -231,7 +232,7 @@ static int tell_checksum(struct sort_check *c)
     if (!c->opts->checksum)
         return 0;
     return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
-        || checksum_file_write(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
+        || sort_files_checksum(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
          ? -1 : 0;
 }
 
