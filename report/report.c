@@ -98,6 +98,16 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     report_advise(r);
 }
 
+double report_speed(const struct report_stage *s)
+{
+    return s->busy > 0 ? (double)s->bytes / 1e6 / s->busy : 0;
+}
+
+bool report_lists(const struct report_stage *s)
+{
+    return s->events || s->busy >= 0.005;
+}
+
 double report_serial_per_gb(const struct report *r)
 {
     return r->bytes ? r->serial / ((double)r->bytes / 1e9) : 0;

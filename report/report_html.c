@@ -156,17 +156,12 @@ static void add_slot(struct cells *cells, const struct stats *stats, int slot)
     }
 }
 
-static int cells_alloc(struct cells *cells, const struct stats *stats, int columns)
+/* Clears so many columns, which stand for the whole time. */
+static void cells_begin(struct cells *cells, const struct stats *stats, int columns)
 {
     cells->columns = columns;
     cells->ns = fmax((double)stats_wall(stats), 1) / columns;
-    cells->share = calloc((size_t)columns, sizeof *cells->share);
-    return cells->share ? 0 : -1;
-}
-
-static void cells_clear(struct cells *cells)
-{
-    memset(cells->share, 0, (size_t)cells->columns * sizeof *cells->share);
+    memset(cells->share, 0, (size_t)columns * sizeof *cells->share);
 }
 
 static double column_x(const struct cells *cells, int column)
@@ -294,50 +289,46 @@ static double row_pitch(int n_slots)
     return n_slots <= 4 ? 40 : n_slots <= 8 ? 28 : n_slots <= 32 ? 18 : n_slots <= 128 ? 7 : 3;
 }
 
-static int put_rows(const struct stats *stats, FILE *to)
+static void put_rows(struct cells *cells, const struct stats *stats, FILE *to)
 {
     int n_slots = stats_slots(stats), columns = COLUMNS;
     double pitch = row_pitch(n_slots), gap = pitch > 10 ? 3 : 1;
-    struct cells cells;
     while (columns * n_slots > CELLS_MAX && columns > COLUMNS / 8)
         columns /= 2;
-    if (cells_alloc(&cells, stats, columns) < 0)
-        return -1;
     for (int i = 0; i < n_slots; i++) {
-        cells_clear(&cells);
-        add_slot(&cells, stats, i);
-        put_row(&cells, stats, i, AREA_TOP + AREA + GAP + pitch * i, pitch - gap, to);
+        cells_begin(cells, stats, columns);
+        add_slot(cells, stats, i);
+        put_row(cells, stats, i, AREA_TOP + AREA + GAP + pitch * i, pitch - gap, to);
     }
-    free(cells.share);
-    return 0;
 }
 
-static int put_areas(const struct stats *stats, double unit, FILE *to)
+static void put_areas(struct cells *cells, const struct stats *stats, double unit, FILE *to)
 {
-    struct cells cells;
-    if (cells_alloc(&cells, stats, COLUMNS) < 0)
-        return -1;
+    cells_begin(cells, stats, COLUMNS);
     for (int i = 0; i < stats_slots(stats); i++)
-        add_slot(&cells, stats, i);
+        add_slot(cells, stats, i);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (stats_stage(stage)->kind != STAGE_RESTS)
-            put_area(&cells, stage, unit, to);
-    free(cells.share);
-    return 0;
+            put_area(cells, stage, unit, to);
 }
 
 static int put_picture(const struct report *r, const struct stats *stats, FILE *to)
 {
     int n_slots = stats_slots(stats), bottom = AREA_TOP + AREA + GAP + (int)(row_pitch(n_slots) * n_slots);
     double unit = (double)AREA / n_slots;
+    struct cells cells = {.share = malloc(COLUMNS * sizeof *cells.share)};
+    if (!cells.share)
+        return -1;
     fprintf(to, "<section><h2>Threads over time</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-label=\"threads over time by stage\">\n", WIDTH, bottom + AXIS);
     put_thread_axis(n_slots, unit, to);
     put_time_axis(r, bottom, to);
-    int failed = put_areas(stats, unit, to) < 0 || put_rows(stats, to) < 0;
+    put_areas(&cells, stats, unit, to);
+    put_rows(&cells, stats, to);
     put_phases(stats, bottom, to);
     fputs("</svg></div></section>\n", to);
-    return failed ? -1 : 0;
+    free(cells.share);
+    return 0;
 }
 
 /* ------------------------------------------------------------------ stages */
@@ -356,7 +347,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
     else
         fputs("<td></td>", to);
     if (s->bytes)
-        fprintf(to, "<td>%.0f</td><td>%.0f</td>", mb(s->bytes), s->busy > 0 ? mb(s->bytes) / s->busy : 0);
+        fprintf(to, "<td>%.0f</td><td>%.0f</td>", mb(s->bytes), report_speed(s));
     else
         fputs("<td></td><td></td>", to);
     fprintf(to, "<td class=\"bar\"><i style=\"width:%.1f%%;background:%s\"></i></td></tr>\n",
@@ -369,7 +360,7 @@ static void put_stages(const struct report *r, FILE *to)
           "<th>s per thread</th><th>s critical</th><th>s blocked</th><th>MB</th><th>MB/s</th>"
           "<th>share of the threads&rsquo; time</th></tr></thead><tbody>\n", to);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (r->stages[stage].events || r->stages[stage].busy >= 0.005)
+        if (report_lists(&r->stages[stage]))
             put_stage(r, stage, to);
     fputs("</tbody></table></div></section>\n", to);
 }

@@ -30,8 +30,7 @@ static void print_stage(const struct report *r, enum stage stage, FILE *to)
     if (stats_stage(stage)->may_block)
         fprintf(to, " %9.2f", s->blocked);
     if (s->bytes)
-        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, mb(s->bytes),
-                s->busy > 0 ? mb(s->bytes) / s->busy : 0);
+        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, mb(s->bytes), report_speed(s));
     fputc('\n', to);
 }
 
@@ -53,7 +52,7 @@ void report_text(const struct report *r, FILE *to)
     print_totals(r, to);
     fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB", "MB/s");
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (r->stages[stage].events || r->stages[stage].busy >= 0.005)
+        if (report_lists(&r->stages[stage]))
             print_stage(r, stage, to);
     fputc('\n', to);
     print_serial(r, to);
