@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <mntent.h>
+#endif
 #include "base/latch.h"
 #include "base/out_file.h"
 
@@ -125,38 +128,20 @@ static bool is_kept(const char *target, const struct stat *st)
         && we != in.st_uid;
 }
 
-/* Whether a word of /proc/self/mountinfo, where \040 stands for a blank, is the path. */
-static bool is_escaped(const char *word, const char *path)
-{
-    for (; *word && *word != ' '; path++) {
-        unsigned char c = (unsigned char)*word++;
-        if (c == '\\' && strspn(word, "01234567") >= 3) {
-            c = (unsigned char)((word[0] - '0') << 6 | (word[1] - '0') << 3 | (word[2] - '0'));
-            word += 3;
-        }
-        if (c != (unsigned char)*path)
-            return false;
-    }
-    return !*path;
-}
-
 bool out_file_is_listed_mount(const char *target)
 {
-    enum { WORDS_BEFORE = 4 };
-    char *path = realpath(target, NULL), *line = NULL;
-    FILE *list = path ? fopen("/proc/self/mountinfo", "re") : NULL;
-    size_t size = 0;
     bool found = false;
-    while (list && !found && getline(&line, &size, list) >= 0) {
-        const char *word = line;
-        for (int i = 0; word && i < WORDS_BEFORE; i++)
-            word = (word = strchr(word, ' ')) ? word + 1 : NULL;
-        found = word && is_escaped(word, path);
-    }
+#ifdef __linux__
+    char *path = realpath(target, NULL);
+    FILE *list = path ? setmntent("/proc/self/mounts", "re") : NULL;
+    for (const struct mntent *mount; list && !found && (mount = getmntent(list));)
+        found = strcmp(mount->mnt_dir, path) == 0;
     if (list)
-        fclose(list);
-    free(line);
+        endmntent(list);
     free(path);
+#else
+    (void)target;
+#endif
     return found;
 }
 

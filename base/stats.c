@@ -44,30 +44,8 @@ struct stats {
     struct slot slots[];         /* n_threads, then JOINED_MAX more */
 };
 
-static const struct stage_info stages[N_STAGES] = {
-    [STAGE_IDLE] = {"idle", "no work", STAGE_RESTS, false},
-    [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, true},
-    [STAGE_READ] = {"read", "read the input", STAGE_PARALLEL, true},
-    [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
-    [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
-    [STAGE_PARSE] = {"parse", "make lines of SAM into records", STAGE_PARALLEL, false},
-    [STAGE_FIND] = {"find", "find records and keys", STAGE_PARALLEL, false},
-    [STAGE_SORT] = {"sort", "sort sublists", STAGE_PARALLEL, false},
-    [STAGE_PLAN] = {"plan", "cut the merge into ranges", STAGE_SERIAL, false},
-    [STAGE_MERGE] = {"merge", "merge sorted lists of records", STAGE_PARALLEL, false},
-    [STAGE_FILL] = {"fill", "list the records of output blocks", STAGE_SERIAL, false},
-    [STAGE_GATHER] = {"gather", "copy the records of a block together", STAGE_PARALLEL, false},
-    [STAGE_DEFLATE] = {"deflate", "compress blocks of output", STAGE_PARALLEL, false},
-    [STAGE_VERIFY] = {"verify", "check blocks of output", STAGE_PARALLEL, false},
-    [STAGE_WRITE] = {"write", "write the output", STAGE_PARALLEL, true},
-    [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
-    [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},
-    [STAGE_SPILL_READ] = {"spill_read", "read temporary data", STAGE_PARALLEL, true},
-    [STAGE_UNPACK] = {"unpack", "unpack temporary data", STAGE_PARALLEL, false},
-    [STAGE_CONVERT] = {"convert", "SAM, CRAM and others, by htslib", STAGE_SERIAL, true},
-    [STAGE_INDEX] = {"index", "enter records into the index", STAGE_IN_TURN, false},
-    [STAGE_OTHER] = {"other", "all else on thread 0", STAGE_SERIAL, false},
-};
+#define STAGE_INFO(stage, ...) [stage] = {__VA_ARGS__},
+static const struct stage_info stages[N_STAGES] = {STAGES(STAGE_INFO)};
 
 const struct stage_info *stats_stage(enum stage stage)
 {

@@ -167,15 +167,7 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
 
 const char *bgzf_fault_text(enum bgzf_fault fault)
 {
-    switch (fault) {
-    case BGZF_OK:          return "no fault";
-    case BGZF_MORE:        return "the file ends inside a block (truncated file?)";
-    case BGZF_NOT_GZIP:    return "no BGZF block begins here";
-    case BGZF_NOT_BGZF:    return "gzip data without BGZF block sizes (compressed with gzip, not bgzip?)";
-    case BGZF_BAD_SIZE:    return "the block sizes contradict each other";
-    case BGZF_BAD_DEFLATE: return "the compressed data are damaged";
-    case BGZF_BAD_CRC:     return "CRC-32 of the block is wrong: the data are damaged";
-    case BGZF_NO_MEMORY:   return "out of memory";
-    }
-    return "unknown fault";
+#define FAULT_TEXT(fault, text) [fault] = text,
+    static const char *const texts[] = {BGZF_FAULTS(FAULT_TEXT)};
+    return (size_t)fault < sizeof texts / sizeof *texts ? texts[fault] : "unknown fault";
 }
