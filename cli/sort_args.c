@@ -139,8 +139,7 @@ void sort_args_usage(FILE *to)
 
 static int out_of_memory(void)
 {
-    message_error("out of memory");
-    return -1;
+    return message_error("out of memory");
 }
 
 static int parse_int(const char *text, int *value)

@@ -65,9 +65,8 @@ static bool is_input(const struct sort_opts *o, const char *path)
 
 static int refuse(const char *path, const char *what, const char *other)
 {
-    message_error("%s cannot be both %s and %s. Nothing was read.",
-                  strcmp(path, "-") == 0 ? "standard output" : path, what, other);
-    return -1;
+    return message_error("%s cannot be both %s and %s. Nothing was read.",
+                         strcmp(path, "-") == 0 ? "standard output" : path, what, other);
 }
 
 static const char *input(const struct sort_opts *o, size_t i)
@@ -91,10 +90,8 @@ static bool is_pipe_again(const struct sort_opts *o, size_t i)
 static int check_pipes(const struct sort_opts *o)
 {
     for (size_t i = 1; i <= o->n_more; i++)
-        if (is_pipe_again(o, i)) {
-            message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
-            return -1;
-        }
+        if (is_pipe_again(o, i))
+            return message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
     return 0;
 }
 

@@ -43,18 +43,15 @@ struct bgzf_codec *bgzf_codec_new(int level)
     struct bgzf_codec *codec = calloc(1, sizeof *codec);
     if (!codec)
         return NULL;
-    int effort = our_effort(level), failed;
-    if (effort >= 0) {
-        failed = !(codec->ours = bam_deflate_new(effort, false));
-    } else {
-        int wanted = codec_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
-        failed = wanted && !(codec->deflate = libdeflate_alloc_compressor(wanted));
-    }
-    if (failed) {
-        bgzf_codec_free(codec);
-        return NULL;
-    }
-    return codec;
+    int effort = our_effort(level);
+    if (effort >= 0)
+        codec->ours = bam_deflate_new(effort, false);
+    else if (level > 0)
+        codec->deflate = libdeflate_alloc_compressor(codec_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level]);
+    if (codec->ours || codec->deflate || level == 0)
+        return codec;
+    bgzf_codec_free(codec);
+    return NULL;
 }
 
 void bgzf_codec_free(struct bgzf_codec *codec)
