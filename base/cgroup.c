@@ -56,12 +56,11 @@ static uint64_t least_limit(const char *root, const struct resource *r, bool is_
     return least;
 }
 
-/* Whether the name is in a list that is separated by commas. */
-static bool listed(const char *name, const char *list)
+/* Whether the name is in a list with commas, which is cut up. */
+static bool listed(const char *name, char *list)
 {
-    size_t n = strlen(name), length;
-    for (; (length = strcspn(list, ",")) > 0; list += length + (list[length] == ','))
-        if (length == n && memcmp(list, name, n) == 0)
+    for (char *word; (word = strsep(&list, ","));)
+        if (strcmp(word, name) == 0)
             return true;
     return false;
 }

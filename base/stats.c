@@ -72,12 +72,14 @@ static uint64_t value(const _Atomic uint64_t *of)
 
 /* -------------------------------------------------------- making and ending */
 
+/* All slots share one allocation. */
 static int spans_alloc(struct stats *s)
 {
-    for (int i = 0; i < s->n_threads + JOINED_MAX; i++)
-        if (!(s->slots[i].spans = malloc(SPANS_MAX * sizeof *s->slots[i].spans)))
-            return -1;
-    return 0;
+    size_t n = (size_t)s->n_threads + JOINED_MAX;
+    uint64_t *spans = malloc(n * SPANS_MAX * sizeof *spans);
+    for (size_t i = 0; spans && i < n; i++)
+        s->slots[i].spans = spans + i * SPANS_MAX;
+    return spans ? 0 : -1;
 }
 
 static size_t slots_size(int n_threads)
@@ -107,10 +109,8 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
 
 void stats_free(struct stats *s)
 {
-    if (!s)
-        return;
-    for (int i = 0; i < s->n_threads + JOINED_MAX; i++)
-        free(s->slots[i].spans);
+    if (s)
+        free(s->slots[0].spans);
     free(s);
 }
 

@@ -27,24 +27,19 @@ static bool is_sort(int argc, char **argv)
 #ifdef __linux__
 #include <sys/syscall.h>
 
-static bool is_given(char **env, const char *name)
+/* env with one more variable, unless it says already how threads wait. The caller frees the array; NULL: it does, or
+ * there is no memory. */
+static char **with_policy(char **env, char *policy)
 {
-    size_t n = strlen(name);
-    for (; *env; env++)
-        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-            return true;
-    return false;
-}
-
-/* env with one more variable. The caller frees the array; NULL: no memory. */
-static char **with_variable(char **env, char *variable)
-{
+    static const char *const names[] = {"OMP_WAIT_POLICY=", "GOMP_SPINCOUNT=", "KMP_BLOCKTIME="};
     size_t n = 0;
-    while (env[n])
-        n++;
+    for (; env[n]; n++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(env[n], names[i], strlen(names[i])) == 0)
+                return NULL;
     char **more = malloc((n + 2) * sizeof *more);
     if (more) {
-        more[0] = variable;
+        more[0] = policy;
         memcpy(more + 1, env, (n + 1) * sizeof *env);
     }
     return more;
@@ -72,11 +67,8 @@ static void settle_early(int argc, char **argv, char **env)
 {
     static char passive[] = "OMP_WAIT_POLICY=passive";
     char program[PATH_MAX];
-    if (!is_sort(argc, argv) || is_given(env, "OMP_WAIT_POLICY") || is_given(env, "GOMP_SPINCOUNT")
-        || is_given(env, "KMP_BLOCKTIME") || find_program(program) < 0)
-        return;
-    char **more = with_variable(env, passive);
-    if (more)
+    char **more = is_sort(argc, argv) ? with_policy(env, passive) : NULL;
+    if (more && find_program(program) == 0)
         syscall(SYS_execve, program, argv, more);
     free(more);
 }

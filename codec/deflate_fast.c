@@ -273,9 +273,7 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
     return d->n_lits + max_u32(p->anchor, at) - p->anchor;
 }
 
-#define TIMES_16(byte) byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte
-#define TIMES_64(byte) TIMES_16(byte), TIMES_16(byte), TIMES_16(byte), TIMES_16(byte)
-static const uint8_t bases_tg[64] = {TIMES_64(0x84)}, bases_ca[64] = {TIMES_64(0x21)};
+static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
 
 /* Where the same bases were before, in a read that its position did not explain either: copies
  * of a fragment, secondary alignments, amplicons. Samples are taken where a byte is TG or CA,

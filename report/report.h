@@ -91,7 +91,7 @@ void report_json_string(FILE *to, const char *text);
  * slot, and one for the phases. stats must have spans. */
 void report_trace(const struct stats *stats, FILE *to);
 
-/* One page that needs no other file. stats must have spans. -1: no memory. */
-int report_html(const struct report *report, const struct stats *stats, FILE *to);
+/* One page that needs no other file. stats must have spans. */
+void report_html(const struct report *report, const struct stats *stats, FILE *to);
 
 #endif

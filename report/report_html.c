@@ -7,7 +7,6 @@
  *     stages: legend, and table */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
 
@@ -20,11 +19,11 @@ enum {
     TICKS = 10,
 };
 
-/* The share of each stage in each column. */
+/* The share of each stage in each column, `columns` of which are in use. */
 struct cells {
     int columns;
     double ns;                   /* per column */
-    double (*share)[N_STAGES];
+    double share[COLUMNS][N_STAGES];
 };
 
 /* Hues say what is worked on: input blue to green, sorting yellow, output red to orange, writing
@@ -156,12 +155,12 @@ static void add_slot(struct cells *cells, const struct stats *stats, int slot)
     }
 }
 
-/* Clears so many columns, which stand for the whole time. */
+/* Clears all; so many columns are to stand for the whole time. */
 static void cells_begin(struct cells *cells, const struct stats *stats, int columns)
 {
     cells->columns = columns;
     cells->ns = fmax((double)stats_wall(stats), 1) / columns;
-    memset(cells->share, 0, (size_t)columns * sizeof *cells->share);
+    memset(cells->share, 0, sizeof cells->share);
 }
 
 static double column_x(const struct cells *cells, int column)
@@ -312,13 +311,11 @@ static void put_areas(struct cells *cells, const struct stats *stats, double uni
             put_area(cells, stage, unit, to);
 }
 
-static int put_picture(const struct report *r, const struct stats *stats, FILE *to)
+static void put_picture(const struct report *r, const struct stats *stats, FILE *to)
 {
     int n_slots = stats_slots(stats), bottom = AREA_TOP + AREA + GAP + (int)(row_pitch(n_slots) * n_slots);
     double unit = (double)AREA / n_slots;
-    struct cells cells = {.share = malloc(COLUMNS * sizeof *cells.share)};
-    if (!cells.share)
-        return -1;
+    struct cells cells;
     fprintf(to, "<section><h2>Threads over time</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-label=\"threads over time by stage\">\n", WIDTH, bottom + AXIS);
     put_thread_axis(n_slots, unit, to);
@@ -327,8 +324,6 @@ static int put_picture(const struct report *r, const struct stats *stats, FILE *
     put_rows(&cells, stats, to);
     put_phases(stats, bottom, to);
     fputs("</svg></div></section>\n", to);
-    free(cells.share);
-    return 0;
 }
 
 /* ------------------------------------------------------------------ stages */
@@ -372,14 +367,12 @@ static void put_foot(const struct report *r, FILE *to)
     fputs("</footer>\n</main></body></html>\n", to);
 }
 
-int report_html(const struct report *r, const struct stats *stats, FILE *to)
+void report_html(const struct report *r, const struct stats *stats, FILE *to)
 {
     put_head(r, to);
     put_tiles(r, to);
     put_advice(r, to);
-    if (put_picture(r, stats, to) < 0)
-        return -1;
+    put_picture(r, stats, to);
     put_stages(r, to);
     put_foot(r, to);
-    return 0;
 }

@@ -83,19 +83,15 @@ static FILE *stream_of(struct out_file *file)
  * write that failed early, errno may no longer tell the cause. */
 static int write_stream(FILE *to, const struct report *r, const struct stats *stats, enum report_format format)
 {
-    int error = 0;
     if (!r)
         report_trace(stats, to);
     else if (format == REPORT_HTML)
-        error = report_html(r, stats, to) < 0 ? ENOMEM : 0;
+        report_html(r, stats, to);
     else if (format == REPORT_JSON)
         report_json(r, stats, to);
     else
         report_text(r, to);
-    if (fflush(to) != 0 && !error)
-        error = errno;
-    if (ferror(to) && !error)
-        error = EIO;
+    int error = fflush(to) != 0 ? errno : ferror(to) ? EIO : 0;
     return fclose(to) != 0 && !error ? errno : error;
 }
 

@@ -295,7 +295,7 @@ static void write_page(FILE *to, const char *name)
         stats_leave(stats, stats_enter(stats, (enum stage)(i % N_STAGES)), 10);
     stats_stop(stats);
     report_make(&r, &facts, stats);
-    assert_int_equal(report_html(&r, stats, to), 0);
+    report_html(&r, stats, to);
     stats_free(stats);
 }
 
