@@ -5,7 +5,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct latch;
 struct stat;

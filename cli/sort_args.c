@@ -13,7 +13,6 @@
 #include <htslib/kstring.h>
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
-#include "read/byte_source.h"
 #include "base/input_name.h"
 #include "base/machine.h"
 #include "base/memory_shares.h"

@@ -5,7 +5,6 @@
 #define REPORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "base/stats.h"
