@@ -50,7 +50,7 @@ void cram_count_feed(struct cram_count *count, const uint8_t *bytes, uint64_t n)
 /* How many of the next bytes need not be looked at. */
 uint64_t cram_count_rest(const struct cram_count *count);
 
-/* Takes the file that begins at offset `begin` of fd, up to its byte `end`, and reads only headers. -1: errno says why. */
+/* Takes the file that begins at offset `begin` of fd, up to its byte `end`; reads only headers. -1: errno says why. */
 int cram_count_file(struct cram_count *count, int fd, off_t begin, uint64_t end);
 
 /* Call after the last byte of the file. Whether the file is whole and holds n records. True for versions

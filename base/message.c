@@ -15,8 +15,8 @@ int message_print(enum message_kind kind, const char *format, ...)
     if (vasprintf(&text, format, values) < 0)
         text = NULL;
     va_end(values);
-    fprintf(stderr, "samtools sort: %s%s%s\n", kind == MESSAGE_WARNING ? "warning: " : "", text ? text : "out of memory",
-            kind == MESSAGE_MISTAKE ? ". See samtools sort --help" : "");
+    fprintf(stderr, "samtools sort: %s%s%s\n", kind == MESSAGE_WARNING ? "warning: " : "",
+            text ? text : "out of memory", kind == MESSAGE_MISTAKE ? ". See samtools sort --help" : "");
     free(text);
     return -1;
 }

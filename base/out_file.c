@@ -156,11 +156,6 @@ static bool is_mounted(const char *target)
     return out_file_is_listed_mount(target);
 }
 
-static bool is_forbidden(int error)
-{
-    return error == EACCES || error == EPERM || error == EROFS;
-}
-
 /* Other faults, such as a directory that does not exist, show later. */
 bool out_file_can_add_beside(const char *path)
 {
@@ -170,7 +165,8 @@ bool out_file_can_add_beside(const char *path)
     int fd = open_unnamed(out_file_directory(target, dir));
     if (fd >= 0)
         close(fd);
-    return fd >= 0 || faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 || !is_forbidden(errno);
+    return fd >= 0 || faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0
+        || (errno != EACCES && errno != EPERM && errno != EROFS);
 }
 
 /* A file that no other can take the place of: rename() would fail in the end. */

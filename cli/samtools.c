@@ -60,8 +60,8 @@ static int find_program(char path[PATH_MAX])
  * (numbers in doc/tried.md). libgomp reads its settings in its constructor, so setting the variable now is too late.
  * Returns if there is nothing to do, or if it cannot be done; then the runtime's own rule holds.
  *
- * glibc calls what stands in .preinit_array before the constructors of all libraries: then libgomp has neither shown its
- * settings (OMP_DISPLAY_ENV) nor bound the first thread. Libraries that a user preloads stand in for readlink() and
+ * glibc calls what stands in .preinit_array before the constructors of all libraries: then libgomp has neither shown
+ * its settings (OMP_DISPLAY_ENV) nor bound the first thread. Libraries that a user preloads stand in for readlink() and
  * execv() and are not ready for them yet; hence the system calls. */
 static void settle_early(int argc, char **argv, char **env)
 {
@@ -88,8 +88,8 @@ static void settle_late(int argc, char **argv) { (void)argc, (void)argv; }
 
 /* ------------------------------------------------------------- commands */
 
-/* A file that got the number of a standard stream that is closed would get what is meant for that, messages
- * among the records. So these are opened, in a way in which they neither give nor take anything. */
+/* If a standard stream is closed, the next file would get its number, and messages would go among the records. So
+ * closed streams are opened, in a way in which they neither give nor take anything. */
 static int hold_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -102,20 +102,17 @@ static int sort_main(int argc, char **argv)
 {
     struct sort_opts opts;
     int status = EXIT_FAILURE;
-    switch (sort_args_parse(&opts, argc, argv)) {
-    case SORT_ARGS_RUN:
-        if (sort_paths_check(&opts) == 0)
-            status = opts.check ? sort_check(&opts) : bam_sort(&opts);
-        break;
-    case SORT_ARGS_DONE:  status = EXIT_SUCCESS; break;
-    case SORT_ARGS_ERROR: break;
-    }
+    enum sort_args_result parsed = sort_args_parse(&opts, argc, argv);
+    if (parsed == SORT_ARGS_DONE)
+        status = EXIT_SUCCESS;
+    else if (parsed == SORT_ARGS_RUN && sort_paths_check(&opts) == 0)
+        status = opts.check ? sort_check(&opts) : bam_sort(&opts);
     sort_args_free(&opts);
     return status;
 }
 
-/* What there is besides `sort`. The streams and statuses are those of samtools: without a command it
- * tells its commands as an error. -1: another command. */
+/* Prints the help and the versions, on the streams and with the statuses of samtools: without a command, the list of
+ * commands is an error. -1: it is another command. */
 static int tell(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "", *about = argc > 2 ? argv[2] : "";

@@ -80,7 +80,8 @@ static ssize_t take_record(struct sort_check *c, uint8_t *at, size_t avail)
         return latch_fail(&c->latch, "out of memory");
     enum bam_fault fault = verdict.fault ? verdict.fault : sort_key_make(c->rule, now, &key);
     if (fault)
-        return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n, bam_fault_text(fault));
+        return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n,
+                          bam_fault_text(fault));
     if (c->before && !sort_key_in_order(c->rule, c->key_before, (const struct bam_record *)c->before, key, now))
         return offence(c, now);
     c->checksum += record_checksum(at, bam_record_size(now));

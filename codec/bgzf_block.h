@@ -30,7 +30,7 @@ struct bgzf_frame {
     uint32_t inflated_size;
 };
 
-/* What can be wrong with a block, in words for an error message. BGZF_MORE: it does not end within the bytes at hand. */
+/* What can be wrong with a block, in words for an error message. BGZF_MORE: it goes on behind the bytes at hand. */
 #define BGZF_FAULTS(X) \
     X(BGZF_OK, "no fault") \
     X(BGZF_MORE, "the file ends inside a block (truncated file?)") \

@@ -73,6 +73,11 @@ bool report_is_io(enum stage stage);
  * time cannot fall below it, however many threads there are. */
 double report_serial_per_gb(const struct report *report);
 
+static inline double report_mb(uint64_t bytes)
+{
+    return (double)bytes / 1e6;
+}
+
 /* Megabytes per second that the stage has done on one thread; 0 if it took no time. */
 double report_speed(const struct report_stage *stage);
 

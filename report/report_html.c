@@ -80,11 +80,6 @@ static void put_text(FILE *to, const char *text)
         }
 }
 
-static double mb(uint64_t bytes)
-{
-    return (double)bytes / 1e6;
-}
-
 /* ------------------------------------------------------------ names and numbers */
 
 static void put_head(const struct report *r, FILE *to)
@@ -118,13 +113,13 @@ static void put_tiles(const struct report *r, FILE *to)
     put_tile(to, "wall time", "%.2f s", r->wall);
     put_tile(to, "CPU time", "%.2f s", f->user + f->system);
     put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * r->busy);
-    put_tile(to, "uncompressed", "%.0f MB/s", r->wall > 0 ? mb(r->bytes) / r->wall : 0);
+    put_tile(to, "uncompressed", "%.0f MB/s", r->wall > 0 ? report_mb(r->bytes) / r->wall : 0);
     put_tile(to, "records", "%.2f M", (double)f->records / 1e6);
     put_tile(to, "of the work is I/O", "%.0f %%", 100 * r->io);
     if (f->peak_rss != REPORT_UNKNOWN && f->huge != REPORT_UNKNOWN)
-        put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", mb(f->peak_rss), mb(f->huge));
+        put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", report_mb(f->peak_rss), report_mb(f->huge));
     else if (f->peak_rss != REPORT_UNKNOWN)
-        put_tile(to, "peak RSS", "%.0f MB", mb(f->peak_rss));
+        put_tile(to, "peak RSS", "%.0f MB", report_mb(f->peak_rss));
     put_tile(to, "serial, on one thread", "%.3f s/GB", report_serial_per_gb(r));
     fputs("</div>\n", to);
 }
@@ -342,7 +337,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
     else
         fputs("<td></td>", to);
     if (s->bytes)
-        fprintf(to, "<td>%.0f</td><td>%.0f</td>", mb(s->bytes), report_speed(s));
+        fprintf(to, "<td>%.0f</td><td>%.0f</td>", report_mb(s->bytes), report_speed(s));
     else
         fputs("<td></td><td></td>", to);
     fprintf(to, "<td class=\"bar\"><i style=\"width:%.1f%%;background:%s\"></i></td></tr>\n",

@@ -95,8 +95,8 @@ static int write_stream(FILE *to, const struct report *r, const struct stats *st
     return fclose(to) != 0 && !error ? errno : error;
 }
 
-static int write_file(struct out_file *file, const struct report *r, const struct stats *stats, enum report_format format,
-                      struct latch *latch)
+static int write_file(struct out_file *file, const struct report *r, const struct stats *stats,
+                      enum report_format format, struct latch *latch)
 {
     if (out_file_begin(file, latch) < 0)
         return -1;
