@@ -56,7 +56,7 @@ int out_file_target(const char *path, char target[PATH_MAX])
     return -1;
 }
 
-/* Makes a hidden name beside the target. */
+/* Gives the file a hidden name beside the target. */
 static int name_beside(struct out_file *out, const char *ending)
 {
     char dir[PATH_MAX];
@@ -80,7 +80,7 @@ static int open_temp(struct out_file *out)
 {
     char dir[PATH_MAX];
     out->fd = open_unnamed(out_file_directory(out->target, dir));
-    /* The link from /proc is how it gets its name later. */
+    /* An unnamed file gets its name by a link from /proc later. */
     if (out->fd >= 0 && access("/proc/self/fd", X_OK) == 0)
         return 0;
     if (out->fd >= 0)
@@ -92,8 +92,8 @@ static int open_temp(struct out_file *out)
     return out->fd < 0 ? -1 : 0;
 }
 
-/* A pipe that holds more lets us work on while its reader is busy: as good as a
- * thread that writes and does nothing else (numbers in doc/tried.md). */
+/* A pipe that holds more lets us go on while its reader is busy. This is as good as a thread that only writes (numbers
+ * in doc/tried.md). */
 static void widen_pipe(int fd)
 {
 #ifdef F_SETPIPE_SZ
@@ -118,7 +118,7 @@ bool out_file_is_same(const struct stat *st, const struct stat *other)
     return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
 }
 
-/* In a directory like /tmp a file can be replaced by its owner only, and the directory's. */
+/* Whether we may not replace the file: in a directory like /tmp only its owner and the directory's owner may. */
 static bool is_kept(const char *target, const struct stat *st)
 {
     struct stat in;
@@ -145,7 +145,7 @@ bool out_file_is_listed_mount(const char *target)
     return found;
 }
 
-/* As containers have files of their host. Linux before 5.8 does not tell it of the file. */
+/* Whether the file is a mount point, as files of the host are in containers. Before Linux 5.8 statx() does not tell. */
 static bool is_mounted(const char *target)
 {
 #ifdef STATX_ATTR_MOUNT_ROOT
@@ -169,14 +169,14 @@ bool out_file_can_add_beside(const char *path)
         || (errno != EACCES && errno != EPERM && errno != EROFS);
 }
 
-/* A file that no other can take the place of: rename() would fail in the end. */
+/* Whether no other file can take its place: rename() would fail in the end. */
 static bool is_pinned(const char *path)
 {
     char target[PATH_MAX];
     return out_file_target(path, target) == 0 && (is_mounted(target) || !out_file_can_add_beside(target));
 }
 
-/* There is nothing at the path if st is NULL, here and below. */
+/* Here and below: st is NULL if there is nothing at the path. */
 static bool is_stdout(const char *path, const struct stat *st)
 {
     struct stat out;
@@ -184,7 +184,7 @@ static bool is_stdout(const char *path, const struct stat *st)
         || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
-/* The path leads through /proc to a file that has no name any more. */
+/* Whether the path leads through /proc to a file that has no name any more. */
 static bool is_nameless(const char *path, const struct stat *st)
 {
     struct stat named;
@@ -214,7 +214,7 @@ static void open_target(struct out_file *out, const struct stat *st)
         fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
 }
 
-/* Without O_TRUNC: what a file holds stays until out_file_begin(). */
+/* Without O_TRUNC: the file keeps its bytes until out_file_begin(). */
 static void open_directly(struct out_file *out, const struct stat *st)
 {
     out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -296,8 +296,8 @@ int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct
     return 0;
 }
 
-/* Owner, group and mode as of `like`, as far as may be: who may not give it away may still share it. A group that
- * is not the one meant gets what everybody has. */
+/* Sets owner, group and mode to those of `like`, as far as we may. If we may not set the group either, our group gets
+ * the rights that everybody has. */
 static void set_mode_like(int fd, const struct stat *like)
 {
     mode_t mode = like->st_mode & 07777;
@@ -338,7 +338,7 @@ int out_file_finish(struct out_file *out, struct latch *latch)
         return failed(out, latch);
     int fd = out->fd;
     out->fd = -1;
-    /* Quota and network file systems tell of failed writes only here. */
+    /* Quotas and network file systems report failed writes only here. */
     return close(fd) < 0 ? failed(out, latch) : 0;
 }
 

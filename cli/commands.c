@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/upstream.h"
 
-/* The first lines have the form of samtools' own: pipelines look for the line with "Version". There must
- * be one such line, so that of the samtools behind us is not shown. */
+/* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
+ * only one such line, so that of the samtools behind us is not shown. */
 static void print_head(FILE *to)
 {
     fprintf(to,

@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include "cli/upstream.h"
 
-/* Who runs and what it execs add "device:inode," to this variable, so that two copies of us on
- * one PATH do not exec each other for ever, nor we and a script that calls us. What is
- * started counts by its own path: in an emulator /proc/self/exe is the emulator, and there may be none. */
+/* We add "device:inode," of ourselves and of what we start to this variable. So two copies of us on one PATH do not
+ * exec each other for ever, nor do we and a script that calls us. What we start is noted by its path, because in an
+ * emulator its /proc/self/exe would be the emulator, and there may be no /proc. */
 #define SEEN "SAMTOOLS_OMP_SEEN"
 
 static void identity(const struct stat *st, char text[64])
