@@ -6,7 +6,7 @@
 enum { LOOKS = 64 };
 
 /* Warns, once. Returns true. */
-static bool warn(struct memory_watch *w, uint64_t needed)
+static bool warn_once(struct memory_watch *w, uint64_t needed)
 {
     w->next = UINT64_MAX;
     message_warning("the records will take %llu MB of memory or more, as -m x -@ allow, but the machine or its cgroup has %llu MB. "
@@ -21,7 +21,7 @@ void memory_watch_start(struct memory_watch *w, uint64_t there, uint64_t most, u
     if (most <= there)
         w->next = UINT64_MAX;
     else if (surely > there)
-        warn(w, surely < most ? surely : most);
+        warn_once(w, surely < most ? surely : most);
 }
 
 /* If nobody can foresee how much will come, it warns while a quarter is left. */
@@ -32,5 +32,5 @@ bool memory_watch_look(struct memory_watch *w, uint64_t taken, double expected)
     if (needed > (double)w->most)
         needed = (double)w->most;
     bool unforeseen = expected <= 0 && taken >= w->there / 4 * 3;
-    return needed > (double)w->there || unforeseen ? warn(w, (uint64_t)needed) : false;
+    return needed > (double)w->there || unforeseen ? warn_once(w, (uint64_t)needed) : false;
 }
