@@ -47,14 +47,23 @@ static int merge_line(sam_hdr_t *into, sam_hdr_t *from, const char *type, int i)
     return status;
 }
 
+/* Whether one of the lines of the text is this one. */
+static bool has_line(const char *text, const char *line)
+{
+    size_t n = strlen(line);
+    for (const char *at = text; at && (at = strstr(at, line)); at += n)
+        if ((at == text || at[-1] == '\n') && (at[n] == '\n' || !at[n]))
+            return true;
+    return false;
+}
+
 static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
 {
     kstring_t line = KS_INITIALIZE;
     int status = 0;
     for (int i = 0; i < sam_hdr_count_lines(from, "CO") && status == 0; i++) {
         status = sam_hdr_find_line_pos(from, "CO", i, &line);
-        const char *text = sam_hdr_str(into);
-        if (status == 0 && !(text && strstr(text, ks_str(&line))))
+        if (status == 0 && !has_line(sam_hdr_str(into), ks_str(&line)))
             status = sam_hdr_add_lines(into, ks_str(&line), ks_len(&line));
     }
     ks_free(&line);
@@ -87,37 +96,22 @@ struct hd_fields {
 
 static struct hd_fields hd_fields(const struct sort_order *order, bool unplaced)
 {
-    static const char *const name_ss[] = {
-        [SORT_NAME_NATURAL] = "queryname:natural",
-        [SORT_NAME_ASCII] = "queryname:lexicographical",
-        [SORT_NAME_PICARD] = "queryname:lexicographical",
-        [SORT_COORDINATE] = "coordinate",
+    static const struct hd_fields of[] = {
+        [SORT_COORDINATE] = {.so = "coordinate"},
+        [SORT_NAME_NATURAL] = {.so = "queryname", .ss = "queryname:natural"},
+        [SORT_NAME_ASCII] = {.so = "queryname", .ss = "queryname:lexicographical"},
+        [SORT_NAME_PICARD] = {.so = "queryname", .ss = "queryname:lexicographical"},
+        [SORT_TAG] = {.so = "unsorted"},
+        [SORT_TEMPLATE] = {.so = "unsorted", .go = "query", .ss = "unsorted:template-coordinate"},
+        [SORT_MINHASH] = {.so = "coordinate", .ss = "coordinate:minhash"},
     };
-    struct hd_fields f = {"coordinate", NULL, ""};
-    switch (order->by) {
-    case SORT_COORDINATE:
-        break;
-    case SORT_NAME_NATURAL:
-    case SORT_NAME_ASCII:
-    case SORT_NAME_PICARD:
-        f.so = "queryname";
-        strcpy(f.ss, name_ss[order->by]);
-        break;
-    case SORT_TAG:
-        f.so = "unsorted";
-        snprintf(f.ss, sizeof f.ss, "unsorted:%.2s", order->tag);
-        if (order->tag[0] && order->tag[1])      /* as samtools: of -t N there is no more */
-            snprintf(f.ss, sizeof f.ss, "unsorted:%.2s:%s", order->tag, name_ss[order->then]);
-        break;
-    case SORT_TEMPLATE:
-        f.so = "unsorted";
-        f.go = "query";
-        strcpy(f.ss, "unsorted:template-coordinate");
-        break;
-    case SORT_MINHASH:
-        f.so = unplaced ? "unsorted" : "coordinate";
-        snprintf(f.ss, sizeof f.ss, "%s:minhash", f.so);
-        break;
+    struct hd_fields f = of[order->by];
+    if (order->by == SORT_MINHASH && unplaced)
+        f = (struct hd_fields){.so = "unsorted", .ss = "unsorted:minhash"};
+    if (order->by == SORT_TAG) {                 /* as samtools: no more is said of a tag with one letter */
+        const char *then = order->then == SORT_COORDINATE ? "coordinate" : of[order->then].ss;
+        bool whole = order->tag[0] && order->tag[1];
+        snprintf(f.ss, sizeof f.ss, "unsorted:%.2s%s%s", order->tag, whole ? ":" : "", whole ? then : "");
     }
     return f;
 }

@@ -222,20 +222,7 @@ int bam_record_fix(struct bam_record *r)
 
 const char *bam_fault_text(enum bam_fault fault)
 {
-    switch (fault) {
-    case BAM_OK:           return "no fault";
-    case BAM_CUT:          return "the record runs past the end of the data (truncated file?)";
-    case BAM_BAD_SIZE:     return "block_size is not that of a record";
-    case BAM_BAD_REF:      return "refID names no @SQ line of the header";
-    case BAM_BAD_NEXT_REF: return "next_refID names no @SQ line of the header";
-    case BAM_BAD_NAME:     return "the read name does not end in NUL";
-    case BAM_BAD_LENGTHS:  return "name, CIGAR and SEQ do not fit into block_size";
-    case BAM_BAD_CIGAR:    return "CIGAR and SEQ differ in length";
-    case BAM_BAD_CG:       return "its CIGAR in the CG tag cannot be read";
-    case BAM_NO_MC:        return "a paired read has no MC tag; run samtools fixmate -m on the file first";
-    case BAM_BAD_MC:       return "its MC tag is not a string that holds a CIGAR";
-    case BAM_BAD_MI:       return "its MI tag is not a string";
-    case BAM_BAD_CB:       return "its CB tag is not a string";
-    }
-    return "unknown fault";
+#define FAULT_TEXT(fault, text) [fault] = text,
+    static const char *const texts[] = {BAM_FAULTS(FAULT_TEXT)};
+    return (size_t)fault < sizeof texts / sizeof *texts ? texts[fault] : "unknown fault";
 }

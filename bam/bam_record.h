@@ -38,22 +38,25 @@ enum {
 };
 _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");
 
-/* What can be wrong with a record; bam_fault_text() says it in words. */
-enum bam_fault {
-    BAM_OK = 0,
-    BAM_CUT,                 /* runs past the bytes at hand */
-    BAM_BAD_SIZE,
-    BAM_BAD_REF,
-    BAM_BAD_NEXT_REF,
-    BAM_BAD_NAME,
-    BAM_BAD_LENGTHS,
-    BAM_BAD_CIGAR,
-    BAM_BAD_CG,
-    BAM_NO_MC,               /* from here on: a tag that the order needs is missing or has a wrong type */
-    BAM_BAD_MC,
-    BAM_BAD_MI,
-    BAM_BAD_CB,
-};
+/* What can be wrong with a record, in words for an error message. */
+#define BAM_FAULTS(X) \
+    X(BAM_OK, "no fault") \
+    X(BAM_CUT, "the record runs past the end of the data (truncated file?)") \
+    X(BAM_BAD_SIZE, "block_size is not that of a record") \
+    X(BAM_BAD_REF, "refID names no @SQ line of the header") \
+    X(BAM_BAD_NEXT_REF, "next_refID names no @SQ line of the header") \
+    X(BAM_BAD_NAME, "the read name does not end in NUL") \
+    X(BAM_BAD_LENGTHS, "name, CIGAR and SEQ do not fit into block_size") \
+    X(BAM_BAD_CIGAR, "CIGAR and SEQ differ in length") \
+    X(BAM_BAD_CG, "its CIGAR in the CG tag cannot be read") \
+    /* a tag that the order needs is missing or has a wrong type: */ \
+    X(BAM_NO_MC, "a paired read has no MC tag; run samtools fixmate -m on the file first") \
+    X(BAM_BAD_MC, "its MC tag is not a string that holds a CIGAR") \
+    X(BAM_BAD_MI, "its MI tag is not a string") \
+    X(BAM_BAD_CB, "its CB tag is not a string")
+
+#define BAM_FAULT_NUMBER(fault, text) fault,
+enum bam_fault { BAM_FAULTS(BAM_FAULT_NUMBER) };
 
 /* The result of bam_record_check(). */
 struct bam_verdict {

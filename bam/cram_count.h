@@ -19,7 +19,6 @@
 #define CRAM_COUNT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -11,21 +11,15 @@ static int32_t nearest(int64_t v)
     return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
 }
 
-static void put_value(uint8_t *p, int64_t v)
-{
-    store_le32(p, (uint32_t)v);
-    store_le32(p + 4, (uint32_t)((uint64_t)v >> 32));
-}
-
 void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far)
 {
     store_le32(r->pos, (uint32_t)nearest(far->pos));
     store_le32(r->next_pos, (uint32_t)nearest(far->next_pos));
     store_le32(r->tlen, (uint32_t)nearest(far->tlen));
     memcpy(tag, head, HEAD_SIZE);
-    put_value(tag + HEAD_SIZE, far->pos);
-    put_value(tag + HEAD_SIZE + VALUE_SIZE, far->next_pos);
-    put_value(tag + HEAD_SIZE + 2 * VALUE_SIZE, far->tlen);
+    store_le64(tag + HEAD_SIZE, (uint64_t)far->pos);
+    store_le64(tag + HEAD_SIZE + VALUE_SIZE, (uint64_t)far->next_pos);
+    store_le64(tag + HEAD_SIZE + 2 * VALUE_SIZE, (uint64_t)far->tlen);
 }
 
 const uint8_t *far_pos_tag(const struct bam_record *r)
@@ -38,7 +32,7 @@ const uint8_t *far_pos_tag(const struct bam_record *r)
  * after the tag was made, and a file may bring a tag of its own. */
 static int64_t value(int32_t field, const uint8_t *p)
 {
-    int64_t v = (int64_t)((uint64_t)load_le32(p + 4) << 32 | load_le32(p));
+    int64_t v = (int64_t)load_le64(p);
     return nearest(v) == field ? v : field;
 }
 

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include "base/affinity.h"
 
-#ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
-
 enum { WORD = 8 * sizeof(unsigned long) };
 
 /* Written once, before main(). */
 static struct affinity at_start;
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static void get_mask(struct affinity *mask)
 {
@@ -34,6 +34,10 @@ static void note_start(void)
     get_mask(&at_start);
 }
 __attribute__((section(".preinit_array"), used)) static void (*const note_start_early)(void) = note_start;
+#else
+static void get_mask(struct affinity *mask) { mask->known = false; }
+static void set_mask(const struct affinity *mask) { (void)mask; }
+#endif
 
 static void add_place(struct affinity *mask, int place)
 {
@@ -99,27 +103,3 @@ int affinity_cpus(void)
         n += (places.cpus[cpu / WORD] >> cpu % WORD & 1) != 0;
     return n;
 }
-
-#else
-
-void affinity_widen(struct affinity *before)
-{
-    before->known = false;
-}
-
-void affinity_unbind(struct affinity *before)
-{
-    before->known = false;
-}
-
-void affinity_narrow(const struct affinity *before)
-{
-    (void)before;
-}
-
-int affinity_cpus(void)
-{
-    return 0;
-}
-
-#endif

@@ -5,23 +5,37 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 struct byte_buffer {
     uint8_t *p;
     size_t n, max;               /* n: bytes in use, set by the owner; max: bytes there is room for */
 };
 
-/* Makes room for size bytes in all, and for at least twice as many as before. byte_buffer_reserve() calls
- * it. Returns 0, or -1 if there is no memory. */
-int byte_buffer_grow(struct byte_buffer *buffer, size_t size);
+/* Gives the buffer room for max bytes. Returns 0, or -1 if there is no memory; then nothing is changed. */
+static inline int byte_buffer_resize(struct byte_buffer *buffer, size_t max)
+{
+    uint8_t *p = realloc(buffer->p, max);
+    if (!p)
+        return -1;
+    buffer->p = p;
+    buffer->max = max;
+    return 0;
+}
 
-/* Makes room for size bytes in all. Returns 0, or -1 if there is no memory; then nothing is changed. */
+/* Makes room for size bytes in all; if it has to, for at least twice as many as before. Returns 0, or -1 if there is no
+ * memory; then nothing is changed. */
 static inline int byte_buffer_reserve(struct byte_buffer *buffer, size_t size)
 {
-    return size <= buffer->max ? 0 : byte_buffer_grow(buffer, size);
+    return size <= buffer->max ? 0 : byte_buffer_resize(buffer, size > 2 * buffer->max ? size : 2 * buffer->max);
 }
 
 /* Empties the buffer and gives back the memory beyond max bytes. */
-void byte_buffer_trim(struct byte_buffer *buffer, size_t max);
+static inline void byte_buffer_trim(struct byte_buffer *buffer, size_t max)
+{
+    buffer->n = 0;
+    if (buffer->max > max)
+        byte_buffer_resize(buffer, max);         /* shrinking hardly fails; then the buffer keeps its memory */
+}
 
 #endif

@@ -6,12 +6,11 @@
 #include <string.h>
 #include "base/cgroup.h"
 
-/* Reads a limit from the files in the folder of one group; UINT64_MAX if that group has none. */
-typedef uint64_t limit_fn(const char *folder);
-
+/* What a group limits, and the files of its folder that hold the limit. */
 struct resource {
     const char *controller;      /* its name in version 1 */
-    limit_fn *v1, *v2;
+    const char *v1, *v1_period;  /* a quota of time has its period in a file of its own; else NULL */
+    const char *v2;              /* holds the quota and the period */
 };
 
 /* Reads up to two numbers from a file. Returns how many it read. "max" is no number. */
@@ -26,54 +25,29 @@ static int numbers_in(const char *folder, const char *name, int64_t *first, int6
     return n;
 }
 
-static uint64_t memory_in(const char *folder, const char *name)
+/* The limit of one group; UINT64_MAX if it has none: its number is missing, "max" or -1. */
+static uint64_t limit_in(const char *folder, const struct resource *r, bool is_v2)
 {
-    int64_t limit, none;
-    return numbers_in(folder, name, &limit, &none) > 0 && limit >= 0 ? (uint64_t)limit : UINT64_MAX;
-}
-
-static uint64_t memory_v1(const char *folder)
-{
-    return memory_in(folder, "memory.limit_in_bytes");
-}
-
-static uint64_t memory_v2(const char *folder)
-{
-    return memory_in(folder, "memory.max");
-}
-
-static uint64_t cpus_of(int64_t quota, int64_t period)
-{
-    if (quota <= 0 || period <= 0)               /* -1: no quota */
+    int64_t limit = -1, period = 1, none;
+    int is_quota = r->v1_period != NULL, n = numbers_in(folder, is_v2 ? r->v2 : r->v1, &limit, &period);
+    if (!is_v2 && is_quota)
+        n += numbers_in(folder, r->v1_period, &period, &none);
+    if (n < 1 + is_quota || limit < is_quota || period <= 0)
         return UINT64_MAX;
-    return quota < period ? 1 : (uint64_t)(quota / period);
-}
-
-static uint64_t cpus_v1(const char *folder)
-{
-    int64_t quota, period, none;
-    bool both = numbers_in(folder, "cpu.cfs_quota_us", &quota, &none) > 0
-             && numbers_in(folder, "cpu.cfs_period_us", &period, &none) > 0;
-    return both ? cpus_of(quota, period) : UINT64_MAX;
-}
-
-static uint64_t cpus_v2(const char *folder)
-{
-    int64_t quota, period;
-    return numbers_in(folder, "cpu.max", &quota, &period) == 2 ? cpus_of(quota, period) : UINT64_MAX;
+    return is_quota && limit < period ? 1 : (uint64_t)(limit / period);
 }
 
 /* The smallest limit on the way from the group up to where its hierarchy is mounted: under the
  * controller's name in version 1, directly under /sys/fs/cgroup in version 2. */
-static uint64_t least_limit(const char *root, const char *controller, const char *group, limit_fn *limit_of)
+static uint64_t least_limit(const char *root, const struct resource *r, bool is_v2, const char *group)
 {
     uint64_t least = UINT64_MAX;
     char *path = NULL, *slash;
-    int length = asprintf(&path, "%s/sys/fs/cgroup/%s%s", root, controller, group);
+    int length = asprintf(&path, "%s/sys/fs/cgroup/%s%s", root, is_v2 ? "" : r->controller, group);
     if (length < 0)
         return least;
     do {
-        uint64_t limit = limit_of(path);
+        uint64_t limit = limit_in(path, r, is_v2);
         least = limit < least ? limit : least;
         if ((slash = strrchr(path + length - strlen(group), '/')))
             *slash = 0;
@@ -82,12 +56,11 @@ static uint64_t least_limit(const char *root, const char *controller, const char
     return least;
 }
 
-/* Whether the name is in a list that is separated by commas. */
-static bool listed(const char *name, const char *list)
+/* Whether the name is in a list with commas, which is cut up. */
+static bool listed(const char *name, char *list)
 {
-    size_t n = strlen(name), length;
-    for (; (length = strcspn(list, ",")) > 0; list += length + (list[length] == ','))
-        if (length == n && memcmp(list, name, n) == 0)
+    for (char *word; (word = strsep(&list, ","));)
+        if (strcmp(word, name) == 0)
             return true;
     return false;
 }
@@ -99,9 +72,7 @@ static uint64_t limit_by(char *line, const char *root, const struct resource *r)
     if (!group)
         return UINT64_MAX;
     *group++ = 0;
-    if (!*list)
-        return least_limit(root, "", group, r->v2);
-    return listed(r->controller, list) ? least_limit(root, r->controller, group, r->v1) : UINT64_MAX;
+    return !*list || listed(r->controller, list) ? least_limit(root, r, !*list, group) : UINT64_MAX;
 }
 
 static uint64_t limit_of_all(const char *root, const struct resource *r)
@@ -124,10 +95,10 @@ static uint64_t limit_of_all(const char *root, const struct resource *r)
 
 uint64_t cgroup_memory(const char *root)
 {
-    return limit_of_all(root, &(struct resource){"memory", memory_v1, memory_v2});
+    return limit_of_all(root, &(struct resource){"memory", "memory.limit_in_bytes", NULL, "memory.max"});
 }
 
 uint64_t cgroup_cpus(const char *root)
 {
-    return limit_of_all(root, &(struct resource){"cpu", cpus_v1, cpus_v2});
+    return limit_of_all(root, &(struct resource){"cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max"});
 }

@@ -8,53 +8,23 @@
 #include <stdint.h>
 #include <string.h>
 
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define LE16(x) __builtin_bswap16(x)
-#define LE32(x) __builtin_bswap32(x)
-#define LE64(x) __builtin_bswap64(x)
-#else
-#define LE16(x) (x)
-#define LE32(x) (x)
-#define LE64(x) (x)
-#endif
+#define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
-static inline uint16_t load_le16(const uint8_t *p)
-{
-    uint16_t v;
-    memcpy(&v, p, sizeof v);
-    return LE16(v);
-}
-
-static inline uint32_t load_le32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return LE32(v);
-}
-
-static inline uint64_t load_le64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return LE64(v);
-}
-
-static inline void store_le16(uint8_t *p, uint16_t v)
-{
-    v = LE16(v);
-    memcpy(p, &v, sizeof v);
-}
-
-static inline void store_le32(uint8_t *p, uint32_t v)
-{
-    v = LE32(v);
-    memcpy(p, &v, sizeof v);
-}
-
-static inline void store_le64(uint8_t *p, uint64_t v)
-{
-    v = LE64(v);
-    memcpy(p, &v, sizeof v);
-}
+/* load_le16() and store_le16(), and those of 32 and 64 bits. */
+#define LITTLE_ENDIAN_IO(bits)                                           \
+    static inline uint##bits##_t load_le##bits(const uint8_t *p)         \
+    {                                                                    \
+        uint##bits##_t v;                                                \
+        memcpy(&v, p, sizeof v);                                         \
+        return IS_BIG_ENDIAN ? __builtin_bswap##bits(v) : v;             \
+    }                                                                    \
+    static inline void store_le##bits(uint8_t *p, uint##bits##_t v)      \
+    {                                                                    \
+        v = IS_BIG_ENDIAN ? __builtin_bswap##bits(v) : v;                \
+        memcpy(p, &v, sizeof v);                                         \
+    }
+LITTLE_ENDIAN_IO(16)
+LITTLE_ENDIAN_IO(32)
+LITTLE_ENDIAN_IO(64)
 
 #endif

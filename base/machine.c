@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +13,21 @@
 #include "base/cgroup.h"
 #include "base/machine.h"
 
+/* A number that follows a name in one of the files the kernel keeps of this process; UINT64_MAX: none. */
+static uint64_t kib_of(const char *path, const char *name)
+{
+    char line[256];
+    uint64_t bytes = UINT64_MAX;
+    size_t n = strlen(name);
+    FILE *file = fopen(path, "r");
+    while (file && bytes == UINT64_MAX && fgets(line, sizeof line, file))
+        if (strncmp(line, name, n) == 0 && line[n] == ':')
+            bytes = strtoull(line + n + 1, NULL, 10) * 1024;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
 uint64_t machine_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -25,15 +39,11 @@ uint64_t machine_memory(void)
 uint64_t machine_address_space(void)
 {
     struct rlimit limit;
-    uint64_t pages = 0;
     if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
         return UINT64_MAX;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%" SCNu64, &pages) != 1)
-        pages = 0;
-    if (file)
-        fclose(file);
-    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t used = kib_of("/proc/self/status", "VmSize");
+    if (used == UINT64_MAX)
+        used = 0;
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
@@ -85,21 +95,6 @@ int machine_numa_nodes(void)
         ;
     fclose(file);
     return last + 1;
-}
-
-/* A number that follows a name in one of the files the kernel keeps of this process; UINT64_MAX: none. */
-static uint64_t kib_of(const char *path, const char *name)
-{
-    char line[256];
-    uint64_t bytes = UINT64_MAX;
-    size_t n = strlen(name);
-    FILE *file = fopen(path, "r");
-    while (file && bytes == UINT64_MAX && fgets(line, sizeof line, file))
-        if (strncmp(line, name, n) == 0 && line[n] == ':')
-            bytes = strtoull(line + n + 1, NULL, 10) * 1024;
-    if (file)
-        fclose(file);
-    return bytes;
 }
 
 struct machine_usage machine_usage(void)

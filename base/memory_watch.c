@@ -2,10 +2,11 @@
 #include "base/memory_watch.h"
 #include "base/message.h"
 
-/* Looks, until all memory is taken: the first comes when enough was read to foresee the rest from. */
+/* How often it looks until all memory is taken. The first look comes when enough was read to foresee the rest. */
 enum { LOOKS = 64 };
 
-static bool tell_of(struct memory_watch *w, uint64_t needed)
+/* Warns, once. Returns true. */
+static bool warn_once(struct memory_watch *w, uint64_t needed)
 {
     w->next = UINT64_MAX;
     message_warning("the records will take %llu MB of memory or more, as -m x -@ allow, but the machine or its cgroup has %llu MB. "
@@ -20,10 +21,10 @@ void memory_watch_start(struct memory_watch *w, uint64_t there, uint64_t most, u
     if (most <= there)
         w->next = UINT64_MAX;
     else if (surely > there)
-        tell_of(w, surely < most ? surely : most);
+        warn_once(w, surely < most ? surely : most);
 }
 
-/* What nobody foresees is told while a quarter is left. */
+/* If nobody can foresee how much will come, it warns while a quarter is left. */
 bool memory_watch_look(struct memory_watch *w, uint64_t taken, double expected)
 {
     w->next = taken + w->there / LOOKS + 1;
@@ -31,5 +32,5 @@ bool memory_watch_look(struct memory_watch *w, uint64_t taken, double expected)
     if (needed > (double)w->most)
         needed = (double)w->most;
     bool unforeseen = expected <= 0 && taken >= w->there / 4 * 3;
-    return needed > (double)w->there || unforeseen ? tell_of(w, (uint64_t)needed) : false;
+    return needed > (double)w->there || unforeseen ? warn_once(w, (uint64_t)needed) : false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Warns of records that will not fit into the machine's memory, though -m and -@ let them: in time, and only if there
- * are so many. Each of its functions is the master's. */
+/* Warns if the records will not fit into the machine's memory although -m and -@ allow them: in time, and only if there
+ * are so many. Only the main thread calls these functions. */
 #ifndef MEMORY_WATCH_H
 #define MEMORY_WATCH_H
 
@@ -16,13 +16,13 @@ struct memory_watch {
 /* surely: bytes of records that will come for certain. */
 void memory_watch_start(struct memory_watch *watch, uint64_t there, uint64_t most, uint64_t surely);
 
-/* Whether it is time to look. taken: bytes that records take now. To be asked about once a block. */
+/* Whether it is time to look. taken: bytes that records take now. Call it about once a block. */
 static inline bool memory_watch_due(const struct memory_watch *watch, uint64_t taken)
 {
     return taken >= watch->next;
 }
 
-/* expected: bytes that all records would take, 0 if nobody knows. True: it has warned, which it does once. */
+/* expected: bytes that all records would take, 0 if nobody knows. Returns whether it has warned, which it does once. */
 bool memory_watch_look(struct memory_watch *watch, uint64_t taken, double expected);
 
 #endif

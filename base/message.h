@@ -4,15 +4,15 @@
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
-#define MESSAGE_PREFIX "samtools sort: "
-#define MESSAGE_WARNING MESSAGE_PREFIX "warning: "
+enum message_kind { MESSAGE_ERROR, MESSAGE_MISTAKE, MESSAGE_WARNING };
 
-void message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Returns -1. */
+int message_print(enum message_kind kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A mistake in the command line: adds where to look. Returns -1. */
-int message_mistake(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Not below --verbosity 3. */
-void message_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define message_error(...) message_print(MESSAGE_ERROR, __VA_ARGS__)
+/* A mistake in the command line: adds where to look. */
+#define message_mistake(...) message_print(MESSAGE_MISTAKE, __VA_ARGS__)
+/* Says nothing below --verbosity 3. */
+#define message_warning(...) message_print(MESSAGE_WARNING, __VA_ARGS__)
 
 #endif

@@ -1,88 +1,99 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <mntent.h>
+#endif
 #include "base/latch.h"
 #include "base/out_file.h"
 
-char *out_file_directory(const char *path)
+const char *out_file_directory(const char *path, char dir[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
-    if (!slash)
-        return strdup(".");
-    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    snprintf(dir, PATH_MAX, "%.*s", slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+    return dir;
 }
 
-char *out_file_target(const char *path)
+/* Puts the text together; -1 with errno ENAMETOOLONG if it is no path. */
+static int make_path(char to[PATH_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int make_path(char to[PATH_MAX], const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int n = vsnprintf(to, PATH_MAX, format, values);
+    va_end(values);
+    if (n >= 0 && n < PATH_MAX)
+        return 0;
+    *to = 0;
+    errno = ENAMETOOLONG;
+    return -1;
+}
+
+int out_file_target(const char *path, char target[PATH_MAX])
 {
     enum { MAX_LINKS = 40 };                     /* as the kernel's limit */
-    char *name = strdup(path), link[PATH_MAX];
-    for (int i = 0; name && i < MAX_LINKS; i++) {
-        ssize_t n = readlink(name, link, sizeof link - 1);
-        if (n < 0 && (errno == EINVAL || errno == ENOENT))
-            return name;                         /* no link */
-        if (n < 0) {
-            int error = errno;
-            free(name);
-            errno = error;
-            return NULL;
-        }
+    char link[PATH_MAX], dir[PATH_MAX];
+    if (make_path(target, "%s", path) < 0)
+        return -1;
+    for (int i = 0; i < MAX_LINKS; i++) {
+        ssize_t n = readlink(target, link, sizeof link - 1);
+        if (n < 0)
+            return errno == EINVAL || errno == ENOENT ? 0 : -1;     /* no link; or another error */
         link[n] = 0;
-        char *dir = out_file_directory(name), *next = NULL;
-        if (dir && (link[0] == '/' ? asprintf(&next, "%s", link) : asprintf(&next, "%s/%s", dir, link)) < 0)
-            next = NULL;
-        free(dir);
-        free(name);
-        name = next;
+        if ((link[0] == '/' ? make_path(target, "%s", link)
+                            : make_path(target, "%s/%s", out_file_directory(target, dir), link)) < 0)
+            return -1;
     }
-    free(name);
     errno = ELOOP;
-    return NULL;
+    return -1;
 }
 
-/* A hidden name beside the target. */
-static char *temp_name(const char *target, const char *ending)
+/* Gives the file a hidden name beside the target. */
+static int name_beside(struct out_file *out, const char *ending)
 {
-    char *dir = out_file_directory(target), *name = NULL;
-    const char *base = strrchr(target, '/');
-    base = base ? base + 1 : target;
-    if (dir && asprintf(&name, "%s/.%.200s.tmp-%s", dir, base, ending) < 0)
-        name = NULL;
-    free(dir);
-    return name;
+    char dir[PATH_MAX];
+    const char *slash = strrchr(out->target, '/');
+    return make_path(out->temp, "%s/.%.200s.tmp-%s", out_file_directory(out->target, dir),
+                     slash ? slash + 1 : out->target, ending);
+}
+
+/* An unnamed file in the directory; -1 where that is not possible. */
+static int open_unnamed(const char *dir)
+{
+#ifdef O_TMPFILE
+    return open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+#else
+    (void)dir;
+    return -1;
+#endif
 }
 
 static int open_temp(struct out_file *out)
 {
-#ifdef O_TMPFILE
-    char *dir = out_file_directory(out->target);
-    if (dir)
-        out->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    free(dir);
-    /* The link from /proc is how it gets its name later. */
+    char dir[PATH_MAX];
+    out->fd = open_unnamed(out_file_directory(out->target, dir));
+    /* An unnamed file gets its name by a link from /proc later. */
     if (out->fd >= 0 && access("/proc/self/fd", X_OK) == 0)
         return 0;
     if (out->fd >= 0)
         close(out->fd);
-#endif
     latch_catch_signals();
-    out->temp = temp_name(out->target, "XXXXXX");
-    out->fd = out->temp ? mkstemp(out->temp) : -1;
-    if (out->fd < 0) {
-        free(out->temp);
-        out->temp = NULL;
-    }
+    out->fd = name_beside(out, "XXXXXX") < 0 ? -1 : mkstemp(out->temp);
+    if (out->fd < 0)
+        out->temp[0] = 0;
     return out->fd < 0 ? -1 : 0;
 }
 
-/* A pipe that holds more lets us work on while its reader is busy: as good as a
- * thread that writes and does nothing else (numbers in doc/tried.md). */
+/* A pipe that holds more lets us go on while its reader is busy. This is as good as a thread that only writes (numbers
+ * in doc/tried.md). */
 static void widen_pipe(int fd)
 {
 #ifdef F_SETPIPE_SZ
@@ -107,53 +118,34 @@ bool out_file_is_same(const struct stat *st, const struct stat *other)
     return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
 }
 
-/* In a directory like /tmp a file can be replaced by its owner only, and the directory's. */
+/* Whether we may not replace the file: in a directory like /tmp only its owner and the directory's owner may. */
 static bool is_kept(const char *target, const struct stat *st)
 {
     struct stat in;
-    char *dir = out_file_directory(target);
+    char dir[PATH_MAX];
     uid_t we = geteuid();
-    bool kept = dir && stat(dir, &in) == 0 && in.st_mode & S_ISVTX && we != 0 && we != st->st_uid && we != in.st_uid;
-    free(dir);
-    return kept;
-}
-
-/* Whether a word of /proc/self/mountinfo, where \040 stands for a blank, is the path. */
-static bool is_escaped(const char *word, const char *path)
-{
-    for (; *word && *word != ' '; path++) {
-        unsigned char c = (unsigned char)*word++;
-        if (c == '\\' && strspn(word, "01234567") >= 3) {
-            c = (unsigned char)((word[0] - '0') << 6 | (word[1] - '0') << 3 | (word[2] - '0'));
-            word += 3;
-        }
-        if (c != (unsigned char)*path)
-            return false;
-    }
-    return !*path;
+    return stat(out_file_directory(target, dir), &in) == 0 && in.st_mode & S_ISVTX && we != 0 && we != st->st_uid
+        && we != in.st_uid;
 }
 
 bool out_file_is_listed_mount(const char *target)
 {
-    enum { WORDS_BEFORE = 4 };
-    char *path = realpath(target, NULL), *line = NULL;
-    FILE *list = path ? fopen("/proc/self/mountinfo", "re") : NULL;
-    size_t size = 0;
     bool found = false;
-    while (list && !found && getline(&line, &size, list) >= 0) {
-        const char *word = line;
-        for (int i = 0; word && i < WORDS_BEFORE; i++)
-            word = (word = strchr(word, ' ')) ? word + 1 : NULL;
-        found = word && is_escaped(word, path);
-    }
+#ifdef __linux__
+    char *path = realpath(target, NULL);
+    FILE *list = path ? setmntent("/proc/self/mounts", "re") : NULL;
+    for (const struct mntent *mount; list && !found && (mount = getmntent(list));)
+        found = strcmp(mount->mnt_dir, path) == 0;
     if (list)
-        fclose(list);
-    free(line);
+        endmntent(list);
     free(path);
+#else
+    (void)target;
+#endif
     return found;
 }
 
-/* As containers have files of their host. Linux before 5.8 does not tell it of the file. */
+/* Whether the file is a mount point, as files of the host are in containers. Before Linux 5.8 statx() does not tell. */
 static bool is_mounted(const char *target)
 {
 #ifdef STATX_ATTR_MOUNT_ROOT
@@ -164,50 +156,27 @@ static bool is_mounted(const char *target)
     return out_file_is_listed_mount(target);
 }
 
-static bool is_forbidden(int error)
-{
-    return error == EACCES || error == EPERM || error == EROFS;
-}
-
-/* Whether a file may be made in the directory. Other faults, as that there is none, show later. */
-static bool can_add_to(const char *dir)
-{
-#ifdef O_TMPFILE
-    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
-    if (fd >= 0)
-        return true;
-#endif
-    return faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0 || !is_forbidden(errno);
-}
-
-static bool can_add_beside(const char *target)
-{
-    char *dir = out_file_directory(target);
-    bool can = !dir || can_add_to(dir);
-    free(dir);
-    return can;
-}
-
+/* Other faults, such as a directory that does not exist, show later. */
 bool out_file_can_add_beside(const char *path)
 {
-    char *target = out_file_target(path);
-    bool can = !target || can_add_beside(target);
-    free(target);
-    return can;
+    char target[PATH_MAX], dir[PATH_MAX];
+    if (out_file_target(path, target) < 0)
+        return true;
+    int fd = open_unnamed(out_file_directory(target, dir));
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0
+        || (errno != EACCES && errno != EPERM && errno != EROFS);
 }
 
-/* A file that no other can take the place of: rename() would fail in the end. */
+/* Whether no other file can take its place: rename() would fail in the end. */
 static bool is_pinned(const char *path)
 {
-    char *target = out_file_target(path);
-    bool pinned = target && (is_mounted(target) || !can_add_beside(target));
-    free(target);
-    return pinned;
+    char target[PATH_MAX];
+    return out_file_target(path, target) == 0 && (is_mounted(target) || !out_file_can_add_beside(target));
 }
 
-/* There is nothing at the path if st is NULL, here and below. */
+/* Here and below: st is NULL if there is nothing at the path. */
 static bool is_stdout(const char *path, const struct stat *st)
 {
     struct stat out;
@@ -215,14 +184,13 @@ static bool is_stdout(const char *path, const struct stat *st)
         || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
-/* The path leads through /proc to a file that has no name any more. */
+/* Whether the path leads through /proc to a file that has no name any more. */
 static bool is_nameless(const char *path, const struct stat *st)
 {
     struct stat named;
-    char *target = out_file_target(path);
-    bool is = target && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
-    free(target);
-    return is;
+    char target[PATH_MAX];
+    return out_file_target(path, target) == 0
+        && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
 }
 
 static bool replaces(const char *path, const struct stat *st)
@@ -238,7 +206,7 @@ bool out_file_replaces(const char *path)
 
 static void open_target(struct out_file *out, const struct stat *st)
 {
-    if ((st && access(out->path, W_OK) < 0) || !(out->target = out_file_target(out->path)))
+    if ((st && access(out->path, W_OK) < 0) || out_file_target(out->path, out->target) < 0)
         return;
     if (st && is_kept(out->target, st))
         errno = EPERM;                           /* as rename() would say in the end */
@@ -246,7 +214,7 @@ static void open_target(struct out_file *out, const struct stat *st)
         fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
 }
 
-/* Without O_TRUNC: what a file holds stays until out_file_begin(). */
+/* Without O_TRUNC: the file keeps its bytes until out_file_begin(). */
 static void open_directly(struct out_file *out, const struct stat *st)
 {
     out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -299,14 +267,12 @@ static int name_temp(struct out_file *out)
     for (int i = 0; i < TRIES; i++) {
         char ending[40];
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);
-        out->temp = temp_name(out->target, ending);
-        if (out->temp && linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
+        if (name_beside(out, ending) < 0)
+            return -1;
+        if (linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
             return 0;
-        int error = out->temp ? errno : ENOMEM;
-        free(out->temp);                         /* not ours */
-        out->temp = NULL;
-        errno = error;
-        if (error != EEXIST)
+        out->temp[0] = 0;                        /* not ours */
+        if (errno != EEXIST)
             return -1;
     }
     return -1;
@@ -314,7 +280,7 @@ static int name_temp(struct out_file *out)
 
 const char *out_file_name(struct out_file *out)
 {
-    return out->temp ? out->temp : name_by_fd(out);
+    return out->temp[0] ? out->temp : name_by_fd(out);
 }
 
 int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct latch *latch)
@@ -330,8 +296,8 @@ int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct
     return 0;
 }
 
-/* Owner, group and mode as of `like`, as far as may be: who may not give it away may still share it. A group that
- * is not the one meant gets what everybody has. */
+/* Sets owner, group and mode to those of `like`, as far as we may. If we may not set the group either, our group gets
+ * the rights that everybody has. */
 static void set_mode_like(int fd, const struct stat *like)
 {
     mode_t mode = like->st_mode & 07777;
@@ -368,20 +334,19 @@ int out_file_finish(struct out_file *out, struct latch *latch)
 {
     if (out->fd < 0)
         return 0;
-    if (out->target && (set_mode(out->fd, out->target) < 0 || (!out->temp && name_temp(out) < 0)))
+    if (out->target[0] && (set_mode(out->fd, out->target) < 0 || (!out->temp[0] && name_temp(out) < 0)))
         return failed(out, latch);
     int fd = out->fd;
     out->fd = -1;
-    /* Quota and network file systems tell of failed writes only here. */
+    /* Quotas and network file systems report failed writes only here. */
     return close(fd) < 0 ? failed(out, latch) : 0;
 }
 
 int out_file_commit(struct out_file *out, struct latch *latch)
 {
-    if (out->temp && rename(out->temp, out->target) < 0)
+    if (out->temp[0] && rename(out->temp, out->target) < 0)
         return failed(out, latch);
-    free(out->temp);
-    out->temp = NULL;
+    out->temp[0] = 0;
     return 0;
 }
 
@@ -391,9 +356,7 @@ void out_file_abandon(struct out_file *out)
         out->holds_part = false;                 /* nothing more can be done */
     if (out->fd >= 0)
         close(out->fd);
-    if (out->temp)
+    if (out->temp[0])
         unlink(out->temp);
-    free(out->temp);
-    free(out->target);
     *out = (struct out_file){.path = out->path, .fd = -1};
 }

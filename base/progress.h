@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How far the sort is: on a terminal one line on standard error that is painted
- * over, or, on demand, a plain line now and then. */
+/* How far the sort is: on a terminal, one line on standard error that is painted over; on demand, a plain line now and
+ * then. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
@@ -12,27 +12,27 @@ struct stats;
 
 enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
-/* The master's. */
+/* Used by the main thread only. */
 struct progress {
     const struct stats *stats;   /* what was done so far */
-    double file_bytes;           /* to be read, as they are in the files; 0: not known */
-    double data_bytes;           /* to be expected uncompressed, if that is not known; 0: not known either */
-    double write_cost;           /* of a byte of output, in times of what it takes to inflate one */
+    double file_bytes;           /* size of all input files; 0: not known */
+    double data_bytes;           /* if that is not known: expected uncompressed bytes; 0: not known either */
+    double write_cost;           /* time for a byte of output, divided by the time to inflate a byte */
     bool on;
     int cpus;
     bool painted;                /* one line, painted over; else plain ones */
     uint64_t next;               /* when it is due, on the clock of stats */
-    double shown;                /* share of the sort that was told last: no line tells less */
+    double shown;                /* share of the sort that the last line showed: no line shows less */
 };
 
 /* Begins to count time. stats must live longer. */
 void progress_start(struct progress *progress, enum progress_when when, const struct stats *stats);
 
-/* Shows the progress if it is time to. To be called about once a block: it costs a look at
- * the clock, and nothing where no progress is shown. May be NULL. */
+/* Shows the progress if it is time to. Call it about once a block: it reads the clock, or does nothing where no
+ * progress is shown. progress may be NULL. */
 void progress_tick(struct progress *progress);
 
-/* A painted line goes away; of plain ones the last tells of success. */
+/* Removes a painted line. Otherwise a last plain line says that the sort succeeded. */
 void progress_end(struct progress *progress, bool succeeded);
 
 /* What is known of the whole sort at some moment. */

@@ -44,30 +44,8 @@ struct stats {
     struct slot slots[];         /* n_threads, then JOINED_MAX more */
 };
 
-static const struct stage_info stages[N_STAGES] = {
-    [STAGE_IDLE] = {"idle", "no work", STAGE_RESTS, false},
-    [STAGE_WAIT] = {"wait", "wait for other threads", STAGE_RESTS, true},
-    [STAGE_READ] = {"read", "read the input", STAGE_PARALLEL, true},
-    [STAGE_DEAL] = {"deal", "hand blocks out and take them back", STAGE_SERIAL, false},
-    [STAGE_INFLATE] = {"inflate", "decompress blocks of input", STAGE_PARALLEL, false},
-    [STAGE_PARSE] = {"parse", "make lines of SAM into records", STAGE_PARALLEL, false},
-    [STAGE_FIND] = {"find", "find records and keys", STAGE_PARALLEL, false},
-    [STAGE_SORT] = {"sort", "sort sublists", STAGE_PARALLEL, false},
-    [STAGE_PLAN] = {"plan", "cut the merge into ranges", STAGE_SERIAL, false},
-    [STAGE_MERGE] = {"merge", "merge sorted lists of records", STAGE_PARALLEL, false},
-    [STAGE_FILL] = {"fill", "list the records of output blocks", STAGE_SERIAL, false},
-    [STAGE_GATHER] = {"gather", "copy the records of a block together", STAGE_PARALLEL, false},
-    [STAGE_DEFLATE] = {"deflate", "compress blocks of output", STAGE_PARALLEL, false},
-    [STAGE_VERIFY] = {"verify", "check blocks of output", STAGE_PARALLEL, false},
-    [STAGE_WRITE] = {"write", "write the output", STAGE_PARALLEL, true},
-    [STAGE_PACK] = {"pack", "pack temporary data", STAGE_PARALLEL, false},
-    [STAGE_SPILL_WRITE] = {"spill_write", "write temporary data", STAGE_PARALLEL, true},
-    [STAGE_SPILL_READ] = {"spill_read", "read temporary data", STAGE_PARALLEL, true},
-    [STAGE_UNPACK] = {"unpack", "unpack temporary data", STAGE_PARALLEL, false},
-    [STAGE_CONVERT] = {"convert", "SAM, CRAM and others, by htslib", STAGE_SERIAL, true},
-    [STAGE_INDEX] = {"index", "enter records into the index", STAGE_IN_TURN, false},
-    [STAGE_OTHER] = {"other", "all else on thread 0", STAGE_SERIAL, false},
-};
+#define STAGE_INFO(stage, ...) [stage] = {__VA_ARGS__},
+static const struct stage_info stages[N_STAGES] = {STAGES(STAGE_INFO)};
 
 const struct stage_info *stats_stage(enum stage stage)
 {
@@ -92,19 +70,16 @@ static uint64_t value(const _Atomic uint64_t *of)
     return atomic_load_explicit(of, memory_order_relaxed);
 }
 
-static struct slot *team_slot(struct stats *s)
-{
-    return &s->slots[omp_get_thread_num()];
-}
-
 /* -------------------------------------------------------- making and ending */
 
+/* All slots share one allocation. */
 static int spans_alloc(struct stats *s)
 {
-    for (int i = 0; i < s->n_threads + JOINED_MAX; i++)
-        if (!(s->slots[i].spans = malloc(SPANS_MAX * sizeof *s->slots[i].spans)))
-            return -1;
-    return 0;
+    size_t n = (size_t)s->n_threads + JOINED_MAX;
+    uint64_t *spans = malloc(n * SPANS_MAX * sizeof *spans);
+    for (size_t i = 0; spans && i < n; i++)
+        s->slots[i].spans = spans + i * SPANS_MAX;
+    return spans ? 0 : -1;
 }
 
 static size_t slots_size(int n_threads)
@@ -134,10 +109,8 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
 
 void stats_free(struct stats *s)
 {
-    if (!s)
-        return;
-    for (int i = 0; i < s->n_threads + JOINED_MAX; i++)
-        free(s->slots[i].spans);
+    if (s)
+        free(s->slots[0].spans);
     free(s);
 }
 
@@ -229,36 +202,40 @@ static void change(struct stats *s, struct slot *slot, enum stage next)
     slot->cpu_since = cpu;
 }
 
-static enum stage enter(struct stats *s, struct slot *slot, enum stage stage)
+enum stage stats_enter_as(struct stats *s, int number, enum stage stage)
 {
-    enum stage before = slot->stage;
-    change(s, slot, stage);
+    if (!s || number < 0)
+        return STAGE_IDLE;
+    enum stage before = s->slots[number].stage;
+    change(s, &s->slots[number], stage);
     return before;
 }
 
-static void leave(struct stats *s, struct slot *slot, enum stage before, uint64_t bytes)
+void stats_leave_as(struct stats *s, int number, enum stage before, uint64_t bytes)
 {
-    struct counter *c = &slot->counters[slot->stage];
-    add(&c->bytes, bytes);
-    add(&c->events, 1);
+    if (!s || number < 0)
+        return;
+    struct slot *slot = &s->slots[number];
+    add(&slot->counters[slot->stage].bytes, bytes);
+    add(&slot->counters[slot->stage].events, 1);
     change(s, slot, before);
 }
 
 enum stage stats_enter(struct stats *s, enum stage stage)
 {
-    return s ? enter(s, team_slot(s), stage) : STAGE_IDLE;
+    return stats_enter_as(s, omp_get_thread_num(), stage);
 }
 
 void stats_leave(struct stats *s, enum stage before, uint64_t bytes)
 {
-    if (s)
-        leave(s, team_slot(s), before, bytes);
+    stats_leave_as(s, omp_get_thread_num(), before, bytes);
 }
 
 void stats_records(struct stats *s, uint64_t n)
 {
-    if (s)
-        add(&team_slot(s)->counters[team_slot(s)->stage].records, n);
+    struct slot *slot = s ? &s->slots[omp_get_thread_num()] : NULL;
+    if (slot)
+        add(&slot->counters[slot->stage].records, n);
 }
 
 int stats_join(struct stats *s, const char *name)
@@ -272,17 +249,6 @@ int stats_join(struct stats *s, const char *name)
     } while (!atomic_compare_exchange_weak(&s->n_joined, &joined, joined + 1));
     s->slots[s->n_threads + joined].name = name;
     return s->n_threads + joined;
-}
-
-enum stage stats_enter_as(struct stats *s, int slot, enum stage stage)
-{
-    return s && slot >= 0 ? enter(s, &s->slots[slot], stage) : STAGE_IDLE;
-}
-
-void stats_leave_as(struct stats *s, int slot, enum stage before, uint64_t bytes)
-{
-    if (s && slot >= 0)
-        leave(s, &s->slots[slot], before, bytes);
 }
 
 void stats_phase(struct stats *s, enum phase phase)

@@ -17,32 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum stage {
-    STAGE_IDLE,                  /* no task */
-    STAGE_WAIT,                  /* for the work of other threads */
-    STAGE_READ,
-    STAGE_DEAL,                  /* scan, hand out and take back blocks of input */
-    STAGE_INFLATE,
-    STAGE_PARSE,                 /* lines of SAM */
-    STAGE_FIND,                  /* records in a block: their keys and checksum */
-    STAGE_SORT,
-    STAGE_PLAN,                  /* cut the merge into ranges */
-    STAGE_MERGE,
-    STAGE_FILL,                  /* output blocks with lists of records */
-    STAGE_GATHER,
-    STAGE_DEFLATE,
-    STAGE_VERIFY,                /* --verify: what was deflated */
-    STAGE_WRITE,
-    STAGE_PACK,                  /* slices of runs that leave memory */
-    STAGE_SPILL_WRITE,
-    STAGE_SPILL_READ,
-    STAGE_UNPACK,
-    STAGE_CONVERT,               /* to SAM, from and to CRAM and others: by htslib */
-    STAGE_INDEX,
-    STAGE_OTHER,                 /* what thread 0 does outside of all these */
-    N_STAGES
-};
-
 enum stage_kind {
     STAGE_RESTS,                 /* no work */
     STAGE_PARALLEL,              /* any number of threads at a time */
@@ -50,11 +24,39 @@ enum stage_kind {
     STAGE_IN_TURN,               /* on any thread, one at a time */
 };
 
+/* Each stage: its name, which is a key of the report; what it is, for people; its kind; and whether it may block, mostly
+ * in a system call: then its CPU time is measured, too. */
+#define STAGES(X) \
+    X(STAGE_IDLE, "idle", "no work", STAGE_RESTS, false) \
+    X(STAGE_WAIT, "wait", "wait for other threads", STAGE_RESTS, true) \
+    X(STAGE_READ, "read", "read the input", STAGE_PARALLEL, true) \
+    X(STAGE_DEAL, "deal", "hand blocks out and take them back", STAGE_SERIAL, false) \
+    X(STAGE_INFLATE, "inflate", "decompress blocks of input", STAGE_PARALLEL, false) \
+    X(STAGE_PARSE, "parse", "make lines of SAM into records", STAGE_PARALLEL, false) \
+    X(STAGE_FIND, "find", "find records and keys", STAGE_PARALLEL, false) \
+    X(STAGE_SORT, "sort", "sort sublists", STAGE_PARALLEL, false) \
+    X(STAGE_PLAN, "plan", "cut the merge into ranges", STAGE_SERIAL, false) \
+    X(STAGE_MERGE, "merge", "merge sorted lists of records", STAGE_PARALLEL, false) \
+    X(STAGE_FILL, "fill", "list the records of output blocks", STAGE_SERIAL, false) \
+    X(STAGE_GATHER, "gather", "copy the records of a block together", STAGE_PARALLEL, false) \
+    X(STAGE_DEFLATE, "deflate", "compress blocks of output", STAGE_PARALLEL, false) \
+    X(STAGE_VERIFY, "verify", "check blocks of output", STAGE_PARALLEL, false) \
+    X(STAGE_WRITE, "write", "write the output", STAGE_PARALLEL, true) \
+    X(STAGE_PACK, "pack", "pack temporary data", STAGE_PARALLEL, false) \
+    X(STAGE_SPILL_WRITE, "spill_write", "write temporary data", STAGE_PARALLEL, true) \
+    X(STAGE_SPILL_READ, "spill_read", "read temporary data", STAGE_PARALLEL, true) \
+    X(STAGE_UNPACK, "unpack", "unpack temporary data", STAGE_PARALLEL, false) \
+    X(STAGE_CONVERT, "convert", "SAM, CRAM and others, by htslib", STAGE_SERIAL, true) \
+    X(STAGE_INDEX, "index", "enter records into the index", STAGE_IN_TURN, false) \
+    X(STAGE_OTHER, "other", "all else on thread 0", STAGE_SERIAL, false)
+
+#define STAGE_NUMBER(stage, ...) stage,
+enum stage { STAGES(STAGE_NUMBER) N_STAGES };
+
 struct stage_info {
-    const char *name;            /* a key of the report: lower case */
-    const char *what;            /* for people */
+    const char *name, *what;
     enum stage_kind kind;
-    bool may_block;              /* mostly in a system call: its CPU time is measured too */
+    bool may_block;
 };
 
 /* The constant facts of a stage. */

@@ -12,7 +12,7 @@ struct thread_pipe {
     pthread_t thread;
 };
 
-/* Starts the thread, hidden from the signals that are for the main thread. -1: errno says why. */
+/* Starts the thread. It does not get the signals that are for the main thread. -1: errno says why. */
 int thread_pipe_start(struct thread_pipe *pipe, void *(*run)(void *), void *arg);
 
 /* A descriptor of their end, which belongs to the caller. -1: errno says why. */

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
         if (codec_name[i] <= '9')
             codec[i].lib = libdeflate_alloc_compressor(codec_name[i] - '0');
         else
-            codec[i].ours = bam_deflate_new(codec_name[i] == 'f' ? BAM_DEFLATE_FAST : BAM_DEFLATE_DEFAULT);
+            codec[i].ours = bam_deflate_new(codec_name[i] == 'f' ? BAM_DEFLATE_FAST : BAM_DEFLATE_DEFAULT, false);
     }
     for (int i = optind; i < argc; i++)
         bench_file(argv[i], codec, wanted, &o);

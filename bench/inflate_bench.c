@@ -156,8 +156,8 @@ int main(int argc, char **argv)
     if (strspn(o.codecs, codec_name) != strlen(o.codecs) || strlen(o.codecs) > N_CODECS)
         die("no such codec");
     static struct codecs c;
-    c.ours = bam_inflate_new();
-    c.portable = bam_inflate_new_portable();
+    c.ours = bam_inflate_new(false);
+    c.portable = bam_inflate_new(true);
     c.lib = libdeflate_alloc_decompressor();
     inflateInit2(&c.z, -15);
     for (int i = optind; i < argc; i++)

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <htslib/hts.h>
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/upstream.h"
 
-/* The first lines have the form of samtools' own: pipelines look for the line with "Version". There must
- * be one such line, so that of the samtools behind us is not shown. */
+/* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
+ * only one such line, so that of the samtools behind us is not shown. */
 static void print_head(FILE *to)
 {
     fprintf(to,
@@ -50,33 +46,6 @@ static void print_how_to_get_one(FILE *to)
               "this program's on PATH, or set SAMTOOLS_UPSTREAM to its full name.\n", to);
 }
 
-/* In the child: becomes the samtools behind us, which prints its help into the pipe. */
-static void become_upstream(int pipe_end)
-{
-    char name[] = "samtools", help[] = "help", *argv[] = {name, help, NULL};
-    int null = open("/dev/null", O_RDWR);
-    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0
-        && dup2(pipe_end, STDOUT_FILENO) >= 0)
-        upstream_exec(argv);
-    _exit(EXIT_FAILURE);
-}
-
-/* A stream of what it prints; NULL: it cannot be run. */
-static FILE *ask_upstream(pid_t *child)
-{
-    int ends[2];
-    if (pipe(ends) < 0)
-        return NULL;
-    *child = fork();
-    if (*child == 0)
-        become_upstream(ends[1]);
-    close(ends[1]);
-    FILE *answer = *child < 0 ? NULL : fdopen(ends[0], "r");
-    if (!answer)
-        close(ends[0]);
-    return answer;
-}
-
 /* Copies the list of commands; its title names who runs them. */
 static bool copy_commands(FILE *to, FILE *answer, const char *path)
 {
@@ -99,13 +68,12 @@ static bool copy_commands(FILE *to, FILE *answer, const char *path)
 
 static void print_theirs(FILE *to, const char *path)
 {
-    pid_t child;
-    FILE *answer = ask_upstream(&child);
+    upstream_note(path);
+    setenv("SAMTOOLS_OMP_ASKED", path, 1);       /* for the shell; no name needs quoting */
+    FILE *answer = popen("exec \"$SAMTOOLS_OMP_ASKED\" help </dev/null 2>/dev/null", "r");
     bool found = answer && copy_commands(to, answer, path);
-    if (answer) {
-        fclose(answer);
-        waitpid(child, NULL, 0);
-    }
+    if (answer)
+        pclose(answer);
     if (found)
         return;
     print_ours(to);

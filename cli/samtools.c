@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <htslib/hts.h>
 #include "base/affinity.h"
 #include "bam_sort.h"
 #include "cli/commands.h"
@@ -14,7 +14,6 @@
 #include "cli/sort_args.h"
 #include "cli/sort_paths.h"
 #include "cli/upstream.h"
-#include "base/wait_policy.h"
 
 extern char **environ;          /* not all unistd.h have it */
 
@@ -23,21 +22,59 @@ static bool is_sort(int argc, char **argv)
     return argc > 1 && strcmp(argv[1], "sort") == 0;
 }
 
-/* Idle threads shall sleep unless the user says otherwise: libgomp lets them
- * spin for milliseconds by default, which takes the core from an aligner on the
- * same node and gains nothing here (numbers in doc/tried.md). libgomp reads its settings in its constructor, so the
- * program must start once more. glibc calls what stands in .preinit_array before all constructors: then libgomp has neither
- * shown its settings (OMP_DISPLAY_ENV) nor bound the first thread. */
+/* ---------------------------------------------------- idle threads sleep */
+
+#ifdef __linux__
+#include <sys/syscall.h>
+
+/* env with one more variable, unless it says already how threads wait. The caller frees the array; NULL: it does, or
+ * there is no memory. */
+static char **with_policy(char **env, char *policy)
+{
+    static const char *const names[] = {"OMP_WAIT_POLICY=", "GOMP_SPINCOUNT=", "KMP_BLOCKTIME="};
+    size_t n = 0;
+    for (; env[n]; n++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(env[n], names[i], strlen(names[i])) == 0)
+                return NULL;
+    char **more = malloc((n + 2) * sizeof *more);
+    if (more) {
+        more[0] = policy;
+        memcpy(more + 1, env, (n + 1) * sizeof *env);
+    }
+    return more;
+}
+
+/* The program's file, by its name, for ps and killall. -1: there is no telling (no /proc), or it is the loader of
+ * `ld.so ./samtools`, which wants more words than we have. */
+static int find_program(char path[PATH_MAX])
+{
+    long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = 0;
+    const char *base = strrchr(path, '/');
+    return base && !strstr(base, ".so") ? 0 : -1;
+}
+
+/* Starts the program once more with OMP_WAIT_POLICY=passive, unless env says how threads wait. By default libgomp lets
+ * idle threads spin for milliseconds, which takes the core from an aligner on the same node and gains nothing here
+ * (numbers in doc/tried.md). libgomp reads its settings in its constructor, so setting the variable now is too late.
+ * Returns if there is nothing to do, or if it cannot be done; then the runtime's own rule holds.
+ *
+ * glibc calls what stands in .preinit_array before the constructors of all libraries: then libgomp has neither shown
+ * its settings (OMP_DISPLAY_ENV) nor bound the first thread. Libraries that a user preloads stand in for readlink() and
+ * execv() and are not ready for them yet; hence the system calls. */
 static void settle_early(int argc, char **argv, char **env)
 {
-    if (is_sort(argc, argv))
-        wait_policy_settle(argv, env);
+    static char passive[] = "OMP_WAIT_POLICY=passive";
+    char program[PATH_MAX];
+    char **more = is_sort(argc, argv) ? with_policy(env, passive) : NULL;
+    if (more && find_program(program) == 0)
+        syscall(SYS_execve, program, argv, more);
+    free(more);
 }
-#ifdef __linux__
 __attribute__((section(".preinit_array"), used)) static void (*const settle)(int, char **, char **) = settle_early;
-#endif
 
-/* musl does not call that. Then the first thread may have been bound by now, and would start the program bound. */
+/* musl does not call that. Then the first thread may be bound already, and would start the program bound. */
 static void settle_late(int argc, char **argv)
 {
     struct affinity bound;
@@ -45,9 +82,14 @@ static void settle_late(int argc, char **argv)
     settle_early(argc, argv, environ);
     affinity_narrow(&bound);
 }
+#else
+static void settle_late(int argc, char **argv) { (void)argc, (void)argv; }
+#endif
 
-/* A file that got the number of a standard stream that is closed would get what is meant for that, messages
- * among the records. So these are opened, in a way in which they neither give nor take anything. */
+/* ------------------------------------------------------------- commands */
+
+/* If a standard stream is closed, the next file would get its number, and messages would go among the records. So
+ * closed streams are opened, in a way in which they neither give nor take anything. */
 static int hold_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -60,20 +102,17 @@ static int sort_main(int argc, char **argv)
 {
     struct sort_opts opts;
     int status = EXIT_FAILURE;
-    switch (sort_args_parse(&opts, argc, argv)) {
-    case SORT_ARGS_RUN:
-        if (sort_paths_check(&opts) == 0)
-            status = opts.check ? sort_check(&opts) : bam_sort(&opts);
-        break;
-    case SORT_ARGS_DONE:  status = EXIT_SUCCESS; break;
-    case SORT_ARGS_ERROR: break;
-    }
+    enum sort_args_result parsed = sort_args_parse(&opts, argc, argv);
+    if (parsed == SORT_ARGS_DONE)
+        status = EXIT_SUCCESS;
+    else if (parsed == SORT_ARGS_RUN && sort_paths_check(&opts) == 0)
+        status = opts.check ? sort_check(&opts) : bam_sort(&opts);
     sort_args_free(&opts);
     return status;
 }
 
-/* What there is besides `sort`. The streams and statuses are those of samtools: without a command it
- * tells its commands as an error. -1: another command. */
+/* Prints the help and the versions, on the streams and with the statuses of samtools: without a command, the list of
+ * commands is an error. -1: it is another command. */
 static int tell(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "", *about = argc > 2 ? argv[2] : "";

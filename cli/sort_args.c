@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
+#include <htslib/kstring.h>
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
-#include "read/input_format.h"
 #include "base/input_name.h"
 #include "base/machine.h"
 #include "base/memory_shares.h"
@@ -138,8 +138,7 @@ void sort_args_usage(FILE *to)
 
 static int out_of_memory(void)
 {
-    message_error("out of memory");
-    return -1;
+    return message_error("out of memory");
 }
 
 static int parse_int(const char *text, int *value)
@@ -155,13 +154,9 @@ static int parse_int(const char *text, int *value)
 
 static uint64_t suffix_factor(char suffix)
 {
-    switch (tolower((unsigned char)suffix)) {
-    case 'k': return (uint64_t)1 << 10;
-    case 'm': return (uint64_t)1 << 20;
-    case 'g': return (uint64_t)1 << 30;
-    case 't': return (uint64_t)1 << 40;
-    default:  return 1;
-    }
+    static const char suffixes[] = "kmgt";
+    const char *found = suffix ? strchr(suffixes, tolower((unsigned char)suffix)) : NULL;
+    return found ? (uint64_t)1 << 10 * (found - suffixes + 1) : 1;
 }
 
 /* The number that text begins with, in any base strtol knows, or with decimals; *end is what follows. */
@@ -388,19 +383,15 @@ static int default_threads(void)
 /* The words of the command, tabs made blanks: a tab would end the CL field. */
 static char *join(int argc, char **argv)
 {
-    size_t size = 1;
-    for (int i = 0; i < argc; i++)
-        size += strlen(argv[i]) + 1;
-    char *line = malloc(size), *p = line;
-    for (int i = 0; line && i < argc; i++) {
-        if (i > 0)
-            *p++ = ' ';
-        for (const char *c = argv[i]; *c; c++)
-            *p++ = *c == '\t' || *c == '\n' ? ' ' : *c;
-    }
-    if (line)
-        *p = 0;
-    return line;
+    kstring_t line = KS_INITIALIZE;
+    bool failed = false;
+    for (int i = 0; i < argc && !failed; i++)
+        failed = (i > 0 && kputc(' ', &line) < 0) || kputs(argv[i], &line) < 0;
+    for (char *c = line.s; c && *c; c++)
+        *c = *c == '\t' || *c == '\n' ? ' ' : *c;
+    if (failed)
+        ks_free(&line);
+    return ks_release(&line);
 }
 
 /* The value of "level=" among the format's options; -1: not there. */
@@ -545,27 +536,19 @@ static int settle_temp(struct parsed *p)
 
 static enum sort_args_result check_operands(struct sort_opts *o, int n, char **operands)
 {
-    if (n > 1) {
-        message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is taken "
-                        "(--add-input names more)");
-        return SORT_ARGS_ERROR;
-    }
-    if (o->check && o->n_more) {
-        message_mistake("--check looks at one file: --add-input does not go with it");
-        return SORT_ARGS_ERROR;
-    }
-    if (o->check && (o->report || o->trace_file)) {
-        message_mistake("--check writes no --report and no --trace");
-        return SORT_ARGS_ERROR;
-    }
+    if (n > 1)
+        return message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is "
+                               "taken (--add-input names more)");
+    if (o->check && o->n_more)
+        return message_mistake("--check looks at one file: --add-input does not go with it");
+    if (o->check && (o->report || o->trace_file))
+        return message_mistake("--check writes no --report and no --trace");
     if (n == 0 && isatty(STDIN_FILENO)) {
         sort_args_usage(stdout);
         return SORT_ARGS_DONE;
     }
     o->in = input_name_file(n ? operands[0] : "-");
-    if (!o->in)
-        out_of_memory();
-    return o->in ? SORT_ARGS_RUN : SORT_ARGS_ERROR;
+    return o->in ? SORT_ARGS_RUN : out_of_memory();
 }
 
 enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv)
@@ -575,10 +558,8 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
                             .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT}};
     o->command_line = join(argc, argv);
     o->out.path = strdup("-");
-    if (!o->command_line || !o->out.path) {
-        out_of_memory();
-        return SORT_ARGS_ERROR;
-    }
+    if (!o->command_line || !o->out.path)
+        return out_of_memory();
     optind = 2;
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0;) {

@@ -7,9 +7,9 @@
 #include "base/sort_opts.h"
 
 enum sort_args_result {
+    SORT_ARGS_ERROR = -1,        /* the cause and, where it helps, the usage were printed to stderr */
     SORT_ARGS_RUN,
     SORT_ARGS_DONE,              /* help was printed, and that is all */
-    SORT_ARGS_ERROR,             /* the cause and, where it helps, the usage were printed to stderr */
 };
 
 /* argv[0] is the program, argv[1] "sort". Whatever the result, call sort_args_free() afterwards. */

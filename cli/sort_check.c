@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bam/record_checksum.h"
-#include "bam_arena.h"
 #include "bam/bam_record.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
-#include "write/checksum_file.h"
+#include "write/sort_files.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/out_file.h"
@@ -59,11 +57,6 @@ static int append(struct sort_check *c, struct byte_buffer *to, const uint8_t *b
 
 /* ----------------------------------------------------------------- records */
 
-static int bad_record(struct sort_check *c, enum bam_fault fault)
-{
-    return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n, bam_fault_text(fault));
-}
-
 static int offence(struct sort_check *c, const struct bam_record *now)
 {
     return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
@@ -71,33 +64,41 @@ static int offence(struct sort_check *c, const struct bam_record *now)
                       bam_record_name((const struct bam_record *)c->before));
 }
 
-/* A whole record: whether it may follow the one before it. It stays where it is until the next block. */
-static int check_record(struct sort_check *c, uint8_t *at, bool needs_fix)
+/* Checks the record at `at` and whether it may follow the one before it. Afterwards it is the record before, and stays
+ * where it is until the next block. Returns its size in the block; 0 if it is not whole; -1: failed, and the error is
+ * recorded in the latch. */
+static ssize_t take_record(struct sort_check *c, uint8_t *at, size_t avail)
 {
+    struct bam_verdict verdict = bam_record_check(at, avail, c->n_ref);
     struct bam_record *now = (struct bam_record *)at;
     uint64_t key;
+    if (verdict.fault == BAM_CUT)
+        return 0;
+    size_t size = bam_record_size(now);          /* before it may become shorter */
     c->n++;
-    if (needs_fix && bam_record_fix(now) < 0)
+    if (!verdict.fault && verdict.needs_fix && bam_record_fix(now) < 0)
         return latch_fail(&c->latch, "out of memory");
-    enum bam_fault fault = sort_key_make(c->rule, now, &key);
+    enum bam_fault fault = verdict.fault ? verdict.fault : sort_key_make(c->rule, now, &key);
     if (fault)
-        return bad_record(c, fault);
+        return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n,
+                          bam_fault_text(fault));
     if (c->before && !sort_key_in_order(c->rule, c->key_before, (const struct bam_record *)c->before, key, now))
         return offence(c, now);
     c->checksum += record_checksum(at, bam_record_size(now));
     c->before = at;
     c->key_before = key;
-    return 0;
+    return (ssize_t)size;
 }
 
-/* Bytes that the record begun in `cut` still lacks; its size field comes first. */
+/* Bytes that the record begun in `cut` still lacks; its fixed fields come first. */
 static size_t lacking(const struct sort_check *c)
 {
-    size_t whole = c->cut.n < 4 ? 4 : bam_record_size((const struct bam_record *)c->cut.p);
+    size_t whole = c->cut.n < BAM_FIXED ? BAM_FIXED : bam_record_size((const struct bam_record *)c->cut.p);
     return whole > c->cut.n ? whole - c->cut.n : 0;
 }
 
-/* Goes on with the record in `cut`. Bytes used of the block's; -1: told to the latch. */
+/* Goes on with the record in `cut`. Returns how many bytes of the block it used, or -1: failed, and the error is
+ * recorded in the latch. */
 static ssize_t complete(struct sort_check *c, const uint8_t *block, size_t size)
 {
     size_t used = 0;
@@ -107,17 +108,13 @@ static ssize_t complete(struct sort_check *c, const uint8_t *block, size_t size)
             return -1;
         used += part;
     }
-    struct bam_verdict verdict = bam_record_check(c->cut.p, c->cut.n, c->n_ref);
-    if (verdict.fault == BAM_CUT)
-        return (ssize_t)used;
-    c->n += verdict.fault != BAM_OK;
-    if (verdict.fault ? bad_record(c, verdict.fault) : check_record(c, c->cut.p, verdict.needs_fix))
-        return -1;
-    c->cut.n = 0;
-    return (ssize_t)used;
+    ssize_t whole = take_record(c, c->cut.p, c->cut.n);
+    if (whole > 0)
+        c->cut.n = 0;
+    return whole < 0 ? -1 : (ssize_t)used;
 }
 
-/* The block's place is needed for another: what is still of use in it is kept. */
+/* Keeps what is still of use in the block, whose place is needed for another one. */
 static int keep(struct sort_check *c, const uint8_t *rest, size_t size)
 {
     if (c->before && c->before != c->kept.p) {
@@ -132,24 +129,11 @@ static int keep(struct sort_check *c, const uint8_t *rest, size_t size)
 /* The next bytes of the stream of records. */
 static int check_bytes(struct sort_check *c, uint8_t *data, size_t size)
 {
-    struct bam_verdict verdict = {.fault = BAM_OK};
+    uint8_t *at = data, *end = data + size;
     ssize_t used = c->cut.n ? complete(c, data, size) : 0;
-    if (used < 0)
-        return -1;
-    uint8_t *at = data + used, *end = data + size;
-    while (at < end) {
-        verdict = bam_record_check(at, (size_t)(end - at), c->n_ref);
-        if (verdict.fault)
-            break;
-        size_t whole = bam_record_size((struct bam_record *)at);   /* before it may become shorter */
-        if (check_record(c, at, verdict.needs_fix) < 0)
-            return -1;
-        at += whole;
-    }
-    if (verdict.fault == BAM_OK || verdict.fault == BAM_CUT)
-        return keep(c, at, (size_t)(end - at));
-    c->n++;
-    return bad_record(c, verdict.fault);
+    while (used >= 0 && (at += used) < end && (used = take_record(c, at, (size_t)(end - at))) > 0)
+        ;
+    return used < 0 ? -1 : keep(c, at, (size_t)(end - at));
 }
 
 /* ------------------------------------------------------------------ blocks */
@@ -231,7 +215,7 @@ static int tell_checksum(struct sort_check *c)
     if (!c->opts->checksum)
         return 0;
     return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
-        || checksum_file_write(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
+        || sort_files_checksum(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
          ? -1 : 0;
 }
 

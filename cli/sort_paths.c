@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,34 +14,23 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool same_name(const char *a, const char *b)
+/* Whether files that are not there yet would be the same one; there may be links to them. */
+static bool same_place(const char *path_a, const char *path_b)
 {
     struct stat x, y;
-    char *dir_a = out_file_directory(a), *dir_b = out_file_directory(b);
-    bool same = strcmp(base_of(a), base_of(b)) == 0 && dir_a && dir_b && stat(dir_a, &x) == 0 && stat(dir_b, &y) == 0
-             && out_file_is_same(&x, &y);
-    free(dir_a);
-    free(dir_b);
-    return same;
+    char a[PATH_MAX], b[PATH_MAX], dir[PATH_MAX];
+    return out_file_target(path_a, a) == 0 && out_file_target(path_b, b) == 0
+        && strcmp(base_of(a), base_of(b)) == 0 && stat(out_file_directory(a, dir), &x) == 0
+        && stat(out_file_directory(b, dir), &y) == 0 && out_file_is_same(&x, &y);
 }
 
-/* Of files that are not there yet, but there may be links to them. */
-static bool same_place(const char *a, const char *b)
-{
-    char *target_a = out_file_target(a), *target_b = out_file_target(b);
-    bool same = target_a && target_b && same_name(target_a, target_b);
-    free(target_a);
-    free(target_b);
-    return same;
-}
-
-/* Of "-", which stands for fd. */
+/* Looks at the file; "-" stands for fd. */
 static bool look(const char *path, int fd, struct stat *st)
 {
     return (strcmp(path, "-") == 0 ? fstat(fd, st) : stat(path, st)) == 0;
 }
 
-/* Pipes and devices may have any number of writers. */
+/* Whether the two are one file. Pipes and devices are none: they may have any number of writers. */
 static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
 {
     struct stat x, y;
@@ -52,7 +40,7 @@ static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
     return !has_a && !has_b && same_place(a, b);
 }
 
-/* Two of our own. Standard output takes one of them only, but if it is a terminal or /dev/null. */
+/* Whether two of our own outputs are one. Standard output takes only one, unless it is a terminal or /dev/null. */
 static bool same_output(const char *a, const char *b)
 {
     struct stat x, y;
@@ -62,24 +50,23 @@ static bool same_output(const char *a, const char *b)
     return (dash_a && dash_b) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
 }
 
+static const char *input(const struct sort_opts *o, size_t i)
+{
+    return i ? o->more[i - 1] : o->in;
+}
+
 static bool is_input(const struct sort_opts *o, const char *path)
 {
-    bool is = same_file(path, STDOUT_FILENO, o->in, STDIN_FILENO);
-    for (size_t i = 0; i < o->n_more; i++)
-        is = is || same_file(path, STDOUT_FILENO, o->more[i], STDIN_FILENO);
-    return is;
+    for (size_t i = 0; i <= o->n_more; i++)
+        if (same_file(path, STDOUT_FILENO, input(o, i), STDIN_FILENO))
+            return true;
+    return false;
 }
 
 static int refuse(const char *path, const char *what, const char *other)
 {
-    message_error("%s cannot be both %s and %s. Nothing was read.",
-                  strcmp(path, "-") == 0 ? "standard output" : path, what, other);
-    return -1;
-}
-
-static const char *input(const struct sort_opts *o, size_t i)
-{
-    return i ? o->more[i - 1] : o->in;
+    return message_error("%s cannot be both %s and %s. Nothing was read.",
+                         strcmp(path, "-") == 0 ? "standard output" : path, what, other);
 }
 
 /* Whether input i is a pipe that an input before it is, too. */
@@ -94,14 +81,12 @@ static bool is_pipe_again(const struct sort_opts *o, size_t i)
     return false;
 }
 
-/* What comes by a pipe comes once: whoever opened it again would wait for ever. */
+/* What comes by a pipe comes once: if we opened it again, we would wait for ever. */
 static int check_pipes(const struct sort_opts *o)
 {
     for (size_t i = 1; i <= o->n_more; i++)
-        if (is_pipe_again(o, i)) {
-            message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
-            return -1;
-        }
+        if (is_pipe_again(o, i))
+            return message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
     return 0;
 }
 

@@ -5,9 +5,9 @@
 
 struct sort_opts;
 
-/* Whether no pipe is read twice, and each file beside the output (index, checksum, report, trace) is a file of
- * its own: it would be written over what is read or written besides. So would what is read by an output that
- * is not replaced (see out_file_replaces()); else sorting a file in place is fine. -1: the message is on stderr. */
+/* Checks that no pipe is read twice, and that each file beside the output (index, checksum, report, trace) is a file of
+ * its own, so that nothing that is read or written is overwritten. The output may be an input only if it is replaced
+ * (see out_file_replaces()). Returns 0, or -1 after a message on stderr. */
 int sort_paths_check(const struct sort_opts *opts);
 
 #endif

@@ -8,17 +8,17 @@
 #include <unistd.h>
 #include "cli/upstream.h"
 
-/* Who runs and what it execs add "device:inode," to this variable, so that two copies of us on
- * one PATH do not exec each other for ever, nor we and a script that calls us. What is
- * started counts by its own path: in an emulator /proc/self/exe is the emulator, and there may be none. */
+/* We add "device:inode," of ourselves and of what we start to this variable. So two copies of us on one PATH do not
+ * exec each other for ever, nor do we and a script that calls us. What we start is noted by its path, because in an
+ * emulator its /proc/self/exe would be the emulator, and there may be no /proc. */
 #define SEEN "SAMTOOLS_OMP_SEEN"
 
 static void identity(const struct stat *st, char text[64])
 {
-    snprintf(text, 64, "%llx:%llx,", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
+    snprintf(text, 64, ",%llx:%llx,", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
 }
 
-static void note(const char *path)
+void upstream_note(const char *path)
 {
     struct stat st;
     char id[64], *list = NULL;
@@ -26,7 +26,7 @@ static void note(const char *path)
     if (stat(path, &st) < 0)
         return;
     identity(&st, id);
-    if (asprintf(&list, "%s%s", before ? before : ",", id) >= 0)
+    if (asprintf(&list, "%s%s", before ? before : ",", id + 1) >= 0)
         setenv(SEEN, list, 1);
     free(list);
 }
@@ -35,66 +35,59 @@ static void note(const char *path)
 static bool usable(const char *path)
 {
     struct stat st;
-    char id[64], key[66];
+    char id[64];
     if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, X_OK) < 0)
         return false;
     identity(&st, id);
-    snprintf(key, sizeof key, ",%s", id);
     const char *seen = getenv(SEEN);
-    return !seen || !strstr(seen, key);
+    return !seen || !strstr(seen, id);
 }
 
-static void try_exec(const char *path, char **argv)
-{
-    if (usable(path)) {
-        note(path);
-        execv(path, argv);
-    }
-}
-
-/* Cuts the first folder off a list such as PATH; the name of the samtools in it, to be freed. NULL: no more, or no memory. */
+/* The next usable samtools in the folders of *path, a list such as PATH, which is cut behind its folder. To be freed;
+ * NULL: there is no more, or no memory. */
 static char *next_on_path(const char **path)
 {
-    char *file = NULL;
-    if (!*path)
-        return NULL;
-    size_t n = strcspn(*path, ":");
-    if (asprintf(&file, "%.*s/samtools", n ? (int)n : 1, n ? *path : ".") < 0)
-        return NULL;
-    *path = (*path)[n] ? *path + n + 1 : NULL;
-    return file;
-}
-
-static void search_path(char **argv)
-{
-    const char *path = getenv("PATH");
-    for (char *file; (file = next_on_path(&path)); free(file))
-        try_exec(file, argv);
+    while (*path) {
+        char *file = NULL;
+        size_t n = strcspn(*path, ":");
+        if (asprintf(&file, "%.*s/samtools", n ? (int)n : 1, n ? *path : ".") < 0)
+            return NULL;
+        *path = (*path)[n] ? *path + n + 1 : NULL;
+        if (usable(file))
+            return file;
+        free(file);
+    }
+    return NULL;
 }
 
 char *upstream_find(void)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM"), *path = getenv("PATH");
-    note("/proc/self/exe");
+    upstream_note("/proc/self/exe");
     if (chosen && *chosen)
         return usable(chosen) ? strdup(chosen) : NULL;
-    char *file;
-    while ((file = next_on_path(&path)) && !usable(file))
-        free(file);
-    return file;
+    return next_on_path(&path);
+}
+
+static void try_exec(const char *path, char **argv)
+{
+    upstream_note(path);
+    execv(path, argv);
 }
 
 int upstream_exec(char **argv)
 {
-    const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    note("/proc/self/exe");
+    const char *chosen = getenv("SAMTOOLS_UPSTREAM"), *path = getenv("PATH");
+    upstream_note("/proc/self/exe");
     if (chosen && *chosen) {
-        try_exec(chosen, argv);
+        if (usable(chosen))
+            try_exec(chosen, argv);
         fprintf(stderr, "samtools: SAMTOOLS_UPSTREAM=%s cannot be run (it must be another samtools): %s\n",
                 chosen, strerror(errno));
         return EXIT_FAILURE;
     }
-    search_path(argv);
+    for (char *file; (file = next_on_path(&path)); free(file))
+        try_exec(file, argv);
     fprintf(stderr, "samtools: '%s' is not part of samtools-omp, which has only 'sort', and no other samtools "
             "is on PATH; install one or set SAMTOOLS_UPSTREAM\n", argv[1] ? argv[1] : "(no command)");
     return EXIT_FAILURE;

@@ -11,4 +11,7 @@ int upstream_exec(char **argv);
 /* The path of that program, to be freed; NULL: there is none. */
 char *upstream_find(void);
 
+/* Call it for that program before it is started otherwise: if it calls `samtools`, that is not itself. */
+void upstream_note(const char *path);
+
 #endif

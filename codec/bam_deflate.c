@@ -7,28 +7,11 @@
  *   codes     per block: symbol counts -> two codes -> the block's header
  *   output    per block: literals and sequences -> bits */
 #include <stdlib.h>
-#ifdef __x86_64__
-#include <cpuid.h>
-#endif
 #include "codec/bam_deflate.h"
 #include "codec/deflate_parse.h"
-#include "base/endian_io.h"
-#include "codec/huffman.h"
-
-#ifdef __x86_64__
-static bool cpu_is_newer(void)
-{
-    unsigned a, b, c, d;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
-        && __builtin_cpu_supports("popcnt") && __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
-}
-#else
-static bool cpu_is_newer(void) { return false; }
-#endif
 
 enum {
     END_OF_BLOCK = 256,           /* RFC 1951 section 3.2.5 */
-    STORED_HEADER = 5,            /* section 3.2.4, from a byte boundary */
     /* 15 are allowed. With 14, four literals fit the bit buffer at any time. */
     MAX_BITS = 14,
     MAX_EXTRA_LEN = 5,
@@ -40,7 +23,7 @@ enum {
      * header takes some 500; the classes hide about half of what is saved. */
     SPLIT_BITS = 250,
 };
-_Static_assert((int)BAM_DEFLATE_MAX <= (int)HUFFMAN_MAX_COUNT, "any count can be sorted");
+_Static_assert((int)BAM_DEFLATE_MAX <= (int)PARSE_MAX && (int)PARSE_MAX <= (int)HUFFMAN_MAX_COUNT, "any count is sorted");
 _Static_assert(7 + 4 * MAX_BITS < 64, "four literals fit what flush() leaves");
 _Static_assert(7 + 2 * MAX_BITS + MAX_EXTRA_LEN + MAX_EXTRA_DIST < 64, "so does a match");
 _Static_assert(MAX_BITS + MAX_EXTRA_LEN <= 24 && MAX_BITS <= 16, "words of match_bits and dist_bits hold a count above");
@@ -266,21 +249,20 @@ static void write_older(const struct bam_deflate *d, uint32_t from, uint32_t to,
 {
     write_seqs(d, from, to, b);
 }
-
 NEWER static void write_newer(const struct bam_deflate *d, uint32_t from, uint32_t to, struct bits *b)
 {
     write_seqs(d, from, to, b);
 }
 
-static size_t store(const uint8_t *in, size_t n, uint8_t *out, size_t cap)
+size_t bam_deflate_store(const uint8_t *in, size_t n, uint8_t *out, size_t cap)
 {
-    if (cap < STORED_HEADER + n)
+    if (cap < BAM_DEFLATE_STORED + n)
         return 0;
     out[0] = 1;                                    /* final, type 00 */
     store_le16(out + 1, (uint16_t)n);
     store_le16(out + 3, (uint16_t)~n);
-    memcpy(out + STORED_HEADER, in, n);
-    return STORED_HEADER + n;
+    memmove(out + BAM_DEFLATE_STORED, in, n);
+    return BAM_DEFLATE_STORED + n;
 }
 
 static uint64_t data_bits(const struct bam_deflate *d)
@@ -298,7 +280,7 @@ static uint64_t data_bits(const struct bam_deflate *d)
 size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t cap)
 {
     struct bits b = {.out = out};
-    size_t room = cap < n + STORED_HEADER ? cap : n + STORED_HEADER;
+    size_t room = cap < n + BAM_DEFLATE_STORED ? cap : n + BAM_DEFLATE_STORED;
     parse(d, in, (uint32_t)n);
     count_segments(d);
     for (uint32_t g = 0, end; g < d->parse.n_segments; g = end) {
@@ -309,7 +291,7 @@ size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *
         huffman_code(d->dist, d->dist_freq, HUFFMAN_N_DIST, MAX_BITS);
         size_t size = (size_t)((b.n + huffman_header(&h, d->litlen, d->dist) + data_bits(d) + 7) / 8);
         if ((size_t)(b.out - out) + size + 8 > room)
-            return store(in, n, out, cap);
+            return bam_deflate_store(in, n, out, cap);
         make_match_codes(d);
         write_header(&b, &h, end == d->parse.n_segments);
         (d->newer ? write_newer : write_older)(d, g, end, &b);
@@ -317,19 +299,13 @@ size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *
     return (size_t)(b.out - out) + (b.n > 0);
 }
 
-struct bam_deflate *bam_deflate_new_portable(int effort)
+struct bam_deflate *bam_deflate_new(int effort, bool portable)
 {
     struct bam_deflate *d = calloc(1, sizeof *d);
-    if (d)
+    if (d) {
         d->effort = effort;
-    return d;
-}
-
-struct bam_deflate *bam_deflate_new(int effort)
-{
-    struct bam_deflate *d = bam_deflate_new_portable(effort);
-    if (d)
-        d->newer = cpu_is_newer();
+        d->newer = !portable && cpu_is_newer();
+    }
     return d;
 }
 

@@ -4,6 +4,7 @@
 #ifndef BAM_DEFLATE_H
 #define BAM_DEFLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,21 +12,23 @@ enum {
     BAM_DEFLATE_FAST,             /* greedy: about the size of libdeflate's level 1 */
     BAM_DEFLATE_DEFAULT,          /* lazy: about the size of libdeflate's level 7 */
     BAM_DEFLATE_MAX = 65535,      /* bytes per call at most */
+    BAM_DEFLATE_STORED = 5,       /* bytes that a stored block adds (section 3.2.4) */
 };
 
 /* Serves one thread at a time. What it writes depends on its input only, not on
  * earlier calls nor on the machine. */
 struct bam_deflate;
 
-/* effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT; NULL when memory runs out. */
-struct bam_deflate *bam_deflate_new(int effort);
-/* The same for tests: makes no use of what only some processors have. */
-struct bam_deflate *bam_deflate_new_portable(int effort);
+/* effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT. portable: use no instructions that only some processors have, for
+ * tests. Returns NULL if there is no memory. */
+struct bam_deflate *bam_deflate_new(int effort, bool portable);
 void bam_deflate_free(struct bam_deflate *d);
 
-/* Compresses in[n], n <= BAM_DEFLATE_MAX, to out[cap]; returns the size, 0 if it
- * does not fit. At most n + 5 bytes are ever needed. Nothing beyond out + cap is
- * touched. */
+/* Compresses in[n], n <= BAM_DEFLATE_MAX, to out[cap]. Returns the size, or 0 if it does not fit. It needs
+ * n + BAM_DEFLATE_STORED bytes at most and touches nothing beyond out + cap. */
 size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t cap);
+
+/* The same without compression. in may be out + BAM_DEFLATE_STORED. */
+size_t bam_deflate_store(const uint8_t *in, size_t n, uint8_t *out, size_t cap);
 
 #endif

@@ -23,26 +23,13 @@
  * "All bits" are those of the code and the extra bits behind it; the value of the extra bits is added to
  * the base. In the table of literals and lengths, an entry may stand for two literals or for a literal and
  * a length; then the bits of both codes count as the code's. */
-#include <stdbool.h>
 #include <stdlib.h>
 #include "codec/bam_inflate.h"
 #include "base/endian_io.h"
 #include "codec/huffman.h"
+#include "codec/newer.h"
 
-#define INLINE __attribute__((always_inline)) static inline
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-/* The loop is compiled twice, the second time for processors of 2013 and later. */
-#ifdef __x86_64__
-#define NEWER __attribute__((target("bmi,bmi2")))
-static bool cpu_is_newer(void)
-{
-    return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-}
-#else
-#define NEWER
-static bool cpu_is_newer(void) { return false; }
-#endif
 
 enum {
     /* RFC 1951 sections 3.2.5 and 3.2.6 */
@@ -310,15 +297,11 @@ static int fixed_codes(struct bam_inflate *d)
 /* Reads the code for code lengths and fills its table. */
 static int read_precode(struct bam_inflate *d, uint32_t n, uint32_t *table)
 {
-    static const uint32_t entries[HUFFMAN_N_PRECODE] = {
-        0, 1 << FIRST_SHIFT, 2 << FIRST_SHIFT, 3 << FIRST_SHIFT, 4 << FIRST_SHIFT, 5 << FIRST_SHIFT,
-        6 << FIRST_SHIFT, 7 << FIRST_SHIFT, 8 << FIRST_SHIFT, 9 << FIRST_SHIFT, 10 << FIRST_SHIFT,
-        11 << FIRST_SHIFT, 12 << FIRST_SHIFT, 13 << FIRST_SHIFT, 14 << FIRST_SHIFT, 15 << FIRST_SHIFT,
-        16 << FIRST_SHIFT, 17 << FIRST_SHIFT, 18 << FIRST_SHIFT,
-    };
     uint8_t lens[HUFFMAN_N_PRECODE] = {0};
     struct code pre;
-    uint32_t len;
+    uint32_t len, entries[HUFFMAN_N_PRECODE];
+    for (uint32_t i = 0; i < HUFFMAN_N_PRECODE; i++)
+        entries[i] = i << FIRST_SHIFT;
     for (uint32_t i = 0; i < n; i++) {
         if (take(d, 3, &len) < 0)
             return -1;
@@ -415,10 +398,9 @@ INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
             copy_bytes(to, dist, len);
         return;
     }
-    copy_16(to, from);
-    copy_16(to + 16, from + 16);
-    copy_16(to + 32, from + 32);
-    copy_16(to + 48, from + 48);
+    UNROLL(4)
+    for (size_t i = 0; i < WIDE_MATCH; i += 16)
+        copy_16(to + i, from + i);
     for (size_t i = WIDE_MATCH; UNLIKELY(i < len); i += 16)
         copy_16(to + i, from + i);
 }
@@ -493,17 +475,14 @@ INLINE void advance(struct cursor *c, uint32_t e, const struct bam_inflate *d)
 /* Does three look-ups and returns 0. At a rare entry it stops and returns that entry. */
 INLINE uint32_t advance_3(struct cursor *c, const struct bam_inflate *d)
 {
-    uint32_t e;
     refill(c);
-    if (UNLIKELY((e = look_up(c)) & RARE))
-        return e;
-    advance(c, e, d);
-    if (UNLIKELY((e = look_up(c)) & RARE))
-        return e;
-    advance(c, e, d);
-    if (UNLIKELY((e = look_up(c)) & RARE))
-        return e;
-    advance(c, e, d);
+    UNROLL(3)
+    for (int i = 0; i < 3; i++) {
+        uint32_t e = look_up(c);
+        if (UNLIKELY(e & RARE))
+            return e;
+        advance(c, e, d);
+    }
     return 0;
 }
 
@@ -594,15 +573,8 @@ INLINE enum result decode_chunk(struct bam_inflate *d)
     return copy_rest(&d->out, copied, token, lit) < 0 ? DAMAGED : result;
 }
 
-NEWER static enum result decode_newer(struct bam_inflate *d)
-{
-    return decode_chunk(d);
-}
-
-static enum result decode_portable(struct bam_inflate *d)
-{
-    return decode_chunk(d);
-}
+static enum result decode_older(struct bam_inflate *d) { return decode_chunk(d); }
+NEWER static enum result decode_newer(struct bam_inflate *d) { return decode_chunk(d); }
 
 /* ---- blocks ---- */
 
@@ -634,7 +606,7 @@ static int compressed_block(struct bam_inflate *d)
     d->at.table = (const uint8_t *)d->table;
     do {
         chunk_begin(d);
-        result = d->newer ? decode_newer(d) : decode_portable(d);
+        result = (d->newer ? decode_newer : decode_older)(d);
         last = chunk_end(d);
     } while (result == CHUNK_DONE);
     return result == DAMAGED ? -1 : copy_rest(&d->out, last, last->tokens, last->lits);
@@ -694,10 +666,8 @@ int bam_inflate(struct bam_inflate *d, const uint8_t *in, size_t n, uint8_t *out
 /* RFC 1951 section 3.2.5: the symbols of lengths and distances. */
 static void make_entries(struct bam_inflate *d)
 {
-    for (uint32_t i = 0; i < END_OF_BLOCK; i++)
-        d->litlen_entry[i] = i << FIRST_SHIFT | LITERAL;
-    for (uint32_t i = END_OF_BLOCK; i < N_LITLEN; i++)
-        d->litlen_entry[i] = i == END_OF_BLOCK ? RARE : RARE | BAD;
+    for (uint32_t i = 0; i < N_LITLEN; i++)
+        d->litlen_entry[i] = i < END_OF_BLOCK ? i << FIRST_SHIFT | LITERAL : i == END_OF_BLOCK ? RARE : RARE | BAD;
     for (uint32_t i = 0; i < N_DIST; i++)
         d->dist_entry[i] = RARE | BAD;
     for (uint32_t len = HUFFMAN_MAX_LEN; len >= MIN_MATCH; len--)
@@ -709,19 +679,13 @@ static void make_entries(struct bam_inflate *d)
     }
 }
 
-struct bam_inflate *bam_inflate_new_portable(void)
+struct bam_inflate *bam_inflate_new(bool portable)
 {
     struct bam_inflate *d = calloc(1, sizeof *d);
-    if (d)
+    if (d) {
         make_entries(d);
-    return d;
-}
-
-struct bam_inflate *bam_inflate_new(void)
-{
-    struct bam_inflate *d = bam_inflate_new_portable();
-    if (d)
-        d->newer = cpu_is_newer();
+        d->newer = !portable && cpu_is_newer();
+    }
     return d;
 }
 

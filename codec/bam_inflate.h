@@ -4,16 +4,15 @@
 #ifndef BAM_INFLATE_H
 #define BAM_INFLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* A decoder. It serves one thread at a time. */
 struct bam_inflate;
 
-/* Returns NULL if there is no memory. */
-struct bam_inflate *bam_inflate_new(void);
-/* The same for tests: uses no instructions that only some processors have. */
-struct bam_inflate *bam_inflate_new_portable(void);
+/* portable: use no instructions that only some processors have, for tests. Returns NULL if there is no memory. */
+struct bam_inflate *bam_inflate_new(bool portable);
 void bam_inflate_free(struct bam_inflate *d);
 
 /* Bytes that a decoder takes. */

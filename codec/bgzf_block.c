@@ -12,9 +12,8 @@
 enum {
     GZIP_FIXED = 12,              /* gzip header, up to and with XLEN */
     FLAG_EXTRA = 4,
-    STORED_HEADER = 5,            /* of a stored deflate block, RFC 1951 section 3.2.4 */
 };
-_Static_assert(BGZF_HEADER + STORED_HEADER + BGZF_FILL + BGZF_FOOTER <= BGZF_MAX_BLOCK,
+_Static_assert(BGZF_HEADER + (int)BAM_DEFLATE_STORED + BGZF_FILL + BGZF_FOOTER <= BGZF_MAX_BLOCK,
                "a block that does not compress can be stored");
 
 const uint8_t bgzf_block_eof[BGZF_EOF_SIZE] = {
@@ -44,18 +43,15 @@ struct bgzf_codec *bgzf_codec_new(int level)
     struct bgzf_codec *codec = calloc(1, sizeof *codec);
     if (!codec)
         return NULL;
-    int effort = our_effort(level), failed;
-    if (effort >= 0) {
-        failed = !(codec->ours = bam_deflate_new(effort));
-    } else {
-        int wanted = codec_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level];
-        failed = wanted && !(codec->deflate = libdeflate_alloc_compressor(wanted));
-    }
-    if (failed) {
-        bgzf_codec_free(codec);
-        return NULL;
-    }
-    return codec;
+    int effort = our_effort(level);
+    if (effort >= 0)
+        codec->ours = bam_deflate_new(effort, false);
+    else if (level > 0)
+        codec->deflate = libdeflate_alloc_compressor(codec_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level]);
+    if (codec->ours || codec->deflate || level == 0)
+        return codec;
+    bgzf_codec_free(codec);
+    return NULL;
 }
 
 void bgzf_codec_free(struct bgzf_codec *codec)
@@ -133,7 +129,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;
-    if (!codec->inflate && !(codec->inflate = bam_inflate_new()))
+    if (!codec->inflate && !(codec->inflate = bam_inflate_new(false)))
         return BGZF_NO_MEMORY;
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)
@@ -145,16 +141,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
 
 uint8_t *bgzf_block_stored_data(const struct bgzf_codec *codec, uint8_t *out)
 {
-    return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + STORED_HEADER;
-}
-
-static uint32_t store_data(const uint8_t *data, uint32_t n, uint8_t *out)
-{
-    out[0] = 1;                                   /* final block, type 00 */
-    store_le16(out + 1, (uint16_t)n);
-    store_le16(out + 3, (uint16_t)~n);
-    memmove(out + STORED_HEADER, data, n);
-    return STORED_HEADER + n;
+    return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + BAM_DEFLATE_STORED;
 }
 
 uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out)
@@ -166,7 +153,7 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
     else if (codec->deflate)
         size = libdeflate_deflate_compress(codec->deflate, data, n, out + BGZF_HEADER, ROOM);
     if (size == 0)
-        size = store_data(data, n, out + BGZF_HEADER);
+        size = bam_deflate_store(data, n, out + BGZF_HEADER, ROOM);
     uint8_t *footer = out + BGZF_HEADER + size;
     memcpy(out, bgzf_block_eof, BGZF_HEADER);
     store_le16(out + BGZF_HEADER - 2, (uint16_t)(BGZF_HEADER + size + BGZF_FOOTER - 1));
@@ -177,15 +164,7 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
 
 const char *bgzf_fault_text(enum bgzf_fault fault)
 {
-    switch (fault) {
-    case BGZF_OK:          return "no fault";
-    case BGZF_MORE:        return "the file ends inside a block (truncated file?)";
-    case BGZF_NOT_GZIP:    return "no BGZF block begins here";
-    case BGZF_NOT_BGZF:    return "gzip data without BGZF block sizes (compressed with gzip, not bgzip?)";
-    case BGZF_BAD_SIZE:    return "the block sizes contradict each other";
-    case BGZF_BAD_DEFLATE: return "the compressed data are damaged";
-    case BGZF_BAD_CRC:     return "CRC-32 of the block is wrong: the data are damaged";
-    case BGZF_NO_MEMORY:   return "out of memory";
-    }
-    return "unknown fault";
+#define FAULT_TEXT(fault, text) [fault] = text,
+    static const char *const texts[] = {BGZF_FAULTS(FAULT_TEXT)};
+    return (size_t)fault < sizeof texts / sizeof *texts ? texts[fault] : "unknown fault";
 }

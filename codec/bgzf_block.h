@@ -30,16 +30,19 @@ struct bgzf_frame {
     uint32_t inflated_size;
 };
 
-enum bgzf_fault {
-    BGZF_OK = 0,
-    BGZF_MORE,                    /* the block does not end within the bytes at hand */
-    BGZF_NOT_GZIP,
-    BGZF_NOT_BGZF,
-    BGZF_BAD_SIZE,
-    BGZF_BAD_DEFLATE,
-    BGZF_BAD_CRC,
-    BGZF_NO_MEMORY,
-};
+/* What can be wrong with a block, in words for an error message. BGZF_MORE: it goes on behind the bytes at hand. */
+#define BGZF_FAULTS(X) \
+    X(BGZF_OK, "no fault") \
+    X(BGZF_MORE, "the file ends inside a block (truncated file?)") \
+    X(BGZF_NOT_GZIP, "no BGZF block begins here") \
+    X(BGZF_NOT_BGZF, "gzip data without BGZF block sizes (compressed with gzip, not bgzip?)") \
+    X(BGZF_BAD_SIZE, "the block sizes contradict each other") \
+    X(BGZF_BAD_DEFLATE, "the compressed data are damaged") \
+    X(BGZF_BAD_CRC, "CRC-32 of the block is wrong: the data are damaged") \
+    X(BGZF_NO_MEMORY, "out of memory")
+
+#define BGZF_FAULT_NUMBER(fault, text) fault,
+enum bgzf_fault { BGZF_FAULTS(BGZF_FAULT_NUMBER) };
 
 /* The fault in words, for an error message. A constant string. */
 const char *bgzf_fault_text(enum bgzf_fault fault);

@@ -227,24 +227,6 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
     }
 }
 
-/* The same byte over and over, from [from, to) on. */
-INLINE void match_runs(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, agree64_fn *agree)
-{
-    to = min_u32(to, p->last);
-    for (uint32_t x = max_u32(from + 1, p->anchor), step; x < to; x += step) {
-        uint64_t same = same_window(p, x, 1, agree), starts = begins(same);
-        step = WINDOW - MIN_MATCH + 1;
-        for (starts &= below(to - x); starts;) {
-            uint32_t s = (uint32_t)__builtin_ctzll(starts), len = run_length(same, s), here = x + s;
-            if (s + len == WINDOW)
-                len = extend(p->in + here, p->in + here - 1, len, min_u32(p->n - here, MAX_MATCH));
-            put_found(d, p, here, len, 1);
-            step = max_u32(s + len, WINDOW - MIN_MATCH + 1);
-            starts &= ~below(s + len);
-        }
-    }
-}
-
 INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
 {
     p->at = max_u32(p->at, max_u32(p->anchor, from));
@@ -291,9 +273,7 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
     return d->n_lits + max_u32(p->anchor, at) - p->anchor;
 }
 
-#define TIMES_16(byte) byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte, byte
-#define TIMES_64(byte) TIMES_16(byte), TIMES_16(byte), TIMES_16(byte), TIMES_16(byte)
-static const uint8_t bases_tg[64] = {TIMES_64(0x84)}, bases_ca[64] = {TIMES_64(0x21)};
+static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
 
 /* Where the same bases were before, in a read that its position did not explain either: copies
  * of a fragment, secondary alignments, amplicons. Samples are taken where a byte is TG or CA,
@@ -366,7 +346,7 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     if (dist[0] != dist[1])
         match_at(d, p, f->qual, f->tags, dist, 2, agree);
     else
-        match_runs(d, p, f->qual, f->tags, agree);
+        match_at(d, p, f->qual + 1, f->tags, (const uint32_t[]){1}, 1, agree);
     h->tags = f->tags;
 }
 

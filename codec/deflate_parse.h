@@ -19,32 +19,12 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-#include "codec/bam_deflate.h"
 #include "base/endian_io.h"
 #include "codec/huffman.h"
-
-/* The compilers' -O2 keeps loops of a few rounds as loops; that costs 7 %. */
-#define PRAGMA(text) _Pragma(#text)
-#ifdef __clang__
-#define UNROLL(n) PRAGMA(unroll n)
-#else
-#define UNROLL(n) PRAGMA(GCC unroll n)
-#endif
-
-#define INLINE __attribute__((always_inline)) static inline
-
-/* Parsers and output are compiled twice, the second time for processors of 2013
- * and later: the same bytes sooner. deflate_fast.c also gains from AVX2; with it
- * clang makes the others slower. */
-#ifdef __x86_64__
-#define NEWER __attribute__((target("bmi,bmi2,lzcnt")))
-#define NEWER_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-#else
-#define NEWER
-#define NEWER_AVX2
-#endif
+#include "codec/newer.h"
 
 enum {
+    PARSE_MAX = 65535,            /* bytes of a block at most */
     /* RFC 1951 section 3.2.5 */
     MAX_MATCH = HUFFMAN_MAX_LEN,
     MAX_DIST = 32768,
@@ -72,11 +52,11 @@ enum {
 
     /* A DEFLATE block may end between segments of so many bytes. */
     SEGMENT = 4096,
-    MAX_SEGMENTS = BAM_DEFLATE_MAX / SEGMENT + 2,
+    MAX_SEGMENTS = PARSE_MAX / SEGMENT + 2,
 
-    MAX_SEQS = BAM_DEFLATE_MAX / MIN_MATCH + 2,
+    MAX_SEQS = PARSE_MAX / MIN_MATCH + 2,
 };
-_Static_assert(BAM_DEFLATE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
+_Static_assert(PARSE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
 _Static_assert(MARGIN >= 16 + 2, "loads stay inside the input");
 _Static_assert(FIRST >= 8 && LONG_BYTES == 8, "extend_back() loads 8 bytes; find_long() compares 8");
 
@@ -107,7 +87,7 @@ struct deflate_parse {
     };
     uint32_t n_seqs, n_lits, n_segments;
     struct seq seq[MAX_SEQS];
-    uint8_t lit[BAM_DEFLATE_MAX + 16];               /* copied in whole 16 bytes */
+    uint8_t lit[PARSE_MAX + 16];               /* copied in whole 16 bytes */
     struct mark mark[MAX_SEGMENTS + 1];
 };
 _Static_assert(LONG_WAYS * 16 == 64 && SHORT_WAYS * 16 == 32, "positions fill a word");

@@ -139,22 +139,17 @@ static void put_item(struct huffman_header *h, uint32_t *freq, uint32_t sym, uin
 
 static void put_run(struct huffman_header *h, uint32_t *freq, uint32_t len, uint32_t run)
 {
-    while (len == 0 && run >= 11) {
-        uint32_t k = run < 138 ? run : 138;
-        put_item(h, freq, 18, k - 11);
-        run -= k;
+    uint32_t most = len > 0 ? 6 : 138;
+    if (len > 0) {
+        put_item(h, freq, len, 0);                 /* symbol 16 repeats it */
+        run--;
     }
-    if (len == 0 && run >= 3) {
-        put_item(h, freq, 17, run - 3);
-        return;
-    }
-    if (len != 0 && run >= 4) {
-        put_item(h, freq, len, 0);
-        for (run--; run >= 3;) {
-            uint32_t k = run < 6 ? run : 6;
-            put_item(h, freq, 16, k - 3);
-            run -= k;
-        }
+    for (uint32_t k; run >= 3; run -= k) {
+        k = run < most ? run : most;
+        if (len == 0 && k >= 11)
+            put_item(h, freq, 18, k - 11);
+        else
+            put_item(h, freq, len > 0 ? 16 : 17, k - 3);
     }
     while (run-- > 0)
         put_item(h, freq, len, 0);

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!codecs[level])
         MUST(codecs[level] = bgzf_codec_new(levels[level]));
     if (!ours)
-        MUST(ours = bam_deflate_new(BAM_DEFLATE_FAST));
+        MUST(ours = bam_deflate_new(BAM_DEFLATE_FAST, false));
     uint32_t n = f.left < BGZF_FILL ? (uint32_t)f.left : BGZF_FILL;
     uint8_t *in = fuzz_exact(f.p, n);
     check_block(codecs[level], in, n);

@@ -8,15 +8,15 @@
 
 struct sort_opts;
 
-/* Bytes of memory: those that were asked for, or what a limit on the address space leaves of them. What is
- * left becomes less: to be asked once. */
+/* Bytes of memory: those that were asked for, or what a limit on the address space leaves of them. Call it once: later
+ * less is left. */
 uint64_t sort_limits_memory(const struct sort_opts *opts);
 
 /* Bytes of addresses that one more thread takes, where they have a limit; else 0. */
 size_t sort_limits_thread_space(void);
 
-/* Threads for the sort's team, at least one; `later` more must be there when they are wanted.
- * Warns if they are fewer than -@. */
+/* Threads for the sort's team, at least one, so that `later` more can still be started. Warns if they are fewer than
+ * -@. */
 int sort_limits_threads(const struct sort_opts *opts, int later);
 
 #endif

@@ -31,14 +31,6 @@ static double serial_work(const struct stats *stats, int slot, enum stage stage)
     return seconds(c.ns - c.blocked_ns) * (slot == 0 && !stats_stage(stage)->may_block ? stats_ran(stats) : 1);
 }
 
-static double serial_of_slot(const struct stats *stats, int slot)
-{
-    double sum = 0;
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += serial_work(stats, slot, stage);
-    return sum;
-}
-
 static double busy_of_slot(const struct stats *stats, int slot)
 {
     double sum = 0;
@@ -50,7 +42,9 @@ static double busy_of_slot(const struct stats *stats, int slot)
 static void find_critical(struct report *r, const struct stats *stats)
 {
     for (int slot = 0; slot < stats_slots(stats); slot++) {
-        double serial = serial_of_slot(stats, slot);
+        double serial = 0;
+        for (enum stage stage = 0; stage < N_STAGES; stage++)
+            serial += serial_work(stats, slot, stage);
         if (serial > r->serial) {
             r->serial = serial;
             r->critical = slot;
@@ -96,6 +90,16 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     count_shares(r, stats);
     r->bytes = r->stages[STAGE_INFLATE].bytes;
     report_advise(r);
+}
+
+double report_speed(const struct report_stage *s)
+{
+    return s->busy > 0 ? report_mb(s->bytes) / s->busy : 0;
+}
+
+bool report_lists(const struct report_stage *s)
+{
+    return s->events || s->busy >= 0.005;
 }
 
 double report_serial_per_gb(const struct report *r)

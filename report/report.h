@@ -5,7 +5,6 @@
 #define REPORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "base/stats.h"
@@ -74,10 +73,29 @@ bool report_is_io(enum stage stage);
  * time cannot fall below it, however many threads there are. */
 double report_serial_per_gb(const struct report *report);
 
+static inline double report_mb(uint64_t bytes)
+{
+    return (double)bytes / 1e6;
+}
+
+/* Megabytes per second that the stage has done on one thread; 0 if it took no time. */
+double report_speed(const struct report_stage *stage);
+
+/* Whether the stage did enough to be listed. */
+bool report_lists(const struct report_stage *stage);
+
 void report_text(const struct report *report, FILE *to);
 void report_json(const struct report *report, const struct stats *stats, FILE *to);
 
-/* One page that needs no other file. stats must have spans. -1: no memory. */
-int report_html(const struct report *report, const struct stats *stats, FILE *to);
+/* Writes text in quotation marks, as a JSON string (RFC 8259). File names may be any bytes: bytes that are not UTF-8
+ * become U+FFFD. */
+void report_json_string(FILE *to, const char *text);
+
+/* Writes what each thread did when, in the Trace Event Format, which Perfetto and chrome://tracing open: one track per
+ * slot, and one for the phases. stats must have spans. */
+void report_trace(const struct stats *stats, FILE *to);
+
+/* One page that needs no other file. stats must have spans. */
+void report_html(const struct report *report, const struct stats *stats, FILE *to);
 
 #endif

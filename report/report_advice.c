@@ -85,11 +85,6 @@ static enum stage most_blocked(const struct report *r, double *share)
     return most;
 }
 
-static double speed(const struct report_stage *s)
-{
-    return s->busy > 0 ? (double)s->bytes / 1e6 / s->busy : 0;
-}
-
 static bool waited_for_files(const struct report *r, char *text)
 {
     static const char *const from[] = {
@@ -109,12 +104,12 @@ static bool waited_for_files(const struct report *r, char *text)
         return false;
     if (stage == STAGE_READ)
         return SAY("%.0f %% of waiting was on reading %.120s at %.0f MB/s: %s.", 100 * share, r->facts.input,
-                   speed(s), from[r->facts.input_is]);
+                   report_speed(s), from[r->facts.input_is]);
     if (stage == STAGE_WRITE)
         return SAY("%.0f %% of waiting was on writing %.120s at %.0f MB/s: %s.", 100 * share, r->facts.output,
-                   speed(s), to[r->facts.output_is]);
+                   report_speed(s), to[r->facts.output_is]);
     return SAY("%.0f %% of waiting was on temporary data at %.0f MB/s: name a faster disk with -T.", 100 * share,
-               speed(s));
+               report_speed(s));
 }
 
 static bool memory_would_do(const struct report *r, char *text)

@@ -7,7 +7,6 @@
  *     stages: legend, and table */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
 
@@ -20,11 +19,11 @@ enum {
     TICKS = 10,
 };
 
-/* The share of each stage in each column. */
+/* The share of each stage in each column, `columns` of which are in use. */
 struct cells {
     int columns;
     double ns;                   /* per column */
-    double (*share)[N_STAGES];
+    double share[COLUMNS][N_STAGES];
 };
 
 /* Hues say what is worked on: input blue to green, sorting yellow, output red to orange, writing
@@ -81,11 +80,6 @@ static void put_text(FILE *to, const char *text)
         }
 }
 
-static double mb(uint64_t bytes)
-{
-    return (double)bytes / 1e6;
-}
-
 /* ------------------------------------------------------------ names and numbers */
 
 static void put_head(const struct report *r, FILE *to)
@@ -119,13 +113,13 @@ static void put_tiles(const struct report *r, FILE *to)
     put_tile(to, "wall time", "%.2f s", r->wall);
     put_tile(to, "CPU time", "%.2f s", f->user + f->system);
     put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * r->busy);
-    put_tile(to, "uncompressed", "%.0f MB/s", r->wall > 0 ? mb(r->bytes) / r->wall : 0);
+    put_tile(to, "uncompressed", "%.0f MB/s", r->wall > 0 ? report_mb(r->bytes) / r->wall : 0);
     put_tile(to, "records", "%.2f M", (double)f->records / 1e6);
     put_tile(to, "of the work is I/O", "%.0f %%", 100 * r->io);
     if (f->peak_rss != REPORT_UNKNOWN && f->huge != REPORT_UNKNOWN)
-        put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", mb(f->peak_rss), mb(f->huge));
+        put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", report_mb(f->peak_rss), report_mb(f->huge));
     else if (f->peak_rss != REPORT_UNKNOWN)
-        put_tile(to, "peak RSS", "%.0f MB", mb(f->peak_rss));
+        put_tile(to, "peak RSS", "%.0f MB", report_mb(f->peak_rss));
     put_tile(to, "serial, on one thread", "%.3f s/GB", report_serial_per_gb(r));
     fputs("</div>\n", to);
 }
@@ -156,17 +150,12 @@ static void add_slot(struct cells *cells, const struct stats *stats, int slot)
     }
 }
 
-static int cells_alloc(struct cells *cells, const struct stats *stats, int columns)
+/* Clears all; so many columns are to stand for the whole time. */
+static void cells_begin(struct cells *cells, const struct stats *stats, int columns)
 {
     cells->columns = columns;
     cells->ns = fmax((double)stats_wall(stats), 1) / columns;
-    cells->share = calloc((size_t)columns, sizeof *cells->share);
-    return cells->share ? 0 : -1;
-}
-
-static void cells_clear(struct cells *cells)
-{
-    memset(cells->share, 0, (size_t)cells->columns * sizeof *cells->share);
+    memset(cells->share, 0, sizeof cells->share);
 }
 
 static double column_x(const struct cells *cells, int column)
@@ -294,50 +283,42 @@ static double row_pitch(int n_slots)
     return n_slots <= 4 ? 40 : n_slots <= 8 ? 28 : n_slots <= 32 ? 18 : n_slots <= 128 ? 7 : 3;
 }
 
-static int put_rows(const struct stats *stats, FILE *to)
+static void put_rows(struct cells *cells, const struct stats *stats, FILE *to)
 {
     int n_slots = stats_slots(stats), columns = COLUMNS;
     double pitch = row_pitch(n_slots), gap = pitch > 10 ? 3 : 1;
-    struct cells cells;
     while (columns * n_slots > CELLS_MAX && columns > COLUMNS / 8)
         columns /= 2;
-    if (cells_alloc(&cells, stats, columns) < 0)
-        return -1;
     for (int i = 0; i < n_slots; i++) {
-        cells_clear(&cells);
-        add_slot(&cells, stats, i);
-        put_row(&cells, stats, i, AREA_TOP + AREA + GAP + pitch * i, pitch - gap, to);
+        cells_begin(cells, stats, columns);
+        add_slot(cells, stats, i);
+        put_row(cells, stats, i, AREA_TOP + AREA + GAP + pitch * i, pitch - gap, to);
     }
-    free(cells.share);
-    return 0;
 }
 
-static int put_areas(const struct stats *stats, double unit, FILE *to)
+static void put_areas(struct cells *cells, const struct stats *stats, double unit, FILE *to)
 {
-    struct cells cells;
-    if (cells_alloc(&cells, stats, COLUMNS) < 0)
-        return -1;
+    cells_begin(cells, stats, COLUMNS);
     for (int i = 0; i < stats_slots(stats); i++)
-        add_slot(&cells, stats, i);
+        add_slot(cells, stats, i);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (stats_stage(stage)->kind != STAGE_RESTS)
-            put_area(&cells, stage, unit, to);
-    free(cells.share);
-    return 0;
+            put_area(cells, stage, unit, to);
 }
 
-static int put_picture(const struct report *r, const struct stats *stats, FILE *to)
+static void put_picture(const struct report *r, const struct stats *stats, FILE *to)
 {
     int n_slots = stats_slots(stats), bottom = AREA_TOP + AREA + GAP + (int)(row_pitch(n_slots) * n_slots);
     double unit = (double)AREA / n_slots;
+    struct cells cells;
     fprintf(to, "<section><h2>Threads over time</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-label=\"threads over time by stage\">\n", WIDTH, bottom + AXIS);
     put_thread_axis(n_slots, unit, to);
     put_time_axis(r, bottom, to);
-    int failed = put_areas(stats, unit, to) < 0 || put_rows(stats, to) < 0;
+    put_areas(&cells, stats, unit, to);
+    put_rows(&cells, stats, to);
     put_phases(stats, bottom, to);
     fputs("</svg></div></section>\n", to);
-    return failed ? -1 : 0;
 }
 
 /* ------------------------------------------------------------------ stages */
@@ -356,7 +337,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
     else
         fputs("<td></td>", to);
     if (s->bytes)
-        fprintf(to, "<td>%.0f</td><td>%.0f</td>", mb(s->bytes), s->busy > 0 ? mb(s->bytes) / s->busy : 0);
+        fprintf(to, "<td>%.0f</td><td>%.0f</td>", report_mb(s->bytes), report_speed(s));
     else
         fputs("<td></td><td></td>", to);
     fprintf(to, "<td class=\"bar\"><i style=\"width:%.1f%%;background:%s\"></i></td></tr>\n",
@@ -369,7 +350,7 @@ static void put_stages(const struct report *r, FILE *to)
           "<th>s per thread</th><th>s critical</th><th>s blocked</th><th>MB</th><th>MB/s</th>"
           "<th>share of the threads&rsquo; time</th></tr></thead><tbody>\n", to);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (r->stages[stage].events || r->stages[stage].busy >= 0.005)
+        if (report_lists(&r->stages[stage]))
             put_stage(r, stage, to);
     fputs("</tbody></table></div></section>\n", to);
 }
@@ -381,14 +362,12 @@ static void put_foot(const struct report *r, FILE *to)
     fputs("</footer>\n</main></body></html>\n", to);
 }
 
-int report_html(const struct report *r, const struct stats *stats, FILE *to)
+void report_html(const struct report *r, const struct stats *stats, FILE *to)
 {
     put_head(r, to);
     put_tiles(r, to);
     put_advice(r, to);
-    if (put_picture(r, stats, to) < 0)
-        return -1;
+    put_picture(r, stats, to);
     put_stages(r, to);
     put_foot(r, to);
-    return 0;
 }

@@ -1,12 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /* The manual documents the keys, so they do not change. */
-#include "report/json_string.h"
 #include "report/report.h"
+
+/* Bytes of the UTF-8 character at p (RFC 3629); 0: there is no valid one. */
+static int utf8_length(const unsigned char *p)
+{
+    int n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)               /* the final NUL ends here too */
+            return 0;
+    bool too_long = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool surrogate = p[0] == 0xed && p[1] >= 0xa0, beyond = p[0] == 0xf4 && p[1] >= 0x90;
+    return n > 1 && (too_long || surrogate || beyond) ? 0 : n;
+}
+
+void report_json_string(FILE *to, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    fputc('"', to);
+    while (*p) {
+        int n = utf8_length(p);
+        if (n == 0)
+            fputs("\\ufffd", to);
+        else if (*p < ' ')
+            fprintf(to, "\\u%04x", *p);
+        else if (*p == '"' || *p == '\\')
+            fprintf(to, "\\%c", *p);
+        else
+            fwrite(p, 1, (size_t)n, to);
+        p += n ? n : 1;
+    }
+    fputc('"', to);
+}
 
 static void put_text(FILE *to, const char *key, const char *text)
 {
     fprintf(to, "  \"%s\": ", key);
-    json_string(to, text);
+    report_json_string(to, text);
     fputs(",\n", to);
 }
 
@@ -47,6 +77,18 @@ static void put_facts(const struct report *r, FILE *to)
     put_count(to, "bytes", r->bytes);
 }
 
+/* Writes the stages that took time as "name": seconds, between braces. */
+static void put_times(FILE *to, const double seconds[N_STAGES])
+{
+    const char *sep = "{";
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (seconds[stage] > 0) {
+            fprintf(to, "%s\"%s\": %.6f", sep, stats_stage(stage)->name, seconds[stage]);
+            sep = ", ";
+        }
+    fputs(*sep == '{' ? "{}" : "}", to);
+}
+
 static void put_phases(const struct stats *stats, FILE *to)
 {
     const char *sep = "";
@@ -64,15 +106,10 @@ static void put_phases(const struct stats *stats, FILE *to)
 
 static void put_serial(const struct report *r, FILE *to)
 {
-    const char *sep = "";
-    fprintf(to, "  \"serial\": {\"s\": %.6f, \"s_per_gb\": %.6f, \"slot\": %d, \"stages\": {", r->serial,
+    fprintf(to, "  \"serial\": {\"s\": %.6f, \"s_per_gb\": %.6f, \"slot\": %d, \"stages\": ", r->serial,
             report_serial_per_gb(r), r->critical);
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (r->serial_stages[stage] > 0) {
-            fprintf(to, "%s\"%s\": %.6f", sep, stats_stage(stage)->name, r->serial_stages[stage]);
-            sep = ", ";
-        }
-    fprintf(to, "}},\n  \"in_turn_s\": %.6f,\n", r->in_turn);
+    put_times(to, r->serial_stages);
+    fprintf(to, "},\n  \"in_turn_s\": %.6f,\n", r->in_turn);
 }
 
 static void put_stages(const struct report *r, FILE *to)
@@ -92,18 +129,14 @@ static void put_stages(const struct report *r, FILE *to)
 static void put_slot(const struct stats *stats, int slot, FILE *to)
 {
     char name[STATS_NAME_SIZE];
-    const char *sep = "";
+    double seconds[N_STAGES];
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        seconds[stage] = (double)stats_of(stats, slot, stage).ns / 1e9;
     fputs("    {\"name\": ", to);
-    json_string(to, stats_name(stats, slot, name));
-    fputs(", \"stages\": {", to);
-    for (enum stage stage = 0; stage < N_STAGES; stage++) {
-        struct stats_count c = stats_of(stats, slot, stage);
-        if (c.ns == 0)
-            continue;
-        fprintf(to, "%s\"%s\": %.6f", sep, stats_stage(stage)->name, (double)c.ns / 1e9);
-        sep = ", ";
-    }
-    fprintf(to, "}}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
+    report_json_string(to, stats_name(stats, slot, name));
+    fputs(", \"stages\": ", to);
+    put_times(to, seconds);
+    fprintf(to, "}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
 }
 
 static void put_advice(const struct report *r, FILE *to)
@@ -111,7 +144,7 @@ static void put_advice(const struct report *r, FILE *to)
     fputs("  \"advice\": [", to);
     for (int i = 0; i < REPORT_ADVICE_MAX && r->advice[i][0]; i++) {
         fputs(i ? ", " : "", to);
-        json_string(to, r->advice[i]);
+        report_json_string(to, r->advice[i]);
     }
     fputs("]\n", to);
 }

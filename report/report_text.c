@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/report.h"
 
-static double mb(uint64_t bytes)
-{
-    return (double)bytes / 1e6;
-}
-
 static void print_totals(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
@@ -14,12 +9,12 @@ static void print_totals(const struct report *r, FILE *to)
             f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * r->busy);
     if (f->cpus)
         fprintf(to, " on %d CPU%s", f->cpus, f->cpus > 1 ? "s" : "");
-    fprintf(to, "\n  %llu records, %.0f MB uncompressed at %.0f MB/s", (unsigned long long)f->records, mb(r->bytes),
-            r->wall > 0 ? mb(r->bytes) / r->wall : 0);
+    fprintf(to, "\n  %llu records, %.0f MB uncompressed at %.0f MB/s", (unsigned long long)f->records,
+            report_mb(r->bytes), r->wall > 0 ? report_mb(r->bytes) / r->wall : 0);
     if (f->peak_rss != REPORT_UNKNOWN)
-        fprintf(to, "; peak RSS %.0f MB", mb(f->peak_rss));
+        fprintf(to, "; peak RSS %.0f MB", report_mb(f->peak_rss));
     if (f->huge != REPORT_UNKNOWN)
-        fprintf(to, ", %.0f MB in huge pages", mb(f->huge));
+        fprintf(to, ", %.0f MB in huge pages", report_mb(f->huge));
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
 }
 
@@ -30,8 +25,7 @@ static void print_stage(const struct report *r, enum stage stage, FILE *to)
     if (stats_stage(stage)->may_block)
         fprintf(to, " %9.2f", s->blocked);
     if (s->bytes)
-        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, mb(s->bytes),
-                s->busy > 0 ? mb(s->bytes) / s->busy : 0);
+        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, report_mb(s->bytes), report_speed(s));
     fputc('\n', to);
 }
 
@@ -53,7 +47,7 @@ void report_text(const struct report *r, FILE *to)
     print_totals(r, to);
     fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB", "MB/s");
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (r->stages[stage].events || r->stages[stage].busy >= 0.005)
+        if (report_lists(&r->stages[stage]))
             print_stage(r, stage, to);
     fputc('\n', to);
     print_serial(r, to);

@@ -11,7 +11,6 @@
 #include "report/report.h"
 #include "base/sort_opts.h"
 #include "report/sort_report.h"
-#include "report/trace.h"
 #include "base/version.h"
 
 enum stats_detail sort_report_detail(const struct sort_opts *o)
@@ -71,65 +70,54 @@ static struct report_facts gather_facts(const struct sort_opts *o, const struct 
 
 /* ----------------------------------------------------------------- writing */
 
-static int put_report(const struct report *r, const struct stats *stats, enum report_format format, FILE *to)
+static FILE *stream_of(struct out_file *file)
 {
-    if (format == REPORT_HTML)
-        return report_html(r, stats, to);
-    if (format == REPORT_JSON)
-        report_json(r, stats, to);
-    else
-        report_text(r, to);
-    return 0;
-}
-
-static int finish_file(struct out_file *file, FILE *to, bool failed, struct latch *latch)
-{
-    failed = failed || ferror(to);
-    if (fclose(to) != 0 || failed)
-        return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(errno));
-    return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
-}
-
-static FILE *stream_of(struct out_file *file, struct latch *latch)
-{
-    if (out_file_begin(file, latch) < 0)
-        return NULL;
     int fd = dup(file->fd);
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
     if (!to && fd >= 0)
         close(fd);
-    if (!to)
-        latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(errno));
     return to;
 }
 
-static int write_report(struct sort_report *s, const struct report *r, const struct stats *stats, struct latch *latch)
+/* Writes the report to the stream, or the trace if r is NULL, and closes the stream. Returns 0 or the error; of a
+ * write that failed early, errno may no longer tell the cause. */
+static int write_stream(FILE *to, const struct report *r, const struct stats *stats, enum report_format format)
 {
-    if (!s->opts->report_file) {
-        report_text(r, stderr);
-        return 0;
-    }
-    FILE *to = stream_of(&s->report, latch);
-    return to ? finish_file(&s->report, to, put_report(r, stats, s->opts->report, to) < 0, latch) : -1;
+    if (!r)
+        report_trace(stats, to);
+    else if (format == REPORT_HTML)
+        report_html(r, stats, to);
+    else if (format == REPORT_JSON)
+        report_json(r, stats, to);
+    else
+        report_text(r, to);
+    int error = fflush(to) != 0 ? errno : ferror(to) ? EIO : 0;
+    return fclose(to) != 0 && !error ? errno : error;
 }
 
-static int write_trace(struct sort_report *s, const struct stats *stats, struct latch *latch)
+static int write_file(struct out_file *file, const struct report *r, const struct stats *stats,
+                      enum report_format format, struct latch *latch)
 {
-    FILE *to = stream_of(&s->trace, latch);
-    if (!to)
+    if (out_file_begin(file, latch) < 0)
         return -1;
-    trace_write(stats, to);
-    return finish_file(&s->trace, to, false, latch);
+    FILE *to = stream_of(file);
+    int error = to ? write_stream(to, r, stats, format) : errno;
+    if (error)
+        return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(error));
+    return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
 }
 
 int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
 {
-    struct report_facts facts = gather_facts(s->opts, stats, records);
-    struct report report;
-    if (s->opts->report) {
+    const struct sort_opts *o = s->opts;
+    if (o->report) {
+        struct report_facts facts = gather_facts(o, stats, records);
+        struct report report;
         report_make(&report, &facts, stats);
-        if (write_report(s, &report, stats, latch) < 0)
+        if (!o->report_file)
+            report_text(&report, stderr);
+        else if (write_file(&s->report, &report, stats, o->report, latch) < 0)
             return -1;
     }
-    return s->opts->trace_file ? write_trace(s, stats, latch) : 0;
+    return o->trace_file ? write_file(&s->trace, NULL, stats, REPORT_NONE, latch) : 0;
 }

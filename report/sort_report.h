@@ -4,7 +4,6 @@
 #ifndef SORT_REPORT_H
 #define SORT_REPORT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include "base/out_file.h"
 #include "base/stats.h"

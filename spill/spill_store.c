@@ -42,12 +42,13 @@ static int is_directory(const char *path)
 
 static int set_place(struct volume *v, const char *prefix)
 {
+    char dir[PATH_MAX];
     v->fd = -1;
     if (is_directory(prefix)) {
         v->dir = strdup(prefix);
         return v->dir && asprintf(&v->template, "%s/samtools-sort.XXXXXX", prefix) >= 0 ? 0 : -1;
     }
-    v->dir = out_file_directory(prefix);
+    v->dir = strdup(out_file_directory(prefix, dir));
     return v->dir && asprintf(&v->template, "%s.XXXXXX", prefix) >= 0 ? 0 : -1;
 }
 

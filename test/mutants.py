@@ -172,11 +172,11 @@ MUTANTS = [
     # ------------------------------------------------------------ files
     ("cli/sort_paths.c", "        if (is_input(o, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
      ["test_streams.py::test_file_is_written_over_another_by_redirection_or_link"], "no index, checksum, ... over an input"),
-    ("base/out_file.c", "    if (out->temp && rename(out->temp, out->target) < 0)", "    if (out->temp && (rename(out->temp, out->target), 0))",
+    ("base/out_file.c", "    if (out->temp[0] && rename(out->temp, out->target) < 0)", "    if (out->temp[0] && (rename(out->temp, out->target), 0))",
      ["unit_out_file"], "a file that cannot be put in place"),
     ("base/out_file.c", "    return close(fd) < 0 ? failed(out, latch) : 0;", "    return close(fd), 0;",
      ["test_limits.py::test_error_when_a_file_is_closed_is_not_told"], "errors that close() tells of"),
-    ("base/out_file.c", "    if (out->temp)\n        unlink(out->temp);", "", ["unit_out_file"], "temporary names go"),
+    ("base/out_file.c", "    if (out->temp[0])\n        unlink(out->temp);", "", ["unit_out_file"], "temporary names go"),
     ("write/sort_files.c", "    if (failed) {\n        take_back(&f->checksum);", "    if (0) {\n        take_back(&f->checksum);",
      ["test_commit.py::test_output_that_cannot_be_put_in_place_leaves_files_beside_it"], "no index without data"),
     ("bam_sort.c", "        if (!latch_tripped(&s.latch))\n            commit(&s);", "        commit(&s);",

@@ -51,11 +51,11 @@ def write_sam(path, *lines):
 def test_read_groups_and_comments_of_added_inputs_are_missing(tmp_path):
     a = write_sam(tmp_path / "a.sam", "@SQ\tSN:c\tLN:9", "@RG\tID:x\tSM:s", "@PG\tID:p\tPN:p", "@CO\tone")
     b = write_sam(tmp_path / "b.sam", "@SQ\tSN:c\tLN:9", "@RG\tID:x\tSM:s", "@RG\tID:y\tSM:s",
-                  "@PG\tID:p\tPN:other", "@PG\tID:q\tPN:q", "@CO\ttwo", "@CO\tone")
+                  "@PG\tID:p\tPN:other", "@PG\tID:q\tPN:q", "@CO\ttwo", "@CO\tone", "@CO\ton")
     lines = read_bam(sorted_bytes(["--no-PG", "--add-input", b, a])).lines()
     assert sorted(x for x in lines if x[:3] in ("@RG", "@PG")) == [
         "@PG\tID:p\tPN:p", "@PG\tID:q\tPN:q", "@RG\tID:x\tSM:s", "@RG\tID:y\tSM:s"]
-    assert [x for x in lines if x[:3] == "@CO"] == ["@CO\tone", "@CO\ttwo"]
+    assert [x for x in lines if x[:3] == "@CO"] == ["@CO\tone", "@CO\ttwo", "@CO\ton"]
     assert lines.count("@SQ\tSN:c\tLN:9") == 1
 
 

@@ -23,7 +23,7 @@ static int set_up(void **state)
 {
     (void)state;
     for (int e = 0; e < 2; e++)
-        codec[e] = bam_deflate_new(efforts[e]);
+        codec[e] = bam_deflate_new(efforts[e], false);
     inflater = libdeflate_alloc_decompressor();
     return !codec[0] || !codec[1] || !inflater;
 }
@@ -384,7 +384,7 @@ static void test_output_does_not_depend_on_the_processor(void **state)
     (void)state;
     static uint8_t first[MAX + STORED];
     for (int e = 0; e < 2; e++) {
-        struct bam_deflate *portable = bam_deflate_new_portable(efforts[e]);
+        struct bam_deflate *portable = bam_deflate_new(efforts[e], true);
         assert_non_null(portable);
         for (uint32_t i = 0; i < 60; i++) {
             seed = 20000 + i;
@@ -401,7 +401,7 @@ static void test_output_does_not_depend_on_the_processor(void **state)
 static void test_records_with_wrong_bytes_come_back(void **state)
 {
     (void)state;
-    struct bam_deflate *portable = bam_deflate_new_portable(BAM_DEFLATE_FAST);
+    struct bam_deflate *portable = bam_deflate_new(BAM_DEFLATE_FAST, true);
     assert_non_null(portable);
     for (uint32_t i = 0; i < 1500; i++) {
         seed = 30000 + i;
@@ -484,7 +484,7 @@ static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
     static struct record_maker maker;
     uint8_t *genome = unit_alloc(RECORD_GENOME), *expected = unit_alloc(MAX);
     struct libdeflate_compressor *level_1 = libdeflate_alloc_compressor(1);
-    struct bam_deflate *portable = bam_deflate_new_portable(BAM_DEFLATE_FAST);
+    struct bam_deflate *portable = bam_deflate_new(BAM_DEFLATE_FAST, true);
     NEEDED(level_1 && portable);
     record_genome(genome);
     for (size_t k = 0; k < N_OF(record_kinds); k++) {

@@ -31,8 +31,8 @@ static int set_up(void **state)
     (void)state;
     from_end = guarded_end();
     to_end = guarded_end();
-    inflaters[0] = bam_inflate_new();
-    inflaters[1] = bam_inflate_new_portable();
+    inflaters[0] = bam_inflate_new(false);
+    inflaters[1] = bam_inflate_new(true);
     return !inflaters[0] || !inflaters[1];
 }
 
@@ -157,7 +157,7 @@ static void test_what_we_compress(void **state)
     static const int efforts[] = {BAM_DEFLATE_FAST, BAM_DEFLATE_DEFAULT};
     seed = 3;
     for (size_t e = 0; e < N_OF(efforts); e++) {
-        struct bam_deflate *c = bam_deflate_new(efforts[e]);
+        struct bam_deflate *c = bam_deflate_new(efforts[e], false);
         for (uint32_t shape = 0; shape < N_SHAPES; shape++)
             for (size_t i = 0; i < N_OF(sizes) - 1; i++) {
                 fill_shape(shape, sizes[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
 #include <unistd.h>
 #include "bam/bam_header.h"
 #include "write/bam_index.h"
-#include "write/checksum_file.h"
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
@@ -122,6 +123,15 @@ int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
     return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, index_format(f, sam));
 }
 
+int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch)
+{
+    char line[80];
+    int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", n_records, checksum);
+    if (out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, line, (size_t)size, latch) < 0)
+        return -1;
+    return out_file_finish(out, latch);
+}
+
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
 static int compare(const struct sort_files *f, uint64_t n_in, uint64_t in)
 {
@@ -138,7 +148,7 @@ int sort_files_finish(struct sort_files *f, uint64_t n_records, uint64_t checksu
 {
     if (record_sink_finish(f->sink) < 0 || compare(f, n_records, checksum) < 0)
         return -1;
-    return f->opts->checksum ? checksum_file_write(&f->checksum, n_records, checksum, f->latch) : 0;
+    return f->opts->checksum ? sort_files_checksum(&f->checksum, n_records, checksum, f->latch) : 0;
 }
 
 /* ----------------------------------------------------------------- the end */
@@ -153,7 +163,7 @@ void sort_files_abandon(struct sort_files *f)
 /* What is in place, though the data cannot be. */
 static void take_back(const struct out_file *file)
 {
-    if (file->target && !file->temp && file->fd < 0)
+    if (file->target[0] && !file->temp[0] && file->fd < 0)
         unlink(file->target);
 }
 

@@ -23,35 +23,43 @@ struct sort_files {
     struct record_sink *sink;    /* into data */
 };
 
-/* Opens data and checksum; first what can be told before a pipe is waited for. rings: see
- * record_sink_open(). -1: told to the latch; to be closed all the same. */
+/* Opens data and checksum. What can be refused before data come from a pipe is refused first. rings: see
+ * record_sink_open(). -1: failed, and the error is recorded in the latch; close the files all the same. */
 int sort_files_open(struct sort_files *files, const struct sort_opts *opts, const struct memory_rings *rings,
                     struct latch *latch, struct stats *stats);
 
-/* Bytes of memory that all that takes beside the sink, of `budget` in all: indexes, --verify, what htslib keeps. sam: of
- * the output. */
+/* Bytes of memory that the files take beside the sink, of `budget` in all: indexes, --verify, what htslib keeps. sam is
+ * the header of the output. */
 size_t sort_files_memory(const struct sort_files *files, sam_hdr_t *sam, uint64_t budget);
 
-/* What depends on references and order: whether the format can have them, the index, and --verify,
- * which looks at the order unless rule is NULL (-M ranks reads by what it then changes, so
- * that nobody can tell their order afterwards). -1: told to the latch. */
+/* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
+ * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
+ * and the error is recorded in the latch. */
 int sort_files_prepare(struct sort_files *files, sam_hdr_t *sam, const struct sort_rule *rule);
 
 /* Marks the header as sorted and writes it. unplaced: as in bam_header_mark_sorted(). sam must
- * live as long as the files are open. -1: told to the latch. */
+ * live as long as the files are open. -1: failed, and the error is recorded in the latch. */
 int sort_files_header(struct sort_files *files, sam_hdr_t *sam, bool unplaced);
 
-/* All records are in the sink: finishes it, compares what went through it with what was read, and writes
- * the checksum. -1: told to the latch. */
+/* Call it when all records are in the sink. Finishes the sink, compares what went through it with what was read, and
+ * writes the checksum. -1: failed, and the error is recorded in the latch. */
 int sort_files_finish(struct sort_files *files, uint64_t n_records, uint64_t checksum);
 
-/* Puts all of them in place. -1: told to the latch. */
+/* Puts all files in place. -1: failed, and the error is recorded in the latch. */
 int sort_files_commit(struct sort_files *files);
 
-/* What is not in place is gone; others may still be writing to it. */
+/* Removes what is not in place; other threads may still be writing to it. */
 void sort_files_abandon(struct sort_files *files);
 
-/* The same, and all memory is given back. */
+/* Does the same, and gives all memory back. */
 void sort_files_close(struct sort_files *files);
+
+/* Writes the line of --checksum to an open file and finishes the file; the caller commits or abandons it:
+ *
+ *   records=NUMBER xxh3sum=HEX
+ *
+ * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So the
+ * line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
+int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Format: "Trace Event Format", JSON Object Format with complete ("X") and metadata
  * ("M") events; times in microseconds. */
-#include "report/json_string.h"
-#include "base/stats.h"
-#include "report/trace.h"
+#include "report/report.h"
 
 enum { PID = 1 };
 
@@ -11,7 +9,7 @@ enum { PID = 1 };
 static void name_track(FILE *to, int track, const char *name)
 {
     fprintf(to, ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", PID, track);
-    json_string(to, name);
+    report_json_string(to, name);
     fprintf(to, "}},\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":"
             "{\"sort_index\":%d}}", PID, track, track);
 }
@@ -45,7 +43,7 @@ static void write_slot(const struct stats *stats, int slot, FILE *to)
     }
 }
 
-void trace_write(const struct stats *stats, FILE *to)
+void report_trace(const struct stats *stats, FILE *to)
 {
     fprintf(to, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
             "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"samtools sort\"}}", PID);

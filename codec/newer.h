@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside encoder and decoder: hot loops are compiled twice, the second time for processors of 2013 and later. Both
+ * make the same bytes; the second makes them sooner. */
+#ifndef NEWER_H
+#define NEWER_H
+
+#include <stdbool.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+#define INLINE __attribute__((always_inline)) static inline
+
+/* The compilers' -O2 keeps loops of a few rounds as loops; that costs 7 %. */
+#define PRAGMA(text) _Pragma(#text)
+#ifdef __clang__
+#define UNROLL(n) PRAGMA(unroll n)
+#else
+#define UNROLL(n) PRAGMA(GCC unroll n)
+#endif
+
+/* AVX2 helps deflate_fast.c and deflate_greedy.c; with it clang makes the other loops slower. */
+#ifdef __x86_64__
+#define NEWER __attribute__((target("bmi,bmi2,lzcnt")))
+#define NEWER_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#else
+#define NEWER
+#define NEWER_AVX2
+#endif
+
+/* Whether the processor has all that these two name. */
+static inline bool cpu_is_newer(void)
+{
+#ifdef __x86_64__
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
+        && __builtin_cpu_supports("popcnt") && __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+#else
+    return false;
+#endif
+}
+
+#endif
