@@ -11,7 +11,7 @@ SUM_FIRST = """    if (!o->verify)
         block->checksum = checksum_block(block, data);
     if (o->index)
         list_entries(o, block);
-    stats_leave(o->stats, before, block->size);
+    stats_leave(o->opt.stats, before, block->size);
     return block->size;
 }
 
@@ -24,7 +24,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     if (!o->verify)
         return;
     int thread = task_thread();
-    enum stage before = stats_enter(o->stats, STAGE_VERIFY);
+    enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
     if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
         block->checksum = checksum_block(block, sink_verify_inflated(o->verify, thread));

@@ -30,17 +30,14 @@ struct output_block {
 };
 
 struct output_blocks {
+    struct bgzf_sink_options opt;
     struct bgzf_sink *bgzf;
     struct output_block *slots;
-    uint32_t n_slots;
     struct output_block *filling;   /* NULL: none; main thread */
     record_finish_fn *finish;    /* these three: NULL: none; main thread, before the first block */
     struct sink_verify *verify;
     struct bam_index *index;
     uint64_t checksum;           /* of all blocks that have their place; used by placed() */
-    const char *path;
-    struct latch *latch;
-    struct stats *stats;
 };
 
 /* ---- in the deflate task ---- */
@@ -80,7 +77,7 @@ static void list_entry(struct output_blocks *o, struct output_block *block, cons
     if (bam_index_takes(o->index, record, size))
         block->entries[block->n_entries++] = bam_index_entry(record, after);
     else
-        latch_fail(o->latch, "writing %s failed: " BAM_RECORD_CHANGED, o->path);
+        latch_fail(o->opt.latch, "writing %s failed: " BAM_RECORD_CHANGED, o->opt.path);
 }
 
 /* Notes what the index needs of the records that end in this block. */
@@ -105,13 +102,13 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
 {
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
-    enum stage before = stats_enter(o->stats, STAGE_GATHER);
+    enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
     gather(block, o->finish, data);
     if (!o->verify)
         block->checksum = checksum_block(block, data);
     if (o->index)
         list_entries(o, block);
-    stats_leave(o->stats, before, block->size);
+    stats_leave(o->opt.stats, before, block->size);
     return block->size;
 }
 
@@ -124,21 +121,21 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     if (!o->verify)
         return;
     int thread = task_thread();
-    enum stage before = stats_enter(o->stats, STAGE_VERIFY);
+    enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
     if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
         block->checksum = checksum_block(block, sink_verify_inflated(o->verify, thread));
-    stats_leave(o->stats, before, block->size);
+    stats_leave(o->opt.stats, before, block->size);
 }
 
 /* ---- under the ticket ---- */
 
 static void enter_index(struct output_blocks *o, const struct output_block *block, uint64_t place, uint64_t next)
 {
-    enum stage before = stats_enter(o->stats, STAGE_INDEX);
+    enum stage before = stats_enter(o->opt.stats, STAGE_INDEX);
     if (bam_index_add(o->index, place, block->size, next, block->entries, block->n_entries) < 0)
-        latch_fail(o->latch, "%s: a record cannot be put into the index. Try CSI instead of BAI", o->path);
-    stats_leave(o->stats, before, 0);
+        latch_fail(o->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI", o->opt.path);
+    stats_leave(o->opt.stats, before, 0);
 }
 
 static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
@@ -156,9 +153,9 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
 
 static int slots_alloc(struct output_blocks *o)
 {
-    if (!(o->slots = calloc(o->n_slots, sizeof *o->slots)))
+    if (!(o->slots = calloc(o->opt.n_slots, sizeof *o->slots)))
         return -1;
-    for (uint32_t i = 0; i < o->n_slots; i++)
+    for (uint32_t i = 0; i < o->opt.n_slots; i++)
         if (!(o->slots[i].records = malloc(RECORDS_MAX * sizeof *o->slots[i].records)))
             return -1;
     return 0;
@@ -168,16 +165,12 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
 {
     struct output_blocks *o = calloc(1, sizeof *o);
     if (o) {
-        struct bgzf_sink_options sink = *options;
-        sink.fill = fill;
-        sink.deflated = verify;
-        sink.placed = placed;
-        sink.arg = o;
-        o->n_slots = options->n_slots;
-        o->path = options->path;
-        o->latch = options->latch;
-        o->stats = options->stats;
-        if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&sink)))
+        o->opt = *options;
+        o->opt.fill = fill;
+        o->opt.deflated = verify;
+        o->opt.placed = placed;
+        o->opt.arg = o;
+        if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&o->opt)))
             return o;
     }
     latch_fail(options->latch, "%s: out of memory for write buffers; try fewer threads (-@)", options->path);
@@ -190,7 +183,7 @@ void output_blocks_close(struct output_blocks *o)
     if (!o)
         return;
     bgzf_sink_close(o->bgzf);
-    for (uint32_t i = 0; o->slots && i < o->n_slots; i++) {
+    for (uint32_t i = 0; o->slots && i < o->opt.n_slots; i++) {
         free(o->slots[i].records);
         free(o->slots[i].entries);
     }
@@ -205,7 +198,7 @@ struct bgzf_sink *output_blocks_sink(const struct output_blocks *o)
 
 int output_blocks_set_index(struct output_blocks *o, struct bam_index *index)
 {
-    for (uint32_t i = 0; i < o->n_slots; i++)
+    for (uint32_t i = 0; i < o->opt.n_slots; i++)
         if (!(o->slots[i].entries = malloc(RECORDS_MAX * sizeof *o->slots[i].entries)))
             return -1;
     o->index = index;
