@@ -8,8 +8,9 @@
  *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
- * Whatever the input is, it comes as blocks: bgzf_source reads BAM ahead, sam_reader parses SAM, hts_reader has CRAM
- * decoded. Whatever the output is, records go to record_sink: bgzf_sink for BAM, hts_writer for the rest.
+ * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM, and
+ * hts_reader has CRAM decoded. Whatever the output is, records go to record_sink: output_block fills blocks of BAM for
+ * a bgzf_sink, hts_writer takes the rest. Source and sink are in bgzf_omp.c.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
@@ -205,7 +206,7 @@ static int begin_merge(struct sort_parts *s)
 }
 
 /* Loop 4: while there is a merged range (a part of the order, which a task merged from all sublists and runs), puts
- * its records to the sink. Loop 5 is inside the sink: when a block is full, bgzf_sink_flush() hands it to a deflate
+ * its records to the sink. Loop 5 is inside the sink: when a block is full, output_blocks_flush() hands it to a deflate
  * task, and its ticket gives it a place in the file. */
 static int merge_ranges(struct sort_parts *s)
 {

@@ -50,7 +50,7 @@ static struct memory_rings plan_rings(const struct sort_opts *opts)
     return memory_plan_rings(&job);
 }
 
-/* What is known with the headers, and the index of -I. */
+/* The second part of the plan: the headers are read, and the index of -I is made. */
 static struct memory_plan plan_memory(const struct sort_parts *s)
 {
     struct memory_use use = {
@@ -122,7 +122,7 @@ static int reserve_memory(struct sort_parts *s)
         || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
-/* What is known before reading of how much there is to do. */
+/* Tells the progress line how much there is to do, as far as that is known before reading. */
 static void expect_progress(struct sort_parts *s)
 {
     s->progress.file_bytes = (double)sort_inputs_length(&s->in);
