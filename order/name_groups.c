@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "order/name_groups.h"
-#include "order/name_shape.h"
+#include "order/name_natural.h"
 
 /* How many separators a group may reach over: instrument, run and flowcell are three. */
 enum { SEPARATORS_MAX = 6 };

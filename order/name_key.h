@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "bam/bam_record.h"
 #include "order/name_groups.h"
-#include "order/name_shape.h"
+#include "order/name_natural.h"
 #include "base/sort_order.h"
 #include "order/text_code.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 #include "order/key_room.h"
-#include "order/name_shape.h"
+#include "order/name_natural.h"
 
 /* Most decimal digits that the numbers of a key may have. 2^64 / 10^18 is 18, so with 18 digits each value
  * still has 18 keys for the flags. */
