@@ -110,7 +110,7 @@ static bool group_add(struct name_groups *groups, const char *name, size_t lengt
 }
 
 /* Cuts every name behind its n-th separator, n = separators. Returns false if there are too many groups or
- * the rests of the names have no common shape. */
+ * a key does not tell the rests of the names apart. */
 static bool groups_try(struct name_groups *groups, const struct text *sample, struct text *rests, size_t n, int separators)
 {
     size_t used = 0;
@@ -121,7 +121,7 @@ static bool groups_try(struct name_groups *groups, const struct text *sample, st
             return false;
         rests[i] = (struct text){sample[i].s + length, sample[i].n - length};
     }
-    return name_shape_regular(rests, n);
+    return text_code_fits(groups->natural, UINT64_MAX / groups->n - 1, rests, n);
 }
 
 static int order_natural(const void *a, const void *b)
@@ -183,7 +183,7 @@ void name_groups_learn(struct name_groups *groups, bool natural, struct text *sa
     groups->natural = natural;
     groups->range = UINT64_MAX;
     struct text *rests = calloc(n + 1, sizeof *rests);
-    bool found = !rests || n == 0 || name_shape_regular(sample, n);
+    bool found = !rests || n == 0 || text_code_fits(natural, UINT64_MAX, sample, n);
     if (!found) {
         for (int i = 1; i <= SEPARATORS_MAX && !found; i++)
             found = groups_try(groups, sample, rests, n, i);
