@@ -24,7 +24,7 @@ struct byte_source_options {
     uint64_t header_max;         /* bytes of a SAM header at most */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
-    _Atomic bool *far;           /* as in hts_reader_options */
+    bool far;                    /* as in hts_reader_options */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

@@ -20,8 +20,7 @@ struct hts_reader_options {
     const hts_opt *format_options;
     struct htslib_room room;     /* memory that it may take */
     struct cram_input *cram;     /* knows how many records there are; NULL: nobody knows */
-    _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is given;
-                                  * NULL: such records are refused */
+    bool far;                    /* records with positions beyond 32 bits (far_pos.h) are given; else refused */
     struct latch *latch;
 };
 

@@ -38,7 +38,6 @@ struct sam_chunk {
     bam1_t *record;              /* for one line at a time; who claimed it, before DONE, as all below */
     struct byte_buffer records;  /* its lines */
     uint64_t n;                  /* their number; the line behind them has the fault */
-    bool far;                    /* one has a position or TLEN beyond 32 bits */
     atomic_int users;            /* of the records, see struct byte_loan */
     enum { SAM_OK, SAM_BROKEN, SAM_TOO_LONG, SAM_FAR, SAM_NO_MEMORY } fault;
 };
@@ -82,7 +81,6 @@ static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *li
         c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_TOO_LONG;
     else if (far && !r->opt.far)
         c->fault = SAM_FAR;
-    c->far |= far > 0;
     c->n += c->fault == SAM_OK;
 }
 
@@ -234,7 +232,6 @@ static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
     if (c->record->m_data > r->opt.sam.text_size)
         size_record(c->record, r->opt.sam.text_size);
     c->n = 0;
-    c->far = false;
 }
 
 /* Frees the chunks that are not used any more, up to the one that is. */
@@ -305,8 +302,6 @@ int sam_reader_lend(struct sam_reader *r, struct byte_loan *loan, byte_source_he
             return tell_fault(r, c);
         r->n += c->n;
     } while (c->n == 0);                         /* it is all within one line */
-    if (c->far)
-        atomic_store(r->opt.far, true);
     *loan = (struct byte_loan){c->records.p, c->records.n, &c->users};
     return 1;
 }
