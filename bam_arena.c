@@ -156,8 +156,7 @@ size_t bam_arena_room(const struct bam_arena *arena)
 
 struct bam_key_order bam_arena_order(const struct bam_arena *arena)
 {
-    bool decided = !arena->rule || sort_key_decides(arena->rule);
-    return (struct bam_key_order){decided ? NULL : arena->rule, arena->base};
+    return (struct bam_key_order){arena->rule, arena->base};
 }
 
 static uint64_t place_of(const struct bam_arena *arena, const uint8_t *record)

@@ -41,7 +41,6 @@ struct sort_check {
     uint64_t key_before;
     uint64_t n;                  /* records read */
     uint64_t checksum;           /* of them */
-    _Atomic bool far;            /* as in hts_reader_options */
     struct out_file out;         /* of --checksum */
 };
 
@@ -194,7 +193,7 @@ static int open_all(struct sort_check *c)
         .opts = opts,
         .rings = plan_rings(opts, c->n_slots),
         .header_max = HEADER_MAX,
-        .far = &c->far,
+        .far = true,
         .latch = &c->latch,
     };
     if (sort_inputs_open(&c->in, &how) < 0)
@@ -206,7 +205,7 @@ static int open_all(struct sort_check *c)
     if (!c->rule || !c->ring)
         return latch_fail(&c->latch, "out of memory");
     if (opts->order.by == SORT_COORDINATE && sort_inputs_converted(&c->in))
-        sort_key_decides_until(c->rule, &c->far);
+        sort_rule_expect_far(c->rule);
     return 0;
 }
 

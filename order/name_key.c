@@ -5,6 +5,7 @@
 #include <htslib/sam.h>
 #include "order/key_room.h"
 #include "order/name_key.h"
+#include "order/name_natural.h"
 
 /* samtools' rule among records of one name. Read 1 and 2, secondary and supplementary weigh in
  * this order. So a template comes as none < R1 < R2 < both, and in each of these primary <
@@ -38,10 +39,7 @@ void name_key_init(struct name_key *names, enum sort_by by)
 {
     names->by = by;
     names->groups.n = 0;
-    if (by == SORT_NAME_NATURAL)
-        name_shape_init(&names->shape, UINT64_MAX);
-    else
-        text_code_init(&names->text, UINT64_MAX);
+    text_code_init(&names->rest, by == SORT_NAME_NATURAL, UINT64_MAX);
 }
 
 /* A number for the sequence of separators in the name. It tells names of one writer from those of another. */
@@ -79,12 +77,10 @@ static size_t names_usual(struct text *sample, size_t n)
 
 void name_key_learn(struct name_key *names, struct text *sample, size_t n)
 {
+    bool natural = names->by == SORT_NAME_NATURAL;
     n = names_usual(sample, n);
-    name_groups_learn(&names->groups, names->by == SORT_NAME_NATURAL, sample, n);
-    if (names->by == SORT_NAME_NATURAL)
-        name_shape_learn(&names->shape, names->groups.range, sample, n);
-    else
-        text_code_learn(&names->text, names->groups.range, sample, n);
+    name_groups_learn(&names->groups, natural, sample, n);
+    text_code_learn(&names->rest, natural, names->groups.range, sample, n);
 }
 
 static uint64_t flag_sub_key(enum sort_by by, const struct bam_record *r)
@@ -97,13 +93,10 @@ uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
 {
     uint64_t base, room, sub = flag_sub_key(names->by, r);
     const char *name = bam_record_name(r);
-    const char *rest = name_groups_find(&names->groups, name, r->name_len, &base);
+    const char *rest = name_groups_find(&names->groups, name, &base);
     if (!rest)
         return base;
-    size_t size = r->name_len - (size_t)(rest - name);
-    if (names->by == SORT_NAME_NATURAL)
-        return base + name_shape_key(&names->shape, rest, size, sub);
-    uint64_t key = text_code_key(&names->text, (struct text){rest, size - 1}, &room);
+    uint64_t key = text_code_key(&names->rest, (struct text){rest, r->name_len - 1u - (size_t)(rest - name)}, &room);
     return base + key + key_nest(room, sub);
 }
 

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include "bam/bam_record.h"
 #include "order/name_groups.h"
-#include "order/name_shape.h"
 #include "base/sort_order.h"
 #include "order/text_code.h"
 
@@ -15,10 +14,7 @@
 struct name_key {
     enum sort_by by;             /* one of the SORT_NAME_ orders */
     struct name_groups groups;
-    union {                      /* for the part of the name behind its group */
-        struct name_shape shape; /* SORT_NAME_NATURAL */
-        struct text_code text;   /* the others */
-    };
+    struct text_code rest;       /* for the part of the name behind its group */
 };
 
 /* Prepares keys for names of which nothing is known. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bam/far_pos.h"
@@ -22,8 +21,7 @@ struct sort_rule {
     unsigned pos_bits;           /* bits that hold 0 .. max_pos */
     uint64_t max_pos;            /* greatest position + 1 that has a key of its own */
     int32_t n_ref;
-    /* set by sort_key_decides_until(); NULL: only the order says whether keys decide */
-    const _Atomic bool *far;
+    bool far;                    /* there may be positions beyond 32 bits */
     struct name_key names;
     struct tag_key tags;
     struct template_key templates;
@@ -59,8 +57,7 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
     return fill.key;
 }
 
-/* Compares references and positions as unsigned numbers, as samtools does. So "none" (-1) comes last,
- * and so do the values below -1 that a broken file may have. */
+/* The order by name that decides, or decides next. */
 static enum sort_by names_by(const struct sort_order *order)
 {
     enum sort_by by = order->by == SORT_TAG ? order->then : order->by;
@@ -179,16 +176,16 @@ enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_reco
 
 bool sort_key_decides(const struct sort_rule *rule)
 {
-    return rule->far ? !atomic_load(rule->far) : rule->order.by == SORT_COORDINATE;
+    return rule->order.by == SORT_COORDINATE && !rule->far;
 }
 
 bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
                        const struct bam_record *b)
 {
-    return key_a < key_b || (key_a == key_b && (sort_key_decides(rule) || sort_key_compare(rule, a, b) <= 0));
+    return key_a < key_b || (key_a == key_b && sort_key_compare(rule, a, b) <= 0);
 }
 
-void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far)
+void sort_rule_expect_far(struct sort_rule *rule)
 {
-    rule->far = far;
+    rule->far = true;
 }

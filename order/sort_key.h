@@ -11,8 +11,7 @@
 #include "base/sort_order.h"
 
 /* An order prepared for one input: it knows the libraries of the @RG lines and the shape of the names.
- * Tasks share it. Nothing in it changes after sort_rule_learn() and sort_key_decides_until(); only the
- * flag that the latter was given may still be set. */
+ * Tasks share it. Nothing in it changes after sort_rule_learn() and sort_rule_expect_far(). */
 struct sort_rule;
 
 /* Prepares the order for input with the header `sam`, which stays the caller's and may be changed
@@ -54,10 +53,9 @@ enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_reco
 /* Whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 
-/* Makes sort_key_decides() return true until *far is set. Readers set *far when they meet the first
- * position beyond 32 bits; from then on equal keys may hide different positions. Call it for coordinate
- * order and -M when the input may have such positions. Without this call coordinate order compares the
- * 32-bit fields alone, whatever tags the input brings. */
-void sort_key_decides_until(struct sort_rule *rule, const _Atomic bool *far);
+/* Tells a new rule that the input may have positions beyond 32 bits. Then equal keys may hide different
+ * positions, so sort_key_decides() returns false. Without this call coordinate order compares the 32-bit
+ * fields alone, whatever tags the input brings. */
+void sort_rule_expect_far(struct sort_rule *rule);
 
 #endif

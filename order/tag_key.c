@@ -87,7 +87,7 @@ int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam)
 {
     memcpy(tags->tag, tag, 2);
     numbers_init(tags);
-    text_code_init(&tags->text, VALUE_RANGE);
+    text_code_init(&tags->text, false, VALUE_RANGE);
     return memcmp(tag, "RG", 2) == 0 ? groups_learn(tags, sam) : 0;
 }
 
@@ -144,7 +144,7 @@ int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records,
     }
     int learned = tags->named ? 0 : word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS);
     if (learned == 0 && !tags->named)
-        text_code_learn(&tags->text, VALUE_RANGE, texts, n_texts);
+        text_code_learn(&tags->text, false, VALUE_RANGE, texts, n_texts);
     number_learn(tags, &sight);
     free(texts);
     return learned < 0 ? -1 : 0;

@@ -403,8 +403,8 @@ int template_key_init(struct template_key *rule, sam_hdr_t *sam)
     }
     rule->max_pos += 2 * POS_MARGIN;
     rule->pos_bits = key_bits((uint64_t)rule->max_pos);
-    text_code_init(&rule->name, UINT64_MAX);
-    text_code_init(&rule->cell, UINT64_MAX);
+    text_code_init(&rule->name, false, UINT64_MAX);
+    text_code_init(&rule->cell, false, UINT64_MAX);
     if (libraries_learn(rule, sam)) {
         template_key_free(rule);
         return -1;
@@ -433,10 +433,10 @@ int template_key_learn(struct template_key *rule, const struct bam_record *const
         if (cb.type && bam_record_aux_is_text(cb.type))
             texts[n_cells++] = tag_text(cb);
     }
-    text_code_learn(&rule->cell, UINT64_MAX, texts, n_cells);
+    text_code_learn(&rule->cell, false, UINT64_MAX, texts, n_cells);
     for (size_t i = 0; i < n; i++)
         texts[i] = bam_record_text(records[i]);
-    text_code_learn(&rule->name, UINT64_MAX, texts, n);
+    text_code_learn(&rule->name, false, UINT64_MAX, texts, n);
     free(texts);
     return 0;
 }

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "order/key_room.h"
+#include "order/name_natural.h"
 #include "order/text_code.h"
 
-/* What follows a symbol. */
-enum {
-    GO_ON,                       /* the next column */
-    ABOVE,                       /* the byte is above the symbol and below the next one */
-    BELOW,                       /* the byte is below every symbol */
-    ENDED,                       /* the symbol is the end of the string */
+/* Bits of the range that are left to what the caller puts behind the string: read 1 or 2 and so on. */
+#define REST_BITS 6.0
+#define LOG2_10 3.3219280948873623
+
+static const uint64_t power10[] = {
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
+    100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000,
+    10000000000000000, 100000000000000000, 1000000000000000000,
 };
+_Static_assert(sizeof power10 / sizeof *power10 == NATURAL_DIGITS + 1, "one per number of digits");
 
-/* Columns may be added in front of the part that varies until the whole has this many bits. The rest of
- * the 64 bits is for what the caller puts behind the string (read 1 or 2 and so on). If strings of one
- * length take more, a place is given all ten digits only where two digits were seen. */
-#define SPEND_BITS 58.0
-
-struct byte_set { bool has[256]; };
+/* The tokens of one column. */
+struct tokens {
+    bool has[256];               /* bytes; 0 is the end */
+    unsigned digits;             /* most digits that a number had; 0: there were no numbers */
+};
 
 /* What the sample looks like. */
 struct text_sight {
-    size_t prefix;               /* number of bytes that all strings begin with */
-    size_t min, max;             /* lengths of the shortest and the longest */
+    bool natural;
+    size_t start;                /* where in the strings the columns begin */
+    size_t min, max;             /* columns of the shortest string and of the longest, end included */
+    struct tokens column[TEXT_COLUMNS];
 };
 
 static size_t text_length(struct text t)
@@ -31,212 +36,318 @@ static size_t text_length(struct text t)
     return strnlen(t.s, t.n);
 }
 
-static struct text_sight text_look(const struct text *sample, size_t n)
-{
-    size_t first = text_length(sample[0]);
-    struct text_sight sight = {first, first, first};
-    for (size_t i = 1; i < n; i++) {
-        size_t length = text_length(sample[i]), same = 0;
-        while (same < sight.prefix && same < length && sample[i].s[same] == sample[0].s[same])
-            same++;
-        sight.prefix = same;
-        sight.min = length < sight.min ? length : sight.min;
-        sight.max = length > sight.max ? length : sight.max;
-    }
-    return sight;
-}
-
-static bool is_digit(unsigned c)
-{
-    return c - '0' < 10;
-}
-
-/* If at least `from` different digits were seen, adds all ten: a sample from the beginning of a file has
- * only the first lane and tile. */
-static void set_add_digits(struct byte_set *set, int from)
-{
-    int n = 0;
-    for (unsigned c = '0'; c <= '9'; c++)
-        n += set->has[c];
-    if (n >= from)
-        memset(set->has + '0', true, 10);
-}
-
-static double set_bits(const struct byte_set *set)
-{
-    int n = 0;
-    for (unsigned c = 0; c < 256; c++)
-        n += set->has[c];
-    return log2(n);
-}
-
-/* The bytes at one place of the strings, none of which is shorter. */
-static struct byte_set set_at(const struct text *sample, size_t n, size_t at, int digits_from)
-{
-    struct byte_set set = {{false}};
-    for (size_t i = 0; i < n; i++)
-        set.has[(uint8_t)sample[i].s[at]] = true;
-    set_add_digits(&set, digits_from);
-    return set;
-}
-
-/* The bytes at all places from `from` on, and the end. */
-static struct byte_set set_behind(const struct text *sample, size_t n, size_t from)
-{
-    struct byte_set set = {{true}};
-    for (size_t i = 0; i < n; i++)
-        for (size_t at = from, length = text_length(sample[i]); at < length; at++)
-            set.has[(uint8_t)sample[i].s[at]] = true;
-    set_add_digits(&set, 2);
-    return set;
-}
-
-/* Writes the codes of one table. Returns how many symbols it has. */
-static unsigned table_fill(uint16_t table[256], const struct byte_set *set)
-{
-    unsigned n = 0;
-    for (unsigned c = 0; c < 256; c++) {
-        if (set->has[c])
-            table[c] = (uint16_t)(n++ << 2 | (c == 0 ? ENDED : GO_ON));
-        else
-            table[c] = (uint16_t)(n == 0 ? BELOW : (n - 1) << 2 | ABOVE);
-    }
-    return n;
-}
-
-/* Adds a column that a table of n symbols serves. Returns false if the range is used up. */
-static bool column_add(struct text_code *code, size_t table, unsigned n)
-{
-    uint64_t room = code->n_columns ? code->weight[code->n_columns - 1] : code->range;
-    if (code->n_columns == TEXT_COLUMNS || room / n == 0)
-        return false;
-    code->table[code->n_columns] = (uint8_t)table;
-    code->weight[code->n_columns++] = room / n;
-    return true;
-}
-
-static void columns_add_shared(struct text_code *code, const struct byte_set *set)
-{
-    size_t table = code->n_columns;
-    if (table == TEXT_COLUMNS)
-        return;
-    unsigned n = table_fill(code->code[table], set);
-    while (column_add(code, table, n))
-        ;
-}
-
-void text_code_init(struct text_code *code, uint64_t range)
-{
-    struct byte_set all;
-    memset(all.has, true, sizeof all.has);
-    memset(code, 0, sizeof *code);
-    code->range = range;
-    columns_add_shared(code, &all);
-}
-
-/* Where the columns begin: as far in front of `prefix` as there are bits for the digits there. These
- * digits are the same in the whole sample, but a later part of the file has another tile or lane. */
-static size_t columns_start(const char *s, size_t prefix, double bits)
-{
-    size_t start = prefix;
-    for (size_t at = prefix; at > 0 && prefix - at < TEXT_COLUMNS / 2; at--) {
-        if (!is_digit((uint8_t)s[at - 1]))
-            continue;
-        bits += log2(10);
-        if (bits > SPEND_BITS)
-            break;
-        start = at - 1;
-    }
-    return start > TEXT_PREFIX ? TEXT_PREFIX : start;
-}
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Bits that the columns behind the prefix take if all strings have one length. */
-static double fixed_bits(const struct text *sample, size_t n, struct text_sight sight, int digits_from)
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- looking at the sample ---- */
+
+/* Number of bytes that all strings begin with. In natural order it is cut back so that no number is split. */
+static size_t common_prefix(bool natural, const struct text *sample, size_t n)
+{
+    size_t prefix = least(text_length(sample[0]), TEXT_PREFIX);
+    for (size_t i = 1; i < n; i++) {
+        size_t same = 0;
+        while (same < prefix && same < sample[i].n && sample[i].s[same] == sample[0].s[same])
+            same++;
+        prefix = same;
+    }
+    while (natural && prefix > 0 && natural_digit(sample[0].s[prefix - 1]))
+        prefix--;
+    return prefix;
+}
+
+static void sight_string(struct text_sight *sight, struct text t)
+{
+    size_t at = sight->start, length = text_length(t), i = 0;
+    for (bool ended = false; i < TEXT_COLUMNS && !ended; i++) {
+        struct tokens *tokens = &sight->column[i];
+        ended = at == length;
+        if (!ended && sight->natural && natural_digit(t.s[at])) {
+            const char *s = t.s + at;
+            unsigned digits;
+            natural_number(&s, &digits);
+            at = (size_t)(s - t.s);
+            tokens->digits = (unsigned)least(most(tokens->digits, most(digits, 1)), NATURAL_DIGITS);
+        } else {
+            tokens->has[ended ? 0 : (uint8_t)t.s[at++]] = true;
+        }
+    }
+    sight->min = least(sight->min, i);
+    sight->max = most(sight->max, i);
+}
+
+/* In the order of strcmp(): where a digit was seen there may be any other, because a sample from the
+ * beginning of a file has only the first lane and tile. */
+static void digits_add(struct text_sight *sight)
+{
+    for (size_t i = 0; i < sight->max && !sight->natural; i++) {
+        bool *digits = sight->column[i].has + '0';
+        if (memchr(digits, true, 10))
+            memset(digits, true, 10);
+    }
+}
+
+/* Looks at the columns that begin at start. */
+static void sight_take(struct text_sight *sight, bool natural, const struct text *sample, size_t n, size_t start)
+{
+    memset(sight, 0, sizeof *sight);
+    sight->natural = natural;
+    sight->start = start;
+    sight->min = TEXT_COLUMNS;
+    for (size_t i = 0; i < n; i++)
+        sight_string(sight, sample[i]);
+    digits_add(sight);
+}
+
+/* Number of bytes that have symbols. */
+static unsigned tokens_bytes(const struct tokens *tokens)
+{
+    unsigned n = 0;
+    for (unsigned c = 0; c < 256; c++)
+        n += tokens->has[c];
+    return n;
+}
+
+static double tokens_bits(const struct tokens *tokens)
+{
+    unsigned bytes = tokens_bytes(tokens);
+    double value = LOG2_10 * tokens->digits;
+    return bytes ? log2(bytes + (tokens->digits ? tokens->digits + 1 : 0)) + value : value;
+}
+
+static double sight_bits(const struct text_sight *sight)
 {
     double bits = 0;
-    for (size_t at = sight.prefix; at < least(sight.max, sight.prefix + TEXT_COLUMNS); at++) {
-        struct byte_set set = set_at(sample, n, at, digits_from);
-        bits += set_bits(&set);
+    for (size_t i = 0; i < sight->max; i++)
+        bits += tokens_bits(&sight->column[i]);
+    return bits;
+}
+
+static double bits_to_spend(uint64_t range)
+{
+    return log2((double)range) - REST_BITS;
+}
+
+bool text_code_fits(bool natural, uint64_t range, const struct text *sample, size_t n)
+{
+    struct text_sight sight;
+    sight_take(&sight, natural, sample, n, common_prefix(natural, sample, n));
+    return sight_bits(&sight) <= bits_to_spend(range);
+}
+
+/* ---- columns ---- */
+
+/* Adds a column for these tokens. Returns false if the range is used up. */
+static bool column_add(struct text_code *code, const struct tokens *tokens)
+{
+    if (code->n_columns == TEXT_COLUMNS)
+        return false;
+    uint64_t room = code->n_columns ? code->column[code->n_columns - 1].weight : code->range;
+    struct text_column *column = &code->column[code->n_columns];
+    unsigned bytes = 0;
+    for (unsigned c = 0; c < 256; c++) {
+        column->code[c] = (uint16_t)(bytes << 1 | tokens->has[c]);
+        bytes += tokens->has[c];
+    }
+    column->by_length = bytes > 0 || power10[tokens->digits] > room;
+    column->numbers = tokens->digits == 0 ? 0 : column->by_length ? tokens->digits + 1 : power10[tokens->digits];
+    column->weight = room / (bytes + column->numbers);
+    code->n_columns += column->weight > 0;
+    return column->weight > 0;
+}
+
+/* Adds columns for these tokens until the range is used up. */
+static void columns_fill(struct text_code *code, const struct tokens *tokens)
+{
+    while (column_add(code, tokens))
+        ;
+}
+
+void text_code_init(struct text_code *code, bool natural, uint64_t range)
+{
+    struct tokens any = {.digits = natural ? NATURAL_DIGITS : 0};
+    memset(any.has, true, sizeof any.has);
+    if (natural)
+        memset(any.has + '0', false, 10);
+    memset(code, 0, sizeof *code);
+    code->natural = natural;
+    code->range = range;
+    columns_fill(code, &any);
+}
+
+/* ---- learning ---- */
+
+/* In natural order: gives one more digit to each number in turn, the last number first, as long as there
+ * are bits, because files often begin with the small numbers. Returns the bits that are left. */
+static double numbers_widen(struct text_sight *sight, size_t first, double bits)
+{
+    for (size_t i = sight->max; i-- > first;) {
+        unsigned *digits = &sight->column[i].digits;
+        if (*digits == 0 || *digits == NATURAL_DIGITS || bits < LOG2_10)
+            continue;
+        ++*digits;
+        bits -= LOG2_10;
     }
     return bits;
 }
 
-/* Adds columns for the places [from, to), each with a table of its own. */
-static void columns_add_own(struct text_code *code, const struct text *sample, size_t n,
-                            size_t from, size_t to, int digits_from)
+/* Where the columns begin: as far in front of the sight as there are bits for the digits there. These
+ * are the same in the whole sample, but a later part of the file has another tile, lane or run. */
+static size_t columns_start(const struct text_sight *sight, const char *s, double bits)
 {
-    for (size_t at = from; at < to && code->n_columns < TEXT_COLUMNS; at++) {
-        struct byte_set set = set_at(sample, n, at, digits_from);
-        unsigned symbols = table_fill(code->code[code->n_columns], &set);
-        if (!column_add(code, code->n_columns, symbols))
-            return;
+    size_t start = sight->start;
+    for (size_t at = start; at > 0 && sight->start - at < TEXT_COLUMNS / 2;) {
+        size_t end = at--;
+        if (!natural_digit(s[at]))
+            continue;
+        while (sight->natural && at > 0 && natural_digit(s[at - 1]))
+            at--;
+        bits -= LOG2_10 * (double)(end - at);
+        if (bits < 0)
+            break;
+        start = at;
     }
+    return start;
 }
 
-void text_code_learn(struct text_code *code, uint64_t range, const struct text *sample, size_t n)
+/* All tokens of the last columns of a sight, in a sample of different lengths: those of places that no
+ * string of the sample reached. */
+static struct tokens tokens_behind(const struct text_sight *sight)
 {
-    text_code_init(code, range);
+    struct tokens all = {.digits = 0};
+    for (size_t i = sight->max - sight->max / 2; i < sight->max; i++) {
+        all.digits = (unsigned)most(all.digits, sight->column[i].digits);
+        for (unsigned c = 0; c < 256; c++)
+            all.has[c] |= sight->column[i].has[c];
+    }
+    return all;
+}
+
+/* Decides what the bits are spent on, and moves the sight to where the columns begin. */
+static void sight_spend(struct text_sight *sight, const struct text *sample, size_t n, double bits)
+{
+    size_t columns = sight->max;
+    double left = numbers_widen(sight, 0, bits - sight_bits(sight)), before;
+    sight_take(sight, sight->natural, sample, n, columns_start(sight, sample[0].s, left));
+    left = bits - sight_bits(sight);
+    do {
+        before = left;
+        left = numbers_widen(sight, sight->max - columns, left);
+    } while (left < before);
+}
+
+void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n)
+{
+    struct text_sight sight;
+    text_code_init(code, natural, range);
     if (n == 0)
         return;
-    struct text_sight sight = text_look(sample, n);
-    if (sight.prefix == sight.max)
+    sight_take(&sight, natural, sample, n, common_prefix(natural, sample, n));
+    if (sight.max == 1)
         return;                  /* all are the same: the next string may be anything */
-
-    bool fixed = sight.min == sight.max;
-    struct byte_set rest = {{false}};
-    int digits_from = 1;
-    double bits;
-    if (fixed) {
-        bits = fixed_bits(sample, n, sight, digits_from);
-        if (bits > SPEND_BITS)
-            bits = fixed_bits(sample, n, sight, digits_from = 2);
-    } else {
-        rest = set_behind(sample, n, sight.prefix);
-        bits = set_bits(&rest) * (double)(sight.max - sight.prefix);
-    }
-    size_t start = columns_start(sample[0].s, sight.prefix, bits);
+    sight_spend(&sight, sample, n, bits_to_spend(range));
+    code->n_prefix = sight.start;
+    memcpy(code->prefix, sample[0].s, sight.start);
     code->n_columns = 0;
-    code->n_prefix = start;
-    memcpy(code->prefix, sample[0].s, start);
-    columns_add_own(code, sample, n, start, sight.prefix, 1);
-    if (fixed)
-        columns_add_own(code, sample, n, sight.prefix, sight.max, digits_from);
-    else
-        columns_add_shared(code, &rest);
+    for (size_t i = 0; i < sight.max && column_add(code, &sight.column[i]); i++)
+        ;
+    struct tokens behind = tokens_behind(&sight);
+    if (sight.min < sight.max)
+        columns_fill(code, &behind);
 }
 
-/* Compares the start of t with the prefix: < 0, 0 if t begins with it, > 0. */
-static int prefix_compare(const struct text_code *code, struct text t)
+/* ---- keys ---- */
+
+/* Skips the prefix. Returns < 0 if t comes before all strings that begin with it; 0 if t does, and *at is
+ * where it ends; else > 0. */
+static inline int prefix_skip(const struct text_code *code, struct text t, size_t *at)
 {
-    if (t.n >= code->n_prefix)
-        return memcmp(t.s, code->prefix, code->n_prefix);
-    int order = memcmp(t.s, code->prefix, t.n);
-    return order ? order : -1;
+    *at = code->n_prefix;
+    int order = memcmp(t.s, code->prefix, least(t.n, code->n_prefix));
+    if (code->natural && (order || t.n < code->n_prefix)) {
+        const char *rest = t.s;
+        order = -name_natural_prefix(code->prefix, t.s, &rest);
+        *at = (size_t)(rest - t.s);
+        return order;
+    }
+    return order ? order : -(t.n < code->n_prefix);
 }
 
-/* The key as far as the columns go whose weight is above `least`. */
-static inline uint64_t code_key(const struct text_code *code, struct text t, uint64_t least, uint64_t *room)
+#define INLINE static inline __attribute__((always_inline))
+
+/* A token as a symbol of its column. */
+struct symbol {
+    uint64_t index;              /* without a symbol: how many symbols are below the token */
+    bool known;                  /* the token has a symbol */
+    uint64_t value;              /* of a number */
+    unsigned digits;
+};
+
+/* Reads the number at *at and moves *at behind it. */
+INLINE struct symbol number_read(const struct text_column *column, const char *s, size_t *at)
+{
+    struct symbol number;
+    const char *p = s + *at;
+    number.value = natural_number(&p, &number.digits);
+    *at = (size_t)(p - s);
+    uint64_t index = column->by_length ? number.digits : number.value;
+    number.known = number.digits <= NATURAL_DIGITS && index < column->numbers;
+    number.index = (column->code['0'] >> 1) + (number.known ? index : column->numbers);
+    return number;
+}
+
+/* Puts the value of a number behind the symbol for its length, which has *weight keys. Returns the key. The value
+ * leaves the others *weight >> *shift keys; if that is none, *weight becomes 0. */
+static uint64_t value_key(struct symbol number, uint64_t *weight, unsigned *shift)
+{
+    unsigned bits = key_bits(power10[number.digits] - 1);
+    uint64_t room = *weight;
+    *weight >>= bits;
+    *shift += bits;
+    return *weight ? number.value * *weight : key_nest(room, number.value << (64 - bits));
+}
+
+/* The key as far as the columns go whose weight is above `enough`. natural: code->natural, as a constant. */
+INLINE uint64_t code_key(const struct text_code *code, struct text t, bool natural, uint64_t enough, uint64_t *room)
 {
     *room = 1;
-    int order = prefix_compare(code, t);
+    size_t at;
+    int order = prefix_skip(code, t, &at);
     if (order)
         return order < 0 ? 0 : code->range - 1;
     uint64_t key = 0, weight = code->range;
-    size_t at = code->n_prefix;
-    for (size_t i = 0; i < code->n_columns && weight > least; i++, at++) {
-        unsigned symbol = code->code[code->table[i]][at < t.n ? (uint8_t)t.s[at] : 0];
-        weight = code->weight[i];
-        key += (symbol >> 2) * weight;
-        if ((symbol & 3) == GO_ON)
+    unsigned shift = 0;          /* bits of the weights that values have taken */
+    const struct text_column *end = code->column + code->n_columns;
+    for (const struct text_column *c = code->column; c < end && weight > enough && c->weight >> shift > 0; c++) {
+        uint8_t byte = at < t.n ? (uint8_t)t.s[at] : 0;
+        weight = c->weight >> shift;
+        if (natural && natural_digit((char)byte)) {
+            struct symbol number = number_read(c, t.s, &at);
+            if (!number.known)
+                return number.index ? key + number.index * weight - 1 : key;
+            key += number.index * weight;
+            if (c->by_length)
+                key += value_key(number, &weight, &shift);
+            if (weight == 0)
+                return key;
             continue;
-        if ((symbol & 3) == ENDED)
+        }
+        uint64_t index = (c->code[byte] >> 1) + (natural && byte > '9' ? c->numbers : 0);
+        if (!(c->code[byte] & 1))
+            return index ? key + index * weight - 1 : key;
+        key += index * weight;
+        if (byte == 0) {
             *room = weight;
-        return (symbol & 3) == ABOVE ? key + weight - 1 : key;
+            return key;
+        }
+        at++;
     }
     if (at < t.n && t.s[at])
         return key + weight - 1;
@@ -246,24 +357,19 @@ static inline uint64_t code_key(const struct text_code *code, struct text t, uin
 
 uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room)
 {
-    return code_key(code, t, 0, room);
+    return code->natural ? code_key(code, t, true, 0, room) : code_key(code, t, false, 0, room);
 }
 
 uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits)
 {
     uint64_t room;
-    return code_key(code, t, bits < 64 ? UINT64_MAX >> bits : 0, &room);
+    return code_key(code, t, false, bits < 64 ? UINT64_MAX >> bits : 0, &room);
 }
 
 /* ---- words ---- */
 
 /* Bytes shared with a word count up to this many. More would cost bits, and no identifier is that long. */
 enum { WORD_LONGEST = 255 };
-
-static size_t most(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
 
 static int text_compare(const void *a, const void *b)
 {
@@ -286,15 +392,19 @@ static size_t texts_unique(struct text *texts, size_t n)
 
 /* The bytes that other strings may have. A few words do not tell, except that words in which all four
  * bases occur and no letters but these and N are barcodes. */
-static struct byte_set words_alphabet(const struct text *words, size_t n)
+static struct tokens words_alphabet(const struct text *words, size_t n)
 {
-    struct byte_set set = set_behind(words, n, 0);
-    bool bases = set.has['A'] && set.has['C'] && set.has['G'] && set.has['T'];
+    struct tokens tokens = {.has = {true}};
+    for (size_t i = 0; i < n; i++)
+        for (size_t at = 0, length = text_length(words[i]); at < length; at++)
+            tokens.has[(uint8_t)words[i].s[at]] = true;
+    const bool *has = tokens.has;
+    bool bases = has['A'] && has['C'] && has['G'] && has['T'];
     for (unsigned c = 0; c < 256; c++)
-        bases = bases && !(set.has[c] && ((c >= 'A' && c <= 'Z' && !strchr("ACGTN", (int)c)) || c >= 'a'));
+        bases = bases && !(has[c] && ((c >= 'A' && c <= 'Z' && !strchr("ACGTN", (int)c)) || c >= 'a'));
     if (!bases)
-        memset(set.has, true, sizeof set.has);
-    return set;
+        memset(tokens.has, true, sizeof tokens.has);
+    return tokens;
 }
 
 /* Copies the words: the pointers, and behind them the bytes. */
@@ -329,9 +439,9 @@ static int words_learn(struct word_code *code, uint64_t range, const struct text
     code->longest = least(code->longest, WORD_LONGEST);
     code->slot = range / (2 * n + 1);
     code->step = code->slot / (2 * code->longest + 1);
-    struct byte_set alphabet = words_alphabet(words, n);
+    struct tokens alphabet = words_alphabet(words, n);
     code->rest.range = code->step;
-    columns_add_shared(&code->rest, &alphabet);
+    columns_fill(&code->rest, &alphabet);
     return 1;
 }
 

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings in the order of strcmp() (bytes unsigned) as numbers, by a code that is learned from a sample.
- * The prefix that all strings share costs nothing, and a character costs only as much as there are
- * different ones at its place. */
+/* Strings as numbers that have their order: that of strcmp() (bytes unsigned) or natural order
+ * (name_natural.h). The code is learned from a sample.
+ *
+ *   A00123:45:HFYKC:1:1101:20132:4711
+ *   | prefix        || a column per token: 1 | : | 1101 | : | 20132 | : | 4711 | end
+ *
+ * The prefix that all strings share costs nothing, and a token costs only as much as there are different
+ * ones in its column. */
 #ifndef TEXT_CODE_H
 #define TEXT_CODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,33 +22,42 @@ struct text {
 /* Most columns of a code, and most bytes of its prefix. */
 enum { TEXT_COLUMNS = 64, TEXT_PREFIX = 255 };
 
-/* Read-only once learned. Column i codes the byte at n_prefix + i:
- *
- *   key = sum of symbol(i) * weight[i],   weight[i] = weight[i-1] / radix[i]
- *
- * A byte that the sample did not have at its place takes the nearest symbol below it and, with that, the
- * highest key; nothing after that byte counts. */
+/* The tokens that the sample had at one place, as symbols 0 .. n-1 in their order. A token is a byte, the
+ * end of the string or, in natural order, a number. */
+struct text_column {
+    uint64_t weight;             /* keys per symbol */
+    uint64_t numbers;            /* how many symbols are for numbers; they follow those of the bytes below '0' */
+    /* true: a symbol stands for all numbers of one length, and the value follows; false: for one value */
+    bool by_length;
+    uint16_t code[256];          /* for a byte: symbols of bytes below it << 1 | it has a symbol itself */
+};
+
+/* Read-only once learned. The key is the sum of symbol * weight over the columns; the weight of a column is
+ * that of the column before, divided by its number of symbols. A token without a symbol gets the highest key
+ * below the next symbol, and nothing after it counts. */
 struct text_code {
     uint64_t range;              /* keys are below it */
+    bool natural;                /* for strings that are NUL-ended and at most TEXT_PREFIX bytes long */
     size_t n_prefix, n_columns;
-    uint64_t weight[TEXT_COLUMNS];
-    uint8_t table[TEXT_COLUMNS]; /* which of code[] serves a column */
-    char prefix[TEXT_PREFIX];
-    uint16_t code[TEXT_COLUMNS][256];   /* symbol << 2 | what follows it */
+    char prefix[TEXT_PREFIX + 1];
+    struct text_column column[TEXT_COLUMNS];
 };
 
 /* The code for strings of which nothing is known. */
-void text_code_init(struct text_code *code, uint64_t range);
+void text_code_init(struct text_code *code, bool natural, uint64_t range);
 
 /* The code for strings like those of the sample. If they teach nothing, the code that text_code_init()
  * gives. */
-void text_code_learn(struct text_code *code, uint64_t range, const struct text *sample, size_t n);
+void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n);
 
-/* The key of t. If a < b by strcmp(), then key(a) <= key(b). The *room keys from the returned one on
+/* Whether a code of this range tells all strings of the sample apart, with room for flags. */
+bool text_code_fits(bool natural, uint64_t range, const struct text *sample, size_t n);
+
+/* The key of t. If a < b, then key(a) <= key(b). The *room keys from the returned one on
  * belong to this very string: the caller may add a number below *room. */
 uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room);
 
-/* The same for callers that use only the first bits (at least one) of a 64-bit key and shift the rest out.
+/* The same, not in natural order, for callers that use only the first bits (at least one) of a 64-bit key and shift the rest out.
  * Keys made with different values of `bits` do not compare. */
 uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits);
 

@@ -28,11 +28,10 @@ static int prepare_order(struct sort_parts *s)
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
-    bool keys_do = s->minhash ? minhash_decides(s->minhash) : sort_key_decides(s->rule);
-    if (keys_do && sort_inputs_converted(&s->in) && far_pos_fits(&s->opts->out.format)) {
-        sort_key_decides_until(s->rule, &s->far);
-        keys_do = false;
-    }
+    bool far = sort_inputs_converted(&s->in) && far_pos_fits(&s->opts->out.format);
+    if (far)
+        sort_rule_expect_far(s->rule);
+    bool keys_do = s->minhash ? minhash_decides(s->minhash) && !far : sort_key_decides(s->rule);
     arenas_set_order(&s->arenas, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule);
     return 0;
 }
@@ -70,7 +69,7 @@ static int open_inputs(struct sort_parts *s)
         .opts = s->opts,
         .rings = s->rings,
         .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
-        .far = far_pos_fits(&s->opts->out.format) ? &s->far : NULL,
+        .far = far_pos_fits(&s->opts->out.format),
         .latch = &s->latch,
         .stats = s->stats,
     };

@@ -34,7 +34,6 @@ struct sort_parts {
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
-    _Atomic bool far;            /* a record has positions beyond 32 bits; its reader sets it */
 };
 
 /* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/affinity.h"
@@ -150,8 +149,6 @@ static int next_record(struct hts_reader *r)
         return latch_fail(r->opt.latch, "%s: record %llu: its position, its mate's or TLEN does not fit into the "
                           "32 bits that BAM and CRAM have; use -O sam. Nothing was written",
                           r->opt.path, (unsigned long long)r->n);
-    if (far)
-        atomic_store(r->opt.far, true);
     r->at = 0;
     return 1;
 }

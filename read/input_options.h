@@ -3,6 +3,7 @@
 #ifndef INPUT_OPTIONS_H
 #define INPUT_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <htslib/hts.h>
 #include "base/memory_shares.h"
@@ -19,8 +20,7 @@ struct input_options {
     uint64_t header_max;         /* most bytes of a SAM header */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
-    _Atomic bool *far;           /* set before a record with positions beyond 32 bits (far_pos.h) is given;
-                                  * NULL: such records are refused */
+    bool far;                    /* takes records with positions beyond 32 bits (far_pos.h); else they are refused */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

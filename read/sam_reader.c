@@ -41,7 +41,6 @@ struct sam_chunk {
     bam1_t *record;              /* for one line at a time; the claimer's before DONE, as all below */
     struct byte_buffer records;  /* of the lines, as BAM */
     uint64_t n;                  /* how many records; the line behind them has the fault */
-    bool far;                    /* one has a position or TLEN beyond 32 bits */
     atomic_int users;            /* of the records, see struct byte_window */
     enum { SAM_OK, SAM_BROKEN, SAM_TOO_LONG, SAM_FAR, SAM_NO_MEMORY } fault;
 };
@@ -86,7 +85,6 @@ static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *li
         c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_TOO_LONG;
     else if (far && !r->opt.far)
         c->fault = SAM_FAR;
-    c->far |= far > 0;
     c->n += c->fault == SAM_OK;
 }
 
@@ -240,7 +238,6 @@ static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
     if (c->record->m_data > r->opt.sam.text_size)
         size_record(c->record, r->opt.sam.text_size);
     c->n = 0;
-    c->far = false;
 }
 
 /* Frees the oldest chunks as far as nobody uses them. */
@@ -314,8 +311,6 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
             return tell_fault(r, c);
         r->n += c->n;
     } while (c->n == 0);                         /* it lies in the middle of a long line */
-    if (c->far)
-        atomic_store(r->opt.far, true);
     assert(window->size == 0);
     window->data = c->records.p;
     window->size = c->records.n;

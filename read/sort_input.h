@@ -31,7 +31,7 @@ struct sort_inputs_options {
     const struct sort_opts *opts;
     struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take */
     uint64_t header_max;         /* bytes of a header */
-    _Atomic bool *far;           /* as in input_options */
+    bool far;                    /* as in input_options */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

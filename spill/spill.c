@@ -261,7 +261,7 @@ void spill_arena_is_sorted(struct spill *p)
 int spill_begin(struct spill *p, const struct bam_arena *arena)
 {
     p->arena = arena;
-    p->rule = bam_arena_order(arena).rule;       /* NULL may become a rule later, see sort_key_decides_until() */
+    p->rule = bam_arena_order(arena).rule;
     p->help = 0;
     atomic_store(&p->n_done, 0);
     atomic_store(&p->n_ranges, 0);

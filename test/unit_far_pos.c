@@ -166,10 +166,9 @@ static void test_far_positions_are_out_of_order(void **state)
     struct sort_order order = {.by = SORT_MINHASH, .kmer = 20};
     struct minhash *m = minhash_new(&order);
     NEEDED(m);
-    _Atomic bool far = true;
     for (size_t i = 0; i < N_OF(by); i++) {
         struct sort_rule *rule = rule_for(by[i], SORT_COORDINATE);
-        sort_key_decides_until(rule, &far);
+        sort_rule_expect_far(rule);
         check_order(rule, by[i] == SORT_MINHASH ? m : NULL);
         sort_rule_free(rule);
     }
@@ -199,12 +198,9 @@ static void test_template_order_cuts_positions(void **state)
 static void test_keys_decide_though_there_are_far_positions(void **state)
 {
     (void)state;
-    _Atomic bool far = false;
     struct sort_rule *coordinate = rule_for(SORT_COORDINATE, SORT_COORDINATE);
     assert_true(sort_key_decides(coordinate));
-    sort_key_decides_until(coordinate, &far);
-    assert_true(sort_key_decides(coordinate));
-    atomic_store(&far, true);
+    sort_rule_expect_far(coordinate);
     assert_false(sort_key_decides(coordinate));
     sort_rule_free(coordinate);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Read names in natural order.
+ *
+ * Natural order reads a name as a row of tokens: each is a non-digit byte or a whole run of digits. Two
+ * runs compare by value (leading zeros do not count), a run and a byte by the first digit of the run.
+ * Everything else compares by byte, unsigned. */
+#ifndef NAME_NATURAL_H
+#define NAME_NATURAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Most significant digits of a number whose value is of use. */
+enum { NATURAL_DIGITS = 18 };
+
+static inline bool natural_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* Reads the number at *s, which something else than a digit must follow, and moves *s behind it. *digits
+ * is the number of significant digits; with more than NATURAL_DIGITS of them the value is of no use. */
+static inline uint64_t natural_number(const char **s, unsigned *digits)
+{
+    const char *p = *s;
+    while (*p == '0')
+        p++;
+    const char *first = p;
+    uint64_t value = 0;
+    for (; natural_digit(*p); p++)
+        value = value * 10 + (uint64_t)(*p - '0');
+    *digits = (unsigned)(p - first);
+    *s = p;
+    return value;
+}
+
+/* Compares two names: < 0, 0 or > 0. The sizes are those of the buffers, NUL included. */
+int name_natural_compare(const char *a, size_t a_size, const char *b, size_t b_size);
+
+/* Compares a prefix that ends in a non-digit with a name. Returns 0 if the name begins with the prefix,
+ * and sets *rest to what follows it; else returns < 0 or > 0. */
+int name_natural_prefix(const char *prefix, const char *name, const char **rest);
+
+#endif
