@@ -124,7 +124,7 @@ static void start_anew(void)
 }
 
 /* Puts the stream in and has it found block by block: the tasks' guesses first, last
- * block first, then the master's acceptance in order. cuts[n - 1] is the end. */
+ * block first, then acceptance by the main thread in order. cuts[n - 1] is the end. */
 static int deliver(const struct stream *s, const size_t *cuts, size_t n)
 {
     static struct bam_walk walks[MAX_BLOCKS];
@@ -303,7 +303,7 @@ static void test_more_records_in_a_block_than_the_master_lists_at_once(void **st
     for (size_t cut = 40; cut < 90; cut++) {
         size_t cuts[2] = {cut, s.bytes.n};
         check_delivered(&s, cuts, 2);
-        /* And what the master does when the guess is of no use at all. */
+        /* And what the main thread does when the guess is of no use at all. */
         start_anew();
         memcpy(arena.base, s.bytes.data, s.bytes.n);
         arena.bottom = s.bytes.n;

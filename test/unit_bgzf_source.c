@@ -126,7 +126,7 @@ static int take_one(struct reading *r, int wait)
     return 1;
 }
 
-/* The consumer's loop, as the driver has it; on the master. */
+/* The consumer's loop, as the driver has it; in the main thread. */
 static int read_blocks(struct reading *r)
 {
     uint32_t size;

@@ -594,7 +594,7 @@ static void test_largest_slice_is_told(void **state)
 
 /* ---- tests: tasks ---- */
 
-/* A range that the master writes leaves its task behind. That task may come to life in
+/* A range that the main thread writes leaves its task behind. That task may come to life in
  * the middle of the next arena's cutting: it must not write half a range or one and a half.
  * As many ranges as many threads have, of a record or two: the more tasks, the likelier. */
 static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **state)

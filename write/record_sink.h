@@ -17,9 +17,8 @@ struct sink_verify;
 struct sort_opts;
 struct stats;
 
-/* fd stays the caller's; path is for messages; rings: how many BAM blocks are under way at most, and what
- * other formats may take. Allocates all that is needed.
- * NULL: told to the latch. */
+/* Allocates all that the sink needs. fd stays the caller's; path is for messages; rings says how many BAM blocks are
+ * under way at most, and what other formats may take. NULL: failed, and the error is recorded in the latch. */
 struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
                                      const char *path, struct latch *latch, struct stats *stats);
 void record_sink_close(struct record_sink *sink);
@@ -27,31 +26,30 @@ void record_sink_close(struct record_sink *sink);
 /* Bytes of memory that a format other than BAM takes. */
 size_t record_sink_memory(const struct record_sink *sink);
 
-/* Before the first record. sam must live as long as the sink. index: the file
- * to write the index to, NULL: none; index_format: HTS_FMT_CSI, ..., of BAM.
- * -1: told to the latch. */
+/* Puts the header. Call it before the first record. sam must live as long as the sink. index: the file to write the
+ * index to, NULL: none; index_format: HTS_FMT_CSI and so on, for BAM. -1: failed, and the error is in the latch. */
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
 
-/* Looks at everything once more before it is written: takes over verify, which must be made for
- * blocks if they are BAM's. Before the first record. */
+/* From now on everything is looked at once more before it is written. Takes over verify, which must be made for
+ * blocks if the output is BAM. Call it before the first record. */
 void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify);
 
 /* Calls finish for a copy of each record, in any thread. Call this before the first record. */
 void record_sink_set_finish(struct record_sink *sink, record_finish_fn *finish);
 
-/* The sink tells it of records put. */
+/* The sink counts records put there. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
 
 /* Checked records, which must stay unchanged until record_sink_passed(). -1: stop. */
 int record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
 
-/* As those of bgzf_sink. */
+/* As bgzf_sink_mark() and so on (bgzf_omp.h). */
 uint64_t record_sink_mark(const struct record_sink *sink);
 bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
 bool record_sink_will_pass(const struct record_sink *sink, uint64_t mark);
 int record_sink_help(struct record_sink *sink);
 
-/* Writes everything that is left, and the index. -1: told to the latch. */
+/* Writes everything that is left, and the index. -1: failed, and the error is in the latch. */
 int record_sink_finish(struct record_sink *sink);
 
 /* After finish: records put, and the sum of record_checksum() over what was encoded. */
