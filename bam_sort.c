@@ -278,7 +278,7 @@ static void report(struct sort_parts *s)
 /* Each file that htslib reads or writes may start one more thread during the sort. */
 static int threads_to_be_had(const struct sort_parts *s)
 {
-    return sort_limits_threads(s->opts, sort_inputs_converted(&s->in) + (s->opts->out.format.format != bam));
+    return sort_limits_threads(s->opts, s->in.n_converted + (s->opts->out.format.format != bam));
 }
 
 int bam_sort(const struct sort_opts *opts)

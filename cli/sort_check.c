@@ -204,7 +204,7 @@ static int open_all(struct sort_check *c)
     c->ring = malloc((size_t)c->n_slots * BGZF_MAX_BLOCK);
     if (!c->rule || !c->ring)
         return latch_fail(&c->latch, "out of memory");
-    if (opts->order.by == SORT_COORDINATE && sort_inputs_converted(&c->in))
+    if (opts->order.by == SORT_COORDINATE && c->in.n_converted)
         sort_rule_expect_far(c->rule);
     return 0;
 }
@@ -238,7 +238,7 @@ int sort_check(const struct sort_opts *opts)
     struct sort_check c = {.opts = opts, .out.fd = -1};
     machine_share_heaps();
     if (open_all(&c) == 0) {
-        task_team(sort_limits_threads(opts, sort_inputs_converted(&c.in)), in_team, &c);
+        task_team(sort_limits_threads(opts, c.in.n_converted), in_team, &c);
         if (!latch_tripped(&c.latch))
             tell_checksum(&c);
     }

@@ -28,7 +28,7 @@ static int prepare_order(struct sort_parts *s)
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
-    bool far = sort_inputs_converted(&s->in) && far_pos_fits(&s->opts->out.format);
+    bool far = s->in.n_converted && far_pos_fits(&s->opts->out.format);
     if (far)
         sort_rule_expect_far(s->rule);
     bool keys_do = s->minhash ? minhash_decides(s->minhash) && !far : sort_key_decides(s->rule);
@@ -53,9 +53,9 @@ static struct memory_rings plan_rings(const struct sort_opts *opts)
 static struct memory_plan plan_memory(const struct sort_parts *s)
 {
     struct memory_use use = {
-        .header = sort_inputs_header_size(&s->in),
-        .references = sort_inputs_references(&s->in),
-        .htslib = sort_inputs_memory(&s->in) + sort_files_memory(&s->out, s->sam, s->rings.job.budget)
+        .header = s->in.header_size,
+        .references = s->in.n_references,
+        .htslib = s->in.memory + sort_files_memory(&s->out, s->sam, s->rings.job.budget)
                 + (s->minhash ? minhash_memory(s->minhash) : 0),
         .stats = stats_memory(s->opts->n_threads, sort_report_detail(s->opts)),
     };
@@ -124,7 +124,7 @@ static int reserve_memory(struct sort_parts *s)
 /* Tells the progress line how much there is to do, as far as that is known before reading. */
 static void expect_progress(struct sort_parts *s)
 {
-    s->progress.file_bytes = (double)sort_inputs_length(&s->in);
+    s->progress.file_bytes = (double)s->in.length;
     s->progress.data_bytes = (double)s->opts->size_hint;
     record_sink_set_progress(s->out.sink, &s->progress);
 }

@@ -52,17 +52,15 @@ double block_reader_expected(const struct block_reader *r)
 {
     if (r->opt.size_hint)
         return (double)r->opt.size_hint;
-    bool known;
-    double files = (double)sort_inputs_size(r->opt.inputs, &known);
+    const struct sort_inputs *in = r->opt.inputs;
     double so_far = (double)(r->arena->origin + r->arena->walked);
-    return known && r->last_block ? files / (double)r->last_block * so_far : 0;
+    return in->size_known && r->last_block ? (double)in->size / (double)r->last_block * so_far : 0;
 }
 
 /* No block is larger than what it holds. */
 uint64_t block_reader_least(const struct block_reader *r)
 {
-    bool known;
-    uint64_t files = sort_inputs_size(r->opt.inputs, &known);
+    uint64_t files = r->opt.inputs->size;
     return files > r->opt.size_hint ? files : r->opt.size_hint;
 }
 

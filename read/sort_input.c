@@ -76,10 +76,30 @@ static void check_reference(const char *path)
         message_warning("cannot read --reference '%s': %s. Only CRAM needs it", path, fault);
 }
 
+/* Call it when the headers are merged. */
+static void sum_up(struct sort_inputs *inputs)
+{
+    bool length_known = inputs->size_known = true;
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct sort_input *in = &inputs->each[i];
+        uint64_t size = input_format_size(in->format), length = input_format_length(in->format);
+        inputs->n_converted += input_format_framing(in->format) == INPUT_RECORDS;
+        inputs->memory += input_format_memory(in->format);
+        inputs->header_size += sam_hdr_length(in->header.sam);
+        inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);
+        inputs->size += size;
+        inputs->size_known = inputs->size_known && size > 0;
+        inputs->length += length;
+        length_known = length_known && length > 0;
+    }
+    if (!length_known)
+        inputs->length = 0;
+}
+
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
 {
     const struct sort_opts *opts = how->opts;
-    *inputs = (struct sort_inputs){calloc(1 + opts->n_more, sizeof *inputs->each), 0};
+    *inputs = (struct sort_inputs){.each = calloc(1 + opts->n_more, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
     if (check_index_fasta(opts->order.index_fasta, how->latch) < 0)
@@ -92,6 +112,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
             return -1;
     }
     check_reference(opts->reference);
+    sum_up(inputs);
     return 0;
 }
 
@@ -104,61 +125,5 @@ void sort_inputs_close(struct sort_inputs *inputs)
         bam_header_free(&in->header);
     }
     free(inputs->each);
-    *inputs = (struct sort_inputs){NULL, 0};
-}
-
-int sort_inputs_converted(const struct sort_inputs *inputs)
-{
-    int n = 0;
-    for (size_t i = 0; i < inputs->n; i++)
-        n += inputs->each[i].format && input_format_framing(inputs->each[i].format) == INPUT_RECORDS;
-    return n;
-}
-
-size_t sort_inputs_memory(const struct sort_inputs *inputs)
-{
-    size_t memory = 0;
-    for (size_t i = 0; i < inputs->n; i++)
-        memory += inputs->each[i].format ? input_format_memory(inputs->each[i].format) : 0;
-    return memory;
-}
-
-size_t sort_inputs_header_size(const struct sort_inputs *inputs)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < inputs->n; i++)
-        size += inputs->each[i].header.sam ? sam_hdr_length(inputs->each[i].header.sam) : 0;
-    return size;
-}
-
-size_t sort_inputs_references(const struct sort_inputs *inputs)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < inputs->n; i++)
-        n += inputs->each[i].header.sam ? (size_t)sam_hdr_nref(inputs->each[i].header.sam) : 0;
-    return n;
-}
-
-uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known)
-{
-    uint64_t all = 0;
-    *known = true;
-    for (size_t i = 0; i < inputs->n; i++) {
-        uint64_t size = input_format_size(inputs->each[i].format);
-        *known = *known && size > 0;
-        all += size;
-    }
-    return all;
-}
-
-uint64_t sort_inputs_length(const struct sort_inputs *inputs)
-{
-    uint64_t all = 0;
-    for (size_t i = 0; i < inputs->n; i++) {
-        uint64_t length = input_format_length(inputs->each[i].format);
-        if (length == 0)
-            return 0;
-        all += length;
-    }
-    return all;
+    *inputs = (struct sort_inputs){.each = NULL};
 }

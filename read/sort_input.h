@@ -25,6 +25,13 @@ struct sort_input {
 struct sort_inputs {
     struct sort_input *each;     /* in the order in which they are read */
     size_t n;
+    int n_converted;             /* how many are not BAM */
+    size_t memory;               /* bytes that decoding takes */
+    size_t header_size;          /* bytes of the headers as text */
+    size_t n_references;         /* @SQ lines in all of them */
+    uint64_t size;               /* sum of input_format_size() */
+    bool size_known;             /* of each of them */
+    uint64_t length;             /* sum of input_format_length(); 0: one of them is not known */
 };
 
 struct sort_inputs_options {
@@ -42,21 +49,5 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
 
 /* Call it after the parallel region, because late tasks still look at the sources. */
 void sort_inputs_close(struct sort_inputs *inputs);
-
-/* How many of them are not BAM. */
-int sort_inputs_converted(const struct sort_inputs *inputs);
-
-/* Bytes of memory that decoding takes, and bytes of the headers as text. Only open inputs count. */
-size_t sort_inputs_memory(const struct sort_inputs *inputs);
-size_t sort_inputs_header_size(const struct sort_inputs *inputs);
-
-/* How many @SQ lines there are in all of them. */
-size_t sort_inputs_references(const struct sort_inputs *inputs);
-
-/* Sum of input_format_size(). *known: false if one of them is not known. */
-uint64_t sort_inputs_size(const struct sort_inputs *inputs, bool *known);
-
-/* Sum of input_format_length(); 0: one of them is not known. */
-uint64_t sort_inputs_length(const struct sort_inputs *inputs);
 
 #endif
