@@ -222,7 +222,7 @@ int bam_record_fix(struct bam_record *r)
 
 const char *bam_fault_text(enum bam_fault fault)
 {
-#define FAULT_TEXT(fault, text) [fault] = text,
+#define FAULT_TEXT(fault, text) [fault] = (text),
     static const char *const texts[] = {BAM_FAULTS(FAULT_TEXT)};
     return (size_t)fault < sizeof texts / sizeof *texts ? texts[fault] : "unknown fault";
 }

@@ -65,16 +65,6 @@ static bool listed(const char *name, char *list)
     return false;
 }
 
-/* The limit that one line of /proc/self/cgroup leads to. The line comes without its newline. */
-static uint64_t limit_by(char *line, const char *root, const struct resource *r)
-{
-    char *list = strchr(line, ':'), *group = list ? strchr(++list, ':') : NULL;
-    if (!group)
-        return UINT64_MAX;
-    *group++ = 0;
-    return !*list || listed(r->controller, list) ? least_limit(root, r, !*list, group) : UINT64_MAX;
-}
-
 static uint64_t limit_of_all(const char *root, const struct resource *r)
 {
     uint64_t least = UINT64_MAX;
@@ -82,8 +72,11 @@ static uint64_t limit_of_all(const char *root, const struct resource *r)
     size_t room = 0;
     FILE *file = asprintf(&path, "%s/proc/self/cgroup", root) < 0 ? NULL : fopen(path, "r");
     while (file && getline(&line, &room, file) > 0) {
-        line[strcspn(line, "\n")] = 0;
-        uint64_t limit = limit_by(line, root, r);
+        char *rest = line, *number = strsep(&rest, ":"), *list = strsep(&rest, ":"), *group = strsep(&rest, "\n");
+        bool is_v2 = list && !*list;
+        if (!number || !group || (!is_v2 && !listed(r->controller, list)))
+            continue;
+        uint64_t limit = least_limit(root, r, is_v2, group);
         least = limit < least ? limit : least;
     }
     if (file)

@@ -33,14 +33,14 @@ int latch_fail(struct latch *latch, const char *format, ...)
     return -1;
 }
 
-static int caught(void)
+bool latch_signalled(void)
 {
-    return atomic_load_explicit(&caught_signal, memory_order_relaxed);
+    return atomic_load_explicit(&caught_signal, memory_order_relaxed) != 0;
 }
 
 bool latch_tripped(const struct latch *latch)
 {
-    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || caught();
+    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || latch_signalled();
 }
 
 static void note_signal(int sig)
@@ -75,14 +75,9 @@ void latch_hide_signals(bool hide)
     pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-bool latch_signalled(void)
-{
-    return caught() != 0;
-}
-
 void latch_reraise(void)
 {
-    int sig = caught();
+    int sig = atomic_load_explicit(&caught_signal, memory_order_relaxed);
     if (sig) {
         signal(sig, SIG_DFL);
         raise(sig);

@@ -214,25 +214,20 @@ static void open_target(struct out_file *out, const struct stat *st)
         fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
 }
 
-/* Without O_TRUNC: the file keeps its bytes until out_file_begin(). */
-static void open_directly(struct out_file *out, const struct stat *st)
-{
-    out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    out->holds_old = out->fd >= 0 && S_ISREG(st->st_mode);
-}
-
 int out_file_open(struct out_file *out, const char *path, struct latch *latch)
 {
     struct stat st, *there = stat(path, &st) == 0 ? &st : NULL;
     bool possible = there || (errno == ENOENT && *path);
     *out = (struct out_file){.path = strcmp(path, "-") == 0 ? "standard output" : path, .fd = -1};
+    bool direct = there && !is_stdout(path, there) && !replaces(path, there);
     if (is_stdout(path, there))
         out->fd = open_stdout();
-    else if (there && !replaces(path, there))
-        open_directly(out, there);
+    else if (direct)
+        out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);   /* it keeps its bytes until out_file_begin() */
     else if (possible)
         open_target(out, there);
     if (out->fd >= 0) {
+        out->holds_old = direct && S_ISREG(st.st_mode);
         widen_pipe(out->fd);
         return 0;
     }

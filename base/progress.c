@@ -134,16 +134,6 @@ static struct progress_now look(const struct progress *p)
     return now;
 }
 
-/* Guesses change; what was told stands. */
-static void never_go_back(struct progress *p, struct progress_now *now)
-{
-    if (now->share < 0)
-        return;
-    if (now->share < p->shown)
-        now->share = p->shown;
-    p->shown = now->share;
-}
-
 void progress_tick(struct progress *p)
 {
     char line[128];
@@ -153,7 +143,8 @@ void progress_tick(struct progress *p)
     if (p->painted && in_background())
         return;
     struct progress_now now = look(p);
-    never_go_back(p, &now);
+    if (now.share >= 0)                          /* guesses change, but no line shows less than the one before */
+        now.share = p->shown = now.share < p->shown ? p->shown : now.share;
     progress_line(line, sizeof line, &now);
     /* The cursor goes back, so that a message paints over the line. */
     fprintf(stderr, p->painted ? "\r%s\033[K\r" : "%s\n", line);

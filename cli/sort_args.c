@@ -394,16 +394,6 @@ static char *join(int argc, char **argv)
     return ks_release(&line);
 }
 
-/* The value of "level=" among the format's options; -1: not there. */
-static int level_option(const htsFormat *format)
-{
-    int level = -1;
-    for (const hts_opt *opt = format->specific; opt; opt = opt->next)
-        if (opt->opt == HTS_OPT_COMPRESSION_LEVEL)
-            level = opt->val.i;
-    return level;
-}
-
 /* The format by -O, else by the extension of -o, else BAM, as in samtools. */
 static void settle_format(struct parsed *p)
 {
@@ -419,7 +409,10 @@ static void settle_format(struct parsed *p)
         }
     }
     out->level = p->level;
-    int level = level_option(&out->format);
+    int level = -1;
+    for (const hts_opt *opt = out->format.specific; opt; opt = opt->next)
+        if (opt->opt == HTS_OPT_COMPRESSION_LEVEL)
+            level = opt->val.i;
     if (level >= 0) {
         out->level = level;
         if (out->format.format == sam)
@@ -503,32 +496,21 @@ static int settle_index(struct parsed *p, const char *name)
     return 0;
 }
 
-static void settle_memory(struct parsed *p)
-{
-    struct sort_opts *o = p->o;
-    uint64_t n = (uint64_t)o->n_threads;
-    o->memory = p->total ? p->total : p->per_thread > UINT64_MAX / n ? UINT64_MAX : p->per_thread * n;
-}
-
-/* No file, or one that somebody has open: /dev/null, /dev/stdout, a shell's >(command). */
-static bool is_device(const char *path)
-{
-    return strncmp(path, "/dev/", strlen("/dev/")) == 0 && !out_file_replaces(path);
-}
-
-/* Where temporary files go: -T, else TMPDIR where that is wanted, else beside
- * the output; for standard output, devices, and where no file can be made there, the current directory. */
+/* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else beside the output. They go to the current directory
+ * where no file can be made beside the output, or where that is standard output or what somebody has open: /dev/null,
+ * /dev/stdout, a shell's >(command). */
 static int settle_temp(struct parsed *p)
 {
     struct sort_opts *o = p->o;
-    const char *tmpdir = getenv("TMPDIR");
+    const char *tmpdir = getenv("TMPDIR"), *path = o->out.path;
     if (o->n_temp_prefixes)
         return 0;
     if (p->tmpdir_env && (!tmpdir || !*tmpdir))
         return message_mistake("--tmpdir-env: TMPDIR is not set");
+    bool here = strcmp(path, "-") == 0 || (strncmp(path, "/dev/", 5) == 0 && !out_file_replaces(path))
+             || !out_file_can_add_beside(path);
     int made = p->tmpdir_env ? asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir)
-             : strcmp(o->out.path, "-") == 0 || is_device(o->out.path) || !out_file_can_add_beside(o->out.path) ? asprintf(&o->default_prefix, "samtools-sort.tmp")
-             : asprintf(&o->default_prefix, "%s.tmp", o->out.path);
+             : asprintf(&o->default_prefix, "%s.tmp", here ? "samtools-sort" : path);
     if (made < 0)
         return out_of_memory();
     return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
@@ -573,7 +555,8 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
     const char *index_name = split_index_name(o->out.path);
     settle_format(&p);
     settle_order(&p);
-    settle_memory(&p);
+    uint64_t n = (uint64_t)o->n_threads;
+    o->memory = p.total ? p.total : p.per_thread > UINT64_MAX / n ? UINT64_MAX : p.per_thread * n;
     settle_report(o);
     if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0 || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_ARGS_ERROR;

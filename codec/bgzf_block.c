@@ -164,7 +164,7 @@ uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint3
 
 const char *bgzf_fault_text(enum bgzf_fault fault)
 {
-#define FAULT_TEXT(fault, text) [fault] = text,
+#define FAULT_TEXT(fault, text) [fault] = (text),
     static const char *const texts[] = {BGZF_FAULTS(FAULT_TEXT)};
     return (size_t)fault < sizeof texts / sizeof *texts ? texts[fault] : "unknown fault";
 }

@@ -31,14 +31,6 @@ static double serial_work(const struct stats *stats, int slot, enum stage stage)
     return seconds(c.ns - c.blocked_ns) * (slot == 0 && !stats_stage(stage)->may_block ? stats_ran(stats) : 1);
 }
 
-static double busy_of_slot(const struct stats *stats, int slot)
-{
-    double sum = 0;
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += works(stage) ? seconds(stats_of(stats, slot, stage).ns) : 0;
-    return sum;
-}
-
 static void find_critical(struct report *r, const struct stats *stats)
 {
     for (int slot = 0; slot < stats_slots(stats); slot++) {
@@ -73,7 +65,9 @@ static void count_shares(struct report *r, const struct stats *stats)
         io += report_is_io(stage) ? r->stages[stage].busy : 0;
     }
     for (int i = 0; i < r->n_threads; i++) {
-        double busy = busy_of_slot(stats, i);
+        double busy = 0;
+        for (enum stage stage = 0; stage < N_STAGES; stage++)
+            busy += works(stage) ? seconds(stats_of(stats, i, stage).ns) : 0;
         team += busy;
         r->idle_threads += busy < IDLE_BELOW * r->wall;
     }

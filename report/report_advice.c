@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the numbers of a report mean for its reader: a list of possible
- * findings, the most important first. */
+/* What the numbers of a report mean for its reader: possible findings, the most important first. */
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 #include "report/report.h"
 
@@ -16,10 +16,20 @@ static const double DEFLATE_RULES = 0.6;         /* of all work */
 enum { PLACES_MATTER = 8 };                      /* threads; with fewer, places hardly matter */
 static const uint64_t HUGE_MATTERS = (uint64_t)1 << 30, MIB = (uint64_t)1 << 20;
 
-/* Writes a sentence, and returns true, if the finding holds. */
-typedef bool advice_fn(const struct report *r, char *text);
+static void say(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define SAY(...) (snprintf(text, REPORT_ADVICE_SIZE, __VA_ARGS__), true)
+/* Adds a sentence if there is room for one. */
+static void say(struct report *r, const char *format, ...)
+{
+    va_list values;
+    int said = 0;
+    while (said < REPORT_ADVICE_MAX && r->advice[said][0])
+        said++;
+    va_start(values, format);
+    if (said < REPORT_ADVICE_MAX)
+        vsnprintf(r->advice[said], REPORT_ADVICE_SIZE, format, values);
+    va_end(values);
+}
 
 static double work(const struct report *r)
 {
@@ -48,26 +58,6 @@ static int threads_needed(const struct report *r)
     return needed < 1 ? 1 : needed < r->n_threads ? needed : r->n_threads;
 }
 
-static bool too_short(const struct report *r, char *text)
-{
-    return r->wall < TOO_SHORT
-        && SAY("The input is so small that there is nothing to be advised: it took %.2f s.", r->wall);
-}
-
-static bool more_threads_than_cpus(const struct report *r, char *text)
-{
-    const struct report_facts *f = &r->facts;
-    return !have_cpus(r)
-        && SAY("%d threads share %d CPU%s: use -@ %d.", r->n_threads, f->cpus, f->cpus > 1 ? "s" : "", f->cpus);
-}
-
-static bool cpus_were_taken(const struct report *r, char *text)
-{
-    return cpus_taken(r)
-        && SAY("Work that took %.1f s by the clock got %.1f s of CPU time: other programs use the CPUs too.",
-               work(r), r->facts.user + r->facts.system);
-}
-
 /* ---- disks and pipes ---- */
 
 static enum stage most_blocked(const struct report *r, double *share)
@@ -85,7 +75,7 @@ static enum stage most_blocked(const struct report *r, double *share)
     return most;
 }
 
-static bool waited_for_files(const struct report *r, char *text)
+static void advise_on_files(struct report *r)
 {
     static const char *const from[] = {
         [REPORT_REGULAR] = "copy the input to a local or faster disk",
@@ -100,26 +90,27 @@ static bool waited_for_files(const struct report *r, char *text)
     double share;
     enum stage stage = most_blocked(r, &share);
     const struct report_stage *s = &r->stages[stage];
-    if (s->blocked < MUCH_WAITING * r->wall || !have_cpus(r) || cpus_taken(r))
-        return false;
+    if (s->blocked < MUCH_WAITING * r->wall)
+        return;
     if (stage == STAGE_READ)
-        return SAY("%.0f %% of waiting was on reading %.120s at %.0f MB/s: %s.", 100 * share, r->facts.input,
-                   report_speed(s), from[r->facts.input_is]);
-    if (stage == STAGE_WRITE)
-        return SAY("%.0f %% of waiting was on writing %.120s at %.0f MB/s: %s.", 100 * share, r->facts.output,
-                   report_speed(s), to[r->facts.output_is]);
-    return SAY("%.0f %% of waiting was on temporary data at %.0f MB/s: name a faster disk with -T.", 100 * share,
-               report_speed(s));
+        say(r, "%.0f %% of waiting was on reading %.120s at %.0f MB/s: %s.", 100 * share, r->facts.input,
+            report_speed(s), from[r->facts.input_is]);
+    else if (stage == STAGE_WRITE)
+        say(r, "%.0f %% of waiting was on writing %.120s at %.0f MB/s: %s.", 100 * share, r->facts.output,
+            report_speed(s), to[r->facts.output_is]);
+    else
+        say(r, "%.0f %% of waiting was on temporary data at %.0f MB/s: name a faster disk with -T.", 100 * share,
+            report_speed(s));
 }
 
-static bool memory_would_do(const struct report *r, char *text)
+static void advise_on_memory(struct report *r)
 {
     static const uint64_t KEY = 16;
     uint64_t needed = r->bytes + r->facts.records * KEY, room = needed + needed / 8 + 64 * MIB;
-    return r->stages[STAGE_SPILL_WRITE].events > 0 && room < r->facts.machine_memory
-        && SAY("%.1f GB of temporary data were needed: with -m %lluM all stays in memory.",
-               (double)r->stages[STAGE_SPILL_WRITE].bytes / 1e9,
-               (unsigned long long)(room / MIB / (uint64_t)r->n_threads + 1));
+    if (r->stages[STAGE_SPILL_WRITE].events > 0 && room < r->facts.machine_memory)
+        say(r, "%.1f GB of temporary data were needed: with -m %lluM all stays in memory.",
+            (double)r->stages[STAGE_SPILL_WRITE].bytes / 1e9,
+            (unsigned long long)(room / MIB / (uint64_t)r->n_threads + 1));
 }
 
 /* ---- threads ---- */
@@ -140,65 +131,56 @@ static void name_serial(const struct report *r, char *text, size_t size)
         snprintf(text + n, size - (size_t)n, ", %s %.1f s", stats_stage(second)->name, took[second]);
 }
 
-static bool one_thread_bounds(const struct report *r, char *text)
+static void advise_on_threads(struct report *r)
 {
     char what[100];
-    if (r->serial < SERIAL_BOUND * r->wall || r->n_threads < 2 || r->busy > HALF_IDLE || !have_cpus(r) || cpus_taken(r))
-        return false;
-    name_serial(r, what, sizeof what);
-    return SAY("%.1f s of %.1f s are work of one thread (%s): more threads than %d do not help.", r->serial, r->wall,
-               what, threads_needed(r));
-}
-
-static bool threads_were_idle(const struct report *r, char *text)
-{
     int needed = threads_needed(r);
-    if (needed > r->n_threads * 3 / 4 || !have_cpus(r) || cpus_taken(r))
-        return false;
-    if (r->idle_threads > 1)
-        return SAY("%d of %d threads idle: use -@ %d.", r->idle_threads, r->n_threads, needed);
-    return SAY("On average %.1f of %d threads had work: use -@ %d.", r->busy * r->n_threads, r->n_threads, needed);
+    if (r->serial >= SERIAL_BOUND * r->wall && r->n_threads > 1 && r->busy <= HALF_IDLE) {
+        name_serial(r, what, sizeof what);
+        say(r, "%.1f s of %.1f s are work of one thread (%s): more threads than %d do not help.", r->serial, r->wall,
+            what, needed);
+    }
+    if (needed <= r->n_threads * 3 / 4 && r->idle_threads > 1)
+        say(r, "%d of %d threads idle: use -@ %d.", r->idle_threads, r->n_threads, needed);
+    else if (needed <= r->n_threads * 3 / 4)
+        say(r, "On average %.1f of %d threads had work: use -@ %d.", r->busy * r->n_threads, r->n_threads, needed);
 }
 
-static bool more_cpus_are_there(const struct report *r, char *text)
+/* What the machine has besides. */
+static void advise_on_machine(struct report *r)
 {
-    return r->busy > MOSTLY_BUSY && r->facts.cpus > r->n_threads
-        && SAY("All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * r->busy,
-               r->facts.cpus, r->facts.cpus);
-}
-
-static bool threads_have_no_places(const struct report *r, char *text)
-{
-    return r->facts.numa_nodes > 1 && !r->facts.bound && r->n_threads >= PLACES_MATTER
-        && SAY("The machine has %d memory nodes and threads may move between them: set OMP_PLACES=cores.",
-               r->facts.numa_nodes);
-}
-
-static bool no_huge_pages(const struct report *r, char *text)
-{
-    return r->facts.huge == 0 && r->facts.peak_rss != REPORT_UNKNOWN && r->facts.peak_rss > HUGE_MATTERS
-        && SAY("No huge pages were given: /sys/kernel/mm/transparent_hugepage/enabled should say madvise or always.");
-}
-
-static bool deflating_rules(const struct report *r, char *text)
-{
-    double deflate = r->stages[STAGE_DEFLATE].busy, all = work(r);
-    return r->busy > MOSTLY_BUSY && deflate > DEFLATE_RULES * all
-        && SAY("%.0f %% of the work was compressing the output: -l 1 is faster and the file somewhat larger.",
-               100 * deflate / all);
+    const struct report_facts *f = &r->facts;
+    if (r->busy > MOSTLY_BUSY && f->cpus > r->n_threads)
+        say(r, "All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * r->busy,
+            f->cpus, f->cpus);
+    if (f->numa_nodes > 1 && !f->bound && r->n_threads >= PLACES_MATTER)
+        say(r, "The machine has %d memory nodes and threads may move between them: set OMP_PLACES=cores.", f->numa_nodes);
+    if (f->huge == 0 && f->peak_rss != REPORT_UNKNOWN && f->peak_rss > HUGE_MATTERS)
+        say(r, "No huge pages were given: /sys/kernel/mm/transparent_hugepage/enabled should say madvise or always.");
 }
 
 void report_advise(struct report *r)
 {
-    static advice_fn *const all[] = {
-        too_short, more_threads_than_cpus, cpus_were_taken, waited_for_files, memory_would_do, one_thread_bounds,
-        threads_were_idle, more_cpus_are_there, threads_have_no_places, no_huge_pages, deflating_rules,
-    };
-    int said = 0;
+    const struct report_facts *f = &r->facts;
+    double deflate = r->stages[STAGE_DEFLATE].busy, all = work(r);
+    bool times_count = have_cpus(r) && !cpus_taken(r);
     memset(r->advice, 0, sizeof r->advice);
-    for (size_t i = 0; i < sizeof all / sizeof *all && said < REPORT_ADVICE_MAX; i++) {
-        said += all[i](r, r->advice[said]);
-        if (all[i] == too_short && said > 0)
-            return;                              /* other findings would be chance */
+    if (r->wall < TOO_SHORT) {                   /* other findings would be chance */
+        say(r, "The input is so small that there is nothing to be advised: it took %.2f s.", r->wall);
+        return;
     }
+    if (!have_cpus(r))
+        say(r, "%d threads share %d CPU%s: use -@ %d.", r->n_threads, f->cpus, f->cpus > 1 ? "s" : "", f->cpus);
+    if (cpus_taken(r))
+        say(r, "Work that took %.1f s by the clock got %.1f s of CPU time: other programs use the CPUs too.", all,
+            f->user + f->system);
+    if (times_count)
+        advise_on_files(r);
+    advise_on_memory(r);
+    if (times_count)
+        advise_on_threads(r);
+    advise_on_machine(r);
+    if (r->busy > MOSTLY_BUSY && deflate > DEFLATE_RULES * all)
+        say(r, "%.0f %% of the work was compressing the output: -l 1 is faster and the file somewhat larger.",
+            100 * deflate / all);
 }

@@ -183,7 +183,7 @@ MUTANTS = [
      [SAFETY + "test_damaged_block_passes_or_costs_the_old_output"], "nothing gets its name after a failure"),
     ("base/latch.c", "if (!atomic_exchange(&latch->tripped, true)) {", "atomic_store(&latch->tripped, true);\n    {", ["unit_latch"],
      "the first error is the one told"),
-    ("base/latch.c", "    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || caught();", "    return atomic_load_explicit(&latch->tripped, memory_order_relaxed);",
+    ("base/latch.c", "    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || latch_signalled();", "    return atomic_load_explicit(&latch->tripped, memory_order_relaxed);",
      ["unit_latch"], "signals end a sort"),
     ("bam_sort.c", "    sort_files_abandon(&s->out);\n    sort_report_close(&s->report);\n    latch_reraise();", "    latch_reraise();",
      ["test_limits.py::test_signal_while_working_leaves_something"], "and leave no file"),
