@@ -79,9 +79,9 @@ $(LIB_OBJS) $(BUILD)/cli/samtools.o: ALL_CFLAGS += -fvisibility=hidden
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
 # Fuzz targets, for libFuzzer and for a main() of our own that replays files.
-FUZZ_SRCS = $(wildcard fuzz/fuzz_*.c)
-FUZZ_BINS = $(FUZZ_SRCS:fuzz/%.c=$(BUILD)/%)
-REPLAY_BINS = $(FUZZ_SRCS:fuzz/fuzz_%.c=$(BUILD)/replay_%)
+FUZZ_SRCS = $(wildcard test/fuzz/fuzz_*.c)
+FUZZ_BINS = $(FUZZ_SRCS:test/fuzz/%.c=$(BUILD)/%)
+REPLAY_BINS = $(FUZZ_SRCS:test/fuzz/fuzz_%.c=$(BUILD)/replay_%)
 # Helpers of tests, demo and benchmark: test/NAME.c and test/NAME_*, htslib only.
 TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
 # What everything is rebuilt for.
@@ -120,13 +120,13 @@ $(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/cli/samtools.o $(LIB_O
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl)
 
-FUZZ_OBJS = $(BUILD)/fuzz/fuzz.o $(BUILD)/fuzz/program.o
-.SECONDARY: $(FUZZ_OBJS) $(BUILD)/fuzz/replay.o
-$(BUILD)/fuzz_%: fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+FUZZ_OBJS = $(BUILD)/test/fuzz/fuzz.o $(BUILD)/test/fuzz/program.o
+.SECONDARY: $(FUZZ_OBJS) $(BUILD)/test/fuzz/replay.o
+$(BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS))
 
-$(BUILD)/replay_%: fuzz/fuzz_%.c $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS))
+$(BUILD)/replay_%: test/fuzz/fuzz_%.c $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS))
 
 # By hand: build/NAME of bench/NAME.c, with those libraries that pkg-config finds.
 BENCH_PKGS = $(shell { for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done; } 2>/dev/null)
@@ -178,12 +178,12 @@ check-tsan:
 # Each target for so long; two at a time.
 FUZZ_SECONDS = 60
 fuzz:
-	@sh fuzz/run.sh $(FUZZ_SECONDS)
+	@sh test/fuzz/run.sh $(FUZZ_SECONDS)
 
 # What compilers, cppcheck and clang-tidy (.clang-tidy) find without running anything.
 STATIC_WARN = -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith \
               -Wcast-qual -Wundef -Wformat=2 -Wwrite-strings
-STATIC_SRCS = cli/samtools.c $(LIB_SRCS) $(wildcard fuzz/*.c)
+STATIC_SRCS = cli/samtools.c $(LIB_SRCS) $(wildcard test/fuzz/*.c)
 # uninitvar: does not see that a counting sort fills its array. shiftTooManyBitsSigned: GCC and clang define it.
 CPPCHECK = cppcheck -q --std=c11 --enable=warning,performance,portability --error-exitcode=1 \
            --suppress=shiftTooManyBitsSigned --suppress=uninitvar:codec/huffman.c

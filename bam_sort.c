@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <htslib/hts_log.h>
-#include "bam_sort.h"
 #include "base/machine.h"
 #include "base/message.h"
 #include "base/sort_opts.h"

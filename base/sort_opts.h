@@ -52,4 +52,8 @@ static inline const char *sort_opts_input(const struct sort_opts *opts)
     return input_name_shown(opts->in);
 }
 
+/* Sorts opts->in into opts->out: the driver, bam_sort.c. Returns the exit status; the one message of a failure is on
+ * stderr. Does not return if a signal ended the work. */
+int bam_sort(const struct sort_opts *opts);
+
 #endif

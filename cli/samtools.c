@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/affinity.h"
-#include "bam_sort.h"
 #include "cli/commands.h"
 #include "cli/sort_check.h"
 #include "cli/sort_args.h"

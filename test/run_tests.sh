@@ -140,7 +140,7 @@ for unit in test/unit_*.c; do
     [ -e "$unit" ] || continue
     run_unit "$build/$(basename "$unit" .c)"
 done
-for cases in fuzz/cases/*; do
+for cases in test/fuzz/cases/*; do
     run_replay "$build/replay_$(basename "$cases")" "$cases"
 done
 run_script 'our names against those of libraries' test/check_names.sh
@@ -150,7 +150,7 @@ if [ -n "${MORE_CHECKS:-}" ]; then
     run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
     run_again 'each guard made blind in turn, a sample; some 4 minutes' test/check_mutants.py short
     run_script 'data races; some 2 minutes' test/check_tsan.sh short
-    run_script 'each fuzz target, for 4 seconds; with the build some 2 minutes' fuzz/run.sh 4
+    run_script 'each fuzz target, for 4 seconds; with the build some 2 minutes' test/fuzz/run.sh 4
     run_script 'static checks; a minute or two' test/check_static.sh short
     run_again 'all once more with other versions of htslib; some 15 minutes' test/check_htslibs.sh ${SAMPLE_HTSLIBS:+short}
 fi

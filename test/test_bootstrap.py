@@ -70,11 +70,10 @@ def test_optional_tools_are_installed_though_not_wanted(tree):
 
 
 def test_long_checks_are_silent(tmp_path):
-    (tmp_path / "test").mkdir()
-    (tmp_path / "fuzz").mkdir()
+    (tmp_path / "test" / "fuzz").mkdir(parents=True)
     (tmp_path / "build").mkdir()
     shutil.copy(REPO / "test" / "run_tests.sh", tmp_path / "test")
-    for name in ("test/check_names.sh", "test/check_tsan.sh", "test/check_static.sh", "fuzz/run.sh"):
+    for name in ("test/check_names.sh", "test/check_tsan.sh", "test/check_static.sh", "test/fuzz/run.sh"):
         (tmp_path / name).write_text("echo ok all\n")
     (tmp_path / "test" / "check_mutants.py").write_text("print('5 passed, 0 failed')\n")
     for name in ("test/check_asan.sh", "test/check_htslibs.sh"):

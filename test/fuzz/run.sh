@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Fuzzes each target for some seconds, two at a time, with libFuzzer: `make fuzz FUZZ_SECONDS=n`. What is learned stays
-# in build-fuzz/corpus, what is found in build-fuzz/found; a finding that is mended goes to fuzz/cases/TARGET, where
+# in build-fuzz/corpus, what is found in build-fuzz/found; a finding that is mended goes to test/fuzz/cases/TARGET, where
 # `make check` replays it. One line per target, "ok", "FAILED" or "skipped"; exit status 1 if one failed.
 #
-# usage: fuzz/run.sh SECONDS [TARGET]...
+# usage: test/fuzz/run.sh SECONDS [TARGET]...
 set -u
-cd -- "$(dirname -- "$0")/.." || exit 1
+cd -- "$(dirname -- "$0")/../.." || exit 1
 seconds=$1
 shift
 build=build-fuzz
-[ $# -gt 0 ] || set -- $(ls fuzz/fuzz_*.c | sed 's,fuzz/fuzz_,,; s,\.c$,,')
+[ $# -gt 0 ] || set -- $(ls test/fuzz/fuzz_*.c | sed 's,test/fuzz/fuzz_,,; s,\.c$,,')
 
 # fuzz TARGET
 fuzz() {
     log=$build/$1.log
     mkdir -p "$build/corpus/$1" "$build/seeds/$1" "$build/found"
-    [ ! -d "fuzz/cases/$1" ] || cp "fuzz/cases/$1"/* "$build/seeds/$1"
+    [ ! -d "test/fuzz/cases/$1" ] || cp "test/fuzz/cases/$1"/* "$build/seeds/$1"
     # Memory: more than any target may take, whatever sizes its input claims.
     if "$build/fuzz_$1" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=1024 -malloc_limit_mb=512 -close_fd_mask=3 \
         -artifact_prefix="$build/found/$1-" "$build/corpus/$1" "$build/seeds/$1" >"$log" 2>&1; then
@@ -38,7 +38,7 @@ if ! make -s CC=clang BUILD=$build fuzz-programs \
     echo 'FAILED fuzz: it does not build'
     exit 1
 fi
-python3 fuzz/seeds.py $build/seeds test/data/*.bam || exit 1
+python3 test/fuzz/seeds.py $build/seeds test/data/*.bam || exit 1
 : >$build/fuzz.txt
 while [ $# -gt 0 ]; do
     fuzz "$1" >>$build/fuzz.txt &

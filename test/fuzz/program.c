@@ -4,7 +4,6 @@
 #include <unistd.h>
 #include <htslib/hts_log.h>
 #include <htslib/hts.h>
-#include "bam_sort.h"
 #include "fuzz.h"
 #include "program.h"
 #include "cli/sort_check.h"

@@ -8,7 +8,7 @@ import struct
 import sys
 import zlib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "test"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import bamgen  # noqa: E402
 
 FIRST = 20000  # bytes taken of a file
