@@ -296,37 +296,42 @@ static inline int prefix_skip(const struct text_code *code, struct text t, size_
     return order ? order : -(t.n < code->n_prefix);
 }
 
-/* The symbol of a token. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* A token as a symbol of its column. */
 struct symbol {
-    uint64_t index;              /* without one: the symbols below the token */
+    uint64_t index;              /* without a symbol: how many symbols are below the token */
+    bool known;                  /* the token has a symbol */
     uint64_t value;              /* of a number */
     unsigned digits;
-    bool known, number;
 };
 
-/* Reads the token at *at and moves *at behind it. */
-static inline struct symbol symbol_read(const struct text_code *code, const struct text_column *column,
-                                        struct text t, size_t *at)
+/* Reads the number at *at and moves *at behind it. */
+INLINE struct symbol number_read(const struct text_column *column, const char *s, size_t *at)
 {
-    uint8_t byte = *at < t.n ? (uint8_t)t.s[*at] : 0;
-    struct symbol s = {.index = column->code[byte] >> 1, .known = column->code[byte] & 1};
-    if (code->natural && natural_digit((char)byte)) {
-        const char *p = t.s + *at;
-        s.number = true;
-        s.value = natural_number(&p, &s.digits);
-        *at = (size_t)(p - t.s);
-        uint64_t number = column->by_length ? s.digits : s.value;
-        s.known = s.digits <= NATURAL_DIGITS && number < column->numbers;
-        s.index += s.known ? number : column->numbers;
-        return s;
-    }
-    s.index += byte > '9' ? column->numbers : 0;
-    ++*at;
-    return s;
+    struct symbol number;
+    const char *p = s + *at;
+    number.value = natural_number(&p, &number.digits);
+    *at = (size_t)(p - s);
+    uint64_t index = column->by_length ? number.digits : number.value;
+    number.known = number.digits <= NATURAL_DIGITS && index < column->numbers;
+    number.index = (column->code['0'] >> 1) + (number.known ? index : column->numbers);
+    return number;
 }
 
-/* The key as far as the columns go whose weight is above `enough`. */
-static inline uint64_t code_key(const struct text_code *code, struct text t, uint64_t enough, uint64_t *room)
+/* Puts the value of a number behind the symbol for its length, which has *weight keys. Returns the key. The value
+ * leaves the others *weight >> *shift keys; if that is none, *weight becomes 0. */
+static uint64_t value_key(struct symbol number, uint64_t *weight, unsigned *shift)
+{
+    unsigned bits = key_bits(power10[number.digits] - 1);
+    uint64_t room = *weight;
+    *weight >>= bits;
+    *shift += bits;
+    return *weight ? number.value * *weight : key_nest(room, number.value << (64 - bits));
+}
+
+/* The key as far as the columns go whose weight is above `enough`. natural: code->natural, as a constant. */
+INLINE uint64_t code_key(const struct text_code *code, struct text t, bool natural, uint64_t enough, uint64_t *room)
 {
     *room = 1;
     size_t at;
@@ -334,27 +339,31 @@ static inline uint64_t code_key(const struct text_code *code, struct text t, uin
     if (order)
         return order < 0 ? 0 : code->range - 1;
     uint64_t key = 0, weight = code->range;
-    unsigned shift = 0;          /* bits of weight that values have taken */
-    for (size_t i = 0; i < code->n_columns && weight > enough && code->column[i].weight >> shift > 0; i++) {
-        const struct text_column *column = &code->column[i];
-        bool end = at >= t.n || !t.s[at];
-        struct symbol s = symbol_read(code, column, t, &at);
-        weight = column->weight >> shift;
-        if (!s.known)
-            return s.index ? key + s.index * weight - 1 : key;
-        key += s.index * weight;
-        if (end) {
+    unsigned shift = 0;          /* bits of the weights that values have taken */
+    const struct text_column *end = code->column + code->n_columns;
+    for (const struct text_column *c = code->column; c < end && weight > enough && c->weight >> shift > 0; c++) {
+        uint8_t byte = at < t.n ? (uint8_t)t.s[at] : 0;
+        weight = c->weight >> shift;
+        if (natural && natural_digit((char)byte)) {
+            struct symbol number = number_read(c, t.s, &at);
+            if (!number.known)
+                return number.index ? key + number.index * weight - 1 : key;
+            key += number.index * weight;
+            if (c->by_length)
+                key += value_key(number, &weight, &shift);
+            if (weight == 0)
+                return key;
+            continue;
+        }
+        uint64_t index = (c->code[byte] >> 1) + (natural && byte > '9' ? c->numbers : 0);
+        if (!(c->code[byte] & 1))
+            return index ? key + index * weight - 1 : key;
+        key += index * weight;
+        if (byte == 0) {
             *room = weight;
             return key;
         }
-        if (!s.number || !column->by_length)
-            continue;
-        unsigned bits = key_bits(power10[s.digits] - 1);
-        if (weight >> bits == 0)
-            return key + key_nest(weight, s.value << (64 - bits));
-        shift += bits;
-        weight >>= bits;
-        key += s.value * weight;
+        at++;
     }
     if (at < t.n && t.s[at])
         return key + weight - 1;
@@ -364,13 +373,13 @@ static inline uint64_t code_key(const struct text_code *code, struct text t, uin
 
 uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room)
 {
-    return code_key(code, t, 0, room);
+    return code->natural ? code_key(code, t, true, 0, room) : code_key(code, t, false, 0, room);
 }
 
 uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits)
 {
     uint64_t room;
-    return code_key(code, t, bits < 64 ? UINT64_MAX >> bits : 0, &room);
+    return code_key(code, t, false, bits < 64 ? UINT64_MAX >> bits : 0, &room);
 }
 
 /* ---- words ---- */

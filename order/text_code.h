@@ -57,7 +57,7 @@ bool text_code_fits(bool natural, uint64_t range, const struct text *sample, siz
  * belong to this very string: the caller may add a number below *room. */
 uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room);
 
-/* The same for callers that use only the first bits (at least one) of a 64-bit key and shift the rest out.
+/* The same, not in natural order, for callers that use only the first bits (at least one) of a 64-bit key and shift the rest out.
  * Keys made with different values of `bits` do not compare. */
 uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits);
 
