@@ -501,6 +501,11 @@ void minhash_apply(struct bam_record *r, const struct minhash_rank *rank)
         turn_qual(seq + (len + 1) / 2, len);
         store_le16(r->flag, bam_record_flag(r) ^ FLAG_REVERSE);
     }
+    minhash_keep(r, rank);
+}
+
+void minhash_keep(struct bam_record *r, const struct minhash_rank *rank)
+{
     store_le32(r->pos, (uint32_t)(rank->hash >> 31));
     store_le32(r->next_pos, (uint32_t)rank->hash & 0x7fffffffu);
     store_le32(r->tlen, rank->offset);

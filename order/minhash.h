@@ -66,6 +66,8 @@ void minhash_rank(const struct minhash *m, const struct bam_record *r, struct mi
  * complement, QUAL is reversed, flag 0x10 is flipped; tags stay. The size does not change. Call it once
  * per record. */
 void minhash_apply(struct bam_record *r, const struct minhash_rank *rank);
+/* Keeps the rank alone. */
+void minhash_keep(struct bam_record *r, const struct minhash_rank *rank);
 
 /* The rank that minhash_apply() kept. `reverse` is always false, because the read has been turned. */
 struct minhash_rank minhash_kept(const struct bam_record *r);

@@ -19,22 +19,12 @@
 /* Most groups, and most bytes that their names may have together. */
 enum { GROUPS_MAX = 64, GROUPS_POOL = 4096 };
 
-struct name_group {
-    uint64_t word;               /* 8 bytes of the name, from `common` on, as a big-endian number */
-    uint64_t base;               /* its first key */
-    const char *name;            /* points into pool[]; not NUL-ended */
-    size_t n;
-};
-
 /* Read-only once learned. */
 struct name_groups {
     bool natural;                /* true: natural order; false: that of strcmp() */
-    /* 0: no groups are used, and all names are in one group with an empty name */
-    size_t n;
-    size_t common;               /* number of bytes that all groups begin with */
+    size_t n;                    /* 0: no groups are used, and all names are in one group with an empty name */
     uint64_t range;              /* keys per group */
-    struct name_group by_word[GROUPS_MAX];   /* by `word`, for the search */
-    struct name_group by_name[GROUPS_MAX];   /* in the order of the names */
+    const char *name[GROUPS_MAX];   /* in their order; point into pool[] */
     char pool[GROUPS_POOL];
 };
 
@@ -43,8 +33,7 @@ struct name_groups {
 void name_groups_learn(struct name_groups *groups, bool natural, struct text *sample, size_t n);
 
 /* Returns the rest of the name behind its group and sets *key to the first key of the group. For a
- * name of no group, returns NULL and sets *key to the whole key of the name. size is that of the
- * name's buffer, NUL included. */
-const char *name_groups_find(const struct name_groups *groups, const char *name, size_t size, uint64_t *key);
+ * name of no group, returns NULL and sets *key to the whole key of the name. */
+const char *name_groups_find(const struct name_groups *groups, const char *name, uint64_t *key);
 
 #endif

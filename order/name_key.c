@@ -93,7 +93,7 @@ uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
 {
     uint64_t base, room, sub = flag_sub_key(names->by, r);
     const char *name = bam_record_name(r);
-    const char *rest = name_groups_find(&names->groups, name, r->name_len, &base);
+    const char *rest = name_groups_find(&names->groups, name, &base);
     if (!rest)
         return base;
     uint64_t key = text_code_key(&names->rest, (struct text){rest, r->name_len - 1u - (size_t)(rest - name)}, &room);

@@ -3,25 +3,7 @@
 #include "order/minhash.h"
 #include "sort/minhash_run.h"
 
-/* The fields in which minhash_apply() keeps the rank. */
-struct kept { uint8_t pos[4], next_pos[4], tlen[4]; };
-
-static struct kept kept_fields(const struct bam_record *r)
-{
-    struct kept k;
-    memcpy(k.pos, r->pos, 4);
-    memcpy(k.next_pos, r->next_pos, 4);
-    memcpy(k.tlen, r->tlen, 4);
-    return k;
-}
-
-static void keep_fields(struct bam_record *r, struct kept k)
-{
-    memcpy(r->pos, k.pos, 4);
-    memcpy(r->next_pos, k.next_pos, 4);
-    memcpy(r->tlen, k.tlen, 4);
-}
-
+/* Ranks a read and turns it. Returns by how much that changes the checksum of what is written. */
 static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint64_t *key)
 {
     struct minhash_rank rank;
@@ -30,11 +12,10 @@ static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint6
     minhash_rank(m, r, &rank);
     minhash_apply(r, &rank);
     *key = minhash_key(m, r);
-    struct kept kept = kept_fields(r);
     minhash_finish(r);
     uint64_t after = record_checksum((const uint8_t *)r, size);
     if (!minhash_decides(m))
-        keep_fields(r, kept);                    /* the merge still compares them */
+        minhash_keep(r, &rank);                  /* the merge still compares them */
     return after - before;
 }
 
