@@ -57,8 +57,7 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
     return fill.key;
 }
 
-/* Compares references and positions as unsigned numbers, as samtools does. So "none" (-1) comes last,
- * and so do the values below -1 that a broken file may have. */
+/* The order by name that decides, or decides next. */
 static enum sort_by names_by(const struct sort_order *order)
 {
     enum sort_by by = order->by == SORT_TAG ? order->then : order->by;

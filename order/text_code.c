@@ -83,6 +83,18 @@ static void sight_string(struct text_sight *sight, struct text t)
     sight->max = most(sight->max, i);
 }
 
+/* In the order of strcmp(): where a digit was seen there may be any other, because a sample from the
+ * beginning of a file has only the first lane and tile. */
+static void digits_add(struct text_sight *sight)
+{
+    for (size_t i = 0; i < sight->max && !sight->natural; i++) {
+        bool *digits = sight->column[i].has + '0';
+        if (memchr(digits, true, 10))
+            memset(digits, true, 10);
+    }
+}
+
+/* Looks at the columns that begin at start. */
 static void sight_take(struct text_sight *sight, bool natural, const struct text *sample, size_t n, size_t start)
 {
     memset(sight, 0, sizeof *sight);
@@ -91,6 +103,7 @@ static void sight_take(struct text_sight *sight, bool natural, const struct text
     sight->min = TEXT_COLUMNS;
     for (size_t i = 0; i < n; i++)
         sight_string(sight, sample[i]);
+    digits_add(sight);
 }
 
 /* Number of bytes that have symbols. */
@@ -171,20 +184,6 @@ void text_code_init(struct text_code *code, bool natural, uint64_t range)
 
 /* ---- learning ---- */
 
-/* In the order of strcmp(): where at least `from` different digits were seen, adds all ten, because a
- * sample from the beginning of a file has only the first lane and tile. */
-static void digits_add(struct text_sight *sight, size_t first, size_t last, int from)
-{
-    for (size_t i = first; i < last && !sight->natural; i++) {
-        bool *has = sight->column[i].has;
-        int n = 0;
-        for (unsigned c = '0'; c <= '9'; c++)
-            n += has[c];
-        if (n >= from)
-            memset(has + '0', true, 10);
-    }
-}
-
 /* In natural order: gives one more digit to each number in turn, the last number first, as long as there
  * are bits, because files often begin with the small numbers. Returns the bits that are left. */
 static double numbers_widen(struct text_sight *sight, size_t first, double bits)
@@ -235,28 +234,13 @@ static struct tokens tokens_behind(const struct text_sight *sight)
 static void sight_spend(struct text_sight *sight, const struct text *sample, size_t n, double bits)
 {
     size_t columns = sight->max;
-    struct text_sight narrow = *sight;
-    digits_add(sight, 0, columns, 1);
-    if (sight_bits(sight) > bits) {
-        *sight = narrow;
-        digits_add(sight, 0, columns, 2);
-    }
-    double left = numbers_widen(sight, 0, bits - sight_bits(sight));
-    size_t start = columns_start(sight, sample[0].s, left);
-    size_t taken = 0;
-    if (start < sight->start) {
-        struct text_sight wider;
-        sight_take(&wider, sight->natural, sample, n, start);
-        taken = wider.max - columns;
-        memcpy(wider.column + taken, sight->column, (wider.max - taken) * sizeof *sight->column);
-        digits_add(&wider, 0, taken, 1);
-        *sight = wider;
-    }
+    double left = numbers_widen(sight, 0, bits - sight_bits(sight)), before;
+    sight_take(sight, sight->natural, sample, n, columns_start(sight, sample[0].s, left));
     left = bits - sight_bits(sight);
-    for (double before = left + 1; left < before;) {
+    do {
         before = left;
-        left = numbers_widen(sight, taken, left);
-    }
+        left = numbers_widen(sight, sight->max - columns, left);
+    } while (left < before);
 }
 
 void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n)
