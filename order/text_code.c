@@ -9,6 +9,8 @@
 /* Bits of the range that are left to what the caller puts behind the string: read 1 or 2 and so on. 64 bits
  * hold 18 digits beside them. */
 #define REST_BITS 4.2
+/* Bits of the numbers that vary, before numbers of the prefix get any: nine digits for a single one. */
+#define LEAST_BITS 29.0
 #define LOG2_10 3.3219280948873623
 
 static const uint64_t power10[] = {
@@ -261,7 +263,11 @@ static size_t columns_start(const struct text_sight *sight, const char *s, doubl
 static void sight_spend(struct text_sight *sight, const struct text *sample, size_t n, double bits)
 {
     size_t columns = sight->max;
-    double left = numbers_widen(sight, 0, bits - bits_expected(sight)), before;
+    double left = bits - bits_expected(sight), before;
+    do {
+        before = left;
+        left = numbers_widen(sight, 0, left);
+    } while (left < before && bits - left < LEAST_BITS);
     sight_take(sight, sight->natural, sample, n, columns_start(sight, sample[0].s, left));
     left = bits - sight_bits(sight);
     do {
