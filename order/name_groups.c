@@ -73,7 +73,8 @@ static bool group_add(struct name_groups *groups, const char *name, size_t lengt
 
 /* Cuts every name behind its n-th separator, n = separators. Returns false if there are too many groups or
  * a key does not tell the rests of the names apart. */
-static bool groups_try(struct name_groups *groups, const struct text *sample, struct text *rests, size_t n, int separators)
+static bool groups_try(struct name_groups *groups, const struct text *sample, struct text *rests, size_t n,
+                       int separators)
 {
     size_t used = 0;
     groups->n = 0;

@@ -6,8 +6,11 @@
 #include "order/name_natural.h"
 #include "order/text_code.h"
 
-/* Bits of the range that are left to what the caller puts behind the string: read 1 or 2 and so on. */
-#define REST_BITS 6.0
+/* Bits of the range that are left to what the caller puts behind the string: read 1 or 2 and so on. 64 bits
+ * hold 18 digits beside them. */
+#define REST_BITS 4.2
+/* Bits of the numbers that vary, before numbers of the prefix get any: nine digits for a single one. */
+#define LEAST_BITS 29.0
 #define LOG2_10 3.3219280948873623
 
 static const uint64_t power10[] = {
@@ -184,6 +187,45 @@ void text_code_init(struct text_code *code, bool natural, uint64_t range)
 
 /* ---- learning ---- */
 
+/* How many columns every string will have: all, if those of the sample have as many. Else the first ones,
+ * as long as they have numbers alone, or one byte. */
+static size_t columns_own(const struct text_sight *sight)
+{
+    size_t own = 0;
+    for (; own < sight->max && sight->min < sight->max; own++) {
+        const struct tokens *tokens = &sight->column[own];
+        unsigned bytes = tokens_bytes(tokens);
+        bool digits = bytes == 10 && memchr(tokens->has + '0', false, 10) == NULL;
+        if (tokens->digits ? bytes > 0 : bytes > 1 && !digits)
+            return own;
+    }
+    return sight->max;
+}
+
+/* All tokens of the columns from `from` on. */
+static struct tokens tokens_behind(const struct text_sight *sight, size_t from)
+{
+    struct tokens all = {.digits = 0};
+    for (size_t i = from; i < sight->max; i++) {
+        all.digits = (unsigned)most(all.digits, sight->column[i].digits);
+        for (unsigned c = 0; c < 256; c++)
+            all.has[c] |= sight->column[i].has[c];
+    }
+    return all;
+}
+
+/* Bits that strings like those of the sample will need. Where not all have the same columns, any token may
+ * be anywhere. */
+static double bits_expected(const struct text_sight *sight)
+{
+    size_t own = columns_own(sight);
+    struct tokens behind = tokens_behind(sight, own);
+    double bits = own < sight->max ? tokens_bits(&behind) * (double)(sight->max - own) : 0;
+    while (own-- > 0)
+        bits += tokens_bits(&sight->column[own]);
+    return bits;
+}
+
 /* In natural order: gives one more digit to each number in turn, the last number first, as long as there
  * are bits, because files often begin with the small numbers. Returns the bits that are left. */
 static double numbers_widen(struct text_sight *sight, size_t first, double bits)
@@ -217,24 +259,15 @@ static size_t columns_start(const struct text_sight *sight, const char *s, doubl
     return start;
 }
 
-/* All tokens of the last columns of a sight, in a sample of different lengths: those of places that no
- * string of the sample reached. */
-static struct tokens tokens_behind(const struct text_sight *sight)
-{
-    struct tokens all = {.digits = 0};
-    for (size_t i = sight->max - sight->max / 2; i < sight->max; i++) {
-        all.digits = (unsigned)most(all.digits, sight->column[i].digits);
-        for (unsigned c = 0; c < 256; c++)
-            all.has[c] |= sight->column[i].has[c];
-    }
-    return all;
-}
-
 /* Decides what the bits are spent on, and moves the sight to where the columns begin. */
 static void sight_spend(struct text_sight *sight, const struct text *sample, size_t n, double bits)
 {
     size_t columns = sight->max;
-    double left = numbers_widen(sight, 0, bits - sight_bits(sight)), before;
+    double left = bits - bits_expected(sight), before;
+    do {
+        before = left;
+        left = numbers_widen(sight, 0, left);
+    } while (left < before && bits - left < LEAST_BITS);
     sight_take(sight, sight->natural, sample, n, columns_start(sight, sample[0].s, left));
     left = bits - sight_bits(sight);
     do {
@@ -256,10 +289,11 @@ void text_code_learn(struct text_code *code, bool natural, uint64_t range, const
     code->n_prefix = sight.start;
     memcpy(code->prefix, sample[0].s, sight.start);
     code->n_columns = 0;
-    for (size_t i = 0; i < sight.max && column_add(code, &sight.column[i]); i++)
+    size_t own = columns_own(&sight);
+    struct tokens behind = tokens_behind(&sight, own);
+    for (size_t i = 0; i < own && column_add(code, &sight.column[i]); i++)
         ;
-    struct tokens behind = tokens_behind(&sight);
-    if (sight.min < sight.max)
+    if (own < sight.max)
         columns_fill(code, &behind);
 }
 

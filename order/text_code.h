@@ -53,12 +53,12 @@ void text_code_learn(struct text_code *code, bool natural, uint64_t range, const
 /* Whether a code of this range tells all strings of the sample apart, with room for flags. */
 bool text_code_fits(bool natural, uint64_t range, const struct text *sample, size_t n);
 
-/* The key of t. If a < b, then key(a) <= key(b). The *room keys from the returned one on
- * belong to this very string: the caller may add a number below *room. */
+/* The key of t. If a < b, then key(a) <= key(b). The *room keys from the returned one on belong to this
+ * very string: the caller may add a number below *room. */
 uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room);
 
-/* The same, not in natural order, for callers that use only the first bits (at least one) of a 64-bit key and shift the rest out.
- * Keys made with different values of `bits` do not compare. */
+/* The same, but not in natural order, for callers that use only the first bits (at least one) of a 64-bit
+ * key and shift the rest out. Keys made with different values of `bits` do not compare. */
 uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits);
 
 /* A code for strings that are mostly one of a few words. Keys are divided into slots of equal size:

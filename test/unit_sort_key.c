@@ -721,6 +721,31 @@ static void test_keys_decide_what_the_sample_could_not_show(void **state)
     set_free(set);
 }
 
+/* The sample has the small numbers that a file begins with. What follows a number then moves to places where
+ * the sample had something else. */
+static void test_names_of_larger_numbers_than_in_the_sample_share_keys(void **state)
+{
+    (void)state;
+    static const enum sort_by orders[] = {SORT_NAME_NATURAL, SORT_NAME_ASCII};
+    static const char *const forms[] = {"SRR1234567.%u", "m84011_220902_175841_s1/%u/ccs"};
+    for (size_t c = 0; c < N_OF(orders) * N_OF(forms); c++) {
+        struct set *set = set_new();
+        for (uint32_t i = 0; i < 2000; i++) {
+            char name[64];
+            snprintf(name, sizeof name, forms[c / 2], i < 100 ? 1 + 3 * i : 40000 + i * 20011);
+            add_name(set, name, 4, NULL, 0);
+        }
+        struct sort_rule *rule = rule_for(orders[c % 2], SORT_COORDINATE, "XX");
+        sort_rule_learn(rule, set->r, 100);
+        size_t same = 0;
+        for (size_t i = 1; i < set->n; i++)
+            same += key_of(rule, set->r[i - 1]) == key_of(rule, set->r[i]);
+        assert_in_range(same, 0, 20);
+        sort_rule_free(rule);
+        set_free(set);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -743,6 +768,7 @@ int main(void)
         cmocka_unit_test(test_lower_end_comes_first),
         cmocka_unit_test(test_missing_or_wrong_tags_are_faults),
         cmocka_unit_test(test_keys_decide_what_the_sample_could_not_show),
+        cmocka_unit_test(test_names_of_larger_numbers_than_in_the_sample_share_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
