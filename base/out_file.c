@@ -17,7 +17,8 @@
 const char *out_file_directory(const char *path, char dir[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
-    snprintf(dir, PATH_MAX, "%.*s", slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+    int n = slash ? (int)(slash - path) : 0;
+    snprintf(dir, PATH_MAX, "%.*s", n > 0 ? n : 1, slash ? path : ".");
     return dir;
 }
 
