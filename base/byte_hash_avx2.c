@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* xxhash.h chooses its code by what the compiler is told to compile for, so this version has a file of its
+ * own. Everything that xxhash.h includes is included before the target is set, so that only its own
+ * functions are compiled for AVX2. */
+#ifdef __x86_64__
+#include <assert.h>
+#include <immintrin.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_hash.h"
+
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC target("avx2")
+#endif
+
+#define XXH_INLINE_ALL
+#define XXH_VECTOR XXH_AVX2
+#include <xxhash.h>
+
+uint64_t byte_hash_avx2(const uint8_t *bytes, size_t n, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes, n, seed);
+}
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
+#endif
