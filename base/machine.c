@@ -56,6 +56,14 @@ void machine_share_heaps(void)
 #endif
 }
 
+void machine_keep_heaps_small(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    enum { LARGE = 128 << 10 };
+    mallopt(M_MMAP_THRESHOLD, LARGE);
+#endif
+}
+
 static void *wait_for_others(void *started)
 {
     pthread_mutex_lock(started);

@@ -48,6 +48,7 @@ struct sam_use {
     size_t text_size;            /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* bytes for a chunk's records, mostly */
     size_t bytes;                /* all together */
+    bool tight;                  /* chunks are smaller than they should be, because memory is little */
 };
 
 /* The first part of the plan: what is under way at one time. */

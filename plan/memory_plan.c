@@ -90,6 +90,7 @@ struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads)
     struct sam_use use = {.piece_size = clamp(all / TEXT_PIECE_PART, PIECE_MIN, PIECE_MAX)};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
     use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
+    use.tight = use.text_size < TEXT_MAX;
     use.records_size = RECORDS_PER_TEXT * use.text_size;
     use.source_slots = use.n_chunks * (uint32_t)(use.text_size / TEXT_MIN);
     use.bytes = read_ahead_memory(use.piece_size) + bgzf_source_memory(n_threads, use.source_slots)

@@ -12,6 +12,7 @@
 #include "read/header_read.h"
 #include "read/hts_reader.h"
 #include "base/latch.h"
+#include "base/machine.h"
 #include "read/sam_reader.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
@@ -431,6 +432,8 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, con
         .stats = options->stats,
         .text_size = (uint32_t)options->sam.text_size,
     };
+    if (options->sam.tight)
+        machine_keep_heaps_small();              /* lines longer than a chunk make it larger for a while */
     r->source = bgzf_source_open(&from);
     if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
         return r;
