@@ -84,6 +84,8 @@ static bool groups_try(struct name_groups *groups, const struct text *sample, st
             return false;
         rests[i] = (struct text){sample[i].s + length, sample[i].n - length};
     }
+    if (groups->n == 0)
+        return false;
     groups->range = UINT64_MAX / groups->n - 1;
     return text_code_fits(groups->natural, groups->range, rests, n);
 }

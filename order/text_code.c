@@ -92,7 +92,7 @@ static void digits_add(struct text_sight *sight)
 {
     for (size_t i = 0; i < sight->max && !sight->natural; i++) {
         bool *digits = sight->column[i].has + '0';
-        if (memchr(digits, true, 10))
+        if (memchr(digits, 1, 10))
             memset(digits, true, 10);
     }
 }
@@ -195,7 +195,7 @@ static size_t columns_own(const struct text_sight *sight)
     for (; own < sight->max && sight->min < sight->max; own++) {
         const struct tokens *tokens = &sight->column[own];
         unsigned bytes = tokens_bytes(tokens);
-        bool digits = bytes == 10 && memchr(tokens->has + '0', false, 10) == NULL;
+        bool digits = bytes == 10 && memchr(tokens->has + '0', 0, 10) == NULL;
         if (tokens->digits ? bytes > 0 : bytes > 1 && !digits)
             return own;
     }

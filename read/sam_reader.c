@@ -385,7 +385,7 @@ static int read_header(struct sam_reader *r)
     if (status == 0) {
         struct sam_chunk *c = r->chunks;
         c->filled = c->arrived = text.n - size;
-        if (c->filled)
+        if (text.p)
             memcpy(c->text, text.p + size, c->filled);
         for (size_t i = 0; i < size; i++)
             r->header_lines += text.p[i] == '\n';
