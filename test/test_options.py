@@ -85,7 +85,11 @@ def compare(args, tmp_path):
     for name in os.listdir(tmp_path):
         if name != IN:
             os.unlink(tmp_path / name)
-    status, told = oracle_sort(args)
+    for _ in range(3):
+        status, told = oracle_sort(args)
+        # With two pools of threads for a file htslib 1.24 sometimes loses the header: seen once in thousands of runs.
+        if "failed to read header" not in told:
+            break
     theirs = {name: (tmp_path / name).read_bytes() for name in os.listdir(tmp_path)}
     for name in theirs:
         if name != IN:
