@@ -88,10 +88,21 @@ static uint64_t limit_of_all(const char *root, const struct resource *r)
 
 uint64_t cgroup_memory(const char *root)
 {
-    return limit_of_all(root, &(struct resource){"memory", "memory.limit_in_bytes", NULL, "memory.max"});
+    static const struct resource memory = {
+        .controller = "memory",
+        .v1 = "memory.limit_in_bytes",
+        .v2 = "memory.max",
+    };
+    return limit_of_all(root, &memory);
 }
 
 uint64_t cgroup_cpus(const char *root)
 {
-    return limit_of_all(root, &(struct resource){"cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max"});
+    static const struct resource cpu = {
+        .controller = "cpu",
+        .v1 = "cpu.cfs_quota_us",
+        .v1_period = "cpu.cfs_period_us",
+        .v2 = "cpu.max",
+    };
+    return limit_of_all(root, &cpu);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdint.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/thread_pool.h>
@@ -19,12 +19,25 @@ static int start_threads(htsThreadPool *threads, htsFile *file, int wanted)
     return threads->pool && hts_set_thread_pool(file, threads) == 0 ? 0 : -1;
 }
 
+/* Applies the options one by one. An option that starts threads is left out if the file gets a pool of ours: with
+ * both, htslib may lose the header. */
+static int apply_options(htsFile *file, const struct hts_file_options *o)
+{
+    for (const hts_opt *each = o->format_options; each; each = each->next) {
+        hts_opt one = *each;
+        one.next = NULL;
+        bool left_out = o->n_threads > 1 && (one.opt == HTS_OPT_NTHREADS || one.opt == CRAM_OPT_NTHREADS);
+        if (!left_out && hts_opt_apply(file, &one) < 0)
+            return latch_fail(o->latch, o->writing ? "%s: an output format option does not fit the format"
+                              : "%s: an --input-fmt-option does not fit its format", o->path);
+    }
+    return 0;
+}
+
 static int set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *o)
 {
-    /* htslib does not change the list that it takes, but its prototype does not say so. */
-    if (o->format_options && hts_opt_apply(file, (hts_opt *)(uintptr_t)o->format_options) < 0)
-        return latch_fail(o->latch, o->writing ? "%s: an output format option does not fit the format"
-                          : "%s: an --input-fmt-option does not fit its format", o->path);
+    if (apply_options(file, o) < 0)
+        return -1;
     if (o->reference && hts_set_fai_filename(file, o->reference) < 0)
         return latch_fail(o->latch, "cannot use %s as reference: %s", o->reference, strerror(errno));
     if (start_threads(threads, file, o->n_threads) < 0)

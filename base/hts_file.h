@@ -20,7 +20,7 @@ struct hts_file_options {
     struct latch *latch;
 };
 
-/* Applies these options to a file that is open. Threads are not started by hts_set_threads(), which crashes when a
+/* Applies these options to a file that is open; "nthreads" only if n_threads is 1. Threads are not started by hts_set_threads(), which crashes when a
  * thread cannot be made. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);
 

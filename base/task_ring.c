@@ -165,7 +165,7 @@ static bool help_ring(void *arg)
 void task_ring_wait(struct task_ring *r, uint32_t slot, enum task_state state, const struct latch *latch,
                     struct stats *stats)
 {
-    struct slot_wait w = {r, slot, state, latch};
+    struct slot_wait w = {.ring = r, .slot = slot, .state = state, .latch = latch};
     if (!slot_is_there(&w))
         task_wait(slot_is_there, help_ring, &w, stats);
 }

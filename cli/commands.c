@@ -46,17 +46,23 @@ static void print_how_to_get_one(FILE *to)
               "this program's on PATH, or set SAMTOOLS_UPSTREAM to its full name.\n", to);
 }
 
+struct listing {
+    FILE *to;
+    const char *path;            /* of the program that lists its commands */
+};
+
 /* Copies the list of commands; its title names who runs them. */
-static bool copy_commands(FILE *to, FILE *answer, const char *path)
+static bool copy_commands(void *arg, FILE *from)
 {
+    const struct listing *l = arg;
     char *line = NULL, version[32] = "";
     size_t size = 0;
     bool found = false;
-    while (getline(&line, &size, answer) >= 0) {
+    while (getline(&line, &size, from) >= 0) {
         if (found) {
-            fputs(line, to);
+            fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(to, "\nCommands, all but `sort` run by %s%s%s:\n", path, *version ? ", version " : "", version);
+            fprintf(l->to, "\nCommands, all but `sort` run by %s%s%s:\n", l->path, *version ? ", version " : "", version);
             found = true;
         } else {
             sscanf(line, "Version: %31s", version);
@@ -66,16 +72,11 @@ static bool copy_commands(FILE *to, FILE *answer, const char *path)
     return found;
 }
 
-static void print_theirs(FILE *to, const char *path)
+static void print_theirs(FILE *to, char *path)
 {
-    upstream_note(path);
-    setenv("SAMTOOLS_OMP_ASKED", path, 1);       /* for the shell; no name needs quoting */
-    /* NOLINTNEXTLINE(cert-env33-c): the command is a constant. */
-    FILE *answer = popen("exec \"$SAMTOOLS_OMP_ASKED\" help </dev/null 2>/dev/null", "r");
-    bool found = answer && copy_commands(to, answer, path);
-    if (answer)
-        pclose(answer);
-    if (found)
+    char help[] = "help", *argv[] = {path, help, NULL};
+    struct listing listing = {to, path};
+    if (upstream_read(path, argv, copy_commands, &listing))
         return;
     print_ours(to);
     fprintf(to, "All other commands are run by %s: see its own help.\n", path);
@@ -85,7 +86,6 @@ void commands_print(FILE *to)
 {
     char *path = upstream_find();
     print_head(to);
-    fflush(to);                                  /* or the child would have it, too */
     if (path) {
         print_theirs(to, path);
     } else {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "cli/upstream.h"
 
@@ -13,12 +16,14 @@
  * emulator its /proc/self/exe would be the emulator, and there may be no /proc. */
 #define SEEN "SAMTOOLS_OMP_SEEN"
 
+extern char **environ;           /* not all unistd.h have it */
+
 static void identity(const struct stat *st, char text[64])
 {
     snprintf(text, 64, ",%llx:%llx,", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
 }
 
-void upstream_note(const char *path)
+static void note(const char *path)
 {
     struct stat st;
     char id[64], *list = NULL;
@@ -63,7 +68,7 @@ static char *next_on_path(const char **path)
 char *upstream_find(void)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM"), *path = getenv("PATH");
-    upstream_note("/proc/self/exe");
+    note("/proc/self/exe");
     if (chosen && *chosen)
         return usable(chosen) ? strdup(chosen) : NULL;
     return next_on_path(&path);
@@ -71,14 +76,14 @@ char *upstream_find(void)
 
 static void try_exec(const char *path, char **argv)
 {
-    upstream_note(path);
+    note(path);
     execv(path, argv);
 }
 
 int upstream_exec(char **argv)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM"), *path = getenv("PATH");
-    upstream_note("/proc/self/exe");
+    note("/proc/self/exe");
     if (chosen && *chosen) {
         if (usable(chosen))
             try_exec(chosen, argv);
@@ -91,4 +96,41 @@ int upstream_exec(char **argv)
     fprintf(stderr, "samtools: '%s' is not part of samtools-omp, which has only 'sort', and no other samtools "
             "is on PATH; install one or set SAMTOOLS_UPSTREAM\n", argv[1] ? argv[1] : "(no command)");
     return EXIT_FAILURE;
+}
+
+/* Starts the program at path with what it writes going to `out`. 0: done. */
+static int spawn(const char *path, char **argv, int out, pid_t *child)
+{
+    posix_spawn_file_actions_t files;
+    int failed = posix_spawn_file_actions_init(&files);
+    if (failed)
+        return failed;
+    failed = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+          || posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+          || posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO)
+          || posix_spawn(child, path, &files, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    return failed;
+}
+
+bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *arg)
+{
+    int ends[2];
+    pid_t child;
+    bool done = false;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    note(path);
+    bool started = spawn(path, argv, ends[1], &child) == 0;
+    close(ends[1]);
+    FILE *from = fdopen(ends[0], "r");
+    if (from)
+        done = started && read(arg, from);
+    if (from)
+        fclose(from);
+    else
+        close(ends[0]);
+    while (started && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return done;
 }

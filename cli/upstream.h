@@ -3,6 +3,9 @@
 #ifndef UPSTREAM_H
 #define UPSTREAM_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 /* Replaces this process by $SAMTOOLS_UPSTREAM, or else by the next `samtools`
  * on PATH that is not this program, with argv unchanged. Returns the exit
  * status, after a message, only when there is none. */
@@ -11,7 +14,10 @@ int upstream_exec(char **argv);
 /* The path of that program, to be freed; NULL: there is none. */
 char *upstream_find(void);
 
-/* Call it for that program before it is started otherwise: if it calls `samtools`, that is not itself. */
-void upstream_note(const char *path);
+typedef bool upstream_read_fn(void *arg, FILE *from);
+
+/* Starts the program at that path with argv and calls read with what it writes to standard output. It has no standard
+ * input and no standard error. Returns what read returns; false if the program cannot be started. */
+bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *arg);
 
 #endif

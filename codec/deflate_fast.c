@@ -353,7 +353,9 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
 /* Up to the last record, or to where SEQ is not alike. */
 INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
-    const struct greedy tags = {d->tag_head, HASH_FACTOR(5), TAG_BITS, TAG_STRIDE, MAX_DIST + 1, false, false};
+    const struct greedy tags = {
+        .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
+    };
     struct history h = {.seq_bytes = FIRST_SEQ};
     struct fields f;
     memset(d->tag_head, 0, sizeof d->tag_head);

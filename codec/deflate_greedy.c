@@ -28,12 +28,16 @@ _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << HASH_BITS, 
 static struct greedy tune(uint8_t *head, const uint8_t *in, uint32_t n, bool *cheap)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);
+    bool noisy = same < pairs / 32, mixed = !noisy && same < pairs / 16;
     *cheap = same >= pairs / 9 * 2;
-    if (same < pairs / 32)
-        return (struct greedy){head, HASH_FACTOR(4), HASH_BITS, 3, MAX_DIST + 1, false, true};
-    if (same < pairs / 16)
-        return (struct greedy){head, HASH_FACTOR(5), HASH_BITS, 3, 16384, false, false};
-    return (struct greedy){head, HASH_FACTOR(6), HASH_BITS, *cheap ? 5 : 4, 2048, false, true};
+    return (struct greedy){
+        .head = head,
+        .factor = noisy ? HASH_FACTOR(4) : mixed ? HASH_FACTOR(5) : HASH_FACTOR(6),
+        .bits = HASH_BITS,
+        .stride = noisy || mixed ? 3 : *cheap ? 5 : 4,
+        .far_of_4 = noisy ? MAX_DIST + 1 : mixed ? 16384 : 2048,
+        .nearest = !mixed,
+    };
 }
 
 /* Matches that begin before stop, segment by segment. */
@@ -74,7 +78,10 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
 
 INLINE void parse_in_pairs(struct deflate_parse *d, struct parse *p, uint32_t far_of_4)
 {
-    const struct greedy g = {d->fast_head, HASH_FACTOR(4), HASH_BITS, PAIR_STRIDE, far_of_4, true, false};
+    const struct greedy g = {
+        .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS, .stride = PAIR_STRIDE, .far_of_4 = far_of_4,
+        .pairs = true,
+    };
     begin(d, p, &g);
     parse_segments(d, p, p->last, &g);
 }

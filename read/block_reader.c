@@ -57,7 +57,7 @@ double block_reader_expected(const struct block_reader *r)
     return in->size_known && r->last_block ? (double)in->size / (double)r->last_block * so_far : 0;
 }
 
-/* No block is larger than what it holds. */
+/* A block of the file never takes more bytes than the records in it do. So these are at least as large as the files. */
 uint64_t block_reader_least(const struct block_reader *r)
 {
     uint64_t files = r->opt.inputs->size;
@@ -83,7 +83,7 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
     stats_leave(r->opt.stats, before, block->size);
 }
 
-/* Lists are found by the slots of sources, and keys are waited for as long as a source has slots. */
+/* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
 void block_reader_begin(struct block_reader *r, struct sort_input *in)
 {
     assert(bgzf_source_slots(in->source) == r->opt.n_slots);

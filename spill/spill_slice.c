@@ -150,7 +150,7 @@ static int unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *ke
 static int unpack_units(struct spill_slice *slice, struct record_unpacker *unpacker, const uint8_t *in,
                         const uint8_t *end, struct bam_key *keys)
 {
-    struct unpacked to = {slice->base, 0, slice->bottom, keys, slice->n};
+    struct unpacked to = {.base = slice->base, .end = slice->bottom, .keys = keys, .n_keys = slice->n};
     while (in < end) {
         size_t n = record_unpack(unpacker, in, (size_t)(end - in), &to);
         if (n == 0)

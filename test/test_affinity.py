@@ -410,6 +410,15 @@ def test_masks_where_nothing_is_called_before_the_libraries(unhooked, name, inpu
     check_masks(unhooked, "pipe to file", name, inputs, tmp_path)
 
 
+@pytest.mark.parametrize("program", ["as built"], indirect=True)
+def test_no_second_pool_by_option(program, inputs):
+    """With two pools for one file, htslib lost the header once in thousands of runs."""
+    args, source, others = HELD["BAM by htslib"]
+    with Held(program, [*args, "--input-fmt-option", "nthreads=9"], inputs / source, inputs, WISHES["nothing"], {}, 2) as held:
+        assert len(held.threads()) <= 2 + others
+        held.release()
+
+
 # ------------------------------------------------------------ other commands
 
 
