@@ -262,6 +262,13 @@ static void commit(struct sort_parts *s)
     stats_leave(s->stats, before, 0);
 }
 
+/* The team once more: otherwise one thread would take long to give large arenas back, at the end of the process. */
+static void give_memory_back(void *parts)
+{
+    struct sort_parts *s = parts;
+    arenas_give_back(&s->arenas, s->opts->n_threads, s->stats);
+}
+
 /* Ends the progress line and writes the report. */
 static void report(struct sort_parts *s)
 {
@@ -286,10 +293,14 @@ int bam_sort(const struct sort_opts *opts)
     machine_share_heaps();
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (sort_parts_open(&s, opts) == 0) {
+        int n_threads = threads_to_be_had(&s);
         latch_hide_signals(true);
-        task_team(threads_to_be_had(&s), in_team, &s);
-        if (!latch_tripped(&s.latch))
+        task_team(n_threads, in_team, &s);
+        if (!latch_tripped(&s.latch)) {
             commit(&s);
+            sort_report_measure_memory(&s.report);
+            task_team(n_threads, give_memory_back, &s);
+        }
     }
     report(&s);
     sort_parts_close(&s);

@@ -47,6 +47,7 @@ enum stage_kind {
     X(STAGE_SPILL_READ, "spill_read", "read temporary data", STAGE_PARALLEL, true) \
     X(STAGE_UNPACK, "unpack", "unpack temporary data", STAGE_PARALLEL, false) \
     X(STAGE_CONVERT, "convert", "SAM, CRAM and others, by htslib", STAGE_SERIAL, true) \
+    X(STAGE_FREE, "free", "give memory back to the system", STAGE_PARALLEL, false) \
     X(STAGE_INDEX, "index", "enter records into the index", STAGE_IN_TURN, false) \
     X(STAGE_OTHER, "other", "all else on thread 0", STAGE_SERIAL, false)
 

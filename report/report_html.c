@@ -36,7 +36,7 @@ static const char *const colours[N_STAGES] = {
     [STAGE_GATHER] = "#f7a98b", [STAGE_DEFLATE] = "#f0803c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
     [STAGE_PACK] = "#1f7f8c",
     [STAGE_SPILL_WRITE] = "#b48ae0", [STAGE_SPILL_READ] = "#5a86c9", [STAGE_UNPACK] = "#5fc0c9",
-    [STAGE_CONVERT] = "#b5a642", [STAGE_INDEX] = "#d08bd0", [STAGE_OTHER] = "#98a0ab",
+    [STAGE_CONVERT] = "#b5a642", [STAGE_INDEX] = "#d08bd0", [STAGE_FREE] = "#7d6b5d", [STAGE_OTHER] = "#98a0ab",
 };
 
 static const char style[] =

@@ -39,6 +39,12 @@ void sort_report_close(struct sort_report *s)
 
 /* ------------------------------------------------------------------- facts */
 
+void sort_report_measure_memory(struct sort_report *s)
+{
+    if (s->opts->report)
+        s->huge_pages = machine_huge_pages();
+}
+
 static const char *name_of(const char *path, const char *dash)
 {
     return strcmp(path, "-") == 0 ? dash : path;
@@ -53,8 +59,9 @@ static enum report_file kind_of(const char *path, int dash)
     return (is_dash ? fstat(dash, &st) : stat(path, &st)) == 0 && !S_ISREG(st.st_mode) ? REPORT_PIPE : REPORT_REGULAR;
 }
 
-static struct report_facts gather_facts(const struct sort_opts *o, const struct stats *stats, uint64_t records)
+static struct report_facts gather_facts(const struct sort_report *s, const struct stats *stats, uint64_t records)
 {
+    const struct sort_opts *o = s->opts;
     struct machine_usage usage = machine_usage();
     bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
     return (struct report_facts){
@@ -64,7 +71,7 @@ static struct report_facts gather_facts(const struct sort_opts *o, const struct 
         .by_htslib = converted, .cpus = machine_cpus(), .numa_nodes = machine_numa_nodes(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .memory = o->memory, .machine_memory = machine_memory(),
-        .peak_rss = usage.peak_rss, .huge = machine_huge_pages(), .records = records,
+        .peak_rss = usage.peak_rss, .huge = s->huge_pages, .records = records,
     };
 }
 
@@ -111,7 +118,7 @@ int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t
 {
     const struct sort_opts *o = s->opts;
     if (o->report) {
-        struct report_facts facts = gather_facts(o, stats, records);
+        struct report_facts facts = gather_facts(s, stats, records);
         struct report report;
         report_make(&report, &facts, stats);
         if (!o->report_file)

@@ -14,6 +14,7 @@ struct sort_opts;
 struct sort_report {
     const struct sort_opts *opts;
     struct out_file report, trace;
+    uint64_t huge_pages;         /* bytes */
 };
 
 /* What must be counted for these options. */
@@ -22,8 +23,10 @@ enum stats_detail sort_report_detail(const struct sort_opts *opts);
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
 int sort_report_open(struct sort_report *report, const struct sort_opts *opts, struct latch *latch);
 
-/* Writes report and trace. Call it after the output is complete, while the memory is still allocated
- * and after the stats are stopped. -1: failed, and the error is recorded in the latch. */
+/* Looks at how much memory is huge pages. Call it before the memory is given back. */
+void sort_report_measure_memory(struct sort_report *report);
+
+/* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is recorded in the latch. */
 int sort_report_write(struct sort_report *report, const struct stats *stats, uint64_t records, struct latch *latch);
 
 /* Closes the files; a file that was not written disappears. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <sys/mman.h>
 #include "base/latch.h"
+#include "base/stats.h"
 #include "sort/arenas.h"
 
 int arenas_open(struct arenas *p, size_t size, struct latch *latch)
@@ -17,8 +19,37 @@ int arenas_open(struct arenas *p, size_t size, struct latch *latch)
 
 void arenas_close(struct arenas *p)
 {
+    task_ring_close(&p->ring, true);
     for (int i = 0; i < 2; i++)
         bam_arena_free(&p->each[i]);
+}
+
+/* Each thread gives back every n_threads-th piece. */
+static void give_share_back(void *arenas, uint32_t share)
+{
+    const size_t PIECE = (size_t)32 << 20;
+    const struct arenas *p = arenas;
+    enum stage before = stats_enter(p->stats, STAGE_FREE);
+    for (int i = 0; i < 2; i++) {
+        const struct bam_arena *a = &p->each[i];
+        for (size_t at = share * PIECE; at < a->mapped; at += p->ring.opt.n_slots * PIECE)
+            madvise(a->base + at, a->mapped - at < PIECE ? a->mapped - at : PIECE, MADV_DONTNEED);
+    }
+    stats_leave(p->stats, before, 0);
+}
+
+void arenas_give_back(struct arenas *p, int n_threads, struct stats *stats)
+{
+    struct task_ring_options ring = {.n_slots = (uint32_t)n_threads, .run = give_share_back, .arg = p};
+    p->stats = stats;
+    if (task_ring_open(&p->ring, &ring) < 0)
+        return;                                  /* then arenas_close() gives it back */
+    for (int i = 0; i < n_threads; i++)
+        task_ring_hand_out(&p->ring);
+    while (!task_ring_empty(&p->ring)) {
+        task_ring_wait(&p->ring, task_ring_oldest(&p->ring), TASK_DONE, NULL, stats);
+        task_ring_take(&p->ring);
+    }
 }
 
 void arenas_set_order(struct arenas *p, int32_t n_ref, const struct sort_rule *rule)

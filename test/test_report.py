@@ -94,6 +94,7 @@ def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
     check_sums(r)
     stages = r["stages"]
     assert stages["spill_write"]["bytes"] == stages["spill_read"]["bytes"] > 0
+    assert stages["free"]["events"] == r["threads"]
     assert stages["pack"]["bytes"] == stages["unpack"]["bytes"] > stages["spill_write"]["bytes"]
 
 
