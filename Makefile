@@ -10,6 +10,7 @@
 #   make check-static what cppcheck and clang-tidy find   make check-mutants tests that notice no blind guard
 #   make check-htslibs the same as check, with the oldest and the newest htslib
 #   make bench        table against the peers on PATH
+#   make scaling      up to 128 threads, in slow motion
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 
 CC       = cc
@@ -128,9 +129,16 @@ $(BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUI
 $(BUILD)/replay_%: test/fuzz/fuzz_%.c $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $(LIB_OBJS) $(LIBS))
 
+# The program in slow motion, of the same objects: bench/dilate.py runs it (`make scaling`).
+DILATED_WRAPS = stats_new stats_enter stats_leave stats_enter_as stats_leave_as stats_stop task_ring_hand_out \
+                task_ring_submit task_ring_take
+$(BUILD)/dilated_samtools: bench/dilated_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
+	$(DILATED_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))
+
 # By hand: build/NAME of bench/NAME.c, with those libraries that pkg-config finds.
 BENCH_PKGS = $(shell { for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done; } 2>/dev/null)
-$(patsubst bench/%.c,$(BUILD)/%,$(wildcard bench/*.c)): $(BUILD)/%: bench/%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+$(patsubst bench/%.c,$(BUILD)/%,$(filter-out bench/dilated_samtools.c,$(wildcard bench/*.c))): $(BUILD)/%: bench/%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(if $(filter libzstd,$(BENCH_PKGS)),-DWITH_ZSTD) $(if $(filter libisal,$(BENCH_PKGS)),-DWITH_ISAL) \
 	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
 	$(if $(BENCH_PKGS),$(shell pkg-config --libs $(BENCH_PKGS))))
@@ -207,6 +215,9 @@ $(STATIC_TIDY): static-tidy/%:
 bench: samtools $(TOOLS)
 	bench/bench.sh
 
+scaling: $(BUILD)/dilated_samtools $(TOOLS)
+	python3 bench/dilate.py
+
 # ---- installation ----
 
 install: all
@@ -233,5 +244,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
-.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench \
+.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall clean distclean

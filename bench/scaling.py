@@ -18,7 +18,7 @@ give at each width; nothing of either is in the times.
 import json
 import sys
 
-READING = ("read", "deal", "inflate", "find", "sort", "spill_write", "pack", "other")
+READING = ("read", "deal", "inflate", "parse", "find", "sort", "spill_write", "pack", "other")
 # A block's bytes: cleared page, inflated, found (in the cache), gathered, its copy (in the cache); keys and page cache in and out.
 MEMORY_TOUCHED = 4.0
 SUBLIST = 1 << 20

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The program in slow motion: many threads on few cores. After each stage a thread sleeps until that stage has taken
+ * SAMTOOLS_DILATION times its CPU time. Threads that sleep need no core, so 64 threads at a factor of 64 keep one core
+ * busy, and wall time divided by the factor is what 64 cores would take, but for what SCALING.md names. The program's
+ * objects are linked as they are: -Wl,--wrap lets each __wrap_X stand between X and who calls it.
+ *
+ * Idle and waiting threads are not slowed down: their naps of 0.1 ms (task_pause) are short against slow stages. No
+ * clock that decides something runs while a thread sleeps here: memory_watch and spill_policy look at sizes, and
+ * bam_arena times one page fault. Progress lines come more often. */
+#include <omp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "base/stats.h"
+#include "base/task_ring.h"
+
+/* A debt is carried on until it is worth a sleep: so much in the time that is simulated. A block takes 20 us or more.
+ * With less, the main thread would find its caches cold after every few blocks that it deals. */
+static const double GRAIN = 20000;               /* ns */
+
+/* What a thread has still to sleep, and since when it has not been added up. */
+struct debt {
+    enum stage stage;
+    bool started;
+    double cpu, wall, owed;                      /* ns */
+};
+
+static _Thread_local struct debt mine;
+/* Written before main(). */
+static double factor = 1, clock_cost;
+
+static double clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* The CPU clock is a system call, which the program would not make: it is taken off. */
+static __attribute__((constructor)) void set_up(void)
+{
+    enum { TRIALS = 1000 };
+    const char *text = getenv("SAMTOOLS_DILATION");
+    factor = text && atof(text) > 1 ? atof(text) : 1;
+    double start = clock_ns(CLOCK_THREAD_CPUTIME_ID), end = start;
+    for (int i = 0; i < TRIALS; i++)
+        end = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    clock_cost = (end - start) / TRIALS;
+}
+
+static void sleep_ns(double ns)
+{
+    if (!mine.started)
+        prctl(PR_SET_TIMERSLACK, 1);             /* else 50 us late */
+    mine.started = true;
+    nanosleep(&(struct timespec){(time_t)(ns / 1e9), (long)(ns - 1e9 * (double)(time_t)(ns / 1e9))}, NULL);
+}
+
+/* The time up to now is over: it shall have taken factor times its CPU time. Time in which the thread waited for a CPU,
+ * or woke late, is set off against that; but not what it was blocked for long, as by a disk. */
+static void pay(void)
+{
+    double cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC), most = factor * GRAIN;
+    if (stats_stage(mine.stage)->kind != STAGE_RESTS)
+        mine.owed += factor * (cpu - mine.cpu - clock_cost) - (wall - mine.wall);
+    if (mine.owed > most) {
+        sleep_ns(mine.owed);
+        mine.owed += wall;
+        wall = clock_ns(CLOCK_MONOTONIC);
+        mine.owed -= wall;
+        cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    }
+    mine.owed = mine.owed < -most ? -most : mine.owed;
+    mine.cpu = cpu;
+    mine.wall = wall;
+}
+
+/* ------------------------------------------------------- changes of stage */
+
+struct stats *__real_stats_new(int n_threads, enum stats_detail detail);
+struct stats *__wrap_stats_new(int n_threads, enum stats_detail detail)
+{
+    struct stats *stats = __real_stats_new(n_threads, detail);
+    pay();                                       /* what was before is not counted either */
+    mine.stage = STAGE_OTHER;
+    return stats;
+}
+
+enum stage __real_stats_enter(struct stats *stats, enum stage stage);
+enum stage __wrap_stats_enter(struct stats *stats, enum stage stage)
+{
+    pay();
+    mine.stage = stage;
+    return __real_stats_enter(stats, stage);
+}
+
+void __real_stats_leave(struct stats *stats, enum stage before, uint64_t bytes);
+void __wrap_stats_leave(struct stats *stats, enum stage before, uint64_t bytes)
+{
+    pay();
+    mine.stage = before;
+    __real_stats_leave(stats, before, bytes);
+}
+
+enum stage __real_stats_enter_as(struct stats *stats, int slot, enum stage stage);
+enum stage __wrap_stats_enter_as(struct stats *stats, int slot, enum stage stage)
+{
+    pay();
+    mine.stage = stage;
+    return __real_stats_enter_as(stats, slot, stage);
+}
+
+void __real_stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
+void __wrap_stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes)
+{
+    pay();
+    mine.stage = before;
+    __real_stats_leave_as(stats, slot, before, bytes);
+}
+
+void __real_stats_stop(struct stats *stats);
+void __wrap_stats_stop(struct stats *stats)
+{
+    pay();
+    __real_stats_stop(stats);
+}
+
+/* ------------------------------- what the main thread makes while in a stage */
+
+/* It deals many blocks in one stage: none shall be there before the work that leads to it is paid for. */
+void __real_task_ring_hand_out(struct task_ring *ring);
+void __wrap_task_ring_hand_out(struct task_ring *ring)
+{
+    pay();
+    __real_task_ring_hand_out(ring);
+}
+
+void __real_task_ring_submit(struct task_ring *ring, uint32_t slot);
+void __wrap_task_ring_submit(struct task_ring *ring, uint32_t slot)
+{
+    pay();
+    __real_task_ring_submit(ring, slot);
+}
+
+void __real_task_ring_take(struct task_ring *ring);
+void __wrap_task_ring_take(struct task_ring *ring)
+{
+    pay();
+    __real_task_ring_take(ring);
+}
