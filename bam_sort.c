@@ -70,13 +70,13 @@ static int take_blocks(struct sort_parts *s, bool wait)
     return taken;
 }
 
-/* Takes the oldest block back and lists its records. Every 2^20 records it closes a sublist (keys of one arena) and
- * gives it to a task that sorts it. wait: also if the block is not inflated yet. 1: done; 0: there is none;
- * -1: stop. */
+/* Takes the oldest block back and lists its records. Every 2^20 records, and sooner near the end, it closes a sublist
+ * (keys of one arena) and gives it to a task that sorts it. wait: also if the block is not inflated yet. 1: done;
+ * 0: there is none; -1: stop. */
 static int take_block(struct sort_parts *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
-    return taken > 0 && sort_tasks_close_sublist(&s->sorts) < 0 ? -1 : taken;
+    return taken > 0 && sort_tasks_close_sublist(&s->sorts, block_reader_to_come(&s->reader)) < 0 ? -1 : taken;
 }
 
 static int read_input(struct sort_parts *s, struct sort_input *in)

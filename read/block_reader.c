@@ -57,6 +57,15 @@ double block_reader_expected(const struct block_reader *r)
     return in->size_known && r->last_block ? (double)in->size / (double)r->last_block * so_far : 0;
 }
 
+uint64_t block_reader_to_come(const struct block_reader *r)
+{
+    double all = block_reader_expected(r), so_far = (double)(r->arena->origin + r->arena->walked);
+    if (all <= 0)
+        return UINT64_MAX;
+    uint64_t records = r->arena->n_records - r->arena->n_before;
+    return all > so_far ? (uint64_t)((all - so_far) / so_far * (double)records) : 0;
+}
+
 /* A block of the file never takes more bytes than the records in it do. So these are at least as large as the files. */
 uint64_t block_reader_least(const struct block_reader *r)
 {

@@ -61,6 +61,9 @@ int block_reader_end(struct block_reader *reader);
 /* Bytes of records to be expected in all, judged by what is read so far; 0: nobody knows. */
 double block_reader_expected(const struct block_reader *reader);
 
+/* Records still to come in this input, judged by what is read so far; UINT64_MAX: nobody knows. */
+uint64_t block_reader_to_come(const struct block_reader *reader);
+
 /* Bytes that will come for certain. */
 uint64_t block_reader_least(const struct block_reader *reader);
 

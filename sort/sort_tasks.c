@@ -75,11 +75,23 @@ static void hand_out(struct sort_tasks *p, bool all_keys_are_there)
         task_ring_hand_out(&p->ring);
 }
 
-int sort_tasks_close_sublist(struct sort_tasks *p)
+/* Each thread's part of what is to come, so that the last sublists are small; but not so small that a long input has
+ * many more sublists to be merged. */
+static size_t records_wanted(const struct sort_tasks *p, uint64_t to_come)
+{
+    uint64_t n_threads = (uint64_t)p->opt.n_threads, least = SUBLIST_RECORDS / (4 * n_threads);
+    uint64_t part = to_come / n_threads;
+    least = least < REST_RECORDS ? REST_RECORDS : least;
+    if (n_threads == 1)
+        return SUBLIST_RECORDS;
+    return part > SUBLIST_RECORDS ? SUBLIST_RECORDS : part < least ? least : part;
+}
+
+int sort_tasks_close_sublist(struct sort_tasks *p, uint64_t to_come)
 {
     struct bam_sublist sublist;
     p->n_blocks++;
-    int closed = bam_arena_close_sublist(p->opt.arenas->filled, SUBLIST_RECORDS, SUBLIST_BYTES, &sublist);
+    int closed = bam_arena_close_sublist(p->opt.arenas->filled, records_wanted(p, to_come), SUBLIST_BYTES, &sublist);
     if (closed < 0)
         return latch_fail(p->opt.latch, "out of memory");
     if (closed)

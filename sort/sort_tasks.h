@@ -31,9 +31,9 @@ struct sort_task {
     const struct bam_arena *arena;
 };
 
-/* Sublists under way at most. Few of them wait for their keys: a sublist has 500 blocks or
- * more, a source at most 8192 slots. */
-enum { SORT_TASKS_MAX = 64 };
+/* Sublists under way at most. Those that wait for their keys are fewer: a sublist has nine blocks or more, a source
+ * at most 8192 slots. */
+enum { SORT_TASKS_MAX = 1024 };
 
 struct sort_tasks {
     struct sort_tasks_options opt;
@@ -51,8 +51,10 @@ int sort_tasks_open(struct sort_tasks *sorts, const struct sort_tasks_options *o
 void sort_tasks_close(struct sort_tasks *sorts);
 
 /* Call once per block taken back. Closes the open sublist of the filled arena if it is large enough, and hands
- * sublists to tasks when their keys are in their places. -1: no memory, and the error is recorded in the latch. */
-int sort_tasks_close_sublist(struct sort_tasks *sorts);
+ * sublists to tasks when their keys are in their places. Near the end, with as many records to_come, sublists are
+ * smaller, so that no thread sorts a large one when all others have nothing left to do. -1: no memory, and the error is
+ * recorded in the latch. */
+int sort_tasks_close_sublist(struct sort_tasks *sorts, uint64_t to_come);
 
 /* Call when no block is out and all keys are in their places. Closes all that is left of the filled arena, in as many
  * sublists as there are threads, since these have nothing else to do, and hands them to tasks. -1: no memory, and
