@@ -89,6 +89,16 @@ def test_serial_part_is_not_what_its_stages_are(realistic_bam, tmp_path, team):
     assert serial["s"] <= r["wall_s"]
 
 
+def test_last_sublist_keeps_one_thread_busy_alone(tmp_path):
+    """2^20 records a sublist and eight for the rest are nine; each thread's part of what is to come gives more."""
+    some = b"".join(bamgen.record("r", 0, 0, i * 7919 % 65536) for i in range(16384))
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + some * 76, level=1))
+    sort = reported(tmp_path, ["-@", 8, "in.bam"])["stages"]["sort"]
+    assert sort["records"] == 76 * 16384 > 1 << 20
+    assert 20 <= sort["events"] <= 60
+    assert reported(tmp_path, ["-@", 1, "in.bam"])["stages"]["sort"]["events"] == 2
+
+
 def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
     r = reported(tmp_path, ["-@", team, realistic_bam], env=SMALL_ARENA)
     check_sums(r)
