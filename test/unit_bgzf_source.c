@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
 #include "base/latch.h"
 #include "read/read_ahead.h"
 #include "unit_source.h"
+#include "unit_stdin.h"
 
 enum { PIECE = 128 << 10, MAX_BLOCKS = 6000 };
 static const int team_sizes[] = {1, 2, 3, 8};
@@ -399,51 +399,13 @@ static void test_file_without_data(void **state)
     close(fd);
 }
 
-/* Feeds the file to standard input in pieces of odd sizes. */
-static pid_t feed_stdin(const struct input *in)
-{
-    int ends[2];
-    NEEDED(pipe(ends) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        uint64_t seed = 8;
-        close(ends[0]);
-        for (size_t at = 0, n; at < in->file.n; at += n) {
-            n = 1 + unit_below(&seed, 9000);
-            n = n < in->file.n - at ? n : in->file.n - at;
-            unit_write(ends[1], in->file.data + at, n);
-        }
-        _exit(0);
-    }
-    close(ends[1]);
-    dup2(ends[0], STDIN_FILENO);
-    close(ends[0]);
-    return child;
-}
-
-/* Standard input becomes fd for a while; returns what it was. */
-static int replace_stdin(int fd)
-{
-    int old = dup(STDIN_FILENO);
-    dup2(fd, STDIN_FILENO);
-    close(fd);
-    return old;
-}
-
-static void restore_stdin(int old)
-{
-    dup2(old, STDIN_FILENO);
-    close(old);
-}
-
 static void read_pipe(struct reading *r, const struct input *in, int n_threads, size_t piece)
 {
-    int status, old = dup(STDIN_FILENO);
-    pid_t child = feed_stdin(in);
+    pid_t child;
+    int old = unit_feed_stdin(&in->file, 9000, &child);
     read_path(r, in, "-", n_threads, piece);
-    restore_stdin(old);
-    waitpid(child, &status, 0);
-    assert_int_equal(status, 0);
+    unit_restore_stdin(old);
+    unit_feed_ended(child);
 }
 
 static void test_pipe_that_gives_a_little_at_a_time(void **state)
@@ -479,16 +441,16 @@ static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
     (void)state;
     struct input *in = input_new(0, 25);
     struct reading r;
-    int status, old = dup(STDIN_FILENO);
+    pid_t child;
     for (int i = 0; i < 25; i++)
         add_block(in, BGZF_FILL);
-    pid_t child = feed_stdin(in);
+    int old = unit_feed_stdin(&in->file, 9000, &child);
     reading_open(&r, in, "-", 2, PIECE);
-    waitpid(child, &status, 0);
+    unit_feed_ended(child);
     #pragma omp parallel num_threads(2)
     #pragma omp master
     r.result = read_blocks(&r);
-    restore_stdin(old);
+    unit_restore_stdin(old);
     check_whole(&r);
     reading_close(&r);
     input_free(in);
@@ -500,7 +462,7 @@ static int open_half(struct reading *r, const struct input *in, int *old)
 {
     int ends[2];
     NEEDED(pipe(ends) == 0);
-    *old = replace_stdin(ends[0]);
+    *old = unit_replace_stdin(ends[0]);
     unit_write(ends[1], in->file.data, in->offset[50] + 10);
     reading_open(r, in, "-", 2, PIECE);
     return ends[1];
@@ -530,7 +492,7 @@ static void test_writer_that_pauses_keeps_back_what_it_has_written(void **state)
     #pragma omp parallel num_threads(2)
     #pragma omp master
     r.result = read_blocks(&r);
-    restore_stdin(old);
+    unit_restore_stdin(old);
     assert_int_equal(r.result, 0);
     assert_int_equal(r.n, in->n);
     assert_int_equal(r.wrong, 0);
@@ -564,7 +526,7 @@ static void test_silent_pipe_keeps_the_program_from_ending(void **state)
             pthread_join(other, NULL);
         }
         reading_close(&r);
-        restore_stdin(old);
+        unit_restore_stdin(old);
         close(end);
     }
     input_free(in);
@@ -617,9 +579,9 @@ static void test_redirected_file_is_read_from_its_beginning(void **state)
         unit_write(fd, junk, BEFORE);
         unit_write(fd, in->file.data, in->file.n);
         lseek(fd, BEFORE, SEEK_SET);
-        int old = replace_stdin(dup(fd));
+        int old = unit_replace_stdin(dup(fd));
         read_path(&r, in, "-", 3, pieces[i]);
-        restore_stdin(old);
+        unit_restore_stdin(old);
         check_whole(&r);                         /* offsets count from there */
         assert_int_equal(lseek(fd, 0, SEEK_CUR), BEFORE + in->file.n);
         close(fd);

@@ -2,13 +2,13 @@
 #include "plan/memory_plan.h"
 #include "unit.h"
 #include <fcntl.h>
-#include <sys/wait.h>
 #include "codec/bgzf_block.h"
 #include "base/byte_window.h"
 #include "read/input_file.h"
 #include "read/input_format.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
+#include "unit_stdin.h"
 
 /* ---- inputs ---- */
 
@@ -194,44 +194,28 @@ static void test_empty_blocks_before_the_header(void **state)
     }
 }
 
-/* Feeds standard input from a pipe, a few bytes at a time. */
-static pid_t feed_stdin(const struct unit_bytes *file)
-{
-    int ends[2];
-    NEEDED(pipe(ends) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        for (size_t at = 0; at < file->n; at++)
-            unit_write(ends[1], file->data + at, 1);
-        _exit(0);
-    }
-    close(ends[1]);
-    dup2(ends[0], STDIN_FILENO);
-    close(ends[0]);
-    return child;
-}
-
+/* A pipe, which has no size, in the place of standard input; it gives a byte at a time. */
 static void check_stdin(const struct unit_bytes *file, enum input_framing framing)
 {
-    int status, old = dup(STDIN_FILENO);
-    pid_t child = feed_stdin(file);
+    pid_t child;
+    int old = unit_feed_stdin(file, 1, &child);
     struct input_format *source = open_path("-");
     enum input_framing found = source ? input_format_framing(source) : INPUT_RECORDS;
+    uint64_t size = source ? input_format_size(source) : 1;
     struct unit_bytes got = {NULL, 0, 0};
     if (source)
         got = read_rest(source);
     input_format_close(source);
-    dup2(old, STDIN_FILENO);
-    close(old);
-    waitpid(child, &status, 0);
+    unit_restore_stdin(old);
+    unit_feed_ended(child);
     assert_int_equal(found, framing);
+    assert_int_equal(size, 0);
     assert_int_equal(got.n, file->n);
     assert_memory_equal(got.data, file->data, got.n);
     unit_free(&got);
 }
 
-static void test_pipe_that_gives_a_byte_at_a_time(void **state)
+static void test_pipe_that_gives_a_byte_at_a_time_and_has_no_size(void **state)
 {
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
@@ -335,27 +319,6 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     unit_free(&raw);
 }
 
-static void test_pipe_has_no_size(void **state)
-{
-    (void)state;
-    struct unit_bytes file = bgzf_bam(50, 0);
-    int status, old = dup(STDIN_FILENO);
-    pid_t child = feed_stdin(&file);
-    struct input_format *source = open_path("-");
-    uint64_t size = source ? input_format_size(source) : 1;
-    struct unit_bytes got = {NULL, 0, 0};
-    if (source)
-        got = read_rest(source);
-    input_format_close(source);
-    dup2(old, STDIN_FILENO);
-    close(old);
-    waitpid(child, &status, 0);
-    assert_int_equal(size, 0);
-    assert_int_equal(got.n, file.n);
-    unit_free(&got);
-    unit_free(&file);
-}
-
 /* ---- how the bytes can be had ---- */
 
 static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
@@ -363,14 +326,13 @@ static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0);
     uint8_t got[1000];
-    int fd = unit_temp_file(), old = dup(STDIN_FILENO);
+    int fd = unit_temp_file();
     unit_write(fd, "before", 6);
     unit_write(fd, file.data, file.n);
     lseek(fd, 6, SEEK_SET);
-    dup2(fd, STDIN_FILENO);
+    int old = unit_replace_stdin(dup(fd));
     struct input_file source = open_raw("-");
-    dup2(old, STDIN_FILENO);
-    close(old);
+    unit_restore_stdin(old);
     NEEDED(file.n > 20 && file.n < sizeof got);
     assert_int_equal(input_file_access(&source), INPUT_ANYWHERE);
     assert_int_equal(input_file_read_at(&source, got, 10, 10), 10);
@@ -411,17 +373,15 @@ static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **s
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0);
     uint8_t got[1000];
-    int ends[2], old = dup(STDIN_FILENO);
+    int ends[2];
     NEEDED(pipe(ends) == 0);
     unit_write(ends[1], file.data, file.n);
-    dup2(ends[0], STDIN_FILENO);
-    close(ends[0]);
     close(ends[1]);
+    int old = unit_replace_stdin(ends[0]);
     struct input_file source = open_raw("-");
     htsFormat format;
     NEEDED(hts_detect_format(source.hfile, &format) == 0);
-    dup2(old, STDIN_FILENO);
-    close(old);
+    unit_restore_stdin(old);
     assert_int_equal(input_file_access(&source), INPUT_FROM_PIPE);
     assert_true(input_file_ready(&source, 0));   /* what htslib has read */
     assert_int_equal(input_file_read(&source, got, sizeof got), file.n);
@@ -485,11 +445,10 @@ int main(void)
         cmocka_unit_test(test_bam_larger_than_what_was_read_ahead),
         cmocka_unit_test(test_magic_that_is_split_over_blocks),
         cmocka_unit_test(test_empty_blocks_before_the_header),
-        cmocka_unit_test(test_pipe_that_gives_a_byte_at_a_time),
+        cmocka_unit_test(test_pipe_that_gives_a_byte_at_a_time_and_has_no_size),
         cmocka_unit_test(test_sam_becomes_the_records_that_htslib_writes),
         cmocka_unit_test(test_broken_sam_line_is_an_error_and_no_end),
         cmocka_unit_test(test_size_of_a_file_and_of_what_has_none),
-        cmocka_unit_test(test_pipe_has_no_size),
         cmocka_unit_test(test_place_in_a_file_is_counted_from_where_it_stood),
         cmocka_unit_test(test_file_that_becomes_shorter_ends_there),
         cmocka_unit_test(test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end),
