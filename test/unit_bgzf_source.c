@@ -30,9 +30,9 @@ struct input {
 static struct input *input_new(int level, uint64_t seed)
 {
     struct input *in = calloc(1, sizeof *in);
-    NEEDED(in);
+    MUST(in);
     in->codec = bgzf_codec_new(level);
-    NEEDED(in->codec);
+    MUST(in->codec);
     in->seed = seed;
     return in;
 }
@@ -155,9 +155,9 @@ static void reading_open(struct reading *r, const struct input *in, const char *
 {
     memset(r, 0, sizeof *r);
     r->in = in;
-    r->out = unit_alloc(in->data.n);
+    r->out = must_alloc(in->data.n);
     r->n_slots = ring_size;
-    NEEDED(unit_source_open_ring(&r->opened, path, n_threads, ring_size, piece, &r->latch) == 0);
+    MUST(unit_source_open_ring(&r->opened, path, n_threads, ring_size, piece, &r->latch) == 0);
     r->source = r->opened.blocks;
     bgzf_source_on_inflated(r->source, note_inflated, r);
 }
@@ -461,7 +461,7 @@ static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
 static int open_half(struct reading *r, const struct input *in, int *old)
 {
     int ends[2];
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
     *old = unit_replace_stdin(ends[0]);
     unit_write(ends[1], in->file.data, in->offset[50] + 10);
     reading_open(r, in, "-", 2, PIECE);
@@ -521,7 +521,7 @@ static void test_silent_pipe_keeps_the_program_from_ending(void **state)
         inflate_half(&r);
         if (trip) {
             pthread_t other;
-            NEEDED(pthread_create(&other, NULL, trip_later, &r.latch) == 0);
+            MUST(pthread_create(&other, NULL, trip_later, &r.latch) == 0);
             assert_int_equal(bgzf_source_peek(r.source, &size), -1);
             pthread_join(other, NULL);
         }
@@ -925,7 +925,7 @@ static void test_file_that_becomes_shorter_or_longer_meanwhile(void **state)
         if (longer)
             unit_write(fd, in->file.data + cut, in->file.n - cut);
         else
-            NEEDED(ftruncate(fd, (off_t)cut) == 0);
+            MUST(ftruncate(fd, (off_t)cut) == 0);
         #pragma omp parallel num_threads(3)
         #pragma omp master
         r.result = read_blocks(&r);

@@ -43,7 +43,7 @@ static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
     struct unit_bytes raw = raw_bam(), b = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(6);
     uint8_t block[BGZF_MAX_BLOCK];
-    NEEDED(codec);
+    MUST(codec);
     while (first-- > 0)
         unit_append(&b, bgzf_block_eof, BGZF_EOF_SIZE);
     for (size_t at = 0; at < raw.n; at += block_size) {
@@ -73,7 +73,7 @@ static struct input_file open_raw(const char *path)
 {
     struct input_file file;
     memset(&latch, 0, sizeof latch);
-    NEEDED(input_file_open(&file, path, &latch) == 0);
+    MUST(input_file_open(&file, path, &latch) == 0);
     return file;
 }
 
@@ -163,7 +163,7 @@ static void test_bam_larger_than_what_was_read_ahead(void **state)
         unit_append_smallest(&file, (int32_t)file.n);
     piece_size = 70001;
     struct input_format *source = open_bytes(file.data, file.n);
-    NEEDED(source);
+    MUST(source);
     struct unit_bytes got = read_rest(source);
     assert_int_equal(got.n, file.n);
     assert_memory_equal(got.data, file.data, got.n);
@@ -232,7 +232,7 @@ static struct unit_bytes records_of(const char *lines, sam_hdr_t *sam)
 {
     struct unit_bytes all = {NULL, 0, 0};
     bam1_t *b = bam_init1();
-    NEEDED(b);
+    MUST(b);
     while (*lines) {
         size_t n = strcspn(lines, "\n");
         kstring_t line = {0, 0, NULL};
@@ -280,7 +280,7 @@ static void test_broken_sam_line_is_an_error_and_no_end(void **state)
     unit_append(&file, sam_lines, sizeof sam_lines - 1);
     unit_append(&file, "broken\t0\ta\tx\n", 13);
     struct input_format *source = open_bytes(file.data, file.n);
-    NEEDED(source);
+    MUST(source);
     sam_hdr_t *sam = input_format_header(source);
     assert_int_equal(byte_window_more(input_format_window(source), no_help, NULL), -1);
     assert_non_null(strstr(latch.message, "record 4 (line 7)"));
@@ -296,13 +296,13 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
     struct input_format *source = open_bytes(file.data, file.n);
-    NEEDED(source);
+    MUST(source);
     assert_int_equal(input_format_size(source), file.n);
     byte_window_more(input_format_window(source), no_help, NULL);
     assert_int_equal(input_format_size(source), file.n);  /* not what is left */
     input_format_close(source);
     source = open_bytes(raw.data, raw.n);
-    NEEDED(source);
+    MUST(source);
     assert_int_equal(input_format_size(source), raw.n);
     input_format_close(source);
 
@@ -310,7 +310,7 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     unit_append(&sam, text, sizeof text - 1);
     unit_append(&sam, sam_lines, sizeof sam_lines - 1);
     source = open_bytes(sam.data, sam.n);
-    NEEDED(source);
+    MUST(source);
     assert_int_equal(input_format_size(source), 0);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
@@ -333,7 +333,7 @@ static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
     int old = unit_replace_stdin(dup(fd));
     struct input_file source = open_raw("-");
     unit_restore_stdin(old);
-    NEEDED(file.n > 20 && file.n < sizeof got);
+    MUST(file.n > 20 && file.n < sizeof got);
     assert_int_equal(input_file_access(&source), INPUT_ANYWHERE);
     assert_int_equal(input_file_read_at(&source, got, 10, 10), 10);
     assert_memory_equal(got, file.data + 10, 10);
@@ -357,8 +357,8 @@ static void test_file_that_becomes_shorter_ends_there(void **state)
     int fd = unit_temp_file();
     unit_write(fd, file.data, file.n);
     struct input_file source = open_raw(unit_fd_path(path, fd));
-    NEEDED(file.n > 20);
-    NEEDED(ftruncate(fd, 20) == 0);
+    MUST(file.n > 20);
+    MUST(ftruncate(fd, 20) == 0);
     assert_int_equal(input_file_read_at(&source, got, 20, 0), 20);
     assert_string_equal(latch.message, "");
     assert_int_equal(input_file_read_at(&source, got, 10, 15), -1);
@@ -374,13 +374,13 @@ static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **s
     struct unit_bytes file = bgzf_bam(50, 0);
     uint8_t got[1000];
     int ends[2];
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
     unit_write(ends[1], file.data, file.n);
     close(ends[1]);
     int old = unit_replace_stdin(ends[0]);
     struct input_file source = open_raw("-");
     htsFormat format;
-    NEEDED(hts_detect_format(source.hfile, &format) == 0);
+    MUST(hts_detect_format(source.hfile, &format) == 0);
     unit_restore_stdin(old);
     assert_int_equal(input_file_access(&source), INPUT_FROM_PIPE);
     assert_true(input_file_ready(&source, 0));   /* what htslib has read */

@@ -35,7 +35,7 @@ static const uint32_t HEADER = 1;
 static struct job *job_new(uint64_t seed)
 {
     struct job *job = calloc(1, sizeof *job);
-    NEEDED(job);
+    MUST(job);
     job->seed = seed;
     return job;
 }
@@ -49,7 +49,7 @@ static void job_free(struct job *job)
 static void add_piece(struct job *job, uint32_t size, uint32_t segment, int random)
 {
     static const uint8_t bases[4] = {'A', 'C', 'G', 'T'};
-    NEEDED(job->n < MAX_PIECES);
+    MUST(job->n < MAX_PIECES);
     uint8_t *p = unit_more(&job->data, size);
     for (uint32_t i = 0; i < size; i++)
         p[i] = random ? (uint8_t)unit_random(&job->seed) : bases[unit_below(&job->seed, 4)];
@@ -104,7 +104,7 @@ static struct output_blocks *open_sink(int fd, int level, int n_threads, uint32_
     struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = level, .n_threads = n_threads,
                                         .n_slots = n_slots, .latch = latch};
     struct output_blocks *sink = output_blocks_open(&options);
-    NEEDED(sink);
+    MUST(sink);
     return sink;
 }
 
@@ -148,13 +148,13 @@ static struct unit_bytes inflate_all(const struct unit_bytes *file, size_t *n)
 {
     struct unit_bytes data = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(0);
-    NEEDED(codec);
+    MUST(codec);
     *n = 0;
     for (size_t at = 0; at < file->n;) {
         struct bgzf_frame frame;
-        NEEDED(bgzf_block_frame(file->data + at, file->n - at, &frame) == BGZF_OK && *n < MAX_BLOCKS);
+        MUST(bgzf_block_frame(file->data + at, file->n - at, &frame) == BGZF_OK && *n < MAX_BLOCKS);
         uint8_t *to = unit_more(&data, frame.inflated_size);
-        NEEDED(bgzf_block_inflate(codec, file->data + at, &frame, to) == BGZF_OK);
+        MUST(bgzf_block_inflate(codec, file->data + at, &frame, to) == BGZF_OK);
         block_sizes[(*n)++] = frame.inflated_size;
         at += frame.size;
     }
@@ -529,7 +529,7 @@ static void test_reader_that_went_away_is_an_error(void **state)
     (void)state;
     struct job *job = random_job(15, 2000);
     int ends[2];
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
     close(ends[0]);
     void (*old)(int) = signal(SIGPIPE, SIG_IGN);
     check_failure(job, ends[1], 3, "Broken pipe");
@@ -653,7 +653,7 @@ static void test_slow_reader_of_a_pipe_gets_everything(void **state)
     (void)state;
     struct job *job = random_job(17, 3000);
     int ends[2], status, fd = unit_temp_file();
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
 #ifdef F_SETPIPE_SZ
     fcntl(ends[1], F_SETPIPE_SZ, 4096);
 #endif
@@ -820,7 +820,7 @@ static void test_pieces_may_change_once_their_mark_is_passed(void **state)
             struct lent *ring = calloc(rings[j], sizeof *ring);
             int fd = unit_temp_file(), result = -1;
             struct output_blocks *sink = open_sink(fd, 1, team_sizes[i], 7, &latch);
-            NEEDED(ring);
+            MUST(ring);
             #pragma omp parallel num_threads(team_sizes[i])
             #pragma omp master
             result = put_lent(sink, job, ring, rings[j], &latch);

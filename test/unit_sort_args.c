@@ -62,12 +62,12 @@ static void parse_words(struct parsed *p, int argc, char **argv)
 static struct parsed *parse(const char *line)
 {
     struct parsed *p = calloc(1, sizeof *p);
-    NEEDED(p);
+    MUST(p);
     char *argv[MAX_WORDS + 1] = {"samtools", "sort"};
     int argc = 2;
     snprintf(p->text, sizeof p->text, "%s", line);
     for (char *word = strtok(p->text, " "); word; word = strtok(NULL, " ")) {
-        NEEDED(argc < MAX_WORDS);
+        MUST(argc < MAX_WORDS);
         argv[argc++] = word;
     }
     parse_words(p, argc, argv);

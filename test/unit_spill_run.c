@@ -22,7 +22,7 @@ static int set_up(void **state)
     atomic_store(&cancelled, false);
     store = unit_store_open("/tmp/unit_spill_run", &latch);
     packer = spill_packer_new(SLICE);
-    NEEDED(packer);
+    MUST(packer);
     loader.gate = &unpacking;
     return 0;
 }
@@ -186,7 +186,7 @@ struct runs {
 static struct runs *runs_new(const size_t *lengths, size_t n, uint32_t distinct, uint64_t seed)
 {
     struct runs *r = calloc(1, sizeof *r);
-    NEEDED(r && n <= MAX_RUNS);
+    MUST(r && n <= MAX_RUNS);
     r->n = n;
     for (size_t i = 0; i < n; i++) {
         struct unit_list part = {0};
@@ -260,7 +260,7 @@ static void test_runs_of_long_records_merge(void **state)
     (void)state;
     struct runs *r = calloc(1, sizeof *r);
     uint64_t seed = 13;
-    NEEDED(r);
+    MUST(r);
     r->n = 3;
     for (size_t i = 0; i < 3; i++) {
         struct unit_list part = {0};
@@ -291,7 +291,7 @@ static void test_records_decide_where_keys_do_not_and_then_the_run(void **state)
     struct sort_rule *rule = sort_rule_new(&by_name, sam);
     struct runs *r = calloc(1, sizeof *r);
     struct unit_list want = {0};
-    NEEDED(sam && rule && r);
+    MUST(sam && rule && r);
     r->n = N_RUNS;
     for (int run = 0; run < N_RUNS; run++) {
         struct unit_list part = {0};
@@ -383,12 +383,12 @@ static void test_damaged_slice_is_told_with_its_place(void **state)
         uint8_t byte;
         snprintf(place, sizeof place, "offset %llu:", (unsigned long long)run.slices[i].offset);
         memset(&latch, 0, sizeof latch);
-        NEEDED(pread(fd, &byte, 1, (off_t)at) == 1);
+        MUST(pread(fd, &byte, 1, (off_t)at) == 1);
         byte ^= 0x10;
-        NEEDED(pwrite(fd, &byte, 1, (off_t)at) == 1);
+        MUST(pwrite(fd, &byte, 1, (off_t)at) == 1);
         assert_int_equal(spill_load(store, run.slices[i], &loader, &b, true, &latch), -1);
         byte ^= 0x10;
-        NEEDED(pwrite(fd, &byte, 1, (off_t)at) == 1);
+        MUST(pwrite(fd, &byte, 1, (off_t)at) == 1);
         assert_non_null(strstr(latch.message, "/tmp"));
         assert_non_null(strstr(latch.message, "damaged"));
         if (!strstr(latch.message, place))
@@ -415,8 +415,8 @@ static void test_slice_of_zeros_is_told(void **state)
     if (fd < 0)
         skip();
     struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
-    NEEDED(run.n == 1 && run.slices[0].size <= SLICE);
-    NEEDED(pwrite(fd, zeros, run.slices[0].size, (off_t)run.slices[0].offset) == (ssize_t)run.slices[0].size);
+    MUST(run.n == 1 && run.slices[0].size <= SLICE);
+    MUST(pwrite(fd, zeros, run.slices[0].size, (off_t)run.slices[0].offset) == (ssize_t)run.slices[0].size);
     assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), -1);
     assert_non_null(strstr(latch.message, "damaged"));
     close(fd);
@@ -439,9 +439,9 @@ static void test_slice_that_claims_a_petabyte_is_out_of_memory(void **state)
     if (fd < 0)
         skip();
     struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
-    NEEDED(run.n == 1 && run.slices[0].size <= SLICE);
+    MUST(run.n == 1 && run.slices[0].size <= SLICE);
     store_le64(claim, (uint64_t)1 << 50);
-    NEEDED(pwrite(fd, claim, sizeof claim, (off_t)run.slices[0].offset + 8) == sizeof claim);
+    MUST(pwrite(fd, claim, sizeof claim, (off_t)run.slices[0].offset + 8) == sizeof claim);
     assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), -1);
     assert_non_null(strstr(latch.message, "damaged"));
     close(fd);
@@ -463,7 +463,7 @@ static void test_file_cut_short_is_told(void **state)
         skip();
     struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
     struct spill_place last = run.slices[run.n - 1];
-    NEEDED(ftruncate(fd, (off_t)(last.offset + last.size - 1)) == 0);
+    MUST(ftruncate(fd, (off_t)(last.offset + last.size - 1)) == 0);
     assert_int_equal(spill_load(store, last, &loader, &b, true, &latch), -1);
     assert_non_null(strstr(latch.message, "damaged"));
     close(fd);
@@ -484,9 +484,9 @@ static void test_merge_of_damaged_runs_fails_and_frees_all(void **state)
         skip();
     struct spill_place middle = r->run[1].slices[r->run[1].n / 2];
     uint8_t byte;
-    NEEDED(pread(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
+    MUST(pread(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
     byte ^= 1;
-    NEEDED(pwrite(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
+    MUST(pwrite(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
     assert_int_equal(merge_runs(r, NULL, &into), -1);
     assert_non_null(strstr(latch.message, "damaged"));
     close(fd);

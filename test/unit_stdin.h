@@ -10,23 +10,23 @@
 static inline int unit_replace_stdin(int fd)
 {
     int old = dup(STDIN_FILENO);
-    NEEDED(old >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
+    MUST(old >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
     close(fd);
     return old;
 }
 
 static inline void unit_restore_stdin(int old)
 {
-    NEEDED(dup2(old, STDIN_FILENO) == STDIN_FILENO);
+    MUST(dup2(old, STDIN_FILENO) == STDIN_FILENO);
     close(old);
 }
 
-/* Puts a pipe in the place of standard input, to which a child writes the bytes, 1 to `most` at a time. Returns what was
+/* Puts a pipe in the place of standard input; a child writes the bytes to it, 1 to `most` at a time. Returns what was
  * there, as unit_replace_stdin() does. */
 static inline int unit_feed_stdin(const struct unit_bytes *b, uint32_t most, pid_t *child)
 {
     int ends[2];
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
     *child = fork();
     if (*child == 0) {
         uint64_t seed = 8;
@@ -46,7 +46,7 @@ static inline int unit_feed_stdin(const struct unit_bytes *b, uint32_t most, pid
 static inline void unit_feed_ended(pid_t child)
 {
     int status;
-    NEEDED(waitpid(child, &status, 0) == child);
+    MUST(waitpid(child, &status, 0) == child);
     assert_int_equal(status, 0);
 }
 
