@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import bamgen
+import test_safety
 from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, clean_env, oracle, oracle_sort, read_bam, run_sort, same_bam,
                       script, sorted_bytes)
 
@@ -18,17 +19,12 @@ from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, clean_env, oracle, 
 
 
 def refused(args, tmp_path, words="", usage=None, **kw):
-    """Exit 1, words on stderr, nothing on stdout, no file. usage: whether it ends with where the help is."""
-    before = sorted(os.listdir(tmp_path))
-    p = run_sort(args, cwd=tmp_path, **kw)
-    assert p.returncode == 1, p.stderr
-    assert re.search(words, p.stderr), p.stderr
-    assert not p.stdout
-    last = p.stderr.splitlines()[-1]
-    assert last.startswith("samtools sort: ") and "Usage:" not in p.stderr, p.stderr
-    assert usage is None or last.endswith(". See samtools sort --help") == usage, p.stderr
-    assert sorted(os.listdir(tmp_path)) == before
-    return p.stderr
+    """usage: whether it ends with where the help is."""
+    told = test_safety.refused(tmp_path, args, words, **kw)
+    last = told.splitlines()[-1]
+    assert last.startswith("samtools sort: ") and "Usage:" not in told, told
+    assert usage is None or last.endswith(". See samtools sort --help") == usage, told
+    return told
 
 
 @pytest.mark.parametrize("args", [

@@ -32,14 +32,14 @@ def snapshot(folder):
             for p in sorted(folder.rglob("*"))}
 
 
-def refused(folder, args, words=".", **kw):
-    """The sort fails in words and changes nothing at all in the folder, its cwd."""
+def refused(folder, args, words=".", lines=6, **kw):
+    """The sort fails in words, writes nothing and changes nothing at all in the folder, its cwd. lines: it tells in no more."""
     before = snapshot(folder)
     p = run_sort(args, cwd=folder, **kw)
     assert p.returncode == 1, (p.returncode, p.stderr)
     assert re.search(words, p.stderr), p.stderr
-    assert len(p.stderr.splitlines()) <= 6, p.stderr
-    assert snapshot(folder) == before
+    assert len(p.stderr.splitlines()) <= lines, p.stderr
+    assert not p.stdout and snapshot(folder) == before
     return p.stderr
 
 
