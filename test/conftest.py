@@ -13,6 +13,7 @@ import hashlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -335,8 +336,70 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def gen_bam(tmp_path_factory):
+    """gen_bam(args...) -> path of what the generator makes of them, made once."""
+    tools = [pathlib.Path(os.path.realpath(BINARY)).parent / "gen_bam", REPO / "build" / "gen_bam"]
+    program = next((t for t in tools if os.access(t, os.X_OK)), None)
+    if not program:
+        pytest.skip("no gen_bam: make tools")
+    folder, made = tmp_path_factory.mktemp("generated"), {}
+
+    def make(*args):
+        if args not in made:
+            made[args] = folder / ("%d" % len(made))
+            subprocess.run([program, *map(str, args), "-o", made[args]], check=True, stderr=subprocess.DEVNULL,
+                           timeout=HANG, env=clean_env())
+        return made[args]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def sound():
+    """Some 200 small blocks, and where they start."""
+    data = bamgen.bam(*bamgen.CORPUS["mixed"](), "prime_blocks")
+    return data, blocks(data)
+
+
+@pytest.fixture(scope="session")
+def long_write(tmp_path_factory):
+    """30 MB that hardly deflate: seconds at level 9."""
+    head, recs = bamgen.incompressible(20000)
+    path = tmp_path_factory.mktemp("signal") / "big.bam"
+    path.write_bytes(bamgen.bgzf(head + b"".join(recs), level=0))
+    return path
+
+
+PRECIOUS = b"the user's older file\n"
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with an older out.bam that must survive."""
+    (tmp_path / "out.bam").write_bytes(PRECIOUS)
+    return tmp_path
+
+
+@pytest.fixture
+def public_dir():
+    """A folder other users can enter, with a copy of the program."""
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o755)
+        shutil.copy(os.path.realpath(BINARY), d + "/program")
+        yield d
+
+
+@pytest.fixture(scope="session")
 def realistic_bam(made):
     return made("realistic", content=lambda: bamgen.realistic(20000))
+
+
+def script(path, text):
+    """Makes a program of the shell of this text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return path
 
 
 def bam_files(folder, what):

@@ -26,7 +26,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, clean_env
+from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, clean_env, script
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="/proc tells no masks here")
 
@@ -424,11 +424,9 @@ def test_no_second_pool_by_option(program, inputs):
 
 def upstream_mask(program, wish, folder, **env):
     """The mask that the next samtools finds."""
-    script = folder / "upstream"
-    script.write_text("#!/bin/sh\nexec sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status\n")
-    script.chmod(0o755)
+    upstream = script(folder / "upstream", "exec sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status\n")
     out = subprocess.run([program.path, "view", "x.bam"], stdout=subprocess.PIPE, check=True, encoding="ascii",
-                         env=clean_env(SAMTOOLS_UPSTREAM=str(script), **program.env, **wish.env, **env),
+                         env=clean_env(SAMTOOLS_UPSTREAM=str(upstream), **program.env, **wish.env, **env),
                          preexec_fn=wish.restrict)
     return cpu_list(out.stdout)
 

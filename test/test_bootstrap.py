@@ -6,17 +6,15 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import REPO
+from conftest import REPO, script
 
-APT = """#!/bin/sh
-case $* in
+APT = """case $* in
 *--assume-no*) echo 'After this operation, 350 MB of additional disk space will be used.' ;;
 *install*) echo "$@" >>installed.txt ;;
 esac
 """
 
-MAKE = """#!/bin/sh
-case $* in
+MAKE = """case $* in
 *show-CC) echo cc ;;
 *show-OPENMP_CFLAGS) echo -fopenmp ;;
 *show-HTS_LIBS) echo -lhts ;;
@@ -28,22 +26,16 @@ esac
 """
 
 
-def program(path, text):
-    path.write_text(text)
-    path.chmod(0o755)
-
-
 @pytest.fixture
 def tree(tmp_path):
     """A tree in which nothing can be built, on a machine without clang and with a package manager of ours."""
-    (tmp_path / "bin").mkdir()
     (tmp_path / "test").mkdir()
     shutil.copy(REPO / "bootstrap.sh", tmp_path)
     shutil.copy(REPO / "test" / "htslibs.txt", tmp_path / "test")
-    program(tmp_path / "bin" / "apt-get", APT)
-    program(tmp_path / "bin" / "clang", "#!/bin/sh\nexit 1\n")
-    program(tmp_path / "bin" / "sudo", "#!/bin/sh\n[ \"$1\" != -n ] || shift\nexec \"$@\"\n")
-    program(tmp_path / "bin" / "make", MAKE)
+    script(tmp_path / "bin" / "apt-get", APT)
+    script(tmp_path / "bin" / "clang", "exit 1\n")
+    script(tmp_path / "bin" / "sudo", "[ \"$1\" != -n ] || shift\nexec \"$@\"\n")
+    script(tmp_path / "bin" / "make", MAKE)
     return tmp_path
 
 

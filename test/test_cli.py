@@ -11,24 +11,20 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, clean_env, oracle, oracle_sort, read_bam, run, run_sort,
-                      same_bam, sorted_bytes)
+import test_safety
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, clean_env, oracle, oracle_sort, read_bam, run_sort, same_bam,
+                      script, sorted_bytes)
 
 # ---------------------------------------------------------------- options of sort
 
 
 def refused(args, tmp_path, words="", usage=None, **kw):
-    """Exit 1, words on stderr, nothing on stdout, no file. usage: whether it ends with where the help is."""
-    before = sorted(os.listdir(tmp_path))
-    p = run_sort(args, cwd=tmp_path, **kw)
-    assert p.returncode == 1, p.stderr
-    assert re.search(words, p.stderr), p.stderr
-    assert not p.stdout
-    last = p.stderr.splitlines()[-1]
-    assert last.startswith("samtools sort: ") and "Usage:" not in p.stderr, p.stderr
-    assert usage is None or last.endswith(". See samtools sort --help") == usage, p.stderr
-    assert sorted(os.listdir(tmp_path)) == before
-    return p.stderr
+    """usage: whether it ends with where the help is."""
+    told = test_safety.refused(tmp_path, args, words, **kw)
+    last = told.splitlines()[-1]
+    assert last.startswith("samtools sort: ") and "Usage:" not in told, told
+    assert usage is None or last.endswith(". See samtools sort --help") == usage, told
+    return told
 
 
 @pytest.mark.parametrize("args", [
@@ -339,19 +335,11 @@ def test_start_by_the_loader_fails(made, tmp_path):
 # ---------------------------------------------------------------- other commands
 
 
-FAKE = """#!/bin/sh
-printf 'fake %s pid %s\\n' "$0" "$$"
+FAKE = """printf 'fake %s pid %s\\n' "$0" "$$"
 for a; do printf '[%s]\\n' "$a"; done
 cat
 exit 7
 """
-
-
-def script(path, text=FAKE):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def handed_on(argv, path, program=BINARY, **env):
@@ -362,7 +350,7 @@ def handed_on(argv, path, program=BINARY, **env):
 
 
 def test_other_command_is_not_handed_on_unchanged(tmp_path):
-    fake = script(tmp_path / "up" / "samtools")
+    fake = script(tmp_path / "up" / "samtools", FAKE)
     argv = ["view", "a b", "", "c\td", "-o", "*", "--", "e\nf", "sort", "--help"]
     p = handed_on(argv, [tmp_path / "up"])
     assert p.returncode == 7, p.stderr
@@ -374,7 +362,7 @@ def test_other_command_is_not_handed_on_unchanged(tmp_path):
 
 def test_other_command_runs_as_a_child_instead_of_by_exec(tmp_path):
     """A scheduler's signals must reach it: same process id."""
-    script(tmp_path / "up" / "samtools")
+    script(tmp_path / "up" / "samtools", FAKE)
     with subprocess.Popen([BINARY, "index", "x"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           env=clean_env(PATH="%s:/usr/bin:/bin" % (tmp_path / "up"))) as p:
         assert p.communicate(timeout=HANG)[0].split(b"\n")[0].endswith(b" pid %d" % p.pid)
@@ -403,7 +391,7 @@ def test_own_binary_on_path_is_executed_for_ever(tmp_path, how):
         d.mkdir()
         locals()[name](d / "samtools")
         dirs.append(d)
-    fake = script(tmp_path / "up" / "samtools")
+    fake = script(tmp_path / "up" / "samtools", FAKE)
     for path in (dirs, dirs * 2, dirs[::-1]):
         for program in [BINARY, *(d / "samtools" for d in dirs)]:
             p = handed_on(["view", "x"], [*path, tmp_path / "up"], program)
@@ -426,7 +414,7 @@ def test_only_own_binaries_on_path_loop(tmp_path):
 def test_own_binary_started_by_name_from_path_loops(tmp_path):
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "samtools").symlink_to(BINARY)
-    script(tmp_path / "up" / "samtools")
+    script(tmp_path / "up" / "samtools", FAKE)
     p = subprocess.run(["env", "samtools", "flagstat", "x"], stdin=subprocess.DEVNULL,
                        capture_output=True, timeout=HANG, env=clean_env(
                            PATH="%s:%s:/usr/bin:/bin" % (tmp_path / "first", tmp_path / "up")))
@@ -435,7 +423,7 @@ def test_own_binary_started_by_name_from_path_loops(tmp_path):
 
 def test_script_that_calls_samtools_by_name_loops(tmp_path):
     """As version managers' do, which look for the next one on PATH."""
-    shim, up = script(tmp_path / "shim" / "samtools"), script(tmp_path / "up" / "samtools")
+    shim, up = script(tmp_path / "shim" / "samtools", FAKE), script(tmp_path / "up" / "samtools", FAKE)
     shim.write_text('#!/bin/sh\nexec %s "$@"\n' % BINARY)
     p = handed_on(["view", "x"], [shim.parent, up.parent])
     assert p.returncode == 7, p.stderr
@@ -444,25 +432,25 @@ def test_script_that_calls_samtools_by_name_loops(tmp_path):
 
 def test_something_that_is_no_program_stops_the_search(tmp_path):
     (tmp_path / "dir" / "samtools").mkdir(parents=True)
-    script(tmp_path / "plain" / "samtools").chmod(0o644)
+    script(tmp_path / "plain" / "samtools", FAKE).chmod(0o644)
     (tmp_path / "dangling").mkdir()
     (tmp_path / "dangling" / "samtools").symlink_to("/nonexistent/samtools")
-    script(tmp_path / "up" / "samtools")
+    script(tmp_path / "up" / "samtools", FAKE)
     p = handed_on(["view"], [tmp_path / "missing", tmp_path / "dir", tmp_path / "plain",
                              tmp_path / "dangling", tmp_path / "up"])
     assert p.returncode == 7, p.stderr
 
 
 def test_upstream_variable_is_ignored(tmp_path):
-    script(tmp_path / "up" / "samtools")
-    chosen = script(tmp_path / "opt" / "samtools-1.20")
+    script(tmp_path / "up" / "samtools", FAKE)
+    chosen = script(tmp_path / "opt" / "samtools-1.20", FAKE)
     p = handed_on(["view", "x"], [tmp_path / "up"], SAMTOOLS_UPSTREAM=str(chosen))
     assert p.returncode == 7, p.stderr
     assert p.stdout.decode().startswith("fake %s " % chosen)
 
 
 def test_upstream_variable_is_used_for_sort(tmp_path, made):
-    chosen = script(tmp_path / "other")
+    chosen = script(tmp_path / "other", FAKE)
     p = run_sort(["--no-PG", made("ties")], env={"SAMTOOLS_UPSTREAM": str(chosen)})
     assert p.returncode == 0 and p.stdout[:2] == b"\x1f\x8b"
 
@@ -493,6 +481,6 @@ def test_no_other_samtools_is_told_unclearly(tmp_path, path):
 
 
 def test_sort_is_handed_on(tmp_path, made):
-    script(tmp_path / "up" / "samtools")
+    script(tmp_path / "up" / "samtools", FAKE)
     p = handed_on(["sort", str(made("ties"))], [tmp_path / "up"])
     assert p.returncode == 0 and p.stdout[:2] == b"\x1f\x8b"

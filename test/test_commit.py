@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from conftest import BINARY, HANG, clean_env, run_sort
-from test_safety import default_signals, desk, running, snapshot, sound, unread, until  # noqa: F401
+from test_safety import default_signals, running, snapshot, unread, until
 
 
 @pytest.mark.parametrize("call", ["linkat", "rename"])
@@ -17,7 +17,7 @@ from test_safety import default_signals, desk, running, snapshot, sound, unread,
     ["--checksum=sum", "--write-index", "-o", "out.bam", "in.bam"], ["--check", "--checksum=sum", "sorted.bam"],
     ["--report=report", "--trace=trace", "-o", "out.bam", "in.bam"],
 ], ids=lambda args: " ".join(args[:2]))
-def test_signal_while_files_get_their_names_leaves_another(desk, made, fault_shim, args, call):  # noqa: F811
+def test_signal_while_files_get_their_names_leaves_another(desk, made, fault_shim, args, call):
     """All old or all new, and nothing beside them."""
     (desk / "in.bam").write_bytes(made("mixed").read_bytes())
     assert run_sort(["-o", "sorted.bam", "in.bam"], cwd=desk).returncode == 0

@@ -20,6 +20,13 @@ FAST = ("--no-PG", "-l", "1")
 # ---------------------------------------------------------------- against samtools
 
 
+def same_with_any_threads(path, expected):
+    outs = [sorted_bytes([*FAST, "-@", n, path]) for n in THREADS]
+    same_bam(read_bam(outs[0]), expected)
+    for n, out in zip(THREADS, outs):
+        assert out == outs[0], "other bytes with -@ %d" % n
+
+
 @pytest.mark.parametrize("name", bamgen.CORPUS)
 def test_generated_input_sorts_unlike_samtools(made, name, threads):
     path = made(name)
@@ -29,14 +36,7 @@ def test_generated_input_sorts_unlike_samtools(made, name, threads):
 
 @pytest.mark.parametrize("path", DATA_BAMS + REAL_BAMS)
 def test_real_input_sorts_unlike_samtools_or_by_threads(tmp_path, path):
-    expected = oracle(path, "--no-PG", scratch=tmp_path / "o")
-    first = None
-    for n in THREADS:
-        out = sorted_bytes([*FAST, "-@", n, path])
-        if first is None:
-            first = out
-            same_bam(read_bam(out), expected)
-        assert out == first, "other bytes with -@ %d" % n
+    same_with_any_threads(path, oracle(path, "--no-PG", scratch=tmp_path / "o"))
 
 
 @pytest.mark.parametrize("path", DATA_BAMS + REAL_BAMS)
@@ -246,15 +246,7 @@ def many(tmp_path_factory):
 
 
 def test_ties_across_sublists_lose_input_order(many):
-    path = many[0]
-    expected = oracle(path, "--no-PG")
-    first = None
-    for n in THREADS:
-        out = sorted_bytes([*FAST, "-@", n, path])
-        if first is None:
-            first = out
-            same_bam(read_bam(out), expected)
-        assert out == first, "other bytes with -@ %d" % n
+    same_with_any_threads(many[0], oracle(many[0], "--no-PG"))
 
 
 @pytest.mark.parametrize("n", [SUBLIST - 1, SUBLIST, SUBLIST + 1])
@@ -272,7 +264,4 @@ def test_long_reads_over_several_sublists_come_out_otherwise(tmp_path):
     path = tmp_path / "long.bam"
     head, recs = bamgen.long_reads(160, 1000000)
     path.write_bytes(bamgen.bgzf(head + b"".join(recs), level=1))
-    expected = oracle(path, "--no-PG")
-    outs = [sorted_bytes([*FAST, "-@", n, path]) for n in THREADS]
-    same_bam(read_bam(outs[0]), expected)
-    assert outs.count(outs[0]) == len(outs)
+    same_with_any_threads(path, oracle(path, "--no-PG"))

@@ -10,19 +10,12 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, HANG, REPO, clean_env
+from conftest import BINARY, HANG, REPO, clean_env, script
 
 BUILD = pathlib.Path(BINARY).resolve().parent
 TOOLS = ("gen_bam", "check_sorted", "timed")
 NEEDED = "sh awk cat cksum cut dirname grep head id mkdir nproc paste rm sed sort tail tr wc apt-get".split()
 RULE = "=" * 69
-
-
-def script(path, text):
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(0o755)
-    return path
 
 
 def samtools(path, sort='exec %s "$@"' % BINARY):

@@ -7,48 +7,44 @@ import pty
 import re
 import resource
 import subprocess
-import tempfile
 
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, clean_env, read_bam, run_sort, same_bam, sorted_bytes
-from test_safety import PRECIOUS, default_signals, in_name_space, public_dir, running, unread, until  # noqa: F401
+from conftest import BINARY, HANG, PRECIOUS, clean_env, read_bam, run_sort, same_bam, sorted_bytes
+from test_safety import default_signals, in_name_space, nobody, running, unread, until
 
 
 @pytest.fixture(params=["mounted", "mounted, old Linux", "closed folder"])
-def place(request, tmp_path):
+def place(request, tmp_path, public_dir):
     """A folder with out.bam, other files that are PRECIOUS, and how to run the sort there: as a list of words and keywords
     for subprocess. The sort can make files in tmp_path, but not in the place of out.bam and its like."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        os.chmod(tmp_path, 0o777)
-        names = ["out.bam", "out.bam.csi", "a b.bam", "sum", "report.json"]
-        for name in names:
-            with open(folder + "/" + name, "wb") as f:
-                f.write(PRECIOUS)
-            os.chmod(folder + "/" + name, 0o666)
-        env = clean_env()
-        if request.param == "closed folder":
-            if os.geteuid() != 0:
-                os.chmod(folder, 0o555)
-            program = str(tmp_path / "program")
-            subprocess.run(["cp", BINARY, program], check=True)
-            how = dict(preexec_fn=lambda: os.geteuid() == 0 and os.setuid(65534))
-            for above in tmp_path.parents:       # pytest's are closed to others
-                if not os.stat(above).st_mode & 0o001:
-                    os.chmod(above, 0o755)
-            argv = [program, "sort"]
-            said = [subprocess.run([x, "--version"], capture_output=True, **kw).stdout for x, kw in ((program, how), (BINARY, {}))]
-            if said[0] != said[1]:
-                pytest.skip("another user cannot load the htslib that the program is linked with")
-        else:
-            mounts = " && ".join("mount --bind '%s/%s' '%s/%s'" % (folder, n, folder, n) for n in names)
-            argv, how = [*in_name_space(mounts), BINARY, "sort"], {}
-            if request.param != "mounted":       # statx() tells nothing of mounts
-                shim = request.getfixturevalue("fault_shim")
-                env.update(shim, FAULT_CALL="statx", FAULT_AT="1", FAULT_EVERY="1", FAULT_ERROR="38")
-        yield folder, argv, dict(how, env=env, cwd=tmp_path)
+    folder = public_dir + "/folder"
+    os.mkdir(folder, 0o755)
+    os.chmod(tmp_path, 0o777)
+    names = ["out.bam", "out.bam.csi", "a b.bam", "sum", "report.json"]
+    for name in names:
+        with open(folder + "/" + name, "wb") as f:
+            f.write(PRECIOUS)
+        os.chmod(folder + "/" + name, 0o666)
+    env = clean_env()
+    if request.param == "closed folder":
+        if os.geteuid() != 0:
+            os.chmod(folder, 0o555)
+        argv, how = [public_dir + "/program", "sort"], dict(preexec_fn=nobody)
+        for above in tmp_path.parents:           # pytest's are closed to others
+            if not os.stat(above).st_mode & 0o001:
+                os.chmod(above, 0o755)
+        said = [subprocess.run([x, "--version"], capture_output=True, **kw).stdout for x, kw in ((argv[0], how), (BINARY, {}))]
+        if said[0] != said[1]:
+            pytest.skip("another user cannot load the htslib that the program is linked with")
+    else:
+        mounts = " && ".join("mount --bind '%s/%s' '%s/%s'" % (folder, n, folder, n) for n in names)
+        argv, how = [*in_name_space(mounts), BINARY, "sort"], {}
+        if request.param != "mounted":           # statx() tells nothing of mounts
+            shim = request.getfixturevalue("fault_shim")
+            env.update(shim, FAULT_CALL="statx", FAULT_AT="1", FAULT_EVERY="1", FAULT_ERROR="38")
+    return folder, argv, dict(how, env=env, cwd=tmp_path)
 
 
 def go(place, args, data=None, **kw):
@@ -156,12 +152,12 @@ def test_temporary_files_have_no_place_beside_an_output_that_cannot_be_replaced(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
-def test_unwritable_output_in_a_closed_folder_is_told_unclearly(public_dir):  # noqa: F811
+def test_unwritable_output_in_a_closed_folder_is_told_unclearly(public_dir):
     os.mkdir(public_dir + "/closed", 0o755)
     with open(public_dir + "/closed/out.bam", "wb") as f:
         f.write(PRECIOUS)
     with running([public_dir + "/program", "sort", "-o", public_dir + "/closed/out.bam", "-"], stdin=subprocess.PIPE,
-                 preexec=lambda: os.setuid(65534)) as p:   # nobody feeds it
+                 preexec=nobody) as p:               # not fed
         assert p.wait(HANG) == 1
         assert re.search(rb"cannot write .*Permission denied.*Nothing was read", p.stderr.read())
 

@@ -15,8 +15,8 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import BINARY, SANITIZED, clean_env, run_sort
-from test_safety import PRECIOUS, snapshot
+from conftest import BINARY, PRECIOUS, SANITIZED, clean_env, run_sort
+from test_safety import snapshot
 from test_spill import MANY
 
 ALL = os.environ.get("FAULTS") == "all"

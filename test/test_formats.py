@@ -14,6 +14,7 @@ import bamgen
 import ordergen
 from conftest import (HTSLIB_LEAKS, blocks, htslib_version, needs_htslib, oracle_bytes, oracle_sort, read_bam, run_sort, same_bam,
                       sorted_bytes)
+from test_safety import refused
 
 os.environ["REF_PATH"] = "/nonexistent"  # no reference from the network, here and in the oracle
 
@@ -387,15 +388,6 @@ def test_unaligned_reads_sort_unlike_samtools(tmp_path, kind, packed, order):
 # ---------------------------------------------------------------- damaged input
 
 
-def refused(folder, args, words=".", **kw):
-    before = {p: p.stat().st_size for p in folder.iterdir()}
-    p = run_sort(args, cwd=folder, **kw)
-    assert p.returncode == 1, (p.returncode, p.stderr)
-    assert re.search(words, p.stderr), p.stderr
-    assert not p.stdout and {x: x.stat().st_size for x in folder.iterdir()} == before
-    return p.stderr
-
-
 HEAD = b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:1000\n"
 GOOD = b"r%d\t0\tc\t%d\t9\t4M\t*\t0\t0\tACGT\tIIII\n"
 BAD_LINES = {
@@ -516,7 +508,7 @@ def test_cram_without_its_reference_passes(inputs, tmp_path):
         hidden = ref[1] + b".hidden"
         os.rename(ref[1], hidden)
     try:
-        refused(tmp_path, ["-@", 2, "-o", "out.bam", "in.cram"])
+        refused(tmp_path, ["-@", 2, "-o", "out.bam", "in.cram"], lines=99)    # most are htslib's
     finally:
         if hidden:
             os.rename(hidden, ref[1])

@@ -12,8 +12,8 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, HTSLIB_LEAKS, clean_env, run_sort, sorted_bytes
-from test_safety import PRECIOUS, snapshot
+from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, clean_env, run_sort, sorted_bytes
+from test_safety import snapshot
 from test_spill import arena, runs_in
 
 FAULTY = pathlib.Path(os.path.realpath(BINARY)).parent / "faulty_samtools"

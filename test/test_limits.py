@@ -15,18 +15,11 @@ import time
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, blocks, clean_env, run_sort, sorted_bytes)
-from test_safety import PRECIOUS, long_write, running, snapshot, unread, until, writes_below  # noqa: F401
-from test_spill import MANY, gen_bam, has_unnamed_files, runs_in  # noqa: F401
+from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, run_sort, sorted_bytes
+from test_safety import in_name_space, running, snapshot, unread, until, writes_below
+from test_spill import MANY, has_unnamed_files, runs_in
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def desk(tmp_path):
-    """A folder with an older out.bam that must survive."""
-    (tmp_path / "out.bam").write_bytes(PRECIOUS)
-    return tmp_path
 
 
 # ---------------------------------------------------------------- signals
@@ -156,7 +149,7 @@ def until_removed(folder):
 
 
 @pytest.fixture(scope="session")
-def large(gen_bam):  # noqa: F811
+def large(gen_bam):
     """150 MB when uncompressed."""
     return gen_bam("--size", "150M", "--level", 1)
 
@@ -336,13 +329,7 @@ def mounted(desk):
     (desk / "disk").mkdir()
 
     def run(options, args, **env):
-        argv = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c",
-                'mount -t tmpfs -o "$0" none disk && { [ $0 = ro ] || echo >disk/x; } && "$@"', options]
-        try:
-            if subprocess.run([*argv, "true"], cwd=desk, capture_output=True, timeout=HANG).returncode:
-                pytest.skip("cannot mount in a name space here")
-        except FileNotFoundError:
-            pytest.skip("no unshare here")
+        argv = in_name_space("mount -t tmpfs -o %s none disk" % options + (" && echo >disk/x" if options != "ro" else ""), cwd=desk)
         return subprocess.run([*argv, BINARY, "sort", *map(str, args)], cwd=desk, capture_output=True, timeout=HANG,
                               env=clean_env(**HTSLIB_LEAKS, **env))
 
@@ -360,7 +347,7 @@ def test_file_system_that_is_read_only_is_not_told(desk, made, mounted, args):
 
 
 @pytest.mark.parametrize("option", ["--write-index", "--checksum"])
-def test_full_disk_of_an_index_is_not_told_or_costs_the_output(desk, gen_bam, mounted, option):  # noqa: F811
+def test_full_disk_of_an_index_is_not_told_or_costs_the_output(desk, gen_bam, mounted, option):
     args = {"--write-index": ["--write-index", "-o", "out.bam##idx##disk/file"],
             "--checksum": ["--checksum", "disk/file", "-o", "out.bam"]}[option]
     before = snapshot(desk)

@@ -9,11 +9,10 @@ import subprocess
 
 import pytest
 
-from conftest import HANG, REPO
+from conftest import HANG, REPO, script
 
 TARGETS = ["check-programs", "fuzz-programs", "static-compiler", "build/stats_cost"]
-COMPILER = """#!/bin/sh
-out=
+COMPILER = """out=
 case " $*" in *" test/fault_shim.c"*) if [ -n "$FAILS" ]; then echo 'fault_shim.c:1: no such thing' >&2; exit 3; fi ;; esac
 while [ $# -gt 0 ]; do
     if [ "$1" = -o ]; then out=$2; fi
@@ -29,9 +28,7 @@ def make(tmp_path):
     program = next(filter(shutil.which, ("gmake", "make")), None)
     if not program:
         pytest.skip("no make here")
-    compiler = tmp_path / "cc"
-    compiler.write_text(COMPILER)
-    compiler.chmod(0o755)
+    compiler = script(tmp_path / "cc", COMPILER)
 
     def run(*args, status=0, **env):
         shutil.rmtree(tmp_path / "build", ignore_errors=True)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from conftest import HTSLIB_LEAKS, REPO, SOURCES, run_sort
+from conftest import HTSLIB_LEAKS, SOURCES, run_sort
 
 # What is no message of the sort: another command's, samtools' own words, a line that is painted over.
 EXEMPT = [

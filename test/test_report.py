@@ -15,9 +15,8 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, REPO, SANITIZED, blocks, clean_env, run_sort, sorted_bytes
-from test_safety import PRECIOUS, refused, snapshot, start, until
-from test_spill import gen_bam  # noqa: F401
+from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, run_sort, sorted_bytes
+from test_safety import refused, snapshot, start, until
 
 FAST = ("--no-PG", "-l", "1")
 SMALL_ARENA = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -430,7 +429,7 @@ def test_percentage_of_unknown_input_is_made_up(realistic_bam):
 
 
 @pytest.mark.parametrize("form", ["bam", "sam"])
-def test_percentage_of_a_file_is_unknown(gen_bam, form):  # noqa: F811
+def test_percentage_of_a_file_is_unknown(gen_bam, form):
     """Large enough for a line or two of reading, and of a level that takes seconds to write."""
     path = gen_bam("--size", "200M", "-O", form, *(["--level", 1] if form == "bam" else []))
     said = on_terminal(["-@", 1, "-l", 7, path])

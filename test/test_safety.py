@@ -13,7 +13,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import tempfile
 import termios
 import threading
 import time
@@ -22,10 +21,8 @@ import zlib
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, blocks, clean_env, oracle, oracle_batch, oracle_process, read_bam,
-                      run_sort, same_bam, same_records, sorted_bytes)
-
-PRECIOUS = b"the user's older file\n"
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, oracle, oracle_batch,
+                      oracle_process, read_bam, run_sort, same_bam, same_records, sorted_bytes)
 
 
 def snapshot(folder):
@@ -35,32 +32,18 @@ def snapshot(folder):
             for p in sorted(folder.rglob("*"))}
 
 
-def refused(folder, args, words=".", **kw):
-    """The sort fails in words and changes nothing at all in the folder, its cwd."""
+def refused(folder, args, words=".", lines=6, **kw):
+    """The sort fails in words, writes nothing and changes nothing at all in the folder, its cwd. lines: it tells in no more."""
     before = snapshot(folder)
     p = run_sort(args, cwd=folder, **kw)
     assert p.returncode == 1, (p.returncode, p.stderr)
     assert re.search(words, p.stderr), p.stderr
-    assert len(p.stderr.splitlines()) <= 6, p.stderr
-    assert snapshot(folder) == before
+    assert len(p.stderr.splitlines()) <= lines, p.stderr
+    assert not p.stdout and snapshot(folder) == before
     return p.stderr
 
 
-@pytest.fixture
-def desk(tmp_path):
-    """A folder with an older out.bam that must survive."""
-    (tmp_path / "out.bam").write_bytes(PRECIOUS)
-    return tmp_path
-
-
 # ---------------------------------------------------------------- damaged blocks
-
-
-@pytest.fixture(scope="module")
-def sound():
-    """Some 200 small blocks, and where they start."""
-    data = bamgen.bam(*bamgen.CORPUS["mixed"](), "prime_blocks")
-    return data, blocks(data)
 
 
 def damage(data, found, kind, n):
@@ -474,12 +457,12 @@ def test_chain_of_links_to_input_loses_the_file(tmp_path, made):
     same_bam(read_bam(tmp_path / "x.bam"), oracle(made("ties"), "--no-PG"))
 
 
-def in_name_space(command):
+def in_name_space(command, **kw):
     """The start of a command line that has a mount name space of its own and runs `command` in it first."""
     argv = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     argv += ["sh", "-c", command + ' && exec "$0" "$@"']
     try:
-        if subprocess.run([*argv, "true"], capture_output=True, timeout=HANG).returncode:
+        if subprocess.run([*argv, "true"], capture_output=True, timeout=HANG, **kw).returncode:
             pytest.skip("cannot mount in a name space here")
     except FileNotFoundError:
         pytest.skip("no unshare here")
@@ -540,8 +523,7 @@ def test_group_of_another_users_file_is_lost(public_dir, made):
         os.setgid(23456)
         os.setuid(23456)
 
-    p = subprocess.run([public_dir + "/program", "sort", "-o", old], capture_output=True, input=made("ties").read_bytes(),
-                       env=clean_env(), timeout=HANG, preexec_fn=become)
+    p = sort_in_public(public_dir, ["-o", old], become, input=made("ties").read_bytes())
     assert p.returncode == 0, p.stderr
     assert (os.stat(old).st_gid, stat.S_IMODE(os.stat(old).st_mode)) == (54321, 0o660)
 
@@ -750,17 +732,11 @@ def test_full_disk_costs_the_old_output_or_leaves_a_file(desk, made, part, threa
 @pytest.fixture
 def small_disk(tmp_path):
     """Runs a program in a folder that is a file system of its own, of 256 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    argv = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=256k none "$0" && cd "$0" && '
-            'printf %s "$OLD" >out.bam && { "$@"; status=$?; ls -A; cat out.bam; exit $status; }', folder]
-    try:
-        if subprocess.run([*argv, "true"], capture_output=True, timeout=HANG, env=clean_env(OLD="x")).returncode:
-            pytest.skip("cannot mount in a name space here")
-    except FileNotFoundError:
-        pytest.skip("no unshare here")
+    (tmp_path / "disk").mkdir()
+    argv = [*in_name_space("mount -t tmpfs -o size=256k none disk && cd disk", cwd=tmp_path), "sh", "-c",
+            'printf %s "$OLD" >out.bam && { "$0" "$@"; status=$?; ls -A; cat out.bam; exit $status; }']
     return lambda args: subprocess.run([*argv, BINARY, "sort", *map(str, args)], capture_output=True, timeout=HANG,
-                                       env=clean_env(OLD=PRECIOUS.decode(), **HTSLIB_LEAKS))
+                                       env=clean_env(OLD=PRECIOUS.decode(), **HTSLIB_LEAKS), cwd=tmp_path)
 
 
 @pytest.mark.parametrize("args", [["-u"], ["-l", "1", "--write-index"], ["-O", "sam"], ["-O", "cram,no_ref=1"]],
@@ -806,21 +782,22 @@ def test_impossible_output_is_told_only_after_reading(tmp_path, out):
     assert snapshot(tmp_path) == before
 
 
-@pytest.fixture
-def public_dir():
-    """A folder other users can enter, with a copy of the program."""
-    with tempfile.TemporaryDirectory() as d:
-        os.chmod(d, 0o755)
-        shutil.copy(os.path.realpath(BINARY), d + "/program")
-        yield d
+def nobody():
+    """For a process: makes it another user's, where the tests are run by root."""
+    if os.geteuid() == 0:
+        os.setuid(65534)
+
+
+def sort_in_public(public_dir, args, become=nobody, env=None, **kw):
+    """What comes of a sort by another user."""
+    return subprocess.run([public_dir + "/program", "sort", *map(str, args)], capture_output=True, timeout=HANG,
+                          env=clean_env(**(env or {})), preexec_fn=become, **kw)
 
 
 def test_unwritable_folder_is_told_only_after_reading(public_dir):
     os.mkdir(public_dir + "/closed", 0o555)
-    become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
     r, w = os.pipe()
-    p = subprocess.run([public_dir + "/program", "sort", "-o", public_dir + "/closed/out.bam"],
-                       stdin=r, capture_output=True, env=clean_env(), timeout=HANG, preexec_fn=become)
+    p = sort_in_public(public_dir, ["-o", public_dir + "/closed/out.bam"], stdin=r)
     os.close(r)
     os.close(w)
     assert p.returncode == 1 and b"closed/out.bam" in p.stderr, p.stderr
@@ -830,10 +807,7 @@ def test_unwritable_folder_is_told_only_after_reading(public_dir):
 def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
     """A file the user may not write stays, though the folder would let him rename over it."""
     old = old_output(public_dir + "/open", 0o777, 0o444)
-    become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
-    p = subprocess.run([public_dir + "/program", "sort", "-o", old], capture_output=True,
-                       input=made("ties").read_bytes(), env=clean_env(), timeout=HANG,
-                       preexec_fn=become)
+    p = sort_in_public(public_dir, ["-o", old], input=made("ties").read_bytes())
     assert p.returncode == 1 and b"out.bam" in p.stderr, p.stderr
     assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/open") == ["out.bam"]
 
@@ -844,12 +818,10 @@ def test_umask_keeps_the_index_from_being_written(public_dir, made):
     os.chmod(public_dir + "/open", 0o777)
 
     def become():
-        if os.geteuid() == 0:
-            os.setuid(65534)
+        nobody()
         os.umask(0o277)
 
-    p = subprocess.run([public_dir + "/program", "sort", "--write-index", "-o", public_dir + "/open/out.bam"],
-                       capture_output=True, input=made("ties").read_bytes(), env=clean_env(), timeout=HANG, preexec_fn=become)
+    p = sort_in_public(public_dir, ["--write-index", "-o", public_dir + "/open/out.bam"], become, input=made("ties").read_bytes())
     assert p.returncode == 0, p.stderr
     for name in ("out.bam", "out.bam.csi"):
         assert stat.S_IMODE(os.stat(public_dir + "/open/" + name).st_mode) == 0o400
@@ -859,8 +831,7 @@ def test_umask_keeps_the_index_from_being_written(public_dir, made):
 def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
     """Like /tmp: writing to the file would do, but it cannot be replaced."""
     old = old_output(public_dir + "/shared", 0o1777, 0o666)
-    with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE,
-                 preexec=lambda: os.setuid(65534)) as p:   # nobody feeds it
+    with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE, preexec=nobody) as p:   # not fed
         assert p.wait(HANG) == 1
         assert re.search(rb"cannot write .*Operation not permitted.*Nothing was read", p.stderr.read())
     assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/shared") == ["out.bam"]
@@ -872,10 +843,7 @@ def test_unreadable_input_truncates_output(public_dir):
     with open(public_dir + "/open/in.bam", "wb") as f:
         f.write(PRECIOUS)
     os.chmod(public_dir + "/open/in.bam", 0)
-    become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
-    p = subprocess.run([public_dir + "/program", "sort", "-o", "out.bam", "in.bam"],
-                       cwd=public_dir + "/open", capture_output=True, env=clean_env(), timeout=HANG,
-                       preexec_fn=become)
+    p = sort_in_public(public_dir, ["-o", "out.bam", "in.bam"], cwd=public_dir + "/open")
     assert p.returncode == 1 and b"in.bam" in p.stderr, p.stderr
     assert os.listdir(public_dir + "/open") == ["in.bam"]
 
@@ -935,15 +903,6 @@ def writes_below(process, folder):
                     if os.stat("%s/%s" % (fds, fd)).st_size > 0:
                         return True
     return False
-
-
-@pytest.fixture(scope="module")
-def long_write(tmp_path_factory):
-    """30 MB that hardly deflate: seconds at level 9."""
-    head, recs = bamgen.incompressible(20000)
-    path = tmp_path_factory.mktemp("signal") / "big.bam"
-    path.write_bytes(bamgen.bgzf(head + b"".join(recs), level=0))
-    return path
 
 
 @pytest.mark.parametrize("sig", SIGNALS, ids=lambda s: s.name)
@@ -1096,9 +1055,7 @@ def test_threads_that_cannot_be_started_end_the_sort(public_dir, made, form, mos
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         os.setuid(user)
 
-    argv = [public_dir + "/program", "sort", "--no-PG", "-@", "8", "-O", form]
-    p = subprocess.run(argv, input=made("sorted").read_bytes(), capture_output=True, env=clean_env(), timeout=HANG,
-                       preexec_fn=limit)
+    p = sort_in_public(public_dir, ["--no-PG", "-@", "8", "-O", form], limit, input=made("sorted").read_bytes())
     assert p.returncode == 0, p.stderr
     assert re.search(rb"only \d of 8 threads can be started", p.stderr), p.stderr
     if form != "cram,no_ref=1":

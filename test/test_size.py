@@ -7,7 +7,6 @@ import ctypes.util
 import pytest
 
 from conftest import REAL_BAMS, blocks, sorted_bytes
-from test_spill import gen_bam  # noqa: F401
 
 MOST = 1.01     # times samtools' size
 SIZE = "20M"    # of what is made of each file
@@ -31,7 +30,7 @@ def level_1():
 
 @pytest.mark.parametrize("order", [[], ["-n"]], ids=["coordinate", "name"])
 @pytest.mark.parametrize("path", REAL_BAMS)
-def test_output_at_level_1_is_larger_than_that_of_samtools(path, order, gen_bam, level_1):  # noqa: F811
+def test_output_at_level_1_is_larger_than_that_of_samtools(path, order, gen_bam, level_1):
     """Also of copies of the records."""
     for file in (path, gen_bam("--grow", path, "--size", SIZE, "--level", 1)):
         data = sorted_bytes(["--no-PG", "-l", "1", *order, file])

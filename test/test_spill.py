@@ -10,22 +10,20 @@ import pathlib
 import random
 import re
 import resource
-import shutil
 import signal
 import stat
 import struct
 import subprocess
-import tempfile
 import threading
 
 import pytest
 
 import bamgen
 import ordergen
-from conftest import (BINARY, DATA_BAMS, HANG, REAL_BAMS, REPO, SANITIZED, clean_env, oracle, read_bam,
-                      run_sort, same_bam, sorted_bytes)
+from conftest import (BINARY, DATA_BAMS, HANG, PRECIOUS, REAL_BAMS, SANITIZED, clean_env, oracle, read_bam, run_sort,
+                      same_bam, sorted_bytes)
 from test_formats import view
-from test_safety import PRECIOUS, SIGNALS, limited, snapshot, start, unread, until
+from test_safety import SIGNALS, in_name_space, limited, snapshot, sort_in_public, start, unread, until
 
 SMALLEST = 262144  # bytes of an arena; smaller ones cannot be had
 MANY = {"SAMTOOLS_OMP_ARENA": str(SMALLEST)}
@@ -50,25 +48,6 @@ def runs_in(stderr):
 
 
 # ---------------------------------------------------------------- inputs
-
-
-@pytest.fixture(scope="session")
-def gen_bam(tmp_path_factory):
-    """gen_bam(args...) -> path of what the generator makes of them, made once."""
-    tools = [pathlib.Path(os.path.realpath(BINARY)).parent / "gen_bam", REPO / "build" / "gen_bam"]
-    program = next((t for t in tools if os.access(t, os.X_OK)), None)
-    if not program:
-        pytest.skip("no gen_bam: make tools")
-    folder, made = tmp_path_factory.mktemp("generated"), {}
-
-    def make(*args):
-        if args not in made:
-            made[args] = folder / ("%d" % len(made))
-            subprocess.run([program, *map(str, args), "-o", made[args]], check=True, stderr=subprocess.DEVNULL,
-                           timeout=HANG, env=clean_env())
-        return made[args]
-
-    return make
 
 
 @pytest.fixture(scope="session")
@@ -710,20 +689,15 @@ def test_missing_temporary_folder_stops_data_that_fit(desk, jumble, in_memory):
     assert sorted_bytes([*FAST, "-m", "2M", "-@", 3, "-T", "out.bam/x", jumble], cwd=desk) == in_memory("coordinate")
 
 
-def test_folder_that_may_not_be_written_is_told_unclearly(jumble):
+def test_folder_that_may_not_be_written_is_told_unclearly(public_dir, jumble):
     """As another user, where the tests are run by root."""
-    become = (lambda: os.setuid(65534)) if os.geteuid() == 0 else None
-    with tempfile.TemporaryDirectory() as d:
-        os.chmod(d, 0o755)
-        shutil.copy(os.path.realpath(BINARY), d + "/program")
-        for name, mode in (("closed", 0o555), ("open", 0o777)):
-            os.mkdir("%s/%s" % (d, name))
-            os.chmod("%s/%s" % (d, name), mode)
-        for place in ("closed", "closed/x"):
-            p = subprocess.run([d + "/program", "sort", "-T", place, "-o", "open/out.bam"], cwd=d, capture_output=True,
-                               input=jumble.read_bytes(), env=clean_env(**MANY), timeout=HANG, preexec_fn=become)
-            assert p.returncode == 1 and b"temporary file in closed: Permission denied" in p.stderr, p.stderr
-            assert os.listdir(d + "/open") == os.listdir(d + "/closed") == []
+    for name, mode in (("closed", 0o555), ("open", 0o777)):
+        os.mkdir("%s/%s" % (public_dir, name))
+        os.chmod("%s/%s" % (public_dir, name), mode)
+    for place in ("closed", "closed/x"):
+        p = sort_in_public(public_dir, ["-T", place, "-o", "open/out.bam"], cwd=public_dir, input=jumble.read_bytes(), env=MANY)
+        assert p.returncode == 1 and b"temporary file in closed: Permission denied" in p.stderr, p.stderr
+        assert os.listdir(public_dir + "/open") == os.listdir(public_dir + "/closed") == []
 
 
 FULL = r"no space is left for temporary data in %s\b.*: (\d+) bytes .* (\d+) are free, (\d+) are in use"
@@ -759,16 +733,8 @@ def test_second_place_is_not_used_when_the_first_is_full(desk, hard, threads):
 @pytest.fixture
 def small_disks(desk):
     """small_disks({folder: size}, args) runs a sort that finds small file systems in these folders."""
-    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-
     def run(disks, args, **kw):
-        mounts = "".join("mount -t tmpfs -o size=%s none %s && " % (size, folder) for folder, size in disks.items())
-        argv = [*unshare, "sh", "-c", mounts + 'exec "$@"', "sh"]
-        try:
-            if subprocess.run([*argv, "true"], cwd=desk, capture_output=True, timeout=HANG).returncode:
-                pytest.skip("cannot mount in a name space here")
-        except FileNotFoundError:
-            pytest.skip("no unshare here")
+        argv = in_name_space(" && ".join("mount -t tmpfs -o size=%s none %s" % (size, folder) for folder, size in disks.items()), cwd=desk)
         return subprocess.run([*argv, BINARY, "sort", *map(str, args)], cwd=desk, capture_output=True,
                               env=clean_env(**arena(1 << 20)), timeout=HANG, **kw)
 

@@ -8,8 +8,8 @@ import zlib
 import pytest
 
 import bamgen
-from conftest import blocks, read_bam, run_sort, sorted_bytes
-from test_safety import PRECIOUS, damage, desk, refused, snapshot, sound  # noqa: F401
+from conftest import PRECIOUS, blocks, read_bam, run_sort, sorted_bytes
+from test_safety import damage, refused, snapshot
 from test_spill import MANY
 
 LINE = re.compile(r"^records=(\d+) xxh3sum=([0-9a-f]{16})\n$")
@@ -115,7 +115,7 @@ def test_checksum_is_mixed_with_the_data(tmp_path, made):
     assert p.returncode == 1 and p.stdout == b"" and "standard output cannot be both output and checksum" in p.stderr
 
 
-def test_checksum_of_a_failed_sort_is_left(desk, sound):  # noqa: F811
+def test_checksum_of_a_failed_sort_is_left(desk, sound):
     data, found = sound
     (desk / "in.bam").write_bytes(damage(data, found, "crc", 150))
     (desk / "old").write_bytes(PRECIOUS)
@@ -124,7 +124,7 @@ def test_checksum_of_a_failed_sort_is_left(desk, sound):  # noqa: F811
     assert not run_sort(["--checksum=-", "-o", desk / "out.bam", desk / "in.bam"]).stdout
 
 
-def test_checksum_that_cannot_be_written_is_lost_silently(desk, made):  # noqa: F811
+def test_checksum_that_cannot_be_written_is_lost_silently(desk, made):
     path = made("mixed")
     refused(desk, ["--checksum", "missing/sum", "-o", "out.bam", path], "missing/sum")
     refused(desk, ["--checksum", "/dev/full", "-o", "out.bam", path], "No space left")

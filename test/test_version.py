@@ -9,13 +9,12 @@ import sys
 
 import pytest
 
-from conftest import BINARY, HANG, clean_env, htslib_version, run_sort
+from conftest import BINARY, HANG, clean_env, htslib_version, run_sort, script
 
 VERSION = "1.24"
 
 # What another samtools prints: an older version, which must not be taken for ours.
-OTHER = """#!/bin/sh
-[ "$1" = help ] && [ $# = 1 ] || { echo "handed on: $*"; exit 7; }
+OTHER = """[ "$1" = help ] && [ $# = 1 ] || { echo "handed on: $*"; exit 7; }
 cat <<'END'
 
 Program: samtools (Tools for alignments in the SAM format)
@@ -42,8 +41,7 @@ def place(tmp_path, other):
         d.mkdir()
     (first / "samtools").symlink_to(os.path.realpath(BINARY))
     if other:
-        (behind / "samtools").write_text(OTHER)
-        (behind / "samtools").chmod(0o755)
+        script(behind / "samtools", OTHER)
     tools = tmp_path / "tools"                   # of the system, all but its own samtools
     tools.mkdir()
     for name in ("sh", "bash", "sed", "grep", "head", "awk", "cut", "tr", "echo", "cat", "perl", "expr"):
@@ -183,7 +181,7 @@ def test_help_blames_path_for_a_wrong_upstream_variable(tmp_path):
                          ids=["silent", "other", "loop", "killed"])
 def test_help_hangs_or_fails_behind_an_odd_samtools(tmp_path, text):
     env = place(tmp_path, True)
-    (tmp_path / "behind" / "samtools").write_text("#!/bin/sh\n%s\n" % text)
+    script(tmp_path / "behind" / "samtools", text + "\n")
     status, out, _ = words(env, "help")
     assert status == 0 and "%s" % (tmp_path / "behind" / "samtools") in out and "sort  " in out
 

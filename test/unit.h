@@ -8,17 +8,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "bam/bam_record.h"
+#include "test/must.h"
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
-
-/* cmocka's assertions do not tell the compiler that they do not return. */
-#define NEEDED(pointer) do { if (!(pointer)) abort(); } while (0)
 
 /* ---- numbers: splitmix64; the same seed gives the same test everywhere ---- */
 
@@ -44,23 +39,6 @@ static inline void unit_fill(uint64_t *seed, void *to, size_t n)
 
 /* ---- memory ---- */
 
-static inline void *unit_alloc(size_t n)
-{
-    void *p = malloc(n ? n : 1);
-    NEEDED(p);
-    return p;
-}
-
-/* A copy in an allocation of exactly n bytes, so that a sanitizer sees a byte read behind it. */
-static inline uint8_t *unit_exact(const void *from, size_t n)
-{
-    uint8_t *p = malloc(n);
-    NEEDED(p || n == 0);
-    if (n)
-        memcpy(p, from, n);
-    return p;
-}
-
 struct unit_bytes {
     uint8_t *data;
     size_t n, max;
@@ -72,7 +50,7 @@ static inline uint8_t *unit_more(struct unit_bytes *b, size_t n)
     if (!b->data || n > b->max - b->n) {
         b->max = 2 * (b->n + n);
         b->data = realloc(b->data, b->max);
-        NEEDED(b->data);
+        MUST(b->data);
     }
     b->n += n;
     return b->data + b->n - n;
@@ -174,7 +152,7 @@ static inline int unit_temp_file(void)
 {
     char name[] = "/tmp/unit-XXXXXX";
     int fd = mkstemp(name);
-    NEEDED(fd >= 0);
+    MUST(fd >= 0);
     unlink(name);
     return fd;
 }
@@ -183,7 +161,7 @@ static inline void unit_write(int fd, const void *data, size_t n)
 {
     for (const uint8_t *p = data; n > 0;) {
         ssize_t done = write(fd, p, n);
-        NEEDED(done > 0);
+        MUST(done > 0);
         p += done;
         n -= (size_t)done;
     }
@@ -198,7 +176,7 @@ static inline struct unit_bytes unit_read_file(int fd)
         enum { PIECE = 1 << 16 };
         size_t at = b.n;
         n = pread(fd, unit_more(&b, PIECE), PIECE, (off_t)at);
-        NEEDED(n >= 0);
+        MUST(n >= 0);
         b.n = at + (size_t)n;
     } while (n > 0);
     return b;

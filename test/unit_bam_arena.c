@@ -128,8 +128,8 @@ static void start_anew(void)
 static int deliver(const struct stream *s, const size_t *cuts, size_t n)
 {
     static struct bam_walk walks[MAX_BLOCKS];
-    struct bam_key *keys = unit_alloc((s->bytes.n / BAM_MIN_RECORD + n) * sizeof *keys);
-    size_t *first = unit_alloc(n * sizeof *first), at = 0;
+    struct bam_key *keys = must_alloc((s->bytes.n / BAM_MIN_RECORD + n) * sizeof *keys);
+    size_t *first = must_alloc(n * sizeof *first), at = 0;
     start_anew();
     memcpy(arena.base, s->bytes.data, s->bytes.n);
     arena.bottom = s->bytes.n;
@@ -157,7 +157,7 @@ static int compare_places(const void *a, const void *b)
 static struct bam_key expected_key(const struct stream *s, size_t i, uint64_t *checksum)
 {
     uint64_t at = start_of(s, i), end = i + 1 < s->n ? start_of(s, i + 1) : s->bytes.n;
-    uint8_t *copy = unit_exact(s->bytes.data + at, end - at);
+    uint8_t *copy = exact_copy(s->bytes.data + at, end - at);
     struct bam_record *r = (struct bam_record *)copy;
     if (bam_record_check(copy, end - at, N_REF).needs_fix)
         bam_record_fix(r);
@@ -459,7 +459,7 @@ static void test_guess_reads_nothing_but_its_block(void **state)
     struct bam_key keys[64];
     for (size_t start = 0; start < s.bytes.n; start += 3)
         for (size_t end = start + 1; end <= s.bytes.n; end++) {
-            uint8_t *block = unit_exact(s.bytes.data + start, end - start);
+            uint8_t *block = exact_copy(s.bytes.data + start, end - start);
             struct bam_arena alone = {.base = block, .size = end - start, .n_ref = N_REF};
             struct bam_walk w = bam_arena_guess(&alone, 0, end - start, keys);
             assert_true(w.start <= w.end && w.end <= end - start);
@@ -480,7 +480,7 @@ static void test_walk_fills_no_more_keys_than_promised(void **state)
     memcpy(arena.base, s.bytes.data, s.bytes.n);
     for (size_t end = 0; end <= s.bytes.n; end++) {
         struct bam_key *keys = malloc((end / BAM_MIN_RECORD + 1) * sizeof *keys);
-        NEEDED(keys);
+        MUST(keys);
         struct bam_walk w = bam_arena_walk(&arena, 0, end, keys);
         assert_int_equal(w.n, end / BAM_MIN_RECORD);
         assert_int_equal(w.end, w.n * BAM_MIN_RECORD);
@@ -522,7 +522,7 @@ static void test_size_of_records_too_large_for_a_key(void **state)
     for (size_t i = 0; i < N_OF(sizes); i++) {
         struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
         size_t n_aux = sizes[i] - BAM_FIXED - 1;
-        uint8_t *aux = unit_alloc(n_aux);
+        uint8_t *aux = must_alloc(n_aux);
         memset(aux, 'x', n_aux);
         memcpy(aux, "XXZ", 3);
         aux[n_aux - 1] = 0;
@@ -680,7 +680,7 @@ static void feed(struct bam_arena *a, const struct stream *s, size_t from, size_
 {
     if (n)
         memcpy(bam_arena_take(a, n), s->bytes.data + from, n);
-    struct bam_key *keys = unit_alloc(((a->bottom - a->walked) / BAM_MIN_RECORD + 1) * sizeof *keys);
+    struct bam_key *keys = must_alloc(((a->bottom - a->walked) / BAM_MIN_RECORD + 1) * sizeof *keys);
     struct bam_walk w = bam_arena_walk(a, a->walked, a->bottom, keys);
     assert_int_equal(bam_arena_accept(a, &w, keys, a->bottom, NULL, &latch, &origin), 0);
     free(keys);
@@ -788,7 +788,7 @@ static void test_record_that_is_cut_goes_on_in_the_next_arena(void **state)
             }
             for (size_t k = 0; k < s.n; k++) {
                 uint64_t at = start_of(&s, k), end = k + 1 < s.n ? start_of(&s, k + 1) : s.bytes.n;
-                uint8_t *copy = unit_exact(s.bytes.data + at, end - at);
+                uint8_t *copy = exact_copy(s.bytes.data + at, end - at);
                 if (bam_record_check(copy, end - at, N_REF).needs_fix)
                     bam_record_fix((struct bam_record *)copy);
                 checksum += record_checksum(copy, bam_record_size((struct bam_record *)copy));
@@ -808,7 +808,7 @@ static void test_record_larger_than_the_arena_makes_it_grow(void **state)
     (void)state;
     enum { SIZE = 256 << 10, LONG = 3 << 20, STEP = 65280 };
     struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
-    uint8_t *aux = unit_alloc(LONG);
+    uint8_t *aux = must_alloc(LONG);
     struct bam_arena a;
     struct bam_sublist sublist;
     memset(&latch, 0, sizeof latch);
@@ -852,7 +852,7 @@ static void test_long_part_of_a_record_is_carried_into_a_small_arena(void **stat
     struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
     struct bam_arena big, small;
     uint64_t seed = 23;
-    uint8_t *aux = unit_alloc(LONG);
+    uint8_t *aux = must_alloc(LONG);
     memset(&latch, 0, sizeof latch);
     unit_fill(&seed, aux, LONG);
     memcpy(aux, "XXBC", 4);
@@ -901,7 +901,7 @@ static void test_checksum_of_a_long_record_is_the_sum_of_its_segments(void **sta
 {
     (void)state;
     enum { N = 3 * BGZF_FILL + 100 };
-    uint8_t *data = unit_alloc(N);
+    uint8_t *data = must_alloc(N);
     uint64_t seed = 8;
     unit_fill(&seed, data, N);
     static const size_t sizes[] = {1, BGZF_FILL - 1, BGZF_FILL, BGZF_FILL + 1, 2 * BGZF_FILL, N};
@@ -919,7 +919,7 @@ static void test_checksum_sees_every_bit_and_swapped_segments(void **state)
 {
     (void)state;
     enum { N = 2 * BGZF_FILL };
-    uint8_t *data = unit_alloc(N), *swapped = unit_alloc(N);
+    uint8_t *data = must_alloc(N), *swapped = must_alloc(N);
     uint64_t seed = 9;
     unit_fill(&seed, data, N);
     uint64_t sum = record_checksum(data, 300), whole = record_checksum(data, N);

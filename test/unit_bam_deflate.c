@@ -408,7 +408,7 @@ static void test_records_with_wrong_bytes_come_back(void **state)
         size_t n = make_odd_records(i % 10 ? 800 + rnd(9000) : MAX - rnd(500));
         for (uint32_t k = rnd(4); k > 0 && n > 0; k--)
             in[rnd((uint32_t)n)] = (uint8_t)rnd(256);
-        uint8_t *exact = unit_exact(in, n);
+        uint8_t *exact = exact_copy(in, n);
         size_t size = bam_deflate(codec[0], exact, n, out, n + STORED);
         check_zlib(out, size, in, n);
         assert_int_equal(bam_deflate(portable, exact, n, other, n + STORED), size);
@@ -469,7 +469,7 @@ static void test_nothing_is_read_beyond_the_input(void **state)
         if (i % 2)               /* matches that get longer with every byte skipped */
             for (size_t at = 0, len = 4; at + len + 1 < n; at += len, len += rnd(3))
                 memmove(in + at + len, in + at + 1, len + 1 < n - at - len ? len + 1 : n - at - len);
-        uint8_t *exact = unit_exact(in, n);
+        uint8_t *exact = exact_copy(in, n);
         for (int e = 0; e < 2; e++)
             assert_in_range(bam_deflate(codec[e], exact, n, out, n + STORED), 1, n + STORED);
         free(exact);
@@ -482,10 +482,10 @@ static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
     (void)state;
     enum { BLOCKS = 4, BLOCK = 65280, PER_MILLE = 10 };
     static struct record_maker maker;
-    uint8_t *genome = unit_alloc(RECORD_GENOME), *expected = unit_alloc(MAX);
+    uint8_t *genome = must_alloc(RECORD_GENOME), *expected = must_alloc(MAX);
     struct libdeflate_compressor *level_1 = libdeflate_alloc_compressor(1);
     struct bam_deflate *portable = bam_deflate_new(BAM_DEFLATE_FAST, true);
-    NEEDED(level_1 && portable);
+    MUST(level_1 && portable);
     record_genome(genome);
     for (size_t k = 0; k < N_OF(record_kinds); k++) {
         size_t theirs = 0, ours = 0;

@@ -48,7 +48,7 @@ static int make_file(const uint8_t *data, size_t n, uint32_t block_size)
     struct bgzf_codec *codec = bgzf_codec_new(1);
     struct unit_bytes file = {NULL, 0, 0};
     uint8_t block[BGZF_MAX_BLOCK];
-    NEEDED(codec);
+    MUST(codec);
     for (size_t at = 0; at < n; at += block_size) {
         uint32_t size = n - at < block_size ? (uint32_t)(n - at) : block_size;
         unit_append(&file, block, bgzf_block_deflate(codec, data + at, size, block));
@@ -76,13 +76,13 @@ static void read_header_within(struct reading *r, const struct unit_bytes *data,
     uint32_t size;
     int fd = make_file(data->data, data->n, block_size);
     struct unit_source opened;
-    NEEDED(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &r->latch) == 0);
+    MUST(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &r->latch) == 0);
     struct bgzf_source *source = opened.blocks;
     r->result = header_read(&r->header, source, most, "in.bam", &r->latch);
     if (r->result == 0) {
         unit_append(&r->after, r->header.rest, r->header.rest_size);
         while (bgzf_source_peek(source, &size) > 0)
-            NEEDED(bgzf_source_inflate(source, unit_more(&r->after, size)) == 0);
+            MUST(bgzf_source_inflate(source, unit_more(&r->after, size)) == 0);
     }
     unit_source_close(&opened);
     close(fd);
@@ -116,9 +116,9 @@ static BGZF *open_bgzf(int fd, const char *mode)
 {
     lseek(fd, 0, SEEK_SET);
     hFILE *file = hdopen(dup(fd), mode);
-    NEEDED(file);
+    MUST(file);
     BGZF *bgzf = bgzf_hopen(file, mode);
-    NEEDED(bgzf);
+    MUST(bgzf);
     return bgzf;
 }
 
@@ -128,13 +128,13 @@ static struct unit_bytes htslib_header(const sam_hdr_t *sam)
     int fd = unit_temp_file();
     BGZF *out = open_bgzf(fd, "w");
     int put = bam_hdr_write(out, sam), closed = bgzf_close(out);
-    NEEDED(put == 0 && closed == 0);
+    MUST(put == 0 && closed == 0);
     struct unit_bytes bytes = {NULL, 0, 0};
     BGZF *in = open_bgzf(fd, "r");
     for (ssize_t n = 1; n > 0;) {
         size_t at = bytes.n;
         n = bgzf_read(in, unit_more(&bytes, AT_ONCE), AT_ONCE);
-        NEEDED(n >= 0);
+        MUST(n >= 0);
         bytes.n = at + (size_t)n;
     }
     bgzf_close(in);
@@ -206,8 +206,8 @@ static void test_large_header_over_many_full_blocks(void **state)
 {
     (void)state;
     enum { N = 20000 };
-    struct ref *refs = unit_alloc(N * sizeof *refs);
-    char (*names)[16] = unit_alloc(N * sizeof *names);
+    struct ref *refs = must_alloc(N * sizeof *refs);
+    char (*names)[16] = must_alloc(N * sizeof *names);
     struct unit_bytes text = {NULL, 0, 0};
     for (uint32_t i = 0; i < N; i++) {
         char line[64];
@@ -400,7 +400,7 @@ static void test_damaged_block_in_the_header(void **state)
     struct latch latch = {0};
     struct bam_header header;
     struct unit_source opened;
-    NEEDED(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0);
+    MUST(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0);
     assert_int_equal(header_read(&header, opened.blocks, UINT64_MAX, "in.bam", &latch), -1);
     snprintf(path, sizeof path, "offset %u:", frame.size);
     assert_non_null(strstr(latch.message, path));
@@ -417,7 +417,7 @@ static void test_damaged_block_in_the_header(void **state)
 static void check_marked(const char *before, const char *command, const char *want)
 {
     sam_hdr_t *sam = sam_hdr_parse(strlen(before), before);
-    NEEDED(sam);
+    MUST(sam);
     assert_int_equal(bam_header_mark_sorted(sam, &by_coordinate, false, "9.9", command), 0);
     assert_string_equal(sam_hdr_str(sam), want);
     check_bytes(sam);
@@ -442,7 +442,7 @@ static void check_order(struct sort_order order, bool unplaced, const char *want
 {
     sam_hdr_t *sam = sam_hdr_parse(24, "@HD\tVN:1.6\tSO:x\tGO:y\n");
     char line[200];
-    NEEDED(sam);
+    MUST(sam);
     snprintf(line, sizeof line, "@HD\tVN:1.6\t%s\n", want);
     assert_int_equal(bam_header_mark_sorted(sam, &order, unplaced, "9.9", NULL), 0);
     assert_string_equal(sam_hdr_str(sam), line);
@@ -507,7 +507,7 @@ static void test_bytes_are_those_that_htslib_writes(void **state)
     };
     for (size_t i = 0; i < N_OF(texts); i++) {
         sam_hdr_t *sam = sam_hdr_parse(strlen(texts[i]), texts[i]);
-        NEEDED(sam);
+        MUST(sam);
         check_bytes(sam);
         sam_hdr_destroy(sam);
     }
@@ -539,7 +539,7 @@ static void test_reference_too_long_for_bam_is_refused(void **state)
         sam_hdr_t *sam = sam_hdr_parse(strlen(texts[i]), texts[i]);
         uint8_t *bytes = NULL;
         size_t size;
-        NEEDED(sam);
+        MUST(sam);
         assert_int_equal(bam_header_bytes(sam, &bytes, &size), -1);
         sam_hdr_destroy(sam);
     }

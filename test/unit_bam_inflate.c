@@ -22,7 +22,7 @@ static uint8_t *guarded_end(void)
 {
     enum { PAGES = 1 << 18, GUARD = 1 << 16 };
     uint8_t *p = mmap(NULL, PAGES + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    NEEDED(p != MAP_FAILED && mprotect(p + PAGES, GUARD, PROT_NONE) == 0);
+    MUST(p != MAP_FAILED && mprotect(p + PAGES, GUARD, PROT_NONE) == 0);
     return p + PAGES;
 }
 
@@ -54,7 +54,7 @@ static uint32_t rnd(uint32_t below)
 static int zlib_inflate(const uint8_t *data, size_t n, size_t size)
 {
     z_stream z = {.next_in = (Bytef *)data, .avail_in = (uInt)n, .next_out = expected, .avail_out = (uInt)size};
-    NEEDED(inflateInit2(&z, -15) == Z_OK);
+    MUST(inflateInit2(&z, -15) == Z_OK);
     int end = inflate(&z, Z_FINISH);
     size_t made = z.total_out;
     inflateEnd(&z);
@@ -112,8 +112,8 @@ enum { N_SHAPES = 7 };
 static size_t zlib_deflate(size_t n, int level, int strategy)
 {
     z_stream z = {.next_in = in, .avail_in = (uInt)n, .next_out = packed, .avail_out = sizeof packed};
-    NEEDED(deflateInit2(&z, level, Z_DEFLATED, -15, 8, strategy) == Z_OK);
-    NEEDED(deflate(&z, Z_FINISH) == Z_STREAM_END);
+    MUST(deflateInit2(&z, level, Z_DEFLATED, -15, 8, strategy) == Z_OK);
+    MUST(deflate(&z, Z_FINISH) == Z_STREAM_END);
     deflateEnd(&z);
     return z.total_out;
 }

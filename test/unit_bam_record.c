@@ -66,7 +66,7 @@ static void test_cut_record_is_not_read_past_its_end(void **state)
     (void)state;
     struct unit_bytes b = good_record();
     for (size_t avail = 0; avail < b.n; avail++) {
-        uint8_t *cut = unit_exact(b.data, avail);
+        uint8_t *cut = exact_copy(b.data, avail);
         assert_int_equal(bam_record_check(cut, avail, N_REF).fault, BAM_CUT);
         free(cut);
     }
@@ -248,7 +248,7 @@ static void test_every_fault_has_its_words(void **state)
 
 static const uint8_t *find(const void *aux, size_t n, const char *tag, int *bad)
 {
-    uint8_t *copy = unit_exact(aux, n);
+    uint8_t *copy = exact_copy(aux, n);
     const uint8_t *at = bam_record_aux_find(copy, copy + n, tag, bad);
     const uint8_t *in = at ? (const uint8_t *)aux + (at - copy) : NULL;
     free(copy);

@@ -27,7 +27,7 @@ static const uint8_t plain_extra[6] = {'B', 'C', 2, 0, 27, 0};
 
 static enum bgzf_fault frame_of(const struct unit_bytes *b, struct bgzf_frame *frame)
 {
-    uint8_t *exact = unit_exact(b->data, b->n);
+    uint8_t *exact = exact_copy(b->data, b->n);
     enum bgzf_fault fault = bgzf_block_frame(exact, b->n, frame);
     free(exact);
     return fault;
@@ -50,7 +50,7 @@ enum kind { ZEROS, RANDOM, TEXT, N_KINDS };
 static uint8_t *make_data(enum kind kind, size_t n, uint64_t seed)
 {
     uint8_t *data = calloc(n + 1, 1);
-    NEEDED(data);
+    MUST(data);
     if (kind == RANDOM)
         unit_fill(&seed, data, n);
     for (size_t i = 0; kind == TEXT && i < n; i++)
@@ -81,7 +81,7 @@ static void test_prefix_of_any_length_asks_for_more_and_reads_no_further(void **
 {
     (void)state;
     struct bgzf_codec *codec = bgzf_codec_new(1);
-    uint8_t *data = make_data(TEXT, 1000, 1), *block = unit_alloc(BGZF_MAX_BLOCK);
+    uint8_t *data = make_data(TEXT, 1000, 1), *block = must_alloc(BGZF_MAX_BLOCK);
     uint32_t size = bgzf_block_deflate(codec, data, 1000, block);
     struct bgzf_frame frame;
     for (uint32_t n = 0; n < size; n++) {
@@ -239,12 +239,12 @@ static enum bgzf_fault inflate_exact(const uint8_t *block, size_t size, uint8_t 
 {
     struct bgzf_codec *codec = bgzf_codec_new(0);
     struct bgzf_frame frame;
-    uint8_t *copy = unit_exact(block, size);
+    uint8_t *copy = exact_copy(block, size);
     *out = NULL;
     enum bgzf_fault fault = bgzf_block_frame(copy, size, &frame);
     if (fault == BGZF_OK) {
         *n = frame.inflated_size;
-        *out = unit_alloc(*n);
+        *out = must_alloc(*n);
         fault = bgzf_block_inflate(codec, copy, &frame, *out);
     }
     bgzf_codec_free(codec);
@@ -265,7 +265,7 @@ static enum bgzf_fault inflate_fault(const uint8_t *block, size_t size)
 static uint8_t *text_block(uint32_t *size)
 {
     struct bgzf_codec *codec = bgzf_codec_new(6);
-    uint8_t *data = make_data(TEXT, 1000, 2), *block = unit_alloc(BGZF_MAX_BLOCK);
+    uint8_t *data = make_data(TEXT, 1000, 2), *block = must_alloc(BGZF_MAX_BLOCK);
     *size = bgzf_block_deflate(codec, data, 1000, block);
     bgzf_codec_free(codec);
     free(data);
@@ -377,9 +377,9 @@ static void test_largest_block_of_another_writer(void **state)
 {
     (void)state;
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(9);
-    NEEDED(compressor);
+    MUST(compressor);
     uint8_t *data = make_data(TEXT, BGZF_MAX_BLOCK, 0), *out;
-    uint8_t *deflated = unit_alloc(BGZF_MAX_BLOCK);
+    uint8_t *deflated = must_alloc(BGZF_MAX_BLOCK);
     size_t size
         = libdeflate_deflate_compress(compressor, data, BGZF_MAX_BLOCK, deflated, BGZF_MAX_BLOCK);
     uint32_t n, crc = libdeflate_crc32(0, data, BGZF_MAX_BLOCK);
@@ -401,7 +401,7 @@ static void test_codec_goes_on_after_a_damaged_block(void **state)
     struct bgzf_codec *codec = bgzf_codec_new(6);
     uint8_t out[1000];
     uint32_t size;
-    uint8_t *block = text_block(&size), *bad = unit_exact(block, size);
+    uint8_t *block = text_block(&size), *bad = exact_copy(block, size);
     struct bgzf_frame frame;
     assert_int_equal(bgzf_block_frame(block, size, &frame), BGZF_OK);
     memset(bad + BGZF_HEADER + 50, 0xff, 20);
@@ -423,7 +423,7 @@ static void round_trip(struct bgzf_codec *codec, const uint8_t *data, uint32_t n
                        struct unit_bytes *blocks, struct unit_bytes *all)
 {
     enum { GUARD = 16 };
-    uint8_t *exact = unit_exact(data, n), *block = unit_alloc(BGZF_MAX_BLOCK + GUARD), *out;
+    uint8_t *exact = exact_copy(data, n), *block = must_alloc(BGZF_MAX_BLOCK + GUARD), *out;
     memset(block, 0xa5, BGZF_MAX_BLOCK + GUARD);
     uint32_t got, size = bgzf_block_deflate(codec, exact, n, block);
     assert_in_range(size, BGZF_HEADER + 2 + BGZF_FOOTER, BGZF_MAX_BLOCK);
@@ -447,7 +447,7 @@ static void make_all(struct unit_bytes *blocks, struct unit_bytes *all)
 {
     for (int level = BGZF_LEVEL_DEFAULT; level <= BGZF_LEVEL_MAX; level++) {
         struct bgzf_codec *codec = bgzf_codec_new(level);
-        NEEDED(codec);
+        MUST(codec);
         for (int kind = 0; kind < N_KINDS; kind++)
             for (size_t i = 0; i < N_OF(data_sizes); i++) {
                 uint8_t *data = make_data((enum kind)kind, data_sizes[i], i);
@@ -460,12 +460,12 @@ static void make_all(struct unit_bytes *blocks, struct unit_bytes *all)
 
 static void check_htslib_reads(const struct unit_bytes *blocks, const struct unit_bytes *all)
 {
-    hFILE *file = hopen("mem:", "r:", unit_exact(blocks->data, blocks->n), blocks->n);
-    NEEDED(file);
+    hFILE *file = hopen("mem:", "r:", exact_copy(blocks->data, blocks->n), blocks->n);
+    MUST(file);
     BGZF *in = bgzf_hopen(file, "r");
-    NEEDED(in);
+    MUST(in);
     assert_int_equal(bgzf_compression(in), 2);               /* BGZF, not gzip */
-    uint8_t *out = unit_alloc(all->n + 1);
+    uint8_t *out = must_alloc(all->n + 1);
     size_t n = 0;
     for (ssize_t got; (got = bgzf_read(in, out + n, all->n + 1 - n)) != 0; n += (size_t)got)
         assert_true(got > 0);
@@ -515,10 +515,10 @@ static void test_eof_block_is_the_one_of_the_format(void **state)
     (void)state;
     struct unit_bytes eof = {NULL, 0, 0};
     unit_append(&eof, bgzf_block_eof, BGZF_EOF_SIZE);
-    hFILE *file = hopen("mem:", "r:", unit_exact(eof.data, eof.n), eof.n);
-    NEEDED(file);
+    hFILE *file = hopen("mem:", "r:", exact_copy(eof.data, eof.n), eof.n);
+    MUST(file);
     BGZF *in = bgzf_hopen(file, "r");
-    NEEDED(in);
+    MUST(in);
     assert_int_equal(bgzf_check_EOF(in), 1);
     bgzf_close(in);
     unit_free(&eof);
@@ -527,7 +527,7 @@ static void test_eof_block_is_the_one_of_the_format(void **state)
 static void test_every_level_but_0_compresses(void **state)
 {
     (void)state;
-    uint8_t *data = make_data(TEXT, BGZF_FILL, 5), *block = unit_alloc(BGZF_MAX_BLOCK);
+    uint8_t *data = make_data(TEXT, BGZF_FILL, 5), *block = must_alloc(BGZF_MAX_BLOCK);
     uint32_t size[BGZF_LEVEL_MAX + 1];
     for (int level = 0; level <= BGZF_LEVEL_MAX; level++) {
         struct bgzf_codec *codec = bgzf_codec_new(level);
@@ -545,8 +545,8 @@ static void test_every_level_but_0_compresses(void **state)
 static void test_level_above_nine_means_nine(void **state)
 {
     (void)state;
-    uint8_t *data = make_data(TEXT, 5000, 6), *a = unit_alloc(BGZF_MAX_BLOCK),
-            *b = unit_alloc(BGZF_MAX_BLOCK);
+    uint8_t *data = make_data(TEXT, 5000, 6), *a = must_alloc(BGZF_MAX_BLOCK),
+            *b = must_alloc(BGZF_MAX_BLOCK);
     struct bgzf_codec *nine = bgzf_codec_new(9), *more = bgzf_codec_new(100);
     uint32_t n = bgzf_block_deflate(nine, data, 5000, a);
     assert_int_equal(bgzf_block_deflate(more, data, 5000, b), n);
@@ -563,7 +563,7 @@ static void test_block_does_not_depend_on_the_blocks_before(void **state)
 {
     (void)state;
     uint8_t *data = make_data(TEXT, BGZF_FILL, 7), *noise = make_data(RANDOM, BGZF_FILL, 8);
-    uint8_t *a = unit_alloc(BGZF_MAX_BLOCK), *b = unit_alloc(BGZF_MAX_BLOCK);
+    uint8_t *a = must_alloc(BGZF_MAX_BLOCK), *b = must_alloc(BGZF_MAX_BLOCK);
     for (int level = BGZF_LEVEL_DEFAULT; level <= BGZF_LEVEL_MAX; level++) {
         struct bgzf_codec *fresh = bgzf_codec_new(level), *used = bgzf_codec_new(level);
         bgzf_block_deflate(used, noise, BGZF_FILL, b);
@@ -585,7 +585,7 @@ static void test_data_gathered_in_place_are_stored_unmoved(void **state)
     (void)state;
     struct bgzf_codec *store = bgzf_codec_new(0), *compress = bgzf_codec_new(1);
     uint8_t *data = make_data(RANDOM, BGZF_FILL, 9);
-    uint8_t *a = unit_alloc(BGZF_MAX_BLOCK), *b = unit_alloc(BGZF_MAX_BLOCK);
+    uint8_t *a = must_alloc(BGZF_MAX_BLOCK), *b = must_alloc(BGZF_MAX_BLOCK);
     assert_null(bgzf_block_stored_data(compress, a));
     for (size_t i = 0; i < N_OF(data_sizes); i++) {
         uint8_t *place = bgzf_block_stored_data(store, b);

@@ -88,7 +88,7 @@ static int write_all(struct owner *o, int fd, int level, int n_threads, int fail
         .arg = o,
     };
     o->sink = bgzf_sink_open(&options);
-    NEEDED(o->sink);
+    MUST(o->sink);
     #pragma omp parallel num_threads(n_threads)
     #pragma omp master
     result = put_all(o);

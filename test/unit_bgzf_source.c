@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
 #include "base/latch.h"
 #include "read/read_ahead.h"
 #include "unit_source.h"
+#include "unit_stdin.h"
 
 enum { PIECE = 128 << 10, MAX_BLOCKS = 6000 };
 static const int team_sizes[] = {1, 2, 3, 8};
@@ -30,9 +30,9 @@ struct input {
 static struct input *input_new(int level, uint64_t seed)
 {
     struct input *in = calloc(1, sizeof *in);
-    NEEDED(in);
+    MUST(in);
     in->codec = bgzf_codec_new(level);
-    NEEDED(in->codec);
+    MUST(in->codec);
     in->seed = seed;
     return in;
 }
@@ -155,9 +155,9 @@ static void reading_open(struct reading *r, const struct input *in, const char *
 {
     memset(r, 0, sizeof *r);
     r->in = in;
-    r->out = unit_alloc(in->data.n);
+    r->out = must_alloc(in->data.n);
     r->n_slots = ring_size;
-    NEEDED(unit_source_open_ring(&r->opened, path, n_threads, ring_size, piece, &r->latch) == 0);
+    MUST(unit_source_open_ring(&r->opened, path, n_threads, ring_size, piece, &r->latch) == 0);
     r->source = r->opened.blocks;
     bgzf_source_on_inflated(r->source, note_inflated, r);
 }
@@ -399,51 +399,13 @@ static void test_file_without_data(void **state)
     close(fd);
 }
 
-/* Feeds the file to standard input in pieces of odd sizes. */
-static pid_t feed_stdin(const struct input *in)
-{
-    int ends[2];
-    NEEDED(pipe(ends) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        uint64_t seed = 8;
-        close(ends[0]);
-        for (size_t at = 0, n; at < in->file.n; at += n) {
-            n = 1 + unit_below(&seed, 9000);
-            n = n < in->file.n - at ? n : in->file.n - at;
-            unit_write(ends[1], in->file.data + at, n);
-        }
-        _exit(0);
-    }
-    close(ends[1]);
-    dup2(ends[0], STDIN_FILENO);
-    close(ends[0]);
-    return child;
-}
-
-/* Standard input becomes fd for a while; returns what it was. */
-static int replace_stdin(int fd)
-{
-    int old = dup(STDIN_FILENO);
-    dup2(fd, STDIN_FILENO);
-    close(fd);
-    return old;
-}
-
-static void restore_stdin(int old)
-{
-    dup2(old, STDIN_FILENO);
-    close(old);
-}
-
 static void read_pipe(struct reading *r, const struct input *in, int n_threads, size_t piece)
 {
-    int status, old = dup(STDIN_FILENO);
-    pid_t child = feed_stdin(in);
+    pid_t child;
+    int old = unit_feed_stdin(&in->file, 9000, &child);
     read_path(r, in, "-", n_threads, piece);
-    restore_stdin(old);
-    waitpid(child, &status, 0);
-    assert_int_equal(status, 0);
+    unit_restore_stdin(old);
+    unit_feed_ended(child);
 }
 
 static void test_pipe_that_gives_a_little_at_a_time(void **state)
@@ -479,16 +441,16 @@ static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
     (void)state;
     struct input *in = input_new(0, 25);
     struct reading r;
-    int status, old = dup(STDIN_FILENO);
+    pid_t child;
     for (int i = 0; i < 25; i++)
         add_block(in, BGZF_FILL);
-    pid_t child = feed_stdin(in);
+    int old = unit_feed_stdin(&in->file, 9000, &child);
     reading_open(&r, in, "-", 2, PIECE);
-    waitpid(child, &status, 0);
+    unit_feed_ended(child);
     #pragma omp parallel num_threads(2)
     #pragma omp master
     r.result = read_blocks(&r);
-    restore_stdin(old);
+    unit_restore_stdin(old);
     check_whole(&r);
     reading_close(&r);
     input_free(in);
@@ -499,8 +461,8 @@ static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
 static int open_half(struct reading *r, const struct input *in, int *old)
 {
     int ends[2];
-    NEEDED(pipe(ends) == 0);
-    *old = replace_stdin(ends[0]);
+    MUST(pipe(ends) == 0);
+    *old = unit_replace_stdin(ends[0]);
     unit_write(ends[1], in->file.data, in->offset[50] + 10);
     reading_open(r, in, "-", 2, PIECE);
     return ends[1];
@@ -530,7 +492,7 @@ static void test_writer_that_pauses_keeps_back_what_it_has_written(void **state)
     #pragma omp parallel num_threads(2)
     #pragma omp master
     r.result = read_blocks(&r);
-    restore_stdin(old);
+    unit_restore_stdin(old);
     assert_int_equal(r.result, 0);
     assert_int_equal(r.n, in->n);
     assert_int_equal(r.wrong, 0);
@@ -559,12 +521,12 @@ static void test_silent_pipe_keeps_the_program_from_ending(void **state)
         inflate_half(&r);
         if (trip) {
             pthread_t other;
-            NEEDED(pthread_create(&other, NULL, trip_later, &r.latch) == 0);
+            MUST(pthread_create(&other, NULL, trip_later, &r.latch) == 0);
             assert_int_equal(bgzf_source_peek(r.source, &size), -1);
             pthread_join(other, NULL);
         }
         reading_close(&r);
-        restore_stdin(old);
+        unit_restore_stdin(old);
         close(end);
     }
     input_free(in);
@@ -617,9 +579,9 @@ static void test_redirected_file_is_read_from_its_beginning(void **state)
         unit_write(fd, junk, BEFORE);
         unit_write(fd, in->file.data, in->file.n);
         lseek(fd, BEFORE, SEEK_SET);
-        int old = replace_stdin(dup(fd));
+        int old = unit_replace_stdin(dup(fd));
         read_path(&r, in, "-", 3, pieces[i]);
-        restore_stdin(old);
+        unit_restore_stdin(old);
         check_whole(&r);                         /* offsets count from there */
         assert_int_equal(lseek(fd, 0, SEEK_CUR), BEFORE + in->file.n);
         close(fd);
@@ -963,7 +925,7 @@ static void test_file_that_becomes_shorter_or_longer_meanwhile(void **state)
         if (longer)
             unit_write(fd, in->file.data + cut, in->file.n - cut);
         else
-            NEEDED(ftruncate(fd, (off_t)cut) == 0);
+            MUST(ftruncate(fd, (off_t)cut) == 0);
         #pragma omp parallel num_threads(3)
         #pragma omp master
         r.result = read_blocks(&r);

@@ -16,7 +16,7 @@ static void test_versions_disagree(void **state)
     (void)state;
     enum { MAX = 70000 };
     static const uint64_t seeds[] = {0, 1, 0x9e3779b97f4a7c15};
-    uint8_t *data = unit_alloc(MAX);
+    uint8_t *data = must_alloc(MAX);
     uint64_t random = 1;
     unit_fill(&random, data, MAX);
     for (size_t n = 0; n <= MAX; n++) {

@@ -132,7 +132,7 @@ static struct cram_count fed(const uint8_t *bytes, size_t n, size_t piece)
     struct cram_count c;
     cram_count_start(&c);
     for (size_t at = 0; at < n; at += piece) {
-        uint8_t *exact = unit_exact(bytes + at, piece < n - at ? piece : n - at);
+        uint8_t *exact = exact_copy(bytes + at, piece < n - at ? piece : n - at);
         cram_count_feed(&c, exact, piece < n - at ? piece : n - at);
         free(exact);
     }
@@ -275,7 +275,7 @@ static struct unit_bytes htslib_cram(const char *mode, const char *options[], in
     samFile *file = hts_hopen(hdopen(dup(fd), "w"), "-", mode);
     sam_hdr_t *head = sam_hdr_parse(15, "@SQ\tSN:a\tLN:999\n");
     bam1_t *b = bam_init1();
-    NEEDED(file && head && b);
+    MUST(file && head && b);
     assert_int_equal(hts_set_opt(file, CRAM_OPT_NO_REF, 1), 0);
     hts_opt *list = NULL;
     for (; *options; options++)

@@ -65,7 +65,7 @@ static struct unit_bytes block_of(uint8_t method, uint8_t type, const struct uni
 static bool whole(uint8_t method, uint8_t type, const struct unit_bytes *maps)
 {
     struct unit_bytes b = block_of(method, type, maps);
-    uint8_t *exact = unit_exact(b.data, b.n);
+    uint8_t *exact = exact_copy(b.data, b.n);
     bool is = cram_maps_whole(exact, b.n);
     free(exact);
     unit_free(&b);
@@ -109,7 +109,7 @@ static void test_what_cannot_be_told_is_refused(void **state)
     assert_true(whole(1, 1, &m));                /* compressed */
     assert_true(whole(0, 2, &m));                /* a slice */
     for (size_t n = 0; n < b.n - 9; n++) {
-        uint8_t *exact = unit_exact(b.data, n);
+        uint8_t *exact = exact_copy(b.data, n);
         assert_true(cram_maps_whole(exact, n));
         free(exact);
     }

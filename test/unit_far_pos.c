@@ -24,16 +24,16 @@ enum { N_REF = 3 };
 /* A mapped read of n_cigar operations, and a tag. */
 static bam1_t *read_at(int64_t pos, int64_t next_pos, int64_t tlen, uint16_t flag, uint32_t n_cigar)
 {
-    uint32_t *cigar = unit_alloc(n_cigar * sizeof *cigar);
-    char *seq = unit_alloc(n_cigar + 1);
+    uint32_t *cigar = must_alloc(n_cigar * sizeof *cigar);
+    char *seq = must_alloc(n_cigar + 1);
     for (uint32_t i = 0; i < n_cigar; i++) {
         cigar[i] = UNIT_OP(1, i % 2 ? UNIT_I : UNIT_M);
         seq[i] = "ACGT"[i % 4];
     }
     bam1_t *b = bam_init1();
-    NEEDED(b);
+    MUST(b);
     int set = bam_set1(b, 4, "name", flag, 1, pos, 9, n_cigar, cigar, 2, next_pos, tlen, n_cigar, seq, NULL, 64);
-    NEEDED(set >= 0 && bam_aux_append(b, "XX", 'Z', 4, (const uint8_t *)"abc") == 0);
+    MUST(set >= 0 && bam_aux_append(b, "XX", 'Z', 4, (const uint8_t *)"abc") == 0);
     free(cigar);
     free(seq);
     return b;
@@ -63,7 +63,7 @@ static void check_way_and_back(int64_t pos, int64_t next_pos, int64_t tlen, uint
 {
     struct byte_buffer bytes = {.p = NULL};
     bam1_t *b = read_at(pos, next_pos, tlen, 0, n_cigar), *back = bam_init1();
-    NEEDED(back);
+    MUST(back);
     bool far = pos > INT32_MAX || next_pos > INT32_MAX || tlen > INT32_MAX || tlen < INT32_MIN;
     assert_int_equal(bam1_bytes_append(&bytes, b), far);
     struct bam_record *r = (struct bam_record *)bytes.p;
@@ -121,9 +121,9 @@ static struct sort_rule *rule_for(enum sort_by by, enum sort_by then)
 {
     struct sort_order order = {.by = by, .then = then, .tag = {'X', 'X'}};
     sam_hdr_t *sam = sam_hdr_parse(sizeof header - 1, header);
-    NEEDED(sam);
+    MUST(sam);
     struct sort_rule *rule = sort_rule_new(&order, sam);
-    NEEDED(rule);
+    MUST(rule);
     sam_hdr_destroy(sam);
     return rule;
 }
@@ -165,7 +165,7 @@ static void test_far_positions_are_out_of_order(void **state)
     static const enum sort_by by[] = {SORT_COORDINATE, SORT_TAG, SORT_MINHASH};
     struct sort_order order = {.by = SORT_MINHASH, .kmer = 20};
     struct minhash *m = minhash_new(&order);
-    NEEDED(m);
+    MUST(m);
     for (size_t i = 0; i < N_OF(by); i++) {
         struct sort_rule *rule = rule_for(by[i], SORT_COORDINATE);
         sort_rule_expect_far(rule);
@@ -227,7 +227,7 @@ static void test_far_references_are_missed(void **state)
 {
     (void)state;
     sam_hdr_t *sam = sam_hdr_parse(sizeof header - 1, header);
-    NEEDED(sam);
+    MUST(sam);
     assert_string_equal(far_pos_reference(sam), "b");
     assert_int_equal(sam_hdr_remove_line_id(sam, "SQ", "SN", "b"), 0);
     assert_string_equal(far_pos_reference(sam), "c");

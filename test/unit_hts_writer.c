@@ -15,7 +15,7 @@ int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
 {
     int (*next)(htsFile *, const sam_hdr_t *, const bam1_t *);
     *(void **)&next = dlsym(RTLD_NEXT, "sam_write1");
-    NEEDED(next);
+    MUST(next);
     return written++ == lost ? 1 : next(file, header, b);
 }
 
@@ -27,7 +27,7 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     htsFormat how;
     char index[] = "/tmp/unit-XXXXXX";
     int fd = unit_temp_file(), index_fd = mkstemp(index);
-    NEEDED(index_fd >= 0);
+    MUST(index_fd >= 0);
     memset(&how, 0, sizeof how);
     memset(&latch, 0, sizeof latch);
     lost = lose;
@@ -37,7 +37,7 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     struct hts_writer *w = hts_writer_open(&options);
     static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
-    NEEDED(w && header);
+    MUST(w && header);
     assert_int_equal(hts_writer_header(w, header, indexed ? index : NULL), 0);
     for (int i = 0; i < N; i++) {
         struct unit_bytes b = {NULL, 0, 0};

@@ -16,13 +16,13 @@ enum { N_REF = 3 };              /* @SQ lines that the records may refer to */
  * refuses ids that the header does not have. */
 static inline bam1_t *htslib_read(const uint8_t *record, size_t size)
 {
-    char *copy = (char *)unit_exact(record, size);           /* the hFILE frees it */
+    char *copy = (char *)exact_copy(record, size);           /* the hFILE frees it */
     hFILE *file = hopen("mem:", "r:", copy, size);
-    NEEDED(file);
+    MUST(file);
     BGZF *in = bgzf_hopen(file, "r");
-    NEEDED(in);
+    MUST(in);
     bam1_t *b = bam_init1();
-    NEEDED(b);
+    MUST(b);
     int got = bam_read1(in, b);
     bgzf_close(in);
     if (got >= 0 && (size_t)got == size && b->core.tid >= -1 && b->core.tid < N_REF
@@ -37,11 +37,11 @@ static inline struct unit_bytes htslib_write(const bam1_t *b)
 {
     struct unit_bytes bytes = {NULL, 0, 0};
     int fd = memfd_create("judge", 0);
-    NEEDED(fd >= 0);
+    MUST(fd >= 0);
     hFILE *file = hdopen(dup(fd), "w");
-    NEEDED(file);
+    MUST(file);
     BGZF *out = bgzf_hopen(file, "wu");
-    NEEDED(out);
+    MUST(out);
     int put = bam_write1(out, b);
     int closed = bgzf_close(out);
     if (put >= 0 && closed == 0)
@@ -66,7 +66,7 @@ static inline void check_like_htslib(const uint8_t *record, size_t size)
 {
     struct unit_bytes want = htslib_rewrite(record, size);
     assert_true(want.n > 0);
-    uint8_t *ours = unit_exact(record, size);
+    uint8_t *ours = exact_copy(record, size);
     struct bam_verdict v = bam_record_check(ours, size, N_REF);
     assert_int_equal(v.fault, BAM_OK);
     if (v.needs_fix)

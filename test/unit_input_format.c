@@ -2,13 +2,13 @@
 #include "plan/memory_plan.h"
 #include "unit.h"
 #include <fcntl.h>
-#include <sys/wait.h>
 #include "codec/bgzf_block.h"
 #include "base/byte_window.h"
 #include "read/input_file.h"
 #include "read/input_format.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
+#include "unit_stdin.h"
 
 /* ---- inputs ---- */
 
@@ -43,7 +43,7 @@ static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
     struct unit_bytes raw = raw_bam(), b = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(6);
     uint8_t block[BGZF_MAX_BLOCK];
-    NEEDED(codec);
+    MUST(codec);
     while (first-- > 0)
         unit_append(&b, bgzf_block_eof, BGZF_EOF_SIZE);
     for (size_t at = 0; at < raw.n; at += block_size) {
@@ -73,7 +73,7 @@ static struct input_file open_raw(const char *path)
 {
     struct input_file file;
     memset(&latch, 0, sizeof latch);
-    NEEDED(input_file_open(&file, path, &latch) == 0);
+    MUST(input_file_open(&file, path, &latch) == 0);
     return file;
 }
 
@@ -163,7 +163,7 @@ static void test_bam_larger_than_what_was_read_ahead(void **state)
         unit_append_smallest(&file, (int32_t)file.n);
     piece_size = 70001;
     struct input_format *source = open_bytes(file.data, file.n);
-    NEEDED(source);
+    MUST(source);
     struct unit_bytes got = read_rest(source);
     assert_int_equal(got.n, file.n);
     assert_memory_equal(got.data, file.data, got.n);
@@ -194,44 +194,28 @@ static void test_empty_blocks_before_the_header(void **state)
     }
 }
 
-/* Feeds standard input from a pipe, a few bytes at a time. */
-static pid_t feed_stdin(const struct unit_bytes *file)
-{
-    int ends[2];
-    NEEDED(pipe(ends) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        for (size_t at = 0; at < file->n; at++)
-            unit_write(ends[1], file->data + at, 1);
-        _exit(0);
-    }
-    close(ends[1]);
-    dup2(ends[0], STDIN_FILENO);
-    close(ends[0]);
-    return child;
-}
-
+/* A pipe, which has no size, in the place of standard input; it gives a byte at a time. */
 static void check_stdin(const struct unit_bytes *file, enum input_framing framing)
 {
-    int status, old = dup(STDIN_FILENO);
-    pid_t child = feed_stdin(file);
+    pid_t child;
+    int old = unit_feed_stdin(file, 1, &child);
     struct input_format *source = open_path("-");
     enum input_framing found = source ? input_format_framing(source) : INPUT_RECORDS;
+    uint64_t size = source ? input_format_size(source) : 1;
     struct unit_bytes got = {NULL, 0, 0};
     if (source)
         got = read_rest(source);
     input_format_close(source);
-    dup2(old, STDIN_FILENO);
-    close(old);
-    waitpid(child, &status, 0);
+    unit_restore_stdin(old);
+    unit_feed_ended(child);
     assert_int_equal(found, framing);
+    assert_int_equal(size, 0);
     assert_int_equal(got.n, file->n);
     assert_memory_equal(got.data, file->data, got.n);
     unit_free(&got);
 }
 
-static void test_pipe_that_gives_a_byte_at_a_time(void **state)
+static void test_pipe_that_gives_a_byte_at_a_time_and_has_no_size(void **state)
 {
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
@@ -248,7 +232,7 @@ static struct unit_bytes records_of(const char *lines, sam_hdr_t *sam)
 {
     struct unit_bytes all = {NULL, 0, 0};
     bam1_t *b = bam_init1();
-    NEEDED(b);
+    MUST(b);
     while (*lines) {
         size_t n = strcspn(lines, "\n");
         kstring_t line = {0, 0, NULL};
@@ -296,7 +280,7 @@ static void test_broken_sam_line_is_an_error_and_no_end(void **state)
     unit_append(&file, sam_lines, sizeof sam_lines - 1);
     unit_append(&file, "broken\t0\ta\tx\n", 13);
     struct input_format *source = open_bytes(file.data, file.n);
-    NEEDED(source);
+    MUST(source);
     sam_hdr_t *sam = input_format_header(source);
     assert_int_equal(byte_window_more(input_format_window(source), no_help, NULL), -1);
     assert_non_null(strstr(latch.message, "record 4 (line 7)"));
@@ -312,13 +296,13 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
     struct input_format *source = open_bytes(file.data, file.n);
-    NEEDED(source);
+    MUST(source);
     assert_int_equal(input_format_size(source), file.n);
     byte_window_more(input_format_window(source), no_help, NULL);
     assert_int_equal(input_format_size(source), file.n);  /* not what is left */
     input_format_close(source);
     source = open_bytes(raw.data, raw.n);
-    NEEDED(source);
+    MUST(source);
     assert_int_equal(input_format_size(source), raw.n);
     input_format_close(source);
 
@@ -326,34 +310,13 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     unit_append(&sam, text, sizeof text - 1);
     unit_append(&sam, sam_lines, sizeof sam_lines - 1);
     source = open_bytes(sam.data, sam.n);
-    NEEDED(source);
+    MUST(source);
     assert_int_equal(input_format_size(source), 0);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
     unit_free(&sam);
     unit_free(&file);
     unit_free(&raw);
-}
-
-static void test_pipe_has_no_size(void **state)
-{
-    (void)state;
-    struct unit_bytes file = bgzf_bam(50, 0);
-    int status, old = dup(STDIN_FILENO);
-    pid_t child = feed_stdin(&file);
-    struct input_format *source = open_path("-");
-    uint64_t size = source ? input_format_size(source) : 1;
-    struct unit_bytes got = {NULL, 0, 0};
-    if (source)
-        got = read_rest(source);
-    input_format_close(source);
-    dup2(old, STDIN_FILENO);
-    close(old);
-    waitpid(child, &status, 0);
-    assert_int_equal(size, 0);
-    assert_int_equal(got.n, file.n);
-    unit_free(&got);
-    unit_free(&file);
 }
 
 /* ---- how the bytes can be had ---- */
@@ -363,15 +326,14 @@ static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0);
     uint8_t got[1000];
-    int fd = unit_temp_file(), old = dup(STDIN_FILENO);
+    int fd = unit_temp_file();
     unit_write(fd, "before", 6);
     unit_write(fd, file.data, file.n);
     lseek(fd, 6, SEEK_SET);
-    dup2(fd, STDIN_FILENO);
+    int old = unit_replace_stdin(dup(fd));
     struct input_file source = open_raw("-");
-    dup2(old, STDIN_FILENO);
-    close(old);
-    NEEDED(file.n > 20 && file.n < sizeof got);
+    unit_restore_stdin(old);
+    MUST(file.n > 20 && file.n < sizeof got);
     assert_int_equal(input_file_access(&source), INPUT_ANYWHERE);
     assert_int_equal(input_file_read_at(&source, got, 10, 10), 10);
     assert_memory_equal(got, file.data + 10, 10);
@@ -395,8 +357,8 @@ static void test_file_that_becomes_shorter_ends_there(void **state)
     int fd = unit_temp_file();
     unit_write(fd, file.data, file.n);
     struct input_file source = open_raw(unit_fd_path(path, fd));
-    NEEDED(file.n > 20);
-    NEEDED(ftruncate(fd, 20) == 0);
+    MUST(file.n > 20);
+    MUST(ftruncate(fd, 20) == 0);
     assert_int_equal(input_file_read_at(&source, got, 20, 0), 20);
     assert_string_equal(latch.message, "");
     assert_int_equal(input_file_read_at(&source, got, 10, 15), -1);
@@ -411,17 +373,15 @@ static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **s
     (void)state;
     struct unit_bytes file = bgzf_bam(50, 0);
     uint8_t got[1000];
-    int ends[2], old = dup(STDIN_FILENO);
-    NEEDED(pipe(ends) == 0);
+    int ends[2];
+    MUST(pipe(ends) == 0);
     unit_write(ends[1], file.data, file.n);
-    dup2(ends[0], STDIN_FILENO);
-    close(ends[0]);
     close(ends[1]);
+    int old = unit_replace_stdin(ends[0]);
     struct input_file source = open_raw("-");
     htsFormat format;
-    NEEDED(hts_detect_format(source.hfile, &format) == 0);
-    dup2(old, STDIN_FILENO);
-    close(old);
+    MUST(hts_detect_format(source.hfile, &format) == 0);
+    unit_restore_stdin(old);
     assert_int_equal(input_file_access(&source), INPUT_FROM_PIPE);
     assert_true(input_file_ready(&source, 0));   /* what htslib has read */
     assert_int_equal(input_file_read(&source, got, sizeof got), file.n);
@@ -485,11 +445,10 @@ int main(void)
         cmocka_unit_test(test_bam_larger_than_what_was_read_ahead),
         cmocka_unit_test(test_magic_that_is_split_over_blocks),
         cmocka_unit_test(test_empty_blocks_before_the_header),
-        cmocka_unit_test(test_pipe_that_gives_a_byte_at_a_time),
+        cmocka_unit_test(test_pipe_that_gives_a_byte_at_a_time_and_has_no_size),
         cmocka_unit_test(test_sam_becomes_the_records_that_htslib_writes),
         cmocka_unit_test(test_broken_sam_line_is_an_error_and_no_end),
         cmocka_unit_test(test_size_of_a_file_and_of_what_has_none),
-        cmocka_unit_test(test_pipe_has_no_size),
         cmocka_unit_test(test_place_in_a_file_is_counted_from_where_it_stood),
         cmocka_unit_test(test_file_that_becomes_shorter_ends_there),
         cmocka_unit_test(test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end),

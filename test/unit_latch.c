@@ -71,7 +71,7 @@ static int status_of(int (*child)(int), int argument)
     pid_t pid = fork();
     if (pid == 0)
         _exit(child(argument));
-    NEEDED(waitpid(pid, &status, 0) == pid);
+    MUST(waitpid(pid, &status, 0) == pid);
     return status;
 }
 
@@ -170,7 +170,7 @@ static void test_handler_of_another_is_replaced(void **state)
 static void *write_to_nobody(void *latch)
 {
     int ends[2];
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
     close(ends[0]);
     if (write(ends[1], "x", 1) < 0)
         latch_fail(latch, "broken pipe");
@@ -184,7 +184,7 @@ static int broken_pipe(int sig)
     signal(sig, SIG_DFL);
     latch_catch_signals();
     latch_hide_signals(true);
-    NEEDED(pthread_create(&thread, NULL, write_to_nobody, &latch) == 0);
+    MUST(pthread_create(&thread, NULL, write_to_nobody, &latch) == 0);
     latch_hide_signals(false);
     pthread_join(thread, NULL);
     if (!latch_tripped(&latch))
@@ -219,7 +219,7 @@ static int interrupted_read(int sig)
     int ends[2], status;
     char byte;
     latch_catch_signals();
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
     pid_t reader = getpid(), pest = fork();
     if (pest == 0) {
         for (int i = 0; i < 2000 && kill(reader, sig) == 0; i++)
@@ -257,7 +257,7 @@ static void test_only_the_calling_thread_sees_signals(void **state)
     pthread_t thread;
     size_t in_thread = 0, in_master = 0;
     latch_hide_signals(true);
-    NEEDED(pthread_create(&thread, NULL, hidden_in_thread, &in_thread) == 0);
+    MUST(pthread_create(&thread, NULL, hidden_in_thread, &in_thread) == 0);
     latch_hide_signals(false);
     hidden_in_thread(&in_master);
     pthread_join(thread, NULL);

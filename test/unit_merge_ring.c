@@ -43,12 +43,12 @@ struct reading {
 static struct reading *reading_new(size_t n_runs, size_t slice_size, size_t buffers, int n_threads)
 {
     struct reading *r = calloc(1, sizeof *r);
-    NEEDED(r && n_runs <= MAX_RUNS);
+    MUST(r && n_runs <= MAX_RUNS);
     *r = (struct reading){.n_runs = n_runs, .slice_size = slice_size, .buffers = buffers, .n_threads = n_threads,
                           .sink_slots = 16, .n_ranges = (uint32_t)n_threads + 2, .n_records = 100};
     r->store = unit_store_open("/tmp/unit_run_reader", &r->latch);
     r->sam = sam_hdr_init();
-    NEEDED(r->sam && sam_hdr_add_line(r->sam, "SQ", "SN", "a", "LN", "1000", NULL) == 0);
+    MUST(r->sam && sam_hdr_add_line(r->sam, "SQ", "SN", "a", "LN", "1000", NULL) == 0);
     return r;
 }
 
@@ -94,7 +94,7 @@ static void add_random(struct reading *r, size_t each, uint32_t distinct, uint64
 static void write_runs(struct reading *r)
 {
     struct spill_packer *packer = spill_packer_new(r->slice_size);
-    NEEDED(packer);
+    MUST(packer);
     for (size_t i = 0; i < r->n_runs; i++) {
         unit_list_sort(&r->part[i]);
         if (i < r->n_runs - r->in_memory)
@@ -122,7 +122,7 @@ static void add_sublist(struct reading *r, struct bam_arena *a, struct unit_byte
     struct bam_sublist *list = &a->sublists[a->n_sublists++];
     size_t start = bytes->n;
     memcpy(unit_more(bytes, r->part[i].bytes.n), r->part[i].bytes.data, r->part[i].bytes.n);
-    *list = (struct bam_sublist){unit_alloc(r->part[i].n * sizeof *list->keys), r->part[i].n};
+    *list = (struct bam_sublist){must_alloc(r->part[i].n * sizeof *list->keys), r->part[i].n};
     for (size_t j = 0; j < list->n; j++) {
         const struct unit_item *item = &unit_items(&r->part[i])[j];
         list->keys[j] = (struct bam_key){item->key, bam_key_place(start + item->at, item->size)};
@@ -136,7 +136,7 @@ static void fill_arenas(struct reading *r)
     for (int i = 0; i < 2; i++) {
         struct unit_bytes bytes = {NULL, 0, 0};
         unit_more(&bytes, 1);                    /* places are not those in the list */
-        r->arenas[i].sublists = unit_alloc((n[i] + 1) * sizeof *r->arenas[i].sublists);
+        r->arenas[i].sublists = must_alloc((n[i] + 1) * sizeof *r->arenas[i].sublists);
         for (size_t j = 0; j < n[i]; j++)
             add_sublist(r, &r->arenas[i], &bytes, run++);
         r->arenas[i].base = bytes.data;
@@ -179,7 +179,7 @@ static void reading_run(struct reading *r)
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
     struct memory_rings rings = {.sink_slots = r->sink_slots};
     r->sink = record_sink_open(&opts, &rings, r->fd, "the output", &r->latch, NULL);
-    NEEDED(r->sink);
+    MUST(r->sink);
     if (r->trip_at) {
         tripping.latch = &r->latch;
         tripping.n = 0;
@@ -198,12 +198,12 @@ static struct unit_bytes records_written(const struct reading *r)
     struct unit_bytes file = unit_read_file(r->fd), data = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(0);
     bool header = true;
-    NEEDED(codec);
+    MUST(codec);
     for (size_t at = 0; at < file.n;) {
         struct bgzf_frame frame;
-        NEEDED(bgzf_block_frame(file.data + at, file.n - at, &frame) == BGZF_OK);
+        MUST(bgzf_block_frame(file.data + at, file.n - at, &frame) == BGZF_OK);
         uint8_t *to = unit_more(&data, frame.inflated_size);
-        NEEDED(bgzf_block_inflate(codec, file.data + at, &frame, to) == BGZF_OK);
+        MUST(bgzf_block_inflate(codec, file.data + at, &frame, to) == BGZF_OK);
         at += frame.size;
         if (header)                              /* it has a block of its own */
             data.n = 0;

@@ -9,7 +9,7 @@ static struct minhash *settings(int kmer, bool no_reverse, bool squash)
     struct sort_order order = {.by = SORT_MINHASH, .kmer = kmer, .window = 100,
                                .no_reverse = no_reverse, .squash = squash};
     struct minhash *m = minhash_new(&order);
-    NEEDED(m);
+    MUST(m);
     return m;
 }
 
@@ -22,7 +22,7 @@ static struct minhash *indexed(const char *sequence, struct sort_order order)
     unit_write(fd, "\n", 1);
     order.index_fasta = unit_fd_path(path, fd);
     struct minhash *m = minhash_new(&order);
-    NEEDED(m);
+    MUST(m);
     close(fd);
     return m;
 }
@@ -48,7 +48,7 @@ static struct bam_record *make_read(const char *bases, uint16_t flag)
     struct unit_record u = {.ref_id = -1, .pos = 77, .flag = flag, .bin = 4680, .name = "read", .cigar = cigar,
                             .n_cigar = 1, .seq_len = n, .aux = "NMC\3", .n_aux = 4};
     size_t size = unit_append_record(&b, &u);
-    struct bam_record *r = (struct bam_record *)unit_exact(b.data, size);
+    struct bam_record *r = (struct bam_record *)exact_copy(b.data, size);
     unit_free(&b);
     uint8_t *seq = seq_of(r), *qual = seq + (n + 1) / 2;
     memset(seq, 0xbb, (n + 1) / 2);
@@ -245,7 +245,7 @@ static void test_offsets_far_into_a_read_tie(void **state)
     (void)state;
     enum { K = 20, LEAD = 65536 };
     struct minhash *m = settings(K, true, false);
-    char *bases = unit_alloc(LEAD + K + 2);
+    char *bases = must_alloc(LEAD + K + 2);
     static const uint32_t leads[] = {65534, 65535, 65536}, offsets[] = {65534 + K - 1, 65535 + K - 1, 65535 + K - 1};
     for (size_t i = 0; i < N_OF(leads); i++) {
         memset(bases, 'A', leads[i]);
@@ -287,7 +287,7 @@ static void test_index_grows_past_its_first_size(void **state)
     (void)state;
     enum { N = 200000 };
     uint64_t seed = 3;
-    char *sequence = unit_alloc(N + 1), bases[101] = "";
+    char *sequence = must_alloc(N + 1), bases[101] = "";
     for (size_t i = 0; i < N; i++)
         sequence[i] = "ACGT"[unit_below(&seed, 4)];
     sequence[N] = 0;

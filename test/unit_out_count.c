@@ -19,12 +19,12 @@ static struct unit_bytes written(sam_hdr_t *header)
     char path[64];
     samFile *file = sam_open_format(unit_fd_path(path, fd), "wc", &format);
     bam1_t *record = bam_init1();
-    NEEDED(file && record && sam_hdr_write(file, header) == 0);
+    MUST(file && record && sam_hdr_write(file, header) == 0);
     for (int i = 0; i < N; i++) {
-        NEEDED(bam_set1(record, 2, "r", BAM_FUNMAP, -1, -1, 0, 0, NULL, -1, -1, 0, 4, "\1\2", "\1\2\3\4", 0) >= 0);
-        NEEDED(sam_write1(file, header, record) >= 0);
+        MUST(bam_set1(record, 2, "r", BAM_FUNMAP, -1, -1, 0, 0, NULL, -1, -1, 0, 4, "\1\2", "\1\2\3\4", 0) >= 0);
+        MUST(sam_write1(file, header, record) >= 0);
     }
-    NEEDED(hts_close(file) == 0);
+    MUST(hts_close(file) == 0);
     bam_destroy1(record);
     struct unit_bytes all = unit_read_file(fd);
     close(fd);
@@ -38,7 +38,7 @@ static size_t first_blocks(const struct unit_bytes *all)
     cram_count_start(&count);
     for (size_t at = 0; at < all->n && count.inside == 0; at++)
         cram_count_feed(&count, all->data + at, 1);
-    NEEDED(count.inside > 0);
+    MUST(count.inside > 0);
     return (size_t)count.inside;
 }
 
@@ -50,7 +50,7 @@ static size_t itf8_size(uint8_t first)
 static int check(const struct unit_bytes *all, size_t piece, sam_hdr_t *header)
 {
     struct out_count *count = out_count_new(&format);
-    NEEDED(count);
+    MUST(count);
     memset(&latch, 0, sizeof latch);
     for (size_t at = 0; at < all->n; at += piece)
         out_count_see(count, all->data + at, all->n - at < piece ? all->n - at : piece);
@@ -64,9 +64,9 @@ static void test_container_that_cannot_be_read_passes(void **state)
 {
     (void)state;
     static const size_t pieces[] = {1, 7, 100, 1 << 20};
-    NEEDED(hts_parse_format(&format, "cram,no_ref=1") == 0);
+    MUST(hts_parse_format(&format, "cram,no_ref=1") == 0);
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
-    NEEDED(header);
+    MUST(header);
     struct unit_bytes all = written(header);
     size_t at = first_blocks(&all) + 2;          /* behind method and type */
     for (int number = 0; number < 4; number++)   /* id, two sizes, and the size of the first map */
@@ -98,8 +98,8 @@ static struct unit_bytes text_of(int n, bool blocks, uint32_t size)
     if (!blocks)
         return text;
     struct bgzf_codec *codec = bgzf_codec_new(1);
-    NEEDED(codec);
-    uint8_t *block = unit_alloc(BGZF_MAX_BLOCK);
+    MUST(codec);
+    uint8_t *block = must_alloc(BGZF_MAX_BLOCK);
     for (size_t at = 0; at < text.n; at += size)
         unit_append(&out, block, bgzf_block_deflate(codec, text.data + at,
                                                     text.n - at < size ? (uint32_t)(text.n - at) : size, block));
@@ -116,11 +116,11 @@ static bool agrees(const uint8_t *bytes, size_t size, bool blocks, size_t piece,
     htsFormat sam_format = {.format = sam, .compression = blocks ? bgzf : no_compression};
     struct out_count *c = out_count_new(&sam_format);
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
-    NEEDED(c && header);
+    MUST(c && header);
     memset(&latch, 0, sizeof latch);
     for (size_t at = 0; at < size; at += piece) {
         size_t part = piece < size - at ? piece : size - at;
-        uint8_t *exact = unit_exact(bytes + at, part);
+        uint8_t *exact = exact_copy(bytes + at, part);
         out_count_see(c, exact, part);
         free(exact);
     }

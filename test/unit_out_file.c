@@ -47,7 +47,7 @@ static const char *in_dir(const char *name)
 static void make_file(const char *path, const char *text, mode_t mode)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    NEEDED(fd >= 0);
+    MUST(fd >= 0);
     unit_write(fd, text, strlen(text));
     fchmod(fd, mode);
     close(fd);
@@ -80,7 +80,7 @@ static int is_link(const char *path)
 static int n_files(const char *path)
 {
     DIR *d = opendir(path);
-    NEEDED(d);
+    MUST(d);
     int n = -2;                                  /* . and .. */
     while (readdir(d))
         n++;
@@ -181,7 +181,7 @@ static void test_process_that_dies_leaves_nothing(void **state)
             unit_write(out.fd, "half", 4);
         raise(SIGKILL);
     }
-    NEEDED(waitpid(child, &status, 0) == child);
+    MUST(waitpid(child, &status, 0) == child);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(n_files(dir), 0);
 }
@@ -358,7 +358,7 @@ static int refused_to_nobody(const char *path)
         out_file_abandon(&out);
         _exit(!(refused && told));
     }
-    NEEDED(waitpid(child, &status, 0) == child);
+    MUST(waitpid(child, &status, 0) == child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -500,7 +500,7 @@ static void test_temporary_name_where_there_are_no_unnamed_files(void **state)
     pid_t child = fork();
     if (child == 0)
         _exit(work_without_proc());
-    NEEDED(waitpid(child, &status, 0) == child);
+    MUST(waitpid(child, &status, 0) == child);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77)
         skip();

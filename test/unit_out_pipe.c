@@ -26,10 +26,10 @@ static void test_bytes_are_lost_or_turned(void **state)
     uint64_t sum;
     uint64_t seed = 1;
     int fd = unit_temp_file();
-    uint8_t *data = unit_alloc(SIZE);
+    uint8_t *data = must_alloc(SIZE);
     unit_fill(&seed, data, SIZE);
     struct out_pipe *p = open_pipe(fd, &sum, &latch);
-    NEEDED(p);
+    MUST(p);
     int end = out_pipe_end(p);
     for (size_t at = 0, n; at < SIZE; at += n) {
         n = 1 + unit_below(&seed, 200000);
@@ -61,7 +61,7 @@ static void test_full_disk_is_an_error_to_who_writes(void **state)
     if (full < 0)
         skip();
     struct out_pipe *p = open_pipe(full, &sum, &latch);
-    NEEDED(p);
+    MUST(p);
     int end = out_pipe_end(p);
     for (int i = 0; i < 50; i++)
         unit_write(end, bytes, sizeof bytes);
@@ -82,7 +82,7 @@ static void test_end_that_stays_open_is_waited_for(void **state)
     uint64_t sum;
     int fd = unit_temp_file();
     struct out_pipe *p = open_pipe(fd, &sum, &latch);
-    NEEDED(p);
+    MUST(p);
     int end = out_pipe_end(p);
     unit_write(end, "abc", 3);
     out_pipe_close(p);

@@ -14,7 +14,7 @@
 #include "base/latch.h"
 #include "write/output_block.h"
 
-enum { MAX_PIECES = 60000 };
+enum { MAX_PIECES = 60000, MAX_BLOCKS = 20000 };
 static const int team_sizes[] = {1, 2, 3, 8};
 static uint32_t ring_size = 32;
 
@@ -35,7 +35,7 @@ static const uint32_t HEADER = 1;
 static struct job *job_new(uint64_t seed)
 {
     struct job *job = calloc(1, sizeof *job);
-    NEEDED(job);
+    MUST(job);
     job->seed = seed;
     return job;
 }
@@ -49,7 +49,7 @@ static void job_free(struct job *job)
 static void add_piece(struct job *job, uint32_t size, uint32_t segment, int random)
 {
     static const uint8_t bases[4] = {'A', 'C', 'G', 'T'};
-    NEEDED(job->n < MAX_PIECES);
+    MUST(job->n < MAX_PIECES);
     uint8_t *p = unit_more(&job->data, size);
     for (uint32_t i = 0; i < size; i++)
         p[i] = random ? (uint8_t)unit_random(&job->seed) : bases[unit_below(&job->seed, 4)];
@@ -82,6 +82,14 @@ static void bind(struct job *job)
         job->piece[i].data = at;
 }
 
+static struct job *random_job(uint64_t seed, size_t n)
+{
+    struct job *job = job_new(seed);
+    add_random_pieces(job, n);
+    bind(job);
+    return job;
+}
+
 /* ---- the sink at work ---- */
 
 struct writing {
@@ -96,7 +104,7 @@ static struct output_blocks *open_sink(int fd, int level, int n_threads, uint32_
     struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = level, .n_threads = n_threads,
                                         .n_slots = n_slots, .latch = latch};
     struct output_blocks *sink = output_blocks_open(&options);
-    NEEDED(sink);
+    MUST(sink);
     return sink;
 }
 
@@ -133,20 +141,21 @@ static void write_job(struct writing *w, const struct job *job, int fd, int leve
     output_blocks_close(sink);
 }
 
-/* Inflates all blocks of a file; their inflated sizes in sizes[max]. */
-static struct unit_bytes inflate_all(const struct unit_bytes *file, uint32_t *sizes, size_t max,
-                                     size_t *n)
+/* Inflated sizes of the blocks of the last file that was inflated. */
+static uint32_t block_sizes[MAX_BLOCKS];
+
+static struct unit_bytes inflate_all(const struct unit_bytes *file, size_t *n)
 {
     struct unit_bytes data = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(0);
-    NEEDED(codec);
+    MUST(codec);
     *n = 0;
     for (size_t at = 0; at < file->n;) {
         struct bgzf_frame frame;
-        NEEDED(bgzf_block_frame(file->data + at, file->n - at, &frame) == BGZF_OK && *n < max);
+        MUST(bgzf_block_frame(file->data + at, file->n - at, &frame) == BGZF_OK && *n < MAX_BLOCKS);
         uint8_t *to = unit_more(&data, frame.inflated_size);
-        NEEDED(bgzf_block_inflate(codec, file->data + at, &frame, to) == BGZF_OK);
-        sizes[(*n)++] = frame.inflated_size;
+        MUST(bgzf_block_inflate(codec, file->data + at, &frame, to) == BGZF_OK);
+        block_sizes[(*n)++] = frame.inflated_size;
         at += frame.size;
     }
     bgzf_codec_free(codec);
@@ -179,40 +188,85 @@ static size_t expected_blocks(const struct job *job, uint32_t *sizes)
     return n;
 }
 
-static void check_file(const struct unit_bytes *file, const struct job *job)
+/* The blocks of the file must hold the bytes of the job; returns how many blocks there are. */
+static size_t check_data(const struct unit_bytes *file, const struct job *job)
 {
-    enum { MAX = 20000 };
-    uint32_t *got = unit_alloc(MAX * sizeof *got), *want = unit_alloc(MAX * sizeof *want);
     size_t n;
-    struct unit_bytes data = inflate_all(file, got, MAX, &n);
+    struct unit_bytes data = inflate_all(file, &n);
     assert_int_equal(data.n, job->data.n);
     if (data.n)
         assert_memory_equal(data.data, job->data.data, data.n);
-    assert_int_equal(n, expected_blocks(job, want));
-    assert_memory_equal(got, want, n * sizeof *got);
-    assert_memory_equal(file->data + file->n - BGZF_EOF_SIZE, bgzf_block_eof, BGZF_EOF_SIZE);
     unit_free(&data);
-    free(got);
-    free(want);
+    return n;
 }
 
-static void check_written(const struct writing *w, const struct job *job)
+static void check_file(const struct unit_bytes *file, const struct job *job)
 {
-    assert_string_equal(w->latch.message, "");
-    assert_int_equal(w->result, 0);
-    assert_int_equal(w->put, job->n);
-    assert_int_equal(w->checksum, job->checksum);
+    static uint32_t want[MAX_BLOCKS];
+    size_t n = check_data(file, job);
+    assert_int_equal(n, expected_blocks(job, want));
+    assert_memory_equal(block_sizes, want, n * sizeof *want);
+    assert_memory_equal(file->data + file->n - BGZF_EOF_SIZE, bgzf_block_eof, BGZF_EOF_SIZE);
+}
+
+/* The same of an open file, which it closes. */
+static void check_and_close(int fd, const struct job *job)
+{
+    struct unit_bytes file = unit_read_file(fd);
+    check_file(&file, job);
+    unit_free(&file);
+    close(fd);
+}
+
+static void write_whole(const struct job *job, int fd, int level, int n_threads)
+{
+    struct writing w;
+    write_job(&w, job, fd, level, n_threads);
+    assert_string_equal(w.latch.message, "");
+    assert_int_equal(w.result, 0);
+    assert_int_equal(w.put, job->n);
+    assert_int_equal(w.checksum, job->checksum);
 }
 
 static struct unit_bytes write_to_temp(const struct job *job, int level, int n_threads)
 {
-    struct writing w;
     int fd = unit_temp_file();
-    write_job(&w, job, fd, level, n_threads);
-    check_written(&w, job);
+    write_whole(job, fd, level, n_threads);
     struct unit_bytes file = unit_read_file(fd);
     close(fd);
     return file;
+}
+
+static void check_output(const struct job *job, int level, int n_threads)
+{
+    int fd = unit_temp_file();
+    write_whole(job, fd, level, n_threads);
+    check_and_close(fd, job);
+}
+
+static void check_output_of_all_teams(const struct job *job, int level)
+{
+    for (size_t i = 0; i < N_OF(team_sizes); i++)
+        check_output(job, level, team_sizes[i]);
+}
+
+/* Writing must fail with this message. */
+static void check_failure(const struct job *job, int fd, int n_threads, const char *message)
+{
+    struct writing w;
+    write_job(&w, job, fd, 1, n_threads);
+    assert_int_equal(w.result, -1);
+    assert_non_null(strstr(w.latch.message, "the output"));
+    assert_non_null(strstr(w.latch.message, message));
+    close(fd);
+}
+
+static void check_full_disk(const struct job *job, int n_threads)
+{
+    int fd = open("/dev/full", O_WRONLY);
+    if (fd < 0)
+        skip();
+    check_failure(job, fd, n_threads, "No space left");
 }
 
 /* ---- tests: what is written ---- */
@@ -220,14 +274,8 @@ static struct unit_bytes write_to_temp(const struct job *job, int level, int n_t
 static void test_pieces_come_out_whole_and_in_order_at_any_team_size(void **state)
 {
     (void)state;
-    struct job *job = job_new(1);
-    add_random_pieces(job, 10000);
-    bind(job);
-    for (size_t i = 0; i < N_OF(team_sizes); i++) {
-        struct unit_bytes file = write_to_temp(job, 1, team_sizes[i]);
-        check_file(&file, job);
-        unit_free(&file);
-    }
+    struct job *job = random_job(1, 10000);
+    check_output_of_all_teams(job, 1);
     job_free(job);
 }
 
@@ -235,9 +283,7 @@ static void test_output_is_the_same_at_any_team_size(void **state)
 {
     (void)state;
     static const int levels[] = {BGZF_LEVEL_DEFAULT, 0, 3};
-    struct job *job = job_new(2);
-    add_random_pieces(job, 2000);
-    bind(job);
+    struct job *job = random_job(2, 2000);
     for (size_t l = 0; l < N_OF(levels); l++) {
         struct unit_bytes first = write_to_temp(job, levels[l], 1);
         check_file(&first, job);
@@ -262,11 +308,8 @@ static void test_ring_turned_over_hundreds_of_times(void **state)
         job->flush_after[i] = 1;
     }
     bind(job);
-    for (size_t i = 0; i < N_OF(team_sizes); i++) {
-        struct unit_bytes file = write_to_temp(job, i % 2, team_sizes[i]);
-        check_file(&file, job);
-        unit_free(&file);
-    }
+    for (size_t i = 0; i < N_OF(team_sizes); i++)
+        check_output(job, i % 2, team_sizes[i]);
     job_free(job);
 }
 
@@ -279,11 +322,8 @@ static void test_many_more_threads_than_cores(void **state)
         job->flush_after[i] = unit_below(&job->seed, 4) != 0;
     }
     bind(job);
-    for (int i = 0; i < 20; i++) {
-        struct unit_bytes file = write_to_temp(job, 1, 16);
-        check_file(&file, job);
-        unit_free(&file);
-    }
+    for (int i = 0; i < 20; i++)
+        check_output(job, 1, 16);
     job_free(job);
 }
 
@@ -292,18 +332,13 @@ static void test_ring_of_any_size_writes_the_same(void **state)
 {
     (void)state;
     static const uint32_t sizes[] = {1, 2, 3, 15, 16, 17, 200};
-    struct job *job = job_new(22);
-    add_random_pieces(job, 1500);
-    bind(job);
-    for (size_t i = 0; i < N_OF(sizes); i++)
-        for (size_t j = 0; j < N_OF(team_sizes); j++) {
-            uint32_t usual = ring_size;
-            ring_size = sizes[i];
-            struct unit_bytes file = write_to_temp(job, 1, team_sizes[j]);
-            ring_size = usual;
-            check_file(&file, job);
-            unit_free(&file);
-        }
+    struct job *job = random_job(22, 1500);
+    uint32_t usual = ring_size;
+    for (size_t i = 0; i < N_OF(sizes); i++) {
+        ring_size = sizes[i];
+        check_output_of_all_teams(job, 1);
+    }
+    ring_size = usual;
     job_free(job);
 }
 
@@ -339,11 +374,8 @@ static void test_flush_of_nothing_writes_no_block(void **state)
     }
     assert_int_equal(failed, 0);
     output_blocks_close(sink);
-    struct unit_bytes file = unit_read_file(fd);
     job->flush_after[0] = 1;
-    check_file(&file, job);
-    unit_free(&file);
-    close(fd);
+    check_and_close(fd, job);
     job_free(job);
 }
 
@@ -357,11 +389,8 @@ static void test_block_filled_to_the_last_byte(void **state)
     add_piece(job, BGZF_FILL - 37, 0, 1);
     add_piece(job, 38, 0, 1);                    /* one byte too long */
     bind(job);
-    for (int level = 0; level <= 9; level += 3) {
-        struct unit_bytes file = write_to_temp(job, level, 2);
-        check_file(&file, job);
-        unit_free(&file);
-    }
+    for (int level = 0; level <= 9; level += 3)
+        check_output(job, level, 2);
     job_free(job);
 }
 
@@ -372,9 +401,7 @@ static void test_block_full_of_the_smallest_records(void **state)
     for (int i = 0; i < 10000; i++)
         add_piece(job, BAM_MIN_RECORD, 0, 0);
     bind(job);
-    struct unit_bytes file = write_to_temp(job, 1, 2);
-    check_file(&file, job);
-    unit_free(&file);
+    check_output(job, 1, 2);
     job_free(job);
 }
 
@@ -387,13 +414,7 @@ static void test_more_pieces_than_a_slot_has_room_for(void **state)
         add_piece(job, 1, 0, 1);
     bind(job);
     struct unit_bytes file = write_to_temp(job, 1, 2);
-    enum { MAX = 100 };
-    uint32_t sizes[MAX];
-    size_t n;
-    struct unit_bytes data = inflate_all(&file, sizes, MAX, &n);
-    assert_int_equal(data.n, job->data.n);
-    assert_memory_equal(data.data, job->data.data, data.n);
-    unit_free(&data);
+    assert_true(check_data(&file, job) <= 100);
     unit_free(&file);
     job_free(job);
 }
@@ -401,14 +422,10 @@ static void test_more_pieces_than_a_slot_has_room_for(void **state)
 static void test_writing_begins_where_the_file_stands(void **state)
 {
     (void)state;
-    struct job *job = job_new(10);
-    struct writing w;
+    struct job *job = random_job(10, 500);
     int fd = unit_temp_file();
-    add_random_pieces(job, 500);
-    bind(job);
     unit_write(fd, "before", 6);
-    write_job(&w, job, fd, 1, 3);
-    check_written(&w, job);
+    write_whole(job, fd, 1, 3);
     assert_int_equal(fcntl(fd, F_GETFD) >= 0, 1);            /* fd stays the caller's */
     struct unit_bytes file = unit_read_file(fd);
     assert_memory_equal(file.data, "before", 6);
@@ -424,20 +441,16 @@ static void test_writing_begins_where_the_file_stands(void **state)
 static void test_file_that_is_appended_to(void **state)
 {
     (void)state;
-    struct job *job = job_new(24);
-    add_random_pieces(job, 1000);
-    bind(job);
+    struct job *job = random_job(24, 1000);
     for (int append = 0; append <= 1; append++)
         for (size_t i = 0; i < N_OF(team_sizes); i++) {
-            struct writing w;
             int fd = unit_temp_file();
             unit_write(fd, "before", 6);
             if (append) {
                 fcntl(fd, F_SETFL, O_APPEND);
                 lseek(fd, 2, SEEK_SET);
             }
-            write_job(&w, job, fd, 1, team_sizes[i]);
-            check_written(&w, job);
+            write_whole(job, fd, 1, team_sizes[i]);
             unit_write(fd, "after", 5);
             struct unit_bytes file = unit_read_file(fd);
             assert_memory_equal(file.data, "before", 6);
@@ -461,6 +474,7 @@ static void test_header_bytes_are_not_in_the_checksum(void **state)
     bind(job);
     assert_int_equal(job->checksum, 0);
     struct unit_bytes file = write_to_temp(job, 1, 2);
+    check_data(&file, job);
     unit_free(&file);
     job_free(job);
 }
@@ -472,8 +486,7 @@ static void test_segments_of_a_long_record_sum_to_its_checksum(void **state)
     add_piece(job, 2 * BGZF_FILL + 4567, 0, 1);
     bind(job);
     assert_int_equal(job->checksum, record_checksum(job->data.data, job->data.n));
-    struct unit_bytes file = write_to_temp(job, 0, 3);       /* compares with the sink's */
-    unit_free(&file);
+    check_output(job, 0, 3);                     /* compares with the sink's */
     job_free(job);
 }
 
@@ -482,20 +495,9 @@ static void test_segments_of_a_long_record_sum_to_its_checksum(void **state)
 static void test_full_disk_is_an_error_and_not_a_hang(void **state)
 {
     (void)state;
-    struct job *job = job_new(13);
-    add_random_pieces(job, 6000);
-    bind(job);
-    for (size_t i = 0; i < N_OF(team_sizes); i++) {
-        struct writing w;
-        int fd = open("/dev/full", O_WRONLY);
-        if (fd < 0)
-            skip();
-        write_job(&w, job, fd, 1, team_sizes[i]);
-        assert_int_equal(w.result, -1);
-        assert_non_null(strstr(w.latch.message, "the output"));
-        assert_non_null(strstr(w.latch.message, "No space left"));
-        close(fd);
-    }
+    struct job *job = random_job(13, 6000);
+    for (size_t i = 0; i < N_OF(team_sizes); i++)
+        check_full_disk(job, team_sizes[i]);
     job_free(job);
 }
 
@@ -508,16 +510,8 @@ static void test_failure_to_write_the_last_block_is_not_forgotten(void **state)
         for (int i = 0; i < n_pieces; i++)
             add_piece(job, BGZF_FILL, 0, 0);
         bind(job);
-        for (size_t i = 0; i < N_OF(team_sizes); i++) {
-            struct writing w;
-            int fd = open("/dev/full", O_WRONLY);
-            if (fd < 0)
-                skip();
-            write_job(&w, job, fd, 1, team_sizes[i]);
-            assert_non_null(strstr(w.latch.message, "No space left"));
-            assert_int_equal(w.result, -1);
-            close(fd);
-        }
+        for (size_t i = 0; i < N_OF(team_sizes); i++)
+            check_full_disk(job, team_sizes[i]);
         job_free(job);
     }
 }
@@ -526,33 +520,20 @@ static void test_full_disk_at_the_eof_block_is_an_error(void **state)
 {
     (void)state;
     struct job *job = job_new(14);
-    struct writing w;
-    int fd = open("/dev/full", O_WRONLY);
-    if (fd < 0)
-        skip();
-    write_job(&w, job, fd, 1, 2);
-    assert_int_equal(w.result, -1);
-    assert_non_null(strstr(w.latch.message, "No space left"));
-    close(fd);
+    check_full_disk(job, 2);
     job_free(job);
 }
 
 static void test_reader_that_went_away_is_an_error(void **state)
 {
     (void)state;
-    struct job *job = job_new(15);
-    struct writing w;
+    struct job *job = random_job(15, 2000);
     int ends[2];
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
     close(ends[0]);
     void (*old)(int) = signal(SIGPIPE, SIG_IGN);
-    add_random_pieces(job, 2000);
-    bind(job);
-    write_job(&w, job, ends[1], 1, 3);
+    check_failure(job, ends[1], 3, "Broken pipe");
     signal(SIGPIPE, old);
-    assert_int_equal(w.result, -1);
-    assert_non_null(strstr(w.latch.message, "Broken pipe"));
-    close(ends[1]);
     job_free(job);
 }
 
@@ -618,22 +599,15 @@ ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t at)
 static void test_system_that_writes_less_than_asked(void **state)
 {
     (void)state;
-    struct job *job = job_new(21);
-    struct writing w;
-    add_random_pieces(job, 3000);
-    bind(job);
+    struct job *job = random_job(21, 3000);
     for (int round = 0; round < 10; round++) {
         int fd = unit_temp_file();
         if (round % 2)
             fcntl(fd, F_SETFL, O_APPEND);
         short_writes = (uint64_t)round + 1;
-        write_job(&w, job, fd, round % 4 < 2, 1);
+        write_whole(job, fd, round % 4 < 2, 1);
         short_writes = 0;
-        check_written(&w, job);
-        struct unit_bytes file = unit_read_file(fd);
-        check_file(&file, job);
-        unit_free(&file);
-        close(fd);
+        check_and_close(fd, job);
     }
     job_free(job);
 }
@@ -642,24 +616,17 @@ static void test_system_that_writes_less_than_asked(void **state)
 static void test_blocks_wait_for_the_block_before_them_to_be_written(void **state)
 {
     (void)state;
-    struct job *job = job_new(25);
-    add_random_pieces(job, 3000);
-    bind(job);
+    struct job *job = random_job(25, 3000);
     for (int append = 0; append <= 1; append++) {
-        struct writing w;
         int fd = unit_temp_file();
         if (append)
             fcntl(fd, F_SETFL, O_APPEND);
         atomic_store(&writing_most, 0);
         writers_wait = !append;
-        write_job(&w, job, fd, 1, 8);
+        write_whole(job, fd, 1, 8);
         writers_wait = false;
-        check_written(&w, job);
         assert_true(append ? atomic_load(&writing_most) == 1 : atomic_load(&writing_most) >= 2);
-        struct unit_bytes file = unit_read_file(fd);
-        check_file(&file, job);
-        unit_free(&file);
-        close(fd);
+        check_and_close(fd, job);
     }
     job_free(job);
 }
@@ -684,34 +651,25 @@ static pid_t slow_reader(int from, int other_end, int to)
 static void test_slow_reader_of_a_pipe_gets_everything(void **state)
 {
     (void)state;
-    struct job *job = job_new(17);
-    struct writing w;
+    struct job *job = random_job(17, 3000);
     int ends[2], status, fd = unit_temp_file();
-    add_random_pieces(job, 3000);
-    bind(job);
-    NEEDED(pipe(ends) == 0);
+    MUST(pipe(ends) == 0);
 #ifdef F_SETPIPE_SZ
     fcntl(ends[1], F_SETPIPE_SZ, 4096);
 #endif
     pid_t child = slow_reader(ends[0], ends[1], fd);
-    write_job(&w, job, ends[1], 1, 3);
+    write_whole(job, ends[1], 1, 3);
     close(ends[1]);
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
-    check_written(&w, job);
-    struct unit_bytes file = unit_read_file(fd);
-    check_file(&file, job);
-    unit_free(&file);
-    close(fd);
+    check_and_close(fd, job);
     job_free(job);
 }
 
 static void test_latch_tripped_elsewhere_ends_the_writing(void **state)
 {
     (void)state;
-    struct job *job = job_new(18);
-    add_random_pieces(job, 3000);
-    bind(job);
+    struct job *job = random_job(18, 3000);
     for (size_t i = 0; i < N_OF(team_sizes); i++) {
         struct latch latch = {0};
         int fd = unit_temp_file(), result = 0;
@@ -767,11 +725,12 @@ static void test_marks_before_anything_is_put(void **state)
     struct latch latch = {0};
     int fd = unit_temp_file();
     struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
-    uint64_t mark = bgzf_sink_mark(output_blocks_sink(sink));
-    assert_true(bgzf_sink_passed(output_blocks_sink(sink), mark));
-    assert_true(bgzf_sink_passed(output_blocks_sink(sink), 0));      /* of what was never used */
-    assert_true(bgzf_sink_will_pass(output_blocks_sink(sink), mark));
-    assert_int_equal(bgzf_sink_help(output_blocks_sink(sink)), 0);
+    struct bgzf_sink *blocks = output_blocks_sink(sink);
+    uint64_t mark = bgzf_sink_mark(blocks);
+    assert_true(bgzf_sink_passed(blocks, mark));
+    assert_true(bgzf_sink_passed(blocks, 0));      /* of what was never used */
+    assert_true(bgzf_sink_will_pass(blocks, mark));
+    assert_int_equal(bgzf_sink_help(blocks), 0);
     output_blocks_close(sink);
     close(fd);
 }
@@ -785,24 +744,25 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
     struct record_ref small = {piece, sizeof piece, 0};
     int fd = unit_temp_file();
     struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
+    struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(1)
     #pragma omp master
     {
         assert_int_equal(output_blocks_put(sink, &small, 1), 0);
-        uint64_t first = bgzf_sink_mark(output_blocks_sink(sink));
-        assert_false(bgzf_sink_passed(output_blocks_sink(sink), first));
-        assert_false(bgzf_sink_will_pass(output_blocks_sink(sink), first));
+        uint64_t first = bgzf_sink_mark(blocks);
+        assert_false(bgzf_sink_passed(blocks, first));
+        assert_false(bgzf_sink_will_pass(blocks, first));
         assert_int_equal(output_blocks_flush(sink), 0);
-        assert_true(bgzf_sink_will_pass(output_blocks_sink(sink), first));
-        bgzf_sink_help(output_blocks_sink(sink));
-        assert_true(bgzf_sink_passed(output_blocks_sink(sink), first));
+        assert_true(bgzf_sink_will_pass(blocks, first));
+        bgzf_sink_help(blocks);
+        assert_true(bgzf_sink_passed(blocks, first));
         assert_int_equal(output_blocks_put(sink, &small, 1), 0);
-        uint64_t second = bgzf_sink_mark(output_blocks_sink(sink));
-        assert_true(bgzf_sink_passed(output_blocks_sink(sink), first));      /* what came later does not matter */
-        assert_true(bgzf_sink_will_pass(output_blocks_sink(sink), first));
-        assert_false(bgzf_sink_passed(output_blocks_sink(sink), second));
+        uint64_t second = bgzf_sink_mark(blocks);
+        assert_true(bgzf_sink_passed(blocks, first));      /* what came later does not matter */
+        assert_true(bgzf_sink_will_pass(blocks, first));
+        assert_false(bgzf_sink_passed(blocks, second));
         assert_int_equal(output_blocks_finish(sink), 0);
-        assert_true(bgzf_sink_passed(output_blocks_sink(sink), second));
+        assert_true(bgzf_sink_passed(blocks, second));
     }
     output_blocks_close(sink);
     close(fd);
@@ -817,13 +777,14 @@ struct lent {
 
 static int wait_until_passed(struct output_blocks *sink, uint64_t mark, struct latch *latch)
 {
-    if (!bgzf_sink_will_pass(output_blocks_sink(sink), mark) && output_blocks_flush(sink) < 0)
+    struct bgzf_sink *blocks = output_blocks_sink(sink);
+    if (!bgzf_sink_will_pass(blocks, mark) && output_blocks_flush(sink) < 0)
         return -1;
-    while (!bgzf_sink_passed(output_blocks_sink(sink), mark))
+    while (!bgzf_sink_passed(blocks, mark))
         if (latch_tripped(latch))
             return -1;
         else
-            bgzf_sink_help(output_blocks_sink(sink));
+            bgzf_sink_help(blocks);
     return 0;
 }
 
@@ -859,22 +820,16 @@ static void test_pieces_may_change_once_their_mark_is_passed(void **state)
             struct lent *ring = calloc(rings[j], sizeof *ring);
             int fd = unit_temp_file(), result = -1;
             struct output_blocks *sink = open_sink(fd, 1, team_sizes[i], 7, &latch);
-            NEEDED(ring);
+            MUST(ring);
             #pragma omp parallel num_threads(team_sizes[i])
             #pragma omp master
             result = put_lent(sink, job, ring, rings[j], &latch);
             assert_int_equal(result, 0);
             assert_int_equal(output_blocks_checksum(sink), job->checksum);
             output_blocks_close(sink);
-            enum { MAX = 20000 };
-            uint32_t *sizes = unit_alloc(MAX * sizeof *sizes);
-            size_t n;
-            struct unit_bytes file = unit_read_file(fd), data = inflate_all(&file, sizes, MAX, &n);
-            assert_int_equal(data.n, job->data.n);
-            assert_memory_equal(data.data, job->data.data, data.n);
+            struct unit_bytes file = unit_read_file(fd);
+            check_data(&file, job);
             unit_free(&file);
-            unit_free(&data);
-            free(sizes);
             free(ring);
             close(fd);
         }
@@ -891,6 +846,7 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
     int fd = unit_temp_file(), helped = 0;
     bool passed = false, passed_before = true, let_go = false;
     struct output_blocks *sink = open_sink(fd, 1, 2, N + 1, &latch);
+    struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(2)
     {
         if (omp_get_thread_num() == 1)
@@ -903,11 +859,11 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
             for (int i = 0; i < N; i++)
                 output_blocks_put(sink, &(struct record_ref){bytes, BGZF_FILL, 0}, 1);
             output_blocks_flush(sink);
-            uint64_t mark = bgzf_sink_mark(output_blocks_sink(sink));
-            passed_before = bgzf_sink_passed(output_blocks_sink(sink), mark);
-            while (helped < N && bgzf_sink_help(output_blocks_sink(sink)))
+            uint64_t mark = bgzf_sink_mark(blocks);
+            passed_before = bgzf_sink_passed(blocks, mark);
+            while (helped < N && bgzf_sink_help(blocks))
                 helped++;
-            passed = bgzf_sink_passed(output_blocks_sink(sink), mark);
+            passed = bgzf_sink_passed(blocks, mark);
             #pragma omp atomic write
             let_go = true;
             output_blocks_finish(sink);
@@ -929,16 +885,17 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
     uint8_t piece[100] = {1};
     int fd = unit_temp_file(), early = -1, late = -1, passed = -1;
     struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
+    struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(1)
     #pragma omp master
     {
         output_blocks_put(sink, &(struct record_ref){piece, sizeof piece, 0}, 1);
-        early = bgzf_sink_help(output_blocks_sink(sink));
+        early = bgzf_sink_help(blocks);
         output_blocks_flush(sink);
-        uint64_t mark = bgzf_sink_mark(output_blocks_sink(sink));
-        if (!bgzf_sink_passed(output_blocks_sink(sink), mark))       /* unless the runtime ran the task at once */
-            late = bgzf_sink_help(output_blocks_sink(sink));
-        passed = bgzf_sink_passed(output_blocks_sink(sink), mark);
+        uint64_t mark = bgzf_sink_mark(blocks);
+        if (!bgzf_sink_passed(blocks, mark))       /* unless the runtime ran the task at once */
+            late = bgzf_sink_help(blocks);
+        passed = bgzf_sink_passed(blocks, mark);
     }
     assert_int_equal(early, 0);
     assert_int_not_equal(late, 0);

@@ -41,8 +41,8 @@ struct unit {
 static void add(struct unit *u, uint64_t *seed, struct shape shape, const struct quals *quals)
 {
     char name[256] = "";
-    uint32_t *cigar = unit_alloc(4 * (size_t)shape.n_cigar);
-    uint8_t *tags = unit_alloc(shape.n_tags);
+    uint32_t *cigar = must_alloc(4 * (size_t)shape.n_cigar);
+    uint8_t *tags = must_alloc(shape.n_tags);
     for (uint32_t i = 0; i < shape.name; i++)
         name[i] = (char)('!' + unit_below(seed, 90));
     for (uint32_t i = 0; i < shape.n_cigar; i++)
@@ -59,7 +59,7 @@ static void add(struct unit *u, uint64_t *seed, struct shape shape, const struct
     for (uint32_t i = 0; i < shape.seq; i++)
         q[i] = quals->n ? quals->values[unit_below(seed, quals->n)] : 0xff;
     unit_fill(seed, q - (shape.seq + 1) / 2, (shape.seq + 1) / 2);
-    NEEDED(size <= u->bytes.n);
+    MUST(size <= u->bytes.n);
     u->n++;
     free(cigar);
     free(tags);
@@ -82,18 +82,18 @@ static uint8_t *pack(struct record_packer *packer, const struct unit *u, size_t 
     assert_int_equal(record_packer_bytes(packer), 0);
     for (size_t at = 0; at < u->bytes.n;) {
         size_t size = size_at(u, at);
-        uint8_t *record = unit_exact(u->bytes.data + at, size);
+        uint8_t *record = exact_copy(u->bytes.data + at, size);
         assert_int_equal(record_packer_add(packer, record, size), 0);
         free(record);
         at += size;
         assert_int_equal(record_packer_bytes(packer), at);
     }
     size_t bound = record_packer_bound(packer);
-    uint8_t *out = unit_alloc(bound);
+    uint8_t *out = must_alloc(bound);
     *n = record_packer_pack(packer, out);
     assert_in_range(*n, 1, bound);
     assert_int_equal(record_packer_bytes(packer), 0);
-    uint8_t *packed = unit_alloc(*n + RECORD_PACK_SLACK);
+    uint8_t *packed = must_alloc(*n + RECORD_PACK_SLACK);
     memcpy(packed, out, *n);
     memset(packed + *n, GUARD, RECORD_PACK_SLACK);
     free(out);
@@ -105,8 +105,8 @@ static void check_unpacked(struct record_unpacker *unpacker, const struct unit *
                            size_t before, size_t behind)
 {
     size_t size = before + u->bytes.n + behind, at = before;
-    uint8_t *base = unit_alloc(size);
-    struct bam_key *keys = unit_alloc((u->n + behind) * sizeof *keys);
+    uint8_t *base = must_alloc(size);
+    struct bam_key *keys = must_alloc((u->n + behind) * sizeof *keys);
     memset(base, GUARD, size);
     memset(keys, GUARD, (u->n + behind) * sizeof *keys);
     struct unpacked to = {base, before, size, keys, u->n + behind};
@@ -242,7 +242,7 @@ static void test_parts_that_are_empty_in_all_records(void **state)
                 add(&u, &seed, (struct shape){lacking & 1 ? 0 : 9, lacking & 2 ? 0 : 2, lacking & 4 ? 0 : 75,
                                               lacking & 8 ? 0 : 11}, &quals);
             struct record_unpacker *fresh = record_unpacker_new();   /* without memory from another unit */
-            NEEDED(fresh);
+            MUST(fresh);
             check_round_trip(packer, fresh, &u);
             record_unpacker_free(fresh);
             unit_done(&u);
@@ -321,16 +321,16 @@ static void test_units_that_do_not_fit_are_refused(void **state)
         add(&u, &seed, any_shape(&seed, 100), &quals);
     uint8_t *packed = pack(packer, &u, &n);
     for (size_t less = 1; less <= u.bytes.n; less++) {
-        uint8_t *base = unit_alloc(u.bytes.n - less);
-        struct bam_key *keys = unit_alloc(u.n * sizeof *keys);
+        uint8_t *base = must_alloc(u.bytes.n - less);
+        struct bam_key *keys = must_alloc(u.n * sizeof *keys);
         struct unpacked to = {base, 0, u.bytes.n - less, keys, u.n};
         assert_int_equal(record_unpack(unpacker, packed, n, &to), 0);
         free(base);
         free(keys);
     }
     for (size_t room = 0; room < u.n; room++) {
-        uint8_t *base = unit_alloc(u.bytes.n);
-        struct bam_key *keys = unit_alloc(room * sizeof *keys);
+        uint8_t *base = must_alloc(u.bytes.n);
+        struct bam_key *keys = must_alloc(room * sizeof *keys);
         struct unpacked to = {base, 0, u.bytes.n, keys, room};
         assert_int_equal(record_unpack(unpacker, packed, n, &to), 0);
         free(base);
@@ -358,10 +358,10 @@ static void test_every_truncation_is_refused(void **state)
         struct unit u = {0};
         size_t n;
         make_unit(&u, &seed, n_quals[i], 6);
-        uint8_t *packed = pack(packer, &u, &n), *base = unit_alloc(u.bytes.n);
-        struct bam_key *keys = unit_alloc(u.n * sizeof *keys);
+        uint8_t *packed = pack(packer, &u, &n), *base = must_alloc(u.bytes.n);
+        struct bam_key *keys = must_alloc(u.n * sizeof *keys);
         for (size_t less = 0; less < n; less++) {
-            uint8_t *part = unit_alloc(less + RECORD_PACK_SLACK);
+            uint8_t *part = must_alloc(less + RECORD_PACK_SLACK);
             struct unpacked to = {base, 0, u.bytes.n, keys, u.n};
             memcpy(part, packed, less);
             memset(part + less, 0, RECORD_PACK_SLACK);
@@ -411,7 +411,7 @@ struct guarded {
 
 static struct guarded guarded_new(size_t n)
 {
-    struct guarded g = {unit_alloc(n + 2 * GUARDED), n};
+    struct guarded g = {must_alloc(n + 2 * GUARDED), n};
     memset(g.all, GUARD, n + 2 * GUARDED);
     return g;
 }
@@ -439,7 +439,7 @@ static void unpack_mutations(const struct unit *u, const uint8_t *packed, size_t
 {
     enum { BEGIN = 48 };
     struct guarded memory = guarded_new(BEGIN + u->bytes.n), list = guarded_new(u->n * sizeof(struct bam_key));
-    uint8_t *damaged = unit_alloc(n + RECORD_PACK_SLACK), *base = memory.all + GUARDED;
+    uint8_t *damaged = must_alloc(n + RECORD_PACK_SLACK), *base = memory.all + GUARDED;
     struct bam_key *keys = (struct bam_key *)(list.all + GUARDED);
     for (int i = 0; i < rounds; i++) {
         memcpy(damaged, packed, n + RECORD_PACK_SLACK);

@@ -256,7 +256,7 @@ static char *written(void (*write)(FILE *, const char *), const char *argument)
     char *text;
     size_t size;
     FILE *to = open_memstream(&text, &size);
-    NEEDED(to);
+    MUST(to);
     write(to, argument);
     fclose(to);
     return text;

@@ -28,7 +28,7 @@ static struct lists make_lists(const size_t *lengths, size_t n, uint32_t distinc
     struct lists m = {.n = n};
     for (size_t i = 0; i < n; i++)
         m.total += lengths[i];
-    m.all = unit_alloc(m.total * sizeof *m.all);
+    m.all = must_alloc(m.total * sizeof *m.all);
     uint64_t place = 0;
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -36,7 +36,7 @@ static struct lists make_lists(const size_t *lengths, size_t n, uint32_t distinc
         for (size_t j = 0; j < lengths[i]; j++, at++)
             m.all[at] = (struct bam_key){unit_below(&seed, distinct), place += 37 << 8};
         m.list[i].keys
-            = (struct bam_key *)unit_exact(m.all + at - lengths[i], lengths[i] * sizeof *m.all);
+            = (struct bam_key *)exact_copy(m.all + at - lengths[i], lengths[i] * sizeof *m.all);
         if (lengths[i])
             qsort(m.list[i].keys, lengths[i], sizeof *m.all, compare_keys);
     }
@@ -248,7 +248,7 @@ static void test_records_decide_where_keys_do_not(void **state)
     sam_hdr_t *sam = sam_hdr_init();
     uint64_t seed = 12;
     struct sort_rule *rule = sort_rule_new(&by_name, sam);
-    NEEDED(sam && rule);
+    MUST(sam && rule);
     for (int i = 0; i < N; i++) {
         char name[16];
         snprintf(name, sizeof name, "r%u", unit_below(&seed, 100));
@@ -300,7 +300,7 @@ static int next_piece(void *arg, size_t number, struct merge_source *source)
         return 0;
     }
     n = n < left ? n : left;
-    p->piece[number] = (struct bam_key *)unit_exact(list->keys + p->at[number], n * sizeof *list->keys);
+    p->piece[number] = (struct bam_key *)exact_copy(list->keys + p->at[number], n * sizeof *list->keys);
     p->at[number] += n;
     *source = (struct merge_source){p->piece[number], p->piece[number] + n, order.base};
     return 1;

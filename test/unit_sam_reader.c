@@ -54,7 +54,7 @@ static struct unit_bytes in_blocks(const struct unit_bytes *text, uint32_t block
     struct unit_bytes b = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(1);
     uint8_t block[BGZF_MAX_BLOCK];
-    NEEDED(codec);
+    MUST(codec);
     for (size_t at = 0, n = block_size < FIRST_BLOCK ? FIRST_BLOCK : block_size; at < text->n; at += n, n = block_size) {
         n = text->n - at < n ? text->n - at : n;
         unit_append(&b, block, bgzf_block_deflate(codec, text->data + at, (uint32_t)n, block));
@@ -70,11 +70,11 @@ static struct unit_bytes records_by_htslib(const struct unit_bytes *text, sam_hd
 {
     struct unit_bytes all = {NULL, 0, 0};
     struct byte_buffer one = {NULL, 0, 0};
-    hFILE *file = hopen("mem:", "r:", unit_exact(text->data, text->n), text->n);
+    hFILE *file = hopen("mem:", "r:", exact_copy(text->data, text->n), text->n);
     samFile *in = file ? hts_hopen(file, "in.sam", "r") : NULL;
     bam1_t *b = bam_init1();
     int status;
-    NEEDED(in && b && (*sam = sam_hdr_read(in)));
+    MUST(in && b && (*sam = sam_hdr_read(in)));
     while ((status = sam_read1(in, *sam, b)) >= 0) {
         one.n = 0;
         assert_true(bam1_bytes_append(&one, b) >= 0);
@@ -245,7 +245,7 @@ static void test_header_is_another_than_htslibs(void **state)
     struct unit_bytes records = records_by_htslib(&text, &want);
     for (uint32_t block = 0; block <= 64; block = block ? 4 * block : 1) {
         struct input_format *source = open_text(&text, &(struct reading){1, block, 64, 2, false, 0});
-        NEEDED(source);
+        MUST(source);
         sam_hdr_t *got = input_format_header(source);
         assert_string_equal(sam_hdr_str(got), sam_hdr_str(want));
         assert_int_equal(sam_hdr_nref(got), 2);
@@ -264,7 +264,7 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
     struct unit_bytes text = make_text(9, 300, 30), copies[HELD] = {{NULL, 0, 0}};
     struct byte_window loans[HELD], other;
     struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, HELD + 2, false, 0});
-    NEEDED(source);
+    MUST(source);
     for (int i = 0; i < HELD; i++) {
         assert_int_equal(lend(source, &loans[i], no_help, NULL), 1);
         atomic_fetch_add(loans[i].users, 1);
@@ -296,7 +296,7 @@ static void test_a_borrower_is_not_asked_for_help(void **state)
     struct unit_bytes text = make_text(9, 300, 30);
     struct byte_window first, loan;
     struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, 2, false, 0});
-    NEEDED(source);
+    MUST(source);
     assert_int_equal(lend(source, &first, no_help, NULL), 1);
     atomic_store(first.users, 1);
     assert_int_equal(lend(source, &loan, no_help, NULL), 1);

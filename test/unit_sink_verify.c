@@ -38,15 +38,15 @@ static void bind(struct desk *d)
 static struct desk *desk_new(enum sort_by by)
 {
     struct desk *d = calloc(1, sizeof *d);
-    NEEDED(d);
+    MUST(d);
     struct sort_order order = {.by = by};
     d->sam = sam_hdr_init();
-    NEEDED(d->sam);
+    MUST(d->sam);
     d->rule = sort_rule_new(&order, d->sam);
-    NEEDED(d->rule);
+    MUST(d->rule);
     struct sink_verify_options options = {N_THREADS, d->rule, "the output", &d->latch};
     d->verify = sink_verify_new(&options);
-    NEEDED(d->verify);
+    MUST(d->verify);
     for (int32_t i = 0; i < RECORDS; i++)
         add_record(d, (size_t)i, i / 2, 40);
     bind(d);
@@ -82,7 +82,7 @@ static int verify_block(struct desk *d, const uint8_t *block, uint32_t length)
 static uint32_t make_block(const struct desk *d, int level, uint8_t *block)
 {
     struct bgzf_codec *codec = bgzf_codec_new(level);
-    NEEDED(codec && d->data.n <= BGZF_FILL);
+    MUST(codec && d->data.n <= BGZF_FILL);
     uint32_t length = bgzf_block_deflate(codec, d->data.data, (uint32_t)d->data.n, block);
     bgzf_codec_free(codec);
     return length;
@@ -271,7 +271,7 @@ static int write_all(struct desk *d)
     struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = 1, .n_threads = N_THREADS, .n_slots = 4,
                                         .latch = &d->latch};
     struct output_blocks *sink = output_blocks_open(&options);
-    NEEDED(sink);
+    MUST(sink);
     output_blocks_set_verify(sink, d->verify);
     #pragma omp parallel num_threads(N_THREADS)
     #pragma omp master

@@ -5,6 +5,7 @@
 #include <htslib/hts_log.h>
 #include "codec/bgzf_block.h"
 #include "cli/sort_args.h"
+#include "unit_stdin.h"
 
 enum { MAX_WORDS = 16, MAX_PRINTED = 4000 };
 #define KIB ((uint64_t)1 << 10)
@@ -61,12 +62,12 @@ static void parse_words(struct parsed *p, int argc, char **argv)
 static struct parsed *parse(const char *line)
 {
     struct parsed *p = calloc(1, sizeof *p);
-    NEEDED(p);
+    MUST(p);
     char *argv[MAX_WORDS + 1] = {"samtools", "sort"};
     int argc = 2;
     snprintf(p->text, sizeof p->text, "%s", line);
     for (char *word = strtok(p->text, " "); word; word = strtok(NULL, " ")) {
-        NEEDED(argc < MAX_WORDS);
+        MUST(argc < MAX_WORDS);
         argv[argc++] = word;
     }
     parse_words(p, argc, argv);
@@ -721,19 +722,14 @@ static void test_usage_names_every_option(void **state)
 static void test_no_operand_reads_a_pipe_and_helps_at_a_terminal(void **state)
 {
     (void)state;
-    int old = dup(STDIN_FILENO), null = open("/dev/null", O_RDONLY),
-        terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    dup2(null, STDIN_FILENO);
+    int old = unit_replace_stdin(open("/dev/null", O_RDONLY)), terminal = posix_openpt(O_RDWR | O_NOCTTY);
     struct parsed *pipe = parse("-o out.bam");
     struct parsed *tty = NULL;
     if (terminal >= 0) {
-        dup2(terminal, STDIN_FILENO);
+        close(unit_replace_stdin(terminal));
         tty = isatty(STDIN_FILENO) ? parse("-o out.bam") : NULL;
-        close(terminal);
     }
-    dup2(old, STDIN_FILENO);
-    close(old);
-    close(null);
+    unit_restore_stdin(old);
     assert_int_equal(pipe->result, SORT_ARGS_RUN);
     assert_string_equal(pipe->opts.in, "-");
     forget(pipe);

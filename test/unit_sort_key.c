@@ -42,7 +42,7 @@ static int naive(const struct bam_record *a, const struct bam_record *b)
 static void test_edge_values_order_as_samtools_orders_them(void **state)
 {
     (void)state;
-    struct bam_record *r = unit_alloc(N_RECORDS * sizeof *r);
+    struct bam_record *r = must_alloc(N_RECORDS * sizeof *r);
     size_t n = 0;
     for (size_t i = 0; i < N_OF(refs); i++)
         for (size_t j = 0; j < N_OF(positions); j++)
@@ -125,7 +125,7 @@ static void set_free(struct set *set)
 
 static struct set *set_new(void)
 {
-    struct set *set = unit_alloc(sizeof *set);
+    struct set *set = must_alloc(sizeof *set);
     memset(set, 0, sizeof *set);
     return set;
 }
@@ -135,9 +135,9 @@ static struct sort_rule *rule_for(enum sort_by by, enum sort_by then, const char
     struct sort_order order = {.by = by, .then = then};
     memcpy(order.tag, tag, 2);
     sam_hdr_t *sam = sam_hdr_parse(sizeof header - 1, header);
-    NEEDED(sam);
+    MUST(sam);
     struct sort_rule *rule = sort_rule_new(&order, sam);
-    NEEDED(rule);
+    MUST(rule);
     sam_hdr_destroy(sam);
     return rule;
 }
@@ -145,7 +145,7 @@ static struct sort_rule *rule_for(enum sort_by by, enum sort_by then, const char
 static uint64_t key_of(const struct sort_rule *rule, const struct bam_record *r)
 {
     uint64_t key = 0;
-    uint8_t *exact = unit_exact(r, bam_record_size(r));      /* reading past it shows */
+    uint8_t *exact = exact_copy(r, bam_record_size(r));      /* reading past it shows */
     assert_int_equal(sort_key_make(rule, (const struct bam_record *)exact, &key), BAM_OK);
     free(exact);
     return key;
@@ -176,7 +176,7 @@ static void check_parts(const struct sort_rule *rule, const struct bam_record *a
  * third record with random others: it is transitive, ties included. */
 static void check_rule(const struct sort_rule *rule, const struct set *set, const char *what)
 {
-    uint64_t *keys = unit_alloc(set->n * sizeof *keys), seed = 7;
+    uint64_t *keys = must_alloc(set->n * sizeof *keys), seed = 7;
     for (size_t i = 0; i < set->n; i++)
         keys[i] = key_of(rule, set->r[i]);
     for (size_t i = 0; i < set->n; i++) {

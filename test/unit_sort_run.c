@@ -17,8 +17,8 @@ static int compare_keys(const void *a, const void *b)
 /* Sorts a copy in an exact allocation and compares it with qsort's work. */
 static void check_sort(const struct bam_key *keys, size_t n)
 {
-    struct bam_key *ours = (struct bam_key *)unit_exact(keys, n * sizeof *keys);
-    struct bam_key *theirs = (struct bam_key *)unit_exact(keys, n * sizeof *keys);
+    struct bam_key *ours = (struct bam_key *)exact_copy(keys, n * sizeof *keys);
+    struct bam_key *theirs = (struct bam_key *)exact_copy(keys, n * sizeof *keys);
     sort_run(ours, n, &order);
     if (n)
         qsort(theirs, n, sizeof *theirs, compare_keys);
@@ -34,7 +34,7 @@ static void check_sort(const struct bam_key *keys, size_t n)
 /* Keys whose sort words have only the bits of mask; places as the arena gives them. */
 static struct bam_key *make_keys(size_t n, uint64_t mask, uint64_t seed)
 {
-    struct bam_key *keys = unit_alloc(n * sizeof *keys);
+    struct bam_key *keys = must_alloc(n * sizeof *keys);
     uint64_t offset = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t size = 37 + unit_below(&seed, 500);
@@ -176,7 +176,7 @@ static void test_keys_that_are_the_same_end_the_recursion(void **state)
             sort_run(keys, n, &order);
         _exit(0);
     }
-    NEEDED(waitpid(child, &status, 0) == child);
+    MUST(waitpid(child, &status, 0) == child);
     assert_int_equal(status, 0);
 }
 
@@ -194,10 +194,10 @@ struct named {
 static struct named make_named(size_t n, uint32_t distinct, uint64_t mask, uint64_t seed)
 {
     struct sort_order by_name = {.by = SORT_NAME_NATURAL};
-    struct named m = {.keys = unit_alloc(n * sizeof *m.keys), .sam = sam_hdr_init()};
-    NEEDED(m.sam);
+    struct named m = {.keys = must_alloc(n * sizeof *m.keys), .sam = sam_hdr_init()};
+    MUST(m.sam);
     m.rule = sort_rule_new(&by_name, m.sam);
-    NEEDED(m.rule);
+    MUST(m.rule);
     for (size_t i = 0; i < n; i++) {
         char name[32];
         uint64_t at = m.records.n;
@@ -255,10 +255,10 @@ static void test_equal_records_keep_input_order(void **state)
 static struct named make_tagged(size_t n, enum sort_by then, size_t most_alike, uint64_t seed)
 {
     struct sort_order by_tag = {.by = SORT_TAG, .then = then, .tag = "XX"};
-    struct named m = {.keys = unit_alloc(n * sizeof *m.keys), .sam = sam_hdr_init()};
-    NEEDED(m.sam);
+    struct named m = {.keys = must_alloc(n * sizeof *m.keys), .sam = sam_hdr_init()};
+    MUST(m.sam);
     m.rule = sort_rule_new(&by_tag, m.sam);
-    NEEDED(m.rule);
+    MUST(m.rule);
     for (size_t i = 0; i < n; i++) {
         char name[16], aux[1024] = "XXZ";
         uint64_t at = m.records.n;

@@ -22,13 +22,13 @@ static void add_sublist(struct bam_arena *a, const struct unit_list *list, size_
     struct bam_key *keys = (struct bam_key *)(a->base + a->top);
     for (size_t i = 0; i < n; i++) {
         const struct unit_item *item = &unit_items(list)[from + i];
-        NEEDED(a->bottom + item->size <= a->top);
+        MUST(a->bottom + item->size <= a->top);
         keys[i] = (struct bam_key){item->key, bam_key_place(a->bottom, item->size)};
         memcpy(bam_arena_take(a, item->size), unit_item_record(list, from + i), item->size);
     }
     a->walked = a->bottom;
     a->n_records += n;
-    NEEDED(n == 0 || bam_arena_close_sublist(a, 1, 1, &sublist) == 1);
+    MUST(n == 0 || bam_arena_close_sublist(a, 1, 1, &sublist) == 1);
 }
 
 /* Bytes of an arena for any part of the list. */
@@ -65,7 +65,7 @@ struct sorting {
 static struct sorting *sorting_new(const struct unit_list *list, int n_threads)
 {
     struct sorting *s = calloc(1, sizeof *s);
-    NEEDED(s);
+    MUST(s);
     *s = (struct sorting){.list = list, .sublist = 100, .slice_size = SLICE, .merge_memory = 4 * SLICE,
                           .fan_in = 1000, .settle_memory = 40 * SLICE, .n_threads = n_threads};
     return s;
@@ -161,10 +161,10 @@ static void sorting_run(struct sorting *s)
     s->store = unit_store_open("/tmp/unit_spill", &s->latch);
     struct spill_options options = {s->store, s->merge_memory, s->n_threads, &s->latch, NULL};
     s->spill = spill_open(&options);
-    NEEDED(s->spill);
+    MUST(s->spill);
     spill_set_sizes(s->spill, s->slice_size, s->fan_in);
     for (int i = 0; i < 2; i++) {
-        NEEDED(bam_arena_init(&s->arenas[i], size) == 0);
+        MUST(bam_arena_init(&s->arenas[i], size) == 0);
         s->arenas[i].rule = s->rule;
     }
     #pragma omp parallel num_threads(s->n_threads)
@@ -213,7 +213,7 @@ static void check_merged(struct sorting *s, const struct unit_list *sorted)
     struct readback *r = calloc(1, sizeof *r);
     struct run_merge merge;
     struct merge_item item;
-    NEEDED(r);
+    MUST(r);
     assert_string_equal(s->latch.message, "");
     assert_int_equal(s->result, 0);
     r->s = s;
@@ -435,9 +435,9 @@ static struct sort_rule *name_rule(void)
 {
     struct sort_order by_name = {.by = SORT_NAME_NATURAL};
     sam_hdr_t *sam = sam_hdr_init();
-    NEEDED(sam);
+    MUST(sam);
     struct sort_rule *rule = sort_rule_new(&by_name, sam);
-    NEEDED(rule);
+    MUST(rule);
     sam_hdr_destroy(sam);
     return rule;
 }
@@ -613,10 +613,10 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
         spill_store_use_memory(store, MEMORY);
         struct spill_options options = {store, 2 * TINY, RANGES_OF, &latch, NULL};
         struct spill *spill = spill_open(&options);
-        NEEDED(spill);
+        MUST(spill);
         spill_set_sizes(spill, TINY, 2 * ROUNDS);
         for (size_t i = 0; i < 2; i++) {
-            NEEDED(bam_arena_init(&arenas[i], 1 << 20) == 0);
+            MUST(bam_arena_init(&arenas[i], 1 << 20) == 0);
             for (size_t j = 0; j < 5; j++)
                 add_sublist(&arenas[i], &list, i * EACH + j * EACH / 5, i * EACH + (j + 1) * EACH / 5);
             for (size_t j = 0; j < arenas[i].n_sublists; j++) {
@@ -711,7 +711,7 @@ static void test_spill_that_never_had_an_arena(void **state)
     struct spill_options options = {store, 4 * SLICE, 3, &latch, NULL};
     struct spill *spill = spill_open(&options);
     size_t n = 99, slice_size;
-    NEEDED(spill);
+    MUST(spill);
     spill_set_sizes(spill, SLICE, 10);
     assert_null(spill_arena(spill));
     spill_runs(spill, &n);

@@ -37,7 +37,7 @@ static inline const uint8_t *unit_item_record(const struct unit_list *list, size
 static inline void unit_list_add(struct unit_list *list, uint64_t *seed, uint64_t key, size_t size)
 {
     enum { LONGEST_NAME = 20 };
-    NEEDED(size >= BAM_MIN_RECORD);
+    MUST(size >= BAM_MIN_RECORD);
     char name[LONGEST_NAME + 1] = "";
     size_t n_name = size - BAM_MIN_RECORD < LONGEST_NAME ? size - BAM_MIN_RECORD : unit_below(seed, LONGEST_NAME + 1);
     for (size_t i = 0; i < n_name; i++)
@@ -52,7 +52,7 @@ static inline void unit_list_add(struct unit_list *list, uint64_t *seed, uint64_
     }
     struct unit_record r = {.ref_id = -1, .pos = (int32_t)list->n, .flag = 4, .name = name, .aux = p, .n_aux = n_aux};
     struct unit_item item = {key, list->bytes.n, size};
-    NEEDED(unit_append_record(&list->bytes, &r) == size);
+    MUST(unit_append_record(&list->bytes, &r) == size);
     unit_free(&aux);
     unit_append(&list->items, &item, sizeof item);
     list->n++;
@@ -95,8 +95,8 @@ static inline size_t unit_any_size(uint64_t *seed)
 /* Memory of exactly this size, a multiple of 16, at such an address. */
 static inline uint8_t *unit_slice_memory(size_t size)
 {
-    NEEDED(size % sizeof(struct bam_key) == 0);
-    return unit_alloc(size);                     /* malloc's alignment is 16 */
+    MUST(size % sizeof(struct bam_key) == 0);
+    return must_alloc(size);                     /* malloc's alignment is 16 */
 }
 
 static inline struct spill_store *unit_store_open(const char *prefix, struct latch *latch)
@@ -104,7 +104,7 @@ static inline struct spill_store *unit_store_open(const char *prefix, struct lat
     uint64_t room;
     struct spill_store_options options = {&prefix, 1, latch, NULL};
     struct spill_store *store = spill_store_open(&options);
-    NEEDED(store && spill_store_prepare(store, &room) == 0);
+    MUST(store && spill_store_prepare(store, &room) == 0);
     return store;
 }
 
@@ -120,7 +120,7 @@ static inline void unit_check_slice(const struct spill_slice *slice, const struc
 {
     const struct bam_key *keys = spill_slice_keys(slice);
     for (size_t i = 0; i < slice->n; i++, ++*next) {
-        NEEDED(*next < list->n);
+        MUST(*next < list->n);
         const struct unit_item *want = &unit_items(list)[*next];
         assert_int_equal(keys[i].sort, want->key);
         assert_int_equal(bam_key_record_size(slice->base, keys[i]), want->size);
@@ -133,7 +133,7 @@ static inline void unit_check_slice(const struct spill_slice *slice, const struc
 /* A copy in an allocation of just as many bytes as may be read. */
 static inline uint8_t *unit_packed_copy(const uint8_t *packed, size_t n)
 {
-    uint8_t *copy = unit_alloc(n + RECORD_PACK_SLACK);
+    uint8_t *copy = must_alloc(n + RECORD_PACK_SLACK);
     memcpy(copy, packed, n);
     memset(copy + n, 0xa5, RECORD_PACK_SLACK);
     return copy;

@@ -22,7 +22,7 @@ static int set_up(void **state)
     atomic_store(&cancelled, false);
     store = unit_store_open("/tmp/unit_spill_run", &latch);
     packer = spill_packer_new(SLICE);
-    NEEDED(packer);
+    MUST(packer);
     loader.gate = &unpacking;
     return 0;
 }
@@ -186,7 +186,7 @@ struct runs {
 static struct runs *runs_new(const size_t *lengths, size_t n, uint32_t distinct, uint64_t seed)
 {
     struct runs *r = calloc(1, sizeof *r);
-    NEEDED(r && n <= MAX_RUNS);
+    MUST(r && n <= MAX_RUNS);
     r->n = n;
     for (size_t i = 0; i < n; i++) {
         struct unit_list part = {0};
@@ -260,7 +260,7 @@ static void test_runs_of_long_records_merge(void **state)
     (void)state;
     struct runs *r = calloc(1, sizeof *r);
     uint64_t seed = 13;
-    NEEDED(r);
+    MUST(r);
     r->n = 3;
     for (size_t i = 0; i < 3; i++) {
         struct unit_list part = {0};
@@ -291,7 +291,7 @@ static void test_records_decide_where_keys_do_not_and_then_the_run(void **state)
     struct sort_rule *rule = sort_rule_new(&by_name, sam);
     struct runs *r = calloc(1, sizeof *r);
     struct unit_list want = {0};
-    NEEDED(sam && rule && r);
+    MUST(sam && rule && r);
     r->n = N_RUNS;
     for (int run = 0; run < N_RUNS; run++) {
         struct unit_list part = {0};
@@ -362,44 +362,70 @@ static void test_latch_tripped_elsewhere_ends_the_merge(void **state)
 
 /* ---- damage ---- */
 
+/* A run, and its temporary file to be damaged. */
+struct victim {
+    struct unit_list list;
+    struct spill_run run;
+    int fd;
+};
+
+static struct victim victim_new(size_t n, uint64_t *seed)
+{
+    struct victim v = {.list = random_list(n, 1000, seed)};
+    unit_write_run(&v.run, &v.list, packer, store, &latch);
+    v.fd = open_temporary_file();
+    if (v.fd < 0)
+        skip();
+    return v;
+}
+
+static void victim_free(struct victim *v)
+{
+    close(v->fd);
+    spill_run_free(&v->run);
+    unit_list_free(&v->list);
+}
+
+static void flip(int fd, uint64_t at, uint8_t bits)
+{
+    uint8_t byte;
+    MUST(pread(fd, &byte, 1, (off_t)at) == 1);
+    byte ^= bits;
+    MUST(pwrite(fd, &byte, 1, (off_t)at) == 1);
+}
+
+/* The slice is refused, and the message says which it is. */
+static void check_damaged(struct spill_place place)
+{
+    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
+    char offset[64];
+    snprintf(offset, sizeof offset, "offset %llu:", (unsigned long long)place.offset);
+    memset(&latch, 0, sizeof latch);
+    assert_int_equal(spill_load(store, place, &loader, &b, true, &latch), -1);
+    assert_non_null(strstr(latch.message, "/tmp"));
+    assert_non_null(strstr(latch.message, "damaged"));
+    if (!strstr(latch.message, offset))
+        fail_msg("\"%s\" does not say \"%s\"", latch.message, offset);
+    free(b.extra);
+    free(b.home);
+}
+
 /* Not in the high bytes of the header's sizes: these have memory asked for first. */
 static void test_damaged_slice_is_told_with_its_place(void **state)
 {
     (void)state;
     static const uint8_t in_header[] = {0, 3, 7, 8, 9, 16, 24, 31};
     uint64_t seed = 20;
-    struct unit_list list = random_list(3000, 1000, &seed);
-    struct spill_run run = {0};
-    unit_write_run(&run, &list, packer, store, &latch);
-    int fd = open_temporary_file();
-    if (fd < 0)
-        skip();
-    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
-    for (size_t i = 0; i < run.n; i++) {
-        uint64_t at = run.slices[i].offset
-                    + (i < N_OF(in_header) ? in_header[i] : SPILL_SLICE_HEADER
-                       + unit_below(&seed, run.slices[i].size - SPILL_SLICE_HEADER));
-        char place[64];
-        uint8_t byte;
-        snprintf(place, sizeof place, "offset %llu:", (unsigned long long)run.slices[i].offset);
-        memset(&latch, 0, sizeof latch);
-        NEEDED(pread(fd, &byte, 1, (off_t)at) == 1);
-        byte ^= 0x10;
-        NEEDED(pwrite(fd, &byte, 1, (off_t)at) == 1);
-        assert_int_equal(spill_load(store, run.slices[i], &loader, &b, true, &latch), -1);
-        byte ^= 0x10;
-        NEEDED(pwrite(fd, &byte, 1, (off_t)at) == 1);
-        assert_non_null(strstr(latch.message, "/tmp"));
-        assert_non_null(strstr(latch.message, "damaged"));
-        if (!strstr(latch.message, place))
-            fail_msg("\"%s\" does not say \"%s\"", latch.message, place);
-        free(b.extra);
-        b.extra = NULL;
+    struct victim v = victim_new(3000, &seed);
+    for (size_t i = 0; i < v.run.n; i++) {
+        struct spill_place place = v.run.slices[i];
+        uint64_t at = place.offset + (i < N_OF(in_header) ? in_header[i] : SPILL_SLICE_HEADER
+                                      + unit_below(&seed, place.size - SPILL_SLICE_HEADER));
+        flip(v.fd, at, 0x10);
+        check_damaged(place);
+        flip(v.fd, at, 0x10);
     }
-    close(fd);
-    free(b.home);
-    spill_run_free(&run);
-    unit_list_free(&list);
+    victim_free(&v);
 }
 
 /* A page of zeros is what a file system gives after a crash of the disk. */
@@ -408,22 +434,12 @@ static void test_slice_of_zeros_is_told(void **state)
     (void)state;
     static const uint8_t zeros[SLICE];
     uint64_t seed = 21;
-    struct unit_list list = random_list(10, 1000, &seed);
-    struct spill_run run = {0};
-    unit_write_run(&run, &list, packer, store, &latch);
-    int fd = open_temporary_file();
-    if (fd < 0)
-        skip();
-    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
-    NEEDED(run.n == 1 && run.slices[0].size <= SLICE);
-    NEEDED(pwrite(fd, zeros, run.slices[0].size, (off_t)run.slices[0].offset) == (ssize_t)run.slices[0].size);
-    assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), -1);
-    assert_non_null(strstr(latch.message, "damaged"));
-    close(fd);
-    free(b.extra);
-    free(b.home);
-    spill_run_free(&run);
-    unit_list_free(&list);
+    struct victim v = victim_new(10, &seed);
+    struct spill_place place = v.run.slices[0];
+    MUST(v.run.n == 1 && place.size <= SLICE);
+    MUST(pwrite(v.fd, zeros, place.size, (off_t)place.offset) == (ssize_t)place.size);
+    check_damaged(place);
+    victim_free(&v);
 }
 
 /* Its checksum is looked at when there is memory for it: a size that cannot be must not be asked for. */
@@ -432,45 +448,23 @@ static void test_slice_that_claims_a_petabyte_is_out_of_memory(void **state)
     (void)state;
     uint8_t claim[8];
     uint64_t seed = 31;
-    struct unit_list list = random_list(10, 1000, &seed);
-    struct spill_run run = {0};
-    unit_write_run(&run, &list, packer, store, &latch);
-    int fd = open_temporary_file();
-    if (fd < 0)
-        skip();
-    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
-    NEEDED(run.n == 1 && run.slices[0].size <= SLICE);
+    struct victim v = victim_new(10, &seed);
+    MUST(v.run.n == 1 && v.run.slices[0].size <= SLICE);
     store_le64(claim, (uint64_t)1 << 50);
-    NEEDED(pwrite(fd, claim, sizeof claim, (off_t)run.slices[0].offset + 8) == sizeof claim);
-    assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), -1);
-    assert_non_null(strstr(latch.message, "damaged"));
-    close(fd);
-    free(b.extra);
-    free(b.home);
-    spill_run_free(&run);
-    unit_list_free(&list);
+    MUST(pwrite(v.fd, claim, sizeof claim, (off_t)v.run.slices[0].offset + 8) == sizeof claim);
+    check_damaged(v.run.slices[0]);
+    victim_free(&v);
 }
 
 static void test_file_cut_short_is_told(void **state)
 {
     (void)state;
     uint64_t seed = 22;
-    struct unit_list list = random_list(3000, 1000, &seed);
-    struct spill_run run = {0};
-    unit_write_run(&run, &list, packer, store, &latch);
-    int fd = open_temporary_file();
-    if (fd < 0)
-        skip();
-    struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
-    struct spill_place last = run.slices[run.n - 1];
-    NEEDED(ftruncate(fd, (off_t)(last.offset + last.size - 1)) == 0);
-    assert_int_equal(spill_load(store, last, &loader, &b, true, &latch), -1);
-    assert_non_null(strstr(latch.message, "damaged"));
-    close(fd);
-    free(b.extra);
-    free(b.home);
-    spill_run_free(&run);
-    unit_list_free(&list);
+    struct victim v = victim_new(3000, &seed);
+    struct spill_place last = v.run.slices[v.run.n - 1];
+    MUST(ftruncate(v.fd, (off_t)(last.offset + last.size - 1)) == 0);
+    check_damaged(last);
+    victim_free(&v);
 }
 
 static void test_merge_of_damaged_runs_fails_and_frees_all(void **state)
@@ -483,10 +477,7 @@ static void test_merge_of_damaged_runs_fails_and_frees_all(void **state)
     if (fd < 0)
         skip();
     struct spill_place middle = r->run[1].slices[r->run[1].n / 2];
-    uint8_t byte;
-    NEEDED(pread(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
-    byte ^= 1;
-    NEEDED(pwrite(fd, &byte, 1, (off_t)(middle.offset + middle.size - 1)) == 1);
+    flip(fd, middle.offset + middle.size - 1, 1);
     assert_int_equal(merge_runs(r, NULL, &into), -1);
     assert_non_null(strstr(latch.message, "damaged"));
     close(fd);

@@ -6,7 +6,7 @@ enum { KIB = 1 << 10, MIB = 1 << 20, LARGE = 256 * KIB, FUZZ_ROUNDS = 200000, FU
 
 static uint64_t packed_size(const uint8_t *packed, size_t n)
 {
-    NEEDED(n >= SPILL_SLICE_HEADER);
+    MUST(n >= SPILL_SLICE_HEADER);
     return spill_slice_size(packed);
 }
 
@@ -15,7 +15,7 @@ static struct spill_slice unpack(const uint8_t *packed, size_t n, size_t size, i
 {
     struct spill_slice slice = {.base = unit_slice_memory(size), .size = size};
     struct record_unpacker *unpacker = record_unpacker_new();
-    NEEDED(unpacker);
+    MUST(unpacker);
     *result = spill_slice_unpack(&slice, unpacker, packed, n);
     record_unpacker_free(unpacker);
     return slice;
@@ -47,10 +47,10 @@ static void check_round_trip(const struct unit_list *list, size_t slice_size)
     struct spill_packer *packer = spill_packer_new(slice_size);
     const uint8_t *packed;
     size_t n, next = 0, count = 0;
-    NEEDED(packer);
+    MUST(packer);
     assert_true(spill_packer_empty(packer));
     for (size_t i = 0; i < list->n; i++) {
-        uint8_t *record = unit_exact(unit_item_record(list, i), unit_items(list)[i].size);
+        uint8_t *record = exact_copy(unit_item_record(list, i), unit_items(list)[i].size);
         int added = spill_packer_add(packer, unit_items(list)[i].key, record, unit_items(list)[i].size);
         if (added == 0) {
             assert_true(count > 0);              /* an empty one takes anything */
@@ -152,7 +152,7 @@ static void test_slice_is_filled_to_its_size_and_no_further(void **state)
             struct unit_list list = {0};
             struct spill_packer *packer = spill_packer_new(SLICE);
             size_t second = SLICE - 2 * KEY - first + (size_t)over;
-            NEEDED(packer);
+            MUST(packer);
             unit_list_add(&list, &seed, 1, first);
             unit_list_add(&list, &seed, 2, second);
             assert_int_equal(spill_packer_add(packer, 1, unit_item_record(&list, 0), first), 1);
@@ -173,7 +173,7 @@ static void test_packed_bytes_are_within_the_memory_of_a_packer(void **state)
         const uint8_t *packed;
         size_t n;
         uint64_t seed = 6;
-        NEEDED(packer);
+        MUST(packer);
         do {                                     /* keys far apart, fields at random: the worst */
             unit_list_free(&list);
             unit_list_add(&list, &seed, 0, BAM_MIN_RECORD);
@@ -197,7 +197,7 @@ static uint8_t *pack_list(const struct unit_list *list, size_t *n)
 {
     struct spill_packer *packer = spill_packer_new(4 * MIB);
     const uint8_t *packed;
-    NEEDED(packer);
+    MUST(packer);
     for (size_t i = 0; i < list->n; i++)
         assert_int_equal(spill_packer_add(packer, unit_items(list)[i].key, unit_item_record(list, i),
                                           unit_items(list)[i].size), 1);
@@ -223,7 +223,7 @@ static void test_every_changed_byte_is_noticed(void **state)
     (void)state;
     struct record_unpacker *unpacker = record_unpacker_new();
     uint64_t seed = 7;
-    NEEDED(unpacker);
+    MUST(unpacker);
     for (int n_records = 1; n_records <= 40; n_records += 13) {
         size_t n;
         uint8_t *packed = pack_random(seed + (uint64_t)n_records, n_records, &n);
@@ -249,7 +249,7 @@ static void test_every_truncation_is_noticed_and_bytes_too_many(void **state)
     size_t n;
     struct record_unpacker *unpacker = record_unpacker_new();
     uint8_t *packed = pack_random(8, 20, &n);
-    NEEDED(unpacker);
+    MUST(unpacker);
     size_t size = packed_size(packed, n);
     struct spill_slice slice = {.base = unit_slice_memory(size), .size = size};
     for (size_t less = 0; less < n; less++) {
@@ -259,7 +259,7 @@ static void test_every_truncation_is_noticed_and_bytes_too_many(void **state)
     }
     for (size_t more = 1; more < 20; more++) {
         uint8_t *longer = calloc(n + more + RECORD_PACK_SLACK, 1);
-        NEEDED(longer);
+        MUST(longer);
         memcpy(longer, packed, n);
         assert_int_equal(spill_slice_unpack(&slice, unpacker, longer, n + more), -1);
         free(longer);
@@ -350,9 +350,9 @@ static void unpack_damaged(struct record_unpacker *unpacker, const uint8_t *pack
 static void fuzz(int n_records, int rounds, uint64_t seed)
 {
     size_t n;
-    uint8_t *packed = pack_random(seed, n_records, &n), *damaged = unit_alloc(n);
+    uint8_t *packed = pack_random(seed, n_records, &n), *damaged = must_alloc(n);
     struct record_unpacker *unpacker = record_unpacker_new();
-    NEEDED(unpacker);
+    MUST(unpacker);
     size_t home_size = packed_size(packed, n);
     for (int i = 0; i < rounds; i++) {
         uint32_t behind = (uint32_t)(n - SPILL_SLICE_HEADER);
@@ -383,10 +383,10 @@ static void test_random_bytes_with_a_sound_checksum(void **state)
     (void)state;
     struct record_unpacker *unpacker = record_unpacker_new();
     uint64_t seed = 14;
-    NEEDED(unpacker);
+    MUST(unpacker);
     for (int i = 0; i < FUZZ_ROUNDS / 4; i++) {
         size_t n = SPILL_SLICE_HEADER + unit_below(&seed, 300);
-        uint8_t *bytes = unit_alloc(n + RECORD_PACK_SLACK);
+        uint8_t *bytes = must_alloc(n + RECORD_PACK_SLACK);
         unit_fill(&seed, bytes, n + RECORD_PACK_SLACK);
         store_le64(bytes + 8, unit_below(&seed, 400));
         store_le64(bytes + 16, unit_below(&seed, 12));
@@ -404,7 +404,7 @@ static void test_more_or_fewer_bytes_of_keys_than_keys_pass(void **state)
     (void)state;
     enum { KEY_BYTES = 8 + 16 };
     size_t n;
-    uint8_t *packed = pack_random(15, 30, &n), *more = unit_alloc(n + 1 + RECORD_PACK_SLACK);
+    uint8_t *packed = pack_random(15, 30, &n), *more = must_alloc(n + 1 + RECORD_PACK_SLACK);
     size_t room = packed_size(packed, n);
     int result;
     memcpy(more, packed, n);

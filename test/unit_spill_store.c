@@ -127,7 +127,7 @@ static struct spill_store *open_only(const char *const *prefixes, size_t n)
 {
     struct spill_store_options options = {prefixes, n, &latch, NULL};
     struct spill_store *store = spill_store_open(&options);
-    NEEDED(store);
+    MUST(store);
     return store;
 }
 
@@ -145,7 +145,7 @@ static int entries_in(const char *path)
 {
     DIR *dir = opendir(path);
     int n = 0;
-    NEEDED(dir);
+    MUST(dir);
     for (struct dirent *e; (e = readdir(dir));)
         n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
     closedir(dir);
@@ -181,11 +181,11 @@ struct puts {
 static struct puts *puts_new(size_t n, uint32_t most, uint64_t seed)
 {
     struct puts *p = calloc(1, sizeof *p);
-    NEEDED(p && n <= MAX_PUTS);
+    MUST(p && n <= MAX_PUTS);
     p->n = n;
     for (size_t i = 0; i < n; i++) {
         p->size[i] = 1 + unit_below(&seed, most);
-        p->data[i] = unit_alloc(p->size[i]);
+        p->data[i] = must_alloc(p->size[i]);
         unit_fill(&seed, p->data[i], p->size[i]);
     }
     return p;
@@ -212,7 +212,7 @@ static void put_all(struct spill_store *store, struct puts *p)
 /* 1: it is what was put. */
 static int comes_back(struct spill_store *store, const struct puts *p, size_t i)
 {
-    uint8_t *got = unit_alloc(p->place[i].size);         /* exactly */
+    uint8_t *got = must_alloc(p->place[i].size);         /* exactly */
     int same = p->place[i].size == p->size[i] && spill_store_get(store, p->place[i], got) == 0
             && memcmp(got, p->data[i], p->size[i]) == 0;
     free(got);
@@ -318,10 +318,10 @@ static void test_freed_space_goes_back_and_neighbours_stay(void **state)
     struct puts *p = calloc(1, sizeof *p);
     struct stat before, after;
     uint64_t seed = 4;
-    NEEDED(p);
+    MUST(p);
     for (p->n = 0; p->n < N; p->n++) {
         p->size[p->n] = EACH;
-        p->data[p->n] = unit_alloc(EACH);
+        p->data[p->n] = must_alloc(EACH);
         unit_fill(&seed, p->data[p->n], EACH);
     }
     struct spill_store *store = open_dirs(1);
@@ -329,10 +329,10 @@ static void test_freed_space_goes_back_and_neighbours_stay(void **state)
     int fd = unnamed_in(dirs[0]);
     assert_true(fd >= 0);
     fsync(fd);                                   /* else blocks may not be counted yet */
-    NEEDED(fstat(fd, &before) == 0);
+    MUST(fstat(fd, &before) == 0);
     for (size_t i = 0; i < N; i += 2)
         spill_store_free(store, p->place[i]);
-    NEEDED(fstat(fd, &after) == 0);
+    MUST(fstat(fd, &after) == 0);
     for (size_t i = 1; i < N; i += 2)
         assert_true(comes_back(store, p, i));
     assert_int_equal(after.st_size, before.st_size);
@@ -486,14 +486,14 @@ static void test_limit_for_files_is_a_full_directory(void **state)
     struct puts *p = puts_new(100, 3000, 14);
     struct spill_store *store = open_dirs(2);
     struct rlimit old, limit;
-    NEEDED(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    MUST(getrlimit(RLIMIT_FSIZE, &old) == 0);
     limit = (struct rlimit){LIMIT, old.rlim_max};
     void (*on_excess)(int) = signal(SIGXFSZ, SIG_IGN);
     size_t i = 0;
-    NEEDED(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     while (i < p->n && put_one(store, p, i) == 0)
         i++;
-    NEEDED(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    MUST(setrlimit(RLIMIT_FSIZE, &old) == 0);
     signal(SIGXFSZ, on_excess);
     uint64_t put = 0;
     for (size_t j = 0; j < i; j++) {
@@ -550,7 +550,7 @@ static void test_file_system_that_is_really_full(void **state)
     pid_t child = fork();
     if (child == 0)
         _exit(in_small_file_system());
-    NEEDED(child > 0 && waitpid(child, &status, 0) == child);
+    MUST(child > 0 && waitpid(child, &status, 0) == child);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77)
         skip();
@@ -599,7 +599,7 @@ static void test_file_cut_short_by_another_program_is_told(void **state)
     char place[64];
     put_all(store, p);
     int fd = unnamed_in(dirs[0]);
-    NEEDED(fd >= 0 && ftruncate(fd, (off_t)(p->place[9].offset + p->place[9].size - 1)) == 0);
+    MUST(fd >= 0 && ftruncate(fd, (off_t)(p->place[9].offset + p->place[9].size - 1)) == 0);
     assert_true(comes_back(store, p, 8));
     assert_false(comes_back(store, p, 9));
     snprintf(place, sizeof place, "offset %llu:", (unsigned long long)p->place[9].offset);
@@ -662,7 +662,7 @@ static void test_nothing_is_visible_at_any_time(void **state)
     assert_int_equal(entries_in(dirs[0]), 0);
     check_all(store, p);
     struct stat st;
-    NEEDED(fstat(fd, &st) == 0);
+    MUST(fstat(fd, &st) == 0);
     assert_int_equal(st.st_nlink, 0);
     assert_int_equal(st.st_mode & 077, 0);       /* nobody else's to read */
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -720,7 +720,7 @@ static void test_every_form_of_prefix(void **state)
     (void)state;
     char prefix[100], old[200];
     struct stat st;
-    NEEDED(getcwd(old, sizeof old) && chdir(dirs[1]) == 0);
+    MUST(getcwd(old, sizeof old) && chdir(dirs[1]) == 0);
     check_prefix(dirs[0], dirs[0]);                          /* a directory */
     snprintf(prefix, sizeof prefix, "%s/", dirs[0]);
     check_prefix(prefix, dirs[0]);
@@ -733,21 +733,21 @@ static void test_every_form_of_prefix(void **state)
     check_prefix("./name", dirs[1]);
     snprintf(prefix, sizeof prefix, "../%s/name", strrchr(dirs[2], '/') + 1);
     check_prefix(prefix, dirs[2]);
-    NEEDED(mkdir("sub", 0700) == 0);
+    MUST(mkdir("sub", 0700) == 0);
     snprintf(prefix, sizeof prefix, "%s/sub", dirs[1]);
     check_prefix("sub", prefix);                             /* a directory here */
     check_prefix("sub/name", prefix);
-    NEEDED(rmdir("sub") == 0);
+    MUST(rmdir("sub") == 0);
 
     int fd = open("file", O_CREAT | O_WRONLY, 0600);         /* a file of this name stays as it is */
-    NEEDED(fd >= 0 && write(fd, "kept", 4) == 4);
+    MUST(fd >= 0 && write(fd, "kept", 4) == 4);
     check_prefix("file", dirs[1]);
-    NEEDED(fstat(fd, &st) == 0);
+    MUST(fstat(fd, &st) == 0);
     assert_int_equal(st.st_nlink, 1);
     assert_int_equal(st.st_size, 4);
     close(fd);
     unlink("file");
-    NEEDED(chdir(old) == 0);
+    MUST(chdir(old) == 0);
 }
 
 static void test_two_stores_in_one_directory_do_not_meet(void **state)

@@ -145,7 +145,7 @@ static void test_thread_beside_the_team_has_its_own_slot(void **state)
     pthread_t thread;
     struct stats *s = stats_new(2, STATS_CPU);
     assert_int_equal(stats_slots(s), 2);
-    NEEDED(pthread_create(&thread, NULL, work_beside, s) == 0);
+    MUST(pthread_create(&thread, NULL, work_beside, s) == 0);
     pthread_join(thread, NULL);
     stats_stop(s);
     assert_int_equal(stats_slots(s), 3);

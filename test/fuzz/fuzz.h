@@ -6,38 +6,12 @@
 #define FUZZ_H
 
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "order/sort_key.h"
+#include "test/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition) do { \
-    if (!(condition)) { \
-        fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-        abort(); \
-    } \
-} while (0)
-
-static inline void *fuzz_alloc(size_t n)
-{
-    void *p = malloc(n ? n : 1);
-    MUST(p);
-    return p;
-}
-
-/* A copy of exactly n bytes, so that a sanitizer sees a byte read behind it. */
-static inline uint8_t *fuzz_exact(const uint8_t *from, size_t n)
-{
-    uint8_t *p = fuzz_alloc(n);
-    if (n)
-        memcpy(p, from, n);
-    return p;
-}
 
 /* ---- the input, taken from its front; zeros when it is used up ---- */
 

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     MUST(frame.size <= size && frame.size <= BGZF_MAX_BLOCK);
     MUST(frame.data_offset + BGZF_FOOTER <= frame.size && frame.inflated_size <= BGZF_MAX_BLOCK);
-    uint8_t *block = fuzz_exact(data, frame.size), *out = fuzz_alloc(frame.inflated_size);
+    uint8_t *block = exact_copy(data, frame.size), *out = must_alloc(frame.inflated_size);
     bgzf_block_inflate(codec, block, &frame, out);
     free(block);
     free(out);

@@ -11,7 +11,7 @@ static struct cram_count fed(const uint8_t *data, size_t size, size_t piece)
     cram_count_start(&c);
     for (size_t at = 0; at < size; at += piece) {
         size_t n = piece < size - at ? piece : size - at;
-        uint8_t *exact = fuzz_exact(data + at, n);
+        uint8_t *exact = exact_copy(data + at, n);
         cram_count_feed(&c, exact, n);
         free(exact);
     }

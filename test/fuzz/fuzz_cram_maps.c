@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bool broken = false;
     for (size_t n = size / 2; n <= size; n++) {
-        uint8_t *exact = fuzz_exact(data, n);
+        uint8_t *exact = exact_copy(data, n);
         bool whole = cram_maps_whole(exact, n);
         MUST(!broken || !whole);
         broken = !whole;

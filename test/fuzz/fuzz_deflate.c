@@ -7,7 +7,7 @@
 
 static void check_block(struct bgzf_codec *codec, const uint8_t *data, uint32_t n)
 {
-    uint8_t *block = fuzz_alloc(BGZF_MAX_BLOCK), *out = fuzz_alloc(n);
+    uint8_t *block = must_alloc(BGZF_MAX_BLOCK), *out = must_alloc(n);
     struct bgzf_frame frame;
     uint32_t size = bgzf_block_deflate(codec, data, n, block);
     MUST(bgzf_block_frame(block, size, &frame) == BGZF_OK);
@@ -20,7 +20,7 @@ static void check_block(struct bgzf_codec *codec, const uint8_t *data, uint32_t 
 
 static void check_room(struct bam_deflate *deflate, const uint8_t *data, uint32_t n, size_t room)
 {
-    uint8_t *out = fuzz_alloc(room);
+    uint8_t *out = must_alloc(room);
     size_t size = bam_deflate(deflate, data, n, out, room);
     MUST(size <= room && (size > 0 || room < n + 5));
     free(out);
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!ours)
         MUST(ours = bam_deflate_new(BAM_DEFLATE_FAST, false));
     uint32_t n = f.left < BGZF_FILL ? (uint32_t)f.left : BGZF_FILL;
-    uint8_t *in = fuzz_exact(f.p, n);
+    uint8_t *in = exact_copy(f.p, n);
     check_block(codecs[level], in, n);
     check_room(ours, in, n, room);
     free(in);

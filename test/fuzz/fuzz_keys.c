@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!sam)
         sam = fuzz_header();
     for (size_t got; n < RECORDS && (got = fuzz_record(&f, buffer)) > 0; n++)
-        records[n] = (struct bam_record *)fuzz_exact(buffer, got);
+        records[n] = (struct bam_record *)exact_copy(buffer, got);
     struct judge judge = {.rule = sort_rule_new(&order, sam)};
     MUST(judge.rule);
     sort_rule_learn(judge.rule, (const struct bam_record *const *)records,

@@ -21,7 +21,7 @@ static void check(const struct sort_opts *o)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char program[] = "samtools", command[] = "sort";
-    char *words[WORDS + 3] = {program, command}, *text = (char *)fuzz_alloc(size + 1);
+    char *words[WORDS + 3] = {program, command}, *text = (char *)must_alloc(size + 1);
     int n = 2;
     if (size)
         memcpy(text, data, size);

@@ -43,12 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     int32_t n_ref = data[0] & 7;
-    uint8_t *record = fuzz_exact(data + 1, --size);
+    uint8_t *record = exact_copy(data + 1, --size);
     struct bam_verdict verdict = bam_record_check(record, size, n_ref);
     MUST(*bam_fault_text(verdict.fault));
     if (!verdict.fault) {
         MUST(bam_record_size((struct bam_record *)record) <= size);
-        uint8_t *whole = fuzz_exact(record, bam_record_size((struct bam_record *)record));
+        uint8_t *whole = exact_copy(record, bam_record_size((struct bam_record *)record));
         look((struct bam_record *)whole);
         mend(whole, size, n_ref);
         free(whole);

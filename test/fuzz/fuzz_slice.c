@@ -16,11 +16,11 @@ enum { SLICE = 16 << 10, HASH = 8, CHANGE = 3 };
 static int unpack(struct spill_slice *slice, const uint8_t *packed, size_t n, size_t room)
 {
     struct record_unpacker *unpacker = record_unpacker_new();
-    uint8_t *exact = fuzz_alloc(n + RECORD_PACK_SLACK);
+    uint8_t *exact = must_alloc(n + RECORD_PACK_SLACK);
     memcpy(exact, packed, n);
     memset(exact + n, 0xa5, RECORD_PACK_SLACK);
     room = room / sizeof(struct bam_key) * sizeof(struct bam_key);
-    *slice = (struct spill_slice){.base = fuzz_alloc(room), .size = room};
+    *slice = (struct spill_slice){.base = must_alloc(room), .size = room};
     MUST(unpacker);
     int result = spill_slice_unpack(slice, unpacker, exact, n);
     record_unpacker_free(unpacker);
@@ -31,7 +31,7 @@ static int unpack(struct spill_slice *slice, const uint8_t *packed, size_t n, si
 static void unpack_hostile(const uint8_t *packed, size_t n, size_t room)
 {
     struct spill_slice slice;
-    uint8_t *right = fuzz_exact(packed, n);
+    uint8_t *right = exact_copy(packed, n);
     if (n >= SPILL_SLICE_HEADER) {
         spill_slice_size(right);
         store_le64(right, byte_hash(right + HASH, n - HASH, 0));
@@ -53,7 +53,7 @@ static size_t pack(struct spill_packer *packer, struct feed *f, uint8_t *all, si
     size_t n = 0;
     size_t size;
     for (*bytes = 0; (size = fuzz_record(f, all + *bytes)) > 0; n++) {
-        uint8_t *record = fuzz_exact(all + *bytes, size);
+        uint8_t *record = exact_copy(all + *bytes, size);
         int added = spill_packer_add(packer, n * n, record, size);
         free(record);
         MUST(added >= 0);
@@ -67,7 +67,7 @@ static size_t pack(struct spill_packer *packer, struct feed *f, uint8_t *all, si
 static void round_trip(struct feed *records, struct feed *changes)
 {
     static struct spill_packer *packer;
-    uint8_t *all = fuzz_alloc(SLICE + FUZZ_RECORD_MAX);
+    uint8_t *all = must_alloc(SLICE + FUZZ_RECORD_MAX);
     const uint8_t *packed;
     struct spill_slice slice;
     size_t n_packed, bytes;
@@ -80,7 +80,7 @@ static void round_trip(struct feed *records, struct feed *changes)
     for (size_t i = 0; i < n; i++)
         MUST(spill_slice_keys(&slice)[i].sort == i * i);
     free(slice.base);
-    uint8_t *changed = fuzz_exact(packed, n_packed);
+    uint8_t *changed = exact_copy(packed, n_packed);
     while (changes->left > 0) {
         size_t at = feed_byte(changes);
         at |= (size_t)feed_byte(changes) << 8;

@@ -13,7 +13,7 @@ enum { RECORDS = 16, SMALLEST_ARENA = 256 << 10, MOST = 5 * SMALLEST_ARENA / 2 }
 static uint8_t *make_file(struct feed *f, size_t *size)
 {
     static sam_hdr_t *sam;
-    uint8_t *records = fuzz_alloc(RECORDS * FUZZ_RECORD_MAX), *header;
+    uint8_t *records = must_alloc(RECORDS * FUZZ_RECORD_MAX), *header;
     size_t times = feed_byte(f), all = 0, one, header_size;
     if (!sam)
         sam = fuzz_header();
@@ -23,7 +23,7 @@ static uint8_t *make_file(struct feed *f, size_t *size)
     if (times * all > MOST)
         times = MOST / all;
     MUST(bam_header_bytes(sam, &header, &header_size) == 0);
-    uint8_t *file = fuzz_alloc(header_size + times * all);
+    uint8_t *file = must_alloc(header_size + times * all);
     memcpy(file, header, header_size);
     *size = header_size;
     for (; times > 0; times--, *size += all)

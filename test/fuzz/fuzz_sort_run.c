@@ -37,7 +37,7 @@ static void fill(struct list *list, struct feed *f, struct sort_rule *rule)
     for (; n < RECORDS && (sizes[n] = fuzz_record(f, records[n])) > 0; n++)
         sample[n] = (const struct bam_record *)records[n];
     sort_rule_learn(rule, sample, n);
-    list->base = fuzz_alloc(LIST * FUZZ_RECORD_MAX);
+    list->base = must_alloc(LIST * FUZZ_RECORD_MAX);
     for (size_t i = 0; i < n_list && n > 0; i++)
         append(list, rule, records[picks[i] % n], sizes[picks[i] % n]);
 }

@@ -23,7 +23,7 @@ static int accept_blocks(struct bam_arena *arena, const uint16_t sizes[], unsign
         size_t size = i < n && sizes[i] < left ? sizes[i] : left;
         uint8_t *place = bam_arena_take(arena, size);
         uint64_t start = (uint64_t)(place - arena->base);
-        struct bam_key *keys = fuzz_alloc(keys_max(size) * sizeof *keys);
+        struct bam_key *keys = must_alloc(keys_max(size) * sizeof *keys);
         memcpy(place, stream, size);
         struct bam_walk guess = bam_arena_guess(arena, start, start + size, keys);
         int failed = bam_arena_accept(arena, &guess, keys, start + size, NULL, latch, &origin);
@@ -47,8 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned n = feed_byte(&f) & BLOCKS_MAX;
     feed_copy(&f, (uint8_t *)sizes, n * sizeof *sizes);
     if (f.left <= STREAM_MAX) {
-        struct bam_key *keys = fuzz_alloc(keys_max(f.left) * sizeof *keys);
-        all.base = fuzz_exact(f.p, f.left);
+        struct bam_key *keys = must_alloc(keys_max(f.left) * sizeof *keys);
+        all.base = exact_copy(f.p, f.left);
         struct bam_walk walk = bam_arena_walk(&all, 0, f.left, keys);
         int failed = accept_blocks(&arena, sizes, n, f.p, f.left, &latch);
         MUST(walk.n == arena.n_records && walk.end == arena.walked);

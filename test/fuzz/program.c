@@ -24,7 +24,7 @@ static void read_output(struct made *made)
     struct stat st;
     MUST(fstat(STDOUT_FILENO, &st) == 0);
     made->size = (size_t)st.st_size;
-    made->data = fuzz_alloc(made->size);
+    made->data = must_alloc(made->size);
     MUST(pread(STDOUT_FILENO, made->data, made->size, 0) == (ssize_t)made->size);
 }
 

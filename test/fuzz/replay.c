@@ -14,7 +14,7 @@ static void replay_file(const char *path)
         perror(path);
         exit(EXIT_FAILURE);
     }
-    uint8_t *data = fuzz_alloc((size_t)size);
+    uint8_t *data = must_alloc((size_t)size);
     MUST(fread(data, 1, (size_t)size, file) == (size_t)size);
     fclose(file);
     fprintf(stderr, "%s\n", path);               /* so that a crash says where */
