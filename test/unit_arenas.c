@@ -30,7 +30,7 @@ static void test_all_memory_is_given_back_by_all_threads(void **state)
         struct latch latch = {0};
         struct arenas arenas;
         struct stats *stats = stats_new(team_sizes[i], STATS_TIMES);
-        NEEDED(stats && arenas_open(&arenas, SIZE, &latch) == 0);
+        MUST(stats && arenas_open(&arenas, SIZE, &latch) == 0);
         fill(&arenas.each[0]);
         fill(&arenas.each[1]);
         #pragma omp parallel num_threads(team_sizes[i])
