@@ -11,12 +11,12 @@ enum { DEFINITION = 26 };        /* bytes before the first container */
  * byte of the DEFINITION is a field of its own. */
 enum field {
     LENGTH = DEFINITION, REFERENCE, START, SPAN, RECORDS, COUNTER, BASES, BLOCKS, N_LANDMARKS, LANDMARK, CRC,
-    METHOD, TYPE, ID, COMPRESSED, SIZE, BLOCK_DATA,
+    METHOD, TYPE, ID, COMPRESSED, SIZE, BLOCK_DATA, BLOCK_CRC, BLOCK_END,
 };
 
-void cram_count_start(struct cram_count *c)
+void cram_count_start(struct cram_count *c, bool checks)
 {
-    *c = (struct cram_count){0};
+    *c = (struct cram_count){.checks = checks};
 }
 
 static void give_up(struct cram_count *c)
@@ -32,7 +32,7 @@ static uint8_t more_bytes(const struct cram_count *c, uint8_t first)
     bool is_ltf8 = c->field == BASES || (c->field == COUNTER && c->major > 2);
     if (c->field < LENGTH || c->field == METHOD || c->field == TYPE)
         return 0;
-    if (c->field == LENGTH || c->field == CRC)
+    if (c->field == LENGTH || c->field == CRC || c->field == BLOCK_CRC)
         return 3;
     return (uint8_t)(is_ltf8 || ones < 4 ? ones : 4);
 }
@@ -85,6 +85,7 @@ static void end_field(struct cram_count *c)
         break;
     case N_LANDMARKS:
         keep(c, &c->landmarks, itf8(c));
+        c->headers = 1 + c->landmarks;
         break;
     case LANDMARK:
         c->landmarks--;
@@ -93,8 +94,18 @@ static void end_field(struct cram_count *c)
         if (little_endian(c) != c->crc)
             give_up(c);
         break;
+    case METHOD:
+        c->block = c->at - 1;
+        break;
+    case TYPE:
+        c->type = (uint8_t)c->value;
+        break;
     case COMPRESSED:
         keep(c, &c->compressed, itf8(c));
+        break;
+    case BLOCK_CRC:
+        if (c->damaged == 0 && little_endian(c) != c->crc)
+            c->damaged = c->block;
         break;
     default:
         if (c->field < LENGTH)
@@ -102,32 +113,42 @@ static void end_field(struct cram_count *c)
     }
 }
 
-/* Ends the header of a container. If it is the first container, which holds the file's header, its blocks
- * are next. */
-static void end_header(struct cram_count *c)
+/* Behind `size` more bytes the next block is next or, if none is to be looked at, the next container. A container of
+ * records ends where it says, the one of the header not before its last block. */
+static void skip(struct cram_count *c, uint64_t size)
 {
-    if (c->first == 0 && c->blocks > 0) {
-        c->first = c->at;
-        return;
-    }
-    c->records += c->n;
-    c->rest = c->length;
-    c->inside = c->at;
-    c->field = LENGTH;
+    uint64_t left = c->end > c->at ? c->end - c->at : 0;
+    bool is_header = c->inside == 0, ends = c->blocks == 0 || c->headers == 0 || (!is_header && size >= left);
+    c->rest = !ends || (is_header && size > left) ? size : left;
+    c->field = ends ? LENGTH : METHOD;
     c->crc = 0;
 }
 
-/* Ends the header of a block. Whatever the container has behind its last block counts for nothing. */
+/* Ends the header of a container. The first one holds the file's header. */
+static void end_header(struct cram_count *c)
+{
+    c->end = c->at + c->length;
+    if (c->first == 0 && c->blocks > 0) {
+        c->first = c->at;
+    } else {
+        c->records += c->n;
+        c->inside = c->at;
+        c->blocks = c->checks && c->major > 2 ? c->blocks : 0;
+    }
+    skip(c, 0);
+}
+
+/* Ends the header of a block. Its data are needed if it is a compression header or a slice header. */
 static void end_block_header(struct cram_count *c)
 {
-    uint64_t end = c->first + c->length;
-    c->rest = c->compressed + (c->major > 2 ? sizeof c->crc : 0);
-    c->field = METHOD;
-    if (--c->blocks > 0)
-        return;
-    c->rest = c->at + c->rest < end ? end - c->at : c->rest;
-    c->field = LENGTH;
-    c->crc = 0;
+    enum { COMPRESSION_HEADER = 1, MAPPED_SLICE = 2, UNMAPPED_SLICE = 3 };
+    uint64_t size = c->compressed + (c->major > 2 ? sizeof c->crc : 0);
+    bool is_header = c->type >= COMPRESSION_HEADER && c->type <= UNMAPPED_SLICE;
+    c->blocks--;
+    if (c->inside == 0 || !is_header || c->at + size > c->end)
+        skip(c, size);
+    else
+        c->field = c->compressed > 0 ? BLOCK_DATA : BLOCK_CRC;
 }
 
 static void next_field(struct cram_count *c)
@@ -142,6 +163,10 @@ static void next_field(struct cram_count *c)
         end_header(c);
     else if (c->field == BLOCK_DATA)
         end_block_header(c);
+    else if (c->field == BLOCK_END) {
+        c->headers--;
+        skip(c, 0);
+    }
 }
 
 static void take_byte(struct cram_count *c, uint8_t byte)
@@ -150,7 +175,7 @@ static void take_byte(struct cram_count *c, uint8_t byte)
         c->value = 0;
         c->left = c->size = (uint8_t)(1 + more_bytes(c, byte));
     }
-    if (c->field >= LENGTH && c->field < CRC)
+    if (c->field >= LENGTH && c->field != CRC && c->field != BLOCK_CRC)
         c->crc = libdeflate_crc32(c->crc, &byte, 1);
     c->value = c->value << 8 | byte;
     c->at++;
@@ -161,6 +186,18 @@ static void take_byte(struct cram_count *c, uint8_t byte)
         next_field(c);
 }
 
+/* Takes data of a block that is to be checked. Returns how many bytes it took of the n. */
+static uint64_t take_data(struct cram_count *c, const uint8_t *bytes, uint64_t n)
+{
+    n = n < c->compressed ? n : c->compressed;
+    c->crc = libdeflate_crc32(c->crc, bytes, n);
+    c->at += n;
+    c->compressed -= (uint32_t)n;
+    if (c->compressed == 0)
+        c->field = BLOCK_CRC;
+    return n;
+}
+
 uint64_t cram_count_rest(const struct cram_count *c)
 {
     return c->rest;
@@ -169,6 +206,10 @@ uint64_t cram_count_rest(const struct cram_count *c)
 void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
 {
     for (uint64_t done = 0; done < n;) {
+        if (c->rest == 0 && c->field == BLOCK_DATA) {
+            done += take_data(c, bytes + done, n - done);
+            continue;
+        }
         if (c->rest == 0) {
             take_byte(c, bytes[done++]);
             continue;
@@ -182,7 +223,7 @@ void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
 
 int cram_count_file(struct cram_count *c, int fd, off_t begin, uint64_t end)
 {
-    enum { HEADER = 64 };                        /* bytes; nearly all headers have some 30 to 40 */
+    enum { HEADER = 2048 };                      /* bytes: a container's header and the blocks that are checked */
     uint8_t bytes[HEADER];
     while (c->at < end) {
         uint64_t left = end - c->at;

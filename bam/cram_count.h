@@ -8,13 +8,14 @@
  *   container = length, 4 bytes | reference, start, span, records: itf8 | counter: ltf8 [2: itf8] | bases: ltf8 |
  *               blocks: itf8 | n: itf8, and n landmarks: itf8 | CRC-32 of all this, 4 bytes [2: none] | length bytes
  *
- * In version 2, htslib writes too small a length for the container of the header. So the blocks of that
- * container are followed:
- *
  *   block = method, 1 byte | type, 1 byte | id, compressed size, size: itf8 | data | CRC-32, 4 bytes [2: none]
  *
- * Serial. Feed it the bytes of the file, in pieces of any size. It does not need the bytes inside
- * containers. */
+ * The blocks of two kinds of containers are followed. Of the header's, because htslib writes too small a length for it
+ * in version 2. Of records, in version 3 and if that is wanted, because htslib does not compare the CRC-32 of
+ * compression headers and slice headers that are not compressed. They are compared here: the first block and one for
+ * each landmark.
+ *
+ * Serial. Feed it the bytes of the file, in pieces of any size. It does not need the data of other blocks. */
 #ifndef CRAM_COUNT_H
 #define CRAM_COUNT_H
 
@@ -29,20 +30,25 @@ struct cram_count {
     uint64_t rest;
     /* gave up because the version is not 2 or 3 (else: this is no container) */
     bool unknown;
+    bool checks;                 /* compares the CRC-32 of header blocks */
+    uint64_t damaged;            /* offset of the first block whose CRC-32 is wrong; 0: none */
     uint8_t major;               /* version */
     uint8_t field;               /* the header field under way: which one, */
     uint8_t size, left;          /* its bytes and those of them still to come (left is 0 before the first), */
     uint64_t value;              /* and the value of those that have passed */
-    uint32_t crc;                /* of the header so far */
-    /* from headers; blocks and landmarks: how many are still to come */
+    uint32_t crc;                /* of the container's header or the block so far */
+    /* from headers; blocks, landmarks and compressed: how many (bytes) are still to come */
     uint32_t length, n, blocks, landmarks, compressed;
+    uint32_t headers;            /* blocks of the container that are still to be checked */
+    uint8_t type;                /* of the block, */
+    uint64_t block, end;         /* its offset, and where the container ends */
     uint64_t first;              /* offset of the first container's blocks; 0: it is still to come */
     /* offset of the blocks in the latest container of records; 0: none yet */
     uint64_t inside;
 };
 
-/* Starts at the first byte of a file. */
-void cram_count_start(struct cram_count *count);
+/* Starts at the first byte of a file. checks: compare the CRC-32 of header blocks. */
+void cram_count_start(struct cram_count *count, bool checks);
 
 /* Takes the next n bytes of the file. bytes may be NULL if n is at most cram_count_rest(). */
 void cram_count_feed(struct cram_count *count, const uint8_t *bytes, uint64_t n);

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include "base/affinity.h"
 
-enum { WORD = 8 * sizeof(unsigned long) };
-
 /* Written once, before main(). */
 static struct affinity at_start;
 
@@ -47,7 +45,7 @@ static void add_place(struct affinity *mask, int place)
         omp_get_place_proc_ids(place, ids);
     for (int i = 0; ids && i < n; i++)
         if (ids[i] >= 0 && ids[i] < AFFINITY_CPUS)
-            mask->cpus[ids[i] / WORD] |= 1UL << ids[i] % WORD;
+            affinity_add(mask, ids[i]);
     free(ids);
 }
 
@@ -95,11 +93,20 @@ void affinity_narrow(const struct affinity *before)
     errno = kept;
 }
 
-int affinity_cpus(void)
+struct affinity affinity_allowed(void)
 {
-    struct affinity places = all_places();
+    struct affinity mask = all_places();
+    if (!mask.known)
+        mask = at_start;
+    if (!mask.known)
+        get_mask(&mask);
+    return mask;
+}
+
+int affinity_count(const struct affinity *mask)
+{
     int n = 0;
     for (int cpu = 0; cpu < AFFINITY_CPUS; cpu++)
-        n += (places.cpus[cpu / WORD] >> cpu % WORD & 1) != 0;
+        n += affinity_has(mask, cpu);
     return n;
 }

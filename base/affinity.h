@@ -32,7 +32,22 @@ void affinity_unbind(struct affinity *before);
 /* Gives the calling thread back the mask that it had. */
 void affinity_narrow(const struct affinity *before);
 
-/* CPUs in all places; 0: nothing is bound. */
-int affinity_cpus(void);
+/* The CPUs that threads may use: those of all places or, where nothing is bound, those that the process was started
+ * on. */
+struct affinity affinity_allowed(void);
+
+static inline bool affinity_has(const struct affinity *mask, int cpu)
+{
+    enum { WORD = 8 * sizeof *mask->cpus };
+    return mask->cpus[cpu / WORD] >> cpu % WORD & 1;
+}
+
+static inline void affinity_add(struct affinity *mask, int cpu)
+{
+    enum { WORD = 8 * sizeof *mask->cpus };
+    mask->cpus[cpu / WORD] |= 1UL << cpu % WORD;
+}
+
+int affinity_count(const struct affinity *mask);
 
 #endif

@@ -88,21 +88,16 @@ int machine_threads(int wanted)
 
 int machine_cpus(void)
 {
-    int places = affinity_cpus();
-    uint64_t quota = cgroup_cpus(""), there = (uint64_t)(places > 0 ? places : omp_get_num_procs());
-    return (int)(quota < there ? quota : there);
+    struct affinity allowed = affinity_allowed();
+    int there = allowed.known ? affinity_count(&allowed) : omp_get_num_procs();
+    uint64_t quota = cgroup_cpus("");
+    return quota < (uint64_t)there ? (int)quota : there;
 }
 
-int machine_numa_nodes(void)
+struct topology machine_topology(void)
 {
-    int last = 0, c;
-    FILE *file = fopen("/sys/devices/system/node/online", "r");
-    if (!file)
-        return 0;
-    while (fscanf(file, "%d", &last) == 1 && ((c = fgetc(file)) == '-' || c == ','))   /* "0-1", "0,2-3" */
-        ;
-    fclose(file);
-    return last + 1;
+    struct affinity allowed = affinity_allowed();
+    return topology_of("", &allowed);
 }
 
 struct machine_usage machine_usage(void)

@@ -4,6 +4,7 @@
 #define MACHINE_H
 
 #include <stdint.h>
+#include "base/topology.h"
 
 /* Bytes of memory we may hope for: the physical memory or the cgroup's limit,
  * whichever is less. */
@@ -30,8 +31,8 @@ int machine_threads(int wanted);
  * quota is worth, whichever is less. Where OpenMP binds threads, those of its places instead of the mask's. */
 int machine_cpus(void);
 
-/* Memory nodes; 0: not known. */
-int machine_numa_nodes(void);
+/* How the CPUs of that mask or of those places lie in the machine. */
+struct topology machine_topology(void);
 
 /* What the process took so far. */
 struct machine_usage {

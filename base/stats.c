@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,12 @@ struct slot {
     struct counter counters[N_STAGES];
 };
 
+/* The threads that are in a stage now, and for how long there was one at least. The lock of stats guards it. */
+struct presence {
+    int threads;
+    uint64_t since, ns;          /* since: the latest change */
+};
+
 struct stats {
     int n_threads;
     atomic_int n_joined;
@@ -40,6 +47,8 @@ struct stats {
     bool cpu_is_counted;         /* from the beginning */
     /* CPU time of the main thread: at the start; once stopped, since the start; set by the main thread */
     uint64_t cpu;
+    pthread_mutex_t lock;
+    struct presence present[N_STAGES];
     uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; set by the main thread */
     struct slot slots[];         /* n_threads, then JOINED_MAX more */
 };
@@ -99,6 +108,7 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
         stats_free(s);
         return NULL;
     }
+    pthread_mutex_init(&s->lock, NULL);
     s->start = clock_ns(CLOCK_MONOTONIC);
     s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < n_threads + JOINED_MAX; i++)
@@ -185,10 +195,40 @@ bool stats_next_span(const struct stats *s, int number, size_t *at, struct stats
 
 /* ---------------------------------------------------------------- counting */
 
+/* Whether the threads in the stage are counted. */
+static bool has_presence(const struct stats *s, enum stage stage)
+{
+    return s->cpu_is_counted && stages[stage].may_block && stages[stage].kind != STAGE_RESTS;
+}
+
+/* So many more threads are in the stage from now on. */
+static void note_presence(struct stats *s, enum stage stage, int threads, uint64_t now)
+{
+    struct presence *p = &s->present[stage];
+    if (!has_presence(s, stage))
+        return;
+    p->ns += p->threads > 0 && now > p->since ? now - p->since : 0;
+    p->since = now;
+    p->threads += threads;
+}
+
+/* The time at which a thread changes its stage. It is read under the lock, so that no thread is late with it. */
+static uint64_t time_of_change(struct stats *s, enum stage before, enum stage next)
+{
+    if (!has_presence(s, before) && !has_presence(s, next))
+        return clock_ns(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&s->lock);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    note_presence(s, before, -1, now);
+    note_presence(s, next, 1, now);
+    pthread_mutex_unlock(&s->lock);
+    return now;
+}
+
 /* Ends the slot's stage and begins the next one. */
 static void change(struct stats *s, struct slot *slot, enum stage next)
 {
-    uint64_t now = clock_ns(CLOCK_MONOTONIC), took = now - slot->since;
+    uint64_t now = time_of_change(s, slot->stage, next), took = now - slot->since;
     struct counter *c = &slot->counters[slot->stage];
     bool blocks = s->cpu_is_counted && stages[slot->stage].may_block;
     uint64_t cpu = blocks || (s->cpu_is_counted && stages[next].may_block) ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
@@ -271,6 +311,7 @@ void stats_stop(struct stats *s)
         slot->since = now;
         if (slot->spans)
             add_span(slot, s->wall);
+        note_presence(s, slot->stage, 0, now);
     }
 }
 
@@ -314,6 +355,11 @@ struct stats_count stats_total(const struct stats *s, enum stage stage)
         sum.records += c.records;
     }
     return sum;
+}
+
+uint64_t stats_any_thread(const struct stats *s, enum stage stage)
+{
+    return s->present[stage].ns;
 }
 
 uint64_t stats_wall(const struct stats *s)

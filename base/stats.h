@@ -76,7 +76,7 @@ struct stats;
 
 enum stats_detail {
     STATS_TIMES,                 /* reads the clock at every change of stage: some 20 ns */
-    STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call each */
+    STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call and a lock each */
     STATS_SPANS,                 /* and keeps a record of who did what when */
 };
 
@@ -118,6 +118,10 @@ int stats_slots(const struct stats *stats);              /* in the team, and tho
 /* What a slot has counted for a stage; stats_total(): the sum over all slots. */
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
+
+/* Call after stats_stop(). Nanoseconds in which at least one thread was in the stage. From STATS_CPU on, of stages of
+ * work that may block; else 0. */
+uint64_t stats_any_thread(const struct stats *stats, enum stage stage);
 
 /* Nanoseconds since stats_new(); once stopped, those from stats_new() to stats_stop(). */
 uint64_t stats_wall(const struct stats *stats);

@@ -55,13 +55,13 @@ static void *fill_pipe(void *arg)
     return NULL;
 }
 
-struct cram_input *cram_input_open(struct input_file *file)
+struct cram_input *cram_input_open(struct input_file *file, bool checks)
 {
     struct cram_input *in = calloc(1, sizeof *in);
     if (!in)
         return NULL;
     in->file = file;
-    cram_count_start(&in->count);
+    cram_count_start(&in->count, checks);
     in->threaded = file->begin < 0;
     if (!in->threaded || thread_pipe_start(&in->pipe, fill_pipe, in) == 0)
         return in;
@@ -109,6 +109,11 @@ int cram_input_check(struct cram_input *in, uint64_t n)
     join(in, SHUT_RD);
     if (count_rest(in) < 0 || latch_tripped(in->file->latch))
         return -1;
+    unsigned long long before = in->file->begin > 0 ? (unsigned long long)in->file->begin : 0;
+    if (in->count.damaged)
+        return latch_fail(in->file->latch, "%s: at file offset %llu: the CRC-32 of a header block of CRAM is wrong: the "
+                          "file is damaged. Fetch or make it again. Nothing was written", in->file->path,
+                          before + in->count.damaged);
     if (cram_count_agrees(&in->count, n))
         return 0;
     return latch_fail(in->file->latch, "%s: %llu records could be read but its containers hold %llu: it is broken, or "

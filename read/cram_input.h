@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the records that a CRAM file holds, on the file's way to htslib. This is needed because
+/* Counts the records that a CRAM file holds, on the file's way to htslib, and compares checksums of headers that
+ * htslib does not look at (cram_count.h). The count is needed because
  * when memory runs out htslib takes what it cannot decode for the end of the file. In a regular
  * file each container's header is read soon after htslib has read it. Any other input (pipe, URL)
  * passes through a thread of ours. */
 #ifndef CRAM_INPUT_H
 #define CRAM_INPUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cram_input;
 struct input_file;
 
 /* The file is a regular one, which htslib reads beside us, or we read it and htslib reads cram_input_end(). It stays
- * the caller's. NULL: errno is ENOMEM, or another if no thread could be started. */
-struct cram_input *cram_input_open(struct input_file *file);
+ * the caller's. checks: compare checksums. NULL: errno is ENOMEM, or another if no thread could be started. */
+struct cram_input *cram_input_open(struct input_file *file, bool checks);
 
 /* A descriptor that htslib is to read; it belongs to the caller. Not for a
  * regular file. -1: errno says why. */
@@ -24,7 +26,7 @@ int cram_input_end(const struct cram_input *input);
 int cram_input_go_on(struct cram_input *input);
 
 /* Call after htslib's last record, which was number n. Waits for the end of the input. -1: there are
- * more or fewer records, or reading failed; the error is recorded in the latch. */
+ * more or fewer records, a checksum is wrong, or reading failed; the error is recorded in the latch. */
 int cram_input_check(struct cram_input *input, uint64_t n);
 
 /* Call after htslib has closed its end. */

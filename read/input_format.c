@@ -40,11 +40,23 @@ static bool has_filter(const hts_opt *option)
     return option;
 }
 
+/* Whether htslib is told to compare no checksums. */
+static bool ignores_checksums(const hts_opt *option)
+{
+    bool ignores = false;
+    for (; option; option = option->next)
+        if (option->opt == CRAM_OPT_IGNORE_MD5)
+            ignores = option->val.i != 0;
+    return ignores;
+}
+
 /* The file that htslib is to read. The records of a CRAM are counted on the way. NULL: errno says why. */
 static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
 {
     hFILE *file = in->file.hfile;
-    if (is_cram && !has_filter(in->opt.format_options) && !(in->cram = cram_input_open(&in->file)) && errno == ENOMEM)
+    const hts_opt *options = in->opt.format_options;
+    bool counts = is_cram && !has_filter(options);
+    if (counts && !(in->cram = cram_input_open(&in->file, !ignores_checksums(options))) && errno == ENOMEM)
         return NULL;
     if (!in->cram || in->file.begin >= 0) {
         in->file.hfile = NULL;

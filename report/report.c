@@ -49,8 +49,10 @@ static void count_stages(struct report *r, const struct stats *stats)
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
         struct stats_count c = stats_total(stats, stage);
         r->stages[stage] = (struct report_stage){
-            seconds(c.ns), seconds(c.blocked_ns), seconds(stats_of(stats, r->critical, stage).ns),
-            c.bytes, c.events, c.records};
+            .busy = seconds(c.ns), .blocked = seconds(c.blocked_ns),
+            .critical = seconds(stats_of(stats, r->critical, stage).ns),
+            .any_thread = seconds(stats_any_thread(stats, stage)),
+            .bytes = c.bytes, .events = c.events, .records = c.records};
         r->serial_stages[stage] = serial_work(stats, r->critical, stage);
         if (stats_stage(stage)->kind == STAGE_IN_TURN)
             r->in_turn += seconds(c.ns - c.blocked_ns);
@@ -86,9 +88,14 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     report_advise(r);
 }
 
-double report_speed(const struct report_stage *s)
+double report_thread_speed(const struct report_stage *s)
 {
     return s->busy > 0 ? report_mb(s->bytes) / s->busy : 0;
+}
+
+double report_speed(const struct report_stage *s)
+{
+    return s->any_thread > 0 ? report_mb(s->bytes) / s->any_thread : 0;
 }
 
 bool report_lists(const struct report_stage *s)
@@ -98,5 +105,6 @@ bool report_lists(const struct report_stage *s)
 
 double report_serial_per_gb(const struct report *r)
 {
-    return r->bytes ? r->serial / ((double)r->bytes / 1e9) : 0;
+    static const uint64_t ENOUGH = 1000000;      /* bytes; with less, starting is all that takes time */
+    return r->bytes >= ENOUGH ? r->serial / ((double)r->bytes / 1e9) : -1;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "base/stats.h"
+#include "base/topology.h"
 
 #define REPORT_UNKNOWN UINT64_MAX
 
@@ -26,7 +27,7 @@ struct report_facts {
     enum report_file input_is, output_is;
     bool by_htslib;              /* htslib decodes input or encodes output; its threads are not counted */
     int cpus;                    /* that we may use; 0: not known */
-    int numa_nodes;              /* 0: not known */
+    struct topology topology;    /* of these CPUs, and of those that a quota of CPU time leaves unused */
     bool bound;                  /* threads are bound to places (OMP_PLACES, OMP_PROC_BIND) */
     double user, system;         /* CPU seconds of the process */
     uint64_t memory;             /* bytes: -m x -@ */
@@ -40,6 +41,7 @@ struct report_stage {
     double busy;                 /* with the time that it was blocked */
     double blocked;              /* in a system call, without a CPU */
     double critical;             /* how much of busy was on the critical thread */
+    double any_thread;           /* time in which at least one thread was in the stage; 0: not counted (stats.h) */
     uint64_t bytes, events, records;
 };
 
@@ -70,7 +72,7 @@ void report_advise(struct report *report);
 bool report_is_io(enum stage stage);
 
 /* S: CPU seconds per 10^9 bytes of uncompressed input that a single thread must work alone. The wall
- * time cannot fall below it, however many threads there are. */
+ * time cannot fall below it, however many threads there are. -1: the input is too small for such a number. */
 double report_serial_per_gb(const struct report *report);
 
 static inline double report_mb(uint64_t bytes)
@@ -78,7 +80,10 @@ static inline double report_mb(uint64_t bytes)
     return (double)bytes / 1e6;
 }
 
-/* Megabytes per second that the stage has done on one thread; 0 if it took no time. */
+/* Megabytes per second of a thread that is in the stage; 0 if it took no time. */
+double report_thread_speed(const struct report_stage *stage);
+
+/* Megabytes per second of all threads together, while at least one was in the stage; 0 if that was not counted. */
 double report_speed(const struct report_stage *stage);
 
 /* Whether the stage did enough to be listed. */

@@ -146,15 +146,45 @@ static void advise_on_threads(struct report *r)
         say(r, "On average %.1f of %d threads had work: use -@ %d.", r->busy * r->n_threads, r->n_threads, needed);
 }
 
+/* CPUs that stand idle. One thread for each core comes first. */
+static void advise_on_cores(struct report *r)
+{
+    const struct report_facts *f = &r->facts;
+    int cores = f->topology.cores > 0 && f->topology.cores < f->cpus ? f->topology.cores : f->cpus;
+    if (r->busy <= MOSTLY_BUSY || f->cpus <= r->n_threads)
+        return;
+    if (cores == f->cpus)
+        say(r, "All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * r->busy,
+            f->cpus, f->cpus);
+    else if (r->n_threads < cores)
+        say(r, "All threads were busy, %.0f %% of the time, and there are %d cores (%d CPUs): -@ %d is faster.",
+            100 * r->busy, cores, f->cpus, cores);
+    else
+        say(r, "All threads were busy, %.0f %% of the time. Each core runs more than one thread: -@ %d may give some "
+            "20 to 30 %% more.", 100 * r->busy, f->cpus);
+}
+
+/* Threads that the system may move. On several nodes that takes them away from their memory. If there are no more of
+ * them than cores, two may get one core while another is free. */
+static void advise_on_places(struct report *r)
+{
+    static const char set[] = "set OMP_PLACES=cores OMP_PROC_BIND=spread";
+    const struct topology *t = &r->facts.topology;
+    if (r->facts.bound || r->n_threads < PLACES_MATTER)
+        return;
+    if (t->nodes > 1 || t->sockets > 1)
+        say(r, "The CPUs are on %d %s and threads may move between them: %s. Or let numactl --interleave=all spread "
+            "the memory.", t->nodes > 1 ? t->nodes : t->sockets, t->nodes > 1 ? "NUMA nodes" : "sockets", set);
+    else if (t->cores > 0 && t->cores < r->facts.cpus && r->n_threads <= t->cores)
+        say(r, "Two threads may share a core while another is free: %s.", set);
+}
+
 /* What the machine has besides. */
 static void advise_on_machine(struct report *r)
 {
     const struct report_facts *f = &r->facts;
-    if (r->busy > MOSTLY_BUSY && f->cpus > r->n_threads)
-        say(r, "All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * r->busy,
-            f->cpus, f->cpus);
-    if (f->numa_nodes > 1 && !f->bound && r->n_threads >= PLACES_MATTER)
-        say(r, "The machine has %d memory nodes and threads may move between them: set OMP_PLACES=cores.", f->numa_nodes);
+    advise_on_cores(r);
+    advise_on_places(r);
     if (f->huge == 0 && f->peak_rss != REPORT_UNKNOWN && f->peak_rss > HUGE_MATTERS)
         say(r, "No huge pages were given: /sys/kernel/mm/transparent_hugepage/enabled should say madvise or always.");
 }

@@ -113,14 +113,18 @@ static void put_tiles(const struct report *r, FILE *to)
     put_tile(to, "wall time", "%.2f s", r->wall);
     put_tile(to, "CPU time", "%.2f s", f->user + f->system);
     put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * r->busy);
-    put_tile(to, "uncompressed", "%.0f MB/s", r->wall > 0 ? report_mb(r->bytes) / r->wall : 0);
+    if (r->wall > 0)
+        put_tile(to, "uncompressed", "%.0f MB/s", report_mb(r->bytes) / r->wall);
     put_tile(to, "records", "%.2f M", (double)f->records / 1e6);
     put_tile(to, "of the work is I/O", "%.0f %%", 100 * r->io);
     if (f->peak_rss != REPORT_UNKNOWN && f->huge != REPORT_UNKNOWN)
         put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", report_mb(f->peak_rss), report_mb(f->huge));
     else if (f->peak_rss != REPORT_UNKNOWN)
         put_tile(to, "peak RSS", "%.0f MB", report_mb(f->peak_rss));
-    put_tile(to, "serial, on one thread", "%.3f s/GB", report_serial_per_gb(r));
+    if (report_serial_per_gb(r) >= 0)
+        put_tile(to, "serial, on one thread", "%.3f s/GB", report_serial_per_gb(r));
+    else
+        put_tile(to, "serial, on one thread", "%.3f s", r->serial);
     fputs("</div>\n", to);
 }
 
@@ -210,7 +214,7 @@ static void put_time_axis(const struct report *r, int bottom, FILE *to)
 {
     double step = tick_step(fmax(r->wall, 1e-3));
     int decimals = step >= 1 ? 0 : (int)ceil(-log10(step));
-    for (int i = 0; i * step <= r->wall; i++) {
+    for (int i = 0; r->wall > 0 && i * step <= r->wall; i++) {
         double x = LEFT + PLOT * i * step / r->wall;
         fprintf(to, "<path class=\"grid\" d=\"M%.1f %dV%d\"/><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.*f s"
                 "</text>\n", x, AREA_TOP, bottom, x, bottom + 16, decimals, i * step);
@@ -223,7 +227,7 @@ static void put_phases(const struct stats *stats, int bottom, FILE *to)
     static const char *const names[N_PHASES] = {"opening", "reading", "writing", "finishing"};
     for (enum phase phase = 0; phase < N_PHASES; phase++) {
         uint64_t start, end;
-        if (!stats_phase_times(stats, phase, &start, &end) || (double)(end - start) < wall / 15)
+        if (!stats_phase_times(stats, phase, &start, &end) || (double)(end - start) < wall / 15 || wall <= 0)
             continue;                            /* too short for its name */
         double x = LEFT + PLOT * (double)start / wall;
         fprintf(to, "<path class=\"phase\" d=\"M%.1f %dV%d\"/><text class=\"phase\" x=\"%.1f\" y=\"14\">%s</text>\n",
@@ -323,6 +327,15 @@ static void put_picture(const struct report *r, const struct stats *stats, FILE 
 
 /* ------------------------------------------------------------------ stages */
 
+/* Empty if the number is not known. */
+static void put_cell(FILE *to, double number, bool is_known)
+{
+    if (is_known)
+        fprintf(to, "<td>%.0f</td>", number);
+    else
+        fputs("<td></td>", to);
+}
+
 static void put_stage(const struct report *r, enum stage stage, FILE *to)
 {
     static const char *const kinds[] = {"", "", "serial", "in turn"};
@@ -336,10 +349,9 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
         fprintf(to, "<td>%.2f</td>", s->blocked);
     else
         fputs("<td></td>", to);
-    if (s->bytes)
-        fprintf(to, "<td>%.0f</td><td>%.0f</td>", report_mb(s->bytes), report_speed(s));
-    else
-        fputs("<td></td><td></td>", to);
+    put_cell(to, report_mb(s->bytes), s->bytes > 0);
+    put_cell(to, report_thread_speed(s), s->bytes > 0);
+    put_cell(to, report_speed(s), s->bytes > 0 && s->any_thread > 0);
     fprintf(to, "<td class=\"bar\"><i style=\"width:%.1f%%;background:%s\"></i></td></tr>\n",
             all > 0 ? fmin(100 * s->busy / all, 100) : 0, colours[stage]);
 }
@@ -347,7 +359,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
 static void put_stages(const struct report *r, FILE *to)
 {
     fputs("<section><h2>Stages</h2><div class=\"scroll\"><table><thead><tr><th>stage</th><th></th><th>s</th>"
-          "<th>s per thread</th><th>s critical</th><th>s blocked</th><th>MB</th><th>MB/s</th>"
+          "<th>s per thread</th><th>s critical</th><th>s blocked</th><th>MB</th><th>MB/s each</th><th>MB/s all</th>"
           "<th>share of the threads&rsquo; time</th></tr></thead><tbody>\n", to);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (report_lists(&r->stages[stage]))

@@ -53,6 +53,12 @@ static void put_seconds(FILE *to, const char *key, double value)
     fprintf(to, "  \"%s\": %.6f,\n", key, value);
 }
 
+/* 0 stands for a number that is not known. */
+static uint64_t known(int n)
+{
+    return n > 0 ? (uint64_t)n : REPORT_UNKNOWN;
+}
+
 static void put_facts(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
@@ -62,8 +68,10 @@ static void put_facts(const struct report *r, FILE *to)
     put_text(to, "output", f->output);
     put_count(to, "threads", (uint64_t)r->n_threads);
     put_count(to, "idle_threads", (uint64_t)r->idle_threads);
-    put_count(to, "cpus", f->cpus ? (uint64_t)f->cpus : REPORT_UNKNOWN);
-    put_count(to, "numa_nodes", f->numa_nodes ? (uint64_t)f->numa_nodes : REPORT_UNKNOWN);
+    put_count(to, "cpus", known(f->cpus));
+    put_count(to, "cores", known(f->topology.cores));
+    put_count(to, "sockets", known(f->topology.sockets));
+    put_count(to, "numa_nodes", known(f->topology.nodes));
     fprintf(to, "  \"bound\": %s,\n", f->bound ? "true" : "false");
     put_seconds(to, "wall_s", r->wall);
     put_seconds(to, "user_s", f->user);
@@ -75,6 +83,14 @@ static void put_facts(const struct report *r, FILE *to)
     put_count(to, "huge_page_bytes", f->huge);
     put_count(to, "records", f->records);
     put_count(to, "bytes", r->bytes);
+}
+
+static void put_number(FILE *to, double value, bool is_known)
+{
+    if (is_known)
+        fprintf(to, "%.6f", value);
+    else
+        fputs("null", to);
 }
 
 /* Writes the stages that took time as "name": seconds, between braces. */
@@ -106,8 +122,9 @@ static void put_phases(const struct stats *stats, FILE *to)
 
 static void put_serial(const struct report *r, FILE *to)
 {
-    fprintf(to, "  \"serial\": {\"s\": %.6f, \"s_per_gb\": %.6f, \"slot\": %d, \"stages\": ", r->serial,
-            report_serial_per_gb(r), r->critical);
+    fprintf(to, "  \"serial\": {\"s\": %.6f, \"s_per_gb\": ", r->serial);
+    put_number(to, report_serial_per_gb(r), report_serial_per_gb(r) >= 0);
+    fprintf(to, ", \"slot\": %d, \"stages\": ", r->critical);
     put_times(to, r->serial_stages);
     fprintf(to, "},\n  \"in_turn_s\": %.6f,\n", r->in_turn);
 }
@@ -119,9 +136,13 @@ static void put_stages(const struct report *r, FILE *to)
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
         const struct report_stage *s = &r->stages[stage];
         fprintf(to, "    \"%s\": {\"kind\": \"%s\", \"s\": %.6f, \"blocked_s\": %.6f, \"critical_s\": %.6f, "
-                "\"bytes\": %llu, \"events\": %llu, \"records\": %llu}%s\n", stats_stage(stage)->name,
+                "\"bytes\": %llu, \"events\": %llu, \"records\": %llu, \"any_thread_s\": ", stats_stage(stage)->name,
                 kinds[stats_stage(stage)->kind], s->busy, s->blocked, s->critical, (unsigned long long)s->bytes,
-                (unsigned long long)s->events, (unsigned long long)s->records, stage + 1 < N_STAGES ? "," : "");
+                (unsigned long long)s->events, (unsigned long long)s->records);
+        put_number(to, s->any_thread, s->any_thread > 0);
+        fputs(", \"mb_per_s_all_threads\": ", to);
+        put_number(to, report_speed(s), s->any_thread > 0 && s->bytes > 0);
+        fputs(stage + 1 < N_STAGES ? "},\n" : "}\n", to);
     }
     fputs("  },\n", to);
 }

@@ -9,6 +9,9 @@ static void print_totals(const struct report *r, FILE *to)
             f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * r->busy);
     if (f->cpus)
         fprintf(to, " on %d CPU%s", f->cpus, f->cpus > 1 ? "s" : "");
+    if (f->topology.cores)
+        fprintf(to, " (cores %d, sockets %d, NUMA nodes %d)", f->topology.cores, f->topology.sockets,
+                f->topology.nodes);
     fprintf(to, "\n  %llu records, %.0f MB uncompressed at %.0f MB/s", (unsigned long long)f->records,
             report_mb(r->bytes), r->wall > 0 ? report_mb(r->bytes) / r->wall : 0);
     if (f->peak_rss != REPORT_UNKNOWN)
@@ -25,15 +28,19 @@ static void print_stage(const struct report *r, enum stage stage, FILE *to)
     if (stats_stage(stage)->may_block)
         fprintf(to, " %9.2f", s->blocked);
     if (s->bytes)
-        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, report_mb(s->bytes), report_speed(s));
+        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, report_mb(s->bytes),
+                report_thread_speed(s));
+    if (s->bytes && s->any_thread > 0)
+        fprintf(to, " %9.0f", report_speed(s));
     fputc('\n', to);
 }
 
 static void print_serial(const struct report *r, FILE *to)
 {
     const char *sep = "";
-    fprintf(to, "  serial: %.3f s/GB", report_serial_per_gb(r));
-    fprintf(to, " on %s (", r->critical_name);
+    double per_gb = report_serial_per_gb(r);
+    fprintf(to, "  serial: %.3f %s on %s (", per_gb >= 0 ? per_gb : r->serial, per_gb >= 0 ? "s/GB" : "s",
+            r->critical_name);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (r->serial_stages[stage] >= 0.005 * r->serial) {
             fprintf(to, "%s%s %.3f s", sep, stats_stage(stage)->name, r->serial_stages[stage]);
@@ -45,7 +52,8 @@ static void print_serial(const struct report *r, FILE *to)
 void report_text(const struct report *r, FILE *to)
 {
     print_totals(r, to);
-    fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB", "MB/s");
+    fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB",
+            "MB/s each", "MB/s all");
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (report_lists(&r->stages[stage]))
             print_stage(r, stage, to);

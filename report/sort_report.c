@@ -68,7 +68,7 @@ static struct report_facts gather_facts(const struct sort_report *s, const struc
         .version = SAMTOOLS_OMP_VERSION, .command_line = o->command_line,
         .input = name_of(o->in, "standard input"), .output = name_of(o->out.path, "standard output"),
         .input_is = kind_of(o->in, STDIN_FILENO), .output_is = kind_of(o->out.path, STDOUT_FILENO),
-        .by_htslib = converted, .cpus = machine_cpus(), .numa_nodes = machine_numa_nodes(),
+        .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .memory = o->memory, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .records = records,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """htslib decodes CRAM and may take what it cannot decode for the end: as many records are read as the containers
-say, from files and from pipes, in each version of the format."""
+say, from files and from pipes, in each version of the format. Nor does it compare all checksums: those of headers."""
 
 import os
 import struct
@@ -77,6 +77,21 @@ def claiming(data, which, n):
     return data[:c.start] + head + crc + data[c.inside:]
 
 
+def header_blocks(data, container):
+    """Where the compression header and the slice headers of a container lie: beginning and end of each."""
+    found, at = [], container.inside
+    while at < container.end:
+        start, type, at = at, data[at + 1], at + 2
+        at += itf8(data, at)[1]
+        size, width = itf8(data, at)
+        at += width
+        at += itf8(data, at)[1] + size + 4
+        if type in (1, 2):
+            found.append((start, at))
+    assert at == container.end and len(found) > 1
+    return found
+
+
 @pytest.fixture(scope="module")
 def cram(tmp_path_factory):
     """cram(version): the bytes of a file."""
@@ -145,6 +160,30 @@ def test_other_records_than_containers_say_pass(tmp_path, data, way, which, more
     words = "%d records could be read but its containers hold %d" % (N, N + more)
     refused(tmp_path, ["-@", threads, "-o", "out.bam", *args], words, **how)
     refused(tmp_path, ["-@", threads, "--check", *args], words, **how)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_flipped_bit_in_a_header_block_passes(tmp_path, cram, way, version):
+    """htslib compares the checksum of no header block that is not compressed."""
+    data, told = cram(version), 0
+    for start, end in header_blocks(data, containers(data)[3]):
+        for at in [*range(start + 7, end, 7), end - 1]:
+            how = source(tmp_path, data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1:], way)
+            err = refused(tmp_path, ["-@", 2, "-o", "out.bam", *how.pop("args")], env=HTSLIB_LEAKS, **how)
+            told += "at file offset %d: the CRC-32 of a header block of CRAM is wrong" % start in err
+    assert told > 5
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_checksum_that_is_to_be_ignored_is_compared(tmp_path, cram, way):
+    data = cram("3.0")
+    at = header_blocks(data, containers(data)[3])[-1][1] - 1     # of the CRC-32
+    wrong = data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+    for option, status in (("ignore_md5=1", 0), ("ignore_md5=0", 1)):
+        how = source(tmp_path, wrong, way)
+        p = run_sort(["--no-PG", "--input-fmt-option", option, *how.pop("args")], cwd=tmp_path, **how)
+        assert p.returncode == status, p.stderr
 
 
 @pytest.mark.parametrize("way", WAYS)

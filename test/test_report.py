@@ -48,6 +48,14 @@ def check_sums(r):
         assert stage["s"] == pytest.approx(total, abs=1e-4), name
         assert 0 <= stage["blocked_s"] <= stage["s"]
         assert 0 <= stage["critical_s"] <= stage["s"] + 1e-6
+        most = max(s["stages"].get(name, 0) for s in r["slots"])
+        if name in IO and stage["s"] > 0:            # some thread is there, and it is the only one at least that long
+            assert most - 1e-6 <= stage["any_thread_s"] <= stage["s"] + 1e-6
+            assert stage["any_thread_s"] <= r["wall_s"]
+            rate = stage["mb_per_s_all_threads"]
+            assert rate == pytest.approx(stage["bytes"] / 1e6 / stage["any_thread_s"], rel=0.05) if stage["bytes"] else rate is None
+        elif name not in (*IO, "convert"):
+            assert stage["any_thread_s"] is stage["mb_per_s_all_threads"] is None
     works = sum(s["s"] for s in r["stages"].values() if s["kind"] != "rest")
     assert works <= r["wall_s"] * r["threads"] + 1e-3
     assert r["busy_share"] == pytest.approx(works / (r["wall_s"] * r["threads"]), abs=0.01)
@@ -159,9 +167,20 @@ def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
 def test_empty_input_divides_by_zero(made, tmp_path, name):
     r = reported(tmp_path, [made(name)])
     assert r["records"] == (name == "one_record")
+    assert r["serial"]["s_per_gb"] is None, "it is the time that any program takes to start"
     for format in ("txt", "html"):
         text = reported(tmp_path, [made(name)], "r." + format)
-        assert not re.search(r"\b(nan|inf)\b", text)
+        assert not re.search(r"\b(nan|inf)\b|s/GB", text)
+
+
+def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
+    one = {min(os.sched_getaffinity(0))}
+    for cpus in None, one:
+        r = reported(tmp_path, [realistic_bam], preexec_fn=cpus and (lambda: os.sched_setaffinity(0, one)))
+        for key in "cores", "sockets", "numa_nodes":
+            assert r[key] is None or 1 <= r[key] <= len(cpus or os.sched_getaffinity(0))
+    if os.path.exists("/sys/devices/system/cpu/cpu0/topology/core_cpus_list"):
+        assert r["cores"] == 1
 
 
 def test_key_is_not_in_the_manual(realistic_bam, tmp_path):

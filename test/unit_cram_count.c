@@ -68,9 +68,9 @@ static void put_container(struct unit_bytes *b, int major, const struct containe
         memset(unit_more(b, c->length), 0xff, c->length);
 }
 
-static void put_block(struct unit_bytes *b, int major, uint32_t size)
+static void put_block(struct unit_bytes *b, int major, uint8_t type, uint32_t size)
 {
-    memset(unit_more(b, 3), 0, 3);               /* method, type, id */
+    unit_append(b, (uint8_t[]){0, type, 0}, 3);  /* method, type, id */
     put_number(b, size, 32);
     put_number(b, 10 * size, 32);
     size += major > 2 ? 4 : 0;
@@ -81,9 +81,9 @@ static void put_block(struct unit_bytes *b, int major, uint32_t size)
 static void put_header(struct unit_bytes *b, int major, int more)
 {
     struct unit_bytes blocks = {NULL, 0, 0};
-    put_block(&blocks, major, 200);
-    put_block(&blocks, major, 0);
-    put_block(&blocks, major, 20);
+    put_block(&blocks, major, 0, 200);
+    put_block(&blocks, major, 0, 0);
+    put_block(&blocks, major, 0, 20);
     struct container c = {.n = 77, .length = (uint32_t)((int)blocks.n + more), .blocks = 3, .landmarks = 1};
     put_container_header(b, major, &c);
     unit_append(b, blocks.data, blocks.n);
@@ -92,7 +92,34 @@ static void put_header(struct unit_bytes *b, int major, int more)
     unit_free(&blocks);
 }
 
-static const struct container end = {.length = 15, .reference = UINT32_MAX, .blocks = 1};
+/* A block of which the CRC-32 counts, of up to 127 bytes. */
+static void put_checked_block(struct unit_bytes *b, uint8_t type, uint8_t size)
+{
+    size_t start = b->n;
+    uint8_t head[] = {0, type, 3, size, size};
+    unit_append(b, head, sizeof head);
+    memset(unit_more(b, size), 0xab, size);
+    unit_append_le32(b, libdeflate_crc32(0, b->data + start, b->n - start));
+}
+
+/* A container as htslib writes it: a compression header, and slices of a header, a block of core data and an external
+ * one, whose CRC-32 is wrong. */
+static void put_slices(struct unit_bytes *b, uint32_t n, uint32_t slices, uint8_t size)
+{
+    struct unit_bytes inside = {NULL, 0, 0};
+    put_checked_block(&inside, 1, size);
+    for (uint32_t i = 0; i < slices; i++) {
+        put_checked_block(&inside, (uint8_t)(2 + i % 2), size);
+        put_block(&inside, 3, 5, 100 * size);
+        put_block(&inside, 3, 4, size);
+    }
+    struct container c = {.n = n, .blocks = 1 + 3 * slices, .landmarks = slices, .length = (uint32_t)inside.n};
+    put_container_header(b, 3, &c);
+    unit_append(b, inside.data, inside.n);
+    unit_free(&inside);
+}
+
+static const struct container end = {.length = 15, .reference = UINT32_MAX};
 
 static struct unit_bytes file_of(int major, const struct container *c, size_t n)
 {
@@ -130,7 +157,7 @@ static uint64_t sum(const struct container *c, size_t n)
 static struct cram_count fed(const uint8_t *bytes, size_t n, size_t piece)
 {
     struct cram_count c;
-    cram_count_start(&c);
+    cram_count_start(&c, true);
     for (size_t at = 0; at < n; at += piece) {
         uint8_t *exact = exact_copy(bytes + at, piece < n - at ? piece : n - at);
         cram_count_feed(&c, exact, piece < n - at ? piece : n - at);
@@ -146,7 +173,7 @@ static struct cram_count walked(const uint8_t *bytes, size_t n, uint64_t step)
     int fd = unit_temp_file();
     unit_write(fd, "before", 6);
     unit_write(fd, bytes, n);
-    cram_count_start(&c);
+    cram_count_start(&c, true);
     for (uint64_t to = step; to < n; to += step)
         assert_int_equal(cram_count_file(&c, fd, 6, to), 0);
     assert_int_equal(cram_count_file(&c, fd, 6, n), 0);
@@ -241,6 +268,84 @@ static void test_flipped_bit_in_a_header_agrees(void **state)
     unit_free(&b);
 }
 
+/* Two containers of 5 records, the second with no data in its header blocks. */
+static struct unit_bytes file_of_slices(uint32_t slices)
+{
+    struct unit_bytes b = definition(3);
+    put_header(&b, 3, 0);
+    put_slices(&b, 5, slices, 90);
+    put_slices(&b, 5, slices, 0);
+    put_container(&b, 3, &end);
+    return b;
+}
+
+static void test_count_of_slices_depends_on_how_the_file_is_cut(void **state)
+{
+    (void)state;
+    for (uint32_t slices = 0; slices < 4; slices++) {
+        struct unit_bytes b = file_of_slices(slices);
+        for (size_t piece = 1; piece <= b.n; piece = piece < 200 ? piece + 1 : 3 * piece) {
+            struct cram_count c = fed(b.data, b.n, piece), w = walked(b.data, b.n, piece < 50 ? 50 : piece);
+            assert_true(cram_count_agrees(&c, 10) && cram_count_agrees(&w, 10));
+            assert_true(c.damaged == 0 && w.damaged == 0);
+        }
+        unit_free(&b);
+    }
+}
+
+/* Is `at` in a header block of the file, and not in the sizes by which it is found? Then `start` is where it begins. */
+static bool is_checked(const struct unit_bytes *b, size_t at, uint8_t size, size_t *start)
+{
+    for (*start = 0; *start + 9 + size <= b->n; ++*start) {
+        const uint8_t *p = b->data + *start;
+        if (p[0] == 0 && p[1] >= 1 && p[1] <= 3 && p[2] == 3 && p[3] == size && p[4] == size
+                && at >= *start && at < *start + 9 + size)
+            return at - *start != 1 && at - *start != 3 && at - *start != 4;
+    }
+    return false;
+}
+
+static void test_flipped_bit_in_a_header_block_passes(void **state)
+{
+    (void)state;
+    struct unit_bytes b = file_of_slices(3);
+    unsigned checked = 0;
+    size_t start;
+    for (size_t at = 300; at < b.n; at++)
+        if (is_checked(&b, at, 90, &start) || is_checked(&b, at, 0, &start)) {
+            b.data[at] ^= (uint8_t)(1 << at % 8);
+            struct cram_count c = fed(b.data, b.n, 100), w = walked(b.data, b.n, b.n), blind;
+            assert_int_equal(c.damaged, start);
+            assert_int_equal(w.damaged, start);
+            cram_count_start(&blind, false);
+            cram_count_feed(&blind, b.data, b.n);
+            assert_true(blind.damaged == 0 && cram_count_agrees(&blind, 10));
+            b.data[at] ^= (uint8_t)(1 << at % 8);
+            checked++;
+        }
+    assert_int_equal(checked, 4 * (90 + 9 - 3) + 4 * (9 - 3));
+    unit_free(&b);
+}
+
+/* In blocks that do not fit into their container nothing is checked, and none of the next container is lost. */
+static void test_blocks_end_behind_their_container(void **state)
+{
+    (void)state;
+    for (int major = 2; major <= 3; major++)
+        for (uint8_t size = 80; size < 127; size++) {
+            struct unit_bytes b = definition(major);
+            put_header(&b, major, 0);
+            put_container_header(&b, major, &(struct container){.n = 7, .blocks = 1, .landmarks = 1, .length = 100});
+            unit_append(&b, (uint8_t[]){0, 1, 0, size, size}, 5);
+            memset(unit_more(&b, 95), 0, 95);
+            put_container(&b, major, &end);
+            struct cram_count c = fed(b.data, b.n, 1000);
+            assert_true(cram_count_agrees(&c, 7));
+            assert_true((c.damaged > 0) == (major == 3 && size <= 91));   /* that many bytes, and 4 of the CRC-32 */
+            unit_free(&b);
+        }
+}
+
 static void test_version_that_is_not_known_is_an_error(void **state)
 {
     (void)state;
@@ -262,7 +367,7 @@ static void test_file_that_cannot_be_read_is_whole(void **state)
 {
     (void)state;
     struct cram_count c;
-    cram_count_start(&c);
+    cram_count_start(&c, true);
     assert_int_equal(cram_count_file(&c, -1, 0, 100), -1);
     assert_int_equal(errno, EBADF);
     assert_false(cram_count_agrees(&c, 0));
@@ -314,6 +419,7 @@ static void test_count_of_what_htslib_writes_is_wrong(void **state)
                 assert_int_equal(c.records, n);
                 assert_true(cram_count_agrees(&c, (uint64_t)n));
                 assert_true(cram_count_agrees(&w, (uint64_t)n));
+                assert_true(c.damaged == 0 && w.damaged == 0);
                 unit_free(&b);
             }
 }
@@ -326,6 +432,9 @@ int main(void)
         cmocka_unit_test(test_cut_file_agrees),
         cmocka_unit_test(test_hostile_numbers_are_believed),
         cmocka_unit_test(test_flipped_bit_in_a_header_agrees),
+        cmocka_unit_test(test_count_of_slices_depends_on_how_the_file_is_cut),
+        cmocka_unit_test(test_flipped_bit_in_a_header_block_passes),
+        cmocka_unit_test(test_blocks_end_behind_their_container),
         cmocka_unit_test(test_version_that_is_not_known_is_an_error),
         cmocka_unit_test(test_file_that_cannot_be_read_is_whole),
         cmocka_unit_test(test_count_of_what_htslib_writes_is_wrong),

@@ -35,7 +35,7 @@ static struct unit_bytes written(sam_hdr_t *header)
 static size_t first_blocks(const struct unit_bytes *all)
 {
     struct cram_count count;
-    cram_count_start(&count);
+    cram_count_start(&count, false);
     for (size_t at = 0; at < all->n && count.inside == 0; at++)
         cram_count_feed(&count, all->data + at, 1);
     MUST(count.inside > 0);

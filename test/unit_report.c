@@ -9,8 +9,8 @@ static struct report quiet(void)
 {
     struct report r = {
         .facts = {.version = "1", .command_line = "samtools sort", .input = "in.bam", .output = "out.bam", .cpus = 8,
-                  .numa_nodes = 1, .user = 60, .system = 4, .memory = 1 << 30, .machine_memory = (uint64_t)1 << 40,
-                  .peak_rss = 1 << 30, .huge = 1 << 29, .records = 30000000},
+                  .topology = {8, 1, 1}, .user = 60, .system = 4, .memory = 1 << 30,
+                  .machine_memory = (uint64_t)1 << 40, .peak_rss = 1 << 30, .huge = 1 << 29, .records = 30000000},
         .n_threads = 8, .wall = 10, .busy = 0.8, .bytes = 10000000000,
     };
     r.stages[STAGE_INFLATE] = (struct report_stage){.busy = 30, .bytes = 10000000000, .events = 160000};
@@ -82,7 +82,7 @@ static struct report slow_files(enum stage stage, enum report_file input, enum r
     r.facts.output_is = output;
     r.stages[STAGE_READ] = (struct report_stage){.busy = 0.2, .blocked = 0.08, .bytes = 568000000};
     r.stages[STAGE_WRITE] = (struct report_stage){.busy = 0.1, .blocked = 0.08, .bytes = 568000000};
-    r.stages[stage] = (struct report_stage){.busy = 8, .blocked = 7.84, .bytes = 568000000};
+    r.stages[stage] = (struct report_stage){.busy = 8, .blocked = 7.84, .any_thread = 2, .bytes = 568000000};
     return r;
 }
 
@@ -91,17 +91,17 @@ static void test_where_files_are_slow_is_told(void **state)
     (void)state;
     static const struct { enum stage stage; enum report_file input, output; const char *advice; } cases[] = {
         {STAGE_READ, REPORT_REGULAR, REPORT_REGULAR,
-         "99 % of waiting was on reading in.bam at 71 MB/s: copy the input to a local or faster disk."},
+         "99 % of waiting was on reading in.bam at 284 MB/s: copy the input to a local or faster disk."},
         {STAGE_READ, REPORT_PIPE, REPORT_REGULAR,
-         "99 % of waiting was on reading in.bam at 71 MB/s: the program that writes to the pipe sets the pace."},
+         "99 % of waiting was on reading in.bam at 284 MB/s: the program that writes to the pipe sets the pace."},
         {STAGE_READ, REPORT_REMOTE, REPORT_REGULAR,
-         "99 % of waiting was on reading in.bam at 71 MB/s: download the input before sorting it."},
-        {STAGE_WRITE, REPORT_REGULAR, REPORT_REGULAR, "99 % of waiting was on writing out.bam at 71 MB/s: write to a "
+         "99 % of waiting was on reading in.bam at 284 MB/s: download the input before sorting it."},
+        {STAGE_WRITE, REPORT_REGULAR, REPORT_REGULAR, "99 % of waiting was on writing out.bam at 284 MB/s: write to a "
          "local or faster disk, or less with a higher -l."},
         {STAGE_WRITE, REPORT_REGULAR, REPORT_PIPE,
-         "99 % of waiting was on writing out.bam at 71 MB/s: the program that reads from the pipe sets the pace."},
+         "99 % of waiting was on writing out.bam at 284 MB/s: the program that reads from the pipe sets the pace."},
         {STAGE_SPILL_READ, REPORT_REGULAR, REPORT_REGULAR,
-         "98 % of waiting was on temporary data at 71 MB/s: name a faster disk with -T."},
+         "98 % of waiting was on temporary data at 284 MB/s: name a faster disk with -T."},
     };
     for (size_t i = 0; i < N_OF(cases); i++)
         check_advice(slow_files(cases[i].stage, cases[i].input, cases[i].output), cases[i].advice, "");
@@ -152,19 +152,51 @@ static void test_cpus_that_stand_idle_are_offered_to_busy_threads(void **state)
 {
     (void)state;
     struct report r = quiet();
-    r.facts.cpus = 64;
+    r.facts.cpus = r.facts.topology.cores = 64;
     check_advice(r, "", "");
     r.busy = 0.97;
     check_advice(r, "All threads were busy, 97 % of the time, and there are 64 CPUs: -@ 64 is faster.", "");
+    r.facts.topology.cores = 0;                  /* not known */
+    check_advice(r, "All threads were busy, 97 % of the time, and there are 64 CPUs: -@ 64 is faster.", "");
+    r.facts.topology.cores = 96;                 /* of which a quota leaves 64 */
+    check_advice(r, "All threads were busy, 97 % of the time, and there are 64 CPUs: -@ 64 is faster.", "");
 }
 
-static void test_places_matter_only_on_several_memory_nodes(void **state)
+static void test_cores_are_offered_before_their_second_threads(void **state)
+{
+    (void)state;
+    struct report r = with_threads(16, 0.97);
+    r.facts.bound = true;
+    r.facts.cpus = 64;
+    r.facts.topology = (struct topology){32, 1, 1};
+    check_advice(r, "All threads were busy, 97 % of the time, and there are 32 cores (64 CPUs): -@ 32 is faster.", "");
+    r.n_threads = 32;
+    check_advice(r, "All threads were busy, 97 % of the time. Each core runs more than one thread: -@ 64 may give some "
+                 "20 to 30 % more.", "");
+    r.n_threads = 64;
+    check_advice(r, "", "");
+}
+
+static void test_places_matter_only_where_threads_may_move_far_or_share_a_core(void **state)
 {
     (void)state;
     struct report r = quiet();
-    r.facts.numa_nodes = 2;
-    check_advice(r, "The machine has 2 memory nodes and threads may move between them: set OMP_PLACES=cores.", "");
+    r.facts.topology = (struct topology){8, 2, 4};
+    check_advice(r, "The CPUs are on 4 NUMA nodes and threads may move between them: set OMP_PLACES=cores "
+                 "OMP_PROC_BIND=spread. Or let numactl --interleave=all spread the memory.", "");
+    r.facts.topology = (struct topology){8, 2, 0};
+    check_advice(r, "The CPUs are on 2 sockets and threads may move between them: set OMP_PLACES=cores "
+                 "OMP_PROC_BIND=spread. Or let numactl --interleave=all spread the memory.", "");
     r.facts.bound = true;
+    check_advice(r, "", "");
+    r.facts.bound = false;
+    r.facts.topology = (struct topology){8, 1, 1};
+    r.facts.cpus = 16;
+    check_advice(r, "Two threads may share a core while another is free: set OMP_PLACES=cores OMP_PROC_BIND=spread.",
+                 "");
+    r.n_threads = 16;                            /* on all of them */
+    check_advice(r, "", "");
+    r.n_threads = 4;
     check_advice(r, "", "");
 }
 
@@ -194,7 +226,7 @@ static void test_no_more_than_two_sentences_are_said(void **state)
 {
     (void)state;
     struct report r = slow_files(STAGE_READ, REPORT_REGULAR, REPORT_REGULAR);
-    r.facts.numa_nodes = 2;
+    r.facts.topology.nodes = 2;
     r.facts.huge = 0;
     r.facts.peak_rss = (uint64_t)4 << 30;
     r.stages[STAGE_SPILL_WRITE].events = 1;
@@ -227,6 +259,40 @@ static void test_numbers_are_those_of_the_clocks(void **state)
     assert_true(r.serial <= r.wall - 0.006);     /* neither inflating nor waiting is serial */
     assert_true(r.io == 0);
     stats_free(stats);
+}
+
+/* Two threads at 1 MB in 20 ms each, at the same time: 100 MB/s, and 50 of each. */
+static void test_threads_that_read_together_look_slow(void **state)
+{
+    (void)state;
+    struct stats *stats = stats_new(1, STATS_CPU);
+    struct report_facts facts = quiet().facts;
+    struct report r;
+    int a = stats_join(stats, "a"), b = stats_join(stats, "b");
+    stats_enter_as(stats, a, STAGE_READ);
+    stats_enter_as(stats, b, STAGE_READ);
+    usleep(20000);
+    stats_leave_as(stats, a, STAGE_IDLE, 1000000);
+    stats_leave_as(stats, b, STAGE_IDLE, 1000000);
+    usleep(20000);
+    stats_stop(stats);
+    report_make(&r, &facts, stats);
+    const struct report_stage *read = &r.stages[STAGE_READ];
+    assert_true(read->any_thread >= 0.02 && read->any_thread < read->busy && read->any_thread <= r.wall - 0.02);
+    assert_true(report_speed(read) == 2 / read->any_thread && report_thread_speed(read) == 2 / read->busy);
+    assert_true(r.stages[STAGE_OTHER].any_thread == 0 && report_speed(&r.stages[STAGE_OTHER]) == 0);
+    stats_free(stats);
+}
+
+/* Of an input without records, starting the program is all that takes time. */
+static void test_time_per_byte_of_next_to_no_bytes_is_told(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.serial = 0.01;
+    assert_true(report_serial_per_gb(&r) == 0.001);
+    r.bytes = 300;
+    assert_true(report_serial_per_gb(&r) < 0);
 }
 
 static void test_serial_work_of_another_thread_counts_if_it_is_more(void **state)
@@ -312,6 +378,28 @@ static void test_file_names_are_no_markup_in_the_page(void **state)
     free(page);
 }
 
+/* A page of a sort that took no time at all. */
+static void write_timeless_page(FILE *to, const char *name)
+{
+    struct stats *stats = stats_new(1, STATS_SPANS);
+    struct report r = {.facts = quiet().facts, .n_threads = 1};
+    r.facts.input = name;
+    stats_stop(stats);
+    report_html(&r, stats, to);
+    stats_free(stats);
+}
+
+static void test_page_of_an_empty_input_divides_by_zero(void **state)
+{
+    (void)state;
+    char *page = written(write_timeless_page, "empty.bam");
+    assert_null(strstr(page, "nan"));
+    assert_null(strstr(page, "inf"));
+    assert_null(strstr(page, "s/GB"));
+    assert_null(strstr(page, "MB/s</b>"));
+    free(page);
+}
+
 static void write_trace(FILE *to, const char *name)
 {
     struct stats *stats = stats_new(1, STATS_SPANS);
@@ -347,14 +435,18 @@ int main(void)
         cmocka_unit_test(test_thread_that_bounds_is_told_with_what_it_does),
         cmocka_unit_test(test_idle_threads_are_counted),
         cmocka_unit_test(test_cpus_that_stand_idle_are_offered_to_busy_threads),
-        cmocka_unit_test(test_places_matter_only_on_several_memory_nodes),
+        cmocka_unit_test(test_cores_are_offered_before_their_second_threads),
+        cmocka_unit_test(test_places_matter_only_where_threads_may_move_far_or_share_a_core),
         cmocka_unit_test(test_huge_pages_that_are_switched_off_are_told),
         cmocka_unit_test(test_compression_that_takes_most_is_told_if_all_threads_are_busy),
         cmocka_unit_test(test_no_more_than_two_sentences_are_said),
         cmocka_unit_test(test_numbers_are_those_of_the_clocks),
+        cmocka_unit_test(test_threads_that_read_together_look_slow),
+        cmocka_unit_test(test_time_per_byte_of_next_to_no_bytes_is_told),
         cmocka_unit_test(test_serial_work_of_another_thread_counts_if_it_is_more),
         cmocka_unit_test(test_strings_of_json_are_valid_whatever_a_file_is_called),
         cmocka_unit_test(test_file_names_are_no_markup_in_the_page),
+        cmocka_unit_test(test_page_of_an_empty_input_divides_by_zero),
         cmocka_unit_test(test_trace_has_a_track_for_every_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

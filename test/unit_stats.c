@@ -43,6 +43,35 @@ static void test_no_stats_count_nothing(void **state)
     stats_leave_as(NULL, -1, stats_enter_as(NULL, -1, STAGE_READ), 7);
 }
 
+/* Threads come and go; the time in which none was there is not counted, nor that of work that cannot block. */
+static void test_time_of_any_thread_is_the_sum_of_all(void **state)
+{
+    (void)state;
+    enum { MS = 20 };
+    struct stats *s = stats_new(1, STATS_CPU), *times = stats_new(1, STATS_TIMES);
+    int a = stats_join(s, "a"), b = stats_join(s, "b");
+    stats_enter_as(s, a, STAGE_WRITE);
+    sleep_ms(MS);
+    stats_enter_as(s, b, STAGE_WRITE);
+    sleep_ms(MS);
+    stats_leave_as(s, a, STAGE_IDLE, 1);
+    sleep_ms(MS);
+    stats_leave_as(s, b, STAGE_IDLE, 1);
+    sleep_ms(MS);
+    stats_enter_as(s, a, STAGE_READ);
+    sleep_ms(MS);                                /* until the end */
+    stats_leave(times, stats_enter(times, STAGE_READ), 1);
+    stats_stop(s);
+    stats_stop(times);
+    uint64_t write = stats_any_thread(s, STAGE_WRITE), read = stats_any_thread(s, STAGE_READ);
+    assert_true(write >= 3 * MS * 1000000 && write <= stats_total(s, STAGE_WRITE).ns - MS * 1000000);
+    assert_true(read == stats_total(s, STAGE_READ).ns && write + read <= stats_wall(s) - MS * 1000000);
+    assert_int_equal(stats_any_thread(s, STAGE_OTHER) + stats_any_thread(s, STAGE_IDLE), 0);
+    assert_int_equal(stats_any_thread(times, STAGE_READ), 0);
+    stats_free(times);
+    stats_free(s);
+}
+
 static void test_stages_have_distinct_names(void **state)
 {
     (void)state;
@@ -284,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_stats_count_nothing),
+        cmocka_unit_test(test_time_of_any_thread_is_the_sum_of_all),
         cmocka_unit_test(test_stages_have_distinct_names),
         cmocka_unit_test(test_inner_stage_stops_the_outer_clock),
         cmocka_unit_test(test_times_of_a_slot_add_up_to_the_wall_time),

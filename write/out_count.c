@@ -28,7 +28,7 @@ struct out_count *out_count_new(const htsFormat *format)
     if (!c)
         return NULL;
     c->format = format->format;
-    cram_count_start(&c->cram);
+    cram_count_start(&c->cram, false);
     if (format->format != sam || format->compression == no_compression)
         return c;
     c->codec = bgzf_codec_new(0);

@@ -111,8 +111,9 @@ def cram_container(major, n, landmarks, inside):
 
 def of_cram():
     for major in 1, 2, 3, 4:
+        headers = b"".join(b + struct.pack("<I", zlib.crc32(b)) for b in (b"\0\1\0" + itf8(9) * 2 + bytes(9), b"\0\2\0\3\3abc"))
         block = b"\0\0\0" + itf8(9) * 2 + b"\4\0\0\0@CO\tx" + bytes(4 * (major > 2))
-        parts = [cram_container(major, 0, [0], block), cram_container(major, 10000, [200], bytes(300)),
+        parts = [cram_container(major, 0, [0], block), cram_container(major, 10000, [200], headers + bytes(300)),
                  cram_container(major, 7, [1, 130, 20000], bytes(50)), cram_container(major, 0, [], bytes(15))]
         for piece in 0, 30, 255:
             for keep in 1, 2, 4:

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include "base/topology.h"
+
+/* The numbers in a file like "0-3,8", below AFFINITY_CPUS. {0}: it cannot be read. */
+static struct affinity numbers_in(const char *path)
+{
+    struct affinity set = {0};
+    FILE *file = fopen(path, "r");
+    for (int from, to, c = ','; file && c == ',' && fscanf(file, "%d", &from) == 1;) {
+        to = from;
+        if ((c = fgetc(file)) == '-' && fscanf(file, "%d", &to) == 1)
+            c = fgetc(file);
+        for (int i = from; i >= 0 && i <= to && i < AFFINITY_CPUS; i++)
+            affinity_add(&set, i);
+    }
+    if (file)
+        fclose(file);
+    return set;
+}
+
+/* The first number in a file of the CPU; -1: none. */
+static int first_in(const char *root, int cpu, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/%s", root, cpu, name);
+    struct affinity set = numbers_in(path);
+    for (int i = 0; i < AFFINITY_CPUS; i++)
+        if (affinity_has(&set, i))
+            return i;
+    return -1;
+}
+
+/* Memory of other nodes is left out, and so are nodes without CPUs. */
+static bool is_near(const char *root, int node, const struct affinity *cpus)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/cpulist", root, node);
+    struct affinity set = numbers_in(path);
+    for (int i = 0; i < AFFINITY_CPUS; i++)
+        if (affinity_has(&set, i) && affinity_has(cpus, i))
+            return true;
+    return false;
+}
+
+static int count_nodes(const char *root, const struct affinity *cpus)
+{
+    char path[4096];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/online", root);
+    struct affinity online = numbers_in(path);
+    for (int node = 0; node < AFFINITY_CPUS; node++)
+        n += affinity_has(&online, node) && is_near(root, node, cpus);
+    return n;
+}
+
+/* A core is known by its first CPU. Linux before 5.3 has only the second of the two names. */
+struct topology topology_of(const char *root, const struct affinity *cpus)
+{
+    struct affinity cores = {0}, sockets = {0};
+    for (int cpu = 0; cpu < AFFINITY_CPUS; cpu++) {
+        if (!affinity_has(cpus, cpu))
+            continue;
+        int core = first_in(root, cpu, "core_cpus_list"), socket = first_in(root, cpu, "physical_package_id");
+        if (core < 0)
+            core = first_in(root, cpu, "thread_siblings_list");
+        if (core >= 0)
+            affinity_add(&cores, core);
+        if (socket >= 0)
+            affinity_add(&sockets, socket);
+    }
+    return (struct topology){affinity_count(&cores), affinity_count(&sockets), count_nodes(root, cpus)};
+}

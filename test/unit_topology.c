@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <sys/stat.h>
+#include "base/topology.h"
+
+/* A folder with /sys as a test wants it. */
+static char root[] = "/tmp/unit_topology.XXXXXX";
+
+static int make_root(void **state)
+{
+    (void)state;
+    strcpy(root + sizeof root - 7, "XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+/* Makes a file below /sys/devices/system, and the folders that it takes. */
+static void put(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/sys/devices/system/%s", root, name);
+    for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/')); *slash = '/') {
+        *slash = 0;
+        mkdir(path, 0700);
+    }
+    FILE *file = fopen(path, "w");
+    NEEDED(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void put_cpu(int cpu, const char *name, const char *text)
+{
+    char path[100];
+    snprintf(path, sizeof path, "cpu/cpu%d/topology/%s", cpu, name);
+    put(path, text);
+}
+
+/* Two sockets of 4 cores, of two nodes each. CPUs 8 to 15 are the cores' second ones. */
+static void put_server(const char *siblings)
+{
+    static const char *const near[] = {"0-1,8-9\n", "2-3,10-11\n", "4-5,12-13\n", "6-7,14-15\n"};
+    char text[20];
+    for (int cpu = 0; cpu < 16; cpu++) {
+        snprintf(text, sizeof text, "%d,%d\n", cpu % 8, cpu % 8 + 8);
+        put_cpu(cpu, siblings, text);
+        snprintf(text, sizeof text, "%d\n", cpu % 8 / 4);
+        put_cpu(cpu, "physical_package_id", text);
+    }
+    put("node/online", "0-3,7\n");
+    for (int node = 0; node < 4; node++) {
+        snprintf(text, sizeof text, "node/node%d/cpulist", node);
+        put(text, near[node]);
+    }
+    put("node/node7/cpulist", "\n");             /* memory only */
+}
+
+/* Of CPUs as a list of bits. */
+static void check(uint64_t cpus, int cores, int sockets, int nodes)
+{
+    struct affinity mask = {.known = true};
+    for (int cpu = 0; cpu < 64; cpu++)
+        if (cpus >> cpu & 1)
+            affinity_add(&mask, cpu);
+    struct topology t = topology_of(root, &mask);
+    assert_int_equal(t.cores, cores);
+    assert_int_equal(t.sockets, sockets);
+    assert_int_equal(t.nodes, nodes);
+}
+
+static void test_what_is_not_told_is_made_up(void **state)
+{
+    (void)state;
+    check(0xff, 0, 0, 0);
+    put_cpu(0, "core_cpus_list", "junk\n");
+    put_cpu(0, "physical_package_id", "-1\n");
+    put_cpu(1, "core_cpus_list", "");
+    put("node/online", "-\n");
+    check(0xff, 0, 0, 0);
+    put_cpu(1, "core_cpus_list", "0-99999\n");
+    put("node/online", "99999\n");
+    check(0xff, 1, 0, 0);
+}
+
+static void test_second_threads_are_cores(void **state)
+{
+    (void)state;
+    put_server("core_cpus_list");
+    check(0xffff, 8, 2, 4);
+    check(0x00ff, 8, 2, 4);                      /* one CPU of each core */
+    check(0xff00, 8, 2, 4);
+}
+
+static void test_cpus_that_may_not_be_used_count(void **state)
+{
+    (void)state;
+    put_server("core_cpus_list");
+    check(0x0f0f, 4, 1, 2);
+    check(0x0101, 1, 1, 1);
+    check(0x0011, 2, 2, 2);
+    check(0, 0, 0, 0);
+    check((uint64_t)3 << 40, 0, 0, 0);           /* there are none */
+}
+
+static void test_older_linux_has_no_cores(void **state)
+{
+    (void)state;
+    put_server("thread_siblings_list");
+    check(0xffff, 8, 2, 4);
+}
+
+static void test_last_cpu_is_lost(void **state)
+{
+    (void)state;
+    struct affinity mask = {.known = true};
+    affinity_add(&mask, AFFINITY_CPUS - 1);
+    put_cpu(AFFINITY_CPUS - 1, "core_cpus_list", "8190-8191\n");
+    put_cpu(AFFINITY_CPUS - 1, "physical_package_id", "8191\n");
+    struct topology t = topology_of(root, &mask);
+    assert_true(affinity_count(&mask) == 1 && t.cores == 1 && t.sockets == 1 && t.nodes == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_is_not_told_is_made_up, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_second_threads_are_cores, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_cpus_that_may_not_be_used_count, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_older_linux_has_no_cores, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_last_cpu_is_lost, make_root, remove_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
