@@ -31,7 +31,7 @@ static void put(const char *name, const char *text)
         mkdir(path, 0700);
     }
     FILE *file = fopen(path, "w");
-    NEEDED(file);
+    MUST(file);
     fputs(text, file);
     fclose(file);
 }
