@@ -28,9 +28,8 @@ static int same_references(sam_hdr_t *a, sam_hdr_t *b)
     return 1;
 }
 
-/* Adds line number i of this type to `into`. Returns 0 if it was added or the same line is there
- * already; 1 if another line with its ID is there; -1 if it cannot be read or added (it has no
- * ID, or there is no memory). */
+/* Adds line number i of this type to `into`. Returns 0 if it was added or the same line is there already; 1 if another
+ * line with its ID is there; -1 if it cannot be read or added (it has no ID, or there is no memory). */
 static int merge_line(sam_hdr_t *into, sam_hdr_t *from, const char *type, int i)
 {
     kstring_t line = KS_INITIALIZE, there = KS_INITIALIZE;

@@ -203,8 +203,7 @@ const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const c
  * those and sets *tag to the first byte of that tag; otherwise *tag is NULL. */
 const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag);
 
-/* Reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is
- * unmapped or covers none. */
+/* Reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is unmapped or covers none. */
 int64_t bam_record_ref_span(const struct bam_record *r);
 
 /* Where the aux fields of a checked record begin; they end with the record. */

@@ -111,9 +111,8 @@ static inline unsigned filter_bit(const struct kmer_index *index, uint64_t hash)
     return 1u << (spread(hash) >> (64 - 3 - index->log2_slots) & 7);
 }
 
-/* Asks the filter whether the index may have this k-mer. It says false for nine in ten of the k-mers
- * that the index does not have. That costs one byte read and a branch that is easy to predict; a probe
- * has neither. */
+/* Asks the filter whether the index may have this k-mer. It says false for nine in ten of the k-mers that the index
+ * does not have. That costs one byte read and a branch that is easy to predict; a probe has neither. */
 static inline bool met(const struct kmer_index *index, uint64_t hash)
 {
     return index->filter[home(index, hash)] & filter_bit(index, hash);

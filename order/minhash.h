@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Minimiser order, `samtools sort -M`. Reads with a reference come first, by coordinate. The others
- * follow by the smallest hash of their k-mers, so that reads from one place of the genome come together
- * and compress well. Serial.
+/* Minimiser order, `samtools sort -M`. Reads with a reference come first, by coordinate. The others follow by the
+ * smallest hash of their k-mers, so that reads from one place of the genome come together and compress well. Serial.
  *
  *   raw record --minhash_rank--> rank --minhash_apply--> turned to the strand of
  *   its minimiser, the rank kept in the record --sort--> --minhash_finish--> output
  *
- * A read without reference leaves the sort with POS, PNEXT and TLEN unset. Until then these fields hold
- * its rank, also in spilled records, so that keys can be made from them again:
+ * A read without reference leaves the sort with POS, PNEXT and TLEN unset. Until then these fields hold its rank, also
+ * in spilled records, so that keys can be made from them again:
  *
  *   pos       hash, upper 31 bits         next_pos  hash, lower 31 bits
  *   tlen      offset                      flag 0x10 the last rule
@@ -28,8 +27,7 @@
 /* The longest k-mer, the bits of a hash (2 for each base of that k-mer), and the bits of an offset. */
 enum { MINHASH_KMER_MAX = 31, MINHASH_HASH_BITS = 62, MINHASH_OFFSET_BITS = 17 };
 
-/* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change once
- * made. */
+/* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change once made. */
 struct minhash;
 
 /* Where a read without reference stands in the order: the lower hash comes first, then the lower
@@ -62,9 +60,8 @@ static inline bool minhash_applies(const struct bam_record *r)
 /* Finds the rank of a checked record without reference, unchanged since it came in. */
 void minhash_rank(const struct minhash *m, const struct bam_record *r, struct minhash_rank *rank);
 
-/* Keeps the rank in the record. If the rank says so, turns the read first: SEQ becomes its reverse
- * complement, QUAL is reversed, flag 0x10 is flipped; tags stay. The size does not change. Call it once
- * per record. */
+/* Keeps the rank in the record. If the rank says so, turns the read first: SEQ becomes its reverse complement, QUAL is
+ * reversed, flag 0x10 is flipped; tags stay. The size does not change. Call it once per record. */
 void minhash_apply(struct bam_record *r, const struct minhash_rank *rank);
 /* Keeps the rank alone. */
 void minhash_keep(struct bam_record *r, const struct minhash_rank *rank);

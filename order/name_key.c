@@ -7,9 +7,8 @@
 #include "order/name_key.h"
 #include "order/name_natural.h"
 
-/* samtools' rule among records of one name. Read 1 and 2, secondary and supplementary weigh in
- * this order. So a template comes as none < R1 < R2 < both, and in each of these primary <
- * supplementary < secondary < both. */
+/* samtools' rule among records of one name. Read 1 and 2, secondary and supplementary weigh in this order. So a
+ * template comes as none < R1 < R2 < both, and in each of these primary < supplementary < secondary < both. */
 enum { RULE_BITS = 4, PICARD_BITS = 5 };
 
 /* At most one name in so many may have another form; then those names are left out of the learning. */

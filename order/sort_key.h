@@ -19,15 +19,13 @@ struct sort_rule;
 struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam);
 void sort_rule_free(struct sort_rule *rule);
 
-/* Looks at the first n records of the input and chooses what to spend the 64 bits of the key on: the
- * prefix that the names share, the shape of what follows it, the alphabet of the tag. Records may
- * differ from this sample: their keys are still right and only decide less. Optional. Call it at most
- * once, before the first key is made. */
+/* Looks at the first n records of the input and chooses what to spend the 64 bits of the key on: the prefix that the
+ * names share, the shape of what follows it, the alphabet of the tag. Records may differ from this sample: their keys
+ * are still right and only decide less. Optional. Call it at most once, before the first key is made. */
 void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n);
 
-/* Makes the key of a checked record. If a comes before b in the order, then key(a) <= key(b). Returns a
- * fault for records that lack a tag which the order needs, or have it with a wrong type (BAM_NO_MC and
- * so on). */
+/* Makes the key of a checked record. If a comes before b in the order, then key(a) <= key(b). Returns a fault for
+ * records that lack a tag which the order needs, or have it with a wrong type (BAM_NO_MC and so on). */
 enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key);
 
 /* Compares two records by the whole order. Returns < 0, 0 or > 0; 0 is a tie, which the order of the

@@ -41,8 +41,7 @@ static struct bam_key differing_bits(const struct bam_key *keys, size_t n)
     return diff;
 }
 
-/* The digit that begins with the highest differing bit. So no pass is
- * spent on bits that all keys share. */
+/* The digit that begins with the highest differing bit. So no pass is spent on bits that all keys share. */
 struct digit { int in_place, shift; };
 
 static struct digit top_digit(struct bam_key diff)
@@ -182,9 +181,8 @@ static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_
 
 static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
 
-/* Sorts many keys that are equal in sort and in all parts before `part`, and that are in order
- * of place. Puts the parts into the sort words, which are all the same, sorts by them, and puts
- * the sort words back at the end. */
+/* Sorts many keys that are equal in sort and in all parts before `part`, and that are in order of place. Puts the
+ * parts into the sort words, which are all the same, sorts by them, and puts the sort words back at the end. */
 static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
 {
     uint64_t sort = keys[0].sort;

@@ -159,9 +159,8 @@ static uint64_t number_bits(double v)
     return bits & sign ? ~bits : bits | sign;
 }
 
-/* A double that is no float gets the keys of the float next to it on the side of 0, but no room
- * for what decides next. It comes after the doubles equal to that float; below 0, where the order
- * is reversed, before them. */
+/* A double that is no float gets the keys of the float next to it on the side of 0, but no room for what decides next.
+ * It comes after the doubles equal to that float; below 0, where the order is reversed, before them. */
 static uint64_t float_key(double v, uint64_t sub)
 {
     const uint64_t rest = ((uint64_t)1 << DOUBLE_REST) - 1, room = VALUE_RANGE >> FLOAT_BITS;
@@ -213,8 +212,7 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
     return (uint64_t)value.class << VALUE_BITS | key;
 }
 
-/* Gives bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false behind its
- * end. */
+/* Gives bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false behind its end. */
 static bool text_part(struct text text, unsigned *number, uint64_t *part)
 {
     enum { PART = sizeof *part };

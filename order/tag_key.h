@@ -46,8 +46,7 @@ void tag_key_free(struct tag_key *tags);
 /* Learns from n records. Returns 0, or -1 if there is no memory; the key may then decide less. */
 int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, size_t n);
 
-/* The key of a checked record. sub is the left-aligned key of what decides between records of the same
- * value. */
+/* The key of a checked record. sub is the left-aligned key of what decides between records of the same value. */
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub);
 
 /* For records whose keys and earlier parts are equal: gives part *number (0, 1, ...) of the value. The

@@ -248,9 +248,8 @@ int template_key_compare(const struct template_key *rule, const struct bam_recor
 
 /* ---- keys ---- */
 
-/* The place of a reference in the order: -1 first, "not mapped" last. (In samtools the comparison
- * of -1, on a read that claims to be mapped, with "not mapped" overflows. So its order runs in a
- * circle there; ours does not.) */
+/* The place of a reference in the order: -1 first, "not mapped" last. (In samtools the comparison of -1, on a read
+ * that claims to be mapped, with "not mapped" overflows. So its order runs in a circle there; ours does not.) */
 static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
 {
     return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);

@@ -504,15 +504,13 @@ static inline uint8_t text_at(struct text t, size_t at)
     return at < t.n ? (uint8_t)t.s[at] : 0;
 }
 
-/* Binary search. `below` is the number of bytes that t shares with the word below begin, `above` the
- * number that it shares with the word at end. With all words between begin and end it shares at least the
- * smaller of the two.
+/* Binary search. `below` is the number of bytes that t shares with the word below begin, `above` the number that it
+ * shares with the word at end. With all words between begin and end it shares at least the smaller of the two.
  *
- * Take the strings of one gap in ascending order. The number of bytes shared with the word below the gap
- * falls, as far as to the number that the two words share. After that the number shared with the word
- * above rises from there. So at least one of them is always that number, and their difference above -
- * below says what both are. The difference grows with the string, and strings with the same difference
- * have the shared bytes in common. */
+ * Take the strings of one gap in ascending order. The number of bytes shared with the word below the gap falls, as far
+ * as to the number that the two words share. After that the number shared with the word above rises from there. So at
+ * least one of them is always that number, and their difference above - below says what both are. The difference grows
+ * with the string, and strings with the same difference have the shared bytes in common. */
 uint64_t word_code_key(const struct word_code *code, struct text t, uint64_t *room)
 {
     size_t begin = 0, end = code->n_words, below = 0, above = 0;

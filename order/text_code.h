@@ -46,8 +46,7 @@ struct text_code {
 /* The code for strings of which nothing is known. */
 void text_code_init(struct text_code *code, bool natural, uint64_t range);
 
-/* The code for strings like those of the sample. If they teach nothing, the code that text_code_init()
- * gives. */
+/* The code for strings like those of the sample. If they teach nothing, the code that text_code_init() gives. */
 void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n);
 
 /* Whether a code of this range tells all strings of the sample apart, with room for flags. */

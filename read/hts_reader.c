@@ -124,8 +124,7 @@ static int end_of_records(struct hts_reader *r)
     return r->cram ? cram_input_check(r->cram, r->n) : 0;
 }
 
-/* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the
- * error is recorded in the latch. */
+/* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the error is recorded in the latch. */
 static int next_record(struct hts_reader *r)
 {
     if (r->at_end)

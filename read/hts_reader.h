@@ -23,8 +23,7 @@ sam_hdr_t *hts_reader_header(struct hts_reader *reader);
 /* Bytes of memory, about, that reading takes. */
 size_t hts_reader_memory(const struct hts_reader *reader);
 
-/* Reads up to n bytes of the stream of records, as read(). -1: failed, and the
- * error is recorded in the latch. */
+/* Reads up to n bytes of the stream of records, as read(). -1: failed, and the error is recorded in the latch. */
 ssize_t hts_reader_read(struct hts_reader *reader, void *buffer, size_t n);
 
 #endif
