@@ -3,8 +3,6 @@
 #ifndef COORDINATE_KEY_H
 #define COORDINATE_KEY_H
 
-#include <stdint.h>
-#include "bam/bam_record.h"
 #include "bam/far_pos.h"
 
 #define FLAG_REVERSE 0x10u
@@ -33,5 +31,8 @@ static inline uint64_t coordinate_key_far(const struct bam_record *r)
 
 /* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */
 int coordinate_key_compare(const struct bam_record *a, const struct bam_record *b);
+
+/* Length of the longest reference. */
+int64_t coordinate_key_max(sam_hdr_t *sam);
 
 #endif

@@ -92,8 +92,7 @@ static bool groups_try(struct name_groups *groups, const struct text *sample, st
 
 static int order_natural(const void *a, const void *b)
 {
-    const char *x = *(char *const *)a, *y = *(char *const *)b;
-    return name_natural_compare(x, strlen(x) + 1, y, strlen(y) + 1);
+    return name_natural_compare(*(char *const *)a, *(char *const *)b);
 }
 
 static int order_bytes(const void *a, const void *b)

@@ -123,8 +123,7 @@ static int hit_compare(const struct bam_record *a, const struct bam_record *b)
 int name_key_compare(enum sort_by by, const struct bam_record *a, const struct bam_record *b)
 {
     const char *x = bam_record_name(a), *y = bam_record_name(b);
-    int order = by == SORT_NAME_NATURAL ? name_natural_compare(x, a->name_len, y, b->name_len)
-                                        : strcmp(x, y);
+    int order = by == SORT_NAME_NATURAL ? name_natural_compare(x, y) : strcmp(x, y);
     if (order)
         return order;
     if (by != SORT_NAME_PICARD)

@@ -35,8 +35,8 @@ static inline uint64_t natural_number(const char **s, unsigned *digits)
     return value;
 }
 
-/* Compares two names: < 0, 0 or > 0. The sizes are those of the buffers, NUL included. */
-int name_natural_compare(const char *a, size_t a_size, const char *b, size_t b_size);
+/* Compares two names: < 0, 0 or > 0. */
+int name_natural_compare(const char *a, const char *b);
 
 /* Compares a prefix that ends in a non-digit with a name. Returns 0 if the name begins with the prefix,
  * and sets *rest to what follows it; else returns < 0 or > 0. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
-#include "order/sort_key.h"
 #include "order/sort_run.h"
 
 enum {

@@ -128,13 +128,10 @@ static void number_learn(struct tag_key *tags, const struct number_sight *sight)
                   : steps > (double)MOST_STEPS ? MOST_STEPS : (uint64_t)steps;
 }
 
-int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, size_t n)
+void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, struct text *texts, size_t n)
 {
     struct number_sight sight = {.n = 0};
     size_t n_texts = 0;
-    struct text *texts = calloc(n + 1, sizeof *texts);
-    if (!texts)
-        return -1;
     for (size_t i = 0; i < n; i++) {
         struct tag_value value = tag_value(tags, records[i]);
         if (value.class == TAG_STRING)
@@ -142,12 +139,9 @@ int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records,
         else if (value.class == TAG_NUMBER)
             number_look(&sight, &value);
     }
-    int learned = tags->named ? 0 : word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS);
-    if (learned == 0 && !tags->named)
+    if (!tags->named && word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS) <= 0)
         text_code_learn(&tags->text, false, VALUE_RANGE, texts, n_texts);
     number_learn(tags, &sight);
-    free(texts);
-    return learned < 0 ? -1 : 0;
 }
 
 /* The bits of a double as a number that has its order; -0 as 0. */

@@ -43,8 +43,8 @@ struct tag_key {
 int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam);
 void tag_key_free(struct tag_key *tags);
 
-/* Learns from n records. Returns 0, or -1 if there is no memory; the key may then decide less. */
-int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, size_t n);
+/* Learns from n records. texts: room for n. Without memory the key may decide less. */
+void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, struct text *texts, size_t n);
 
 /* The key of a checked record. sub is the left-aligned key of what decides between records of the same value. */
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub);

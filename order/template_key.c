@@ -4,6 +4,7 @@
 #include <string.h>
 #include <htslib/kstring.h>
 #include "bam/far_pos.h"
+#include "order/coordinate_key.h"
 #include "order/key_room.h"
 #include "order/name_key.h"
 #include "order/template_key.h"
@@ -158,7 +159,7 @@ static unsigned library_of(const struct template_key *rule, struct text group)
         size_t mid = (low + high) / 2;
         int order = strcmp(group.s, rule->groups[mid].id);
         if (order == 0)
-            return rule->groups[mid].library;
+            return rule->groups[mid].rank;
         if (order < 0)
             high = mid;
         else
@@ -318,9 +319,9 @@ enum bam_fault template_key_make(const struct template_key *rule, const struct b
 
 /* ---- libraries ---- */
 
-static int by_string(const void *a, const void *b)
+static int by_library(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct template_group *)a)->library, ((const struct template_group *)b)->library);
 }
 
 static int by_id(const void *a, const void *b)
@@ -339,56 +340,30 @@ static char *library_name(sam_hdr_t *sam, int i)
     return ks_release(&lb);
 }
 
-/* Reads the n @RG lines; libraries[i] belongs to groups[i]. Returns 0, or -1 if there is no memory. */
-static int groups_read(struct template_key *rule, sam_hdr_t *sam, int n, char **libraries)
+/* Reads the @RG lines and ranks their libraries. Returns 0, or -1 if there is no memory. */
+static int groups_learn(struct template_key *rule, sam_hdr_t *sam)
 {
-    for (int i = 0; i < n; i++) {
+    int n = sam_hdr_count_lines(sam, "RG");
+    unsigned rank = 0;
+    rule->groups = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *rule->groups);
+    for (int i = 0; rule->groups && i < n; i++) {
+        struct template_group *group = &rule->groups[rule->n_groups++];
         const char *id = sam_hdr_line_name(sam, "RG", i);
-        rule->groups[i].id = id ? strdup(id) : NULL;
-        libraries[i] = library_name(sam, i);
-        rule->n_groups++;
-        if (!rule->groups[i].id || !libraries[i])
+        group->id = id ? strdup(id) : NULL;
+        group->library = library_name(sam, i);
+        if (!group->id || !group->library)
             return -1;
     }
-    return 0;
-}
-
-/* Gives every group the rank of its library. sorted holds the same strings as libraries. "" has rank 0,
- * whether it occurs or not. */
-static void libraries_rank(struct template_key *rule, char *const *libraries, char **sorted)
-{
-    size_t n = rule->n_groups, distinct = 0;
-    qsort(sorted, n, sizeof *sorted, by_string);
-    for (size_t i = 0; i < n; i++)
-        if (*sorted[i] && (distinct == 0 || strcmp(sorted[distinct - 1], sorted[i]) != 0))
-            sorted[distinct++] = sorted[i];
-    for (size_t i = 0; i < n; i++) {
-        char **at = bsearch(&libraries[i], sorted, distinct, sizeof *sorted, by_string);
-        rule->groups[i].library = at ? (unsigned)(at - sorted) + 1 : 0;
+    if (!rule->groups)
+        return -1;
+    qsort(rule->groups, rule->n_groups, sizeof *rule->groups, by_library);
+    for (size_t i = 0; i < rule->n_groups; i++) {
+        rank += i > 0 ? by_library(&rule->groups[i - 1], &rule->groups[i]) != 0 : *rule->groups[i].library != 0;
+        rule->groups[i].rank = rank;
     }
-    rule->n_libraries = (unsigned)distinct + 1;
-    qsort(rule->groups, n, sizeof *rule->groups, by_id);
-}
-
-static int libraries_learn(struct template_key *rule, sam_hdr_t *sam)
-{
-    int n = sam_hdr_count_lines(sam, "RG"), result = -1;
-    if (n < 0)
-        n = 0;
-    char **libraries = calloc((size_t)n + 1, sizeof *libraries);
-    char **sorted = calloc((size_t)n + 1, sizeof *sorted);
-    rule->groups = calloc((size_t)n + 1, sizeof *rule->groups);
-    if (!libraries || !sorted || !rule->groups || groups_read(rule, sam, n, libraries))
-        goto out;
-    memcpy(sorted, libraries, (size_t)n * sizeof *sorted);
-    libraries_rank(rule, libraries, sorted);
-    result = 0;
-out:
-    for (int i = 0; libraries && i < n; i++)
-        free(libraries[i]);
-    free(libraries);
-    free(sorted);
-    return result;
+    rule->library_bits = key_bits(rank);
+    qsort(rule->groups, rule->n_groups, sizeof *rule->groups, by_id);
+    return 0;
 }
 
 int template_key_init(struct template_key *rule, sam_hdr_t *sam)
@@ -396,36 +371,24 @@ int template_key_init(struct template_key *rule, sam_hdr_t *sam)
     memset(rule, 0, sizeof *rule);
     rule->n_ref = sam_hdr_nref(sam);
     rule->ref_bits = key_bits((uint64_t)rule->n_ref + 1);
-    for (int i = 0; i < rule->n_ref; i++) {
-        int64_t length = sam_hdr_tid2len(sam, i);
-        rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
-    }
-    rule->max_pos += 2 * POS_MARGIN;
+    rule->max_pos = coordinate_key_max(sam) + 2 * POS_MARGIN;
     rule->pos_bits = key_bits((uint64_t)rule->max_pos);
     text_code_init(&rule->name, false, UINT64_MAX);
     text_code_init(&rule->cell, false, UINT64_MAX);
-    if (libraries_learn(rule, sam)) {
-        template_key_free(rule);
-        return -1;
-    }
-    rule->library_bits = key_bits(rule->n_libraries - 1);
-    return 0;
+    return groups_learn(rule, sam);
 }
 
 void template_key_free(struct template_key *rule)
 {
-    for (size_t i = 0; i < rule->n_groups; i++)
+    for (size_t i = 0; i < rule->n_groups; i++) {
         free(rule->groups[i].id);
+        free(rule->groups[i].library);
+    }
     free(rule->groups);
-    rule->groups = NULL;
-    rule->n_groups = 0;
 }
 
-int template_key_learn(struct template_key *rule, const struct bam_record *const *records, size_t n)
+void template_key_learn(struct template_key *rule, const struct bam_record *const *records, struct text *texts, size_t n)
 {
-    struct text *texts = calloc(n + 1, sizeof *texts);
-    if (!texts)
-        return -1;
     size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {
         struct template_tag cb = tags_find(records[i]).cb;
@@ -436,6 +399,4 @@ int template_key_learn(struct template_key *rule, const struct bam_record *const
     for (size_t i = 0; i < n; i++)
         texts[i] = bam_record_text(records[i]);
     text_code_learn(&rule->name, false, UINT64_MAX, texts, n);
-    free(texts);
-    return 0;
 }
