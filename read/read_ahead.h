@@ -17,15 +17,10 @@ struct input_file;
 struct read_ahead;
 struct stats;
 
-struct read_ahead_options {
-    struct input_file *file;     /* this and the next stay the caller's */
-    struct hts_reader *reader;   /* whose records are read; NULL: the bytes of the file are */
-    size_t piece_size;           /* bytes per read */
-    struct stats *stats;         /* may be NULL */
-};
-
-/* NULL: no memory. Nothing is recorded in the latch. */
-struct read_ahead *read_ahead_open(const struct read_ahead_options *options);
+/* Reads the reader's records or, if that is NULL, the bytes of the file; both stay the caller's. stats may be NULL.
+ * NULL: no memory. Nothing is recorded in the latch. */
+struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *reader, size_t piece_size,
+                                   struct stats *stats);
 void read_ahead_close(struct read_ahead *ahead);
 
 /* The bytes that were read and not yet used. */

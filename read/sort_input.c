@@ -34,8 +34,8 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     if (!(in->format = input_format_open(&file)))
         return -1;
     struct bgzf_source_options from = {
-        .input = input_format_window(in->format),
-        .framed = input_format_framing(in->format) == INPUT_BGZF,
+        .input = in->format->window,
+        .framed = in->format->framing == INPUT_BGZF,
         .path = in->name,
         .n_threads = opts->n_threads,
         .n_slots = how->rings.source_slots,
@@ -44,7 +44,7 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     };
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    if (input_format_framing(in->format) != INPUT_RECORDS)
+    if (in->format->framing != INPUT_RECORDS)
         return header_read(&in->header, in->source, how->header_max, in->name, how->latch);
     in->header.sam = input_format_header(in->format);
     return 0;
@@ -82,15 +82,14 @@ static void sum_up(struct sort_inputs *inputs)
     bool length_known = inputs->size_known = true;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct sort_input *in = &inputs->each[i];
-        uint64_t size = input_format_size(in->format), length = input_format_length(in->format);
-        inputs->n_converted += input_format_framing(in->format) == INPUT_RECORDS;
-        inputs->memory += input_format_memory(in->format);
+        inputs->n_converted += in->format->framing == INPUT_RECORDS;
+        inputs->memory += in->format->memory;
         inputs->header_size += sam_hdr_length(in->header.sam);
         inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);
-        inputs->size += size;
-        inputs->size_known = inputs->size_known && size > 0;
-        inputs->length += length;
-        length_known = length_known && length > 0;
+        inputs->size += in->format->size;
+        inputs->size_known = inputs->size_known && in->format->size > 0;
+        inputs->length += in->format->length;
+        length_known = length_known && in->format->length > 0;
     }
     if (!length_known)
         inputs->length = 0;
