@@ -141,11 +141,11 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
     int n_ref = sam_hdr_nref(sam);
     if (!text || n_ref < 0)
         return -1;
-    for (int i = 0; i < n_ref; i++)
+    for (int i = 0; i < n_ref; i++) {
         if (sam_hdr_tid2len(sam, i) > INT32_MAX)
             return -1;
-    for (int i = 0; i < n_ref; i++)
         total += 4 + strlen(sam_hdr_tid2name(sam, i)) + 1 + 4;
+    }
     uint8_t *p = *bytes = malloc(total);
     if (!p)
         return -1;

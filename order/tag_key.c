@@ -77,16 +77,11 @@ static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
     return learned < 0 ? -1 : 0;
 }
 
-static void numbers_init(struct tag_key *tags)
-{
-    tags->low = INT32_MIN;
-    tags->n_steps = MOST_STEPS;
-}
-
 int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam)
 {
     memcpy(tags->tag, tag, 2);
-    numbers_init(tags);
+    tags->low = INT32_MIN;
+    tags->n_steps = MOST_STEPS;
     text_code_init(&tags->text, false, VALUE_RANGE);
     return memcmp(tag, "RG", 2) == 0 ? groups_learn(tags, sam) : 0;
 }
@@ -117,7 +112,6 @@ static void number_look(struct number_sight *sight, const struct tag_value *valu
 static void number_learn(struct tag_key *tags, const struct number_sight *sight)
 {
     double span = sight->max - sight->min + 1;
-    numbers_init(tags);
     if (sight->floats)
         tags->n_steps = 0;
     if (sight->floats || sight->n == 0 || span > (double)MOST_STEPS / 16)

@@ -150,22 +150,16 @@ static bool end_before(const struct template_end *a, const struct template_end *
     return !a->reverse;
 }
 
+static int find_group(const void *id, const void *group)
+{
+    return strcmp(id, ((const struct template_group *)group)->id);
+}
+
 static unsigned library_of(const struct template_key *rule, struct text group)
 {
-    size_t low = 0, high = rule->n_groups;
-    if (!group.s)
-        return 0;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        int order = strcmp(group.s, rule->groups[mid].id);
-        if (order == 0)
-            return rule->groups[mid].rank;
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return 0;
+    const struct template_group *found = !group.s ? NULL
+        : bsearch(group.s, rule->groups, rule->n_groups, sizeof *rule->groups, find_group);
+    return found ? found->rank : 0;
 }
 
 static enum bam_fault view_make(const struct bam_record *r, struct template_view *view)

@@ -413,17 +413,6 @@ static int text_compare(const void *a, const void *b)
     return order ? order : (m > n) - (m < n);
 }
 
-/* Sorts the texts and keeps one of each. Returns how many are left. */
-static size_t texts_unique(struct text *texts, size_t n)
-{
-    size_t kept = 0;
-    qsort(texts, n, sizeof *texts, text_compare);
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || text_compare(&texts[i], &texts[kept - 1]))
-            texts[kept++] = texts[i];
-    return kept;
-}
-
 /* The bytes that other strings may have. A few words do not tell, except that words in which all four
  * bases occur and no letters but these and N are barcodes. */
 static struct tokens words_alphabet(const struct text *words, size_t n)
@@ -441,36 +430,17 @@ static struct tokens words_alphabet(const struct text *words, size_t n)
     return tokens;
 }
 
-/* Copies the words: the pointers, and behind them the bytes. */
-static char **words_copy(const struct text *words, size_t n)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < n; i++)
-        size += text_length(words[i]) + 1;
-    char **copy = malloc(n * sizeof *copy + size);
-    if (!copy)
-        return NULL;
-    char *to = (char *)(copy + n);
-    for (size_t i = 0; i < n; i++) {
-        size_t length = text_length(words[i]);
-        copy[i] = memcpy(to, words[i].s, length);
-        to[length] = 0;
-        to += length + 1;
-    }
-    return copy;
-}
-
 static int words_learn(struct word_code *code, uint64_t range, const struct text *words, size_t n)
 {
-    char **copy = words_copy(words, n);
-    if (!copy)
+    code->words = calloc(n, sizeof *code->words);
+    for (size_t i = 0; code->words && i < n && (code->words[i] = strndup(words[i].s, words[i].n)); i++) {
+        code->longest = least(most(code->longest, strlen(code->words[i])), WORD_LONGEST);
+        code->n_words++;
+    }
+    if (code->n_words < n) {
+        word_code_free(code);
         return -1;
-    word_code_free(code);
-    code->words = copy;
-    code->n_words = n;
-    for (size_t i = 0; i < n; i++)
-        code->longest = most(code->longest, text_length(words[i]));
-    code->longest = least(code->longest, WORD_LONGEST);
+    }
     code->slot = range / (2 * n + 1);
     code->step = code->slot / (2 * code->longest + 1);
     struct tokens alphabet = words_alphabet(words, n);
@@ -484,10 +454,14 @@ int word_code_learn(struct word_code *code, uint64_t range, const struct text *s
     if (n == 0)
         return 0;
     struct text *words = malloc(n * sizeof *words);
+    size_t n_words = 0;
     if (!words)
         return -1;
     memcpy(words, sample, n * sizeof *words);
-    size_t n_words = texts_unique(words, n);
+    qsort(words, n, sizeof *words, text_compare);
+    for (size_t i = 0; i < n; i++)
+        if (n_words == 0 || text_compare(&words[i], &words[n_words - 1]))
+            words[n_words++] = words[i];
     int learned = n_words <= most_words ? words_learn(code, range, words, n_words) : 0;
     free(words);
     return learned;
@@ -495,6 +469,8 @@ int word_code_learn(struct word_code *code, uint64_t range, const struct text *s
 
 void word_code_free(struct word_code *code)
 {
+    for (size_t i = 0; i < code->n_words; i++)
+        free(code->words[i]);
     free(code->words);
     memset(code, 0, sizeof *code);
 }

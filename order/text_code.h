@@ -75,9 +75,8 @@ struct word_code {
     struct text_code rest;
 };
 
-/* Learns the words from the sample. *code must be zeroed, or made by an earlier call. Returns 1; 0 if
- * there is no code, because the sample is empty or has more than most_words different strings; -1 if there
- * is no code, because there is no memory. */
+/* Learns the words from the sample. *code must be zeroed. Returns 1; 0 if there is no code, because the sample is empty
+ * or has more than most_words different strings; -1 if there is no code, because there is no memory. */
 int word_code_learn(struct word_code *code, uint64_t range, const struct text *sample, size_t n, size_t most_words);
 void word_code_free(struct word_code *code);
 

@@ -101,12 +101,6 @@ size_t hts_reader_memory(const struct hts_reader *r)
     return r->use.bytes;
 }
 
-static int bad_record(struct hts_reader *r)
-{
-    return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
-                      "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
-}
-
 /* htslib may report the end of the file when it had no memory for a record. */
 static int end_of_records(struct hts_reader *r)
 {
@@ -129,7 +123,8 @@ static int next_record(struct hts_reader *r)
     if (r->n++ % COUNT_EVERY == 0 && r->cram && cram_input_go_on(r->cram) < 0)
         return -1;
     if (status < 0)
-        return bad_record(r);
+        return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
+                          "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
     r->bytes.n = 0;
     int far = bam1_bytes_append(&r->bytes, r->record);
     if (far < 0)

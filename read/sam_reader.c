@@ -188,13 +188,6 @@ static int take_text(struct sam_reader *r, bool wait)
     return taken;
 }
 
-static int text_ended(struct sam_reader *r)
-{
-    r->at_end = true;
-    bgzf_source_warn_of_end(r->source);
-    return 0;
-}
-
 /* Hands out text for one chunk. 1: done; 0: there is no room, or no more text; -1: failed, and the error is recorded in
  * the latch. */
 static int fill_chunk(struct sam_reader *r)
@@ -211,7 +204,11 @@ static int fill_chunk(struct sam_reader *r)
         c->filled += size;
     }
     r->filling += c->filled > 0;
-    return found == 0 ? text_ended(r) : found;
+    if (found == 0) {
+        r->at_end = true;
+        bgzf_source_warn_of_end(r->source);
+    }
+    return found;
 }
 
 /* -------------------------------------------------------- chunks to records */
@@ -252,13 +249,6 @@ static void free_chunks(struct sam_reader *r)
     }
 }
 
-static void rest(struct sam_reader *r, unsigned *spins)
-{
-    enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
-    task_pause(spins);
-    stats_leave(r->opt.stats, before, 0);
-}
-
 /* Hands out work for other threads, and works, until the next chunk is parsed. 1: it is; 0: there is none; -1: failed,
  * and the error is recorded in the latch. */
 static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
@@ -273,12 +263,15 @@ static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
             return 1;
         if (r->at_end && r->lent == r->filling)
             return 0;
-        if (filled || task_ring_help(&r->ring) || help(arg))
+        if (filled || task_ring_help(&r->ring) || help(arg)) {
             spins = 0;
-        else if (task_ring_head(&r->ring) == r->filling)
-            rest(r, &spins);
-        else if (take_text(r, true) < 0)
+        } else if (task_ring_head(&r->ring) == r->filling) {
+            enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
+            task_pause(&spins);
+            stats_leave(r->opt.stats, before, 0);
+        } else if (take_text(r, true) < 0) {
             return -1;
+        }
     }
     return -1;
 }

@@ -61,21 +61,6 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* Fails on a missing FASTA of -I before waiting for data from a pipe. */
-static int check_index_fasta(const char *path, struct latch *latch)
-{
-    const char *fault = fault_of_fasta(path);
-    return fault ? latch_fail(latch, "cannot read %s: %s. Nothing was read", path, fault) : 0;
-}
-
-/* Only warns: if input or output were CRAM, htslib would have failed by now. */
-static void check_reference(const char *path)
-{
-    const char *fault = fault_of_fasta(path);
-    if (fault)
-        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", path, fault);
-}
-
 /* Call it when the headers are merged. */
 static void sum_up(struct sort_inputs *inputs)
 {
@@ -101,8 +86,9 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     *inputs = (struct sort_inputs){.each = calloc(1 + opts->n_more, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
-    if (check_index_fasta(opts->order.index_fasta, how->latch) < 0)
-        return -1;
+    const char *fault = fault_of_fasta(opts->order.index_fasta);     /* told before a pipe is waited for */
+    if (fault)
+        return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", opts->order.index_fasta, fault);
     while (inputs->n < 1 + opts->n_more) {
         struct sort_input *in = &inputs->each[inputs->n++];
         bool first = inputs->n == 1;
@@ -110,7 +96,9 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
             || (!first && bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch) < 0))
             return -1;
     }
-    check_reference(opts->reference);
+    /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
+    if ((fault = fault_of_fasta(opts->reference)))
+        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", opts->reference, fault);
     sum_up(inputs);
     return 0;
 }
