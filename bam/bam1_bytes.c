@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "bam/bam1_bytes.h"
-#include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "bam/far_pos.h"
 

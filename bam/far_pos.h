@@ -13,8 +13,6 @@
 #ifndef FAR_POS_H
 #define FAR_POS_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 

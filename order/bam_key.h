@@ -3,9 +3,6 @@
 #ifndef BAM_KEY_H
 #define BAM_KEY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include "order/sort_key.h"
 
 /* What the sort moves instead of a record. Keys compare by (sort, place). place grows with the input,

@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <htslib/sam.h>
 #include <sys/mman.h>
 #include "order/coordinate_key.h"

@@ -15,9 +15,6 @@
 #ifndef MINHASH_H
 #define MINHASH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include "bam/bam_record.h"
 #include "base/sort_order.h"
 

@@ -11,9 +11,6 @@
 #ifndef NAME_GROUPS_H
 #define NAME_GROUPS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include "order/text_code.h"
 
 /* Most groups, and most bytes that their names may have together. */

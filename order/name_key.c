@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
 #include <htslib/sam.h>
 #include "order/key_room.h"
 #include "order/name_key.h"

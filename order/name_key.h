@@ -3,8 +3,6 @@
 #ifndef NAME_KEY_H
 #define NAME_KEY_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include "bam/bam_record.h"
 #include "order/name_groups.h"
 #include "base/sort_order.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 #include "bam/far_pos.h"
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
@@ -135,8 +134,7 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
                                              : name_key_compare(rule->names_by, a, b);
 }
 
-enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
-                             uint64_t *part)
+enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *part)
 {
     if (rule->order.by != SORT_TAG)
         return SORT_COMPARE;

@@ -4,8 +4,6 @@
 #ifndef SORT_KEY_H
 #define SORT_KEY_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "base/sort_order.h"
@@ -45,8 +43,7 @@ enum sort_part {
 /* Lets a list of records with equal keys be sorted by keys again. For records that share the key and
  * all parts before this one, gives part `number` (0, 1, ...) of what decides between them. If a comes
  * before b, then part(a) <= part(b). The return value is the same for all of these records. */
-enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
-                             uint64_t *part);
+enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *part);
 
 /* Whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);

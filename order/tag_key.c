@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <htslib/sam.h>
 #include "order/key_room.h"
 #include "order/tag_key.h"

@@ -8,9 +8,6 @@
 #ifndef TAG_KEY_H
 #define TAG_KEY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "order/text_code.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <htslib/kstring.h>
 #include "bam/far_pos.h"
 #include "order/coordinate_key.h"
@@ -216,8 +214,7 @@ static int library_compare(const struct template_key *rule, struct text a, struc
     return key_compare_signed(library_of(rule, a), library_of(rule, b));
 }
 
-static int view_compare(const struct template_key *rule, const struct template_view *a,
-                        const struct template_view *b)
+static int view_compare(const struct template_key *rule, const struct template_view *a, const struct template_view *b)
 {
     int order = 0;
     for (int i = 0; i < 2 && !order; i++)

@@ -8,8 +8,6 @@
 #ifndef TEMPLATE_KEY_H
 #define TEMPLATE_KEY_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "order/text_code.h"
