@@ -41,7 +41,7 @@ const uint8_t *far_pos_tag(const struct bam_record *r);
  * value is that of the tag. */
 struct far_pos far_pos_get(const struct bam_record *r);
 
-/* One of the three values. */
+/* The first two of them, sooner. */
 static inline int64_t far_pos(const struct bam_record *r)
 {
     int32_t pos = bam_record_pos(r);
@@ -52,12 +52,6 @@ static inline int64_t far_next_pos(const struct bam_record *r)
 {
     int32_t pos = (int32_t)load_le32(r->next_pos);
     return pos < INT32_MAX ? pos : far_pos_get(r).next_pos;
-}
-
-static inline int64_t far_tlen(const struct bam_record *r)
-{
-    int32_t tlen = (int32_t)load_le32(r->tlen);
-    return tlen < INT32_MAX && tlen > INT32_MIN ? tlen : far_pos_get(r).tlen;
 }
 
 /* Whether records of this format can hold such positions (SAM), or hold no positions at all (FASTA, FASTQ). */

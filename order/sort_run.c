@@ -39,16 +39,13 @@ static struct bam_key differing_bits(const struct bam_key *keys, size_t n)
     return diff;
 }
 
-/* The digit that begins with the highest differing bit. So no pass is spent on bits that all keys share. */
 struct digit { int in_place, shift; };
 
+/* The digit that begins with the highest differing bit. So no pass is spent on bits that all keys share. */
 static struct digit top_digit(struct bam_key diff)
 {
-    struct digit d = {diff.sort == 0, 0};
-    uint64_t word = diff.sort ? diff.sort : diff.place;
-    int top = 63 - __builtin_clzll(word);
-    d.shift = top >= RADIX_BITS ? top - RADIX_BITS + 1 : 0;
-    return d;
+    int top = 63 - __builtin_clzll(diff.sort ? diff.sort : diff.place);
+    return (struct digit){diff.sort == 0, top >= RADIX_BITS ? top - RADIX_BITS + 1 : 0};
 }
 
 static inline unsigned digit_of(const struct bam_key *key, struct digit d)
@@ -177,7 +174,7 @@ static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_
     return SORT_PART;
 }
 
-static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
+static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
 
 /* Sorts many keys that are equal in sort and in all parts before `part`, and that are in order of place. Puts the
  * parts into the sort words, which are all the same, sorts by them, and puts the sort words back at the end. */
@@ -188,30 +185,19 @@ static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_o
     bool differ = false;
     for (; !differ && found == SORT_PART; part++)
         found = part < MOST_PARTS ? put_part(keys, n, order, part, &differ) : SORT_COMPARE;
-    if (differ)
+    if (differ) {
         sort_by_key(keys, n);
-    else if (found == SORT_COMPARE)
+        sort_ties(keys, n, order, part);
+    } else if (found == SORT_COMPARE) {
         sort_by_record(keys, n, order);
-    for (size_t begin = 0, end; differ && begin < n; begin = end) {
-        for (end = begin + 1; end < n && keys[end].sort == keys[begin].sort; end++)
-            ;
-        sort_tie(keys + begin, end - begin, order, part);
     }
     for (size_t i = 0; i < n; i++)
         keys[i].sort = sort;
 }
 
-static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
-{
-    if (n <= SMALL)
-        insertion_sort(keys, n, order);
-    else
-        sort_by_parts(keys, n, order, part);
-}
-
-/* Puts keys that are equal in sort, which lie together, into the order of their records. Those records
- * lie all over the arena, so they are prefetched some ties before they are compared. */
-static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+/* Puts keys that are equal in sort and in all parts before `part`, and lie together, into the order of their records.
+ * Those records lie all over the arena, so they are prefetched some ties before they are compared. */
+static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
 {
     size_t asked = 0;
     for (size_t begin = 0, end; begin < n; begin = end) {
@@ -220,7 +206,10 @@ static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order
         if (end - begin == 1)
             continue;
         ask_for_records(keys, n, order, &asked, end + AHEAD);
-        sort_tie(keys + begin, end - begin, order, 0);
+        if (end - begin <= SMALL)
+            insertion_sort(keys + begin, end - begin, order);
+        else
+            sort_by_parts(keys + begin, end - begin, order, part);
     }
 }
 
@@ -228,5 +217,5 @@ void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
     sort_by_key(keys, n);
     if (order->rule)
-        sort_ties(keys, n, order);
+        sort_ties(keys, n, order, 0);
 }
