@@ -6,10 +6,8 @@
  *   <------- 8 -------> <- 8 -> <- 8 -> <- 8 ->
  *
  * The 32-bit field of a value that does not fit holds the limit next to that value. So the fields alone give the right
- * order, except for ties at the limit, and the tag is looked for only if a field is at its limit.
- *
- * Neither SAM nor CRAM input can bring such a tag: in SAM htslib accepts only letters and digits in tag names, and in
- * CRAM NUL ends the list of tags. BAM input could: BAM output keeps the tag, and no other format could hold it. */
+ * order, except for ties at the limit, and the tag is looked for only if a field is at its limit. Only BAM input can
+ * bring such a tag along: BAM output keeps it, and no other format could hold it. */
 #ifndef FAR_POS_H
 #define FAR_POS_H
 

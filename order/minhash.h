@@ -2,16 +2,9 @@
 /* Minimiser order, `samtools sort -M`. Reads with a reference come first, by coordinate. The others follow by the
  * smallest hash of their k-mers, so that reads from one place of the genome come together and compress well. Serial.
  *
- *   raw record --minhash_rank--> rank --minhash_apply--> turned to the strand of
- *   its minimiser, the rank kept in the record --sort--> --minhash_finish--> output
- *
- * A read without reference leaves the sort with POS, PNEXT and TLEN unset. Until then these fields hold its rank, also
- * in spilled records, so that keys can be made from them again:
- *
- *   pos       hash, upper 31 bits         next_pos  hash, lower 31 bits
- *   tlen      offset                      flag 0x10 the last rule
- *
- * References are numbered below MINHASH_REF_MAX. */
+ * A read without reference leaves the sort with POS, PNEXT and TLEN unset. From minhash_apply(), which turns it to the
+ * strand of its minimiser, to minhash_finish() these fields hold its rank, also in spilled records: pos the upper 31
+ * bits of the hash, next_pos the lower ones, tlen the offset; flag 0x10 decides last. */
 #ifndef MINHASH_H
 #define MINHASH_H
 
@@ -37,10 +30,9 @@ struct minhash_rank {
     bool reverse;                /* the minimiser is on the other strand, so minhash_apply() turns the read */
 };
 
-/* Makes the settings from kmer (clipped to 1..31), window, no_reverse, squash and index_fasta of the
- * order. With an index it reads the whole FASTA, or any other file that htslib reads, and prints
- * "Building index ... done" to stderr. Returns NULL if there is no memory or the FASTA cannot be read;
- * the cause of the latter has been printed to stderr. */
+/* Makes the settings from the order; kmer is clipped to 1..31. With an index it reads the whole FASTA, or any other
+ * file that htslib reads, and prints "Building index ... done" to stderr. Returns NULL if there is no memory or the
+ * FASTA cannot be read; the cause of the latter has been printed to stderr. */
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 

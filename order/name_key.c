@@ -147,12 +147,10 @@ static unsigned flag_rule(const struct bam_record *r)
     return (flag >> 6 & 3) << 2 | (flag >> 8 & 1) << 1 | (flag >> 11 & 1);
 }
 
-/* htsjdk's rule (SAMRecordQueryNameComparator): paired before unpaired; of paired reads, first of pair
- * before second; forward before reverse; then primary before secondary; then non-supplementary before
- * supplementary; then records without HI tag before those with it, and the lower HI first.
- *
- * htsjdk lets a paired read that is neither first nor second, or both, tie with some of its mates and not
- * with others, which is no order. Here such reads come between first and second. */
+/* htsjdk's rule (SAMRecordQueryNameComparator): paired before unpaired; of paired reads, first of pair before second;
+ * forward before reverse; primary before secondary; non-supplementary before supplementary; no HI tag before one, and
+ * the lower HI first. A paired read that is neither first nor second, or both, ties with some of its mates there and
+ * not with others, which is no order. Here such reads come between first and second. */
 static unsigned flag_picard(const struct bam_record *r)
 {
     static const unsigned mate[4] = {1, 0, 2, 1};    /* index: flag bits 0x80 and 0x40 */
@@ -209,15 +207,10 @@ void name_key_learn(struct name_key *names, struct text *sample, size_t n)
     text_code_learn(&names->rest, natural, names->groups.range, sample, n);
 }
 
-static uint64_t flag_sub_key(enum sort_by by, const struct bam_record *r)
-{
-    return by == SORT_NAME_PICARD ? (uint64_t)flag_picard(r) << (64 - PICARD_BITS)
-                                  : (uint64_t)flag_rule(r) << (64 - RULE_BITS);
-}
-
 uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
 {
-    uint64_t base, room, sub = flag_sub_key(names->by, r);
+    uint64_t base, room, sub = names->by == SORT_NAME_PICARD ? (uint64_t)flag_picard(r) << (64 - PICARD_BITS)
+                                                             : (uint64_t)flag_rule(r) << (64 - RULE_BITS);
     const char *name = bam_record_name(r);
     const char *rest = groups_find(&names->groups, name, &base);
     if (!rest)

@@ -3,11 +3,9 @@
  * runs share nothing, but all names of one run begin alike:
  *
  *   A00217:77:HFJWFDSXX:2:2510:22435:25191
- *   A00296:43:HCLHLDSXX:4:1351:25518:9925
  *   | group           || rest               |
  *
- * Every group has a range of keys; the ranges have the order of the names. A name of no group gets the one key between
- * the ranges of the groups around it. */
+ * Every group has a range of keys. A name of no group gets the one key between the ranges of the groups around it. */
 #ifndef NAME_KEY_H
 #define NAME_KEY_H
 

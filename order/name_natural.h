@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Read names in natural order.
- *
- * Natural order reads a name as a row of tokens: each is a non-digit byte or a whole run of digits. Two
- * runs compare by value (leading zeros do not count), a run and a byte by the first digit of the run.
- * Everything else compares by byte, unsigned. */
+/* Natural order reads a name as a row of tokens: each is a non-digit byte or a whole run of digits. Two runs compare by
+ * value (leading zeros do not count), a run and a byte by the first digit of the run, bytes as unsigned ones. */
 #ifndef NAME_NATURAL_H
 #define NAME_NATURAL_H
 

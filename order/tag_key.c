@@ -5,11 +5,7 @@
 #include "order/key_room.h"
 #include "order/tag_key.h"
 
-/* The key:
- *
- *   63 61 | 60                            0
- *   class | value, then what decides next
- */
+/* The key has the class in bits 63 to 61, then the value, then what decides next. */
 enum { VALUE_BITS = 61 };
 #define VALUE_RANGE ((uint64_t)1 << VALUE_BITS)
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and comparison for the order by the value of a tag.
- *
- * Records without the tag come first. The others are ordered by the class of the type, A < B < H and Z <
- * numbers, and within a class: A by byte; H and Z by strcmp(); numbers by value, whatever their type (an
- * integer is compared with a float as double); arrays tie. NaN is above every other number and ties with
- * itself (samtools lets it tie with all numbers, which is no order). */
+/* The order by the value of a tag. Records without it come first, then A < B < H and Z < numbers. A is ordered by byte,
+ * H and Z by strcmp(), numbers by value, an integer and a float as doubles; arrays tie. NaN is above every other number
+ * and ties with itself (samtools lets it tie with all numbers, which is no order). */
 #ifndef TAG_KEY_H
 #define TAG_KEY_H
 

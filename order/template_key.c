@@ -107,11 +107,6 @@ static int64_t own_position(const struct bam_record *r)
     return (int64_t)(reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip);
 }
 
-static bool covers_reference(char op)
-{
-    return op == 'M' || op == 'D' || op == 'N' || op == '=' || op == 'X';
-}
-
 /* The same for the mate; its CIGAR is the string of the MC tag. Accepts much that is wrong, as samtools
  * does: a missing number is 1, unknown operations are skipped, and a CIGAR of clips alone has no end to
  * unclip. Computed unsigned, because of numbers that no CIGAR has. */
@@ -131,7 +126,7 @@ static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
             span += length;
         if (*c != 'S' && *c != 'H' && !reverse)
             break;
-        if (covers_reference(*c)) {
+        if (*c == 'M' || *c == 'D' || *c == 'N' || *c == '=' || *c == 'X') {
             span += length;
             inside = true;
         }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and comparison for template-coordinate order: by where the whole template lies, from the unclipped
- * 5' end of one read to that of the other.
- *
- * These count, in this order: reference of end 1, of end 2, position of end 1, of end 2, strand of end 1,
- * of end 2 (reverse first), library, cell barcode (CB), molecule (MI), name, and last whether the record
- * is the lower end. End 1 is the earlier one. */
+/* Keys and comparison for template-coordinate order. These count, in this order: reference of end 1, of end 2, position
+ * of end 1, of end 2, strand of end 1, of end 2 (reverse first), library, cell barcode (CB), molecule (MI), name, and
+ * last whether the record is the lower end. An end is a read's unclipped 5' end; end 1 is the earlier one. */
 #ifndef TEMPLATE_KEY_H
 #define TEMPLATE_KEY_H
 

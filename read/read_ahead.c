@@ -198,17 +198,12 @@ static void read_here(struct read_ahead *a, struct read_piece *piece)
         task_ring_finish(&a->ring, slot_of(a, piece));
 }
 
-/* How many pieces to have, the current one included. While there is only one thread, it gains nothing by reading
- * before bytes are needed. */
-static uint64_t wanted(const struct read_ahead *a)
-{
-    return a->access == INPUT_ANYWHERE && !task_in_team() ? 2 : N_PIECES;
-}
-
-/* Hands out the buffers that no block uses any more, to be filled again. */
+/* Hands out the buffers that no block uses any more, to be filled again. While there is only one thread, it gains
+ * nothing by reading before bytes are needed: then the current piece and the next are enough. */
 static void begin_pieces(struct read_ahead *a)
 {
-    for (uint64_t end = a->current + wanted(a); task_ring_head(&a->ring) < end;) {
+    unsigned wanted = a->access == INPUT_ANYWHERE && !task_in_team() ? 2 : N_PIECES;
+    while (task_ring_head(&a->ring) < a->current + wanted) {
         struct read_piece *piece = piece_of(a, task_ring_head(&a->ring));
         if (atomic_load_explicit(&piece->users, memory_order_acquire) > 0)
             return;
@@ -221,16 +216,6 @@ static void begin_pieces(struct read_ahead *a)
         if (a->access == INPUT_ANYWHERE && task_in_team())
             task_ring_make_task(&a->ring);
     }
-}
-
-/* Bytes read of a piece. *done: no more will come. */
-static size_t filled_of(struct read_ahead *a, struct read_piece *piece, bool *done)
-{
-    pthread_mutex_lock(&a->mutex);
-    *done = is_done(a, piece);
-    size_t filled = *done || a->access != INPUT_ANYWHERE ? piece->filled : 0;
-    pthread_mutex_unlock(&a->mutex);
-    return filled;
 }
 
 /* Bytes of the piece that are, or were, in the window. */
@@ -256,8 +241,10 @@ static int grow_window(struct read_ahead *a)
 {
     for (;; move_on(a)) {
         struct read_piece *piece = piece_of(a, a->current);
-        bool done;
-        size_t filled = filled_of(a, piece, &done), seen = seen_of(a, piece);
+        pthread_mutex_lock(&a->mutex);
+        bool done = is_done(a, piece);
+        size_t filled = done || a->access != INPUT_ANYWHERE ? piece->filled : 0, seen = seen_of(a, piece);
+        pthread_mutex_unlock(&a->mutex);
         if (filled > seen) {
             a->window.size += filled - seen;
             return 1;

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The input, read ahead in pieces. Who reads them depends on what the input is:
- *
- *   a regular file      tasks, several at a time; each reads one piece
- *   a pipe              one thread that does nothing else, so that whoever writes to
- *                       the pipe waits only when all pieces are full
- *   what htslib reads   the main thread, when it has nothing left to look at
- */
+/* The input, read ahead in pieces: a regular file by tasks, several at a time; a pipe by a thread that does nothing
+ * else, so that its writer waits only when all pieces are full; what htslib reads by the main thread, when it has
+ * nothing left to look at. */
 #ifndef READ_AHEAD_H
 #define READ_AHEAD_H
 
