@@ -212,12 +212,10 @@ static int move_real_cigar(struct bam_record *r, const uint8_t *cg, uint32_t n)
 
 int bam_record_fix(struct bam_record *r)
 {
-    uint32_t n = load_le16(r->n_cigar);
-    int bad;
-    const uint8_t *cg = real_cigar(r, &n, &bad);
-    const uint8_t *cigar = cg ? cg + 6 : inline_cigar(r);
-    store_le16(r->bin, record_bin(r, cigar_span(cigar, cg ? n : load_le16(r->n_cigar)).ref));
-    return cg ? move_real_cigar(r, cg, n) : 0;
+    uint32_t n;
+    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
+    store_le16(r->bin, record_bin(r, cigar_span(cigar, n).ref));
+    return tag ? move_real_cigar(r, tag + 2, n) : 0;
 }
 
 const char *bam_fault_text(enum bam_fault fault)
