@@ -140,6 +140,12 @@ static int out_of_memory(void)
     return message_error("out of memory");
 }
 
+static int has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcasecmp(text + n - m, suffix) == 0;
+}
+
 static int parse_int(const char *text, int *value)
 {
     char *end;
@@ -315,7 +321,11 @@ static int parse_one(struct parsed *p, int c)
     case OPT_SIZE_HINT:
         return parse_size(optarg, &o->size_hint) < 0
              ? message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg) : 0;
-    case OPT_REPORT: o->report = REPORT_TEXT; o->report_file = optarg; return 0;
+    case OPT_REPORT:
+        o->report_file = optarg;
+        o->report = optarg && has_suffix(optarg, ".json") ? REPORT_JSON
+                  : optarg && has_suffix(optarg, ".html") ? REPORT_HTML : REPORT_TEXT;
+        return 0;
     case OPT_TRACE: o->trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
@@ -431,20 +441,6 @@ static int refuse_url(const char *path)
     return message_mistake("%s cannot be written: URLs are for input. Use -o FILE, or | and a program that sends it there", path);
 }
 
-static int has_suffix(const char *text, const char *suffix)
-{
-    size_t n = strlen(text), m = strlen(suffix);
-    return n >= m && strcasecmp(text + n - m, suffix) == 0;
-}
-
-static void settle_report(struct sort_opts *o)
-{
-    if (o->report_file && has_suffix(o->report_file, ".json"))
-        o->report = REPORT_JSON;
-    else if (o->report_file && has_suffix(o->report_file, ".html"))
-        o->report = REPORT_HTML;
-}
-
 static int settle_index(struct parsed *p, const char *name)
 {
     struct sort_output *out = &p->o->out;
@@ -534,7 +530,6 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
     settle_order(&p);
     uint64_t n = (uint64_t)o->n_threads;
     o->memory = p.total ? p.total : p.per_thread > UINT64_MAX / n ? UINT64_MAX : p.per_thread * n;
-    settle_report(o);
     if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0 || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_ARGS_ERROR;
     return check_operands(o, argc - optind, argv + optind);

@@ -46,12 +46,10 @@ struct kmer_index {
     uint8_t *filter;             /* one byte for each slot, see met() */
     int log2_slots;
     size_t n;
-    bool has_empty;              /* some window was too short for a k-mer; reads without k-mers go there */
-    uint64_t empty_place;
+    uint64_t empty_place;        /* of the last window too short for a k-mer, else 0; reads without k-mers go there */
 };
 
-/* The table begins with 2^12 slots. */
-enum { INDEX_LOG2_MIN = 12 };
+enum { INDEX_LOG2_MIN = 12 };    /* the table begins with 2^12 slots */
 /* The table is 3/8 to 3/4 full. Fuller, and look-ups that find nothing, which most are, need long probes. */
 #define INDEX_FULL(log2_slots) (((size_t)3 << (log2_slots)) / 4)
 
@@ -148,7 +146,6 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
 {
     place &= PLACE_MASK;         /* the place of an empty window may be below 0 */
     if (hash == NO_KMER) {
-        index->has_empty = true;
         index->empty_place = place;
         return 0;
     }
@@ -233,10 +230,9 @@ static inline struct minimiser smaller(struct minimiser best, uint64_t hash, int
 
 /* ---- building the index ---- */
 
-/* Enters the minimiser of each window of the sequence, whose first base is base number `origin` of all
- * sequences together. Windows overlap: the next one begins right after the first base of this one's
- * minimiser, but at least kmer bases after the start of this one. The last window may be too short for any
- * k-mer. Returns 0, or -1 with errno set. */
+/* Enters the minimiser of each window of the sequence, whose first base is base number `origin` of all. Windows
+ * overlap: the next one begins right after the first base of this one's minimiser, but at least kmer bases after the
+ * start of this one. The last one may be too short for any k-mer. Returns 0, or -1 with errno set. */
 static int index_sequence(struct minhash *m, const uint8_t *seq, int64_t len, uint64_t origin)
 {
     for (int64_t start = 0;;) {
@@ -272,7 +268,6 @@ static int index_records(struct minhash *m, samFile *in, sam_hdr_t *header, bam1
     return r < -1 ? -1 : 0;
 }
 
-/* Returns 0, or -1 with errno set. */
 static int index_sequences(struct minhash *m, const char *fasta)
 {
     int result = -1;
@@ -390,7 +385,7 @@ static struct choice choose(const struct kmer_index *index, const struct matches
         return (struct choice){found->repeated, found->repeated_place, true};
     if (found->absent.hash != NO_KMER)
         return (struct choice){found->absent, found->absent.hash, false};
-    return (struct choice){none, index->has_empty ? index->empty_place : 0, false};
+    return (struct choice){none, index->empty_place, false};
 }
 
 static void rank_by_index(const struct minhash *m, const uint8_t *seq, int64_t len, struct minhash_rank *rank)

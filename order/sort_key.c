@@ -43,12 +43,7 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
 static enum sort_by names_by(const struct sort_order *order)
 {
     enum sort_by by = order->by == SORT_TAG ? order->then : order->by;
-    switch (by) {
-    case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
-        return by;
-    default:
-        return SORT_COORDINATE;
-    }
+    return by == SORT_NAME_NATURAL || by == SORT_NAME_ASCII || by == SORT_NAME_PICARD ? by : SORT_COORDINATE;
 }
 
 struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)

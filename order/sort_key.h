@@ -40,17 +40,15 @@ enum sort_part {
     SORT_COMPARE,                /* no further part is known: sort_key_compare() must decide */
 };
 
-/* Lets a list of records with equal keys be sorted by keys again. For records that share the key and
- * all parts before this one, gives part `number` (0, 1, ...) of what decides between them. If a comes
- * before b, then part(a) <= part(b). The return value is the same for all of these records. */
+/* For records that share the key and all parts before this one: part `number` (0, 1, ...) of what decides between
+ * them. If a comes before b, then part(a) <= part(b). The return value is the same for all of these records. */
 enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *part);
 
 /* Whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 
-/* Tells a new rule that the input may have positions beyond 32 bits. Then equal keys may hide different
- * positions, so sort_key_decides() returns false. Without this call coordinate order compares the 32-bit
- * fields alone, whatever tags the input brings. */
+/* Tells a new rule that the input may have positions beyond 32 bits, so that equal keys may hide different ones.
+ * Without this call coordinate order compares the 32-bit fields alone, whatever tags the input brings. */
 void sort_rule_expect_far(struct sort_rule *rule);
 
 #endif

@@ -6,14 +6,12 @@ enum {
     BUCKETS = 1 << RADIX_BITS,
     /* Up to this many keys, insertion sort is faster: 256 counters cost more than they save. */
     SMALL = 48,
-    /* Records are prefetched this many keys ahead of the tie that is being decided: more than a core
-     * can wait for at once, fewer than its cache holds. */
+    /* Records are prefetched so many keys ahead: more than a core can wait for at once, fewer than its cache holds. */
     AHEAD = 16,
     CACHE_LINE = 64,
     HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
     TAIL_LINES = 3,              /* its tags */
-    /* Ties are sorted by at most this many parts of the order; then their records are compared. This
-     * bounds the recursion, and leaves texts with a long common beginning to strcmp. */
+    /* Ties are sorted by at most so many parts; then records are compared. This bounds the recursion. */
     MOST_PARTS = 32,
 };
 

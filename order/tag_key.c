@@ -167,17 +167,10 @@ static uint64_t number_key(const struct tag_key *tags, double v, uint64_t sub)
     return key + (v == floor(v) ? key_nest(room, sub) : room - 1);
 }
 
-static uint64_t text_key(const struct tag_key *tags, struct text text, uint64_t sub)
-{
-    uint64_t room, key = tags->words.n_words ? word_code_key(&tags->words, text, &room)
-                                             : text_code_key(&tags->text, text, &room);
-    return key + key_nest(room, sub);
-}
-
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub)
 {
     struct tag_value value = tag_value(tags, r);
-    uint64_t key = 0;
+    uint64_t key = 0, room;
     switch (value.class) {
     case TAG_NONE: case TAG_ARRAY:
         key = key_nest(VALUE_RANGE, sub);
@@ -186,7 +179,9 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
         key = (uint64_t)value.byte << (VALUE_BITS - 8) | key_nest(VALUE_RANGE >> 8, sub);
         break;
     case TAG_STRING:
-        key = text_key(tags, value.text, sub);
+        key = tags->words.n_words ? word_code_key(&tags->words, value.text, &room)
+                                  : text_code_key(&tags->text, value.text, &room);
+        key += key_nest(room, sub);
         break;
     case TAG_NUMBER:
         key = number_key(tags, value.number, sub);

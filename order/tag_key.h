@@ -43,10 +43,8 @@ void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records
 /* The key of a checked record. sub is the left-aligned key of what decides between records of the same value. */
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub);
 
-/* For records whose keys and earlier parts are equal: gives part *number (0, 1, ...) of the value. The
- * parts of a text are its next bytes. If a comes before b by value, then part(a) <= part(b). All of these
- * records have the same number of parts. Returns false if the value has no such part; then all of these
- * records have the same value, and *number becomes the number of a part of what decides next. */
+/* sort_key_part() of the value; the parts of a text are its next bytes. Returns false if it has no such part: then all
+ * of these records have the same value, and *number becomes the number of a part of what decides next. */
 bool tag_key_part(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *part);
 
 /* Compares the values of two records: < 0, 0 or > 0. */

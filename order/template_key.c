@@ -373,7 +373,8 @@ void template_key_free(struct template_key *rule)
     free(rule->groups);
 }
 
-void template_key_learn(struct template_key *rule, const struct bam_record *const *records, struct text *texts, size_t n)
+void template_key_learn(struct template_key *rule, const struct bam_record *const *records, struct text *texts,
+                        size_t n)
 {
     size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {

@@ -29,7 +29,8 @@ int template_key_init(struct template_key *rule, sam_hdr_t *sam);
 void template_key_free(struct template_key *rule);
 
 /* Learns as sort_rule_learn() does. texts: room for n. */
-void template_key_learn(struct template_key *rule, const struct bam_record *const *records, struct text *texts, size_t n);
+void template_key_learn(struct template_key *rule, const struct bam_record *const *records, struct text *texts,
+                        size_t n);
 
 /* Makes the key of a checked record. Returns a fault if MC is missing where the order needs it, or MC,
  * CB or MI has a wrong type. */

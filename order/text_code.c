@@ -86,17 +86,6 @@ static void sight_string(struct text_sight *sight, struct text t)
     sight->max = most(sight->max, i);
 }
 
-/* In the order of strcmp(): where a digit was seen there may be any other, because a sample from the
- * beginning of a file has only the first lane and tile. */
-static void digits_add(struct text_sight *sight)
-{
-    for (size_t i = 0; i < sight->max && !sight->natural; i++) {
-        bool *digits = sight->column[i].has + '0';
-        if (memchr(digits, 1, 10))
-            memset(digits, true, 10);
-    }
-}
-
 /* Looks at the columns that begin at start. */
 static void sight_take(struct text_sight *sight, bool natural, const struct text *sample, size_t n, size_t start)
 {
@@ -106,7 +95,11 @@ static void sight_take(struct text_sight *sight, bool natural, const struct text
     sight->min = TEXT_COLUMNS;
     for (size_t i = 0; i < n; i++)
         sight_string(sight, sample[i]);
-    digits_add(sight);
+    /* In the order of strcmp(): where a digit was seen there may be any other, because a sample from the beginning of a
+     * file has only the first lane and tile. */
+    for (size_t i = 0; i < sight->max && !natural; i++)
+        if (memchr(sight->column[i].has + '0', 1, 10))
+            memset(sight->column[i].has + '0', true, 10);
 }
 
 /* Number of bytes that have symbols. */

@@ -5,8 +5,7 @@
  *   A00123:45:HFYKC:1:1101:20132:4711
  *   | prefix        || a column per token: 1 | : | 1101 | : | 20132 | : | 4711 | end
  *
- * The prefix that all strings share costs nothing, and a token costs only as much as there are different
- * ones in its column. */
+ * The prefix that all strings share costs nothing, and a token only as much as there are different ones there. */
 #ifndef TEXT_CODE_H
 #define TEXT_CODE_H
 

@@ -172,15 +172,6 @@ static int start_reader(struct read_ahead *a)
     return failed ? -1 : 0;
 }
 
-static void stop_reader(struct read_ahead *a)
-{
-    pthread_mutex_lock(&a->mutex);
-    a->stop = true;
-    pthread_cond_signal(&a->room);
-    pthread_mutex_unlock(&a->mutex);
-    pthread_join(a->thread, NULL);
-}
-
 /* -------------------------------------------------------------- main thread */
 
 /* Reads once into the piece, on the main thread. */
@@ -349,8 +340,13 @@ void read_ahead_close(struct read_ahead *a)
 {
     if (!a)
         return;
-    if (a->access == INPUT_FROM_PIPE)
-        stop_reader(a);
+    if (a->access == INPUT_FROM_PIPE) {
+        pthread_mutex_lock(&a->mutex);
+        a->stop = true;
+        pthread_cond_signal(&a->room);
+        pthread_mutex_unlock(&a->mutex);
+        pthread_join(a->thread, NULL);
+    }
     for (int i = 0; i < N_PIECES && a->pieces[i].data; i++)
         free(a->pieces[i].data - BYTE_WINDOW_KEPT);
     task_ring_close(&a->ring, false);            /* pieces behind the end were handed out, too */
