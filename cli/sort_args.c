@@ -373,8 +373,8 @@ static int default_threads(void)
 static char *join(int argc, char **argv)
 {
     char *line = stringify_argv(argc, argv);
-    for (char *c = line; c && (c = strchr(c, '\n'));)
-        *c = ' ';
+    for (char *c = line; c && *c; c++)
+        *c = *c == '\n' ? ' ' : *c;
     return line;
 }
 
