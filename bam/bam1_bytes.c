@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "bam/bam1_bytes.h"
-#include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "bam/far_pos.h"
 
@@ -80,9 +78,10 @@ int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
 
 static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cigar)
 {
+    struct far_pos far = far_pos_get(r);
     memset(c, 0, sizeof *c);
     c->tid = bam_record_ref_id(r);
-    c->pos = far_pos(r);
+    c->pos = far.pos;
     c->bin = load_le16(r->bin);
     c->qual = r->mapq;
     /* pads the name: htslib keeps the CIGAR aligned */
@@ -92,8 +91,8 @@ static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cig
     c->n_cigar = n_cigar;
     c->l_qseq = (int32_t)load_le32(r->seq_len);
     c->mtid = (int32_t)load_le32(r->next_ref_id);
-    c->mpos = far_next_pos(r);
-    c->isize = far_tlen(r);
+    c->mpos = far.next_pos;
+    c->isize = far.tlen;
 }
 
 static int grow_data(bam1_t *b, size_t size)

@@ -9,9 +9,8 @@
 struct bam_record;
 struct byte_buffer;
 
-/* Appends the bytes of b. A CIGAR of more than 65,535 operations goes into a CG tag. Returns 0; 1
- * if b was appended and has a position or TLEN beyond 32 bits; -1 with errno ENOMEM, or EOVERFLOW
- * if b does not fit into BAM. */
+/* Appends the bytes of b. A CIGAR of more than 65,535 operations goes into a CG tag. Returns 0; 1 if b was appended
+ * and has a position or TLEN beyond 32 bits; -1 with errno ENOMEM, or EOVERFLOW if b does not fit into BAM. */
 int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b);
 
 /* Fills b from the checked record r. A CIGAR in the CG tag becomes the CIGAR of b. Returns 0, or

@@ -28,9 +28,8 @@ static int same_references(sam_hdr_t *a, sam_hdr_t *b)
     return 1;
 }
 
-/* Adds line number i of this type to `into`. Returns 0 if it was added or the same line is there
- * already; 1 if another line with its ID is there; -1 if it cannot be read or added (it has no
- * ID, or there is no memory). */
+/* Adds line number i of this type to `into`. Returns 0 if it was added or the same line is there already; 1 if another
+ * line with its ID is there; -1 if it cannot be read or added (it has no ID, or there is no memory). */
 static int merge_line(sam_hdr_t *into, sam_hdr_t *from, const char *type, int i)
 {
     kstring_t line = KS_INITIALIZE, there = KS_INITIALIZE;
@@ -142,11 +141,11 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
     int n_ref = sam_hdr_nref(sam);
     if (!text || n_ref < 0)
         return -1;
-    for (int i = 0; i < n_ref; i++)
+    for (int i = 0; i < n_ref; i++) {
         if (sam_hdr_tid2len(sam, i) > INT32_MAX)
             return -1;
-    for (int i = 0; i < n_ref; i++)
         total += 4 + strlen(sam_hdr_tid2name(sam, i)) + 1 + 4;
+    }
     uint8_t *p = *bytes = malloc(total);
     if (!p)
         return -1;

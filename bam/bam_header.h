@@ -18,16 +18,14 @@ struct bam_header {
     sam_hdr_t *sam;              /* owned */
     uint8_t *rest;               /* bytes of the stream that follow the header in its last block; owned */
     size_t rest_size;
-    /* bytes of the header in the uncompressed stream; 0 if that is no BAM stream */
-    uint64_t size;
+    uint64_t size;               /* bytes of the header in the uncompressed stream; 0 if that is no BAM stream */
 };
 
 void bam_header_free(struct bam_header *header);
 
-/* Adds the lines of `from`, the header of another input, to `into`: @RG and @CO lines that are not there
- * yet, and @PG lines whose ID is not there yet. The two must agree in @SQ, because records name references
- * by number, and in @RG lines of the same ID. `file` is the file of `from`, for error messages. Returns 0,
- * or -1: failed, and the error is recorded in the latch. */
+/* Adds the lines of `from`, the header of another input, to `into`: @RG and @CO lines that are not there yet, and @PG
+ * lines whose ID is not. The two must agree in @SQ, because records name references by number, and in @RG lines of the
+ * same ID. `file`: that of `from`, for messages. -1: failed, and the error is recorded in the latch. */
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch);
 
 /* Sets the order in @HD (SO, GO, SS), and adds a @PG line with command_line unless that is NULL. unplaced:

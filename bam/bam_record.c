@@ -101,23 +101,17 @@ int64_t bam_record_ref_span(const struct bam_record *r)
     return covered(r, cigar_span(cigar, n).ref);
 }
 
-/* Whether the tags [p, end) can be read to their end and none of them is CG. */
-static bool are_tags_without_cg(const uint8_t *p, const uint8_t *end)
+/* Whether r will be read with the same CIGAR again once the n operations of the CG tag at cg are where they belong. If
+ * they are too many for the CIGAR field, or look like a placeholder, a reader looks for CG again. Then it must find
+ * neither another CG nor a tag that cannot be read. (htslib writes such a record and then cannot read it.) */
+static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
+    const uint8_t *p = cg + 6 + 4 * (size_t)n, *end = (const uint8_t *)r + bam_record_size(r);
+    if (n <= CIGAR_INLINE_MAX && !is_placeholder(cg + 6, load_le32(r->seq_len)))
+        return true;
     while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))
         p = bam_record_aux_next(p, end);
     return p == end;
-}
-
-/* Whether r will be read with the same CIGAR again once the n operations of the CG tag at cg are where
- * they belong. If there are too many of them for the CIGAR field, or they look like a placeholder, a
- * reader looks for CG again. Then it must not find another CG, nor a tag that cannot be read. (htslib
- * writes such a record and then cannot read it.) */
-static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32_t n)
-{
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
-    bool looked_for = n > CIGAR_INLINE_MAX || is_placeholder(cg + 6, load_le32(r->seq_len));
-    return !looked_for || are_tags_without_cg(cg + 6 + 4 * (size_t)n, end);
 }
 
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)
@@ -212,12 +206,10 @@ static int move_real_cigar(struct bam_record *r, const uint8_t *cg, uint32_t n)
 
 int bam_record_fix(struct bam_record *r)
 {
-    uint32_t n = load_le16(r->n_cigar);
-    int bad;
-    const uint8_t *cg = real_cigar(r, &n, &bad);
-    const uint8_t *cigar = cg ? cg + 6 : inline_cigar(r);
-    store_le16(r->bin, record_bin(r, cigar_span(cigar, cg ? n : load_le16(r->n_cigar)).ref));
-    return cg ? move_real_cigar(r, cg, n) : 0;
+    uint32_t n;
+    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
+    store_le16(r->bin, record_bin(r, cigar_span(cigar, n).ref));
+    return tag ? move_real_cigar(r, tag + 2, n) : 0;
 }
 
 const char *bam_fault_text(enum bam_fault fault)

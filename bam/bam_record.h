@@ -142,43 +142,30 @@ static inline const uint8_t *bam_record_text_skip(const uint8_t *p, const uint8_
     return end;
 }
 
-/* Bytes of one value of this type; 0 if the type has no fixed size. */
+/* Bytes of one value of this type; 0 if the type has no fixed size. Branches instead of a table: the processor predicts
+ * the types of a file's tags, so the next tag need not wait for this one's. */
 static inline size_t bam_record_aux_scalar_size(uint8_t type)
 {
-    switch (type) {
-    case 'A': case 'c': case 'C': return 1;
-    case 's': case 'S': return 2;
-    case 'i': case 'I': case 'f': return 4;
-    case 'd': return 8;
-    default: return 0;
-    }
+    if (type == 'C' || type == 'c' || type == 'A')
+        return 1;
+    if (type == 'i' || type == 'I' || type == 'f')
+        return 4;
+    if (type == 'S' || type == 's')
+        return 2;
+    return type == 'd' ? 8 : 0;
 }
 
-/* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in
- * htslib, the end of the record may end a text that has no NUL. Branches instead of a table: the processor
- * predicts the types of a file's tags, so the next tag need not wait for this one's. */
+/* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in htslib, the
+ * end of the record may end a text that has no NUL. */
 static inline const uint8_t *bam_record_aux_skip(const uint8_t *p, const uint8_t *end)
 {
     uint8_t type = *p++;
     if (type == 'Z' || type == 'H')
         return bam_record_text_skip(p, end);
-    uint64_t size;
-    if (type == 'C' || type == 'c' || type == 'A') {
-        size = 1;
-    } else if (type == 'i' || type == 'I' || type == 'f') {
-        size = 4;
-    } else if (type == 'S' || type == 's') {
-        size = 2;
-    } else if (type == 'B') {
-        if (end - p < 5 || !bam_record_aux_scalar_size(p[0]))
-            return NULL;
+    uint64_t size = bam_record_aux_scalar_size(type);
+    if (type == 'B' && end - p >= 5 && bam_record_aux_scalar_size(p[0]))
         size = 5 + (uint64_t)bam_record_aux_scalar_size(p[0]) * load_le32(p + 1);
-    } else if (type == 'd') {
-        size = 8;
-    } else {
-        return NULL;
-    }
-    return size <= (uint64_t)(end - p) ? p + size : NULL;
+    return size && size <= (uint64_t)(end - p) ? p + size : NULL;
 }
 
 /* Whether the value from type to next, where it ends, is no text or is closed by a NUL. */
@@ -203,8 +190,7 @@ const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const c
  * those and sets *tag to the first byte of that tag; otherwise *tag is NULL. */
 const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag);
 
-/* Reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is
- * unmapped or covers none. */
+/* Reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is unmapped or covers none. */
 int64_t bam_record_ref_span(const struct bam_record *r);
 
 /* Where the aux fields of a checked record begin; they end with the record. */

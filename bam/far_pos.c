@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
 #include "bam/far_pos.h"
 
 enum { HEAD_SIZE = 8, VALUE_SIZE = 8 };

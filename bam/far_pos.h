@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Positions beyond 32 bits. SAM has them and BAM does not (SAMv1 sections 1.4 and 4.2). A record that
- * has one keeps all three values in a private tag, the first of its tags:
+/* Positions beyond 32 bits. SAM has them and BAM does not (SAMv1 sections 1.4 and 4.2). A record that has one keeps
+ * all three values in a private tag, the first of its tags:
  *
  *   \0 \0 | B | I | 6 | pos | next_pos | tlen |
  *   <------- 8 -------> <- 8 -> <- 8 -> <- 8 ->
  *
- * The 32-bit field of a value that does not fit holds the limit next to that value. So the fields
- * alone give the right order, except for ties at the limit, and the tag is looked for only if a field
- * is at its limit.
- *
- * Neither SAM nor CRAM input can bring such a tag: in SAM htslib accepts only letters and digits in
- * tag names, and in CRAM NUL ends the list of tags. BAM input could: BAM output keeps the tag, and no
- * other format could hold it. */
+ * The 32-bit field of a value that does not fit holds the limit next to that value. So the fields alone give the right
+ * order, except for ties at the limit, and the tag is looked for only if a field is at its limit. Only BAM input can
+ * bring such a tag along: BAM output keeps it, and no other format could hold it. */
 #ifndef FAR_POS_H
 #define FAR_POS_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 
@@ -45,7 +39,7 @@ const uint8_t *far_pos_tag(const struct bam_record *r);
  * value is that of the tag. */
 struct far_pos far_pos_get(const struct bam_record *r);
 
-/* One of the three values. */
+/* The first two of them, sooner. */
 static inline int64_t far_pos(const struct bam_record *r)
 {
     int32_t pos = bam_record_pos(r);
@@ -58,14 +52,7 @@ static inline int64_t far_next_pos(const struct bam_record *r)
     return pos < INT32_MAX ? pos : far_pos_get(r).next_pos;
 }
 
-static inline int64_t far_tlen(const struct bam_record *r)
-{
-    int32_t tlen = (int32_t)load_le32(r->tlen);
-    return tlen < INT32_MAX && tlen > INT32_MIN ? tlen : far_pos_get(r).tlen;
-}
-
-/* Whether records of this format can hold such positions (SAM), or hold no positions at all (FASTA,
- * FASTQ). */
+/* Whether records of this format can hold such positions (SAM), or hold no positions at all (FASTA, FASTQ). */
 bool far_pos_fits(const htsFormat *format);
 
 /* The name of the first reference longer than 2^31-1; NULL if there is none. */

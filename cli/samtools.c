@@ -54,10 +54,9 @@ static int find_program(char path[PATH_MAX])
     return base && !strstr(base, ".so") ? 0 : -1;
 }
 
-/* Starts the program once more with OMP_WAIT_POLICY=passive, unless env says how threads wait. By default libgomp lets
- * idle threads spin for milliseconds, which takes the core from an aligner on the same node and gains nothing here
- * (numbers in doc/tried.md). libgomp reads its settings in its constructor, so setting the variable now is too late.
- * Returns if there is nothing to do, or if it cannot be done; then the runtime's own rule holds.
+/* Starts the program once more with OMP_WAIT_POLICY=passive, unless env says how threads wait (numbers in
+ * doc/tried.md). libgomp reads its settings in its constructor, so setting the variable now is too late. Returns if
+ * there is nothing to do, or if it cannot be done; then the runtime's own rule holds.
  *
  * glibc calls what stands in .preinit_array before the constructors of all libraries: then libgomp has neither shown
  * its settings (OMP_DISPLAY_ENV) nor bound the first thread. Libraries that a user preloads stand in for readlink() and

@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
-#include <htslib/kstring.h>
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
 #include "base/input_name.h"
@@ -141,6 +140,12 @@ static int out_of_memory(void)
     return message_error("out of memory");
 }
 
+static int has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcasecmp(text + n - m, suffix) == 0;
+}
+
 static int parse_int(const char *text, int *value)
 {
     char *end;
@@ -232,30 +237,26 @@ static int parse_count(const char *option, const char *text, int low, int high, 
     return 0;
 }
 
-static void parse_tag(struct parsed *p, const char *text)
-{
-    memset(p->o->order.tag, 0, sizeof p->o->order.tag);
-    memcpy(p->o->order.tag, text, strnlen(text, sizeof p->o->order.tag));
-    p->by_tag = 1;
-}
-
-/* Options of the order. -1: an error was printed; 0: not one of these; 1: taken. */
 static int parse_order(struct parsed *p, int c)
 {
     struct sort_order *order = &p->o->order;
     switch (c) {
-    case 'n': order->by = SORT_NAME_NATURAL; return 1;
-    case 'N': order->by = SORT_NAME_NATURAL; p->ascii = 1; return 1;
-    case OPT_PICARD: order->by = SORT_NAME_PICARD; return 1;
-    case OPT_TEMPLATE: order->by = SORT_TEMPLATE; return 1;
+    case 'n': order->by = SORT_NAME_NATURAL; return 0;
+    case 'N': order->by = SORT_NAME_NATURAL; p->ascii = 1; return 0;
+    case OPT_PICARD: order->by = SORT_NAME_PICARD; return 0;
+    case OPT_TEMPLATE: order->by = SORT_TEMPLATE; return 0;
     case 'I': order->index_fasta = input_name_local(optarg); /* fall through */
-    case 'M': order->by = SORT_MINHASH; return 1;
-    case 't': parse_tag(p, optarg); return 1;
-    case 'K': return parse_count("-K", optarg, 1, KMER_MAX, &order->kmer) < 0 ? -1 : 1;
-    case 'w': return parse_count("-w", optarg, 1, INT_MAX, &order->window) < 0 ? -1 : 1;
-    case 'R': order->no_reverse = true; return 1;
-    case 'H': order->squash = true; return 1;
-    default:  return 0;
+    case 'M': order->by = SORT_MINHASH; return 0;
+    case 't':
+        memset(order->tag, 0, sizeof order->tag);
+        memcpy(order->tag, optarg, strnlen(optarg, sizeof order->tag));
+        p->by_tag = 1;
+        return 0;
+    case 'K': return parse_count("-K", optarg, 1, KMER_MAX, &order->kmer);
+    case 'w': return parse_count("-w", optarg, 1, INT_MAX, &order->window);
+    case 'R': order->no_reverse = true; return 0;
+    case 'H': order->squash = true; return 0;
+    default:  return -1;
     }
 }
 
@@ -288,38 +289,22 @@ static int parse_format(struct parsed *p, const char *text)
     return 0;
 }
 
-static int add_text(const char ***list, size_t *n, const char *text)
-{
-    const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
-    if (!grown)
-        return out_of_memory();
-    *list = grown;
-    grown[(*n)++] = text;
-    return 0;
-}
-
 static int add_input(struct sort_opts *o, const char *name)
 {
-    char **grown = realloc(o->more, (o->n_more + 1) * sizeof *grown), *path;
-    if (grown)
-        o->more = grown;
-    if (!grown || !(path = input_name_file(name)))
+    char *path = o->more[o->n_more++] = input_name_file(name);
+    if (!path)
         return out_of_memory();
-    o->more[o->n_more++] = path;
     return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
 }
 
 static int parse_one(struct parsed *p, int c)
 {
     struct sort_opts *o = p->o;
-    int taken = parse_order(p, c);
-    if (taken)
-        return taken < 0 ? -1 : 0;
     switch (c) {
     case 'u': p->level = 0; return 0;
     case 'o': free(o->out.path); o->out.path = strdup(input_name_local(optarg)); return o->out.path ? 0 : out_of_memory();
     case 'O': return parse_format(p, optarg);
-    case 'T': return add_text(&o->temp_prefixes, &o->n_temp_prefixes, optarg);
+    case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; return 0;
     case 'm': return parse_memory(optarg, &p->per_thread);
     case 'l':
         if (parse_int(optarg, &p->level) < 0)
@@ -336,7 +321,11 @@ static int parse_one(struct parsed *p, int c)
     case OPT_SIZE_HINT:
         return parse_size(optarg, &o->size_hint) < 0
              ? message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg) : 0;
-    case OPT_REPORT: o->report = REPORT_TEXT; o->report_file = optarg; return 0;
+    case OPT_REPORT:
+        o->report_file = optarg;
+        o->report = optarg && has_suffix(optarg, ".json") ? REPORT_JSON
+                  : optarg && has_suffix(optarg, ".html") ? REPORT_HTML : REPORT_TEXT;
+        return 0;
     case OPT_TRACE: o->trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
@@ -351,7 +340,7 @@ static int parse_one(struct parsed *p, int c)
     case OPT_VERBOSITY:
         return parse_count("--verbosity", optarg, 0, INT_MAX, &hts_verbose);
     default:
-        return -1;
+        return parse_order(p, c);
     }
 }
 
@@ -380,18 +369,13 @@ static int default_threads(void)
     return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
 }
 
-/* The words of the command, tabs made blanks: a tab would end the CL field. */
+/* The words of the command on one line: a newline would end @PG, as a tab, which htslib replaces, would end CL. */
 static char *join(int argc, char **argv)
 {
-    kstring_t line = KS_INITIALIZE;
-    bool failed = false;
-    for (int i = 0; i < argc && !failed; i++)
-        failed = (i > 0 && kputc(' ', &line) < 0) || kputs(argv[i], &line) < 0;
-    for (char *c = line.s; c && *c; c++)
-        *c = *c == '\t' || *c == '\n' ? ' ' : *c;
-    if (failed)
-        ks_free(&line);
-    return ks_release(&line);
+    char *line = stringify_argv(argc, argv);
+    for (char *c = line; c && *c; c++)
+        *c = *c == '\n' ? ' ' : *c;
+    return line;
 }
 
 /* The format by -O, else by the extension of -o, else BAM, as in samtools. */
@@ -457,20 +441,6 @@ static int refuse_url(const char *path)
     return message_mistake("%s cannot be written: URLs are for input. Use -o FILE, or | and a program that sends it there", path);
 }
 
-static int has_suffix(const char *text, const char *suffix)
-{
-    size_t n = strlen(text), m = strlen(suffix);
-    return n >= m && strcasecmp(text + n - m, suffix) == 0;
-}
-
-static void settle_report(struct sort_opts *o)
-{
-    if (o->report_file && has_suffix(o->report_file, ".json"))
-        o->report = REPORT_JSON;
-    else if (o->report_file && has_suffix(o->report_file, ".html"))
-        o->report = REPORT_HTML;
-}
-
 static int settle_index(struct parsed *p, const char *name)
 {
     struct sort_output *out = &p->o->out;
@@ -513,7 +483,8 @@ static int settle_temp(struct parsed *p)
              : asprintf(&o->default_prefix, "%s.tmp", here ? "samtools-sort" : path);
     if (made < 0)
         return out_of_memory();
-    return add_text(&o->temp_prefixes, &o->n_temp_prefixes, o->default_prefix);
+    o->temp_prefixes[o->n_temp_prefixes++] = o->default_prefix;
+    return 0;
 }
 
 static enum sort_args_result check_operands(struct sort_opts *o, int n, char **operands)
@@ -540,7 +511,9 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
                             .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT}};
     o->command_line = join(argc, argv);
     o->out.path = strdup("-");
-    if (!o->command_line || !o->out.path)
+    o->more = calloc((size_t)argc, sizeof *o->more);     /* fewer options than words */
+    o->temp_prefixes = calloc((size_t)argc, sizeof *o->temp_prefixes);
+    if (!o->command_line || !o->out.path || !o->more || !o->temp_prefixes)
         return out_of_memory();
     optind = 2;
     opterr = 0;
@@ -557,7 +530,6 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
     settle_order(&p);
     uint64_t n = (uint64_t)o->n_threads;
     o->memory = p.total ? p.total : p.per_thread > UINT64_MAX / n ? UINT64_MAX : p.per_thread * n;
-    settle_report(o);
     if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0 || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_ARGS_ERROR;
     return check_operands(o, argc - optind, argv + optind);

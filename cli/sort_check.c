@@ -56,13 +56,6 @@ static int append(struct sort_check *c, struct byte_buffer *to, const uint8_t *b
 
 /* ----------------------------------------------------------------- records */
 
-static int offence(struct sort_check *c, const struct bam_record *now)
-{
-    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
-                      sort_opts_input(c->opts), c->n, bam_record_name(now), c->n - 1,
-                      bam_record_name((const struct bam_record *)c->before));
-}
-
 /* Checks the record at `at` and whether it may follow the one before it. Afterwards it is the record before, and stays
  * where it is until the next block. Returns its size in the block; 0 if it is not whole; -1: failed, and the error is
  * recorded in the latch. */
@@ -82,7 +75,9 @@ static ssize_t take_record(struct sort_check *c, uint8_t *at, size_t avail)
         return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n,
                           bam_fault_text(fault));
     if (c->before && !sort_key_in_order(c->rule, c->key_before, (const struct bam_record *)c->before, key, now))
-        return offence(c, now);
+        return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
+                          sort_opts_input(c->opts), c->n, bam_record_name(now), c->n - 1,
+                          bam_record_name((const struct bam_record *)c->before));
     c->checksum += record_checksum(at, bam_record_size(now));
     c->before = at;
     c->key_before = key;
@@ -218,16 +213,6 @@ static int tell_checksum(struct sort_check *c)
          ? -1 : 0;
 }
 
-static void close_all(struct sort_check *c)
-{
-    out_file_abandon(&c->out);
-    sort_rule_free(c->rule);
-    sort_inputs_close(&c->in);
-    free(c->ring);
-    free(c->cut.p);
-    free(c->kept.p);
-}
-
 static void in_team(void *check)
 {
     check_all(check);
@@ -242,7 +227,12 @@ int sort_check(const struct sort_opts *opts)
         if (!latch_tripped(&c.latch))
             tell_checksum(&c);
     }
-    close_all(&c);
+    out_file_abandon(&c.out);
+    sort_rule_free(c.rule);
+    sort_inputs_close(&c.in);
+    free(c.ring);
+    free(c.cut.p);
+    free(c.kept.p);
     latch_reraise();
     if (!latch_tripped(&c.latch))
         return EXIT_SUCCESS;

@@ -5,9 +5,8 @@
 
 struct sort_opts;
 
-/* Reads opts->in once, holding two records and some blocks. Returns the exit status: 0 if no
- * record comes before the one that precedes it; else 1, the first offence or
- * the error is on stderr. */
+/* Reads opts->in once, holding two records and some blocks. Returns the exit status: 0 if no record comes before the
+ * one that precedes it; else 1, the first offence or the error is on stderr. */
 int sort_check(const struct sort_opts *opts);
 
 #endif

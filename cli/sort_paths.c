@@ -81,15 +81,6 @@ static bool is_pipe_again(const struct sort_opts *o, size_t i)
     return false;
 }
 
-/* What comes by a pipe comes once: if we opened it again, we would wait for ever. */
-static int check_pipes(const struct sort_opts *o)
-{
-    for (size_t i = 1; i <= o->n_more; i++)
-        if (is_pipe_again(o, i))
-            return message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
-    return 0;
-}
-
 int sort_paths_check(const struct sort_opts *o)
 {
     const struct {
@@ -97,8 +88,10 @@ int sort_paths_check(const struct sort_opts *o)
     } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
     if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
-    if (check_pipes(o) < 0)
-        return -1;
+    /* What comes by a pipe comes once: if we opened it again, we would wait for ever. */
+    for (size_t i = 1; i <= o->n_more; i++)
+        if (is_pipe_again(o, i))
+            return message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         if (!file[i].path)
             continue;

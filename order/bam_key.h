@@ -3,12 +3,7 @@
 #ifndef BAM_KEY_H
 #define BAM_KEY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include "bam/bam_record.h"
-
-struct sort_rule;
+#include "order/sort_key.h"
 
 /* What the sort moves instead of a record. Keys compare by (sort, place). place grows with the input,
  * so this order is the stable one. */
@@ -43,15 +38,14 @@ struct bam_key_order {
     const uint8_t *base;         /* of the arena: what the places are relative to */
 };
 
-/* sort_key_compare() on the records of two keys. */
-int bam_key_compare_records(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b);
-
-static inline bool bam_key_less(const struct bam_key_order *order, const struct bam_key *a,
-                                const struct bam_key *b)
+static inline bool bam_key_less(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b)
 {
+    int by_record = 0;
     if (a->sort != b->sort)
         return a->sort < b->sort;
-    int by_record = order->rule ? bam_key_compare_records(order, a, b) : 0;
+    if (order->rule)
+        by_record = sort_key_compare(order->rule, (const struct bam_record *)bam_key_record(order->base, *a),
+                                     (const struct bam_record *)bam_key_record(order->base, *b));
     return by_record ? by_record < 0 : a->place < b->place;
 }
 

@@ -3,20 +3,15 @@
 #ifndef COORDINATE_KEY_H
 #define COORDINATE_KEY_H
 
-#include <stdint.h>
-#include "bam/bam_record.h"
 #include "bam/far_pos.h"
 
 #define FLAG_REVERSE 0x10u
 
-/* The key of coordinate order. `samtools sort` compares the reference ("none" last), position + 1 and
- * the reverse strand, and nothing else.
+/* The key of coordinate order. `samtools sort` compares the reference ("none" last), position + 1 (unsigned) and the
+ * reverse strand, and nothing else. References are below 2^31 - 1 (SAMv1 section 4.2), which leaves a value for "none".
  *
  *   63        33 32         1     0
- *   | reference | position+1 | reverse |
- *
- * The 31 bits of the reference hold every refID (at most 2^31-2, SAMv1 section 4.2) and one more value
- * for "none". The 32 bits of position+1 are unsigned, as samtools compares it. */
+ *   | reference | position+1 | reverse | */
 static inline uint64_t coordinate_key(const struct bam_record *r)
 {
     uint64_t ref = load_le32(r->ref_id) & 0x7fffffffu;
@@ -33,5 +28,8 @@ static inline uint64_t coordinate_key_far(const struct bam_record *r)
 
 /* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */
 int coordinate_key_compare(const struct bam_record *a, const struct bam_record *b);
+
+/* Length of the longest reference. */
+int64_t coordinate_key_max(sam_hdr_t *sam);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys inside keys. A key is a number below some range. What a key does not decide leaves room: a
- * number of consecutive keys, into which the key of the next criterion is put. That sub-key is
- * left-aligned, so its first bits matter most: cutting off its last bits keeps the order and only
- * decides less. */
+/* Keys inside keys. A key is a number below some range. What a key does not decide leaves room: a number of
+ * consecutive keys, into which the key of the next criterion is put. That sub-key is left-aligned, so its first bits
+ * matter most: cutting off its last bits keeps the order and only decides less. */
 #ifndef KEY_ROOM_H
 #define KEY_ROOM_H
 
@@ -37,8 +36,7 @@ struct key_fill {
     unsigned room;               /* bits that are still free */
 };
 
-/* Appends the n-bit number v, n below 64. If fewer than n bits are free, appends only the upper bits of
- * v. */
+/* Appends the n-bit number v, n below 64. If fewer than n bits are free, appends only the upper bits of v. */
 static inline void key_put(struct key_fill *fill, uint64_t v, unsigned n)
 {
     if (n <= fill->room) {

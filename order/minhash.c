@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <htslib/sam.h>
 #include <sys/mman.h>
 #include "order/coordinate_key.h"
@@ -47,14 +46,11 @@ struct kmer_index {
     uint8_t *filter;             /* one byte for each slot, see met() */
     int log2_slots;
     size_t n;
-    bool has_empty;              /* some window was too short for a k-mer; reads without k-mers go there */
-    uint64_t empty_place;
+    uint64_t empty_place;        /* of the last window too short for a k-mer, else 0; reads without k-mers go there */
 };
 
-/* The table begins with 2^12 slots. */
-enum { INDEX_LOG2_MIN = 12 };
-/* Bounds how full the table gets: it is 3/8 to 3/4 full. Fuller, and look-ups that find nothing, which
- * most are, need long probes. Emptier, and slots of 16 bytes each are wasted. */
+enum { INDEX_LOG2_MIN = 12 };    /* the table begins with 2^12 slots */
+/* The table is 3/8 to 3/4 full. Fuller, and look-ups that find nothing, which most are, need long probes. */
 #define INDEX_FULL(log2_slots) (((size_t)3 << (log2_slots)) / 4)
 
 struct minhash {
@@ -72,8 +68,7 @@ static size_t index_bytes(int log2_slots)
     return (sizeof(struct slot) + 1) << log2_slots;
 }
 
-/* Makes an empty table. It asks for huge pages because look-ups go to random places: without them each
- * cache miss would bring a TLB miss with it. */
+/* Makes an empty table. It asks for huge pages, or each look-up would bring a TLB miss with its cache miss. */
 static int table_new(struct kmer_index *index, int log2_slots)
 {
     size_t size = index_bytes(log2_slots), n = (size_t)1 << log2_slots;
@@ -111,9 +106,8 @@ static inline unsigned filter_bit(const struct kmer_index *index, uint64_t hash)
     return 1u << (spread(hash) >> (64 - 3 - index->log2_slots) & 7);
 }
 
-/* Asks the filter whether the index may have this k-mer. It says false for nine in ten of the k-mers
- * that the index does not have. That costs one byte read and a branch that is easy to predict; a probe
- * has neither. */
+/* Whether the index may have this k-mer: false for nine in ten of those that it does not have. That costs one byte read
+ * and a branch that is easy to predict; a probe has neither. */
 static inline bool met(const struct kmer_index *index, uint64_t hash)
 {
     return index->filter[home(index, hash)] & filter_bit(index, hash);
@@ -152,7 +146,6 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
 {
     place &= PLACE_MASK;         /* the place of an empty window may be below 0 */
     if (hash == NO_KMER) {
-        index->has_empty = true;
         index->empty_place = place;
         return 0;
     }
@@ -176,24 +169,19 @@ struct cursor {
     uint64_t forward, reverse;
 };
 
-/* The hashes of some consecutive k-mers. 64 of them stay in the first-level cache, and 64 look-ups may
- * be under way at a time. */
+/* The hashes of some consecutive k-mers: as many as look-ups may be under way at a time. */
 enum { BATCH = 64 };
 struct batch {
     uint64_t forward[BATCH], reverse[BATCH];
     int64_t at[BATCH];           /* last base of the k-mer */
 };
 
-static inline unsigned base_at(const uint8_t *seq, int64_t i)
-{
-    return seq[i >> 1] >> (i & 1 ? 0 : 4) & 15;
-}
-
 /* Takes in the base at the cursor. Returns false if it was squashed. */
-static inline bool take(const struct minhash *m, struct cursor *c, bool squash)
+static inline bool take(const struct minhash *m, struct cursor *c)
 {
-    unsigned base = base_at(c->seq, c->at++);
-    if (squash && base == c->last)
+    unsigned base = c->seq[c->at >> 1] >> (c->at & 1 ? 0 : 4) & 15;
+    c->at++;
+    if (m->squash && base == c->last)
         return false;
     c->last = base;
     c->forward = c->forward << 2 | digit[base];
@@ -206,18 +194,18 @@ static struct cursor cursor_at(const struct minhash *m, const uint8_t *seq, int6
 {
     struct cursor c = {.seq = seq, .at = start, .end = end, .last = UINT_MAX};
     for (int n = 0; n < m->kmer - 1 && c.at < c.end;)
-        n += take(m, &c, m->squash);
+        n += take(m, &c);
     return c;
 }
 
-static inline __attribute__((always_inline))
-int fill(const struct minhash *m, struct cursor *cursor, struct batch *b, bool squash)
+/* Gives the next k-mers of the walk. Returns how many; 0 at the end. */
+static int next_kmers(const struct minhash *m, struct cursor *cursor, struct batch *b)
 {
     struct cursor c = *cursor;   /* a copy, so that it lives in registers */
     const uint64_t mask = m->mask, scramble = SCRAMBLE & mask;
     int n = 0;
     while (n < BATCH && c.at < c.end) {
-        if (!take(m, &c, squash))
+        if (!take(m, &c))
             continue;
         b->forward[n] = (c.forward & mask) ^ scramble;
         b->reverse[n] = c.reverse ^ scramble;
@@ -225,12 +213,6 @@ int fill(const struct minhash *m, struct cursor *cursor, struct batch *b, bool s
     }
     *cursor = c;
     return n;
-}
-
-/* Gives the next k-mers of the walk. Returns how many; 0 at the end. */
-static int next_kmers(const struct minhash *m, struct cursor *c, struct batch *b)
-{
-    return m->squash ? fill(m, c, b, true) : fill(m, c, b, false);
 }
 
 struct minimiser {
@@ -248,10 +230,9 @@ static inline struct minimiser smaller(struct minimiser best, uint64_t hash, int
 
 /* ---- building the index ---- */
 
-/* Enters the minimiser of each window of the sequence, whose first base is base number `origin` of all
- * sequences together. Windows overlap: the next one begins right after the first base of this one's
- * minimiser, but at least kmer bases after the start of this one. The last window may be too short for any
- * k-mer. Returns 0, or -1 with errno set. */
+/* Enters the minimiser of each window of the sequence, whose first base is base number `origin` of all. Windows
+ * overlap: the next one begins right after the first base of this one's minimiser, but at least kmer bases after the
+ * start of this one. The last one may be too short for any k-mer. Returns 0, or -1 with errno set. */
 static int index_sequence(struct minhash *m, const uint8_t *seq, int64_t len, uint64_t origin)
 {
     for (int64_t start = 0;;) {
@@ -271,7 +252,6 @@ static int index_sequence(struct minhash *m, const uint8_t *seq, int64_t len, ui
     }
 }
 
-/* Returns 0, or -1 with errno set. */
 static int index_records(struct minhash *m, samFile *in, sam_hdr_t *header, bam1_t *b)
 {
     uint64_t origin = 0;
@@ -322,24 +302,6 @@ static int build_index(struct minhash *m, const char *fasta)
 
 /* ---- ranks ---- */
 
-/* The minimiser of each strand. `at` counts on the forward strand for both. */
-struct strands {
-    struct minimiser forward, reverse;
-};
-
-static struct strands minimisers(const struct minhash *m, const uint8_t *seq, int64_t len)
-{
-    struct strands s = {none, none};
-    struct batch b;
-    struct cursor c = cursor_at(m, seq, 0, len);
-    for (int n; (n = next_kmers(m, &c, &b)) > 0;)
-        for (int i = 0; i < n; i++) {
-            s.forward = smaller(s.forward, b.forward[i], b.at[i]);
-            s.reverse = smaller(s.reverse, b.reverse[i], b.at[i]);
-        }
-    return s;
-}
-
 /* For a k-mer that ends at base `at` of this read: its last base in the turned read (with squash: that of
  * the k bases that end at `at`). */
 static int64_t turned(const struct minhash *m, int64_t at, int64_t len)
@@ -349,12 +311,17 @@ static int64_t turned(const struct minhash *m, int64_t at, int64_t len)
 
 static void rank_by_hash(const struct minhash *m, const uint8_t *seq, int64_t len, struct minhash_rank *rank)
 {
-    struct strands s = minimisers(m, seq, len);
-    rank->reverse = m->both_strands && s.reverse.hash < s.forward.hash;
-    struct minimiser best = rank->reverse ? s.reverse : s.forward;
-    int64_t at = rank->reverse ? turned(m, best.at, len) : best.at;
-    int64_t at_most = START_MAX + m->kmer - 1;
-    rank->hash = (best.hash + HASH_BASE) & HASH_MASK;
+    struct minimiser forward = none, reverse = none;     /* `at` counts on the forward strand for both */
+    struct batch b;
+    struct cursor c = cursor_at(m, seq, 0, len);
+    for (int n; (n = next_kmers(m, &c, &b)) > 0;)
+        for (int i = 0; i < n; i++) {
+            forward = smaller(forward, b.forward[i], b.at[i]);
+            reverse = smaller(reverse, b.reverse[i], b.at[i]);
+        }
+    rank->reverse = m->both_strands && reverse.hash < forward.hash;
+    int64_t at = rank->reverse ? turned(m, reverse.at, len) : forward.at, at_most = START_MAX + m->kmer - 1;
+    rank->hash = ((rank->reverse ? reverse.hash : forward.hash) + HASH_BASE) & HASH_MASK;
     rank->offset = (uint32_t)(at < at_most ? at : at_most);
 }
 
@@ -418,7 +385,7 @@ static struct choice choose(const struct kmer_index *index, const struct matches
         return (struct choice){found->repeated, found->repeated_place, true};
     if (found->absent.hash != NO_KMER)
         return (struct choice){found->absent, found->absent.hash, false};
-    return (struct choice){none, index->has_empty ? index->empty_place : 0, false};
+    return (struct choice){none, index->empty_place, false};
 }
 
 static void rank_by_index(const struct minhash *m, const uint8_t *seq, int64_t len, struct minhash_rank *rank)

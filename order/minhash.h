@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Minimiser order, `samtools sort -M`. Reads with a reference come first, by coordinate. The others
- * follow by the smallest hash of their k-mers, so that reads from one place of the genome come together
- * and compress well. Serial.
+/* Minimiser order, `samtools sort -M`. Reads with a reference come first, by coordinate. The others follow by the
+ * smallest hash of their k-mers, so that reads from one place of the genome come together and compress well. Serial.
  *
- *   raw record --minhash_rank--> rank --minhash_apply--> turned to the strand of
- *   its minimiser, the rank kept in the record --sort--> --minhash_finish--> output
- *
- * A read without reference leaves the sort with POS, PNEXT and TLEN unset. Until then these fields hold
- * its rank, also in spilled records, so that keys can be made from them again:
- *
- *   pos       hash, upper 31 bits         next_pos  hash, lower 31 bits
- *   tlen      offset                      flag 0x10 the last rule
- *
- * References are numbered below MINHASH_REF_MAX. */
+ * A read without reference leaves the sort with POS, PNEXT and TLEN unset. From minhash_apply(), which turns it to the
+ * strand of its minimiser, to minhash_finish() these fields hold its rank, also in spilled records: pos the upper 31
+ * bits of the hash, next_pos the lower ones, tlen the offset; flag 0x10 decides last. */
 #ifndef MINHASH_H
 #define MINHASH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include "bam/bam_record.h"
 #include "base/sort_order.h"
 
@@ -28,8 +17,7 @@
 /* The longest k-mer, the bits of a hash (2 for each base of that k-mer), and the bits of an offset. */
 enum { MINHASH_KMER_MAX = 31, MINHASH_HASH_BITS = 62, MINHASH_OFFSET_BITS = 17 };
 
-/* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change once
- * made. */
+/* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change once made. */
 struct minhash;
 
 /* Where a read without reference stands in the order: the lower hash comes first, then the lower
@@ -42,10 +30,9 @@ struct minhash_rank {
     bool reverse;                /* the minimiser is on the other strand, so minhash_apply() turns the read */
 };
 
-/* Makes the settings from kmer (clipped to 1..31), window, no_reverse, squash and index_fasta of the
- * order. With an index it reads the whole FASTA, or any other file that htslib reads, and prints
- * "Building index ... done" to stderr. Returns NULL if there is no memory or the FASTA cannot be read;
- * the cause of the latter has been printed to stderr. */
+/* Makes the settings from the order; kmer is clipped to 1..31. With an index it reads the whole FASTA, or any other
+ * file that htslib reads, and prints "Building index ... done" to stderr. Returns NULL if there is no memory or the
+ * FASTA cannot be read; the cause of the latter has been printed to stderr. */
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 
@@ -62,9 +49,8 @@ static inline bool minhash_applies(const struct bam_record *r)
 /* Finds the rank of a checked record without reference, unchanged since it came in. */
 void minhash_rank(const struct minhash *m, const struct bam_record *r, struct minhash_rank *rank);
 
-/* Keeps the rank in the record. If the rank says so, turns the read first: SEQ becomes its reverse
- * complement, QUAL is reversed, flag 0x10 is flipped; tags stay. The size does not change. Call it once
- * per record. */
+/* Keeps the rank in the record. If the rank says so, turns the read first: SEQ becomes its reverse complement, QUAL is
+ * reversed, flag 0x10 is flipped; tags stay. The size does not change. Call it once per record. */
 void minhash_apply(struct bam_record *r, const struct minhash_rank *rank);
 /* Keeps the rank alone. */
 void minhash_keep(struct bam_record *r, const struct minhash_rank *rank);

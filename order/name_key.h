@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and comparison for the orders by read name. Flags count among records of the same name. */
+/* Keys and comparison for the orders by read name. Flags count among records of the same name. Names from different
+ * runs share nothing, but all names of one run begin alike:
+ *
+ *   A00217:77:HFJWFDSXX:2:2510:22435:25191
+ *   | group           || rest               |
+ *
+ * Every group has a range of keys. A name of no group gets the one key between the ranges of the groups around it. */
 #ifndef NAME_KEY_H
 #define NAME_KEY_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include "bam/bam_record.h"
-#include "order/name_groups.h"
 #include "base/sort_order.h"
 #include "order/text_code.h"
+
+/* Most groups, and most bytes that their names may have together. */
+enum { GROUPS_MAX = 64, GROUPS_POOL = 4096 };
+
+struct name_groups {
+    bool natural;                /* true: natural order; false: that of strcmp() */
+    size_t n;                    /* 0: no groups are used, and all names are in one group with an empty name */
+    uint64_t range;              /* keys per group */
+    const char *name[GROUPS_MAX];   /* in their order; point into pool[] */
+    char pool[GROUPS_POOL];
+};
 
 /* Read-only once learned. */
 struct name_key {

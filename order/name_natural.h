@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Read names in natural order.
- *
- * Natural order reads a name as a row of tokens: each is a non-digit byte or a whole run of digits. Two
- * runs compare by value (leading zeros do not count), a run and a byte by the first digit of the run.
- * Everything else compares by byte, unsigned. */
+/* Natural order reads a name as a row of tokens: each is a non-digit byte or a whole run of digits. Two runs compare by
+ * value (leading zeros do not count), a run and a byte by the first digit of the run, bytes as unsigned ones. */
 #ifndef NAME_NATURAL_H
 #define NAME_NATURAL_H
 
@@ -35,8 +32,8 @@ static inline uint64_t natural_number(const char **s, unsigned *digits)
     return value;
 }
 
-/* Compares two names: < 0, 0 or > 0. The sizes are those of the buffers, NUL included. */
-int name_natural_compare(const char *a, size_t a_size, const char *b, size_t b_size);
+/* Compares two names: < 0, 0 or > 0. */
+int name_natural_compare(const char *a, const char *b);
 
 /* Compares a prefix that ends in a non-digit with a name. Returns 0 if the name begins with the prefix,
  * and sets *rest to what follows it; else returns < 0 or > 0. */

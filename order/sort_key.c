@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 #include "bam/far_pos.h"
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
@@ -9,10 +8,6 @@
 #include "order/sort_key.h"
 #include "order/tag_key.h"
 #include "order/template_key.h"
-
-/* How many records sort_rule_learn() looks at, evenly spread over those it is given: enough to meet the
- * alphabet and the widths of the numbers, few enough to cost under 10 ms. */
-enum { SAMPLE_MAX = 1 << 14 };
 
 struct sort_rule {
     struct sort_order order;
@@ -26,19 +21,6 @@ struct sort_rule {
     struct tag_key tags;
     struct template_key templates;
 };
-
-static void coordinate_init(struct sort_rule *rule, sam_hdr_t *sam)
-{
-    rule->n_ref = sam_hdr_nref(sam);
-    for (int i = 0; i < rule->n_ref; i++) {
-        uint64_t length = (uint64_t)sam_hdr_tid2len(sam, i);
-        rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
-    }
-    rule->max_pos++;
-    /* at least 1 bit: for 0 bits key_put() would shift by 64 */
-    rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);
-    rule->pos_bits = key_bits(rule->max_pos);
-}
 
 /* Packs the coordinate into as few leading bits as this header needs. All positions beyond the longest
  * reference share one key. */
@@ -61,12 +43,7 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
 static enum sort_by names_by(const struct sort_order *order)
 {
     enum sort_by by = order->by == SORT_TAG ? order->then : order->by;
-    switch (by) {
-    case SORT_NAME_NATURAL: case SORT_NAME_ASCII: case SORT_NAME_PICARD:
-        return by;
-    default:
-        return SORT_COORDINATE;
-    }
+    return by == SORT_NAME_NATURAL || by == SORT_NAME_ASCII || by == SORT_NAME_PICARD ? by : SORT_COORDINATE;
 }
 
 struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
@@ -76,12 +53,16 @@ struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
         return NULL;
     rule->order = *order;
     rule->names_by = names_by(order);
-    coordinate_init(rule, sam);
+    rule->n_ref = sam_hdr_nref(sam);
+    rule->max_pos = (uint64_t)coordinate_key_max(sam) + 1;
+    /* at least 1 bit: for 0 bits key_put() would shift by 64 */
+    rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);
+    rule->pos_bits = key_bits(rule->max_pos);
     if (rule->names_by != SORT_COORDINATE)
         name_key_init(&rule->names, rule->names_by);
     if ((order->by == SORT_TAG && tag_key_init(&rule->tags, order->tag, sam))
         || (order->by == SORT_TEMPLATE && template_key_init(&rule->templates, sam))) {
-        free(rule);
+        sort_rule_free(rule);
         return NULL;
     }
     return rule;
@@ -96,32 +77,20 @@ void sort_rule_free(struct sort_rule *rule)
     free(rule);
 }
 
-static void names_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n)
-{
-    struct text *names = calloc(n + 1, sizeof *names);
-    if (!names)
-        return;                  /* not an error: the keys only decide less */
-    for (size_t i = 0; i < n; i++)
-        names[i] = bam_record_text(records[i]);
-    name_key_learn(&rule->names, names, n);
-    free(names);
-}
-
 void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n)
 {
-    size_t every = n / SAMPLE_MAX + 1, n_sample = (n + every - 1) / every;
-    const struct bam_record **sample = calloc(n_sample + 1, sizeof *sample);
-    if (!sample)
-        return;
-    for (size_t i = 0; i < n_sample; i++)
-        sample[i] = records[i * every];
+    struct text *texts = calloc(n + 1, sizeof *texts);
+    if (!texts)
+        return;                  /* not an error: the keys only decide less */
+    for (size_t i = 0; i < n; i++)
+        texts[i] = bam_record_text(records[i]);
     if (rule->names_by != SORT_COORDINATE)
-        names_learn(rule, sample, n_sample);
+        name_key_learn(&rule->names, texts, n);
     if (rule->order.by == SORT_TAG)
-        tag_key_learn(&rule->tags, sample, n_sample);
+        tag_key_learn(&rule->tags, records, texts, n);
     if (rule->order.by == SORT_TEMPLATE)
-        template_key_learn(&rule->templates, sample, n_sample);
-    free(sample);
+        template_key_learn(&rule->templates, records, texts, n);
+    free(texts);
 }
 
 enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key)
@@ -160,8 +129,7 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
                                              : name_key_compare(rule->names_by, a, b);
 }
 
-enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
-                             uint64_t *part)
+enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *part)
 {
     if (rule->order.by != SORT_TAG)
         return SORT_COMPARE;

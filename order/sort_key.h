@@ -4,8 +4,6 @@
 #ifndef SORT_KEY_H
 #define SORT_KEY_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "base/sort_order.h"
@@ -19,15 +17,13 @@ struct sort_rule;
 struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam);
 void sort_rule_free(struct sort_rule *rule);
 
-/* Looks at the first n records of the input and chooses what to spend the 64 bits of the key on: the
- * prefix that the names share, the shape of what follows it, the alphabet of the tag. Records may
- * differ from this sample: their keys are still right and only decide less. Optional. Call it at most
- * once, before the first key is made. */
+/* Looks at the first n records of the input and chooses what to spend the 64 bits of the key on: the prefix that the
+ * names share, the shape of what follows it, the alphabet of the tag. Records may differ from this sample: their keys
+ * are still right and only decide less. Optional. Call it at most once, before the first key is made. */
 void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n);
 
-/* Makes the key of a checked record. If a comes before b in the order, then key(a) <= key(b). Returns a
- * fault for records that lack a tag which the order needs, or have it with a wrong type (BAM_NO_MC and
- * so on). */
+/* Makes the key of a checked record. If a comes before b in the order, then key(a) <= key(b). Returns a fault for
+ * records that lack a tag which the order needs, or have it with a wrong type (BAM_NO_MC and so on). */
 enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key);
 
 /* Compares two records by the whole order. Returns < 0, 0 or > 0; 0 is a tie, which the order of the
@@ -44,18 +40,15 @@ enum sort_part {
     SORT_COMPARE,                /* no further part is known: sort_key_compare() must decide */
 };
 
-/* Lets a list of records with equal keys be sorted by keys again. For records that share the key and
- * all parts before this one, gives part `number` (0, 1, ...) of what decides between them. If a comes
- * before b, then part(a) <= part(b). The return value is the same for all of these records. */
-enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number,
-                             uint64_t *part);
+/* For records that share the key and all parts before this one: part `number` (0, 1, ...) of what decides between
+ * them. If a comes before b, then part(a) <= part(b). The return value is the same for all of these records. */
+enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *part);
 
 /* Whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 
-/* Tells a new rule that the input may have positions beyond 32 bits. Then equal keys may hide different
- * positions, so sort_key_decides() returns false. Without this call coordinate order compares the 32-bit
- * fields alone, whatever tags the input brings. */
+/* Tells a new rule that the input may have positions beyond 32 bits, so that equal keys may hide different ones.
+ * Without this call coordinate order compares the 32-bit fields alone, whatever tags the input brings. */
 void sort_rule_expect_far(struct sort_rule *rule);
 
 #endif

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
-#include "order/sort_key.h"
 #include "order/sort_run.h"
 
 enum {
@@ -8,14 +6,12 @@ enum {
     BUCKETS = 1 << RADIX_BITS,
     /* Up to this many keys, insertion sort is faster: 256 counters cost more than they save. */
     SMALL = 48,
-    /* Records are prefetched this many keys ahead of the tie that is being decided: more than a core
-     * can wait for at once, fewer than its cache holds. */
+    /* Records are prefetched so many keys ahead: more than a core can wait for at once, fewer than its cache holds. */
     AHEAD = 16,
     CACHE_LINE = 64,
     HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
     TAIL_LINES = 3,              /* its tags */
-    /* Ties are sorted by at most this many parts of the order; then their records are compared. This
-     * bounds the recursion, and leaves texts with a long common beginning to strcmp. */
+    /* Ties are sorted by at most so many parts; then records are compared. This bounds the recursion. */
     MOST_PARTS = 32,
 };
 
@@ -41,17 +37,13 @@ static struct bam_key differing_bits(const struct bam_key *keys, size_t n)
     return diff;
 }
 
-/* The digit that begins with the highest differing bit. So no pass is
- * spent on bits that all keys share. */
 struct digit { int in_place, shift; };
 
+/* The digit that begins with the highest differing bit. So no pass is spent on bits that all keys share. */
 static struct digit top_digit(struct bam_key diff)
 {
-    struct digit d = {diff.sort == 0, 0};
-    uint64_t word = diff.sort ? diff.sort : diff.place;
-    int top = 63 - __builtin_clzll(word);
-    d.shift = top >= RADIX_BITS ? top - RADIX_BITS + 1 : 0;
-    return d;
+    int top = 63 - __builtin_clzll(diff.sort ? diff.sort : diff.place);
+    return (struct digit){diff.sort == 0, top >= RADIX_BITS ? top - RADIX_BITS + 1 : 0};
 }
 
 static inline unsigned digit_of(const struct bam_key *key, struct digit d)
@@ -180,11 +172,10 @@ static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_
     return SORT_PART;
 }
 
-static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
+static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
 
-/* Sorts many keys that are equal in sort and in all parts before `part`, and that are in order
- * of place. Puts the parts into the sort words, which are all the same, sorts by them, and puts
- * the sort words back at the end. */
+/* Sorts many keys that are equal in sort and in all parts before `part`, and that are in order of place. Puts the
+ * parts into the sort words, which are all the same, sorts by them, and puts the sort words back at the end. */
 static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
 {
     uint64_t sort = keys[0].sort;
@@ -192,30 +183,19 @@ static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_o
     bool differ = false;
     for (; !differ && found == SORT_PART; part++)
         found = part < MOST_PARTS ? put_part(keys, n, order, part, &differ) : SORT_COMPARE;
-    if (differ)
+    if (differ) {
         sort_by_key(keys, n);
-    else if (found == SORT_COMPARE)
+        sort_ties(keys, n, order, part);
+    } else if (found == SORT_COMPARE) {
         sort_by_record(keys, n, order);
-    for (size_t begin = 0, end; differ && begin < n; begin = end) {
-        for (end = begin + 1; end < n && keys[end].sort == keys[begin].sort; end++)
-            ;
-        sort_tie(keys + begin, end - begin, order, part);
     }
     for (size_t i = 0; i < n; i++)
         keys[i].sort = sort;
 }
 
-static void sort_tie(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
-{
-    if (n <= SMALL)
-        insertion_sort(keys, n, order);
-    else
-        sort_by_parts(keys, n, order, part);
-}
-
-/* Puts keys that are equal in sort, which lie together, into the order of their records. Those records
- * lie all over the arena, so they are prefetched some ties before they are compared. */
-static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+/* Puts keys that are equal in sort and in all parts before `part`, and lie together, into the order of their records.
+ * Those records lie all over the arena, so they are prefetched some ties before they are compared. */
+static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
 {
     size_t asked = 0;
     for (size_t begin = 0, end; begin < n; begin = end) {
@@ -224,7 +204,10 @@ static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order
         if (end - begin == 1)
             continue;
         ask_for_records(keys, n, order, &asked, end + AHEAD);
-        sort_tie(keys + begin, end - begin, order, 0);
+        if (end - begin <= SMALL)
+            insertion_sort(keys + begin, end - begin, order);
+        else
+            sort_by_parts(keys + begin, end - begin, order, part);
     }
 }
 
@@ -232,5 +215,5 @@ void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
     sort_by_key(keys, n);
     if (order->rule)
-        sort_ties(keys, n, order);
+        sort_ties(keys, n, order, 0);
 }

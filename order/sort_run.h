@@ -3,7 +3,6 @@
 #ifndef SORT_RUN_H
 #define SORT_RUN_H
 
-#include <stddef.h>
 #include "order/bam_key.h"
 
 /* Sorts keys[n] by (sort, record, place), in place and without other memory: a radix sort from the

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <htslib/sam.h>
 #include "order/key_room.h"
 #include "order/tag_key.h"
 
-/* The key:
- *
- *   63 61 | 60                            0
- *   class | value, then what decides next
- */
+/* The key has the class in bits 63 to 61, then the value, then what decides next. */
 enum { VALUE_BITS = 61 };
 #define VALUE_RANGE ((uint64_t)1 << VALUE_BITS)
 
@@ -77,16 +71,11 @@ static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
     return learned < 0 ? -1 : 0;
 }
 
-static void numbers_init(struct tag_key *tags)
-{
-    tags->low = INT32_MIN;
-    tags->n_steps = MOST_STEPS;
-}
-
 int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam)
 {
     memcpy(tags->tag, tag, 2);
-    numbers_init(tags);
+    tags->low = INT32_MIN;
+    tags->n_steps = MOST_STEPS;
     text_code_init(&tags->text, false, VALUE_RANGE);
     return memcmp(tag, "RG", 2) == 0 ? groups_learn(tags, sam) : 0;
 }
@@ -117,7 +106,6 @@ static void number_look(struct number_sight *sight, const struct tag_value *valu
 static void number_learn(struct tag_key *tags, const struct number_sight *sight)
 {
     double span = sight->max - sight->min + 1;
-    numbers_init(tags);
     if (sight->floats)
         tags->n_steps = 0;
     if (sight->floats || sight->n == 0 || span > (double)MOST_STEPS / 16)
@@ -128,13 +116,10 @@ static void number_learn(struct tag_key *tags, const struct number_sight *sight)
                   : steps > (double)MOST_STEPS ? MOST_STEPS : (uint64_t)steps;
 }
 
-int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, size_t n)
+void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, struct text *texts, size_t n)
 {
     struct number_sight sight = {.n = 0};
     size_t n_texts = 0;
-    struct text *texts = calloc(n + 1, sizeof *texts);
-    if (!texts)
-        return -1;
     for (size_t i = 0; i < n; i++) {
         struct tag_value value = tag_value(tags, records[i]);
         if (value.class == TAG_STRING)
@@ -142,12 +127,9 @@ int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records,
         else if (value.class == TAG_NUMBER)
             number_look(&sight, &value);
     }
-    int learned = tags->named ? 0 : word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS);
-    if (learned == 0 && !tags->named)
+    if (!tags->named && word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS) <= 0)
         text_code_learn(&tags->text, false, VALUE_RANGE, texts, n_texts);
     number_learn(tags, &sight);
-    free(texts);
-    return learned < 0 ? -1 : 0;
 }
 
 /* The bits of a double as a number that has its order; -0 as 0. */
@@ -159,9 +141,8 @@ static uint64_t number_bits(double v)
     return bits & sign ? ~bits : bits | sign;
 }
 
-/* A double that is no float gets the keys of the float next to it on the side of 0, but no room
- * for what decides next. It comes after the doubles equal to that float; below 0, where the order
- * is reversed, before them. */
+/* A double that is no float gets the keys of the float next to it on the side of 0, but no room for what decides next.
+ * It comes after the doubles equal to that float; below 0, where the order is reversed, before them. */
 static uint64_t float_key(double v, uint64_t sub)
 {
     const uint64_t rest = ((uint64_t)1 << DOUBLE_REST) - 1, room = VALUE_RANGE >> FLOAT_BITS;
@@ -186,17 +167,10 @@ static uint64_t number_key(const struct tag_key *tags, double v, uint64_t sub)
     return key + (v == floor(v) ? key_nest(room, sub) : room - 1);
 }
 
-static uint64_t text_key(const struct tag_key *tags, struct text text, uint64_t sub)
-{
-    uint64_t room, key = tags->words.n_words ? word_code_key(&tags->words, text, &room)
-                                             : text_code_key(&tags->text, text, &room);
-    return key + key_nest(room, sub);
-}
-
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub)
 {
     struct tag_value value = tag_value(tags, r);
-    uint64_t key = 0;
+    uint64_t key = 0, room;
     switch (value.class) {
     case TAG_NONE: case TAG_ARRAY:
         key = key_nest(VALUE_RANGE, sub);
@@ -205,7 +179,9 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
         key = (uint64_t)value.byte << (VALUE_BITS - 8) | key_nest(VALUE_RANGE >> 8, sub);
         break;
     case TAG_STRING:
-        key = text_key(tags, value.text, sub);
+        key = tags->words.n_words ? word_code_key(&tags->words, value.text, &room)
+                                  : text_code_key(&tags->text, value.text, &room);
+        key += key_nest(room, sub);
         break;
     case TAG_NUMBER:
         key = number_key(tags, value.number, sub);
@@ -213,8 +189,7 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
     return (uint64_t)value.class << VALUE_BITS | key;
 }
 
-/* Gives bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false behind its
- * end. */
+/* Gives bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false behind its end. */
 static bool text_part(struct text text, unsigned *number, uint64_t *part)
 {
     enum { PART = sizeof *part };

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and comparison for the order by the value of a tag.
- *
- * Records without the tag come first. The others are ordered by the class of the type, A < B < H and Z <
- * numbers, and within a class: A by byte; H and Z by strcmp(); numbers by value, whatever their type (an
- * integer is compared with a float as double); arrays tie. NaN is above every other number and ties with
- * itself (samtools lets it tie with all numbers, which is no order). */
+/* The order by the value of a tag. Records without it come first, then A < B < H and Z < numbers. A is ordered by byte,
+ * H and Z by strcmp(), numbers by value, an integer and a float as doubles; arrays tie. NaN is above every other number
+ * and ties with itself (samtools lets it tie with all numbers, which is no order). */
 #ifndef TAG_KEY_H
 #define TAG_KEY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "order/text_code.h"
@@ -43,17 +37,14 @@ struct tag_key {
 int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam);
 void tag_key_free(struct tag_key *tags);
 
-/* Learns from n records. Returns 0, or -1 if there is no memory; the key may then decide less. */
-int tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, size_t n);
+/* Learns from n records. texts: room for n. Without memory the key may decide less. */
+void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, struct text *texts, size_t n);
 
-/* The key of a checked record. sub is the left-aligned key of what decides between records of the same
- * value. */
+/* The key of a checked record. sub is the left-aligned key of what decides between records of the same value. */
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub);
 
-/* For records whose keys and earlier parts are equal: gives part *number (0, 1, ...) of the value. The
- * parts of a text are its next bytes. If a comes before b by value, then part(a) <= part(b). All of these
- * records have the same number of parts. Returns false if the value has no such part; then all of these
- * records have the same value, and *number becomes the number of a part of what decides next. */
+/* sort_key_part() of the value; the parts of a text are its next bytes. Returns false if it has no such part: then all
+ * of these records have the same value, and *number becomes the number of a part of what decides next. */
 bool tag_key_part(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *part);
 
 /* Compares the values of two records: < 0, 0 or > 0. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <htslib/kstring.h>
 #include "bam/far_pos.h"
+#include "order/coordinate_key.h"
 #include "order/key_room.h"
 #include "order/name_key.h"
 #include "order/template_key.h"
@@ -108,11 +107,6 @@ static int64_t own_position(const struct bam_record *r)
     return (int64_t)(reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip);
 }
 
-static bool covers_reference(char op)
-{
-    return op == 'M' || op == 'D' || op == 'N' || op == '=' || op == 'X';
-}
-
 /* The same for the mate; its CIGAR is the string of the MC tag. Accepts much that is wrong, as samtools
  * does: a missing number is 1, unknown operations are skipped, and a CIGAR of clips alone has no end to
  * unclip. Computed unsigned, because of numbers that no CIGAR has. */
@@ -132,7 +126,7 @@ static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
             span += length;
         if (*c != 'S' && *c != 'H' && !reverse)
             break;
-        if (covers_reference(*c)) {
+        if (*c == 'M' || *c == 'D' || *c == 'N' || *c == '=' || *c == 'X') {
             span += length;
             inside = true;
         }
@@ -149,22 +143,16 @@ static bool end_before(const struct template_end *a, const struct template_end *
     return !a->reverse;
 }
 
+static int find_group(const void *id, const void *group)
+{
+    return strcmp(id, ((const struct template_group *)group)->id);
+}
+
 static unsigned library_of(const struct template_key *rule, struct text group)
 {
-    size_t low = 0, high = rule->n_groups;
-    if (!group.s)
-        return 0;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        int order = strcmp(group.s, rule->groups[mid].id);
-        if (order == 0)
-            return rule->groups[mid].library;
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return 0;
+    const struct template_group *found = !group.s ? NULL
+        : bsearch(group.s, rule->groups, rule->n_groups, sizeof *rule->groups, find_group);
+    return found ? found->rank : 0;
 }
 
 static enum bam_fault view_make(const struct bam_record *r, struct template_view *view)
@@ -221,8 +209,7 @@ static int library_compare(const struct template_key *rule, struct text a, struc
     return key_compare_signed(library_of(rule, a), library_of(rule, b));
 }
 
-static int view_compare(const struct template_key *rule, const struct template_view *a,
-                        const struct template_view *b)
+static int view_compare(const struct template_key *rule, const struct template_view *a, const struct template_view *b)
 {
     int order = 0;
     for (int i = 0; i < 2 && !order; i++)
@@ -248,9 +235,8 @@ int template_key_compare(const struct template_key *rule, const struct bam_recor
 
 /* ---- keys ---- */
 
-/* The place of a reference in the order: -1 first, "not mapped" last. (In samtools the comparison
- * of -1, on a read that claims to be mapped, with "not mapped" overflows. So its order runs in a
- * circle there; ours does not.) */
+/* The place of a reference in the order: -1 first, "not mapped" last. (In samtools the comparison of -1, on a read
+ * that claims to be mapped, with "not mapped" overflows. So its order runs in a circle there; ours does not.) */
 static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
 {
     return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);
@@ -319,9 +305,9 @@ enum bam_fault template_key_make(const struct template_key *rule, const struct b
 
 /* ---- libraries ---- */
 
-static int by_string(const void *a, const void *b)
+static int by_library(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct template_group *)a)->library, ((const struct template_group *)b)->library);
 }
 
 static int by_id(const void *a, const void *b)
@@ -340,56 +326,30 @@ static char *library_name(sam_hdr_t *sam, int i)
     return ks_release(&lb);
 }
 
-/* Reads the n @RG lines; libraries[i] belongs to groups[i]. Returns 0, or -1 if there is no memory. */
-static int groups_read(struct template_key *rule, sam_hdr_t *sam, int n, char **libraries)
+/* Reads the @RG lines and ranks their libraries. Returns 0, or -1 if there is no memory. */
+static int groups_learn(struct template_key *rule, sam_hdr_t *sam)
 {
-    for (int i = 0; i < n; i++) {
+    int n = sam_hdr_count_lines(sam, "RG");
+    unsigned rank = 0;
+    rule->groups = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *rule->groups);
+    for (int i = 0; rule->groups && i < n; i++) {
+        struct template_group *group = &rule->groups[rule->n_groups++];
         const char *id = sam_hdr_line_name(sam, "RG", i);
-        rule->groups[i].id = id ? strdup(id) : NULL;
-        libraries[i] = library_name(sam, i);
-        rule->n_groups++;
-        if (!rule->groups[i].id || !libraries[i])
+        group->id = id ? strdup(id) : NULL;
+        group->library = library_name(sam, i);
+        if (!group->id || !group->library)
             return -1;
     }
-    return 0;
-}
-
-/* Gives every group the rank of its library. sorted holds the same strings as libraries. "" has rank 0,
- * whether it occurs or not. */
-static void libraries_rank(struct template_key *rule, char *const *libraries, char **sorted)
-{
-    size_t n = rule->n_groups, distinct = 0;
-    qsort(sorted, n, sizeof *sorted, by_string);
-    for (size_t i = 0; i < n; i++)
-        if (*sorted[i] && (distinct == 0 || strcmp(sorted[distinct - 1], sorted[i]) != 0))
-            sorted[distinct++] = sorted[i];
-    for (size_t i = 0; i < n; i++) {
-        char **at = bsearch(&libraries[i], sorted, distinct, sizeof *sorted, by_string);
-        rule->groups[i].library = at ? (unsigned)(at - sorted) + 1 : 0;
+    if (!rule->groups)
+        return -1;
+    qsort(rule->groups, rule->n_groups, sizeof *rule->groups, by_library);
+    for (size_t i = 0; i < rule->n_groups; i++) {
+        rank += i > 0 ? by_library(&rule->groups[i - 1], &rule->groups[i]) != 0 : *rule->groups[i].library != 0;
+        rule->groups[i].rank = rank;
     }
-    rule->n_libraries = (unsigned)distinct + 1;
-    qsort(rule->groups, n, sizeof *rule->groups, by_id);
-}
-
-static int libraries_learn(struct template_key *rule, sam_hdr_t *sam)
-{
-    int n = sam_hdr_count_lines(sam, "RG"), result = -1;
-    if (n < 0)
-        n = 0;
-    char **libraries = calloc((size_t)n + 1, sizeof *libraries);
-    char **sorted = calloc((size_t)n + 1, sizeof *sorted);
-    rule->groups = calloc((size_t)n + 1, sizeof *rule->groups);
-    if (!libraries || !sorted || !rule->groups || groups_read(rule, sam, n, libraries))
-        goto out;
-    memcpy(sorted, libraries, (size_t)n * sizeof *sorted);
-    libraries_rank(rule, libraries, sorted);
-    result = 0;
-out:
-    for (int i = 0; libraries && i < n; i++)
-        free(libraries[i]);
-    free(libraries);
-    free(sorted);
-    return result;
+    rule->library_bits = key_bits(rank);
+    qsort(rule->groups, rule->n_groups, sizeof *rule->groups, by_id);
+    return 0;
 }
 
 int template_key_init(struct template_key *rule, sam_hdr_t *sam)
@@ -397,36 +357,25 @@ int template_key_init(struct template_key *rule, sam_hdr_t *sam)
     memset(rule, 0, sizeof *rule);
     rule->n_ref = sam_hdr_nref(sam);
     rule->ref_bits = key_bits((uint64_t)rule->n_ref + 1);
-    for (int i = 0; i < rule->n_ref; i++) {
-        int64_t length = sam_hdr_tid2len(sam, i);
-        rule->max_pos = length > rule->max_pos ? length : rule->max_pos;
-    }
-    rule->max_pos += 2 * POS_MARGIN;
+    rule->max_pos = coordinate_key_max(sam) + 2 * POS_MARGIN;
     rule->pos_bits = key_bits((uint64_t)rule->max_pos);
     text_code_init(&rule->name, false, UINT64_MAX);
     text_code_init(&rule->cell, false, UINT64_MAX);
-    if (libraries_learn(rule, sam)) {
-        template_key_free(rule);
-        return -1;
-    }
-    rule->library_bits = key_bits(rule->n_libraries - 1);
-    return 0;
+    return groups_learn(rule, sam);
 }
 
 void template_key_free(struct template_key *rule)
 {
-    for (size_t i = 0; i < rule->n_groups; i++)
+    for (size_t i = 0; i < rule->n_groups; i++) {
         free(rule->groups[i].id);
+        free(rule->groups[i].library);
+    }
     free(rule->groups);
-    rule->groups = NULL;
-    rule->n_groups = 0;
 }
 
-int template_key_learn(struct template_key *rule, const struct bam_record *const *records, size_t n)
+void template_key_learn(struct template_key *rule, const struct bam_record *const *records, struct text *texts,
+                        size_t n)
 {
-    struct text *texts = calloc(n + 1, sizeof *texts);
-    if (!texts)
-        return -1;
     size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {
         struct template_tag cb = tags_find(records[i]).cb;
@@ -437,6 +386,4 @@ int template_key_learn(struct template_key *rule, const struct bam_record *const
     for (size_t i = 0; i < n; i++)
         texts[i] = bam_record_text(records[i]);
     text_code_learn(&rule->name, false, UINT64_MAX, texts, n);
-    free(texts);
-    return 0;
 }

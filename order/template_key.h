@@ -1,30 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and comparison for template-coordinate order: by where the whole template lies, from the unclipped
- * 5' end of one read to that of the other.
- *
- * These count, in this order: reference of end 1, of end 2, position of end 1, of end 2, strand of end 1,
- * of end 2 (reverse first), library, cell barcode (CB), molecule (MI), name, and last whether the record
- * is the lower end. End 1 is the earlier one. */
+/* Keys and comparison for template-coordinate order. These count, in this order: reference of end 1, of end 2, position
+ * of end 1, of end 2, strand of end 1, of end 2 (reverse first), library, cell barcode (CB), molecule (MI), name, and
+ * last whether the record is the lower end. An end is a read's unclipped 5' end; end 1 is the earlier one. */
 #ifndef TEMPLATE_KEY_H
 #define TEMPLATE_KEY_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "order/text_code.h"
 
-/* A read group, and the rank of its library among all libraries by strcmp(); 0: it has no library. */
 struct template_group {
-    char *id;
-    unsigned library;
+    char *id, *library;              /* names; "" if it has no library */
+    unsigned rank;                   /* of the library among all by strcmp(); 0: it has none */
 };
 
 /* Read-only once learned. */
 struct template_key {
     struct template_group *groups;   /* sorted by id */
     size_t n_groups;
-    unsigned n_libraries;            /* with "none" as one of them */
     int32_t n_ref;
     unsigned ref_bits, pos_bits, library_bits;
     int64_t max_pos;
@@ -35,9 +28,9 @@ struct template_key {
 int template_key_init(struct template_key *rule, sam_hdr_t *sam);
 void template_key_free(struct template_key *rule);
 
-/* Learns as sort_rule_learn() does. Returns 0, or -1 if there is no memory; then *rule is as
- * template_key_init() left it. */
-int template_key_learn(struct template_key *rule, const struct bam_record *const *records, size_t n);
+/* Learns as sort_rule_learn() does. texts: room for n. */
+void template_key_learn(struct template_key *rule, const struct bam_record *const *records, struct text *texts,
+                        size_t n);
 
 /* Makes the key of a checked record. Returns a fault if MC is missing where the order needs it, or MC,
  * CB or MI has a wrong type. */

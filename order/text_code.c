@@ -86,17 +86,6 @@ static void sight_string(struct text_sight *sight, struct text t)
     sight->max = most(sight->max, i);
 }
 
-/* In the order of strcmp(): where a digit was seen there may be any other, because a sample from the
- * beginning of a file has only the first lane and tile. */
-static void digits_add(struct text_sight *sight)
-{
-    for (size_t i = 0; i < sight->max && !sight->natural; i++) {
-        bool *digits = sight->column[i].has + '0';
-        if (memchr(digits, 1, 10))
-            memset(digits, true, 10);
-    }
-}
-
 /* Looks at the columns that begin at start. */
 static void sight_take(struct text_sight *sight, bool natural, const struct text *sample, size_t n, size_t start)
 {
@@ -106,7 +95,11 @@ static void sight_take(struct text_sight *sight, bool natural, const struct text
     sight->min = TEXT_COLUMNS;
     for (size_t i = 0; i < n; i++)
         sight_string(sight, sample[i]);
-    digits_add(sight);
+    /* In the order of strcmp(): where a digit was seen there may be any other, because a sample from the beginning of a
+     * file has only the first lane and tile. */
+    for (size_t i = 0; i < sight->max && !natural; i++)
+        if (memchr(sight->column[i].has + '0', 1, 10))
+            memset(sight->column[i].has + '0', true, 10);
 }
 
 /* Number of bytes that have symbols. */
@@ -413,17 +406,6 @@ static int text_compare(const void *a, const void *b)
     return order ? order : (m > n) - (m < n);
 }
 
-/* Sorts the texts and keeps one of each. Returns how many are left. */
-static size_t texts_unique(struct text *texts, size_t n)
-{
-    size_t kept = 0;
-    qsort(texts, n, sizeof *texts, text_compare);
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || text_compare(&texts[i], &texts[kept - 1]))
-            texts[kept++] = texts[i];
-    return kept;
-}
-
 /* The bytes that other strings may have. A few words do not tell, except that words in which all four
  * bases occur and no letters but these and N are barcodes. */
 static struct tokens words_alphabet(const struct text *words, size_t n)
@@ -441,36 +423,17 @@ static struct tokens words_alphabet(const struct text *words, size_t n)
     return tokens;
 }
 
-/* Copies the words: the pointers, and behind them the bytes. */
-static char **words_copy(const struct text *words, size_t n)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < n; i++)
-        size += text_length(words[i]) + 1;
-    char **copy = malloc(n * sizeof *copy + size);
-    if (!copy)
-        return NULL;
-    char *to = (char *)(copy + n);
-    for (size_t i = 0; i < n; i++) {
-        size_t length = text_length(words[i]);
-        copy[i] = memcpy(to, words[i].s, length);
-        to[length] = 0;
-        to += length + 1;
-    }
-    return copy;
-}
-
 static int words_learn(struct word_code *code, uint64_t range, const struct text *words, size_t n)
 {
-    char **copy = words_copy(words, n);
-    if (!copy)
+    code->words = calloc(n, sizeof *code->words);
+    for (size_t i = 0; code->words && i < n && (code->words[i] = strndup(words[i].s, words[i].n)); i++) {
+        code->longest = least(most(code->longest, strlen(code->words[i])), WORD_LONGEST);
+        code->n_words++;
+    }
+    if (code->n_words < n) {
+        word_code_free(code);
         return -1;
-    word_code_free(code);
-    code->words = copy;
-    code->n_words = n;
-    for (size_t i = 0; i < n; i++)
-        code->longest = most(code->longest, text_length(words[i]));
-    code->longest = least(code->longest, WORD_LONGEST);
+    }
     code->slot = range / (2 * n + 1);
     code->step = code->slot / (2 * code->longest + 1);
     struct tokens alphabet = words_alphabet(words, n);
@@ -484,10 +447,14 @@ int word_code_learn(struct word_code *code, uint64_t range, const struct text *s
     if (n == 0)
         return 0;
     struct text *words = malloc(n * sizeof *words);
+    size_t n_words = 0;
     if (!words)
         return -1;
     memcpy(words, sample, n * sizeof *words);
-    size_t n_words = texts_unique(words, n);
+    qsort(words, n, sizeof *words, text_compare);
+    for (size_t i = 0; i < n; i++)
+        if (n_words == 0 || text_compare(&words[i], &words[n_words - 1]))
+            words[n_words++] = words[i];
     int learned = n_words <= most_words ? words_learn(code, range, words, n_words) : 0;
     free(words);
     return learned;
@@ -495,6 +462,8 @@ int word_code_learn(struct word_code *code, uint64_t range, const struct text *s
 
 void word_code_free(struct word_code *code)
 {
+    for (size_t i = 0; i < code->n_words; i++)
+        free(code->words[i]);
     free(code->words);
     memset(code, 0, sizeof *code);
 }
@@ -504,15 +473,13 @@ static inline uint8_t text_at(struct text t, size_t at)
     return at < t.n ? (uint8_t)t.s[at] : 0;
 }
 
-/* Binary search. `below` is the number of bytes that t shares with the word below begin, `above` the
- * number that it shares with the word at end. With all words between begin and end it shares at least the
- * smaller of the two.
+/* Binary search. `below` is the number of bytes that t shares with the word below begin, `above` the number that it
+ * shares with the word at end. With all words between begin and end it shares at least the smaller of the two.
  *
- * Take the strings of one gap in ascending order. The number of bytes shared with the word below the gap
- * falls, as far as to the number that the two words share. After that the number shared with the word
- * above rises from there. So at least one of them is always that number, and their difference above -
- * below says what both are. The difference grows with the string, and strings with the same difference
- * have the shared bytes in common. */
+ * Take the strings of one gap in ascending order. The number of bytes shared with the word below the gap falls, as far
+ * as to the number that the two words share. After that the number shared with the word above rises from there. So at
+ * least one of them is always that number, and their difference above - below says what both are. The difference grows
+ * with the string, and strings with the same difference have the shared bytes in common. */
 uint64_t word_code_key(const struct word_code *code, struct text t, uint64_t *room)
 {
     size_t begin = 0, end = code->n_words, below = 0, above = 0;

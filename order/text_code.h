@@ -5,8 +5,7 @@
  *   A00123:45:HFYKC:1:1101:20132:4711
  *   | prefix        || a column per token: 1 | : | 1101 | : | 20132 | : | 4711 | end
  *
- * The prefix that all strings share costs nothing, and a token costs only as much as there are different
- * ones in its column. */
+ * The prefix that all strings share costs nothing, and a token only as much as there are different ones there. */
 #ifndef TEXT_CODE_H
 #define TEXT_CODE_H
 
@@ -46,8 +45,7 @@ struct text_code {
 /* The code for strings of which nothing is known. */
 void text_code_init(struct text_code *code, bool natural, uint64_t range);
 
-/* The code for strings like those of the sample. If they teach nothing, the code that text_code_init()
- * gives. */
+/* The code for strings like those of the sample. If they teach nothing, the code that text_code_init() gives. */
 void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n);
 
 /* Whether a code of this range tells all strings of the sample apart, with room for flags. */
@@ -76,9 +74,8 @@ struct word_code {
     struct text_code rest;
 };
 
-/* Learns the words from the sample. *code must be zeroed, or made by an earlier call. Returns 1; 0 if
- * there is no code, because the sample is empty or has more than most_words different strings; -1 if there
- * is no code, because there is no memory. */
+/* Learns the words from the sample. *code must be zeroed. Returns 1; 0 if there is no code, because the sample is empty
+ * or has more than most_words different strings; -1 if there is no code, because there is no memory. */
 int word_code_learn(struct word_code *code, uint64_t range, const struct text *sample, size_t n, size_t most_words);
 void word_code_free(struct word_code *code);
 

@@ -15,9 +15,8 @@ enum {
     SAMPLE_RECORDS = 256,
 };
 
-/* What an inflate task found in its block, by ring slot. Written by the task,
- * read by the main thread once it has taken the block back. The keys stay here until the
- * slot's next task copies them to their place: the main thread only counts them. */
+/* What an inflate task found in its block, by ring slot. Written by the task, read by the main thread once it has taken
+ * the block back. The keys stay here until the slot's next task copies them: the main thread only counts them. */
 struct found {
     struct bam_walk walk;
     struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task */
@@ -130,19 +129,13 @@ int block_reader_start(struct block_reader *r, struct sort_rule *rule)
     return r->arena->rule && r->in == r->opt.inputs->each ? place_sample(r, rule) : 0;
 }
 
-/* No block is out, so no task uses a slot: all keys can be put in their places. */
-static void settle_all(struct block_reader *r)
-{
-    for (uint32_t i = 0; i < r->opt.n_slots; i++)
-        settle_keys(&r->found[i]);
-}
-
 int block_reader_take(struct block_reader *r, bool wait)
 {
     struct bgzf_source_block block;
     int taken = bgzf_source_take(r->in->source, wait, &block);
-    if (taken == 0 && wait)
-        settle_all(r);
+    /* If no block is out, no task uses a slot: all keys can be put in their places. */
+    for (uint32_t i = 0; taken == 0 && wait && i < r->opt.n_slots; i++)
+        settle_keys(&r->found[i]);
     if (taken <= 0)
         return taken;
     struct found *found = &r->found[block.slot];

@@ -19,7 +19,6 @@ struct hts_reader {
     samFile *sam;
     htsThreadPool threads;       /* of sam */
     sam_hdr_t *header;           /* what records are parsed against */
-    sam_hdr_t *given;            /* a copy of header; NULL once the caller has taken it */
     bam1_t *record;
     struct byte_buffer bytes;    /* the current record's bytes, as BAM */
     size_t at;                   /* bytes of it that were handed out */
@@ -55,7 +54,8 @@ static int read_first(struct hts_reader *r)
     return status;
 }
 
-struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram)
+struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram,
+                                   sam_hdr_t **header)
 {
     struct hts_reader *r = calloc(1, sizeof *r);
     if (r) {
@@ -73,8 +73,8 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
     } else if (set_up(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);
-        r->given = r->header ? sam_hdr_dup(r->header) : NULL;
-        if (r->given && errno != ENOMEM)
+        *header = r->header ? sam_hdr_dup(r->header) : NULL;
+        if (*header && errno != ENOMEM)
             return r;
         latch_fail(options->latch, "%s: its header cannot be read%s", options->path,
                    errno == ENOMEM ? ": out of memory" : "");
@@ -91,7 +91,6 @@ void hts_reader_close(struct hts_reader *r)
         hts_close(r->sam);
     hts_file_end_threads(&r->threads);
     sam_hdr_destroy(r->header);
-    sam_hdr_destroy(r->given);
     bam_destroy1(r->record);
     free(r->bytes.p);
     free(r);
@@ -100,19 +99,6 @@ void hts_reader_close(struct hts_reader *r)
 size_t hts_reader_memory(const struct hts_reader *r)
 {
     return r->use.bytes;
-}
-
-sam_hdr_t *hts_reader_header(struct hts_reader *r)
-{
-    sam_hdr_t *given = r->given;
-    r->given = NULL;
-    return given;
-}
-
-static int bad_record(struct hts_reader *r)
-{
-    return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
-                      "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
 }
 
 /* htslib may report the end of the file when it had no memory for a record. */
@@ -124,8 +110,7 @@ static int end_of_records(struct hts_reader *r)
     return r->cram ? cram_input_check(r->cram, r->n) : 0;
 }
 
-/* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the
- * error is recorded in the latch. */
+/* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the error is recorded in the latch. */
 static int next_record(struct hts_reader *r)
 {
     if (r->at_end)
@@ -138,7 +123,8 @@ static int next_record(struct hts_reader *r)
     if (r->n++ % COUNT_EVERY == 0 && r->cram && cram_input_go_on(r->cram) < 0)
         return -1;
     if (status < 0)
-        return bad_record(r);
+        return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
+                          "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
     r->bytes.n = 0;
     int far = bam1_bytes_append(&r->bytes, r->record);
     if (far < 0)

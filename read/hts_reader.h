@@ -12,19 +12,16 @@ struct cram_input;
 struct hts_reader;
 
 /* Takes over file, even if it fails. options->path also lets htslib guess the format. cram knows how many records there
- * are; NULL: that is not known. NULL: failed, and the error is recorded in the latch. */
-struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram);
+ * are; NULL: that is not known. *header becomes a copy of the header, for the caller to change and to destroy. NULL:
+ * failed, and the error is recorded in the latch. */
+struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram,
+                                   sam_hdr_t **header);
 void hts_reader_close(struct hts_reader *reader);
-
-/* The header, which belongs to the caller from then on; NULL the second time. The reader keeps a copy,
- * so the caller may change the header. */
-sam_hdr_t *hts_reader_header(struct hts_reader *reader);
 
 /* Bytes of memory, about, that reading takes. */
 size_t hts_reader_memory(const struct hts_reader *reader);
 
-/* Reads up to n bytes of the stream of records, as read(). -1: failed, and the
- * error is recorded in the latch. */
+/* Reads up to n bytes of the stream of records, as read(). -1: failed, and the error is recorded in the latch. */
 ssize_t hts_reader_read(struct hts_reader *reader, void *buffer, size_t n);
 
 #endif

@@ -11,18 +11,9 @@
 
 enum { PIPE_SIZE = 1 << 20 };
 
-/* Finds out whether the file can be read from anywhere. */
-static void find_ends(struct input_file *f)
-{
-    struct stat st;
-    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        f->begin = lseek(f->fd, 0, SEEK_CUR);
-        f->end = st.st_size;
-    }
-}
-
 int input_file_open(struct input_file *f, const char *path, struct latch *latch)
 {
+    struct stat st;
     *f = (struct input_file){.path = input_name_shown(path), .fd = -1, .begin = -1, .end = -1, .latch = latch};
     int is_stdin = strcmp(path, "-") == 0;
     bool is_data = strncmp(path, "data:", strlen("data:")) == 0, is_memory = strncmp(path, "mem:", strlen("mem:")) == 0;
@@ -34,7 +25,10 @@ int input_file_open(struct input_file *f, const char *path, struct latch *latch)
     }
     if (!f->hfile)
         return latch_fail(latch, "cannot open %s: %s", f->path, strerror(errno));
-    find_ends(f);
+    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        f->begin = lseek(f->fd, 0, SEEK_CUR);
+        f->end = st.st_size;
+    }
     return 0;
 }
 

@@ -6,26 +6,13 @@
 #include "base/latch.h"
 #include "read/cram_input.h"
 #include "read/hts_reader.h"
-#include "read/input_file.h"
 #include "read/input_format.h"
 #include "read/read_ahead.h"
 #include "read/sam_reader.h"
 
-struct input_format {
-    struct input_options opt;
-    struct input_file file;
-    enum input_framing framing;
-    struct byte_window *window;  /* of sam, or of ahead */
-    struct read_ahead *ahead;    /* reads the reader's records, or else the file */
-    struct hts_reader *reader;   /* NULL: the input is BAM or SAM */
-    struct cram_input *cram;     /* counts what the reader should find; NULL: it is no CRAM, or cannot be counted */
-    struct sam_reader *sam;      /* NULL: the input is not SAM */
-};
-
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
-    struct read_ahead_options how = {&in->file, in->reader, piece_size, in->opt.stats};
-    in->ahead = read_ahead_open(&how);
+    in->ahead = read_ahead_open(&in->file, in->reader, piece_size, in->opt.stats);
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
@@ -74,8 +61,10 @@ static int open_htslib(struct input_format *in, bool is_cram)
     if (!file)
         return input_file_failed(&in->file);
     in->framing = INPUT_RECORDS;
-    in->reader = hts_reader_open(file, &in->opt, in->cram);
-    return in->reader ? open_ahead(in, in->opt.piece_size) : -1;
+    if (!(in->reader = hts_reader_open(file, &in->opt, in->cram, &in->header)))
+        return -1;
+    in->memory = hts_reader_memory(in->reader);
+    return open_ahead(in, in->opt.piece_size);
 }
 
 static int open_sam(struct input_format *in, bool in_blocks)
@@ -83,9 +72,11 @@ static int open_sam(struct input_format *in, bool in_blocks)
     in->framing = INPUT_RECORDS;
     if (open_ahead(in, in->opt.sam.piece_size) < 0)
         return -1;
-    in->sam = sam_reader_open(in->window, in_blocks, &in->opt);
-    in->window = in->sam ? sam_reader_window(in->sam) : NULL;
-    return in->sam ? 0 : -1;
+    if (!(in->sam = sam_reader_open(in->window, in_blocks, &in->opt, &in->header)))
+        return -1;
+    in->window = sam_reader_window(in->sam);
+    in->memory = in->opt.sam.bytes;
+    return 0;
 }
 
 /* Decides by the first bytes who reads the file. */
@@ -121,8 +112,11 @@ struct input_format *input_format_open(const struct input_options *options)
     int opened = input_file_open(&in->file, options->path, options->latch);
     in->opt = *options;
     in->opt.path = in->file.path;
-    if (opened == 0 && open_format(in) == 0)
+    if (opened == 0 && open_format(in) == 0) {
+        in->length = in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;
+        in->size = in->framing == INPUT_RECORDS ? 0 : in->length;
         return in;
+    }
     input_format_close(in);
     return NULL;
 }
@@ -136,35 +130,13 @@ void input_format_close(struct input_format *in)
     hts_reader_close(in->reader);
     cram_input_close(in->cram);
     input_file_close(&in->file);
+    sam_hdr_destroy(in->header);
     free(in);
-}
-
-enum input_framing input_format_framing(const struct input_format *in)
-{
-    return in->framing;
-}
-
-struct byte_window *input_format_window(struct input_format *in)
-{
-    return in->window;
 }
 
 sam_hdr_t *input_format_header(struct input_format *in)
 {
-    return in->sam ? sam_reader_header(in->sam) : in->reader ? hts_reader_header(in->reader) : NULL;
-}
-
-size_t input_format_memory(const struct input_format *in)
-{
-    return in->sam ? in->opt.sam.bytes : in->reader ? hts_reader_memory(in->reader) : 0;
-}
-
-uint64_t input_format_size(const struct input_format *in)
-{
-    return in->framing == INPUT_RECORDS ? 0 : input_format_length(in);
-}
-
-uint64_t input_format_length(const struct input_format *in)
-{
-    return in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;
+    sam_hdr_t *header = in->header;
+    in->header = NULL;
+    return header;
 }

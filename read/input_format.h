@@ -4,13 +4,11 @@
 #ifndef INPUT_FORMAT_H
 #define INPUT_FORMAT_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <htslib/sam.h>
+#include "read/input_file.h"
 #include "read/input_options.h"
 
 struct byte_window;
-struct input_format;
 
 enum input_framing {
     INPUT_BGZF,                  /* a BAM file: BGZF blocks, the header first */
@@ -18,26 +16,27 @@ enum input_framing {
     INPUT_RECORDS,               /* BAM records only; the header is input_format_header() */
 };
 
+struct input_format {
+    enum input_framing framing;
+    struct byte_window *window;  /* the bytes, in order; valid until the input is closed */
+    size_t memory;               /* bytes that decoding takes, about; 0 for BAM */
+    uint64_t size;               /* of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM */
+    uint64_t length;             /* bytes that are read of a file, SAM text too; 0: not known, or htslib reads it */
+    sam_hdr_t *header;           /* this and all below are the module's own */
+    struct input_options opt;
+    struct input_file file;
+    struct read_ahead *ahead;    /* reads the reader's records, or else the file */
+    struct hts_reader *reader;   /* NULL: the input is BAM or SAM */
+    struct cram_input *cram;     /* counts what the reader should find; NULL: it is no CRAM, or cannot be counted */
+    struct sam_reader *sam;      /* NULL: the input is not SAM */
+};
+
 /* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is
  * recorded in the latch. */
 struct input_format *input_format_open(const struct input_options *options);
 void input_format_close(struct input_format *input);
 
-enum input_framing input_format_framing(const struct input_format *input);
-
-/* The bytes, in order. The window is valid until the input is closed. */
-struct byte_window *input_format_window(struct input_format *input);
-
-/* The header of INPUT_RECORDS, which belongs to the caller from then on. NULL for BAM. */
+/* The header of INPUT_RECORDS, which belongs to the caller from then on; NULL the second time, and for BAM. */
 sam_hdr_t *input_format_header(struct input_format *input);
-
-/* Bytes of memory that decoding takes, about; 0 for BAM. */
-size_t input_format_memory(const struct input_format *input);
-
-/* Size of a BAM file in bytes; 0: it is not known (a pipe, a URL), or the input is not BAM. */
-uint64_t input_format_size(const struct input_format *input);
-
-/* Bytes that are read of a file, SAM text too; 0: it is not known, or htslib reads the file. */
-uint64_t input_format_length(const struct input_format *input);
 
 #endif

@@ -45,20 +45,21 @@ struct read_piece {
     atomic_int users;            /* blocks in it, not yet inflated: the main thread adds, tasks subtract */
 };
 
-enum reader { READ_BY_TASKS, READ_BY_THREAD, READ_BY_MAIN };
-
 struct read_ahead {
     struct byte_window window;   /* must be first: more() gets it. In the piece `current`; main thread, as the next */
     uint64_t current;
-    struct read_ahead_options opt;
-    enum reader reader;          /* does not change after it is open */
+    struct input_file *file;
+    struct hts_reader *reader;   /* whose records are read; NULL: the bytes of the file are */
+    size_t piece_size;
+    struct stats *stats;
+    enum input_access access;    /* ANYWHERE: tasks read; FROM_PIPE: the thread; IN_TURN: the main thread */
     struct read_piece pieces[N_PIECES];
     struct task_ring ring;       /* of the pieces; piece number n is slot number n */
-    pthread_t thread;            /* this and all below: for READ_BY_THREAD */
+    pthread_t thread;            /* this and all below: for INPUT_FROM_PIPE */
     pthread_mutex_t mutex;
     pthread_cond_t room;         /* a piece has become READY, or `stop` is true */
     pthread_cond_t news;         /* more bytes have come, or the thread has ended */
-    bool stop;                   /* set by the main thread, under the mutex */
+    atomic_bool stop;            /* set by the main thread, under the mutex */
     int slot;                    /* the thread's slot of the stats */
 };
 
@@ -84,12 +85,12 @@ static void read_piece(void *ahead, uint32_t slot)
 {
     struct read_ahead *a = ahead;
     struct read_piece *piece = &a->pieces[slot];
-    uint64_t size = a->opt.piece_size, at = piece->number * size;
-    enum stage before = stats_enter(a->opt.stats, STAGE_READ);
-    input_file_expect(a->opt.file, at + EXPECTED * size, size);
-    ssize_t n = input_file_read_at(a->opt.file, piece->data, size, at);
+    uint64_t size = a->piece_size, at = piece->number * size;
+    enum stage before = stats_enter(a->stats, STAGE_READ);
+    input_file_expect(a->file, at + EXPECTED * size, size);
+    ssize_t n = input_file_read_at(a->file, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
-    stats_leave(a->opt.stats, before, piece->filled);
+    stats_leave(a->stats, before, piece->filled);
 }
 
 /* ------------------------------------------------------------------ thread */
@@ -116,31 +117,23 @@ static void tell(struct read_ahead *a, struct read_piece *piece, size_t filled, 
     pthread_mutex_unlock(&a->mutex);
 }
 
-static bool stopped(struct read_ahead *a)
-{
-    pthread_mutex_lock(&a->mutex);
-    bool stop = a->stop;
-    pthread_mutex_unlock(&a->mutex);
-    return stop || latch_tripped(a->opt.file->latch);
-}
-
 /* Waits until there is something to read; false: stop. */
 static bool await_input(struct read_ahead *a)
 {
-    while (!stopped(a))
-        if (input_file_ready(a->opt.file, NAP))
-            return true;
-    return false;
+    bool ready = false;
+    while (!ready && !a->stop && !latch_tripped(a->file->latch))
+        ready = input_file_ready(a->file, NAP);
+    return ready;
 }
 
 /* Fills a piece. False: no other piece is to be filled. */
 static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
 {
-    size_t filled = 0, size = a->opt.piece_size;
+    size_t filled = 0, size = a->piece_size;
     while (filled < size && await_input(a)) {
-        enum stage before = stats_enter_as(a->opt.stats, a->slot, STAGE_READ);
-        ssize_t n = input_file_read(a->opt.file, piece->data + filled, size - filled);
-        stats_leave_as(a->opt.stats, a->slot, before, n > 0 ? (uint64_t)n : 0);
+        enum stage before = stats_enter_as(a->stats, a->slot, STAGE_READ);
+        ssize_t n = input_file_read(a->file, piece->data + filled, size - filled);
+        stats_leave_as(a->stats, a->slot, before, n > 0 ? (uint64_t)n : 0);
         filled += n > 0 ? (size_t)n : 0;
         tell(a, piece, filled, n <= 0 || filled == size);
         if (n <= 0)
@@ -154,7 +147,7 @@ static void *reader_main(void *arg)
     struct read_ahead *a = arg;
     struct read_piece *piece;
     uint64_t number = 0;
-    a->slot = stats_join(a->opt.stats, "reader");
+    a->slot = stats_join(a->stats, "reader");
     do
         piece = piece_of(a, number++);
     while (await_room(a, piece) && fill_piece(a, piece));
@@ -179,43 +172,29 @@ static int start_reader(struct read_ahead *a)
     return failed ? -1 : 0;
 }
 
-static void stop_reader(struct read_ahead *a)
-{
-    pthread_mutex_lock(&a->mutex);
-    a->stop = true;
-    pthread_cond_signal(&a->room);
-    pthread_mutex_unlock(&a->mutex);
-    pthread_join(a->thread, NULL);
-}
-
 /* -------------------------------------------------------------- main thread */
 
 /* Reads once into the piece, on the main thread. */
 static void read_here(struct read_ahead *a, struct read_piece *piece)
 {
-    struct hts_reader *reader = a->opt.reader;
+    struct hts_reader *reader = a->reader;
     uint8_t *to = piece->data + piece->filled;
-    size_t room = a->opt.piece_size - piece->filled;
+    size_t room = a->piece_size - piece->filled;
     task_ring_claim(&a->ring, slot_of(a, piece));   /* succeeds the first time */
-    enum stage before = stats_enter(a->opt.stats, reader ? STAGE_CONVERT : STAGE_READ);
-    ssize_t n = reader ? hts_reader_read(reader, to, room) : input_file_read(a->opt.file, to, room);
-    stats_leave(a->opt.stats, before, n > 0 ? (uint64_t)n : 0);
+    enum stage before = stats_enter(a->stats, reader ? STAGE_CONVERT : STAGE_READ);
+    ssize_t n = reader ? hts_reader_read(reader, to, room) : input_file_read(a->file, to, room);
+    stats_leave(a->stats, before, n > 0 ? (uint64_t)n : 0);
     piece->filled += n > 0 ? (size_t)n : 0;
-    if (n <= 0 || piece->filled == a->opt.piece_size)
+    if (n <= 0 || piece->filled == a->piece_size)
         task_ring_finish(&a->ring, slot_of(a, piece));
 }
 
-/* How many pieces to have, the current one included. While there is only one thread, it gains nothing by reading
- * before bytes are needed. */
-static uint64_t wanted(const struct read_ahead *a)
-{
-    return a->reader == READ_BY_TASKS && !task_in_team() ? 2 : N_PIECES;
-}
-
-/* Hands out the buffers that no block uses any more, to be filled again. */
+/* Hands out the buffers that no block uses any more, to be filled again. While there is only one thread, it gains
+ * nothing by reading before bytes are needed: then the current piece and the next are enough. */
 static void begin_pieces(struct read_ahead *a)
 {
-    for (uint64_t end = a->current + wanted(a); task_ring_head(&a->ring) < end;) {
+    unsigned wanted = a->access == INPUT_ANYWHERE && !task_in_team() ? 2 : N_PIECES;
+    while (task_ring_head(&a->ring) < a->current + wanted) {
         struct read_piece *piece = piece_of(a, task_ring_head(&a->ring));
         if (atomic_load_explicit(&piece->users, memory_order_acquire) > 0)
             return;
@@ -225,19 +204,9 @@ static void begin_pieces(struct read_ahead *a)
         task_ring_make_ready(&a->ring);
         pthread_cond_signal(&a->room);
         pthread_mutex_unlock(&a->mutex);
-        if (a->reader == READ_BY_TASKS && task_in_team())
+        if (a->access == INPUT_ANYWHERE && task_in_team())
             task_ring_make_task(&a->ring);
     }
-}
-
-/* Bytes read of a piece. *done: no more will come. */
-static size_t filled_of(struct read_ahead *a, struct read_piece *piece, bool *done)
-{
-    pthread_mutex_lock(&a->mutex);
-    *done = is_done(a, piece);
-    size_t filled = *done || a->reader != READ_BY_TASKS ? piece->filled : 0;
-    pthread_mutex_unlock(&a->mutex);
-    return filled;
 }
 
 /* Bytes of the piece that are, or were, in the window. */
@@ -263,13 +232,15 @@ static int grow_window(struct read_ahead *a)
 {
     for (;; move_on(a)) {
         struct read_piece *piece = piece_of(a, a->current);
-        bool done;
-        size_t filled = filled_of(a, piece, &done), seen = seen_of(a, piece);
+        pthread_mutex_lock(&a->mutex);
+        bool done = is_done(a, piece);
+        size_t filled = done || a->access != INPUT_ANYWHERE ? piece->filled : 0, seen = seen_of(a, piece);
+        pthread_mutex_unlock(&a->mutex);
         if (filled > seen) {
             a->window.size += filled - seen;
             return 1;
         }
-        if (done && filled < a->opt.piece_size)
+        if (done && filled < a->piece_size)
             return 0;
         if (!done || a->current + 1 == task_ring_head(&a->ring))
             return -1;
@@ -295,22 +266,22 @@ static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned 
 {
     struct read_piece *piece = piece_of(a, a->current);
     bool done = is_done(a, piece);
-    enum stage before = stats_enter(a->opt.stats, STAGE_WAIT);
-    if (!done && a->reader == READ_BY_MAIN)
+    enum stage before = stats_enter(a->stats, STAGE_WAIT);
+    if (!done && a->access == INPUT_IN_TURN)
         read_here(a, piece);
-    else if ((!done && a->reader == READ_BY_TASKS && task_ring_run(&a->ring, slot_of(a, piece))) || help(arg))
+    else if ((!done && a->access == INPUT_ANYWHERE && task_ring_run(&a->ring, slot_of(a, piece))) || help(arg))
         *spins = 0;
-    else if (!done && a->reader == READ_BY_THREAD)
+    else if (!done && a->access == INPUT_FROM_PIPE)
         doze(a, piece);
     else
         task_pause(spins);
-    stats_leave(a->opt.stats, before, 0);
+    stats_leave(a->stats, before, 0);
 }
 
 static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
     struct read_ahead *a = (struct read_ahead *)window;
-    for (unsigned spins = 0; !latch_tripped(a->opt.file->latch); await(a, help, arg, &spins)) {
+    for (unsigned spins = 0; !latch_tripped(a->file->latch); await(a, help, arg, &spins)) {
         begin_pieces(a);
         int grown = grow_window(a);
         if (grown >= 0)
@@ -326,22 +297,13 @@ struct byte_window *read_ahead_window(struct read_ahead *a)
 
 /* -------------------------------------------------------- open and close */
 
-static enum reader choose_reader(struct read_ahead *a)
-{
-    switch (a->opt.reader ? INPUT_IN_TURN : input_file_access(a->opt.file)) {
-    case INPUT_ANYWHERE:  return READ_BY_TASKS;
-    case INPUT_FROM_PIPE: return start_reader(a) == 0 ? READ_BY_THREAD : READ_BY_MAIN;
-    default:              return READ_BY_MAIN;
-    }
-}
-
 static int alloc_pieces(struct read_ahead *a)
 {
     struct task_ring_options ring = {.n_slots = N_PIECES, .run = read_piece, .arg = a};
     if (task_ring_open(&a->ring, &ring) < 0)
         return -1;
     for (int i = 0; i < N_PIECES; i++) {
-        uint8_t *buffer = malloc(BYTE_WINDOW_KEPT + a->opt.piece_size);
+        uint8_t *buffer = malloc(BYTE_WINDOW_KEPT + a->piece_size);
         if (!buffer)
             return -1;
         a->pieces[i].data = buffer + BYTE_WINDOW_KEPT;
@@ -350,23 +312,26 @@ static int alloc_pieces(struct read_ahead *a)
     return 0;
 }
 
-struct read_ahead *read_ahead_open(const struct read_ahead_options *options)
+struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *reader, size_t piece_size,
+                                   struct stats *stats)
 {
     struct read_ahead *a = calloc(1, sizeof *a);
     if (!a)
         return NULL;
-    a->opt = *options;
+    *a = (struct read_ahead){.file = file, .reader = reader, .piece_size = piece_size, .stats = stats};
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);
-    a->reader = READ_BY_MAIN;                    /* until another is chosen */
+    a->access = INPUT_IN_TURN;                   /* until it is known that there is memory, and a thread for a pipe */
     if (alloc_pieces(a) < 0) {
         read_ahead_close(a);
         return NULL;
     }
-    a->reader = choose_reader(a);
-    if (a->reader == READ_BY_TASKS)
-        input_file_expect(a->opt.file, 0, EXPECTED * options->piece_size);
+    enum input_access access = reader ? INPUT_IN_TURN : input_file_access(file);
+    if (access == INPUT_ANYWHERE || (access == INPUT_FROM_PIPE && start_reader(a) == 0))
+        a->access = access;
+    if (a->access == INPUT_ANYWHERE)
+        input_file_expect(file, 0, EXPECTED * piece_size);
     begin_pieces(a);
     return a;
 }
@@ -375,8 +340,13 @@ void read_ahead_close(struct read_ahead *a)
 {
     if (!a)
         return;
-    if (a->reader == READ_BY_THREAD)
-        stop_reader(a);
+    if (a->access == INPUT_FROM_PIPE) {
+        pthread_mutex_lock(&a->mutex);
+        a->stop = true;
+        pthread_cond_signal(&a->room);
+        pthread_mutex_unlock(&a->mutex);
+        pthread_join(a->thread, NULL);
+    }
     for (int i = 0; i < N_PIECES && a->pieces[i].data; i++)
         free(a->pieces[i].data - BYTE_WINDOW_KEPT);
     task_ring_close(&a->ring, false);            /* pieces behind the end were handed out, too */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The input, read ahead in pieces. Who reads them depends on what the input is:
- *
- *   a regular file      tasks, several at a time; each reads one piece
- *   a pipe              one thread that does nothing else, so that whoever writes to
- *                       the pipe waits only when all pieces are full
- *   what htslib reads   the main thread, when it has nothing left to look at
- */
+/* The input, read ahead in pieces: a regular file by tasks, several at a time; a pipe by a thread that does nothing
+ * else, so that its writer waits only when all pieces are full; what htslib reads by the main thread, when it has
+ * nothing left to look at. */
 #ifndef READ_AHEAD_H
 #define READ_AHEAD_H
 
@@ -17,15 +13,10 @@ struct input_file;
 struct read_ahead;
 struct stats;
 
-struct read_ahead_options {
-    struct input_file *file;     /* this and the next stay the caller's */
-    struct hts_reader *reader;   /* whose records are read; NULL: the bytes of the file are */
-    size_t piece_size;           /* bytes per read */
-    struct stats *stats;         /* may be NULL */
-};
-
-/* NULL: no memory. Nothing is recorded in the latch. */
-struct read_ahead *read_ahead_open(const struct read_ahead_options *options);
+/* Reads the reader's records or, if that is NULL, the bytes of the file; both stay the caller's. stats may be NULL.
+ * NULL: no memory. Nothing is recorded in the latch. */
+struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *reader, size_t piece_size,
+                                   struct stats *stats);
 void read_ahead_close(struct read_ahead *ahead);
 
 /* The bytes that were read and not yet used. */

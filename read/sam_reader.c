@@ -51,7 +51,6 @@ struct sam_reader {
     struct input_options opt;
     struct bgzf_source *source;  /* of the text; main thread, as all below but the chunks */
     sam_hdr_t *header;           /* what lines are parsed against; not changed once it is complete */
-    sam_hdr_t *given;            /* a copy of header; NULL once the caller has taken it */
     uint64_t header_lines;
     struct sam_chunk *chunks;
     struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
@@ -189,13 +188,6 @@ static int take_text(struct sam_reader *r, bool wait)
     return taken;
 }
 
-static int text_ended(struct sam_reader *r)
-{
-    r->at_end = true;
-    bgzf_source_warn_of_end(r->source);
-    return 0;
-}
-
 /* Hands out text for one chunk. 1: done; 0: there is no room, or no more text; -1: failed, and the error is recorded in
  * the latch. */
 static int fill_chunk(struct sam_reader *r)
@@ -212,7 +204,11 @@ static int fill_chunk(struct sam_reader *r)
         c->filled += size;
     }
     r->filling += c->filled > 0;
-    return found == 0 ? text_ended(r) : found;
+    if (found == 0) {
+        r->at_end = true;
+        bgzf_source_warn_of_end(r->source);
+    }
+    return found;
 }
 
 /* -------------------------------------------------------- chunks to records */
@@ -253,13 +249,6 @@ static void free_chunks(struct sam_reader *r)
     }
 }
 
-static void rest(struct sam_reader *r, unsigned *spins)
-{
-    enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
-    task_pause(spins);
-    stats_leave(r->opt.stats, before, 0);
-}
-
 /* Hands out work for other threads, and works, until the next chunk is parsed. 1: it is; 0: there is none; -1: failed,
  * and the error is recorded in the latch. */
 static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
@@ -274,12 +263,15 @@ static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
             return 1;
         if (r->at_end && r->lent == r->filling)
             return 0;
-        if (filled || task_ring_help(&r->ring) || help(arg))
+        if (filled || task_ring_help(&r->ring) || help(arg)) {
             spins = 0;
-        else if (task_ring_head(&r->ring) == r->filling)
-            rest(r, &spins);
-        else if (take_text(r, true) < 0)
+        } else if (task_ring_head(&r->ring) == r->filling) {
+            enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
+            task_pause(&spins);
+            stats_leave(r->opt.stats, before, 0);
+        } else if (take_text(r, true) < 0) {
             return -1;
+        }
     }
     return -1;
 }
@@ -355,7 +347,7 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     return found < 0 ? -1 : 0;
 }
 
-static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
+static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, sam_hdr_t **copy)
 {
     /* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
      * without a header. */
@@ -364,12 +356,11 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
     hFILE *file = hts_file_of_bytes(text, size, line + ended);
     if (!file)
         return no_memory_for(r, "the header");
-    struct hts_reader *reader = hts_reader_open(file, &r->opt, NULL);
+    struct hts_reader *reader = hts_reader_open(file, &r->opt, NULL, &r->header);
     if (!reader)
         return -1;
-    r->header = hts_reader_header(reader);
     hts_reader_close(reader);
-    if (!(r->given = sam_hdr_dup(r->header)))
+    if (!(*copy = sam_hdr_dup(r->header)))
         return no_memory_for(r, "the header");
     if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* makes htslib parse the text, which it puts off */
         return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
@@ -377,11 +368,11 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size)
 }
 
 /* Reads the header. The lines behind it that its last block has are put into the first chunk. */
-static int read_header(struct sam_reader *r)
+static int read_header(struct sam_reader *r, sam_hdr_t **copy)
 {
     struct byte_buffer text = {NULL, 0, 0};
     size_t size = 0;
-    int status = read_header_text(r, &text, &size) < 0 || parse_header(r, text.p, size) < 0 ? -1 : 0;
+    int status = read_header_text(r, &text, &size) < 0 || parse_header(r, text.p, size, copy) < 0 ? -1 : 0;
     if (status == 0) {
         struct sam_chunk *c = r->chunks;
         c->filled = c->arrived = text.n - size;
@@ -413,7 +404,8 @@ static int alloc_chunks(struct sam_reader *r)
     return r->chunks ? 0 : no_memory_for(r, "lines");
 }
 
-struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options)
+struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options,
+                                   sam_hdr_t **header)
 {
     struct sam_reader *r = calloc(1, sizeof *r);
     if (!r) {
@@ -435,7 +427,7 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, con
     if (options->sam.tight)
         machine_keep_heaps_small();              /* lines longer than a chunk make it larger for a while */
     r->source = bgzf_source_open(&from);
-    if (r->source && alloc_chunks(r) == 0 && read_header(r) == 0)
+    if (r->source && alloc_chunks(r) == 0 && read_header(r, header) == 0)
         return r;
     sam_reader_close(r);
     return NULL;
@@ -460,13 +452,5 @@ void sam_reader_close(struct sam_reader *r)
     free(r->chunks);
     free(r->carry.p);
     sam_hdr_destroy(r->header);
-    sam_hdr_destroy(r->given);
     free(r);
-}
-
-sam_hdr_t *sam_reader_header(struct sam_reader *r)
-{
-    sam_hdr_t *given = r->given;
-    r->given = NULL;
-    return given;
 }

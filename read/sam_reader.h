@@ -10,16 +10,14 @@
 struct byte_window;
 struct sam_reader;
 
-/* Reads the header. The text, plain or in BGZF blocks, stays the caller's, but only the reader may use it until it is
- * closed. NULL: failed, and the error is recorded in the latch. */
-struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options);
+/* Reads the header; *header becomes a copy of it, for the caller to change and to destroy. The text, plain or in BGZF
+ * blocks, stays the caller's, but only the reader may use it until it is closed. NULL: failed, and the error is
+ * recorded in the latch. */
+struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options,
+                                   sam_hdr_t **header);
 
 /* Call it after the parallel region, because late tasks still look at their chunk. */
 void sam_reader_close(struct sam_reader *reader);
-
-/* The header, which belongs to the caller from then on; NULL the second time. The reader keeps a copy, so the caller
- * may change the header. */
-sam_hdr_t *sam_reader_header(struct sam_reader *reader);
 
 /* The records, whole ones, until the reader is closed. Errors name the number of the record and of its line. The bytes
  * of a chunk must be used up before there are more. */

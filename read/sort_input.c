@@ -34,8 +34,8 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     if (!(in->format = input_format_open(&file)))
         return -1;
     struct bgzf_source_options from = {
-        .input = input_format_window(in->format),
-        .framed = input_format_framing(in->format) == INPUT_BGZF,
+        .input = in->format->window,
+        .framed = in->format->framing == INPUT_BGZF,
         .path = in->name,
         .n_threads = opts->n_threads,
         .n_slots = how->rings.source_slots,
@@ -44,7 +44,7 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     };
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    if (input_format_framing(in->format) != INPUT_RECORDS)
+    if (in->format->framing != INPUT_RECORDS)
         return header_read(&in->header, in->source, how->header_max, in->name, how->latch);
     in->header.sam = input_format_header(in->format);
     return 0;
@@ -61,36 +61,20 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* Fails on a missing FASTA of -I before waiting for data from a pipe. */
-static int check_index_fasta(const char *path, struct latch *latch)
-{
-    const char *fault = fault_of_fasta(path);
-    return fault ? latch_fail(latch, "cannot read %s: %s. Nothing was read", path, fault) : 0;
-}
-
-/* Only warns: if input or output were CRAM, htslib would have failed by now. */
-static void check_reference(const char *path)
-{
-    const char *fault = fault_of_fasta(path);
-    if (fault)
-        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", path, fault);
-}
-
 /* Call it when the headers are merged. */
 static void sum_up(struct sort_inputs *inputs)
 {
     bool length_known = inputs->size_known = true;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct sort_input *in = &inputs->each[i];
-        uint64_t size = input_format_size(in->format), length = input_format_length(in->format);
-        inputs->n_converted += input_format_framing(in->format) == INPUT_RECORDS;
-        inputs->memory += input_format_memory(in->format);
+        inputs->n_converted += in->format->framing == INPUT_RECORDS;
+        inputs->memory += in->format->memory;
         inputs->header_size += sam_hdr_length(in->header.sam);
         inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);
-        inputs->size += size;
-        inputs->size_known = inputs->size_known && size > 0;
-        inputs->length += length;
-        length_known = length_known && length > 0;
+        inputs->size += in->format->size;
+        inputs->size_known = inputs->size_known && in->format->size > 0;
+        inputs->length += in->format->length;
+        length_known = length_known && in->format->length > 0;
     }
     if (!length_known)
         inputs->length = 0;
@@ -102,8 +86,9 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     *inputs = (struct sort_inputs){.each = calloc(1 + opts->n_more, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
-    if (check_index_fasta(opts->order.index_fasta, how->latch) < 0)
-        return -1;
+    const char *fault = fault_of_fasta(opts->order.index_fasta);     /* told before a pipe is waited for */
+    if (fault)
+        return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", opts->order.index_fasta, fault);
     while (inputs->n < 1 + opts->n_more) {
         struct sort_input *in = &inputs->each[inputs->n++];
         bool first = inputs->n == 1;
@@ -111,7 +96,9 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
             || (!first && bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch) < 0))
             return -1;
     }
-    check_reference(opts->reference);
+    /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
+    if ((fault = fault_of_fasta(opts->reference)))
+        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", opts->reference, fault);
     sum_up(inputs);
     return 0;
 }

@@ -29,9 +29,9 @@ struct sort_inputs {
     size_t memory;               /* bytes that decoding takes */
     size_t header_size;          /* bytes of the headers as text */
     size_t n_references;         /* @SQ lines in all of them */
-    uint64_t size;               /* sum of input_format_size() */
+    uint64_t size;               /* sum of those of the formats */
     bool size_known;             /* of each of them */
-    uint64_t length;             /* sum of input_format_length(); 0: one of them is not known */
+    uint64_t length;             /* the same; 0: one of them is not known */
 };
 
 struct sort_inputs_options {

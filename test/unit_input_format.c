@@ -97,7 +97,7 @@ static bool no_help(void *arg)
 static struct unit_bytes read_rest(struct input_format *input)
 {
     struct unit_bytes b = {NULL, 0, 0};
-    struct byte_window *w = input_format_window(input);
+    struct byte_window *w = input->window;
     int found;
     while ((found = byte_window_more(w, no_help, NULL)) > 0) {
         assert_true(w->size > 0);
@@ -118,7 +118,7 @@ static void check_bytes(const struct unit_bytes *file, enum input_framing framin
         struct input_format *source = open_bytes(file->data, file->n);
         if (!source)
             fail_msg("%s", latch.message);
-        assert_int_equal(input_format_framing(source), framing);
+        assert_int_equal(source->framing, framing);
         struct unit_bytes got = read_rest(source);
         assert_int_equal(got.n, file->n);
         assert_memory_equal(got.data, file->data, got.n);
@@ -200,8 +200,8 @@ static void check_stdin(const struct unit_bytes *file, enum input_framing framin
     pid_t child;
     int old = unit_feed_stdin(file, 1, &child);
     struct input_format *source = open_path("-");
-    enum input_framing found = source ? input_format_framing(source) : INPUT_RECORDS;
-    uint64_t size = source ? input_format_size(source) : 1;
+    enum input_framing found = source ? source->framing : INPUT_RECORDS;
+    uint64_t size = source ? source->size : 1;
     struct unit_bytes got = {NULL, 0, 0};
     if (source)
         got = read_rest(source);
@@ -257,7 +257,7 @@ static void test_sam_becomes_the_records_that_htslib_writes(void **state)
     struct input_format *source = open_bytes(file.data, file.n);
     if (!source)
         fail_msg("%s", latch.message);
-    assert_int_equal(input_format_framing(source), INPUT_RECORDS);
+    assert_int_equal(source->framing, INPUT_RECORDS);
     sam_hdr_t *sam = input_format_header(source);
     assert_non_null(sam);
     assert_int_equal(sam_hdr_nref(sam), 2);
@@ -282,7 +282,7 @@ static void test_broken_sam_line_is_an_error_and_no_end(void **state)
     struct input_format *source = open_bytes(file.data, file.n);
     MUST(source);
     sam_hdr_t *sam = input_format_header(source);
-    assert_int_equal(byte_window_more(input_format_window(source), no_help, NULL), -1);
+    assert_int_equal(byte_window_more(source->window, no_help, NULL), -1);
     assert_non_null(strstr(latch.message, "record 4 (line 7)"));
     sam_hdr_destroy(sam);
     input_format_close(source);
@@ -297,13 +297,13 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     struct unit_bytes file = bgzf_bam(50, 0), raw = raw_bam();
     struct input_format *source = open_bytes(file.data, file.n);
     MUST(source);
-    assert_int_equal(input_format_size(source), file.n);
-    byte_window_more(input_format_window(source), no_help, NULL);
-    assert_int_equal(input_format_size(source), file.n);  /* not what is left */
+    assert_int_equal(source->size, file.n);
+    byte_window_more(source->window, no_help, NULL);
+    assert_int_equal(source->size, file.n);  /* not what is left */
     input_format_close(source);
     source = open_bytes(raw.data, raw.n);
     MUST(source);
-    assert_int_equal(input_format_size(source), raw.n);
+    assert_int_equal(source->size, raw.n);
     input_format_close(source);
 
     struct unit_bytes sam = {NULL, 0, 0};        /* its size says nothing about records */
@@ -311,7 +311,7 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     unit_append(&sam, sam_lines, sizeof sam_lines - 1);
     source = open_bytes(sam.data, sam.n);
     MUST(source);
-    assert_int_equal(input_format_size(source), 0);
+    assert_int_equal(source->size, 0);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
     unit_free(&sam);

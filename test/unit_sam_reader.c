@@ -131,7 +131,7 @@ static bool no_help(void *arg)
 /* Takes all bytes that are there next. */
 static int lend(struct input_format *source, struct byte_window *loan, task_help_fn *help, void *arg)
 {
-    struct byte_window *window = input_format_window(source);
+    struct byte_window *window = source->window;
     int found = byte_window_more(window, help, arg);
     *loan = *window;
     byte_window_skip(window, window->size);

@@ -25,8 +25,8 @@ static inline int unit_source_open_ring(struct unit_source *s, const char *path,
     if (!s->format)
         return -1;
     struct bgzf_source_options options = {
-        .input = input_format_window(s->format),
-        .framed = input_format_framing(s->format) == INPUT_BGZF,
+        .input = s->format->window,
+        .framed = s->format->framing == INPUT_BGZF,
         .path = path,
         .n_threads = n_threads,
         .n_slots = n_slots,

@@ -29,8 +29,8 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
     struct input_format *input = input_format_open(&from);
     if (input) {
         struct bgzf_source_options how = {
-            .input = input_format_window(input),
-            .framed = input_format_framing(input) == INPUT_BGZF,
+            .input = input->window,
+            .framed = input->framing == INPUT_BGZF,
             .path = path,
             .n_threads = 1,
             .n_slots = 1,

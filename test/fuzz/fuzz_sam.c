@@ -33,7 +33,7 @@ static bool no_help(void *arg)
 
 static bool read_by_us(struct input_format *input, struct byte_buffer *to)
 {
-    struct byte_window *w = input_format_window(input);
+    struct byte_window *w = input->window;
     int found;
     while ((found = byte_window_more(w, no_help, NULL)) > 0) {
         MUST(w->size > 0 && byte_buffer_reserve(to, to->n + w->size) == 0 && to->p);

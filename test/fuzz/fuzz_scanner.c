@@ -51,8 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (input) {
         uint8_t *ring[SLOTS] = {0};
         struct bgzf_source_options how = {
-            .input = input_format_window(input),
-            .framed = input_format_framing(input) == INPUT_BGZF,
+            .input = input->window,
+            .framed = input->framing == INPUT_BGZF,
             .path = path,
             .n_threads = 1,
             .n_slots = SLOTS,
