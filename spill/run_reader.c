@@ -199,7 +199,7 @@ static bool first_key(const void *reader, size_t run, size_t slice, uint64_t *ke
     const struct spill_run *from = &r->opt.runs[run];
     if (slice == from->n)
         return false;
-    *key = from->first_keys[slice];
+    *key = from->slices[slice].first_key;
     return true;
 }
 

@@ -28,11 +28,9 @@ struct range {
 
 /* Adjacent runs that a task merges into one. */
 struct merging {
-    size_t first, n;             /* which runs; set by the main thread */
-    struct spill_run *runs;      /* copies of those runs, since the list may move; set by the main thread */
-    uint8_t *memory;             /* n slices; set by the main thread */
-    size_t slice_size;           /* of the largest slice; set by the main thread */
-    const struct sort_rule *rule;   /* set by the main thread */
+    size_t first;                /* which runs: this one and the next; set by the main thread */
+    struct spill_merge how;      /* set by the main thread, but for loader and writer. Of copies of those runs, since the
+                                  * list may move */
     struct spill_run into;       /* set by the claimer before DONE */
     int result;                  /* of spill_merge(); set by the claimer before DONE */
 };
@@ -111,7 +109,7 @@ void spill_close(struct spill *p)
         spill_run_free(&p->ranges[i].part);
     for (int i = 0; p->mergings && i < p->opt.n_threads; i++) {
         spill_run_free(&p->mergings[i].into);
-        free(p->mergings[i].runs);
+        free(p->mergings[i].how.runs);
     }
     for (size_t i = 0; i < p->n_runs; i++)
         spill_run_free(&p->runs[i]);
@@ -355,10 +353,9 @@ static void run_merging(void *spill, uint32_t number)
     m->result = -1;
     enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (w) {
-        struct spill_writer writer = {w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
-        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, m->slice_size,
-                                  &w->loader, writer, &p->cancelled};
-        m->result = spill_merge(&how);
+        m->how.loader = &w->loader;
+        m->how.writer = (struct spill_writer){w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
+        m->result = spill_merge(&m->how);
     }
     stats_leave(p->opt.stats, before, 0);
 }
@@ -373,18 +370,21 @@ static enum task_state state_of(const struct spill *p, const struct merging *m)
     return task_ring_state(&p->merging_tasks, slot_of(p, m));
 }
 
-static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory,
-                         size_t slice_size)
+static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory, size_t slice_size)
 {
-    m->runs = malloc(n * sizeof *m->runs);
-    if (!m->runs)
+    struct spill_run *runs = malloc(n * sizeof *runs);
+    if (!runs)
         return latch_fail(p->opt.latch, "out of memory");
-    memcpy(m->runs, p->runs + first, n * sizeof *m->runs);
+    memcpy(runs, p->runs + first, n * sizeof *runs);
     m->first = first;
-    m->n = n;
-    m->memory = memory;
-    m->slice_size = slice_size;
-    m->rule = p->rule;
+    m->how = (struct spill_merge){
+        .runs = runs,
+        .n = n,
+        .rule = p->rule,
+        .memory = memory,
+        .slice_size = slice_size,
+        .cancelled = &p->cancelled,
+    };
     task_ring_submit(&p->merging_tasks, slot_of(p, m));
     return 0;
 }
@@ -392,11 +392,11 @@ static int begin_merging(struct spill *p, struct merging *m, size_t first, size_
 /* Puts the merged run in place of the runs it was made of. */
 static void replace_runs(struct spill *p, struct merging *m)
 {
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->how.n; i++)
         spill_run_remove(&p->runs[m->first + i], p->opt.store);
     p->runs[m->first] = m->into;
     m->into = (struct spill_run){0};
-    size_t behind = m->first + m->n, fewer = m->n - 1;
+    size_t behind = m->first + m->how.n, fewer = m->how.n - 1;
     memmove(p->runs + m->first + 1, p->runs + behind, (p->n_runs - behind) * sizeof *p->runs);
     p->n_runs -= fewer;
     for (int i = 0; i < p->opt.n_threads; i++)
@@ -411,8 +411,8 @@ static int end_merging(struct spill *p, struct merging *m)
         replace_runs(p, m);
     else
         spill_run_remove(&m->into, p->opt.store);
-    free(m->runs);
-    m->runs = NULL;
+    free(m->how.runs);
+    m->how.runs = NULL;
     task_ring_release(&p->merging_tasks, slot_of(p, m));
     return m->result < 0 ? -1 : 0;
 }
@@ -421,7 +421,7 @@ static bool being_merged(const struct spill *p, size_t first, size_t n)
 {
     for (int i = 0; i < p->opt.n_threads; i++) {
         const struct merging *m = &p->mergings[i];
-        if (state_of(p, m) != TASK_FREE && first < m->first + m->n && m->first < first + n)
+        if (state_of(p, m) != TASK_FREE && first < m->first + m->how.n && m->first < first + n)
             return true;
     }
     return false;

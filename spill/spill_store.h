@@ -12,11 +12,12 @@ struct latch;
 struct spill_store;
 struct stats;
 
-/* The extent of one packed slice. */
+/* One packed slice. */
 struct spill_place {
     uint64_t offset;
     uint32_t size;
     uint32_t volume;             /* memory or one of the files */
+    uint64_t first_key;          /* sort key of its first record, set by who puts it */
 };
 
 struct spill_store_options {
@@ -49,8 +50,7 @@ int spill_store_get(struct spill_store *store, struct spill_place place, void *d
 /* Announces that the slice will be read soon. */
 void spill_store_expect(struct spill_store *store, struct spill_place place);
 
-/* Forgets the slice. Its space goes back to the file system where that is
- * possible. Any thread may call it. */
+/* Forgets the slice. Its space goes back to the file system where that is possible. Any thread may call it. */
 void spill_store_free(struct spill_store *store, struct spill_place place);
 
 /* Reports that the bytes read from this place are not those that were put there. Always returns -1,
