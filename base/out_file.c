@@ -129,9 +129,15 @@ static bool is_kept(const char *target, const struct stat *st)
         && we != in.st_uid;
 }
 
-bool out_file_is_listed_mount(const char *target)
+/* Whether the file is a mount point, as files of the host are in containers. Before Linux 5.8 statx() does not tell. */
+static bool is_mounted(const char *target)
 {
     bool found = false;
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx st;
+    if (statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+        return st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+#endif
 #ifdef __linux__
     char *path = realpath(target, NULL);
     FILE *list = path ? setmntent("/proc/self/mounts", "re") : NULL;
@@ -144,17 +150,6 @@ bool out_file_is_listed_mount(const char *target)
     (void)target;
 #endif
     return found;
-}
-
-/* Whether the file is a mount point, as files of the host are in containers. Before Linux 5.8 statx() does not tell. */
-static bool is_mounted(const char *target)
-{
-#ifdef STATX_ATTR_MOUNT_ROOT
-    struct statx st;
-    if (statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
-        return st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-#endif
-    return out_file_is_listed_mount(target);
 }
 
 /* Other faults, such as a directory that does not exist, show later. */

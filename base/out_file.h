@@ -37,9 +37,6 @@ bool out_file_replaces(const char *path);
 /* Whether a file may be made in the directory of what path leads to; true also if that is not there. */
 bool out_file_can_add_beside(const char *path);
 
-/* Whether the file is in the list of mount points: for systems where statx() does not tell it. */
-bool out_file_is_listed_mount(const char *path);
-
 /* Checks that path can be written and opens it. What is not replaced is opened itself. For a regular file, an unnamed
  * one is made in the target's directory (O_TMPFILE); where the file system has none, a file with a unique name, and
  * from then on signals are caught (latch_catch_signals()). Returns -1 if that failed, and the error is recorded in the

@@ -308,8 +308,3 @@ struct bam_deflate *bam_deflate_new(int effort, bool portable)
     }
     return d;
 }
-
-void bam_deflate_free(struct bam_deflate *d)
-{
-    free(d);
-}

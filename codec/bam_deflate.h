@@ -19,10 +19,9 @@ enum {
  * earlier calls nor on the machine. */
 struct bam_deflate;
 
-/* effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT. portable: use no instructions that only some processors have, for
- * tests. Returns NULL if there is no memory. */
+/* Makes an encoder, to be freed with free(). effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT. portable: use no
+ * instructions that only some processors have, for tests. Returns NULL if there is no memory. */
 struct bam_deflate *bam_deflate_new(int effort, bool portable);
-void bam_deflate_free(struct bam_deflate *d);
 
 /* Compresses in[n], n <= BAM_DEFLATE_MAX, to out[cap]. Returns the size, or 0 if it does not fit. It needs
  * n + BAM_DEFLATE_STORED bytes at most and touches nothing beyond out + cap. */

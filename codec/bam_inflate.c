@@ -689,11 +689,6 @@ struct bam_inflate *bam_inflate_new(bool portable)
     return d;
 }
 
-void bam_inflate_free(struct bam_inflate *d)
-{
-    free(d);
-}
-
 size_t bam_inflate_memory(void)
 {
     return sizeof(struct bam_inflate);

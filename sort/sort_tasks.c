@@ -25,9 +25,9 @@ void sort_tasks_close(struct sort_tasks *p)
     task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
 }
 
-/* One sublist less to be sorted. At 0 the arena gets no more, and nothing else counts here until it has left memory
- * and is filled again: so it is made ready for that now. */
-static void count_sorted(struct sort_tasks *p, const struct bam_arena *arena)
+/* One sublist less to be sorted, or the one more that stands for those to come. At 0 nothing else counts here until the
+ * arena has left memory and is filled again: so it is made ready for that now. */
+void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
 {
     _Atomic uint32_t *unsorted = &p->unsorted[arena - p->opt.arenas->each];
     if (atomic_fetch_sub(unsorted, 1) > 1 || latch_tripped(p->opt.latch))
@@ -47,7 +47,7 @@ static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, st
     sort_run(sublist.keys, sublist.n, &order);
     stats_records(p->opt.stats, sublist.n);
     stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);
-    count_sorted(p, arena);
+    sort_tasks_end_arena(p, arena);
 }
 
 static void run_sort(void *sorts, uint32_t index)
@@ -101,11 +101,6 @@ int sort_tasks_close_rest(struct sort_tasks *p)
     }
     hand_out(p, true);
     return cut < 0 ? latch_fail(p->opt.latch, "out of memory") : 0;
-}
-
-void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
-{
-    count_sorted(p, arena);
 }
 
 bool sort_tasks_help(void *sorts)

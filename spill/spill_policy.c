@@ -102,20 +102,10 @@ int spill_policy_decide(struct spill_policy *p, const struct spill_outlook *o)
 
 /* ------------------------------------------------------- leaving memory */
 
-int spill_policy_leave(struct spill_policy *p, const struct bam_arena *arena)
-{
-    return spill_begin(p->spill, arena);
-}
-
 void spill_policy_arena_is_sorted(void *policy)
 {
     struct spill_policy *p = policy;
     spill_arena_is_sorted(p->spill);
-}
-
-bool spill_policy_busy(const struct spill_policy *p)
-{
-    return spill_arena(p->spill) != NULL;
 }
 
 static bool has_left(void *policy)
@@ -132,7 +122,7 @@ static bool help(void *policy)
 
 int spill_policy_await(struct spill_policy *p)
 {
-    if (!spill_policy_busy(p))
+    if (!spill_arena(p->spill))
         return 0;
     task_wait(has_left, help, p, p->opt.stats);
     return spill_end(p->spill);

@@ -68,14 +68,8 @@ int spill_policy_hurry(struct spill_policy *policy, const struct spill_outlook *
  * recorded in the latch. */
 int spill_policy_decide(struct spill_policy *policy, const struct spill_outlook *outlook);
 
-/* Lets the arena leave memory, in the background; all its sublists are closed. -1: stop. */
-int spill_policy_leave(struct spill_policy *policy, const struct bam_arena *arena);
-
-/* All sublists of the arena that leaves are sorted: tasks begin to write it. Call once for each, from any thread. */
+/* spill_arena_is_sorted(). Call once for each arena that leaves, from any thread. */
 void spill_policy_arena_is_sorted(void *policy);
-
-/* Whether an arena is on its way out. */
-bool spill_policy_busy(const struct spill_policy *policy);
 
 /* Waits, and works, until the arena on its way out is a run, so that it may be emptied. -1: stop. */
 int spill_policy_await(struct spill_policy *policy);

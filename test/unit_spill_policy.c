@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/latch.h"
+#include "spill/spill.h"
 #include "spill/spill_policy.h"
 #include "spill/spill_slice.h"
 #include "unit.h"
@@ -43,7 +44,7 @@ static void check(bool full, struct spill_outlook outlook, int result, bool spil
     assert_int_equal(deciding_open(&d, "/tmp/unit_spill_policy", 0), 0);
     assert_int_equal(full ? spill_policy_decide(&d.policy, &outlook) : spill_policy_hurry(&d.policy, &outlook), result);
     assert_int_equal(d.policy.spilling, spills);
-    assert_false(spill_policy_busy(&d.policy));
+    assert_null(spill_arena(d.policy.spill));
     assert_string_equal(d.latch.message, "");
     spill_policy_close(&d.policy);
 }
