@@ -15,10 +15,9 @@ enum {
      * costs nothing when the main thread walks them. */
     GUESS_SPAN = 16384,
     SIZE_MIN = 256 << 10,        /* bytes of the smallest arena: some blocks and their keys */
-    /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly,
-     * which is when the first touch takes more than SLOW_NANOSECONDS. Clearing 2 MiB takes 0.2 ms;
-     * but in a virtual machine that gives its free memory back to the host, large blocks first, it
-     * takes 4 ms, which is 2 s for each GB. */
+    /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly, which is when the first
+     * touch takes more than SLOW_NANOSECONDS. Clearing 2 MiB takes 0.2 ms; but in a virtual machine that gives its free
+     * memory back to the host, large blocks first, it takes 4 ms, which is 2 s for each GB. */
     WINDOW = 64 << 20,
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys that the main thread lists on its stack */
@@ -66,8 +65,7 @@ static void *map_region(size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* 4 KiB on most machines, 16 or 64 KiB on some of arm64. Memory that is
- * given back must begin with a page. */
+/* 4 KiB on most machines, 16 or 64 KiB on some of arm64. Memory that is given back must begin with a page. */
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -194,8 +192,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
     return w;
 }
 
-struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                               struct bam_key *keys)
+struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys)
 {
     return walk(arena, start, end, UINT64_MAX, keys, UINT32_MAX);
 }
@@ -205,8 +202,7 @@ static bool sound(const struct bam_walk *w)
     return w->fault == BAM_OK || w->fault == BAM_CUT;
 }
 
-struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                                struct bam_key *keys)
+struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys)
 {
     struct bam_walk w = bam_arena_walk(arena, start, end, keys);
     if (sound(&w))
@@ -274,9 +270,8 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
                       (unsigned long long)origin->offset, bam_fault_text(w->fault));
 }
 
-int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
-                     const struct bam_key *keys, uint64_t block_end, struct bam_key **place,
-                     struct latch *latch, const struct bam_origin *origin)
+int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,
+                     uint64_t block_end, struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
     if (place)
         *place = NULL;
@@ -322,8 +317,7 @@ int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct ba
     return 1;
 }
 
-int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
-                            struct bam_sublist *sublist)
+int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes, struct bam_sublist *sublist)
 {
     size_t n = bam_arena_open_records(arena);
     if (n < min_records && arena->walked - arena->sublist_bottom < min_bytes)

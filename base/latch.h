@@ -20,10 +20,9 @@ int latch_fail(struct latch *latch, const char *format, ...) __attribute__((form
 /* True after a failure or a caught signal: stop working. */
 bool latch_tripped(const struct latch *latch);
 
-/* From this call on, signals that end a process only set a flag, which latch_tripped() sees. Call it when
- * there is a file to be removed. A signal that was ignored (nohup) or has a handler keeps that. While
- * there is nothing to remove, the default action is better: it ends the process even if a thread is stuck
- * writing to a pipe that nobody reads. */
+/* From this call on, signals that end a process only set a flag, which latch_tripped() sees. Call it when there is a
+ * file to be removed. A signal that was ignored (nohup) or has a handler keeps that. While there is nothing to remove,
+ * the default action is better: it ends the process even if a thread is stuck writing to a pipe that nobody reads. */
 void latch_catch_signals(void);
 
 /* true: blocks those signals in the calling thread, and so in the threads that it starts from here on.

@@ -5,12 +5,10 @@
 
 #include <stdint.h>
 
-/* Bytes of memory we may hope for: the physical memory or the cgroup's limit,
- * whichever is less. */
+/* Bytes of memory we may hope for: the physical memory or the cgroup's limit, whichever is less. */
 uint64_t machine_memory(void);
 
-/* Bytes of address space that are left under the limit (ulimit -v); UINT64_MAX
- * without one. */
+/* Bytes of address space that are left under the limit (ulimit -v); UINT64_MAX without one. */
 uint64_t machine_address_space(void);
 
 /* Where they have a limit: threads share heaps from now on. glibc would reserve 64 MiB of addresses for each thread

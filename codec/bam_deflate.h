@@ -15,8 +15,7 @@ enum {
     BAM_DEFLATE_STORED = 5,       /* bytes that a stored block adds (section 3.2.4) */
 };
 
-/* Serves one thread at a time. What it writes depends on its input only, not on
- * earlier calls nor on the machine. */
+/* Serves one thread at a time. What it writes depends on its input only, not on earlier calls nor on the machine. */
 struct bam_deflate;
 
 /* Makes an encoder, to be freed with free(). effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT. portable: use no

@@ -48,8 +48,7 @@ enum {
     SIZE = 1 << BITS,
     SUB_BITS = HUFFMAN_MAX_BITS - BITS,
     SUB_SIZE = 1 << SUB_BITS,
-    /* Number of sub-tables. Each has two codes or more, except the first, which is for code words that do
-     * not exist. */
+    /* Number of sub-tables. Each has two codes or more, except the first, which is for code words that do not exist. */
     N_SUBS = 1 + N_LITLEN / 2,
     PRE_BITS = 7,
 
@@ -196,8 +195,7 @@ static int code_init(struct code *c, const uint8_t *lens, uint32_t n, bool may_b
     return used == complete || (used < complete && may_be_single && max <= 1) ? 0 : -1;
 }
 
-/* The code word after `word`; both have their first bit lowest. After the last word of a complete code
- * comes 0. */
+/* The code word after `word`; both have their first bit lowest. After the last word of a complete code comes 0. */
 INLINE uint32_t next_word(uint32_t word, uint32_t len)
 {
     uint32_t zeros = word ^ ((1u << len) - 1);

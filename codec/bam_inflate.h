@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* INFLATE (RFC 1951) for blocks whose sizes are known in advance, as those of BGZF are. Serial, no I/O, no
- * threads. */
+/* INFLATE (RFC 1951) for blocks whose sizes are known in advance, as those of BGZF are. Serial, no I/O, no threads. */
 #ifndef BAM_INFLATE_H
 #define BAM_INFLATE_H
 

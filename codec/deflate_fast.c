@@ -11,9 +11,8 @@
  *   CIGARs of several
  *   operations, tags            greedily
  *
- * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs,
- * with all around them, records without qualities, and the rest of a block whose reads turn
- * out not to be alike. */
+ * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs, with all around them,
+ * records without qualities, and the rest of a block whose reads turn out not to be alike. */
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -275,10 +274,9 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
 
 static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
 
-/* Where the same bases were before, in a read that its position did not explain either: copies
- * of a fragment, secondary alignments, amplicons. Samples are taken where a byte is TG or CA,
- * as one in seven is: so those of a copy are the same ones, however it is shifted. Puts the
- * first distance and the last; is there one? */
+/* Where the same bases were before, in a read that its position did not explain either: copies of a fragment, secondary
+ * alignments, amplicons. Samples are taken where a byte is TG or CA, as one in seven is: so those of a copy are the
+ * same ones, however it is shifted. Puts the first distance and the last; is there one? */
 INLINE bool find_samples(const struct parse *p, struct history *h, const struct fields *f, uint32_t *dist,
                          agree64_fn *agree)
 {

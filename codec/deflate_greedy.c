@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* -l 1, any bytes: what is no record, and blocks whose fields do not tell enough.
  *
- * A table of single positions is a third faster than one of pairs. It is good enough where
- * matches are many: reads that overlap. Where literals are many, or matches long (copies of
- * reads), it is up to 5 % larger: so the first bytes are tried with it, and by what came of
- * them the rest is matched with pairs. */
+ * A table of single positions is a third faster than one of pairs. It is good enough where matches are many: reads that
+ * overlap. Where literals are many, or matches long (copies of reads), it is up to 5 % larger: so the first bytes are
+ * tried with it, and by what came of them the rest is matched with pairs. */
 #include "codec/deflate_greedy.h"
 
 enum {
@@ -20,11 +19,10 @@ enum {
 _Static_assert(5 * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << HASH_BITS, "positions are two bytes");
 
-/* What suits a block, singly, by how often two bytes of a sample are the same: *cheap if
- * literals cost so little that pairs gain nothing (long reads, unmapped ones of 4 levels:
- * 3 to 6 % larger). Hashing 4 bytes instead of 5 is 3 % smaller on generated qualities of 40
- * levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is worth four
- * literals if those cost 5 bits each, but not 4. */
+/* What suits a block, singly, by how often two bytes of a sample are the same: *cheap if literals cost so little that
+ * pairs gain nothing (long reads, unmapped ones of 4 levels: 3 to 6 % larger). Hashing 4 bytes instead of 5 is 3 %
+ * smaller on generated qualities of 40 levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is
+ * worth four literals if those cost 5 bits each, but not 4. */
 static struct greedy tune(uint8_t *head, const uint8_t *in, uint32_t n, bool *cheap)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);

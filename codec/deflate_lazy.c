@@ -19,9 +19,8 @@ struct tuning {
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
 };
 
-/* A second lazy step gains 0.5 % on generated qualities of 40 levels, for 11 % of
- * the speed; the literals of some data cost so little that short matches do not pay
- * (10x reads 0.25 %, unmapped ones 3 %). */
+/* A second lazy step gains 0.5 % on generated qualities of 40 levels, for 11 % of the speed; the literals of some data
+ * cost so little that short matches do not pay (10x reads 0.25 %, unmapped ones 3 %). */
 static struct tuning tune(const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);
@@ -41,8 +40,7 @@ struct match {
     int32_t gain;
 };
 
-/* Takes the candidate if it is better: what it saves, in quarter bytes, less
- * the bits of its distance. */
+/* Takes the candidate if it is better: what it saves, in quarter bytes, less the bits of its distance. */
 static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_t len)
 {
     int32_t gain = (int32_t)(4 * len) - (int32_t)log2_floor(at - cand);
@@ -86,8 +84,7 @@ static inline void find_long(struct match *m, const struct parse *p, uint32_t at
         if (load_le64(there) != v || at - cand > MAX_DIST)
             continue;
         /* Nearer ones came first: only a longer match can be better. */
-        if (m->len >= 8
-            && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
+        if (m->len >= 8 && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
             continue;
         consider(m, at, cand, extend(here, there, 8, limit));
     }
@@ -134,8 +131,7 @@ static inline bool find(struct deflate_parse *d, const struct parse *p, uint32_t
     return true;
 }
 
-INLINE void parse_default(struct deflate_parse *d, struct parse *state, uint32_t stop,
-                          const struct tuning *t)
+INLINE void parse_default(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     struct parse p = *state;
     while (p.at < stop) {

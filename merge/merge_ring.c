@@ -29,8 +29,7 @@ struct range {
                                   * READY for the first time */
     bool is_first, is_last;      /* then from, or to, has no meaning */
     struct span *spans;          /* one per run */
-    bool begun;                  /* the heap is set up; cleared by the main thread before
-                                  * READY, set by the claimer */
+    bool begun;                  /* the heap is set up; cleared by the main thread before READY, set by the claimer */
     struct run_merge merge;      /* used by the claimer; has memory for all sources */
     struct record_ref *records;  /* merged, in order; written by the claimer before DONE */
     size_t n;
@@ -323,9 +322,8 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     return 1;
 }
 
-/* Whether the range should end at the cut. It should if it is large enough. It must if, with
- * this slice, it would hold so many slices of the run that there is no buffer for the next one,
- * which may be needed to find a cut. */
+/* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, it would hold
+ * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. */
 static bool ends_at(const struct merge_ring *m, const struct run_cut *cut)
 {
     if (m->records >= m->range_records || m->steps >= m->steps_max)

@@ -37,13 +37,11 @@ struct merge_runs {
     size_t n_buffers;            /* how many slices of each run can be in memory at a time */
     void *reader;                /* the first argument of each function */
 
-    /* Whether the run has this slice. *key is the sort key of its first record;
-     * the slice need not be in memory. */
+    /* Whether the run has this slice. *key is the sort key of its first record; the slice need not be in memory. */
     bool (*first_key)(const void *reader, size_t run, size_t slice, uint64_t *key);
 
-    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main
-     * thread has nothing else to do; if no buffer for the slice can become free by waiting, it
-     * is then loaded to other memory. */
+    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main thread has nothing else to
+     * do; if no buffer for the slice can become free by waiting, it is then loaded to other memory. */
     bool (*ready)(void *reader, size_t run, size_t slice, bool idle);
 
     /* The keys of a slice that is ready and not left. Any thread that got the number from the main thread

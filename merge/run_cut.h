@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where sorted runs are cut, so that different threads can merge the parts between two cuts. A
- * cut is a position in the whole order, ties included: every record of every run is before it or
- * not, whatever the keys. Serial.
+/* Where sorted runs are cut, so that different threads can merge the parts between two cuts. A cut is a position in the
+ * whole order, ties included: every record of every run is before it or not, whatever the keys. Serial.
  *
  *   run 0   | . . . . | . . . . . . . | . . . |
  *   run 1   | . . | . . . . . | . . . . . . . |
@@ -15,8 +14,7 @@
 
 struct run_cut {
     struct bam_key key;          /* of the first record that is not before the cut */
-    const uint8_t *base;         /* what the key's place is relative to; any if keys
-                                  * decide and the source is a run */
+    const uint8_t *base;         /* what the key's place is relative to; any if keys decide and the source is a run */
     size_t source;               /* number of the source that holds the record, as run_merge counts them */
 };
 

@@ -39,8 +39,7 @@ struct ring {
 struct run_reader {
     struct run_reader_options opt;
     size_t n_buffers;            /* for each run */
-    size_t beside;               /* bytes of slices larger than buffers, in memory or
-                                  * requested; main thread only */
+    size_t beside;               /* bytes of slices larger than buffers, in memory or requested; main thread only */
     struct extra *extras;        /* left but not yet passed, the latest first; main thread only */
     struct ring *rings;
     struct buffer *buffers;
@@ -119,9 +118,8 @@ static bool is_free(const struct run_reader *r, const struct buffer *buffer)
     return state_of(r, buffer) == TASK_FREE && record_sink_passed(r->opt.sink, buffer->mark);
 }
 
-/* Requests slices of the ring for all buffers that the sink has passed. Slices larger than a buffer
- * take memory beside the buffers; until they are needed they are requested only while all of them
- * take at most half of memory_size. */
+/* Requests slices of the ring for all buffers that the sink has passed. Slices larger than a buffer take memory beside
+ * the buffers; until they are needed they are requested only while all of them take at most half of memory_size. */
 static void load_ahead(struct run_reader *r, struct ring *ring, size_t needed)
 {
     const struct spill_run *run = &r->opt.runs[ring - r->rings];

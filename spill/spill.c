@@ -156,8 +156,7 @@ static struct workspace *workspace(struct spill *p)
 
 /* ---------------------------------------------------------- arenas to runs */
 
-/* Where range `number` begins. Within an arena places grow with the input, so all
- * its sublists count as one source. */
+/* Where range `number` begins. Within an arena places grow with the input, so all its sublists count as one source. */
 static struct run_cut cut_before(const struct spill *p, size_t number)
 {
     return (struct run_cut){p->ranges[number].from, p->arena->base, 0};

@@ -59,9 +59,8 @@ struct spill_outlook {
 int spill_policy_open(struct spill_policy *policy, const struct spill_policy_options *options);
 void spill_policy_close(struct spill_policy *policy);
 
-/* Ask for each block while both arenas hold records and nothing spills. 1: the older arena should leave now, before
- * the younger is full, so that the reader of a pipe need not wait; 0: not yet; -1: the error is recorded in the
- * latch. */
+/* Ask for each block while both arenas hold records and nothing spills. 1: the older arena should leave now, before the
+ * younger is full, so that the reader of a pipe need not wait; 0: not yet; -1: the error is recorded in the latch. */
 int spill_policy_hurry(struct spill_policy *policy, const struct spill_outlook *outlook);
 
 /* Ask when the filled arena is full. Sets policy->spilling if arenas must leave from now on. -1: the error is

@@ -128,8 +128,7 @@ uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER])
     return size_in_memory(load_le64(packed + HASH), load_le64(packed + HASH + 8));
 }
 
-/* Unpacks keys from in[0..end) to keys[n], but leaves their places
- * alone. -1: too few or too many bytes. */
+/* Unpacks keys from in[0..end) to keys[n], but leaves their places alone. -1: too few or too many bytes. */
 static int unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *keys, size_t n)
 {
     uint64_t sort = 0;

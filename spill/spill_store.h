@@ -31,9 +31,8 @@ struct spill_store_options {
 struct spill_store *spill_store_open(const struct spill_store_options *options);
 void spill_store_close(struct spill_store *store);
 
-/* Makes the files. *free_bytes is the free space in all their file systems together. Call
- * it before the first put, from the thread that gets the signals. -1: failed, and the
- * error is recorded in the latch. */
+/* Makes the files. *free_bytes is the free space in all their file systems together. Call it before the first put, from
+ * the thread that gets the signals. -1: failed, and the error is recorded in the latch. */
 int spill_store_prepare(struct spill_store *store, uint64_t *free_bytes);
 
 /* Lets the store keep the first `size` bytes in memory; 0: none. Call it before the first put. If that
