@@ -26,7 +26,6 @@
 #include "order/minhash.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_parts.h"
-#include "sort/minhash_run.h"
 #include "spill/spill.h"
 #include "write/record_sink.h"
 
@@ -224,7 +223,7 @@ static int merge_and_write(struct sort_parts *s)
     const struct bam_arena *all = s->arenas.filled;
     stats_phase(s->stats, PHASE_WRITE);
     if (s->minhash && !minhash_decides(s->minhash))
-        record_sink_set_finish(s->out.sink, minhash_run_finish);
+        record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
     if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || begin_merge(s) < 0
         || merge_ranges(s) < 0)
         return -1;

@@ -18,9 +18,8 @@ enum {
 
 /* The slices of one run that a range needs. */
 struct span {
-    size_t first;                /* set by the main thread before READY */
+    size_t next;                 /* the next to merge; set by the main thread before READY, advanced by the claimer */
     size_t end;                  /* one past the last; set by the main thread before READY */
-    size_t next;                 /* the next to merge; advanced by the claimer */
 };
 
 /* A range with more records than its list takes is handed out again once those of the list are put. */
@@ -350,7 +349,7 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     range->is_last = m->planned_all;
     range->begun = range->whole = false;
     for (size_t i = 0; i < m->opt.runs.n; i++) {
-        range->spans[i] = (struct span){m->first[i], m->taken[i], m->first[i]};
+        range->spans[i] = (struct span){m->first[i], m->taken[i]};
         m->first[i] = first_slice(to, i, m->taken[i]);
     }
     m->from = *to;

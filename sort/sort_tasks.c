@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/latch.h"
 #include "base/stats.h"
+#include "bam/record_checksum.h"
+#include "order/minhash.h"
 #include "order/sort_run.h"
-#include "sort/minhash_run.h"
 #include "sort/sort_tasks.h"
 
 /* Records per sublist: a sort of some 50 ms, short against any file that is worth threads, and few enough sublists
@@ -36,6 +37,44 @@ void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
     p->opt.arena_is_sorted(p->opt.arg);
 }
 
+/* -M: ranks a read and turns it. Returns by how much that changes the checksum of what is written. */
+static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint64_t *key)
+{
+    struct minhash_rank rank;
+    size_t size = bam_record_size(r);
+    uint64_t before = record_checksum((const uint8_t *)r, size);
+    minhash_rank(m, r, &rank);
+    minhash_apply(r, &rank);
+    *key = minhash_key(m, r);
+    minhash_finish(r);
+    uint64_t after = record_checksum((const uint8_t *)r, size);
+    if (!minhash_decides(m))
+        minhash_keep(r, &rank);                  /* the merge still compares them */
+    return after - before;
+}
+
+/* -M: gives every key of a sublist its -M key, and turns reads without reference as their rank says. This waits until
+ * the sublist is closed, because a walk from a wrong guess must change nothing. Returns the sum of rank_record(). */
+static uint64_t rank_sublist(const struct minhash *m, uint8_t *base, struct bam_sublist sublist)
+{
+    uint64_t delta = 0;
+    for (size_t i = 0; i < sublist.n; i++) {
+        struct bam_key *key = &sublist.keys[i];
+        struct bam_record *r = (struct bam_record *)(base + (key->place >> BAM_KEY_SIZE_BITS));
+        if (minhash_applies(r))
+            delta += rank_record(m, r, &key->sort);
+        else
+            key->sort = minhash_key(m, r);
+    }
+    return delta;
+}
+
+void sort_tasks_finish_record(uint8_t *record)
+{
+    if (minhash_applies((const struct bam_record *)record))
+        minhash_finish((struct bam_record *)record);
+}
+
 static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, struct bam_sublist sublist)
 {
     struct bam_key_order order = bam_arena_order(arena);
@@ -43,7 +82,7 @@ static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, st
         return;
     enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
     if (p->opt.minhash)
-        atomic_fetch_add(&p->turned, minhash_run(p->opt.minhash, arena->base, sublist.keys, sublist.n));
+        atomic_fetch_add(&p->turned, rank_sublist(p->opt.minhash, arena->base, sublist));
     sort_run(sublist.keys, sublist.n, &order);
     stats_records(p->opt.stats, sublist.n);
     stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);

@@ -43,7 +43,7 @@ struct sort_tasks {
     uint64_t n_closed;           /* sublists */
     _Atomic uint32_t unsorted[2];   /* sublists of each arena that are not sorted, and one more while it is filled or
                                      * empty; any thread */
-    _Atomic uint64_t turned;     /* sum of what minhash_run() says of checksums; sort tasks */
+    _Atomic uint64_t turned;     /* by how much -M changed the checksum, modulo 2^64; sort tasks */
 };
 
 /* -1: no memory, and the error is recorded in the latch. */
@@ -68,5 +68,8 @@ bool sort_tasks_help(void *sorts);
 
 /* Call after the last sublist, while no arena is on its way out. Waits, and works, until all are sorted. -1: stop. */
 int sort_tasks_finish(struct sort_tasks *sorts);
+
+/* Clears the rank that -M keeps in a record unless minhash_decides(). Call it after the merge for each record. */
+void sort_tasks_finish_record(uint8_t *record);
 
 #endif

@@ -143,8 +143,7 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .latch = p->opt.latch,
     };
     *runs = (struct merge_runs){0};
-    spill_runs(p->spill, &how.n_runs);
-    if (how.n_runs == 0)
+    if (!p->spilling)                            /* else there is a run: an arena with records has left */
         return 0;
     if (spill_settle(p->spill, memory, size, &how.slice_size) < 0)
         return -1;
