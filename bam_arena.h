@@ -18,7 +18,6 @@
 #include "order/bam_key.h"
 
 struct latch;
-struct sort_rule;
 
 /* Bytes of the largest arena: a key has 40 bits for the offset. */
 #define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct stats;
-
 enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 /* Used by the main thread only. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The last merge, by many threads. The main thread cuts the sublists in memory, and the runs
- * that come back from disk, into ranges. Tasks merge ranges side by side. The main thread takes
- * their records back in order and puts them to the sink.
+/* The last merge. The main thread cuts sublists and runs into ranges, tasks merge ranges side by side, and the main
+ * thread takes their records back in order. So the output does not show where the cuts are.
  *
  *   sublists and    cut 0   cut 1   cut 2   cut 3
  *   slices of runs  |-------|-------|-------|---> planned by the main thread, ahead
@@ -9,9 +8,6 @@
  *   ring of ranges  [ DONE ][ TAKEN][ READY][ FREE ] ...     a heap and a list of
  *                       |                                    records each
  *                       +--> merge_ring_next(), in order
- *
- * For each record the main thread only adds up its size. So blocks are filled as if one thread had
- * merged, and the output does not show where the cuts are.
  *
  * Cuts. In runs, the first record of every slice is a cut. So a range needs one slice of each run, or
  * few; and the first keys, which are in memory, tell which slice is needed next. In sublists, evenly
@@ -22,12 +18,6 @@
 
 #include "bam_arena.h"
 #include "merge/run_merge.h"
-
-struct record_ref;
-struct latch;
-struct merge_ring;
-struct record_sink;
-struct stats;
 
 /* Runs that left memory, as the merge sees them. It does not know how they come back: whoever reads them fills in the
  * functions. The slices of a run are numbered from 0. They become ready one after the other, and the merge leaves

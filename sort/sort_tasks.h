@@ -9,10 +9,6 @@
 #include "base/task_ring.h"
 #include "sort/arenas.h"
 
-struct latch;
-struct minhash;
-struct stats;
-
 struct sort_tasks_options {
     const struct arenas *arenas; /* may be opened later */
     uint32_t source_slots;       /* a block's keys are in their places when so many more blocks are taken back */

@@ -21,14 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bam_key;
-
 /* RECORD_PACK_UNIT: bytes of records in a unit. Units of 128 KiB are as fast and 2 %
  * smaller, but take twice the memory.
  * RECORD_PACK_SLACK: bytes after a buffer's end that copying in large steps may reach. */
 enum { RECORD_PACK_UNIT = 64 << 10, RECORD_PACK_SLACK = 64 };
-
-struct record_packer;
 
 /* NULL: no memory. */
 struct record_packer *record_packer_new(void);
@@ -51,8 +47,6 @@ void record_packer_trim(struct record_packer *packer);
 
 /* Bytes of memory that a packer takes, as long as records are shorter than a unit. */
 size_t record_packer_memory(void);
-
-struct record_unpacker;
 
 struct record_unpacker *record_unpacker_new(void);
 void record_unpacker_free(struct record_unpacker *unpacker);

@@ -9,10 +9,6 @@
 #include "merge/merge_ring.h"
 #include "spill/spill_run.h"
 
-struct latch;
-struct record_sink;
-struct run_reader;
-
 struct run_reader_options {
     const struct spill_run *runs;   /* in input order */
     size_t n_runs;               /* at least 1 */

@@ -11,10 +11,6 @@
 #include "bam_arena.h"
 #include "spill/spill_run.h"
 
-struct latch;
-struct spill;
-struct stats;
-
 struct spill_options {
     struct spill_store *store;   /* stays the caller's */
     size_t merge_memory;         /* bytes for merging in the background */

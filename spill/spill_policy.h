@@ -9,12 +9,7 @@
 #include "base/task_ring.h"
 #include "merge/merge_ring.h"
 
-struct latch;
 struct record_sink;
-struct run_reader;
-struct spill;
-struct spill_store;
-struct stats;
 
 struct spill_policy_options {
     const char *const *temp_prefixes;   /* see spill_store.h */

@@ -10,9 +10,6 @@
 #include "spill/spill_slice.h"
 #include "spill/spill_store.h"
 
-struct latch;
-struct sort_rule;
-
 struct spill_run {
     struct spill_place *slices;
     size_t n, max;

@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct latch;
-struct spill_store;
-struct stats;
-
 /* One packed slice. */
 struct spill_place {
     uint64_t offset;
