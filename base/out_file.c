@@ -165,13 +165,6 @@ bool out_file_can_add_beside(const char *path)
         || (errno != EACCES && errno != EPERM && errno != EROFS);
 }
 
-/* Whether no other file can take its place: rename() would fail in the end. */
-static bool is_pinned(const char *path)
-{
-    char target[PATH_MAX];
-    return out_file_target(path, target) == 0 && (is_mounted(target) || !out_file_can_add_beside(target));
-}
-
 /* Here and below: st is NULL if there is nothing at the path. */
 static bool is_stdout(const char *path, const struct stat *st)
 {
@@ -180,18 +173,20 @@ static bool is_stdout(const char *path, const struct stat *st)
         || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
-/* Whether the path leads through /proc to a file that has no name any more. */
-static bool is_nameless(const char *path, const struct stat *st)
+/* Whether no other file can take its place: it has no name any more (the path leads through /proc), or rename() would
+ * fail in the end. */
+static bool is_pinned(const char *path, const struct stat *st)
 {
     struct stat named;
     char target[PATH_MAX];
     return out_file_target(path, target) == 0
-        && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
+        && ((stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named)) || is_mounted(target)
+            || !out_file_can_add_beside(target));
 }
 
 static bool replaces(const char *path, const struct stat *st)
 {
-    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_nameless(path, st) && !is_pinned(path)));
+    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_pinned(path, st)));
 }
 
 bool out_file_replaces(const char *path)

@@ -11,12 +11,6 @@
 /* Painted often enough to be seen to move; plain lines seldom enough for a log. */
 static const uint64_t PAINTED_EVERY = 200000000, PLAIN_EVERY = 5000000000;   /* ns */
 
-static bool on_terminal(void)
-{
-    const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-}
-
 static uint64_t interval(const struct progress *p)
 {
     return p->painted ? PAINTED_EVERY : PLAIN_EVERY;
@@ -24,7 +18,9 @@ static uint64_t interval(const struct progress *p)
 
 void progress_start(struct progress *p, enum progress_when when, const struct stats *stats)
 {
-    bool paint = when == PROGRESS_ON_TERMINAL && hts_verbose >= HTS_LOG_WARNING && on_terminal();
+    const char *term = getenv("TERM");
+    bool paint = when == PROGRESS_ON_TERMINAL && hts_verbose >= HTS_LOG_WARNING && isatty(STDERR_FILENO) && term
+                 && strcmp(term, "dumb") != 0;
     *p = (struct progress){.stats = stats, .on = paint || when == PROGRESS_ALWAYS, .painted = paint};
     p->cpus = p->on ? machine_cpus() : 0;
     p->next = p->on ? stats_wall(stats) + interval(p) : 0;

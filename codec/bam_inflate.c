@@ -403,40 +403,38 @@ INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
         copy_16(to + i, from + i);
 }
 
-/* Copies the literals from *lit on and one match. Returns false, and has done nothing, if it cannot be
- * sure that this is right. */
-INLINE bool copy_fast(struct output *o, const struct token *t, const uint8_t **lit)
+/* Copies the literals from *lit on and one match. May write `beyond` bytes more, WIDE_MATCH or none. Returns false, and
+ * has done nothing, if there is no room for all of this or the distance is too large. */
+INLINE bool copy_token(struct output *o, const struct token *t, const uint8_t **lit, size_t beyond)
 {
     size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
-    if (UNLIKELY(run + len + WIDE_MATCH > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run))
+    if (UNLIKELY(run + len + beyond > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run))
         return false;
-    copy_16(o->at, *lit);
-    for (size_t i = WIDE_RUN; UNLIKELY(i < run); i += 16)
-        copy_16(o->at + i, *lit + i);
-    copy_match(o->at + run, dist, len);
+    if (beyond) {
+        copy_16(o->at, *lit);
+        for (size_t i = WIDE_RUN; UNLIKELY(i < run); i += 16)
+            copy_16(o->at + i, *lit + i);
+        copy_match(o->at + run, dist, len);
+    } else {
+        memcpy(o->at, *lit, run);
+        copy_bytes(o->at + run, dist, len);
+    }
     o->at += run + len;
     *lit += run;
     return true;
 }
 
-/* The same, but writes no byte more than it should. Returns -1 if the data are damaged. */
+/* Returns -1 if the data are damaged. */
 static int copy_careful(struct output *o, const struct token *t, const uint8_t **lit)
 {
-    size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
-    if (run + len > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run)
-        return -1;
-    memcpy(o->at, *lit, run);
-    copy_bytes(o->at + run, dist, len);
-    o->at += run + len;
-    *lit += run;
-    return 0;
+    return copy_token(o, t, lit, 0) ? 0 : -1;
 }
 
 /* Copies the rest of chunk c, from t and lit on. */
 static int copy_rest(struct output *o, const struct chunk *c, const struct token *t, const uint8_t *lit)
 {
     for (; t < c->end; t += 2)
-        if (!copy_fast(o, t, &lit) && copy_careful(o, t, &lit) < 0)
+        if (!copy_token(o, t, &lit, WIDE_MATCH) && copy_careful(o, t, &lit) < 0)
             return -1;
     size_t run = (size_t)(c->lits_end - lit);
     if (run > (size_t)(o->end - o->at))
@@ -555,7 +553,7 @@ INLINE enum result decode_chunk(struct bam_inflate *d)
             refill(&c);
             advance(&c, rare, d);
         } else if (token < token_end) {
-            if (UNLIKELY(!copy_fast(&o, token, &lit)) && copy_careful(&o, token, &lit) < 0)
+            if (UNLIKELY(!copy_token(&o, token, &lit, WIDE_MATCH)) && copy_careful(&o, token, &lit) < 0)
                 return DAMAGED;
             token += 2;
         }

@@ -109,12 +109,6 @@ INLINE uint64_t begins(uint64_t m)
 }
 _Static_assert(MIN_MATCH == 4, "begins()");
 
-/* How many bits are set from bit s on. */
-INLINE uint32_t run_length(uint64_t m, uint32_t s)
-{
-    return (uint32_t)__builtin_ctzll(~(m >> s));
-}
-
 INLINE uint64_t below(uint32_t n) { return n < 64 ? (1ull << n) - 1 : UINT64_MAX; }
 
 /* ---- records ---- */
@@ -183,20 +177,13 @@ INLINE uint32_t distance(uint32_t here, int64_t there)
     return there >= 0 && there < here && here - there <= MAX_DIST ? here - (uint32_t)there : 1;
 }
 
-INLINE void put_found(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t len, uint32_t dist)
-{
-    put_seq(d, p->in + p->anchor, at - p->anchor, len, dist);
-    p->anchor = at + len;
-    p->dist = dist;
-}
-
-/* The longest run from bit s on: its length << 4, and 15 - which. The first of equals. */
+/* The longest run of bits that are set from bit s on: its length << 4, and 15 - which. The first of equals. */
 INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s)
 {
     uint32_t best = 0;
     UNROLL(16)
     for (uint32_t k = 0; k < n; k++)
-        best = max_u32(best, run_length(same[k], s) << 4 | (15 - k));
+        best = max_u32(best, (uint32_t)__builtin_ctzll(~(same[k] >> s)) << 4 | (15 - k));
     return best;
 }
 
@@ -219,7 +206,9 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
             uint32_t len = best >> 4, far = dist[15 - (best & 15)], here = x + s;
             if (s + len == WINDOW)
                 len = extend(p->in + here, p->in + here - far, len, min_u32(p->n - here, MAX_MATCH));
-            put_found(d, p, here, len, far);
+            put_seq(d, p->in + p->anchor, here - p->anchor, len, far);
+            p->anchor = here + len;
+            p->dist = far;
             step = max_u32(s + len, WINDOW - MIN_MATCH + 1);
             starts &= ~below(s + len);
         }

@@ -70,13 +70,6 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
         greedy_insert(g, p->in, at);
 }
 
-INLINE void parse_in_pairs(struct deflate_parse *d, struct parse *p, uint32_t far_of_4)
-{
-    const struct greedy g = {d->fast_head, HASH_FACTOR(4), HASH_BITS, PAIR_STRIDE, far_of_4, true, false};
-    begin(d, p, &g);
-    parse_segments(d, p, p->last, &g);
-}
-
 /* Are there few matches up to stop, or copies? */
 INLINE bool try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
@@ -93,10 +86,13 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, bool hard)
     const struct greedy g = tune(d->fast_head, p->in, p->n, &cheap);
     if (cheap || !hard)
         begin(d, p, &g);
-    if (!cheap && (hard || try_singly(d, p, min_u32(TRIAL, p->last), &g)))
-        parse_in_pairs(d, p, g.far_of_4);
-    else
+    if (!cheap && (hard || try_singly(d, p, min_u32(TRIAL, p->last), &g))) {
+        const struct greedy pairs = {d->fast_head, HASH_FACTOR(4), HASH_BITS, PAIR_STRIDE, g.far_of_4, true, false};
+        begin(d, p, &pairs);
+        parse_segments(d, p, p->last, &pairs);
+    } else {
         parse_singly(d, p, p->last, g);
+    }
 }
 
 static void parse_older(struct deflate_parse *d, struct parse *p, bool hard) { parse_any(d, p, hard); }

@@ -74,14 +74,6 @@ static size_t n_records_of(const struct bam_arena *a)
     return n;
 }
 
-static int range_alloc(struct merge_ring *m, struct range *range)
-{
-    range->ring = m;
-    range->spans = calloc(m->opt.runs.n + 1, sizeof *range->spans);
-    range->records = malloc(m->opt.n_records * sizeof *range->records);
-    return range->spans && range->records && run_merge_init(&range->merge, m->rule, m->n_sources) == 0 ? 0 : -1;
-}
-
 static int sample_arena(struct merge_ring *m, int i, size_t source)
 {
     const struct bam_arena *a = m->opt.arenas[i];
@@ -108,9 +100,13 @@ static int ring_alloc(struct merge_ring *m)
     if (!m->first || !m->taken || !m->ranges || sample_arena(m, 0, o->runs.n) < 0
         || sample_arena(m, 1, o->runs.n + older) < 0)
         return -1;
-    for (uint32_t i = 0; i < o->n_ranges; i++)
-        if (range_alloc(m, &m->ranges[i]) < 0)
+    for (struct range *range = m->ranges; range < m->ranges + o->n_ranges; range++) {
+        range->ring = m;
+        range->spans = calloc(o->runs.n + 1, sizeof *range->spans);
+        range->records = malloc(o->n_records * sizeof *range->records);
+        if (!range->spans || !range->records || run_merge_init(&range->merge, m->rule, m->n_sources) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -294,15 +290,6 @@ static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct 
     return from;
 }
 
-/* Finds the next position where the order may be cut. 1: in *cut; 0: there is none; -1: not known yet. */
-static int next_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
-{
-    int found = next_slice_cut(m, idle, cut);
-    if (found < 0)
-        return -1;
-    return next_sample_cut(m, found, cut) || found;
-}
-
 /* Takes into the range what begins at the cut. 0: it is not ready. */
 static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
 {
@@ -365,9 +352,10 @@ static int plan_range(struct merge_ring *m, bool idle)
     for (;;) {
         if (!m->is_begun && !(m->is_begun = take(m, idle, &m->from)))
             return 0;
-        int found = next_cut(m, idle, &cut);
+        int found = next_slice_cut(m, idle, &cut);
         if (found < 0)
             return 0;
+        found = next_sample_cut(m, found, &cut) || found;
         m->planned_all = !found;
         if (!found || ends_at(m, &cut)) {
             end_range(m, &cut);

@@ -121,14 +121,6 @@ static int reserve_memory(struct sort_parts *s)
         || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
-/* Tells the progress line how much there is to do, as far as that is known before reading. */
-static void expect_progress(struct sort_parts *s)
-{
-    s->progress.file_bytes = (double)s->in.length;
-    s->progress.data_bytes = (double)s->opts->size_hint;
-    record_sink_set_progress(s->out.sink, &s->progress);
-}
-
 int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
 {
     *s = (struct sort_parts){.opts = opts};
@@ -145,7 +137,9 @@ int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
     if (reserve_memory(s) < 0 || prepare_order(s) < 0
         || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
         return -1;
-    expect_progress(s);
+    s->progress.file_bytes = (double)s->in.length;
+    s->progress.data_bytes = (double)s->opts->size_hint;
+    record_sink_set_progress(s->out.sink, &s->progress);
     return 0;
 }
 

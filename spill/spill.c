@@ -69,18 +69,13 @@ struct spill {
 static void run_range(void *spill, uint32_t number);
 static void run_merging(void *spill, uint32_t number);
 
-static int open_rings(struct spill *p)
-{
-    struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p, .run_releases = true};
-    struct task_ring_options mergings = {.n_slots = (uint32_t)p->opt.n_threads, .run = run_merging, .arg = p};
-    return task_ring_open(&p->range_tasks, &ranges) < 0 || task_ring_open(&p->merging_tasks, &mergings) < 0 ? -1 : 0;
-}
-
 struct spill *spill_open(const struct spill_options *options)
 {
     struct spill *p = calloc(1, sizeof *p);
     if (p) {
         size_t n = (size_t)options->n_threads;
+        struct task_ring_options ranges = {(uint32_t)n * RANGES_PER_THREAD, .run = run_range, .arg = p, .run_releases = true};
+        struct task_ring_options mergings = {(uint32_t)n, .run = run_merging, .arg = p};
         p->opt = *options;
         pthread_mutex_init(&p->packing.mutex, NULL);
         pthread_mutex_init(&p->unpacking.mutex, NULL);
@@ -89,7 +84,8 @@ struct spill *spill_open(const struct spill_options *options)
         p->mergings = calloc(n, sizeof *p->mergings);
         p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
         p->samples = calloc(p->max_ranges * SAMPLES_PER_RANGE, sizeof *p->samples);
-        if (p->work && p->mergings && p->ranges && p->samples && open_rings(p) == 0)
+        if (p->work && p->mergings && p->ranges && p->samples && task_ring_open(&p->range_tasks, &ranges) == 0
+            && task_ring_open(&p->merging_tasks, &mergings) == 0)
             return p;
     }
     latch_fail(options->latch, "out of memory");
