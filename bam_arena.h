@@ -4,9 +4,8 @@
  *   base                    bottom          top                        size
  *   | inflated BAM stream ->|     free      |<- keys of the records    |
  *
- * Records grow upwards from the bottom and never move. Their 16-byte keys grow downwards from the top.
- * The arena is full when the two meet. One thread, the main thread, moves bottom and top. Tasks write
- * only into the parts that the main thread gave out. */
+ * Records never move. The arena is full when records and their 16-byte keys meet. The main thread moves bottom and top;
+ * tasks write only into the parts that it gave out. */
 #ifndef BAM_ARENA_H
 #define BAM_ARENA_H
 

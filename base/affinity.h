@@ -17,7 +17,7 @@ struct affinity {
     unsigned long cpus[AFFINITY_CPUS / 8 / sizeof(unsigned long)];
 };
 
-/* Lets the calling thread run on all of OpenMP's places. *before: its mask until now; not known: nothing was changed. */
+/* Lets the calling thread run on all of OpenMP's places. *before: its mask so far; not known: nothing was changed. */
 void affinity_widen(struct affinity *before);
 
 /* The same, but where the process was allowed to run when it was started, if that is known (not with musl). */

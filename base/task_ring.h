@@ -176,7 +176,7 @@ void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
                     struct stats *stats);
 
-/* Waits a little for another thread, which has a core or wants this one. *spins counts the pauses since the last work. */
+/* Waits a little for another thread, which has a core or wants this one. *spins counts pauses since the last work. */
 void task_pause(unsigned *spins);
 
 /* ---- the team ---- */

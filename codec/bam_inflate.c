@@ -2,13 +2,11 @@
 /* What costs time when BAM is inflated are mispredicted branches: whether a literal or a match comes next,
  * and how long it is, cannot be predicted. So symbols are decoded without asking:
  *
- *   decode   every look-up does the same, whatever it finds: it takes bits, stores two
- *            literals of which 0 to 2 count, stores a token which counts if it is a length
- *            or a distance, and says in which table to look next
+ *   decode   every look-up does the same, whatever it finds: it takes bits, stores two literals of which 0 to 2 count,
+ *            stores a token which counts if it is a length or a distance, and says in which table to look next
  *   copy     two tokens at a time, literals and a match to the output
  *
- * Decoding waits for its own look-ups most of the time. So one loop decodes a chunk and copies the chunk
- * before it, whose branches are known early:
+ * Decoding waits for its own look-ups. So one loop decodes a chunk and copies the one before, whose branches are known:
  *
  *   in  -> | chunk 2 |  decode -> tokens, literals
  *                                 tokens, literals  copy -> | chunk 1 | -> out
@@ -20,9 +18,8 @@
  *   base lit (length)  |      |     | distance  |       |             | (count)  | to take
  *   distance - 1       |
  *
- * "All bits" are those of the code and the extra bits behind it; the value of the extra bits is added to
- * the base. In the table of literals and lengths, an entry may stand for two literals or for a literal and
- * a length; then the bits of both codes count as the code's. */
+ * "All bits" are those of the code and the extra bits behind it, whose value is added to the base. An entry may stand
+ * for two literals or for a literal and a length; then the bits of both codes count as the code's. */
 #include <stdlib.h>
 #include "codec/bam_inflate.h"
 #include "base/endian_io.h"

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* -l 1.
+/* -l 1. A block of whole records is matched field by field, since it is known where what is alike lies: no hash, no
+ * chain from one match to the next.
  *
- * A block of whole records is matched field by field, since it is known where what is
- * alike lies: no hash, no chain from one match to the next.
- *
- *   fixed fields, name, CIGAR   the same bytes of the records before, and of the mate
- *   SEQ                         the reads before, by position on the reference; where
- *                               that explains little, by samples of the bases
- *   QUAL                        runs; in a copy of a read, that read's
- *   CIGARs of several
- *   operations, tags            greedily
+ *   fixed fields, name, CIGAR     the same bytes of the records before, and of the mate
+ *   SEQ                           the reads before, by position on the reference; where that explains little, samples
+ *   QUAL                          runs; in a copy of a read, that read's
+ *   long CIGARs, tags             greedily
  *
  * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs, with all around them,
  * records without qualities, and the rest of a block whose reads turn out not to be alike. */

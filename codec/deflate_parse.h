@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside the encoder: what its parsers make of a block, and what they share.
  *
- *   deflate_fast.c     by the fields of records
- *   deflate_greedy.c   greedily
- *   deflate_lazy.c     lazily
- *
- * Positions fit 16 bits, and the tables of positions start as zeros: position 0
- * is as good a candidate as any, since every candidate's bytes are compared.
- *
- * What costs time are mispredicted branches and the chain from one match to the
+ * Positions fit 16 bits, and the tables of positions start as zeros: position 0 is as good a candidate as any, since
+ * every candidate's bytes are compared. What costs time are mispredicted branches and the chain from one match to the
  * next, not the bytes; hence the many short branchless stretches. */
 #ifndef DEFLATE_PARSE_H
 #define DEFLATE_PARSE_H
@@ -101,8 +95,8 @@ struct parse {
     uint32_t dist;                /* of the last match */
 };
 
-/* They go from p->at to p->last, and put there what they find; what is behind p->anchor in the end has become neither
- * sequence nor literal yet. newer: the CPU has what NEWER and NEWER_AVX2 name. */
+/* By the fields of records, and lazily. They go from p->at to p->last, and put there what they find; what is behind
+ * p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
 /* The same; hard: the bytes are known to have few matches. */

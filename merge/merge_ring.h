@@ -9,10 +9,9 @@
  *                       |                                    records each
  *                       +--> merge_ring_next(), in order
  *
- * Cuts. In runs, the first record of every slice is a cut. So a range needs one slice of each run, or
- * few; and the first keys, which are in memory, tell which slice is needed next. In sublists, evenly
- * spread keys are cuts. A range ends when it has about as many records as its list holds. A range with
- * more records is merged in several passes, and keeps its heap between them. */
+ * In runs, the first record of every slice is a cut. So a range needs few slices of each run, and the first keys, which
+ * are in memory, tell which slice is needed next. In sublists, evenly spread keys are cuts. A range has about as many
+ * records as its list holds; one with more is merged in several passes, and keeps its heap between them. */
 #ifndef MERGE_RING_H
 #define MERGE_RING_H
 

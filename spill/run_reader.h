@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Brings spilled runs back for the last merge. Each run has some buffers, which tasks fill ahead.
- *
- * When the merge leaves a buffer, the sink still uses its records. The buffer is filled
- * again once the sink has passed them. */
+/* Brings spilled runs back for the last merge. Each run has some buffers, which tasks fill ahead. When the merge leaves
+ * a buffer, the sink still uses its records; the buffer is filled again once the sink has passed them. */
 #ifndef RUN_READER_H
 #define RUN_READER_H
 

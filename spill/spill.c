@@ -10,27 +10,26 @@
 #include "base/task_ring.h"
 
 enum {
-    /* Enough ranges for threads to share them evenly, but so few that the last, partly filled slice of
-     * each does not matter. A range has about SLICES_PER_RANGE slices or more. For each range
-     * SAMPLES_PER_RANGE keys are sampled, so that ranges come out even. */
-    RANGES_PER_THREAD = 8, SLICES_PER_RANGE = 4,
-    SAMPLES_PER_RANGE = 32,
-    SLICES_LEAST = 4,            /* slices that the last merge has at least: two for each of two runs. If they
-                                  * exceed the memory, more is taken */
+    /* Enough ranges for threads to share them evenly, but so few that the last, partly filled slice of each does not
+     * matter. */
+    RANGES_PER_THREAD = 8,
+    SLICES_PER_RANGE = 4,        /* or more */
+    SAMPLES_PER_RANGE = 32,      /* keys, so that ranges come out even */
+    SLICES_LEAST = 4,            /* of the last merge: two for each of two runs. If need be, more memory is taken */
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
 /* A part of the arena that one task writes. */
 struct range {
-    struct bam_key from;         /* its first key (unused in range 0); set by the thread that cuts the ranges */
+    struct run_cut from;         /* where it begins (unused in range 0); set by the thread that cuts the ranges */
     struct spill_run part;       /* set by the claimer before DONE */
 };
 
 /* Adjacent runs that a task merges into one. */
 struct merging {
     size_t first;                /* which runs: this one and the next; set by the main thread */
-    struct spill_merge how;      /* set by the main thread, but for loader and writer. Of copies of those runs, since the
-                                  * list may move */
+    struct spill_merge how;      /* of copies of those runs, since the list may move; set by the main thread, but for
+                                  * loader and writer */
     struct spill_run into;       /* set by the claimer before DONE */
     int result;                  /* of spill_merge(); set by the claimer before DONE */
 };
@@ -74,12 +73,12 @@ struct spill *spill_open(const struct spill_options *options)
     struct spill *p = calloc(1, sizeof *p);
     if (p) {
         size_t n = (size_t)options->n_threads;
-        struct task_ring_options ranges = {(uint32_t)n * RANGES_PER_THREAD, .run = run_range, .arg = p, .run_releases = true};
-        struct task_ring_options mergings = {(uint32_t)n, .run = run_merging, .arg = p};
         p->opt = *options;
         pthread_mutex_init(&p->packing.mutex, NULL);
         pthread_mutex_init(&p->unpacking.mutex, NULL);
         p->max_ranges = n * RANGES_PER_THREAD;
+        struct task_ring_options ranges = {(uint32_t)p->max_ranges, .run = run_range, .arg = p, .run_releases = true};
+        struct task_ring_options mergings = {(uint32_t)n, .run = run_merging, .arg = p};
         p->work = calloc(n, sizeof *p->work);
         p->mergings = calloc(n, sizeof *p->mergings);
         p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
@@ -152,24 +151,14 @@ static struct workspace *workspace(struct spill *p)
 
 /* ---------------------------------------------------------- arenas to runs */
 
-/* Where range `number` begins. Within an arena places grow with the input, so all its sublists count as one source. */
-static struct run_cut cut_before(const struct spill *p, size_t number)
-{
-    return (struct run_cut){p->ranges[number].from, p->arena->base, 0};
-}
-
 /* The part of a sublist that belongs to range `number`. */
 static struct merge_source part_of(const struct spill *p, size_t number, const struct bam_sublist *sublist)
 {
     struct merge_source part = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
-    if (number + 1 < p->n_ranges) {
-        struct run_cut cut = cut_before(p, number + 1);
-        part.end = run_cut_find(&cut, p->rule, part, 0);
-    }
-    if (number > 0) {
-        struct run_cut cut = cut_before(p, number);
-        part.next = run_cut_find(&cut, p->rule, part, 0);
-    }
+    if (number + 1 < p->n_ranges)
+        part.end = run_cut_find(&p->ranges[number + 1].from, p->rule, part, 0);
+    if (number > 0)
+        part.next = run_cut_find(&p->ranges[number].from, p->rule, part, 0);
     return part;
 }
 
@@ -206,7 +195,7 @@ static void write_range(struct spill *p, size_t number)
     }
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
-    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, false, 0};
+    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, 0, 0};
     run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -224,7 +213,8 @@ static void run_range(void *spill, uint32_t number)
     atomic_fetch_add(&p->n_done, 1);
 }
 
-/* Returns how many ranges there are; sets the first key of each. */
+/* Returns how many ranges there are; sets where each begins. Within an arena places grow with the input, so all its
+ * sublists count as one source. */
 static size_t cut_ranges(struct spill *p)
 {
     const struct bam_arena *a = p->arena;
@@ -237,7 +227,7 @@ static size_t cut_ranges(struct spill *p)
     if (n > n_samples)
         n = n_samples ? n_samples : 1;
     for (size_t i = 1; i < n; i++)
-        p->ranges[i].from = p->samples[i * n_samples / n];
+        p->ranges[i].from = (struct run_cut){p->samples[i * n_samples / n], a->base, 0};
     return n;
 }
 

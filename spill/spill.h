@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Arenas leave memory as sorted runs while reading goes on, and adjacent runs are merged in the
- * background when there are too many of them. Tasks do both.
- *
- * An arena is cut into ranges of keys, more than there are threads. A task merges its range of all sublists and writes
- * it, slice by slice. The run is the list of all ranges' slices, in order. It does not matter where in the file a slice
- * lies. So no task waits for another, and no step is left to one thread alone. */
+/* Arenas leave memory as sorted runs while reading goes on: a task merges its range of all sublists and writes it,
+ * slice by slice, and the run is the list of all ranges' slices. Adjacent runs are merged in the background when there
+ * are too many of them. No task waits for another. */
 #ifndef SPILL_H
 #define SPILL_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides when an arena leaves memory as a run, and how memory is divided then. It gets numbers from the driver and
- * knows nothing of who reads or sorts. Nothing leaves before it must: when it is known that not all records
- * will fit, or when both arenas are nearly full. Only the main thread calls these functions, but for
- * spill_policy_arena_is_sorted(). */
+/* Decides when an arena leaves memory as a run, and how memory is divided then. Nothing leaves before it must: when it
+ * is known that not all records will fit, or when both arenas are nearly full. Only the main thread calls these
+ * functions, but for spill_policy_arena_is_sorted(). */
 #ifndef SPILL_POLICY_H
 #define SPILL_POLICY_H
 

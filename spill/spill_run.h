@@ -25,8 +25,7 @@ void spill_run_free(struct spill_run *run);
 void spill_run_remove(struct spill_run *run, struct spill_store *store);
 
 /* A record that is larger than a slice makes the buffers grow that a thread keeps for packing and unpacking. The gate
- * lets one thread at a time do this, and that thread frees the extra memory before it leaves. Packing and unpacking
- * have a gate each. */
+ * lets one thread at a time do this, which then frees the extra memory. Packing and unpacking have a gate each. */
 struct spill_gate {
     pthread_mutex_t mutex;
     size_t large;                /* records, or packed slices, of more bytes than this wait at the gate */
