@@ -71,13 +71,6 @@ double progress_left(const struct progress_work *w)
     return w->read_seconds * (1 - share) / share + w->write_guess;
 }
 
-static double share_read(const struct progress *p, double inflated)
-{
-    if (p->file_bytes > 0)
-        return (double)stats_total(p->stats, STAGE_READ).bytes / p->file_bytes;
-    return p->data_bytes > 0 ? inflated / p->data_bytes : -1;
-}
-
 /* Inflating is the measure: blocks that are slow to inflate are slow to make, and threads that share CPUs are slow in
  * both. Where nothing was inflated, or only copied, a plain CPU is. What went to disk comes back, which costs, too. */
 static double guess_writing(const struct progress *p, double data_bytes)
@@ -101,9 +94,13 @@ static struct progress_work work_of(const struct progress *p, struct progress_no
 {
     uint64_t start, end;
     double inflated = (double)stats_total(p->stats, STAGE_INFLATE).bytes, all = inflated;
-    struct progress_work w = {.read_seconds = seconds_of(p->stats, PHASE_READ), .read_share = share_read(p, inflated),
-                              .writing = stats_phase_times(p->stats, PHASE_WRITE, &start, &end),
-                              .write_seconds = seconds_of(p->stats, PHASE_WRITE)};
+    struct progress_work w = {
+        .read_seconds = seconds_of(p->stats, PHASE_READ),
+        .read_share = p->file_bytes > 0 ? (double)stats_total(p->stats, STAGE_READ).bytes / p->file_bytes
+                    : p->data_bytes > 0 ? inflated / p->data_bytes : -1,
+        .writing = stats_phase_times(p->stats, PHASE_WRITE, &start, &end),
+        .write_seconds = seconds_of(p->stats, PHASE_WRITE),
+    };
     uint64_t dealt = stats_total(p->stats, STAGE_DEAL).records;
     *now = (struct progress_now){"reading", dealt, inflated, w.read_seconds, -1, -1};
     if (w.writing) {

@@ -580,16 +580,6 @@ static void chunk_begin(struct bam_inflate *d)
     d->stop = d->at.next + (!d->last_chunk ? CHUNK : n > IN_MARGIN ? n - IN_MARGIN : 0);
 }
 
-/* Ends the chunk that was decoded and returns it: it is the next to be copied. */
-static struct chunk *chunk_end(struct bam_inflate *d)
-{
-    struct chunk *c = &d->chunk[d->filling];
-    c->end = d->at.token;
-    c->lits_end = d->at.lit;
-    d->filling = !d->filling;
-    return c;
-}
-
 static int compressed_block(struct bam_inflate *d)
 {
     enum result result;
@@ -600,7 +590,10 @@ static int compressed_block(struct bam_inflate *d)
     do {
         chunk_begin(d);
         result = (d->newer ? decode_newer : decode_older)(d);
-        last = chunk_end(d);
+        last = &d->chunk[d->filling];            /* the next to be copied */
+        last->end = d->at.token;
+        last->lits_end = d->at.lit;
+        d->filling = !d->filling;
     } while (result == CHUNK_DONE);
     return result == DAMAGED ? -1 : copy_rest(&d->out, last, last->tokens, last->lits);
 }

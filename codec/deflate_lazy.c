@@ -48,28 +48,22 @@ static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_
         *m = (struct match){len, cand, gain};
 }
 
-static inline uint64_t *long_slot(struct deflate_parse *d, uint64_t v)
-{
-    return &d->long_head[2 * hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
-}
+/* Positions with the same hash, LONG_WAYS in each of the first two words, SHORT_WAYS in the last, the newest lowest. */
+struct cands {
+    uint64_t newer, older;
+    uint32_t shorts;
+};
 
-static inline uint32_t *short_slot(struct deflate_parse *d, uint64_t v)
+/* Puts a position into its slots; returns what was there. */
+static inline struct cands insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
 {
-    return &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
-}
-
-static inline void push_long(uint64_t l[2], uint32_t at)
-{
-    l[1] = l[1] << 16 | l[0] >> 48;
-    l[0] = l[0] << 16 | at;
-}
-
-static inline void insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
-{
-    uint64_t v = load_le64(in + at), *l = long_slot(d, v);
-    uint32_t *s = short_slot(d, v);
-    push_long(l, at);
-    *s = *s << 16 | at;
+    uint64_t v = load_le64(in + at), *l = &d->long_head[2 * hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
+    uint32_t *s = &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
+    struct cands old = {l[0], l[1], *s};
+    l[1] = old.older << 16 | old.newer >> 48;
+    l[0] = old.newer << 16 | at;
+    *s = old.shorts << 16 | at;
+    return old;
 }
 
 static inline void find_long(struct match *m, const struct parse *p, uint32_t at, uint64_t cands)
@@ -115,16 +109,13 @@ static inline void find_short(struct match *m, const struct parse *p, uint32_t a
 static inline bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, struct match *m,
                         int32_t bias, bool deep)
 {
-    uint64_t v = load_le64(p->in + at), *l = long_slot(d, v), newer = l[0], older = l[1];
-    uint32_t *s = short_slot(d, v), shorts = *s;
-    push_long(l, at);
-    *s = shorts << 16 | at;
+    struct cands old = insert(d, p->in, at);
     struct match better = {m->len, 0, m->gain + bias};
-    find_long(&better, p, at, newer);
+    find_long(&better, p, at, old.newer);
     if (deep)
-        find_long(&better, p, at, older);
+        find_long(&better, p, at, old.older);
     if (better.cand == 0 && m->len < 8)
-        find_short(&better, p, at, shorts);
+        find_short(&better, p, at, old.shorts);
     if (better.cand == 0)
         return false;
     *m = better;

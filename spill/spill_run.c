@@ -142,17 +142,6 @@ static int read_packed(struct spill_store *store, struct spill_place place, stru
     return place.size < SPILL_SLICE_HEADER ? spill_store_damaged(store, place) : 0;
 }
 
-/* Finds memory for the slice that was read. */
-static int choose_memory(struct spill_buffer *b, uint64_t size, bool home_is_free)
-{
-    b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
-    if (home_is_free && size <= b->home_size)
-        return 0;
-    b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
-    b->slice = (struct spill_slice){.base = b->extra, .size = size};
-    return b->extra ? 0 : -1;
-}
-
 static int load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                 struct spill_buffer *b, bool home_is_free, struct latch *latch)
 {
@@ -162,7 +151,12 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
     uint64_t size = spill_slice_size(loader->packed.p);
     if (size / BEST_PACKING > place.size)
         return spill_store_damaged(store, place);
-    if (choose_memory(b, size, home_is_free) < 0)
+    b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
+    if (!home_is_free || size > b->home_size) {
+        b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
+        b->slice = (struct spill_slice){.base = b->extra, .size = size};
+    }
+    if (!b->slice.base)
         return latch_fail(latch, "out of memory for temporary data");
     enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
     int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed.p, place.size);
