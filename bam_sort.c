@@ -26,7 +26,6 @@
 #include "order/minhash.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_parts.h"
-#include "spill/spill.h"
 #include "write/record_sink.h"
 
 /* ---------------------------------------------------- reading and sorting */

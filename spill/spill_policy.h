@@ -7,19 +7,17 @@
 
 #include "base/task_ring.h"
 #include "merge/merge_ring.h"
+#include "spill/spill.h"
 
 struct record_sink;
 
 struct spill_policy_options {
-    const char *const *temp_prefixes;   /* see spill_store.h */
-    size_t n_temp_prefixes;
+    struct spill_store_options store;
+    struct spill_options spill;  /* without its store, which spill_policy_open() opens */
     uint64_t at_least;           /* bytes of records that will surely come; 0: nobody knows */
-    size_t arena_size, slice_size, merge_memory;   /* as planned, see struct memory_plan; arena_size: of each */
-    int n_threads;
+    size_t arena_size, slice_size;   /* as planned, see struct memory_plan; arena_size: of each */
     task_help_fn *help;          /* what the main thread may do while an arena leaves, beside writing it */
     void *arg;                   /* of help */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
 };
 
 /* How the arenas' memory is divided once it is known that not all records will fit. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/latch.h"
-#include "spill/spill.h"
 #include "spill/spill_policy.h"
 #include "spill/spill_slice.h"
 #include "unit.h"
@@ -22,15 +21,12 @@ struct deciding {
 static int deciding_open(struct deciding *d, const char *prefix, uint64_t at_least)
 {
     struct spill_policy_options options = {
-        .temp_prefixes = &prefix,
-        .n_temp_prefixes = 1,
+        .store = {&prefix, 1, &d->latch, NULL},
+        .spill = {NULL, 4 * MIB, 2, &d->latch, NULL},
         .at_least = at_least,
         .arena_size = ARENA,
         .slice_size = MIB,
-        .merge_memory = 4 * MIB,
-        .n_threads = 2,
         .help = help_nothing,
-        .latch = &d->latch,
     };
     *d = (struct deciding){.latch = {.tripped = false}};
     return spill_policy_open(&d->policy, &options);
