@@ -277,9 +277,8 @@ size_t bam_arena_open_records(const struct bam_arena *arena)
     return (arena->sublist_top - arena->top) / sizeof(struct bam_key);
 }
 
-/* Each block's keys lie below those of the block before, so the oldest are at the top. Within a block
- * they go upwards. A cut inside a block would put its newer keys into the earlier sublist, whose
- * records come first where records are equal. So a block's keys stay in one sublist. */
+/* Each block's keys lie below those of the block before, but go upwards within the block. A cut inside a block would
+ * put its newer keys into the earlier sublist, whose records come first where records are equal. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist)
 {
     const struct bam_key *keys = (const struct bam_key *)(arena->base + arena->top);

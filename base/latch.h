@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The latch keeps the first error. Every stage may trip it, from any thread. Every task body looks at it
- * first and does nothing once it is tripped. */
+/* The latch keeps the first error, from any thread. Every task looks first and does nothing if it is tripped. */
 #ifndef LATCH_H
 #define LATCH_H
 
@@ -25,9 +24,8 @@ bool latch_tripped(const struct latch *latch);
  * the default action is better: it ends the process even if a thread is stuck writing to a pipe that nobody reads. */
 void latch_catch_signals(void);
 
-/* true: blocks those signals in the calling thread, and so in the threads that it starts from here on.
- * false: unblocks them in the calling thread. So they interrupt the reads of the main thread and of no
- * other. PIPE is never blocked: it goes to the thread that writes. */
+/* Blocks (true) or unblocks those signals in the calling thread, and so in the threads that it starts from here on:
+ * they shall interrupt the main thread's reads only. PIPE is never blocked: it goes to the thread that writes. */
 void latch_hide_signals(bool hide);
 
 /* Whether a signal was caught. */

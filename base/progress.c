@@ -11,19 +11,15 @@
 /* Painted often enough to be seen to move; plain lines seldom enough for a log. */
 static const uint64_t PAINTED_EVERY = 200000000, PLAIN_EVERY = 5000000000;   /* ns */
 
-static uint64_t interval(const struct progress *p)
-{
-    return p->painted ? PAINTED_EVERY : PLAIN_EVERY;
-}
-
 void progress_start(struct progress *p, enum progress_when when, const struct stats *stats)
 {
     const char *term = getenv("TERM");
     bool paint = when == PROGRESS_ON_TERMINAL && hts_verbose >= HTS_LOG_WARNING && isatty(STDERR_FILENO) && term
                  && strcmp(term, "dumb") != 0;
     *p = (struct progress){.stats = stats, .on = paint || when == PROGRESS_ALWAYS, .painted = paint};
+    p->every = paint ? PAINTED_EVERY : PLAIN_EVERY;
     p->cpus = p->on ? machine_cpus() : 0;
-    p->next = p->on ? stats_wall(stats) + interval(p) : 0;
+    p->next = p->on ? stats_wall(stats) + p->every : 0;
 }
 
 /* A shell's background job does not scribble over what its user types. */
@@ -132,7 +128,7 @@ void progress_tick(struct progress *p)
     char line[128];
     if (!p || !p->on || stats_wall(p->stats) < p->next)
         return;
-    p->next = stats_wall(p->stats) + interval(p);
+    p->next = stats_wall(p->stats) + p->every;
     if (p->painted && in_background())
         return;
     struct progress_now now = look(p);

@@ -6,25 +6,9 @@
 #include "order/sort_run.h"
 #include "sort/sort_tasks.h"
 
-/* Records per sublist: a sort of some 50 ms, short against any file that is worth threads, and few enough sublists
- * for one heap. A sublist of long reads ends after SUBLIST_BYTES. */
-enum { SUBLIST_RECORDS = 1 << 20 };
-enum { REST_RECORDS = 1 << 14 };   /* the least at the end: 0.4 ms */
-static const size_t SUBLIST_BYTES = (size_t)512 << 20;
-
-static void run_sort(void *sorts, uint32_t index);
-
-int sort_tasks_open(struct sort_tasks *p, const struct sort_tasks_options *options)
-{
-    struct task_ring_options ring = {.n_slots = SORT_TASKS_MAX, .run = run_sort, .arg = p, .run_releases = true};
-    *p = (struct sort_tasks){.opt = *options, .unsorted = {1, 1}};
-    return task_ring_open(&p->ring, &ring) < 0 ? latch_fail(options->latch, "out of memory") : 0;
-}
-
-void sort_tasks_close(struct sort_tasks *p)
-{
-    task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
-}
+/* Records per sublist: a sort of some 50 ms, and few enough sublists for one heap. At the end, at least: 0.4 ms. */
+enum { SUBLIST_RECORDS = 1 << 20, REST_RECORDS = 1 << 14 };
+static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* where a sublist of long reads ends */
 
 /* One sublist less to be sorted, or the one more that stands for those to come. At 0 nothing else counts here until the
  * arena has left memory and is filled again: so it is made ready for that now. */
@@ -94,6 +78,18 @@ static void run_sort(void *sorts, uint32_t index)
     struct sort_tasks *p = sorts;
     sort_sublist(p, p->tasks[index].arena, p->tasks[index].sublist);
     task_ring_release(&p->ring, index);
+}
+
+int sort_tasks_open(struct sort_tasks *p, const struct sort_tasks_options *options)
+{
+    struct task_ring_options ring = {.n_slots = SORT_TASKS_MAX, .run = run_sort, .arg = p, .run_releases = true};
+    *p = (struct sort_tasks){.opt = *options, .unsorted = {1, 1}};
+    return task_ring_open(&p->ring, &ring) < 0 ? latch_fail(options->latch, "out of memory") : 0;
+}
+
+void sort_tasks_close(struct sort_tasks *p)
+{
+    task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
 }
 
 /* Lists a sublist that was closed, to be sorted when it is due. */

@@ -184,8 +184,8 @@ static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
     struct run_reader *r = reader;
     uint32_t slot = slot_of(r, run, slice);
     load_ahead(r, run, slice);
-    /* The slices are so small that the block being filled has records of all that are in buffers. The
-     * sink cannot pass them before that block is full, so the next slice goes to other memory. */
+    /* The block being filled has records of all slices in buffers, and the sink cannot pass them before it is full. So
+     * the next slice goes to other memory. */
     if (idle && r->runs[run].loaded == slice && task_ring_state(&r->tasks, slot) == TASK_FREE
         && !record_sink_will_pass(r->opt.sink, r->buffers[slot].mark))
         begin_load(r, run, false);

@@ -162,8 +162,7 @@ static struct merge_source part_of(const struct spill *p, size_t number, const s
     return part;
 }
 
-/* Takes AHEAD keys at a time and prefetches their records, which lie anywhere in the arena. When they
- * are copied they are on their way from memory. */
+/* Takes AHEAD keys at a time and prefetches their records, which lie anywhere in the arena. */
 static int write_merged(struct spill_writer *writer, struct run_merge *merge)
 {
     struct merge_item items[AHEAD];
@@ -231,8 +230,7 @@ static size_t cut_ranges(struct spill *p)
     return n;
 }
 
-/* A task left over from the arena before may claim a range as soon as it is READY. So everything about
- * all ranges is set before the first one becomes READY. */
+/* A late task may claim any range that is READY. So all ranges are set before the first one becomes READY. */
 void spill_arena_is_sorted(struct spill *p)
 {
     size_t n = cut_ranges(p);
@@ -292,11 +290,10 @@ static bool goes_on(const struct spill *p, struct bam_key first)
 
 static int note_last(struct spill *p, struct bam_key last)
 {
-    const uint8_t *record = bam_key_record(p->arena->base, last);
     size_t size = bam_key_record_size(p->arena->base, last);
     if (byte_buffer_reserve(&p->last_record, size) < 0)
         return -1;
-    memcpy(p->last_record.p, record, size);
+    memcpy(p->last_record.p, bam_key_record(p->arena->base, last), size);
     p->last_key = last;
     return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where packed slices lie while they are not in use: in memory as long as some is to spare, then in
- * one temporary file per directory. The files have no name (O_TMPFILE, or unlinked at once). So
- * nothing is left behind however the process ends, and two sorts never use the same file. */
+/* Where packed slices lie while they are not in use: in memory as long as some is to spare, then in one temporary file
+ * per directory. The files have no name (O_TMPFILE, or unlinked at once), so nothing is left behind. */
 #ifndef SPILL_STORE_H
 #define SPILL_STORE_H
 
