@@ -22,8 +22,8 @@ struct run_cut {
 bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule);
 
 /* The first key that is not before the cut, in a part of source number `source`; part.end if there is none. Between
- * equal keys of one base their places decide, else their sources. So all sublists of an arena may count as one source. But do
- * not search the run that holds the cut: its slices have different bases and the same source. */
+ * equal keys of one base their places decide, else their sources. So all sublists of an arena may count as one source.
+ * But do not search the run that holds the cut: its slices have different bases and the same source. */
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
                                    struct merge_source part, size_t source);
 
