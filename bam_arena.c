@@ -15,10 +15,9 @@ enum {
      * costs nothing when the main thread walks them. */
     GUESS_SPAN = 16384,
     SIZE_MIN = 256 << 10,        /* bytes of the smallest arena: some blocks and their keys */
-    /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly,
-     * which is when the first touch takes more than SLOW_NANOSECONDS. Clearing 2 MiB takes 0.2 ms;
-     * but in a virtual machine that gives its free memory back to the host, large blocks first, it
-     * takes 4 ms, which is 2 s for each GB. */
+    /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly, which is when the first
+     * touch takes more than SLOW_NANOSECONDS. Clearing 2 MiB takes 0.2 ms; but in a virtual machine that gives its free
+     * memory back to the host, large blocks first, it takes 4 ms, which is 2 s for each GB. */
     WINDOW = 64 << 20,
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys that the main thread lists on its stack */
@@ -66,8 +65,7 @@ static void *map_region(size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* 4 KiB on most machines, 16 or 64 KiB on some of arm64. Memory that is
- * given back must begin with a page. */
+/* 4 KiB on most machines, 16 or 64 KiB on some of arm64. Memory that is given back must begin with a page. */
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -159,15 +157,9 @@ struct bam_key_order bam_arena_order(const struct bam_arena *arena)
     return (struct bam_key_order){arena->rule, arena->base};
 }
 
-static uint64_t place_of(const struct bam_arena *arena, const uint8_t *record)
+static enum bam_fault make_key(const struct bam_arena *arena, const struct bam_record *r, struct bam_key *key)
 {
-    return bam_key_place((uint64_t)(record - arena->base), bam_record_size((const struct bam_record *)record));
-}
-
-static enum bam_fault make_key(const struct bam_arena *arena, const uint8_t *record, struct bam_key *key)
-{
-    const struct bam_record *r = (const struct bam_record *)record;
-    key->place = place_of(arena, record);
+    key->place = bam_key_place((uint64_t)((const uint8_t *)r - arena->base), bam_record_size(r));
     if (arena->rule)
         return sort_key_make(arena->rule, r, &key->sort);
     key->sort = coordinate_key(r);
@@ -181,12 +173,13 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
     struct bam_walk w = {.start = start, .end = start};
     while (w.end < end && w.end != stop && w.n < max) {
         const uint8_t *record = arena->base + w.end;
+        const struct bam_record *r = (const struct bam_record *)record;
         struct bam_verdict verdict = bam_record_check(record, end - w.end, arena->n_ref);
-        w.fault = verdict.fault ? verdict.fault : make_key(arena, record, &keys[w.n]);
+        w.fault = verdict.fault ? verdict.fault : make_key(arena, r, &keys[w.n]);
         if (w.fault)
             break;
         w.n++;
-        size_t size = bam_record_size((const struct bam_record *)record);
+        size_t size = bam_record_size(r);
         w.n_fix += (uint32_t)verdict.needs_fix;
         w.checksum += record_checksum(record, size);
         w.end += size;
@@ -194,8 +187,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
     return w;
 }
 
-struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                               struct bam_key *keys)
+struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys)
 {
     return walk(arena, start, end, UINT64_MAX, keys, UINT32_MAX);
 }
@@ -205,8 +197,7 @@ static bool sound(const struct bam_walk *w)
     return w->fault == BAM_OK || w->fault == BAM_CUT;
 }
 
-struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                                struct bam_key *keys)
+struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys)
 {
     struct bam_walk w = bam_arena_walk(arena, start, end, keys);
     if (sound(&w))
@@ -222,17 +213,6 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
     return (struct bam_walk){.start = end, .end = end};
 }
 
-/* Gives the keys of w their place at the top and counts their records. */
-static struct bam_key *place_keys(struct bam_arena *arena, const struct bam_walk *w)
-{
-    arena->top -= w->n * sizeof(struct bam_key);
-    struct bam_key *placed = (struct bam_key *)(arena->base + arena->top);
-    arena->n_records += w->n;
-    arena->checksum += w->checksum;
-    arena->walked = w->end;
-    return placed;
-}
-
 static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -243,7 +223,7 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
         arena->checksum -= record_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
-        make_key(arena, (uint8_t *)r, &keys[i]);   /* had no fault before, so has none now */
+        make_key(arena, r, &keys[i]);   /* had no fault before, so has none now */
         arena->checksum += record_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;
@@ -253,7 +233,11 @@ static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n
 static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const struct bam_key *keys,
                        struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
-    struct bam_key *placed = place_keys(arena, w);
+    arena->top -= w->n * sizeof(struct bam_key);
+    arena->n_records += w->n;
+    arena->checksum += w->checksum;
+    arena->walked = w->end;
+    struct bam_key *placed = (struct bam_key *)(arena->base + arena->top);
     if (place && w->n && !w->n_fix)
         *place = placed;
     else if (w->n)
@@ -262,21 +246,18 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
     if (sound(w))
         return 0;
+    unsigned long long number = arena->n_records - arena->n_before + 1;
     if (w->fault >= BAM_NO_MC)                   /* the file itself is not broken */
-        return latch_fail(latch, "%s: record %llu: %s. Nothing was written", origin->file,
-                          (unsigned long long)(arena->n_records - arena->n_before) + 1,
+        return latch_fail(latch, "%s: record %llu: %s. Nothing was written", origin->file, number,
                           bam_fault_text(w->fault));
     return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block "
                       "at file offset %llu) is broken: %s. Nothing was written; make the file anew or "
-                      "cut it before this record", origin->file,
-                      (unsigned long long)(arena->n_records - arena->n_before) + 1,
-                      (unsigned long long)(arena->origin + w->end),
+                      "cut it before this record", origin->file, number, (unsigned long long)(arena->origin + w->end),
                       (unsigned long long)origin->offset, bam_fault_text(w->fault));
 }
 
-int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
-                     const struct bam_key *keys, uint64_t block_end, struct bam_key **place,
-                     struct latch *latch, const struct bam_origin *origin)
+int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,
+                     uint64_t block_end, struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
     if (place)
         *place = NULL;
@@ -296,9 +277,8 @@ size_t bam_arena_open_records(const struct bam_arena *arena)
     return (arena->sublist_top - arena->top) / sizeof(struct bam_key);
 }
 
-/* Each block's keys lie below those of the block before, so the oldest are at the top. Within a block
- * they go upwards. A cut inside a block would put its newer keys into the earlier sublist, whose
- * records come first where records are equal. So a block's keys stay in one sublist. */
+/* Each block's keys lie below those of the block before, but go upwards within the block. A cut inside a block would
+ * put its newer keys into the earlier sublist, whose records come first where records are equal. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist)
 {
     const struct bam_key *keys = (const struct bam_key *)(arena->base + arena->top);
@@ -322,8 +302,7 @@ int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct ba
     return 1;
 }
 
-int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
-                            struct bam_sublist *sublist)
+int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes, struct bam_sublist *sublist)
 {
     size_t n = bam_arena_open_records(arena);
     if (n < min_records && arena->walked - arena->sublist_bottom < min_bytes)

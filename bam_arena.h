@@ -4,9 +4,8 @@
  *   base                    bottom          top                        size
  *   | inflated BAM stream ->|     free      |<- keys of the records    |
  *
- * Records grow upwards from the bottom and never move. Their 16-byte keys grow downwards from the top.
- * The arena is full when the two meet. One thread, the main thread, moves bottom and top. Tasks write
- * only into the parts that the main thread gave out. */
+ * Records never move. The arena is full when records and their 16-byte keys meet. The main thread moves bottom and top;
+ * tasks write only into the parts that it gave out. */
 #ifndef BAM_ARENA_H
 #define BAM_ARENA_H
 
@@ -18,7 +17,6 @@
 #include "order/bam_key.h"
 
 struct latch;
-struct sort_rule;
 
 /* Bytes of the largest arena: a key has 40 bits for the offset. */
 #define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))
@@ -77,21 +75,17 @@ size_t bam_arena_room(const struct bam_arena *arena);
 /* The order of this arena's keys. */
 struct bam_key_order bam_arena_order(const struct bam_arena *arena);
 
-/* Gives out the next size bytes of the stream and returns where they lie. The
- * caller has checked bam_arena_room(). */
+/* Gives out the next size bytes of the stream and returns where they lie. The caller has checked bam_arena_room(). */
 uint8_t *bam_arena_take(struct bam_arena *arena, size_t size);
 
-/* Walks the whole records in [start, end) of the stream and lists their keys in keys[],
- * which has room for (end - start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the
- * first record that is cut or bad. */
-struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                               struct bam_key *keys);
+/* Walks the whole records in [start, end) of the stream and lists their keys in keys[], which has room for (end -
+ * start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the first record that is cut or bad. */
+struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
 /* Walks the block [start, end) without knowing where its first record begins. Takes the block's start
  * if records follow each other from there to the end, else the first place in its first 16 KiB from
  * which they do. If there is no such place it finds nothing, and the walk starts at `end`. */
-struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                                struct bam_key *keys);
+struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
 /* Where a block came from, for messages. */
 struct bam_origin {
@@ -99,24 +93,20 @@ struct bam_origin {
     uint64_t offset;             /* of the compressed block in the file */
 };
 
-/* Takes over the records of the block that ends at block_end. Call it in stream order. Accepts
- * the guess if the guess starts where the record before ends; otherwise walks again from that
- * end. Mends records that need it.
+/* Takes over the records of the block that ends at block_end. Call it in stream order. Accepts the guess if the guess
+ * starts where the record before ends; otherwise walks again from that end. Mends records that need it.
  *
- * place: if not NULL, the guess's keys are not copied to where they belong, because a task that
- * has them in its cache copies them faster. *place is then where the caller must copy them to, or
- * NULL if there is nothing to copy.
+ * place: if not NULL, the guess's keys are not copied to where they belong, because a task that has them in its cache
+ * copies them faster. *place is then where the caller must copy them to, or NULL if there is nothing to copy.
  *
  * -1: a bad record or no memory; the error is recorded in the latch. */
-int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess,
-                     const struct bam_key *keys, uint64_t block_end, struct bam_key **place,
-                     struct latch *latch, const struct bam_origin *origin);
+int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,
+                     uint64_t block_end, struct bam_key **place, struct latch *latch, const struct bam_origin *origin);
 
 /* Closes the open sublist if it holds at least min_records records or min_bytes bytes,
  * but never an empty one. 1: closed, and *sublist is the new sublist, not yet sorted.
  * 0: it stays open. -1: no memory. */
-int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes,
-                            struct bam_sublist *sublist);
+int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes, struct bam_sublist *sublist);
 
 /* Makes a sublist of the oldest min_records records of the open sublist, or of all if there are fewer,
  * and of the rest of the block that the last of them came from. 1: done; 0: the open sublist is empty;

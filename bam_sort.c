@@ -26,7 +26,6 @@
 #include "order/minhash.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_parts.h"
-#include "sort/minhash_run.h"
 #include "write/record_sink.h"
 
 /* ---------------------------------------------------- reading and sorting */
@@ -121,7 +120,7 @@ static struct spill_outlook outlook(struct sort_parts *s)
  * in memory that is to spare. Tasks write it when its sublists are sorted, while the other arena is filled. */
 static int begin_run(struct sort_parts *s, const struct bam_arena *arena)
 {
-    if (spill_policy_leave(&s->spill, arena) < 0)
+    if (spill_begin(s->spill.spill, arena) < 0)
         return -1;
     sort_tasks_end_arena(&s->sorts, arena);
     return 0;
@@ -158,7 +157,7 @@ static int change_arena(struct sort_parts *s)
     if (spill_policy_decide(&s->spill, &now) < 0)
         return -1;
     if (s->spill.spilling) {
-        bool stays = !bam_arena_empty(older) && !spill_policy_busy(&s->spill);   /* all was to fit, and does not */
+        bool stays = !bam_arena_empty(older) && !spill_arena(s->spill.spill);   /* all was to fit, and does not */
         if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
             return -1;
     }
@@ -223,7 +222,7 @@ static int merge_and_write(struct sort_parts *s)
     const struct bam_arena *all = s->arenas.filled;
     stats_phase(s->stats, PHASE_WRITE);
     if (s->minhash && !minhash_decides(s->minhash))
-        record_sink_set_finish(s->out.sink, minhash_run_finish);
+        record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
     if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || begin_merge(s) < 0
         || merge_ranges(s) < 0)
         return -1;

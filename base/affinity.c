@@ -23,10 +23,8 @@ static void set_mask(const struct affinity *mask)
         syscall(SYS_sched_setaffinity, 0, sizeof mask->cpus, mask->cpus);
 }
 
-/* The mask has to be looked at before the runtime is initialised, since nobody keeps it: the kernel has one mask per
- * thread, and libgomp, which changes it as soon as it is loaded, does not tell the old one. glibc calls what stands in
- * this section before the constructors of all libraries, and so do its static programs. musl does not;
- * then the mask stays unknown. */
+/* libgomp changes the mask as soon as it is loaded and does not tell the old one. glibc calls what stands in this
+ * section before the constructors of all libraries. musl does not; then the mask stays unknown. */
 static void note_start(void)
 {
     get_mask(&at_start);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* On which CPUs threads may run.
- *
- * With OMP_PLACES, OMP_PROC_BIND, GOMP_CPU_AFFINITY or KMP_AFFINITY the OpenMP runtime binds each thread of its team to
- * a place; it binds the first thread as soon as it is loaded. Whatever that thread starts inherits its one place: threads
- * that are not OpenMP's (ours for pipes, htslib's), and a program that replaces this one by exec.
- *
- * So call affinity_widen() before you start such a thread and affinity_narrow() after it, and affinity_unbind() before
- * exec. All three do nothing where nothing is bound, and where the system has no masks (macOS). Errors are ignored:
- * threads then share CPUs, and results are the same. affinity_widen() and affinity_narrow() keep errno. */
+/* On which CPUs threads may run. With OMP_PLACES and its like the OpenMP runtime binds the first thread to one place as
+ * soon as it is loaded, and whatever that thread starts inherits the place (doc/design.md). So call affinity_widen()
+ * before you start a thread that is not OpenMP's and affinity_narrow() after it, and affinity_unbind() before exec. All
+ * three do nothing where nothing is bound, and where the system has no masks (macOS). Errors are ignored: threads then
+ * share CPUs. affinity_widen() and affinity_narrow() keep errno. */
 #ifndef AFFINITY_H
 #define AFFINITY_H
 
@@ -21,12 +17,10 @@ struct affinity {
     unsigned long cpus[AFFINITY_CPUS / 8 / sizeof(unsigned long)];
 };
 
-/* Lets the calling thread, and so the threads that it starts, run on all of OpenMP's places. Sets *before to its mask
- * until now, or to not known if nothing was changed. */
+/* Lets the calling thread run on all of OpenMP's places. *before: its mask so far; not known: nothing was changed. */
 void affinity_widen(struct affinity *before);
 
-/* Lets the calling thread run where the process was allowed to when it was started, or, where that is not known (musl),
- * on all places. *before: as above. */
+/* The same, but where the process was allowed to run when it was started, if that is known (not with musl). */
 void affinity_unbind(struct affinity *before);
 
 /* Gives the calling thread back the mask that it had. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* xxhash.h chooses its code by what the compiler is told to compile for, so this version has a file of its
- * own. Everything that xxhash.h includes is included before the target is set, so that only its own
- * functions are compiled for AVX2. */
+/* xxhash.h chooses its code by what the compiler compiles for. Everything that it includes is included before the
+ * target is set, so that only its own functions are compiled for AVX2. */
 #ifdef __x86_64__
 #include <assert.h>
 #include <immintrin.h>

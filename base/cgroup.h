@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The limits of the control groups (Linux) of this process: those of its own group and of all groups above
- * it, as far as they are mounted here. Batch systems and containers set them.
+/* The limits of the control groups (Linux) of this process: of its group and all groups above that are mounted here.
  *
- * /proc/self/cgroup has a line "N:CONTROLLERS:/PATH" for each hierarchy of version 1 and "0::/PATH" for
- * version 2 (cgroups(7)). The paths begin at /sys/fs/cgroup/CONTROLLER and at /sys/fs/cgroup. In a
- * container the upper part of a path may be missing; then the group that is mounted is the container's
- * own.
+ * /proc/self/cgroup has a line "N:CONTROLLERS:/PATH" for each hierarchy of version 1 and "0::/PATH" for version 2
+ * (cgroups(7)). The paths begin at /sys/fs/cgroup/CONTROLLER and at /sys/fs/cgroup. In a container the upper part of a
+ * path may be missing; then the group that is mounted is the container's own.
  *
  * root: what to put before /proc and /sys; "" except in tests. */
 #ifndef CGROUP_H

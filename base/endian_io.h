@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Little-endian loads and stores at any alignment. BAM (SAMv1 section 4.2) and BGZF (section 4.1) are
- * little-endian; every field of several bytes goes through these functions. On little-endian machines
- * each compiles to one move. */
+/* Little-endian loads and stores at any alignment. BAM (SAMv1 section 4.2) and BGZF (section 4.1) are little-endian;
+ * every field of several bytes goes through these functions. On little-endian machines each compiles to one move. */
 #ifndef ENDIAN_IO_H
 #define ENDIAN_IO_H
 

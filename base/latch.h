@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The latch keeps the first error. Every stage may trip it, from any thread. Every task body looks at it
- * first and does nothing once it is tripped. */
+/* The latch keeps the first error, from any thread. Every task looks first and does nothing if it is tripped. */
 #ifndef LATCH_H
 #define LATCH_H
 
@@ -20,15 +19,13 @@ int latch_fail(struct latch *latch, const char *format, ...) __attribute__((form
 /* True after a failure or a caught signal: stop working. */
 bool latch_tripped(const struct latch *latch);
 
-/* From this call on, signals that end a process only set a flag, which latch_tripped() sees. Call it when
- * there is a file to be removed. A signal that was ignored (nohup) or has a handler keeps that. While
- * there is nothing to remove, the default action is better: it ends the process even if a thread is stuck
- * writing to a pipe that nobody reads. */
+/* From this call on, signals that end a process only set a flag, which latch_tripped() sees. Call it when there is a
+ * file to be removed. A signal that was ignored (nohup) or has a handler keeps that. While there is nothing to remove,
+ * the default action is better: it ends the process even if a thread is stuck writing to a pipe that nobody reads. */
 void latch_catch_signals(void);
 
-/* true: blocks those signals in the calling thread, and so in the threads that it starts from here on.
- * false: unblocks them in the calling thread. So they interrupt the reads of the main thread and of no
- * other. PIPE is never blocked: it goes to the thread that writes. */
+/* Blocks (true) or unblocks those signals in the calling thread, and so in the threads that it starts from here on:
+ * they shall interrupt the main thread's reads only. PIPE is never blocked: it goes to the thread that writes. */
 void latch_hide_signals(bool hide);
 
 /* Whether a signal was caught. */

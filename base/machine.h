@@ -6,21 +6,18 @@
 #include <stdint.h>
 #include "base/topology.h"
 
-/* Bytes of memory we may hope for: the physical memory or the cgroup's limit,
- * whichever is less. */
+/* Bytes of memory we may hope for: the physical memory or the cgroup's limit, whichever is less. */
 uint64_t machine_memory(void);
 
-/* Bytes of address space that are left under the limit (ulimit -v); UINT64_MAX
- * without one. */
+/* Bytes of address space that are left under the limit (ulimit -v); UINT64_MAX without one. */
 uint64_t machine_address_space(void);
 
 /* Where they have a limit: threads share heaps from now on. glibc would reserve 64 MiB of addresses for each thread
  * that allocates, until none are left for what is larger. */
 void machine_share_heaps(void);
 
-/* From now on memory of 128 KiB and more goes back to the system when it is freed. By itself, glibc keeps more and more
- * of it in the heap of each thread, up to 64 MiB there. Formats that allocate and free all the time get slower by
- * a tenth or more (CRAM), so this is for jobs with little memory. */
+/* From now on memory of 128 KiB and more goes back to the system when it is freed; glibc would keep up to 64 MiB for
+ * each thread. CRAM gets slower by a tenth or more by that, so this is for jobs with little memory. */
 void machine_keep_heaps_small(void);
 
 /* How many more threads, `wanted` at most, can be had at once now: RLIMIT_NPROC, a cgroup's

@@ -73,7 +73,15 @@ struct memory_plan {
 
 /* How many of n_threads threads htslib gets within the room, and what it takes with them: measured with htslib
  * 1.16, where CRAM keeps whole containers for each thread. */
-struct htslib_use memory_shares_htslib(bool is_cram, bool writing, const struct htslib_room *room, int n_threads);
+static inline struct htslib_use memory_shares_htslib(bool is_cram, bool writing, const struct htslib_room *room,
+                                                     int n_threads)
+{
+    const size_t mib = (size_t)1 << 20, base = !is_cram ? 3 * mib : writing ? 20 * mib : 10 * mib;
+    size_t each = room->thread_space + (!is_cram ? 3 * mib / 2 : writing ? 32 * mib : 16 * mib);
+    uint64_t most = room->bytes > base ? (room->bytes - base) / each : 0;
+    int n = (uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1;
+    return (struct htslib_use){.n_threads = n, .bytes = base + (n > 1 ? (size_t)n * each : 0)};
+}
 
 /* Sizes of arenas and slices are whole pages. */
 static inline size_t whole_pages(size_t size)

@@ -129,9 +129,15 @@ static bool is_kept(const char *target, const struct stat *st)
         && we != in.st_uid;
 }
 
-bool out_file_is_listed_mount(const char *target)
+/* Whether the file is a mount point, as files of the host are in containers. Before Linux 5.8 statx() does not tell. */
+static bool is_mounted(const char *target)
 {
     bool found = false;
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx st;
+    if (statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+        return st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+#endif
 #ifdef __linux__
     char *path = realpath(target, NULL);
     FILE *list = path ? setmntent("/proc/self/mounts", "re") : NULL;
@@ -144,17 +150,6 @@ bool out_file_is_listed_mount(const char *target)
     (void)target;
 #endif
     return found;
-}
-
-/* Whether the file is a mount point, as files of the host are in containers. Before Linux 5.8 statx() does not tell. */
-static bool is_mounted(const char *target)
-{
-#ifdef STATX_ATTR_MOUNT_ROOT
-    struct statx st;
-    if (statx(AT_FDCWD, target, 0, 0, &st) == 0 && st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
-        return st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-#endif
-    return out_file_is_listed_mount(target);
 }
 
 /* Other faults, such as a directory that does not exist, show later. */
@@ -170,13 +165,6 @@ bool out_file_can_add_beside(const char *path)
         || (errno != EACCES && errno != EPERM && errno != EROFS);
 }
 
-/* Whether no other file can take its place: rename() would fail in the end. */
-static bool is_pinned(const char *path)
-{
-    char target[PATH_MAX];
-    return out_file_target(path, target) == 0 && (is_mounted(target) || !out_file_can_add_beside(target));
-}
-
 /* Here and below: st is NULL if there is nothing at the path. */
 static bool is_stdout(const char *path, const struct stat *st)
 {
@@ -185,18 +173,20 @@ static bool is_stdout(const char *path, const struct stat *st)
         || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
-/* Whether the path leads through /proc to a file that has no name any more. */
-static bool is_nameless(const char *path, const struct stat *st)
+/* Whether no other file can take its place: it has no name any more (the path leads through /proc), or rename() would
+ * fail in the end. */
+static bool is_pinned(const char *path, const struct stat *st)
 {
     struct stat named;
     char target[PATH_MAX];
     return out_file_target(path, target) == 0
-        && (stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named));
+        && ((stat(target, &named) < 0 ? errno == ENOENT : !out_file_is_same(st, &named)) || is_mounted(target)
+            || !out_file_can_add_beside(target));
 }
 
 static bool replaces(const char *path, const struct stat *st)
 {
-    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_nameless(path, st) && !is_pinned(path)));
+    return !is_stdout(path, st) && (!st || (S_ISREG(st->st_mode) && !is_pinned(path, st)));
 }
 
 bool out_file_replaces(const char *path)

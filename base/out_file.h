@@ -37,14 +37,10 @@ bool out_file_replaces(const char *path);
 /* Whether a file may be made in the directory of what path leads to; true also if that is not there. */
 bool out_file_can_add_beside(const char *path);
 
-/* Whether the file is in the list of mount points: for systems where statx() does not tell it. */
-bool out_file_is_listed_mount(const char *path);
-
 /* Checks that path can be written and opens it. What is not replaced is opened itself. For a regular file, an unnamed
  * one is made in the target's directory (O_TMPFILE); where the file system has none, a file with a unique name, and
- * from then on signals are caught (latch_catch_signals()). Returns -1 if that failed, and the error is recorded in the
- * latch. It also fails if the file there is another user's in a directory like /tmp: we could not replace it, and that
- * user may have put it there to read what we write. */
+ * from then on signals are caught (latch_catch_signals()). -1: failed, and the error is recorded in the latch. It also
+ * fails if the file there is another user's in a directory like /tmp, who may have put it there to read our bytes. */
 int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 
 /* Call it before the first byte is written: empties a file that is written directly, which has kept its old bytes so

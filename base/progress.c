@@ -11,23 +11,15 @@
 /* Painted often enough to be seen to move; plain lines seldom enough for a log. */
 static const uint64_t PAINTED_EVERY = 200000000, PLAIN_EVERY = 5000000000;   /* ns */
 
-static bool on_terminal(void)
-{
-    const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-}
-
-static uint64_t interval(const struct progress *p)
-{
-    return p->painted ? PAINTED_EVERY : PLAIN_EVERY;
-}
-
 void progress_start(struct progress *p, enum progress_when when, const struct stats *stats)
 {
-    bool paint = when == PROGRESS_ON_TERMINAL && hts_verbose >= HTS_LOG_WARNING && on_terminal();
+    const char *term = getenv("TERM");
+    bool paint = when == PROGRESS_ON_TERMINAL && hts_verbose >= HTS_LOG_WARNING && isatty(STDERR_FILENO) && term
+                 && strcmp(term, "dumb") != 0;
     *p = (struct progress){.stats = stats, .on = paint || when == PROGRESS_ALWAYS, .painted = paint};
+    p->every = paint ? PAINTED_EVERY : PLAIN_EVERY;
     p->cpus = p->on ? machine_cpus() : 0;
-    p->next = p->on ? stats_wall(stats) + interval(p) : 0;
+    p->next = p->on ? stats_wall(stats) + p->every : 0;
 }
 
 /* A shell's background job does not scribble over what its user types. */
@@ -75,13 +67,6 @@ double progress_left(const struct progress_work *w)
     return w->read_seconds * (1 - share) / share + w->write_guess;
 }
 
-static double share_read(const struct progress *p, double inflated)
-{
-    if (p->file_bytes > 0)
-        return (double)stats_total(p->stats, STAGE_READ).bytes / p->file_bytes;
-    return p->data_bytes > 0 ? inflated / p->data_bytes : -1;
-}
-
 /* Inflating is the measure: blocks that are slow to inflate are slow to make, and threads that share CPUs are slow in
  * both. Where nothing was inflated, or only copied, a plain CPU is. What went to disk comes back, which costs, too. */
 static double guess_writing(const struct progress *p, double data_bytes)
@@ -105,9 +90,13 @@ static struct progress_work work_of(const struct progress *p, struct progress_no
 {
     uint64_t start, end;
     double inflated = (double)stats_total(p->stats, STAGE_INFLATE).bytes, all = inflated;
-    struct progress_work w = {.read_seconds = seconds_of(p->stats, PHASE_READ), .read_share = share_read(p, inflated),
-                              .writing = stats_phase_times(p->stats, PHASE_WRITE, &start, &end),
-                              .write_seconds = seconds_of(p->stats, PHASE_WRITE)};
+    struct progress_work w = {
+        .read_seconds = seconds_of(p->stats, PHASE_READ),
+        .read_share = p->file_bytes > 0 ? (double)stats_total(p->stats, STAGE_READ).bytes / p->file_bytes
+                    : p->data_bytes > 0 ? inflated / p->data_bytes : -1,
+        .writing = stats_phase_times(p->stats, PHASE_WRITE, &start, &end),
+        .write_seconds = seconds_of(p->stats, PHASE_WRITE),
+    };
     uint64_t dealt = stats_total(p->stats, STAGE_DEAL).records;
     *now = (struct progress_now){"reading", dealt, inflated, w.read_seconds, -1, -1};
     if (w.writing) {
@@ -139,7 +128,7 @@ void progress_tick(struct progress *p)
     char line[128];
     if (!p || !p->on || stats_wall(p->stats) < p->next)
         return;
-    p->next = stats_wall(p->stats) + interval(p);
+    p->next = stats_wall(p->stats) + p->every;
     if (p->painted && in_background())
         return;
     struct progress_now now = look(p);

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct stats;
-
 enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 /* Used by the main thread only. */
@@ -21,7 +19,7 @@ struct progress {
     bool on;
     int cpus;
     bool painted;                /* one line, painted over; else plain ones */
-    uint64_t next;               /* when it is due, on the clock of stats */
+    uint64_t every, next;        /* time between lines; when the next one is due, on the clock of stats; ns */
     double shown;                /* share of the sort that the last line showed: no line shows less */
 };
 

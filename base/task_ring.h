@@ -15,13 +15,8 @@
  *   release    the owner of the outputs, who has read DONE with acquire, stores FREE with release: the next hand-out
  *              of the slot may write its inputs
  *
- * Tasks are only one way to a slot. A task claims the slots it was made for and returns when others were faster. So
- * nothing depends on how a runtime schedules tasks: libgomp's taskyield does nothing, and a thread that waits in user
- * code runs no tasks. A task that comes very late may find its slot handed out again; then it runs that.
- *
- * Progress. What runs a slot never waits for another slot; it may wait in read() and write(). The main thread waits
- * for one slot at a time, and runs READY slots of the same ring meanwhile. So every slot that is handed out is run: by
- * its task, or by the main thread before that thread has nothing else to do.
+ * doc/design.md says why rings cannot stop. A task that comes very late may find its slot handed out again; then it
+ * runs that.
  *
  * Whom the main thread helps while it waits, in this order:
  *
@@ -78,8 +73,7 @@ struct task_ring {
 /* -1: no memory. A ring of zeros may be closed. */
 int task_ring_open(struct task_ring *ring, const struct task_ring_options *options);
 
-/* Behind the parallel region: tasks that come too late still look at the slots. all_free: the work ended well, and
- * everything was taken back; that is asserted. */
+/* Behind the parallel region: tasks that come too late still look at the slots. all_free asserts that they are. */
 void task_ring_close(struct task_ring *ring, bool all_free);
 
 /* Bytes of memory for so many slots. */
@@ -92,7 +86,7 @@ static inline enum task_state task_ring_state(const struct task_ring *ring, uint
     return (enum task_state)atomic_load_explicit(&ring->slots[slot].state, memory_order_acquire);
 }
 
-/* Makes a READY slot the caller's, who then runs it by other means than the ring's. False: another thread has it. */
+/* Makes a READY slot the caller's, who runs it by other means than the ring's. False: another thread has it. */
 static inline bool task_ring_claim(struct task_ring *ring, uint32_t slot)
 {
     int ready = TASK_READY;
@@ -115,8 +109,7 @@ static inline void task_ring_release(struct task_ring *ring, uint32_t slot)
 /* Claims a slot and runs it. False: it is not READY. */
 bool task_ring_run(struct task_ring *ring, uint32_t slot);
 
-/* Hands out a slot with a task of its own, whatever its turn: FREE, or DONE and to be run once more. Touches nothing but
- * the slot. */
+/* Hands out a slot, FREE or DONE, with a task of its own, whatever its turn. Touches nothing but the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
 /* ---- slots in turn ---- */
@@ -183,12 +176,12 @@ void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
                     struct stats *stats);
 
-/* Waits a little for another thread, which has a core or wants this one. *spins counts the pauses since the last work. */
+/* Waits a little for another thread, which has a core or wants this one. *spins counts pauses since the last work. */
 void task_pause(unsigned *spins);
 
 /* ---- the team ---- */
 
-/* Runs main_thread(arg) on the calling thread, which gets a team of so many threads for tasks. The only parallel region. */
+/* Runs main_thread(arg) on the calling thread with a team of so many threads. The only parallel region. */
 void task_team(int n_threads, void (*main_thread)(void *), void *arg);
 
 /* Whether there is a team, so that tasks are run beside the calling thread. */

@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_CODECS; i++) {
         if (codec[i].lib)
             libdeflate_free_compressor(codec[i].lib);
-        bam_deflate_free(codec[i].ours);
+        free(codec[i].ours);
     }
     return 0;
 }

@@ -162,8 +162,8 @@ int main(int argc, char **argv)
     inflateInit2(&c.z, -15);
     for (int i = optind; i < argc; i++)
         bench_file(argv[i], &c, &o);
-    bam_inflate_free(c.ours);
-    bam_inflate_free(c.portable);
+    free(c.ours);
+    free(c.portable);
     libdeflate_free_decompressor(c.lib);
     inflateEnd(&c.z);
     return 0;

@@ -109,8 +109,7 @@ static void classify(const struct bam_deflate *d, uint32_t g, uint32_t *count)
     count[N_CLASSES - 1] = d->parse.mark[g + 1].seq - d->parse.mark[g].seq;
 }
 
-/* The end of the block that begins with segment g: segments join it until
- * one differs too much. */
+/* The end of the block that begins with segment g: segments join it until one differs too much. */
 static uint32_t block_end(const struct bam_deflate *d, uint32_t g)
 {
     uint32_t block[N_CLASSES], next[N_CLASSES], both[N_CLASSES];
@@ -307,9 +306,4 @@ struct bam_deflate *bam_deflate_new(int effort, bool portable)
         d->newer = !portable && cpu_is_newer();
     }
     return d;
-}
-
-void bam_deflate_free(struct bam_deflate *d)
-{
-    free(d);
 }

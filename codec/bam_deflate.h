@@ -15,14 +15,12 @@ enum {
     BAM_DEFLATE_STORED = 5,       /* bytes that a stored block adds (section 3.2.4) */
 };
 
-/* Serves one thread at a time. What it writes depends on its input only, not on
- * earlier calls nor on the machine. */
+/* Serves one thread at a time. What it writes depends on its input only, not on earlier calls nor on the machine. */
 struct bam_deflate;
 
-/* effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT. portable: use no instructions that only some processors have, for
- * tests. Returns NULL if there is no memory. */
+/* Makes an encoder, to be freed with free(). effort: BAM_DEFLATE_FAST or BAM_DEFLATE_DEFAULT. portable: use no
+ * instructions that only some processors have, for tests. Returns NULL if there is no memory. */
 struct bam_deflate *bam_deflate_new(int effort, bool portable);
-void bam_deflate_free(struct bam_deflate *d);
 
 /* Compresses in[n], n <= BAM_DEFLATE_MAX, to out[cap]. Returns the size, or 0 if it does not fit. It needs
  * n + BAM_DEFLATE_STORED bytes at most and touches nothing beyond out + cap. */

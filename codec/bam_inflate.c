@@ -2,13 +2,11 @@
 /* What costs time when BAM is inflated are mispredicted branches: whether a literal or a match comes next,
  * and how long it is, cannot be predicted. So symbols are decoded without asking:
  *
- *   decode   every look-up does the same, whatever it finds: it takes bits, stores two
- *            literals of which 0 to 2 count, stores a token which counts if it is a length
- *            or a distance, and says in which table to look next
+ *   decode   every look-up does the same, whatever it finds: it takes bits, stores two literals of which 0 to 2 count,
+ *            stores a token which counts if it is a length or a distance, and says in which table to look next
  *   copy     two tokens at a time, literals and a match to the output
  *
- * Decoding waits for its own look-ups most of the time. So one loop decodes a chunk and copies the chunk
- * before it, whose branches are known early:
+ * Decoding waits for its own look-ups. So one loop decodes a chunk and copies the one before, whose branches are known:
  *
  *   in  -> | chunk 2 |  decode -> tokens, literals
  *                                 tokens, literals  copy -> | chunk 1 | -> out
@@ -20,9 +18,8 @@
  *   base lit (length)  |      |     | distance  |       |             | (count)  | to take
  *   distance - 1       |
  *
- * "All bits" are those of the code and the extra bits behind it; the value of the extra bits is added to
- * the base. In the table of literals and lengths, an entry may stand for two literals or for a literal and
- * a length; then the bits of both codes count as the code's. */
+ * "All bits" are those of the code and the extra bits behind it, whose value is added to the base. An entry may stand
+ * for two literals or for a literal and a length; then the bits of both codes count as the code's. */
 #include <stdlib.h>
 #include "codec/bam_inflate.h"
 #include "base/endian_io.h"
@@ -48,8 +45,7 @@ enum {
     SIZE = 1 << BITS,
     SUB_BITS = HUFFMAN_MAX_BITS - BITS,
     SUB_SIZE = 1 << SUB_BITS,
-    /* Number of sub-tables. Each has two codes or more, except the first, which is for code words that do
-     * not exist. */
+    /* Number of sub-tables. Each has two codes or more, except the first, which is for code words that do not exist. */
     N_SUBS = 1 + N_LITLEN / 2,
     PRE_BITS = 7,
 
@@ -196,8 +192,7 @@ static int code_init(struct code *c, const uint8_t *lens, uint32_t n, bool may_b
     return used == complete || (used < complete && may_be_single && max <= 1) ? 0 : -1;
 }
 
-/* The code word after `word`; both have their first bit lowest. After the last word of a complete code
- * comes 0. */
+/* The code word after `word`; both have their first bit lowest. After the last word of a complete code comes 0. */
 INLINE uint32_t next_word(uint32_t word, uint32_t len)
 {
     uint32_t zeros = word ^ ((1u << len) - 1);
@@ -405,40 +400,38 @@ INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
         copy_16(to + i, from + i);
 }
 
-/* Copies the literals from *lit on and one match. Returns false, and has done nothing, if it cannot be
- * sure that this is right. */
-INLINE bool copy_fast(struct output *o, const struct token *t, const uint8_t **lit)
+/* Copies the literals from *lit on and one match. May write `beyond` bytes more, WIDE_MATCH or none. Returns false, and
+ * has done nothing, if there is no room for all of this or the distance is too large. */
+INLINE bool copy_token(struct output *o, const struct token *t, const uint8_t **lit, size_t beyond)
 {
     size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
-    if (UNLIKELY(run + len + WIDE_MATCH > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run))
+    if (UNLIKELY(run + len + beyond > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run))
         return false;
-    copy_16(o->at, *lit);
-    for (size_t i = WIDE_RUN; UNLIKELY(i < run); i += 16)
-        copy_16(o->at + i, *lit + i);
-    copy_match(o->at + run, dist, len);
+    if (beyond) {
+        copy_16(o->at, *lit);
+        for (size_t i = WIDE_RUN; UNLIKELY(i < run); i += 16)
+            copy_16(o->at + i, *lit + i);
+        copy_match(o->at + run, dist, len);
+    } else {
+        memcpy(o->at, *lit, run);
+        copy_bytes(o->at + run, dist, len);
+    }
     o->at += run + len;
     *lit += run;
     return true;
 }
 
-/* The same, but writes no byte more than it should. Returns -1 if the data are damaged. */
+/* Returns -1 if the data are damaged. */
 static int copy_careful(struct output *o, const struct token *t, const uint8_t **lit)
 {
-    size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
-    if (run + len > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run)
-        return -1;
-    memcpy(o->at, *lit, run);
-    copy_bytes(o->at + run, dist, len);
-    o->at += run + len;
-    *lit += run;
-    return 0;
+    return copy_token(o, t, lit, 0) ? 0 : -1;
 }
 
 /* Copies the rest of chunk c, from t and lit on. */
 static int copy_rest(struct output *o, const struct chunk *c, const struct token *t, const uint8_t *lit)
 {
     for (; t < c->end; t += 2)
-        if (!copy_fast(o, t, &lit) && copy_careful(o, t, &lit) < 0)
+        if (!copy_token(o, t, &lit, WIDE_MATCH) && copy_careful(o, t, &lit) < 0)
             return -1;
     size_t run = (size_t)(c->lits_end - lit);
     if (run > (size_t)(o->end - o->at))
@@ -557,7 +550,7 @@ INLINE enum result decode_chunk(struct bam_inflate *d)
             refill(&c);
             advance(&c, rare, d);
         } else if (token < token_end) {
-            if (UNLIKELY(!copy_fast(&o, token, &lit)) && copy_careful(&o, token, &lit) < 0)
+            if (UNLIKELY(!copy_token(&o, token, &lit, WIDE_MATCH)) && copy_careful(&o, token, &lit) < 0)
                 return DAMAGED;
             token += 2;
         }
@@ -587,16 +580,6 @@ static void chunk_begin(struct bam_inflate *d)
     d->stop = d->at.next + (!d->last_chunk ? CHUNK : n > IN_MARGIN ? n - IN_MARGIN : 0);
 }
 
-/* Ends the chunk that was decoded and returns it: it is the next to be copied. */
-static struct chunk *chunk_end(struct bam_inflate *d)
-{
-    struct chunk *c = &d->chunk[d->filling];
-    c->end = d->at.token;
-    c->lits_end = d->at.lit;
-    d->filling = !d->filling;
-    return c;
-}
-
 static int compressed_block(struct bam_inflate *d)
 {
     enum result result;
@@ -607,7 +590,10 @@ static int compressed_block(struct bam_inflate *d)
     do {
         chunk_begin(d);
         result = (d->newer ? decode_newer : decode_older)(d);
-        last = chunk_end(d);
+        last = &d->chunk[d->filling];            /* the next to be copied */
+        last->end = d->at.token;
+        last->lits_end = d->at.lit;
+        d->filling = !d->filling;
     } while (result == CHUNK_DONE);
     return result == DAMAGED ? -1 : copy_rest(&d->out, last, last->tokens, last->lits);
 }
@@ -687,11 +673,6 @@ struct bam_inflate *bam_inflate_new(bool portable)
         d->newer = !portable && cpu_is_newer();
     }
     return d;
-}
-
-void bam_inflate_free(struct bam_inflate *d)
-{
-    free(d);
 }
 
 size_t bam_inflate_memory(void)

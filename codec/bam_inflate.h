@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* INFLATE (RFC 1951) for blocks whose sizes are known in advance, as those of BGZF are. Serial, no I/O, no
- * threads. */
+/* INFLATE (RFC 1951) for blocks whose sizes are known in advance, as those of BGZF are. Serial, no I/O, no threads. */
 #ifndef BAM_INFLATE_H
 #define BAM_INFLATE_H
 
@@ -11,9 +10,9 @@
 /* A decoder. It serves one thread at a time. */
 struct bam_inflate;
 
-/* portable: use no instructions that only some processors have, for tests. Returns NULL if there is no memory. */
+/* Makes a decoder, to be freed with free(). portable: use no instructions that only some processors have, for tests.
+ * Returns NULL if there is no memory. */
 struct bam_inflate *bam_inflate_new(bool portable);
-void bam_inflate_free(struct bam_inflate *d);
 
 /* Bytes that a decoder takes. */
 size_t bam_inflate_memory(void);

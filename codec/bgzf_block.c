@@ -58,10 +58,10 @@ void bgzf_codec_free(struct bgzf_codec *codec)
 {
     if (!codec)
         return;
-    bam_deflate_free(codec->ours);
+    free(codec->ours);
     if (codec->deflate)
         libdeflate_free_compressor(codec->deflate);
-    bam_inflate_free(codec->inflate);
+    free(codec->inflate);
     free(codec);
 }
 

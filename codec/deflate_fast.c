@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* -l 1.
+/* -l 1. A block of whole records is matched field by field, since it is known where what is alike lies: no hash, no
+ * chain from one match to the next.
  *
- * A block of whole records is matched field by field, since it is known where what is
- * alike lies: no hash, no chain from one match to the next.
+ *   fixed fields, name, CIGAR     the same bytes of the records before, and of the mate
+ *   SEQ                           the reads before, by position on the reference; where that explains little, samples
+ *   QUAL                          runs; in a copy of a read, that read's
+ *   long CIGARs, tags             greedily
  *
- *   fixed fields, name, CIGAR   the same bytes of the records before, and of the mate
- *   SEQ                         the reads before, by position on the reference; where
- *                               that explains little, by samples of the bases
- *   QUAL                        runs; in a copy of a read, that read's
- *   CIGARs of several
- *   operations, tags            greedily
- *
- * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs,
- * with all around them, records without qualities, and the rest of a block whose reads turn
- * out not to be alike. */
+ * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs, with all around them,
+ * records without qualities, and the rest of a block whose reads turn out not to be alike. */
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -110,12 +105,6 @@ INLINE uint64_t begins(uint64_t m)
 }
 _Static_assert(MIN_MATCH == 4, "begins()");
 
-/* How many bits are set from bit s on. */
-INLINE uint32_t run_length(uint64_t m, uint32_t s)
-{
-    return (uint32_t)__builtin_ctzll(~(m >> s));
-}
-
 INLINE uint64_t below(uint32_t n) { return n < 64 ? (1ull << n) - 1 : UINT64_MAX; }
 
 /* ---- records ---- */
@@ -184,20 +173,13 @@ INLINE uint32_t distance(uint32_t here, int64_t there)
     return there >= 0 && there < here && here - there <= MAX_DIST ? here - (uint32_t)there : 1;
 }
 
-INLINE void put_found(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t len, uint32_t dist)
-{
-    put_seq(d, p->in + p->anchor, at - p->anchor, len, dist);
-    p->anchor = at + len;
-    p->dist = dist;
-}
-
-/* The longest run from bit s on: its length << 4, and 15 - which. The first of equals. */
+/* The longest run of bits that are set from bit s on: its length << 4, and 15 - which. The first of equals. */
 INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s)
 {
     uint32_t best = 0;
     UNROLL(16)
     for (uint32_t k = 0; k < n; k++)
-        best = max_u32(best, run_length(same[k], s) << 4 | (15 - k));
+        best = max_u32(best, (uint32_t)__builtin_ctzll(~(same[k] >> s)) << 4 | (15 - k));
     return best;
 }
 
@@ -220,7 +202,9 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
             uint32_t len = best >> 4, far = dist[15 - (best & 15)], here = x + s;
             if (s + len == WINDOW)
                 len = extend(p->in + here, p->in + here - far, len, min_u32(p->n - here, MAX_MATCH));
-            put_found(d, p, here, len, far);
+            put_seq(d, p->in + p->anchor, here - p->anchor, len, far);
+            p->anchor = here + len;
+            p->dist = far;
             step = max_u32(s + len, WINDOW - MIN_MATCH + 1);
             starts &= ~below(s + len);
         }
@@ -275,10 +259,9 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
 
 static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
 
-/* Where the same bases were before, in a read that its position did not explain either: copies
- * of a fragment, secondary alignments, amplicons. Samples are taken where a byte is TG or CA,
- * as one in seven is: so those of a copy are the same ones, however it is shifted. Puts the
- * first distance and the last; is there one? */
+/* Where the same bases were before, in a read that its position did not explain either: copies of a fragment, secondary
+ * alignments, amplicons. Samples are taken where a byte is TG or CA, as one in seven is: so those of a copy are the
+ * same ones, however it is shifted. Puts the first distance and the last; is there one? */
 INLINE bool find_samples(const struct parse *p, struct history *h, const struct fields *f, uint32_t *dist,
                          agree64_fn *agree)
 {

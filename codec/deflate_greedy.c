@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* -l 1, any bytes: what is no record, and blocks whose fields do not tell enough.
  *
- * A table of single positions is a third faster than one of pairs. It is good enough where
- * matches are many: reads that overlap. Where literals are many, or matches long (copies of
- * reads), it is up to 5 % larger: so the first bytes are tried with it, and by what came of
- * them the rest is matched with pairs. */
+ * A table of single positions is a third faster than one of pairs. It is good enough where matches are many: reads that
+ * overlap. Where literals are many, or matches long (copies of reads), it is up to 5 % larger: so the first bytes are
+ * tried with it, and by what came of them the rest is matched with pairs. */
 #include "codec/deflate_greedy.h"
 
 enum {
@@ -20,11 +19,10 @@ enum {
 _Static_assert(5 * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << HASH_BITS, "positions are two bytes");
 
-/* What suits a block, singly, by how often two bytes of a sample are the same: *cheap if
- * literals cost so little that pairs gain nothing (long reads, unmapped ones of 4 levels:
- * 3 to 6 % larger). Hashing 4 bytes instead of 5 is 3 % smaller on generated qualities of 40
- * levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is worth four
- * literals if those cost 5 bits each, but not 4. */
+/* What suits a block, singly, by how often two bytes of a sample are the same: *cheap if literals cost so little that
+ * pairs gain nothing (long reads, unmapped ones of 4 levels: 3 to 6 % larger). Hashing 4 bytes instead of 5 is 3 %
+ * smaller on generated qualities of 40 levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is
+ * worth four literals if those cost 5 bits each, but not 4. */
 static struct greedy tune(uint8_t *head, const uint8_t *in, uint32_t n, bool *cheap)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);
@@ -76,16 +74,6 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
         greedy_insert(g, p->in, at);
 }
 
-INLINE void parse_in_pairs(struct deflate_parse *d, struct parse *p, uint32_t far_of_4)
-{
-    const struct greedy g = {
-        .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS, .stride = PAIR_STRIDE, .far_of_4 = far_of_4,
-        .pairs = true,
-    };
-    begin(d, p, &g);
-    parse_segments(d, p, p->last, &g);
-}
-
 /* Are there few matches up to stop, or copies? */
 INLINE bool try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
@@ -102,10 +90,16 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, bool hard)
     const struct greedy g = tune(d->fast_head, p->in, p->n, &cheap);
     if (cheap || !hard)
         begin(d, p, &g);
-    if (!cheap && (hard || try_singly(d, p, min_u32(TRIAL, p->last), &g)))
-        parse_in_pairs(d, p, g.far_of_4);
-    else
+    if (!cheap && (hard || try_singly(d, p, min_u32(TRIAL, p->last), &g))) {
+        const struct greedy pairs = {
+            .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS, .stride = PAIR_STRIDE,
+            .far_of_4 = g.far_of_4, .pairs = true,
+        };
+        begin(d, p, &pairs);
+        parse_segments(d, p, p->last, &pairs);
+    } else {
         parse_singly(d, p, p->last, g);
+    }
 }
 
 static void parse_older(struct deflate_parse *d, struct parse *p, bool hard) { parse_any(d, p, hard); }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder: any bytes, matched greedily. Of four positions at once the longest match
- * is taken, found without a branch. A table holds the last position with the same hash, or the
- * last two. */
+/* Inside the encoder: any bytes, matched greedily. Of four positions at once the longest match is taken, found without
+ * a branch. A table holds the last position with the same hash, or the last two. */
 #ifndef DEFLATE_GREEDY_H
 #define DEFLATE_GREEDY_H
 
@@ -63,9 +62,8 @@ INLINE struct found found_of(const struct greedy *g, uint32_t at, uint32_t score
     return (struct found){at + GROUP - 1 - early, (g->nearest ? score >> 2 : score) & 0xffff, score >> 18};
 }
 
-/* Inserts positions of a match, and of what is before it if it is short. The
- * loop rarely runs more than twice: a count that is hard to predict costs more
- * than inserting a position again. */
+/* Inserts positions of a match, and of what is before it if it is short. The loop rarely runs more than twice: a count
+ * that is hard to predict costs more than inserting a position again. */
 INLINE void insert_matched(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t end)
 {
     uint32_t stride = g->stride, final = end - stride * INSERT + stride - 1;
@@ -104,8 +102,7 @@ INLINE void or_nearest(const struct parse *p, const uint32_t *score, uint32_t n,
 }
 
 /* Matches that begin before stop. far: they may exceed the window. */
-INLINE void parse_greedy(struct deflate_parse *d, struct parse *state, uint32_t stop,
-                         const struct greedy *g, bool far)
+INLINE void parse_greedy(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
 {
     struct parse p = *state;
     while (p.at < stop) {

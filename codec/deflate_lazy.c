@@ -19,9 +19,8 @@ struct tuning {
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
 };
 
-/* A second lazy step gains 0.5 % on generated qualities of 40 levels, for 11 % of
- * the speed; the literals of some data cost so little that short matches do not pay
- * (10x reads 0.25 %, unmapped ones 3 %). */
+/* A second lazy step gains 0.5 % on generated qualities of 40 levels, for 11 % of the speed; the literals of some data
+ * cost so little that short matches do not pay (10x reads 0.25 %, unmapped ones 3 %). */
 static struct tuning tune(const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);
@@ -41,8 +40,7 @@ struct match {
     int32_t gain;
 };
 
-/* Takes the candidate if it is better: what it saves, in quarter bytes, less
- * the bits of its distance. */
+/* Takes the candidate if it is better: what it saves, in quarter bytes, less the bits of its distance. */
 static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_t len)
 {
     int32_t gain = (int32_t)(4 * len) - (int32_t)log2_floor(at - cand);
@@ -50,28 +48,22 @@ static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_
         *m = (struct match){len, cand, gain};
 }
 
-static inline uint64_t *long_slot(struct deflate_parse *d, uint64_t v)
-{
-    return &d->long_head[2 * hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
-}
+/* Positions with the same hash, LONG_WAYS in each of the first two words, SHORT_WAYS in the last, the newest lowest. */
+struct cands {
+    uint64_t newer, older;
+    uint32_t shorts;
+};
 
-static inline uint32_t *short_slot(struct deflate_parse *d, uint64_t v)
+/* Puts a position into its slots; returns what was there. */
+static inline struct cands insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
 {
-    return &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
-}
-
-static inline void push_long(uint64_t l[2], uint32_t at)
-{
-    l[1] = l[1] << 16 | l[0] >> 48;
-    l[0] = l[0] << 16 | at;
-}
-
-static inline void insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
-{
-    uint64_t v = load_le64(in + at), *l = long_slot(d, v);
-    uint32_t *s = short_slot(d, v);
-    push_long(l, at);
-    *s = *s << 16 | at;
+    uint64_t v = load_le64(in + at), *l = &d->long_head[2 * hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
+    uint32_t *s = &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
+    struct cands old = {l[0], l[1], *s};
+    l[1] = old.older << 16 | old.newer >> 48;
+    l[0] = old.newer << 16 | at;
+    *s = old.shorts << 16 | at;
+    return old;
 }
 
 static inline void find_long(struct match *m, const struct parse *p, uint32_t at, uint64_t cands)
@@ -86,8 +78,7 @@ static inline void find_long(struct match *m, const struct parse *p, uint32_t at
         if (load_le64(there) != v || at - cand > MAX_DIST)
             continue;
         /* Nearer ones came first: only a longer match can be better. */
-        if (m->len >= 8
-            && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
+        if (m->len >= 8 && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
             continue;
         consider(m, at, cand, extend(here, there, 8, limit));
     }
@@ -118,24 +109,20 @@ static inline void find_short(struct match *m, const struct parse *p, uint32_t a
 static inline bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, struct match *m,
                         int32_t bias, bool deep)
 {
-    uint64_t v = load_le64(p->in + at), *l = long_slot(d, v), newer = l[0], older = l[1];
-    uint32_t *s = short_slot(d, v), shorts = *s;
-    push_long(l, at);
-    *s = shorts << 16 | at;
+    struct cands old = insert(d, p->in, at);
     struct match better = {m->len, 0, m->gain + bias};
-    find_long(&better, p, at, newer);
+    find_long(&better, p, at, old.newer);
     if (deep)
-        find_long(&better, p, at, older);
+        find_long(&better, p, at, old.older);
     if (better.cand == 0 && m->len < 8)
-        find_short(&better, p, at, shorts);
+        find_short(&better, p, at, old.shorts);
     if (better.cand == 0)
         return false;
     *m = better;
     return true;
 }
 
-INLINE void parse_default(struct deflate_parse *d, struct parse *state, uint32_t stop,
-                          const struct tuning *t)
+INLINE void parse_default(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     struct parse p = *state;
     while (p.at < stop) {

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside the encoder: what its parsers make of a block, and what they share.
  *
- *   deflate_fast.c     by the fields of records
- *   deflate_greedy.c   greedily
- *   deflate_lazy.c     lazily
- *
- * Positions fit 16 bits, and the tables of positions start as zeros: position 0
- * is as good a candidate as any, since every candidate's bytes are compared.
- *
- * What costs time are mispredicted branches and the chain from one match to the
+ * Positions fit 16 bits, and the tables of positions start as zeros: position 0 is as good a candidate as any, since
+ * every candidate's bytes are compared. What costs time are mispredicted branches and the chain from one match to the
  * next, not the bytes; hence the many short branchless stretches. */
 #ifndef DEFLATE_PARSE_H
 #define DEFLATE_PARSE_H
@@ -37,9 +31,8 @@ enum {
     /* The first position looked at: eight bytes before it can be loaded. */
     FIRST = 24,
 
-    /* Default: the last eight positions with the same 8 bytes (sequence, names,
-     * tags), the last two with the same 4; 128 and 64 KiB. Of the eight the older
-     * four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
+    /* Default: the last eight positions with the same 8 bytes (sequence, names, tags), the last two with the same 4;
+     * 128 and 64 KiB. Of the eight the older four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
      * for 20 % of the speed; tuning.deep says where. */
     LONG_BYTES = 8,
     LONG_BITS = 13,
@@ -102,9 +95,8 @@ struct parse {
     uint32_t dist;                /* of the last match */
 };
 
-/* They go from p->at to p->last, and put there what they find; what is behind
- * p->anchor in the end has become neither sequence nor literal yet. newer: the CPU
- * has what NEWER and NEWER_AVX2 name. */
+/* By the fields of records, and lazily. They go from p->at to p->last, and put there what they find; what is behind
+ * p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
 /* The same; hard: the bytes are known to have few matches. */
@@ -164,8 +156,7 @@ INLINE void put_literals(struct deflate_parse *d, const uint8_t *in, uint32_t n)
         memcpy(to + i, in + i, 16);
 }
 
-INLINE void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t lits, uint32_t len,
-                           uint32_t dist)
+INLINE void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t lits, uint32_t len, uint32_t dist)
 {
     struct seq *s = &d->seq[d->n_seqs++];
     uint32_t len_sym = len_symbol(len), dist_sym = dist_symbol(dist);

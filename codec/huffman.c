@@ -80,8 +80,7 @@ enum { SYMBOL_BITS = 9 };
 _Static_assert(HUFFMAN_MAX_SYMBOLS <= 1 << SYMBOL_BITS, "count << SYMBOL_BITS | symbol");
 _Static_assert(HUFFMAN_MAX_COUNT < 1 << 16, "two rounds of eight bits sort");
 
-/* Sorts by count, which has 16 bits, least significant byte first. Equal counts stay in the order of their
- * symbols. */
+/* Sorts by count, which has 16 bits, least significant byte first. Equal counts stay in the order of their symbols. */
 static void sort_by_count(uint32_t *a, uint32_t n)
 {
     uint32_t to[HUFFMAN_MAX_SYMBOLS];

@@ -18,9 +18,8 @@ enum {
 
 /* The slices of one run that a range needs. */
 struct span {
-    size_t first;                /* set by the main thread before READY */
+    size_t next;                 /* the next to merge; set by the main thread before READY, advanced by the claimer */
     size_t end;                  /* one past the last; set by the main thread before READY */
-    size_t next;                 /* the next to merge; advanced by the claimer */
 };
 
 /* A range with more records than its list takes is handed out again once those of the list are put. */
@@ -29,8 +28,7 @@ struct range {
                                   * READY for the first time */
     bool is_first, is_last;      /* then from, or to, has no meaning */
     struct span *spans;          /* one per run */
-    bool begun;                  /* the heap is set up; cleared by the main thread before
-                                  * READY, set by the claimer */
+    bool begun;                  /* the heap is set up; cleared by the main thread before READY, set by the claimer */
     struct run_merge merge;      /* used by the claimer; has memory for all sources */
     struct record_ref *records;  /* merged, in order; written by the claimer before DONE */
     size_t n;
@@ -76,14 +74,6 @@ static size_t n_records_of(const struct bam_arena *a)
     return n;
 }
 
-static int range_alloc(struct merge_ring *m, struct range *range)
-{
-    range->ring = m;
-    range->spans = calloc(m->opt.runs.n + 1, sizeof *range->spans);
-    range->records = malloc(m->opt.n_records * sizeof *range->records);
-    return range->spans && range->records && run_merge_init(&range->merge, m->rule, m->n_sources) == 0 ? 0 : -1;
-}
-
 static int sample_arena(struct merge_ring *m, int i, size_t source)
 {
     const struct bam_arena *a = m->opt.arenas[i];
@@ -110,9 +100,13 @@ static int ring_alloc(struct merge_ring *m)
     if (!m->first || !m->taken || !m->ranges || sample_arena(m, 0, o->runs.n) < 0
         || sample_arena(m, 1, o->runs.n + older) < 0)
         return -1;
-    for (uint32_t i = 0; i < o->n_ranges; i++)
-        if (range_alloc(m, &m->ranges[i]) < 0)
+    for (struct range *range = m->ranges; range < m->ranges + o->n_ranges; range++) {
+        range->ring = m;
+        range->spans = calloc(o->runs.n + 1, sizeof *range->spans);
+        range->records = malloc(o->n_records * sizeof *range->records);
+        if (!range->spans || !range->records || run_merge_init(&range->merge, m->rule, m->n_sources) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -296,15 +290,6 @@ static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct 
     return from;
 }
 
-/* Finds the next position where the order may be cut. 1: in *cut; 0: there is none; -1: not known yet. */
-static int next_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
-{
-    int found = next_slice_cut(m, idle, cut);
-    if (found < 0)
-        return -1;
-    return next_sample_cut(m, found, cut) || found;
-}
-
 /* Takes into the range what begins at the cut. 0: it is not ready. */
 static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
 {
@@ -323,9 +308,8 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     return 1;
 }
 
-/* Whether the range should end at the cut. It should if it is large enough. It must if, with
- * this slice, it would hold so many slices of the run that there is no buffer for the next one,
- * which may be needed to find a cut. */
+/* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, it would hold
+ * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. */
 static bool ends_at(const struct merge_ring *m, const struct run_cut *cut)
 {
     if (m->records >= m->range_records || m->steps >= m->steps_max)
@@ -352,7 +336,7 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     range->is_last = m->planned_all;
     range->begun = range->whole = false;
     for (size_t i = 0; i < m->opt.runs.n; i++) {
-        range->spans[i] = (struct span){m->first[i], m->taken[i], m->first[i]};
+        range->spans[i] = (struct span){m->first[i], m->taken[i]};
         m->first[i] = first_slice(to, i, m->taken[i]);
     }
     m->from = *to;
@@ -368,9 +352,10 @@ static int plan_range(struct merge_ring *m, bool idle)
     for (;;) {
         if (!m->is_begun && !(m->is_begun = take(m, idle, &m->from)))
             return 0;
-        int found = next_cut(m, idle, &cut);
+        int found = next_slice_cut(m, idle, &cut);
         if (found < 0)
             return 0;
+        found = next_sample_cut(m, found, &cut) || found;
         m->planned_all = !found;
         if (!found || ends_at(m, &cut)) {
             end_range(m, &cut);

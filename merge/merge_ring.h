@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The last merge, by many threads. The main thread cuts the sublists in memory, and the runs
- * that come back from disk, into ranges. Tasks merge ranges side by side. The main thread takes
- * their records back in order and puts them to the sink.
+/* The last merge. The main thread cuts sublists and runs into ranges, tasks merge ranges side by side, and the main
+ * thread takes their records back in order. So the output does not show where the cuts are.
  *
  *   sublists and    cut 0   cut 1   cut 2   cut 3
  *   slices of runs  |-------|-------|-------|---> planned by the main thread, ahead
@@ -10,24 +9,14 @@
  *                       |                                    records each
  *                       +--> merge_ring_next(), in order
  *
- * For each record the main thread only adds up its size. So blocks are filled as if one thread had
- * merged, and the output does not show where the cuts are.
- *
- * Cuts. In runs, the first record of every slice is a cut. So a range needs one slice of each run, or
- * few; and the first keys, which are in memory, tell which slice is needed next. In sublists, evenly
- * spread keys are cuts. A range ends when it has about as many records as its list holds. A range with
- * more records is merged in several passes, and keeps its heap between them. */
+ * In runs, the first record of every slice is a cut. So a range needs few slices of each run, and the first keys, which
+ * are in memory, tell which slice is needed next. In sublists, evenly spread keys are cuts. A range has about as many
+ * records as its list holds; one with more is merged in several passes, and keeps its heap between them. */
 #ifndef MERGE_RING_H
 #define MERGE_RING_H
 
 #include "bam_arena.h"
 #include "merge/run_merge.h"
-
-struct record_ref;
-struct latch;
-struct merge_ring;
-struct record_sink;
-struct stats;
 
 /* Runs that left memory, as the merge sees them. It does not know how they come back: whoever reads them fills in the
  * functions. The slices of a run are numbered from 0. They become ready one after the other, and the merge leaves
@@ -37,13 +26,11 @@ struct merge_runs {
     size_t n_buffers;            /* how many slices of each run can be in memory at a time */
     void *reader;                /* the first argument of each function */
 
-    /* Whether the run has this slice. *key is the sort key of its first record;
-     * the slice need not be in memory. */
+    /* Whether the run has this slice. *key is the sort key of its first record; the slice need not be in memory. */
     bool (*first_key)(const void *reader, size_t run, size_t slice, uint64_t *key);
 
-    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main
-     * thread has nothing else to do; if no buffer for the slice can become free by waiting, it
-     * is then loaded to other memory. */
+    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main thread has nothing else to
+     * do; if no buffer for the slice can become free by waiting, it is then loaded to other memory. */
     bool (*ready)(void *reader, size_t run, size_t slice, bool idle);
 
     /* The keys of a slice that is ready and not left. Any thread that got the number from the main thread

@@ -3,23 +3,15 @@
 #include "order/sort_key.h"
 #include "order/sort_run.h"
 
-/* < 0: a comes first. Never 0 for cuts with different bases. */
-static int compare(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)
+bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)
 {
     if (a->key.sort != b->key.sort)
-        return a->key.sort < b->key.sort ? -1 : 1;
+        return a->key.sort < b->key.sort;
     int by_record = rule ? sort_key_compare(rule, (const struct bam_record *)bam_key_record(a->base, a->key),
                                             (const struct bam_record *)bam_key_record(b->base, b->key)) : 0;
     if (by_record)
-        return by_record;
-    if (a->base != b->base)
-        return a->source < b->source ? -1 : 1;
-    return a->key.place < b->key.place ? -1 : a->key.place > b->key.place;
-}
-
-bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)
-{
-    return compare(a, b, rule) < 0;
+        return by_record < 0;
+    return a->base != b->base ? a->source < b->source : a->key.place < b->key.place;
 }
 
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
@@ -29,7 +21,7 @@ const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_
     for (size_t n = (size_t)(part.end - from); n > 0;) {
         size_t half = n / 2;
         struct run_cut probe = {from[half], part.base, source};
-        if (compare(&probe, cut, rule) < 0) {
+        if (run_cut_before(&probe, cut, rule)) {
             from += half + 1;
             n -= half + 1;
         } else {

@@ -109,7 +109,7 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
     case SORT_TEMPLATE:
         return template_key_make(&rule->templates, r, key);
     case SORT_MINHASH:
-        *key = 0;                /* a placeholder: minhash_run() makes the key */
+        *key = 0;                /* a placeholder: the sort task makes the key */
     }
     return BAM_OK;
 }

@@ -82,17 +82,13 @@ static int open_inputs(struct sort_parts *s)
 static int open_spill(struct sort_parts *s)
 {
     struct spill_policy_options how = {
-        .temp_prefixes = s->opts->temp_prefixes,
-        .n_temp_prefixes = s->opts->n_temp_prefixes,
+        .store = {s->opts->temp_prefixes, s->opts->n_temp_prefixes, &s->latch, s->stats},
+        .spill = {NULL, s->plan.merge_memory, s->opts->n_threads, &s->latch, s->stats},
         .at_least = block_reader_least(&s->reader),
         .arena_size = s->arenas.filled->size,
         .slice_size = s->plan.slice_size,
-        .merge_memory = s->plan.merge_memory,
-        .n_threads = s->opts->n_threads,
         .help = sort_tasks_help,
         .arg = &s->sorts,
-        .latch = &s->latch,
-        .stats = s->stats,
     };
     return spill_policy_open(&s->spill, &how);
 }
@@ -121,14 +117,6 @@ static int reserve_memory(struct sort_parts *s)
         || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
-/* Tells the progress line how much there is to do, as far as that is known before reading. */
-static void expect_progress(struct sort_parts *s)
-{
-    s->progress.file_bytes = (double)s->in.length;
-    s->progress.data_bytes = (double)s->opts->size_hint;
-    record_sink_set_progress(s->out.sink, &s->progress);
-}
-
 int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
 {
     *s = (struct sort_parts){.opts = opts};
@@ -145,7 +133,9 @@ int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
     if (reserve_memory(s) < 0 || prepare_order(s) < 0
         || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
         return -1;
-    expect_progress(s);
+    s->progress.file_bytes = (double)s->in.length;
+    s->progress.data_bytes = (double)s->opts->size_hint;
+    record_sink_set_progress(s->out.sink, &s->progress);
     return 0;
 }
 

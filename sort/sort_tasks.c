@@ -1,17 +1,84 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/latch.h"
 #include "base/stats.h"
+#include "bam/record_checksum.h"
+#include "order/minhash.h"
 #include "order/sort_run.h"
-#include "sort/minhash_run.h"
 #include "sort/sort_tasks.h"
 
-/* Records per sublist: a sort of some 50 ms, short against any file that is worth threads, and few enough sublists
- * for one heap. A sublist of long reads ends after SUBLIST_BYTES. */
-enum { SUBLIST_RECORDS = 1 << 20 };
-enum { REST_RECORDS = 1 << 14 };   /* the least at the end: 0.4 ms */
-static const size_t SUBLIST_BYTES = (size_t)512 << 20;
+/* Records per sublist: a sort of some 50 ms, and few enough sublists for one heap. At the end, at least: 0.4 ms. */
+enum { SUBLIST_RECORDS = 1 << 20, REST_RECORDS = 1 << 14 };
+static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* where a sublist of long reads ends */
 
-static void run_sort(void *sorts, uint32_t index);
+/* One sublist less to be sorted, or the one more that stands for those to come. At 0 nothing else counts here until the
+ * arena has left memory and is filled again: so it is made ready for that now. */
+void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
+{
+    _Atomic uint32_t *unsorted = &p->unsorted[arena - p->opt.arenas->each];
+    if (atomic_fetch_sub(unsorted, 1) > 1 || latch_tripped(p->opt.latch))
+        return;
+    atomic_store(unsorted, 1);
+    p->opt.arena_is_sorted(p->opt.arg);
+}
+
+/* -M: ranks a read and turns it. Returns by how much that changes the checksum of what is written. */
+static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint64_t *key)
+{
+    struct minhash_rank rank;
+    size_t size = bam_record_size(r);
+    uint64_t before = record_checksum((const uint8_t *)r, size);
+    minhash_rank(m, r, &rank);
+    minhash_apply(r, &rank);
+    *key = minhash_key(m, r);
+    minhash_finish(r);
+    uint64_t after = record_checksum((const uint8_t *)r, size);
+    if (!minhash_decides(m))
+        minhash_keep(r, &rank);                  /* the merge still compares them */
+    return after - before;
+}
+
+/* -M: gives every key of a sublist its -M key, and turns reads without reference as their rank says. This waits until
+ * the sublist is closed, because a walk from a wrong guess must change nothing. Returns the sum of rank_record(). */
+static uint64_t rank_sublist(const struct minhash *m, uint8_t *base, struct bam_sublist sublist)
+{
+    uint64_t delta = 0;
+    for (size_t i = 0; i < sublist.n; i++) {
+        struct bam_key *key = &sublist.keys[i];
+        struct bam_record *r = (struct bam_record *)(base + (key->place >> BAM_KEY_SIZE_BITS));
+        if (minhash_applies(r))
+            delta += rank_record(m, r, &key->sort);
+        else
+            key->sort = minhash_key(m, r);
+    }
+    return delta;
+}
+
+void sort_tasks_finish_record(uint8_t *record)
+{
+    if (minhash_applies((const struct bam_record *)record))
+        minhash_finish((struct bam_record *)record);
+}
+
+static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, struct bam_sublist sublist)
+{
+    struct bam_key_order order = bam_arena_order(arena);
+    if (latch_tripped(p->opt.latch))
+        return;
+    enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
+    if (p->opt.minhash)
+        atomic_fetch_add(&p->turned, rank_sublist(p->opt.minhash, arena->base, sublist));
+    sort_run(sublist.keys, sublist.n, &order);
+    stats_records(p->opt.stats, sublist.n);
+    stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);
+    sort_tasks_end_arena(p, arena);
+}
+
+static void run_sort(void *sorts, uint32_t index)
+{
+    struct sort_tasks *p = sorts;
+    sort_sublist(p, p->tasks[index].arena, p->tasks[index].sublist);
+    task_ring_release(&p->ring, index);
+}
 
 int sort_tasks_open(struct sort_tasks *p, const struct sort_tasks_options *options)
 {
@@ -23,38 +90,6 @@ int sort_tasks_open(struct sort_tasks *p, const struct sort_tasks_options *optio
 void sort_tasks_close(struct sort_tasks *p)
 {
     task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
-}
-
-/* One sublist less to be sorted. At 0 the arena gets no more, and nothing else counts here until it has left memory
- * and is filled again: so it is made ready for that now. */
-static void count_sorted(struct sort_tasks *p, const struct bam_arena *arena)
-{
-    _Atomic uint32_t *unsorted = &p->unsorted[arena - p->opt.arenas->each];
-    if (atomic_fetch_sub(unsorted, 1) > 1 || latch_tripped(p->opt.latch))
-        return;
-    atomic_store(unsorted, 1);
-    p->opt.arena_is_sorted(p->opt.arg);
-}
-
-static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, struct bam_sublist sublist)
-{
-    struct bam_key_order order = bam_arena_order(arena);
-    if (latch_tripped(p->opt.latch))
-        return;
-    enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
-    if (p->opt.minhash)
-        atomic_fetch_add(&p->turned, minhash_run(p->opt.minhash, arena->base, sublist.keys, sublist.n));
-    sort_run(sublist.keys, sublist.n, &order);
-    stats_records(p->opt.stats, sublist.n);
-    stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);
-    count_sorted(p, arena);
-}
-
-static void run_sort(void *sorts, uint32_t index)
-{
-    struct sort_tasks *p = sorts;
-    sort_sublist(p, p->tasks[index].arena, p->tasks[index].sublist);
-    task_ring_release(&p->ring, index);
 }
 
 /* Lists a sublist that was closed, to be sorted when it is due. */
@@ -113,11 +148,6 @@ int sort_tasks_close_rest(struct sort_tasks *p)
     }
     hand_out(p, true);
     return cut < 0 ? latch_fail(p->opt.latch, "out of memory") : 0;
-}
-
-void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
-{
-    count_sorted(p, arena);
 }
 
 bool sort_tasks_help(void *sorts)

@@ -9,10 +9,6 @@
 #include "base/task_ring.h"
 #include "sort/arenas.h"
 
-struct latch;
-struct minhash;
-struct stats;
-
 struct sort_tasks_options {
     const struct arenas *arenas; /* may be opened later */
     uint32_t source_slots;       /* a block's keys are in their places when so many more blocks are taken back */
@@ -43,7 +39,7 @@ struct sort_tasks {
     uint64_t n_closed;           /* sublists */
     _Atomic uint32_t unsorted[2];   /* sublists of each arena that are not sorted, and one more while it is filled or
                                      * empty; any thread */
-    _Atomic uint64_t turned;     /* sum of what minhash_run() says of checksums; sort tasks */
+    _Atomic uint64_t turned;     /* by how much -M changed the checksum, modulo 2^64; sort tasks */
 };
 
 /* -1: no memory, and the error is recorded in the latch. */
@@ -70,5 +66,8 @@ bool sort_tasks_help(void *sorts);
 
 /* Call after the last sublist, while no arena is on its way out. Waits, and works, until all are sorted. -1: stop. */
 int sort_tasks_finish(struct sort_tasks *sorts);
+
+/* Clears the rank that -M keeps in a record unless minhash_decides(). Call it after the merge for each record. */
+void sort_tasks_finish_record(uint8_t *record);
 
 #endif

@@ -10,9 +10,11 @@
 #include "spill/record_pack.h"
 
 enum stream { FIXED, NAMES, CIGARS, SEQS, QUALS, TAGS, N_STREAMS };
+enum { COLUMNS = N_STREAMS, N_BUFFERS };         /* a buffer for each stream, and one for the columns of FIXED */
 
 enum {
-    HEAD = 4 + 4 + 16 + 4 * N_STREAMS,
+    SIZES = 4 + 4 + 16,          /* where the packed sizes are */
+    HEAD = SIZES + 4 * N_STREAMS,
     WORDS = BAM_FIXED / 4,       /* of the fixed fields, 32 bits each */
     COPY = 32,                   /* bytes copied at once */
     ACCELERATION = 4,            /* of LZ4; 1 takes 5 % more CPU for 1-2 % less size */
@@ -28,11 +30,20 @@ static int reserve(struct byte_buffer *b, size_t size)
     return byte_buffer_reserve(b, size + RECORD_PACK_SLACK);
 }
 
-/* Copies n bytes and up to COPY - 1 more, because most parts are short. */
-static inline void copy(uint8_t *to, const uint8_t *from, size_t n)
+/* Copies n bytes, and up to COPY - 1 more if there are so many, because most parts are short. */
+static inline void copy(uint8_t *to, const uint8_t *from, size_t n, size_t there)
 {
-    for (size_t i = 0; i < n; i += COPY)
-        memcpy(to + i, from + i, COPY);
+    if (there < n + COPY)
+        memcpy(to, from, n);
+    else
+        for (size_t i = 0; i < n; i += COPY)
+            memcpy(to + i, from + i, COPY);
+}
+
+static void free_buffers(struct byte_buffer buffers[N_BUFFERS])
+{
+    for (int i = 0; i < N_BUFFERS; i++)
+        free(buffers[i].p);
 }
 
 /* The length of each part of a record, according to its fixed fields. */
@@ -143,12 +154,6 @@ static void unpack_coded(const uint8_t *in, size_t n, unsigned bits, const uint8
             store_le16(q + i, (uint16_t)table[*in++]);
 }
 
-/* Bytes that n values take. */
-static uint64_t packed_size(uint64_t n, unsigned bits)
-{
-    return bits == 6 ? (n + 7) / 8 * 6 : (n * bits + 7) / 8;
-}
-
 /* Packs q[n]. If no packing holds the values, sets bits to 8 and returns 0. */
 static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
 {
@@ -167,8 +172,7 @@ static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
 /* ---------------------------------------------------------------- packing */
 
 struct record_packer {
-    struct byte_buffer streams[N_STREAMS];
-    struct byte_buffer columns;
+    struct byte_buffer streams[N_BUFFERS];
     size_t bytes, records;
     struct alphabet alphabet;
     void *lz4;
@@ -180,13 +184,9 @@ struct record_packer *record_packer_new(void)
     if (!p)
         return NULL;
     p->alphabet.bits = 8;                        /* none yet */
-    p->lz4 = malloc((size_t)LZ4_sizeofState());
-    int failed = !p->lz4;
-    for (int i = 0; i < N_STREAMS; i++)
-        failed |= reserve(&p->streams[i], RECORD_PACK_UNIT / N_STREAMS) < 0;
-    if (!failed && reserve(&p->columns, RECORD_PACK_UNIT / N_STREAMS) == 0)
+    if ((p->lz4 = malloc((size_t)LZ4_sizeofState())))
         return p;
-    record_packer_free(p);
+    free(p);
     return NULL;
 }
 
@@ -194,23 +194,19 @@ void record_packer_free(struct record_packer *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < N_STREAMS; i++)
-        free(p->streams[i].p);
-    free(p->columns.p);
+    free_buffers(p->streams);
     free(p->lz4);
     free(p);
 }
 
 void record_packer_trim(struct record_packer *p)
 {
-    for (int i = 0; i < N_STREAMS; i++)
+    for (int i = 0; i < N_BUFFERS; i++)
         byte_buffer_trim(&p->streams[i], RECORD_PACK_UNIT + RECORD_PACK_SLACK);
-    byte_buffer_trim(&p->columns, RECORD_PACK_UNIT + RECORD_PACK_SLACK);
     p->bytes = p->records = 0;
 }
 
-/* Together the streams are as large as their unit. They grow by doubling,
- * so they may take twice as much. */
+/* Together the streams are as large as their unit. They grow by doubling, so they may take twice as much. */
 size_t record_packer_memory(void)
 {
     return 2 * (size_t)RECORD_PACK_UNIT + RECORD_PACK_UNIT / 2 + (size_t)LZ4_sizeofState();
@@ -227,16 +223,13 @@ int record_packer_add(struct record_packer *p, const uint8_t *record, size_t siz
         size_t n = (size_t)parts.n[i];
         if (reserve(s, s->n + n) < 0)
             return -1;
-        if (size - (size_t)(from - record) >= n + COPY)
-            copy(s->p + s->n, from, n);
-        else
-            memcpy(s->p + s->n, from, n);        /* bytes after the record may not be read */
+        copy(s->p + s->n, from, n, size - (size_t)(from - record));
         s->n += n;
         from += n;
     }
     p->bytes += size;
     p->records++;
-    return reserve(&p->columns, p->streams[FIXED].n);
+    return reserve(&p->streams[COLUMNS], p->streams[FIXED].n);
 }
 
 size_t record_packer_bytes(const struct record_packer *p)
@@ -266,7 +259,7 @@ static size_t pack_lz4(struct record_packer *p, const uint8_t *in, size_t n, uin
 static size_t pack_fixed(struct record_packer *p, uint8_t *out)
 {
     const uint8_t *fixed = p->streams[FIXED].p;
-    uint8_t *to = p->columns.p;
+    uint8_t *to = p->streams[COLUMNS].p;
     for (size_t c = 0; c < WORDS; c++) {
         uint32_t last = 0;
         for (size_t r = 0; r < p->records; r++, to += 4) {
@@ -275,33 +268,28 @@ static size_t pack_fixed(struct record_packer *p, uint8_t *out)
             last = v;
         }
     }
-    return pack_lz4(p, p->columns.p, p->streams[FIXED].n, out);
+    return pack_lz4(p, p->streams[COLUMNS].p, p->streams[FIXED].n, out);
 }
 
 static size_t pack_stream(struct record_packer *p, int i, uint8_t *out)
 {
     struct byte_buffer *s = &p->streams[i];
-    size_t n;
-    switch (i) {
-    case FIXED:
+    if (i == FIXED)
         return pack_fixed(p, out);
-    case SEQS:
+    if (i == SEQS) {
         memcpy(out, s->p, s->n);
         return s->n;
-    case QUALS:
-        n = pack_quals(&p->alphabet, s->p, s->n, out);
-        return n > 0 || s->n == 0 ? n : pack_lz4(p, s->p, s->n, out);
-    default:
-        return pack_lz4(p, s->p, s->n, out);
     }
+    size_t n = i == QUALS ? pack_quals(&p->alphabet, s->p, s->n, out) : 0;
+    return n > 0 ? n : pack_lz4(p, s->p, s->n, out);
 }
 
 size_t record_packer_pack(struct record_packer *p, uint8_t *out)
 {
-    uint8_t *sizes = out + HEAD - 4 * N_STREAMS, *at = out + HEAD;
+    uint8_t *at = out + HEAD;
     for (int i = 0; i < N_STREAMS; i++) {
         size_t n = pack_stream(p, i, at);
-        store_le32(sizes + 4 * i, (uint32_t)n);
+        store_le32(out + SIZES + 4 * i, (uint32_t)n);
         at += n;
         p->streams[i].n = 0;
     }
@@ -315,7 +303,7 @@ size_t record_packer_pack(struct record_packer *p, uint8_t *out)
 /* -------------------------------------------------------------- unpacking */
 
 struct record_unpacker {
-    struct byte_buffer streams[N_STREAMS], columns;
+    struct byte_buffer streams[N_BUFFERS];
 };
 
 struct record_unpacker *record_unpacker_new(void)
@@ -327,52 +315,41 @@ void record_unpacker_free(struct record_unpacker *u)
 {
     if (!u)
         return;
-    for (int i = 0; i < N_STREAMS; i++)
-        free(u->streams[i].p);
-    free(u->columns.p);
+    free_buffers(u->streams);
     free(u);
 }
 
-/* A stream that can be read: n bytes at p. */
-struct view {
-    const uint8_t *p;
-    uint64_t n;
-};
-
-static int unpack_lz4(struct byte_buffer *b, const uint8_t *in, uint32_t packed, uint64_t n, struct view *view)
+/* Unpacks to b, which holds n bytes afterwards. */
+static int unpack_lz4(struct byte_buffer *b, const uint8_t *in, uint32_t packed, uint64_t n)
 {
     if (n > INT32_MAX || packed > INT32_MAX || reserve(b, n) < 0)
         return -1;
-    *view = (struct view){b->p, n};
     return n == 0 || LZ4_decompress_safe((const char *)in, (char *)b->p, (int)packed, (int)n) == (int)n ? 0 : -1;
 }
 
-static int unpack_fixed(struct record_unpacker *u, const uint8_t *in, uint32_t packed, size_t records,
-                        struct view *fixed)
+static int unpack_fixed(struct record_unpacker *u, const uint8_t *in, uint32_t packed, size_t records)
 {
     struct byte_buffer *b = &u->streams[FIXED];
     uint64_t n = (uint64_t)records * BAM_FIXED;
-    struct view columns;
-    if (unpack_lz4(&u->columns, in, packed, n, &columns) < 0 || reserve(b, n) < 0)
+    if (unpack_lz4(&u->streams[COLUMNS], in, packed, n) < 0 || reserve(b, n) < 0)
         return -1;
-    const uint8_t *from = columns.p;
+    const uint8_t *from = u->streams[COLUMNS].p;
     for (size_t c = 0; c < WORDS; c++) {
         uint32_t v = 0;
         for (size_t r = 0; r < records; r++, from += 4)
             store_le32(b->p + r * BAM_FIXED + 4 * c, v += load_le32(from));
     }
-    *fixed = (struct view){b->p, n};
     return 0;
 }
 
 /* Sums up what each stream holds, according to the fixed fields. -1: these are not the fields of a
  * record, or there are more bytes than room. */
-static int count_parts(struct view fixed, size_t room, struct parts *sum)
+static int count_parts(const uint8_t *fixed, size_t records, size_t room, struct parts *sum)
 {
     memset(sum, 0, sizeof *sum);
     uint64_t all = 0;
-    for (uint64_t at = 0; at < fixed.n; at += BAM_FIXED) {
-        struct parts parts = parts_of(fixed.p + at);
+    for (size_t r = 0; r < records; r++) {
+        struct parts parts = parts_of(fixed + r * BAM_FIXED);
         if (parts.n[TAGS] > UINT32_MAX)
             return -1;
         for (int i = 0; i < N_STREAMS; i++) {
@@ -383,34 +360,47 @@ static int count_parts(struct view fixed, size_t room, struct parts *sum)
     return all <= room ? 0 : -1;
 }
 
-static int unpack_quals(struct byte_buffer *b, const uint8_t *head, const uint8_t *in, uint32_t packed, uint64_t n,
-                        struct view *view)
+static int unpack_quals(struct byte_buffer *b, const uint8_t *head, const uint8_t *in, uint32_t packed, uint64_t n)
 {
     unsigned bits = load_le32(head + 4);
     if (bits == 8)
-        return unpack_lz4(b, in, packed, n, view);
-    if ((bits != 2 && bits != 4 && bits != 6) || packed != packed_size(n, bits) || reserve(b, n) < 0)
+        return unpack_lz4(b, in, packed, n);
+    if ((bits != 2 && bits != 4 && bits != 6) || packed != (bits == 6 ? (n + 7) / 8 * 6 : (n * bits + 7) / 8)
+        || reserve(b, n) < 0)
         return -1;
     if (bits == 6)
         unpack_6(in, n, b->p);
     else
         unpack_coded(in, n, bits, head + 8, b->p);
-    *view = (struct view){b->p, n};
+    return 0;
+}
+
+/* Unpacks the streams other than the fixed fields. at: where each begins in the unit, and then where its bytes are. */
+static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const struct parts *sum,
+                          const uint8_t *at[N_STREAMS])
+{
+    for (int i = NAMES; i < N_STREAMS; i++) {
+        uint32_t packed = load_le32(head + SIZES + 4 * i);
+        struct byte_buffer *b = &u->streams[i];
+        if (i == SEQS ? packed != sum->n[i] : i == QUALS ? unpack_quals(b, head, at[i], packed, sum->n[i]) < 0
+                                                         : unpack_lz4(b, at[i], packed, sum->n[i]) < 0)
+            return -1;
+        if (i != SEQS)
+            at[i] = b->p;
+    }
+    at[FIXED] = u->streams[FIXED].p;
     return 0;
 }
 
 /* Puts the records together again. */
-static void join(const struct view fixed, const uint8_t *at[N_STREAMS], struct unpacked *to)
+static void join(size_t records, const uint8_t *at[N_STREAMS], struct unpacked *to)
 {
-    for (uint64_t f = 0; f < fixed.n; f += BAM_FIXED) {
-        struct parts parts = parts_of(fixed.p + f);
+    for (; records > 0; records--) {
+        struct parts parts = parts_of(at[FIXED]);
         size_t begin = to->at;
         for (int i = 0; i < N_STREAMS; i++) {
             size_t n = (size_t)parts.n[i];
-            if (to->end - to->at >= n + COPY)
-                copy(to->base + to->at, at[i], n);
-            else
-                memcpy(to->base + to->at, at[i], n);
+            copy(to->base + to->at, at[i], n, to->end - to->at);
             at[i] += n;
             to->at += n;
         }
@@ -420,50 +410,24 @@ static void join(const struct view fixed, const uint8_t *at[N_STREAMS], struct u
     }
 }
 
-/* Unpacks the streams other than the fixed fields. */
-static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const uint8_t *starts[N_STREAMS],
-                          const struct parts *sum, struct view views[N_STREAMS])
-{
-    const uint8_t *sizes = head + HEAD - 4 * N_STREAMS;
-    for (int i = NAMES; i < N_STREAMS; i++) {
-        uint32_t packed = load_le32(sizes + 4 * i);
-        int failed = 0;
-        if (i == SEQS) {
-            views[i] = (struct view){starts[i], packed};
-            failed = packed != sum->n[i];
-        } else if (i == QUALS) {
-            failed = unpack_quals(&u->streams[i], head, starts[i], packed, sum->n[i], &views[i]) < 0;
-        } else {
-            failed = unpack_lz4(&u->streams[i], starts[i], packed, sum->n[i], &views[i]) < 0;
-        }
-        if (failed)
-            return -1;
-    }
-    return 0;
-}
-
 size_t record_unpack(struct record_unpacker *u, const uint8_t *in, size_t n, struct unpacked *to)
 {
-    struct view views[N_STREAMS];
     struct parts sum;
-    const uint8_t *starts[N_STREAMS];
+    const uint8_t *at[N_STREAMS];
     uint64_t end = HEAD;
     if (n < HEAD)
         return 0;
     for (int i = 0; i < N_STREAMS; i++) {
-        starts[i] = in + end;
-        end += load_le32(in + HEAD - 4 * N_STREAMS + 4 * i);
+        at[i] = in + end;
+        end += load_le32(in + SIZES + 4 * i);
         if (end > n)
             return 0;
     }
-    size_t records = load_le32(in);
-    if (records > to->n_keys || records > (to->end - to->at) / BAM_MIN_RECORD
-        || unpack_fixed(u, starts[FIXED], (uint32_t)(starts[NAMES] - starts[FIXED]), records, &views[FIXED]) < 0
-        || count_parts(views[FIXED], to->end - to->at, &sum) < 0
-        || unpack_streams(u, in, starts, &sum, views) < 0)
+    size_t records = load_le32(in), room = to->end - to->at;
+    if (records > to->n_keys || records > room / BAM_MIN_RECORD
+        || unpack_fixed(u, at[FIXED], load_le32(in + SIZES), records) < 0
+        || count_parts(u->streams[FIXED].p, records, room, &sum) < 0 || unpack_streams(u, in, &sum, at) < 0)
         return 0;
-    for (int i = 0; i < N_STREAMS; i++)
-        starts[i] = views[i].p;
-    join(views[FIXED], starts, to);
+    join(records, at, to);
     return end;
 }

@@ -7,11 +7,9 @@
  *   | records | bits | values[16] | packed sizes[6] | fixed | names | CIGARs | SEQs | QUALs | tags |
  *   <--- 4 ---> <- 4 ->           <---- 6 x 4 ---->
  *
- * fixed:  the nine 32-bit words of each record, column by column; each word is stored as the
- *         difference from the one before it; then LZ4.
+ * fixed:  the nine 32-bit words of each record, column by column, as differences from the word before; then LZ4.
  * SEQs:   as they are, because neighbours in a run hardly overlap.
- * QUALs:  `bits` bits for each value: an index into values (2 or 4 bits) or the value itself
- *         (6 bits); 8 means LZ4.
+ * QUALs:  `bits` bits for each value: an index into values (2 or 4), or the value itself (6); 8 means LZ4.
  * names, CIGARs, tags: LZ4.
  *
  * The fixed fields say how much of each stream belongs to which record. */
@@ -21,14 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bam_key;
-
-/* RECORD_PACK_UNIT: bytes of records in a unit. Units of 128 KiB are as fast and 2 %
- * smaller, but take twice the memory.
- * RECORD_PACK_SLACK: bytes after a buffer's end that copying in large steps may reach. */
-enum { RECORD_PACK_UNIT = 64 << 10, RECORD_PACK_SLACK = 64 };
-
-struct record_packer;
+enum {
+    RECORD_PACK_UNIT = 64 << 10, /* bytes of records; units of 128 KiB are as fast and 2 % smaller */
+    RECORD_PACK_SLACK = 64,      /* bytes after a buffer's end that copying in large steps may reach */
+};
 
 /* NULL: no memory. */
 struct record_packer *record_packer_new(void);
@@ -51,8 +45,6 @@ void record_packer_trim(struct record_packer *packer);
 
 /* Bytes of memory that a packer takes, as long as records are shorter than a unit. */
 size_t record_packer_memory(void);
-
-struct record_unpacker;
 
 struct record_unpacker *record_unpacker_new(void);
 void record_unpacker_free(struct record_unpacker *unpacker);

@@ -22,30 +22,26 @@ struct extra {
 /* Its slot is handed out when the sink has passed it, and released when the merge has left it. */
 struct buffer {
     struct spill_buffer b;       /* used by the claimer, while TAKEN */
-    struct spill_place place;    /* of the slice; this and the next three: set by the main thread before READY */
-    struct spill_place next;     /* of the run's next slice, which is announced to the store ... */
-    bool has_next;               /* ... if there is one */
+    const struct spill_place *place;   /* of the slice; this and the next two: set by the main thread before READY */
+    bool has_next;               /* the run's next place follows, and is announced to the store */
     bool home_is_free;
-    size_t beside;               /* the slice's share of run_reader.beside; main thread only */
     uint64_t mark;               /* the sink no longer uses it once it has passed this; set by the main thread */
 };
 
-/* One run: its buffers are a ring. */
-struct ring {
-    struct buffer *buffers;
-    size_t left, loaded;         /* slices that the merge has left; slices requested; main thread only */
+/* How far the merge is in a run. Main thread only. */
+struct run_state {
+    size_t left, loaded;         /* slices that the merge has left; slices requested */
 };
 
 struct run_reader {
     struct run_reader_options opt;
     size_t n_buffers;            /* for each run */
-    size_t beside;               /* bytes of slices larger than buffers, in memory or
-                                  * requested; main thread only */
+    size_t beside;               /* bytes of slices larger than buffers, in memory or requested; main thread only */
     struct extra *extras;        /* left but not yet passed, the latest first; main thread only */
-    struct ring *rings;
-    struct buffer *buffers;
+    struct run_state *runs;
+    struct buffer *buffers;      /* n_buffers for each run, used in turn */
     struct task_ring tasks;      /* of all buffers, by their places in the array */
-    size_t help;                 /* number of the ring that was helped last; main thread only */
+    size_t help;                 /* number of the run that was helped last; main thread only */
     struct spill_loader *loaders;   /* one per thread */
     struct spill_gate gate;
 };
@@ -56,21 +52,17 @@ static void run_load(void *reader, uint32_t index)
     struct run_reader *r = reader;
     struct buffer *buffer = &r->buffers[index];
     if (buffer->has_next)
-        spill_store_expect(r->opt.store, buffer->next);
+        spill_store_expect(r->opt.store, buffer->place[1]);
     if (!latch_tripped(r->opt.latch)
-        && spill_load(r->opt.store, buffer->place, &r->loaders[task_thread()], &buffer->b,
-                      buffer->home_is_free, r->opt.latch) == 0)
-        spill_store_free(r->opt.store, buffer->place);
+        && spill_load(r->opt.store, *buffer->place, &r->loaders[task_thread()], &buffer->b, buffer->home_is_free,
+                      r->opt.latch) == 0)
+        spill_store_free(r->opt.store, *buffer->place);
 }
 
-static uint32_t slot_of(const struct run_reader *r, const struct buffer *buffer)
+/* The buffer of a slice, and the number of its slot. */
+static uint32_t slot_of(const struct run_reader *r, size_t run, size_t slice)
 {
-    return (uint32_t)(buffer - r->buffers);
-}
-
-static enum task_state state_of(const struct run_reader *r, const struct buffer *buffer)
-{
-    return task_ring_state(&r->tasks, slot_of(r, buffer));
+    return (uint32_t)(run * r->n_buffers + slice % r->n_buffers);
 }
 
 /* Bytes in memory, about, of a slice that is larger than a buffer; else 0. */
@@ -80,18 +72,16 @@ static size_t size_beside(const struct run_reader *r, struct spill_place place)
     return place.size > r->opt.slice_size ? (size_t)place.size * PACKED_RATIO : 0;
 }
 
-static void begin_load(struct run_reader *r, struct ring *ring, bool home_is_free)
+static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
 {
-    const struct spill_run *run = &r->opt.runs[ring - r->rings];
-    struct buffer *buffer = &ring->buffers[ring->loaded % r->n_buffers];
-    buffer->place = run->slices[ring->loaded++];
-    buffer->beside = size_beside(r, buffer->place);
-    r->beside += buffer->beside;
+    size_t slice = r->runs[run].loaded++;
+    uint32_t slot = slot_of(r, run, slice);
+    struct buffer *buffer = &r->buffers[slot];
+    buffer->place = &r->opt.runs[run].slices[slice];
+    buffer->has_next = slice + 1 < r->opt.runs[run].n;
     buffer->home_is_free = home_is_free;
-    buffer->has_next = ring->loaded < run->n;
-    if (buffer->has_next)
-        buffer->next = run->slices[ring->loaded];
-    task_ring_submit(&r->tasks, slot_of(r, buffer));
+    r->beside += size_beside(r, *buffer->place);
+    task_ring_submit(&r->tasks, slot);
 }
 
 /* Marks only grow. So if one is passed, all in the list after it are passed too. */
@@ -109,29 +99,17 @@ static void free_extras(struct run_reader *r, bool all)
     }
 }
 
-static struct buffer *buffer_of(const struct run_reader *r, const struct ring *ring, size_t slice)
+/* Requests slices of the run for all buffers that the sink has passed. Slices larger than a buffer take memory beside
+ * the buffers; until they are needed they are requested only while all of them take at most half of memory_size. */
+static void load_ahead(struct run_reader *r, size_t run, size_t needed)
 {
-    return &ring->buffers[slice % r->n_buffers];
-}
-
-static bool is_free(const struct run_reader *r, const struct buffer *buffer)
-{
-    return state_of(r, buffer) == TASK_FREE && record_sink_passed(r->opt.sink, buffer->mark);
-}
-
-/* Requests slices of the ring for all buffers that the sink has passed. Slices larger than a buffer
- * take memory beside the buffers; until they are needed they are requested only while all of them
- * take at most half of memory_size. */
-static void load_ahead(struct run_reader *r, struct ring *ring, size_t needed)
-{
-    const struct spill_run *run = &r->opt.runs[ring - r->rings];
-    while (ring->loaded < run->n) {
-        struct buffer *buffer = buffer_of(r, ring, ring->loaded);
-        size_t beside = size_beside(r, run->slices[ring->loaded]);
-        if (!is_free(r, buffer)
-            || (beside && r->beside + beside > r->opt.memory_size / 2 && ring->loaded != needed))
+    const struct spill_run *from = &r->opt.runs[run];
+    for (size_t slice; (slice = r->runs[run].loaded) < from->n; begin_load(r, run, true)) {
+        uint32_t slot = slot_of(r, run, slice);
+        size_t beside = size_beside(r, from->slices[slice]);
+        if (task_ring_state(&r->tasks, slot) != TASK_FREE || !record_sink_passed(r->opt.sink, r->buffers[slot].mark)
+            || (beside && r->beside + beside > r->opt.memory_size / 2 && slice != needed))
             return;
-        begin_load(r, ring, true);
     }
 }
 
@@ -141,13 +119,13 @@ static int alloc_all(struct run_reader *r)
     size_t most = BUFFERS_MIN + BUFFERS_PER_THREAD * (size_t)o->n_threads;
     r->n_buffers = o->memory_size / o->slice_size / o->n_runs;
     r->n_buffers = r->n_buffers > most ? most : r->n_buffers;
-    r->rings = calloc(o->n_runs + 1, sizeof *r->rings);
+    r->runs = calloc(o->n_runs + 1, sizeof *r->runs);
     r->buffers = calloc(o->n_runs * r->n_buffers + 1, sizeof *r->buffers);
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
     for (int i = 0; r->loaders && i < o->n_threads; i++)
         r->loaders[i].gate = &r->gate;
     struct task_ring_options tasks = {.n_slots = (uint32_t)(o->n_runs * r->n_buffers), .run = run_load, .arg = r};
-    return r->rings && r->buffers && r->loaders && task_ring_open(&r->tasks, &tasks) == 0 ? 0 : -1;
+    return r->runs && r->buffers && r->loaders && task_ring_open(&r->tasks, &tasks) == 0 ? 0 : -1;
 }
 
 struct run_reader *run_reader_open(const struct run_reader_options *options)
@@ -167,10 +145,8 @@ struct run_reader *run_reader_open(const struct run_reader_options *options)
         r->buffers[i].b.home = r->opt.memory + i * r->opt.slice_size;
         r->buffers[i].b.home_size = r->opt.slice_size;
     }
-    for (size_t i = 0; i < r->opt.n_runs; i++) {
-        r->rings[i].buffers = &r->buffers[i * r->n_buffers];
-        load_ahead(r, &r->rings[i], 0);
-    }
+    for (size_t i = 0; i < r->opt.n_runs; i++)
+        load_ahead(r, i, 0);
     return r;
 }
 
@@ -184,7 +160,7 @@ void run_reader_close(struct run_reader *r)
     for (int i = 0; r->loaders && i < r->opt.n_threads; i++)
         spill_loader_free(&r->loaders[i]);
     task_ring_close(&r->tasks, !latch_tripped(r->opt.latch));
-    free(r->rings);
+    free(r->runs);
     free(r->buffers);
     free(r->loaders);
     pthread_mutex_destroy(&r->gate.mutex);
@@ -199,56 +175,56 @@ static bool first_key(const void *reader, size_t run, size_t slice, uint64_t *ke
     const struct spill_run *from = &r->opt.runs[run];
     if (slice == from->n)
         return false;
-    *key = from->first_keys[slice];
+    *key = from->slices[slice].first_key;
     return true;
 }
 
 static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
 {
     struct run_reader *r = reader;
-    struct ring *ring = &r->rings[run];
-    struct buffer *buffer = buffer_of(r, ring, slice);
-    load_ahead(r, ring, slice);
-    /* The slices are so small that the block being filled has records of all that are in buffers. The
-     * sink cannot pass them before that block is full, so the next slice goes to other memory. */
-    if (idle && ring->loaded == slice && state_of(r, buffer) == TASK_FREE
-        && !record_sink_will_pass(r->opt.sink, buffer->mark))
-        begin_load(r, ring, false);
-    return ring->loaded > slice && state_of(r, buffer) == TASK_DONE && !latch_tripped(r->opt.latch);
+    uint32_t slot = slot_of(r, run, slice);
+    load_ahead(r, run, slice);
+    /* The block being filled has records of all slices in buffers, and the sink cannot pass them before it is full. So
+     * the next slice goes to other memory. */
+    if (idle && r->runs[run].loaded == slice && task_ring_state(&r->tasks, slot) == TASK_FREE
+        && !record_sink_will_pass(r->opt.sink, r->buffers[slot].mark))
+        begin_load(r, run, false);
+    return r->runs[run].loaded > slice && task_ring_state(&r->tasks, slot) == TASK_DONE && !latch_tripped(r->opt.latch);
 }
 
 static struct merge_source keys_of(const void *reader, size_t run, size_t slice)
 {
     const struct run_reader *r = reader;
-    const struct spill_slice *s = &buffer_of(r, &r->rings[run], slice)->b.slice;
+    const struct spill_slice *s = &r->buffers[slot_of(r, run, slice)].b.slice;
     const struct bam_key *keys = spill_slice_keys(s);
     return (struct merge_source){keys, keys + s->n, s->base};
 }
 
 /* -1: no memory, and the error is recorded in the latch. */
-static int leave_buffer(struct run_reader *r, struct buffer *buffer)
+static int leave_buffer(struct run_reader *r, uint32_t slot)
 {
+    struct buffer *buffer = &r->buffers[slot];
+    size_t beside = size_beside(r, *buffer->place);
     buffer->mark = record_sink_mark(r->opt.sink);
     if (buffer->b.extra) {
         struct extra *extra = malloc(sizeof *extra);
         if (!extra)
             return latch_fail(r->opt.latch, "out of memory for temporary data");
-        *extra = (struct extra){r->extras, buffer->b.extra, buffer->mark, buffer->beside};
+        *extra = (struct extra){r->extras, buffer->b.extra, buffer->mark, beside};
         r->extras = extra;
         buffer->b.extra = NULL;
     } else {
-        r->beside -= buffer->beside;
+        r->beside -= beside;
     }
-    task_ring_release(&r->tasks, slot_of(r, buffer));
+    task_ring_release(&r->tasks, slot);
     return 0;
 }
 
 static int leave(void *reader, size_t run, size_t slice)
 {
     struct run_reader *r = reader;
-    struct ring *ring = &r->rings[run];
-    for (; ring->left < slice; ring->left++)
-        if (leave_buffer(r, buffer_of(r, ring, ring->left)) < 0)
+    for (size_t *left = &r->runs[run].left; *left < slice; ++*left)
+        if (leave_buffer(r, slot_of(r, run, *left)) < 0)
             return -1;
     return 0;
 }
@@ -258,16 +234,16 @@ static void refill(void *reader)
     struct run_reader *r = reader;
     free_extras(r, false);
     for (size_t i = 0; i < r->opt.n_runs; i++)
-        load_ahead(r, &r->rings[i], SIZE_MAX);
+        load_ahead(r, i, SIZE_MAX);
 }
 
 static bool help(void *reader)
 {
     struct run_reader *r = reader;
     for (size_t i = 0; i < r->opt.n_runs; i++, r->help++) {
-        struct ring *ring = &r->rings[r->help % r->opt.n_runs];
-        for (size_t slice = ring->left; slice < ring->loaded; slice++)
-            if (task_ring_run(&r->tasks, slot_of(r, buffer_of(r, ring, slice))))
+        size_t run = r->help % r->opt.n_runs;
+        for (size_t slice = r->runs[run].left; slice < r->runs[run].loaded; slice++)
+            if (task_ring_run(&r->tasks, slot_of(r, run, slice)))
                 return true;
     }
     return false;

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Brings spilled runs back for the last merge. Each run has some buffers, which tasks fill ahead.
- *
- * When the merge leaves a buffer, the sink still uses its records. The buffer is filled
- * again once the sink has passed them. */
+/* Brings spilled runs back for the last merge. Each run has some buffers, which tasks fill ahead. When the merge leaves
+ * a buffer, the sink still uses its records; the buffer is filled again once the sink has passed them. */
 #ifndef RUN_READER_H
 #define RUN_READER_H
 
 #include "merge/merge_ring.h"
 #include "spill/spill_run.h"
-
-struct latch;
-struct record_sink;
-struct run_reader;
 
 struct run_reader_options {
     const struct spill_run *runs;   /* in input order */

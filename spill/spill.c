@@ -10,29 +10,26 @@
 #include "base/task_ring.h"
 
 enum {
-    /* Enough ranges for threads to share them evenly, but so few that the last, partly filled slice of
-     * each does not matter. A range has about SLICES_PER_RANGE slices or more. For each range
-     * SAMPLES_PER_RANGE keys are sampled, so that ranges come out even. */
-    RANGES_PER_THREAD = 8, SLICES_PER_RANGE = 4,
-    SAMPLES_PER_RANGE = 32,
-    SLICES_LEAST = 4,            /* slices that the last merge has at least: two for each of two runs. If they
-                                  * exceed the memory, more is taken */
+    /* Enough ranges for threads to share them evenly, but so few that the last, partly filled slice of each does not
+     * matter. */
+    RANGES_PER_THREAD = 8,
+    SLICES_PER_RANGE = 4,        /* or more */
+    SAMPLES_PER_RANGE = 32,      /* keys, so that ranges come out even */
+    SLICES_LEAST = 4,            /* of the last merge: two for each of two runs. If need be, more memory is taken */
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
 /* A part of the arena that one task writes. */
 struct range {
-    struct bam_key from;         /* its first key (unused in range 0); set by the thread that cuts the ranges */
+    struct run_cut from;         /* where it begins (unused in range 0); set by the thread that cuts the ranges */
     struct spill_run part;       /* set by the claimer before DONE */
 };
 
 /* Adjacent runs that a task merges into one. */
 struct merging {
-    size_t first, n;             /* which runs; set by the main thread */
-    struct spill_run *runs;      /* copies of those runs, since the list may move; set by the main thread */
-    uint8_t *memory;             /* n slices; set by the main thread */
-    size_t slice_size;           /* of the largest slice; set by the main thread */
-    const struct sort_rule *rule;   /* set by the main thread */
+    size_t first;                /* which runs: this one and the next; set by the main thread */
+    struct spill_merge how;      /* of copies of those runs, since the list may move; set by the main thread, but for
+                                  * loader and writer */
     struct spill_run into;       /* set by the claimer before DONE */
     int result;                  /* of spill_merge(); set by the claimer before DONE */
 };
@@ -71,13 +68,6 @@ struct spill {
 static void run_range(void *spill, uint32_t number);
 static void run_merging(void *spill, uint32_t number);
 
-static int open_rings(struct spill *p)
-{
-    struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p, .run_releases = true};
-    struct task_ring_options mergings = {.n_slots = (uint32_t)p->opt.n_threads, .run = run_merging, .arg = p};
-    return task_ring_open(&p->range_tasks, &ranges) < 0 || task_ring_open(&p->merging_tasks, &mergings) < 0 ? -1 : 0;
-}
-
 struct spill *spill_open(const struct spill_options *options)
 {
     struct spill *p = calloc(1, sizeof *p);
@@ -87,11 +77,14 @@ struct spill *spill_open(const struct spill_options *options)
         pthread_mutex_init(&p->packing.mutex, NULL);
         pthread_mutex_init(&p->unpacking.mutex, NULL);
         p->max_ranges = n * RANGES_PER_THREAD;
+        struct task_ring_options ranges = {(uint32_t)p->max_ranges, .run = run_range, .arg = p, .run_releases = true};
+        struct task_ring_options mergings = {(uint32_t)n, .run = run_merging, .arg = p};
         p->work = calloc(n, sizeof *p->work);
         p->mergings = calloc(n, sizeof *p->mergings);
         p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
         p->samples = calloc(p->max_ranges * SAMPLES_PER_RANGE, sizeof *p->samples);
-        if (p->work && p->mergings && p->ranges && p->samples && open_rings(p) == 0)
+        if (p->work && p->mergings && p->ranges && p->samples && task_ring_open(&p->range_tasks, &ranges) == 0
+            && task_ring_open(&p->merging_tasks, &mergings) == 0)
             return p;
     }
     latch_fail(options->latch, "out of memory");
@@ -111,7 +104,7 @@ void spill_close(struct spill *p)
         spill_run_free(&p->ranges[i].part);
     for (int i = 0; p->mergings && i < p->opt.n_threads; i++) {
         spill_run_free(&p->mergings[i].into);
-        free(p->mergings[i].runs);
+        free(p->mergings[i].how.runs);
     }
     for (size_t i = 0; i < p->n_runs; i++)
         spill_run_free(&p->runs[i]);
@@ -158,30 +151,18 @@ static struct workspace *workspace(struct spill *p)
 
 /* ---------------------------------------------------------- arenas to runs */
 
-/* Where range `number` begins. Within an arena places grow with the input, so all
- * its sublists count as one source. */
-static struct run_cut cut_before(const struct spill *p, size_t number)
-{
-    return (struct run_cut){p->ranges[number].from, p->arena->base, 0};
-}
-
 /* The part of a sublist that belongs to range `number`. */
 static struct merge_source part_of(const struct spill *p, size_t number, const struct bam_sublist *sublist)
 {
     struct merge_source part = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
-    if (number + 1 < p->n_ranges) {
-        struct run_cut cut = cut_before(p, number + 1);
-        part.end = run_cut_find(&cut, p->rule, part, 0);
-    }
-    if (number > 0) {
-        struct run_cut cut = cut_before(p, number);
-        part.next = run_cut_find(&cut, p->rule, part, 0);
-    }
+    if (number + 1 < p->n_ranges)
+        part.end = run_cut_find(&p->ranges[number + 1].from, p->rule, part, 0);
+    if (number > 0)
+        part.next = run_cut_find(&p->ranges[number].from, p->rule, part, 0);
     return part;
 }
 
-/* Takes AHEAD keys at a time and prefetches their records, which lie anywhere in the arena. When they
- * are copied they are on their way from memory. */
+/* Takes AHEAD keys at a time and prefetches their records, which lie anywhere in the arena. */
 static int write_merged(struct spill_writer *writer, struct run_merge *merge)
 {
     struct merge_item items[AHEAD];
@@ -213,7 +194,7 @@ static void write_range(struct spill *p, size_t number)
     }
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
-    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, false, 0};
+    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, 0, 0};
     run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -231,7 +212,8 @@ static void run_range(void *spill, uint32_t number)
     atomic_fetch_add(&p->n_done, 1);
 }
 
-/* Returns how many ranges there are; sets the first key of each. */
+/* Returns how many ranges there are; sets where each begins. Within an arena places grow with the input, so all its
+ * sublists count as one source. */
 static size_t cut_ranges(struct spill *p)
 {
     const struct bam_arena *a = p->arena;
@@ -244,12 +226,11 @@ static size_t cut_ranges(struct spill *p)
     if (n > n_samples)
         n = n_samples ? n_samples : 1;
     for (size_t i = 1; i < n; i++)
-        p->ranges[i].from = p->samples[i * n_samples / n];
+        p->ranges[i].from = (struct run_cut){p->samples[i * n_samples / n], a->base, 0};
     return n;
 }
 
-/* A task left over from the arena before may claim a range as soon as it is READY. So everything about
- * all ranges is set before the first one becomes READY. */
+/* A late task may claim any range that is READY. So all ranges are set before the first one becomes READY. */
 void spill_arena_is_sorted(struct spill *p)
 {
     size_t n = cut_ranges(p);
@@ -309,11 +290,10 @@ static bool goes_on(const struct spill *p, struct bam_key first)
 
 static int note_last(struct spill *p, struct bam_key last)
 {
-    const uint8_t *record = bam_key_record(p->arena->base, last);
     size_t size = bam_key_record_size(p->arena->base, last);
     if (byte_buffer_reserve(&p->last_record, size) < 0)
         return -1;
-    memcpy(p->last_record.p, record, size);
+    memcpy(p->last_record.p, bam_key_record(p->arena->base, last), size);
     p->last_key = last;
     return 0;
 }
@@ -355,10 +335,9 @@ static void run_merging(void *spill, uint32_t number)
     m->result = -1;
     enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (w) {
-        struct spill_writer writer = {w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
-        struct spill_merge how = {m->runs, m->n, m->rule, m->memory, m->slice_size,
-                                  &w->loader, writer, &p->cancelled};
-        m->result = spill_merge(&how);
+        m->how.loader = &w->loader;
+        m->how.writer = (struct spill_writer){w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
+        m->result = spill_merge(&m->how);
     }
     stats_leave(p->opt.stats, before, 0);
 }
@@ -373,18 +352,21 @@ static enum task_state state_of(const struct spill *p, const struct merging *m)
     return task_ring_state(&p->merging_tasks, slot_of(p, m));
 }
 
-static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory,
-                         size_t slice_size)
+static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory, size_t slice_size)
 {
-    m->runs = malloc(n * sizeof *m->runs);
-    if (!m->runs)
+    struct spill_run *runs = malloc(n * sizeof *runs);
+    if (!runs)
         return latch_fail(p->opt.latch, "out of memory");
-    memcpy(m->runs, p->runs + first, n * sizeof *m->runs);
+    memcpy(runs, p->runs + first, n * sizeof *runs);
     m->first = first;
-    m->n = n;
-    m->memory = memory;
-    m->slice_size = slice_size;
-    m->rule = p->rule;
+    m->how = (struct spill_merge){
+        .runs = runs,
+        .n = n,
+        .rule = p->rule,
+        .memory = memory,
+        .slice_size = slice_size,
+        .cancelled = &p->cancelled,
+    };
     task_ring_submit(&p->merging_tasks, slot_of(p, m));
     return 0;
 }
@@ -392,11 +374,11 @@ static int begin_merging(struct spill *p, struct merging *m, size_t first, size_
 /* Puts the merged run in place of the runs it was made of. */
 static void replace_runs(struct spill *p, struct merging *m)
 {
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->how.n; i++)
         spill_run_remove(&p->runs[m->first + i], p->opt.store);
     p->runs[m->first] = m->into;
     m->into = (struct spill_run){0};
-    size_t behind = m->first + m->n, fewer = m->n - 1;
+    size_t behind = m->first + m->how.n, fewer = m->how.n - 1;
     memmove(p->runs + m->first + 1, p->runs + behind, (p->n_runs - behind) * sizeof *p->runs);
     p->n_runs -= fewer;
     for (int i = 0; i < p->opt.n_threads; i++)
@@ -411,8 +393,8 @@ static int end_merging(struct spill *p, struct merging *m)
         replace_runs(p, m);
     else
         spill_run_remove(&m->into, p->opt.store);
-    free(m->runs);
-    m->runs = NULL;
+    free(m->how.runs);
+    m->how.runs = NULL;
     task_ring_release(&p->merging_tasks, slot_of(p, m));
     return m->result < 0 ? -1 : 0;
 }
@@ -421,7 +403,7 @@ static bool being_merged(const struct spill *p, size_t first, size_t n)
 {
     for (int i = 0; i < p->opt.n_threads; i++) {
         const struct merging *m = &p->mergings[i];
-        if (state_of(p, m) != TASK_FREE && first < m->first + m->n && m->first < first + n)
+        if (state_of(p, m) != TASK_FREE && first < m->first + m->how.n && m->first < first + n)
             return true;
     }
     return false;

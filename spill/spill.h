@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Arenas leave memory as sorted runs while reading goes on, and adjacent runs are merged in the
- * background when there are too many of them. Tasks do both.
- *
- * An arena is cut into ranges of keys, more than there are threads. A task merges its range of
- * all sublists and writes it, slice by slice. The run is the list of all ranges' slices, in
- * order. It does not matter where in the file a slice lies. So no task waits for another, and no
- * step is left to one thread alone. */
+/* Arenas leave memory as sorted runs while reading goes on: a task merges its range of all sublists and writes it,
+ * slice by slice, and the run is the list of all ranges' slices. Adjacent runs are merged in the background when there
+ * are too many of them. No task waits for another. */
 #ifndef SPILL_H
 #define SPILL_H
 
 #include "bam_arena.h"
 #include "spill/spill_run.h"
-
-struct latch;
-struct spill;
-struct stats;
 
 struct spill_options {
     struct spill_store *store;   /* stays the caller's */
@@ -52,10 +44,9 @@ int spill_help(struct spill *spill);
  * to merge runs in the background. -1: failed, and the error is recorded in the latch. */
 int spill_end(struct spill *spill);
 
-/* Call after the last arena. Merges runs, with the tasks' help, until two slices of each run fit
- * into the memory, which begins at a multiple of 16. *slice_size is the size of the largest slice,
- * or the planned size if the largest is more than a fourth of the memory. -1: failed, and the
- * error is recorded in the latch. */
+/* Call after the last arena. Merges runs, with the tasks' help, until two slices of each run fit into the memory, which
+ * begins at a multiple of 16. *slice_size is the size of the largest slice, or the planned size if the largest is more
+ * than a fourth of the memory. -1: failed, and the error is recorded in the latch. */
 int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
 /* The runs, in input order; they stay the spill's. */

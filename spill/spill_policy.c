@@ -3,29 +3,16 @@
 #include "base/memory_shares.h"
 #include "base/message.h"
 #include "spill/run_reader.h"
-#include "spill/spill.h"
 #include "spill/spill_policy.h"
-#include "spill/spill_store.h"
 
 static const double PACKED = 0.5;                /* bytes of a packed record per byte that it has in BAM, about */
 
 int spill_policy_open(struct spill_policy *p, const struct spill_policy_options *options)
 {
     uint64_t room;
-    struct spill_store_options store = {
-        .prefixes = options->temp_prefixes,
-        .n_prefixes = options->n_temp_prefixes,
-        .latch = options->latch,
-        .stats = options->stats,
-    };
-    struct spill_options spill = {
-        .merge_memory = options->merge_memory,
-        .n_threads = options->n_threads,
-        .latch = options->latch,
-        .stats = options->stats,
-    };
     *p = (struct spill_policy){.opt = *options};
-    if (!(spill.store = p->store = spill_store_open(&store)) || !(p->spill = spill_open(&spill)))
+    p->opt.spill.store = p->store = spill_store_open(&options->store);
+    if (!p->store || !(p->spill = spill_open(&p->opt.spill)))
         return -1;
     return options->at_least > 2 * options->arena_size ? spill_store_prepare(p->store, &room) : 0;
 }
@@ -102,20 +89,10 @@ int spill_policy_decide(struct spill_policy *p, const struct spill_outlook *o)
 
 /* ------------------------------------------------------- leaving memory */
 
-int spill_policy_leave(struct spill_policy *p, const struct bam_arena *arena)
-{
-    return spill_begin(p->spill, arena);
-}
-
 void spill_policy_arena_is_sorted(void *policy)
 {
     struct spill_policy *p = policy;
     spill_arena_is_sorted(p->spill);
-}
-
-bool spill_policy_busy(const struct spill_policy *p)
-{
-    return spill_arena(p->spill) != NULL;
 }
 
 static bool has_left(void *policy)
@@ -132,9 +109,9 @@ static bool help(void *policy)
 
 int spill_policy_await(struct spill_policy *p)
 {
-    if (!spill_policy_busy(p))
+    if (!spill_arena(p->spill))
         return 0;
-    task_wait(has_left, help, p, p->opt.stats);
+    task_wait(has_left, help, p, p->opt.spill.stats);
     return spill_end(p->spill);
 }
 
@@ -149,12 +126,11 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .large = p->sizes.slice_size,
         .memory = memory,
         .memory_size = size,
-        .n_threads = p->opt.n_threads,
-        .latch = p->opt.latch,
+        .n_threads = p->opt.spill.n_threads,
+        .latch = p->opt.spill.latch,
     };
     *runs = (struct merge_runs){0};
-    spill_runs(p->spill, &how.n_runs);
-    if (how.n_runs == 0)
+    if (!p->spilling)                            /* else there is a run: an arena with records has left */
         return 0;
     if (spill_settle(p->spill, memory, size, &how.slice_size) < 0)
         return -1;

@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides when an arena leaves memory as a run, and how memory is divided then. It gets numbers from the driver and
- * knows nothing of who reads or sorts. Nothing leaves before it must: when it is known that not all records
- * will fit, or when both arenas are nearly full. Only the main thread calls these functions, but for
- * spill_policy_arena_is_sorted(). */
+/* Decides when an arena leaves memory as a run, and how memory is divided then. Nothing leaves before it must: when it
+ * is known that not all records will fit, or when both arenas are nearly full. Only the main thread calls these
+ * functions, but for spill_policy_arena_is_sorted(). */
 #ifndef SPILL_POLICY_H
 #define SPILL_POLICY_H
 
 #include "base/task_ring.h"
 #include "merge/merge_ring.h"
+#include "spill/spill.h"
 
-struct latch;
 struct record_sink;
-struct run_reader;
-struct spill;
-struct spill_store;
-struct stats;
 
 struct spill_policy_options {
-    const char *const *temp_prefixes;   /* see spill_store.h */
-    size_t n_temp_prefixes;
+    struct spill_store_options store;
+    struct spill_options spill;  /* without its store, which spill_policy_open() opens */
     uint64_t at_least;           /* bytes of records that will surely come; 0: nobody knows */
-    size_t arena_size, slice_size, merge_memory;   /* as planned, see struct memory_plan; arena_size: of each */
-    int n_threads;
+    size_t arena_size, slice_size;   /* as planned, see struct memory_plan; arena_size: of each */
     task_help_fn *help;          /* what the main thread may do while an arena leaves, beside writing it */
     void *arg;                   /* of help */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
 };
 
 /* How the arenas' memory is divided once it is known that not all records will fit. */
@@ -59,23 +51,16 @@ struct spill_outlook {
 int spill_policy_open(struct spill_policy *policy, const struct spill_policy_options *options);
 void spill_policy_close(struct spill_policy *policy);
 
-/* Ask for each block while both arenas hold records and nothing spills. 1: the older arena should leave now, before
- * the younger is full, so that the reader of a pipe need not wait; 0: not yet; -1: the error is recorded in the
- * latch. */
+/* Ask for each block while both arenas hold records and nothing spills. 1: the older arena should leave now, before the
+ * younger is full, so that the reader of a pipe need not wait; 0: not yet; -1: the error is recorded in the latch. */
 int spill_policy_hurry(struct spill_policy *policy, const struct spill_outlook *outlook);
 
 /* Ask when the filled arena is full. Sets policy->spilling if arenas must leave from now on. -1: the error is
  * recorded in the latch. */
 int spill_policy_decide(struct spill_policy *policy, const struct spill_outlook *outlook);
 
-/* Lets the arena leave memory, in the background; all its sublists are closed. -1: stop. */
-int spill_policy_leave(struct spill_policy *policy, const struct bam_arena *arena);
-
-/* All sublists of the arena that leaves are sorted: tasks begin to write it. Call once for each, from any thread. */
+/* spill_arena_is_sorted(). Call once for each arena that leaves, from any thread. */
 void spill_policy_arena_is_sorted(void *policy);
-
-/* Whether an arena is on its way out. */
-bool spill_policy_busy(const struct spill_policy *policy);
 
 /* Waits, and works, until the arena on its way out is a run, so that it may be emptied. -1: stop. */
 int spill_policy_await(struct spill_policy *policy);

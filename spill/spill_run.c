@@ -15,14 +15,10 @@ static int make_room(struct spill_run *run, size_t n)
     if (run->n + n <= run->max)
         return 0;
     size_t max = run->n + n > 2 * run->max ? run->n + n : 2 * run->max;
-    struct spill_place *slices = realloc(run->slices, max * sizeof *slices);
-    if (slices)
-        run->slices = slices;
-    uint64_t *first_keys = realloc(run->first_keys, max * sizeof *first_keys);
-    if (first_keys)
-        run->first_keys = first_keys;
-    if (!slices || !first_keys)
+    struct spill_place *grown = realloc(run->slices, max * sizeof *grown);
+    if (!grown)
         return -1;
+    run->slices = grown;
     run->max = max;
     return 0;
 }
@@ -31,10 +27,8 @@ int spill_run_append(struct spill_run *run, struct spill_run *other)
 {
     if (make_room(run, other->n) < 0)
         return -1;
-    if (other->n) {
+    if (other->n)
         memcpy(run->slices + run->n, other->slices, other->n * sizeof *other->slices);
-        memcpy(run->first_keys + run->n, other->first_keys, other->n * sizeof *other->first_keys);
-    }
     run->n += other->n;
     run->bytes += other->bytes;
     run->largest = run->largest > other->largest ? run->largest : other->largest;
@@ -45,7 +39,6 @@ int spill_run_append(struct spill_run *run, struct spill_run *other)
 void spill_run_free(struct spill_run *run)
 {
     free(run->slices);
-    free(run->first_keys);
     *run = (struct spill_run){0};
 }
 
@@ -74,7 +67,8 @@ static int store_slice(struct spill_writer *w)
     size_t n;
     enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
     int failed = spill_packer_pack(w->packer, &packed, &n);
-    stats_leave(spill_store_stats(w->store), before, failed ? 0 : spill_slice_size(packed));
+    uint64_t size = failed ? 0 : spill_slice_size(packed);
+    stats_leave(spill_store_stats(w->store), before, size);
     if (failed)
         return latch_fail(w->latch, "out of memory for temporary data");
     if (n > UINT32_MAX)
@@ -83,8 +77,7 @@ static int store_slice(struct spill_writer *w)
         return latch_fail(w->latch, "out of memory for the list of temporary data");
     if (spill_store_put(w->store, packed, n, &run->slices[run->n]) < 0)
         return -1;
-    size_t size = spill_slice_size(packed);
-    run->first_keys[run->n++] = w->first_key;
+    run->slices[run->n++].first_key = w->first_key;
     run->bytes += n;
     run->largest = size > run->largest ? size : run->largest;
     return latch_tripped(w->latch) ? -1 : 0;
@@ -99,12 +92,12 @@ static int write_slice(struct spill_writer *w)
 
 static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
 {
+    if (!bam_record_fits((const struct bam_record *)record, size))
+        return latch_fail(w->latch, "packing temporary data failed: " BAM_RECORD_CHANGED);
     if (size > w->gate->large && !w->inside) {
         pthread_mutex_lock(&w->gate->mutex);
         w->inside = true;
     }
-    if (!bam_record_fits((const struct bam_record *)record, size))
-        return latch_fail(w->latch, "packing temporary data failed: " BAM_RECORD_CHANGED);
     if (spill_packer_empty(w->packer))
         w->first_key = sort_key;
     int added = spill_packer_add(w->packer, sort_key, record, size);
@@ -128,57 +121,25 @@ int spill_writer_end(struct spill_writer *w)
     return spill_packer_empty(w->packer) ? 0 : write_slice(w);
 }
 
-void spill_writer_abandon(struct spill_writer *w)
-{
-    if (!spill_packer_empty(w->packer))
-        spill_packer_trim(w->packer);
-    leave_gate(w);
-}
-
 /* ----------------------------------------------------------------- loading */
 
 void spill_loader_free(struct spill_loader *loader)
 {
-    free(loader->packed);
+    free(loader->packed.p);
     record_unpacker_free(loader->unpacker);
-    *loader = (struct spill_loader){0};
-}
-
-/* Frees the memory that a large slice took. */
-static void trim(struct spill_loader *loader)
-{
-    struct spill_gate *gate = loader->gate;
-    spill_loader_free(loader);
-    loader->gate = gate;
+    *loader = (struct spill_loader){.gate = loader->gate};
 }
 
 static int read_packed(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                        struct latch *latch)
 {
-    if (!loader->unpacker && !(loader->unpacker = record_unpacker_new()))
+    size_t size = (size_t)place.size + RECORD_PACK_SLACK;
+    if ((!loader->unpacker && !(loader->unpacker = record_unpacker_new()))
+        || (size > loader->packed.max && byte_buffer_resize(&loader->packed, size) < 0))
         return latch_fail(latch, "out of memory for temporary data");
-    if (place.size > loader->max) {
-        uint8_t *grown = realloc(loader->packed, (size_t)place.size + RECORD_PACK_SLACK);
-        if (!grown)
-            return latch_fail(latch, "out of memory for temporary data");
-        loader->packed = grown;
-        loader->max = place.size;
-    }
-    if (spill_store_get(store, place, loader->packed) < 0)
+    if (spill_store_get(store, place, loader->packed.p) < 0)
         return -1;
     return place.size < SPILL_SLICE_HEADER ? spill_store_damaged(store, place) : 0;
-}
-
-/* Finds memory for the slice that was read. */
-static int choose_memory(struct spill_buffer *b, uint64_t size, bool home_is_free)
-{
-    bool at_home = home_is_free && size <= b->home_size;
-    b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
-    if (at_home)
-        return 0;
-    b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
-    b->slice = (struct spill_slice){.base = b->extra, .size = size};
-    return b->extra ? 0 : -1;
 }
 
 static int load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
@@ -187,13 +148,18 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
     if (read_packed(store, place, loader, latch) < 0)
         return -1;
     /* The header is not verified yet, but no packing is that good. */
-    uint64_t size = spill_slice_size(loader->packed);
+    uint64_t size = spill_slice_size(loader->packed.p);
     if (size / BEST_PACKING > place.size)
         return spill_store_damaged(store, place);
-    if (choose_memory(b, size, home_is_free) < 0)
+    b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
+    if (!home_is_free || size > b->home_size) {
+        b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
+        b->slice = (struct spill_slice){.base = b->extra, .size = size};
+    }
+    if (!b->slice.base)
         return latch_fail(latch, "out of memory for temporary data");
     enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
-    int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed, place.size);
+    int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed.p, place.size);
     stats_leave(spill_store_stats(store), before, size);
     return failed ? spill_store_damaged(store, place) : 0;
 }
@@ -206,7 +172,7 @@ int spill_load(struct spill_store *store, struct spill_place place, struct spill
         pthread_mutex_lock(&loader->gate->mutex);
     int result = load(store, place, loader, b, home_is_free, latch);
     if (large) {
-        trim(loader);
+        spill_loader_free(loader);
         pthread_mutex_unlock(&loader->gate->mutex);
     }
     return result;
@@ -269,7 +235,9 @@ int spill_merge(const struct spill_merge *how)
         }
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;
-        spill_writer_abandon(&writer);           /* no effect after spill_writer_end() */
+        if (!spill_packer_empty(writer.packer))  /* it stopped early */
+            spill_packer_trim(writer.packer);
+        leave_gate(&writer);
         run_merge_free(&merge);
         if (result < 0 && atomic_load(how->cancelled))
             result = 0;

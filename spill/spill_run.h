@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A sorted run outside the arena: its slices lie in the store, in order. Serial code to write a run,
- * to load its slices, and to merge several runs into one. */
+/* A sorted run outside the arena: its slices lie in the store, in order. Serial code to write a run, to load its
+ * slices, and to merge several runs into one. */
 #ifndef SPILL_RUN_H
 #define SPILL_RUN_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include "base/byte_buffer.h"
 #include "spill/spill_slice.h"
 #include "spill/spill_store.h"
 
-struct latch;
-struct sort_rule;
-
 struct spill_run {
     struct spill_place *slices;
-    uint64_t *first_keys;        /* sort key of each slice's first record */
     size_t n, max;
     uint64_t bytes;              /* bytes of the packed slices */
     size_t largest;              /* bytes in memory of its largest slice */
@@ -27,10 +24,8 @@ void spill_run_free(struct spill_run *run);
 /* Gives back the space of its slices, then frees it. */
 void spill_run_remove(struct spill_run *run, struct spill_store *store);
 
-/* A record that is larger than a slice makes the buffers grow that a thread keeps for
- * packing and unpacking. The gate lets one thread at a time do this. The others wait at the
- * gate; the thread inside frees the extra memory before it leaves. There is one gate for
- * packing and another for unpacking. */
+/* A record that is larger than a slice makes the buffers grow that a thread keeps for packing and unpacking. The gate
+ * lets one thread at a time do this, which then frees the extra memory. Packing and unpacking have a gate each. */
 struct spill_gate {
     pthread_mutex_t mutex;
     size_t large;                /* records, or packed slices, of more bytes than this wait at the gate */
@@ -53,13 +48,9 @@ int spill_writer_put(struct spill_writer *writer, uint64_t sort_key, const uint8
 /* Writes what is left in the packer. -1: failed, and the error is recorded in the latch. */
 int spill_writer_end(struct spill_writer *writer);
 
-/* Stops early, instead of spill_writer_end(). */
-void spill_writer_abandon(struct spill_writer *writer);
-
 /* Where a packed slice is read to before it is unpacked. One thread at a time uses it. */
 struct spill_loader {
-    uint8_t *packed;             /* grows as needed */
-    size_t max;
+    struct byte_buffer packed;
     struct record_unpacker *unpacker;   /* made when first needed */
     struct spill_gate *gate;
 };
@@ -80,7 +71,7 @@ int spill_load(struct spill_store *store, struct spill_place place, struct spill
                struct spill_buffer *buffer, bool home_is_free, struct latch *latch);
 
 struct spill_merge {
-    const struct spill_run *runs;   /* in input order */
+    struct spill_run *runs;      /* in input order */
     size_t n;
     const struct sort_rule *rule;   /* see struct run_merge */
     uint8_t *memory;             /* n * slice_size bytes, at a multiple of 16 */

@@ -71,15 +71,6 @@ bool spill_packer_empty(const struct spill_packer *p)
     return p->n == 0;
 }
 
-static size_t put_varint(uint8_t *out, uint64_t v)
-{
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7)
-        out[n++] = (uint8_t)v | 0x80;
-    out[n++] = (uint8_t)v;
-    return n;
-}
-
 static size_t size_in_memory(uint64_t record_bytes, uint64_t n)
 {
     size_t align = sizeof(struct bam_key);
@@ -100,7 +91,12 @@ int spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *r
         return 0;
     if (byte_buffer_reserve(&p->keys, p->keys.n + VARINT_MAX) < 0 || record_packer_add(p->unit, record, size) < 0)
         return -1;
-    p->keys.n += put_varint(p->keys.p + p->keys.n, sort_key - p->last);
+    uint8_t *key = p->keys.p + p->keys.n;
+    uint64_t v = sort_key - p->last;
+    for (; v >= 0x80; v >>= 7)
+        *key++ = (uint8_t)v | 0x80;
+    *key++ = (uint8_t)v;
+    p->keys.n = (size_t)(key - p->keys.p);
     p->last = sort_key;
     p->bottom += size;
     p->n++;
@@ -128,8 +124,7 @@ uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER])
     return size_in_memory(load_le64(packed + HASH), load_le64(packed + HASH + 8));
 }
 
-/* Unpacks keys from in[0..end) to keys[n], but leaves their places
- * alone. -1: too few or too many bytes. */
+/* Unpacks keys from in[0..end) to keys[n], but leaves their places alone. -1: too few or too many bytes. */
 static int unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *keys, size_t n)
 {
     uint64_t sort = 0;

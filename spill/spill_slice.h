@@ -11,10 +11,8 @@
  *   | XXH3-64 of all that follows | bytes of records | records | bytes of keys | unit unit ... | keys |
  *   <------------- 8 -------------> <------ 8 ------> <-- 8 --> <----- 8 ----->
  *
- * record_pack.h describes the units. Keys are stored as differences between neighbours, seven bits
- * in a byte, the least significant first; the top bit is set where more bytes follow. We store
- * keys instead of making them again because making them can be expensive, and because -M may clear
- * the fields that it made them from. */
+ * Keys are stored as differences between neighbours, seven bits in a byte, the least significant first; the top bit is
+ * set where more bytes follow. They are not made again, because -M may clear the fields that it made them from. */
 #ifndef SPILL_SLICE_H
 #define SPILL_SLICE_H
 

@@ -34,22 +34,14 @@ struct spill_store {
     _Atomic uint64_t turn;       /* counts puts on disk, so that files take turns; any thread */
 };
 
-static int is_directory(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static int set_place(struct volume *v, const char *prefix)
 {
     char dir[PATH_MAX];
+    struct stat st;
+    bool is_directory = stat(prefix, &st) == 0 && S_ISDIR(st.st_mode);
     v->fd = -1;
-    if (is_directory(prefix)) {
-        v->dir = strdup(prefix);
-        return v->dir && asprintf(&v->template, "%s/samtools-sort.XXXXXX", prefix) >= 0 ? 0 : -1;
-    }
-    v->dir = strdup(out_file_directory(prefix, dir));
-    return v->dir && asprintf(&v->template, "%s.XXXXXX", prefix) >= 0 ? 0 : -1;
+    v->dir = strdup(is_directory ? prefix : out_file_directory(prefix, dir));
+    return v->dir && asprintf(&v->template, "%s%s.XXXXXX", prefix, is_directory ? "/samtools-sort" : "") >= 0 ? 0 : -1;
 }
 
 struct spill_store *spill_store_open(const struct spill_store_options *options)
@@ -147,7 +139,7 @@ static int put_in_memory(struct spill_store *s, const void *data, size_t n, stru
             return 0;
     } while (!atomic_compare_exchange_weak(&v->end, &at, at + n));
     memcpy(s->memory + at, data, n);
-    *place = (struct spill_place){at, (uint32_t)n, IN_MEMORY};
+    *place = (struct spill_place){at, (uint32_t)n, IN_MEMORY, 0};
     return 1;
 }
 
@@ -174,8 +166,7 @@ static struct volume *choose_volume(struct spill_store *s)
 }
 
 /* 1: written; 0: no space left there; -1: failed, and the error is recorded in the latch. */
-static int put_in_file(struct spill_store *s, struct volume *v, const void *data, size_t n,
-                       struct spill_place *place)
+static int put_in_file(struct spill_store *s, struct volume *v, const void *data, size_t n, struct spill_place *place)
 {
     uint64_t at = atomic_fetch_add(&v->end, n);
     for (size_t done = 0; done < n;) {
@@ -188,7 +179,7 @@ static int put_in_file(struct spill_store *s, struct volume *v, const void *data
             return latch_fail(s->latch, "writing temporary data in %s failed: %s", v->dir, strerror(errno));
         done += (size_t)wrote;
     }
-    *place = (struct spill_place){at, (uint32_t)n, (uint32_t)(v - s->volumes)};
+    *place = (struct spill_place){at, (uint32_t)n, (uint32_t)(v - s->volumes), 0};
     return 1;
 }
 

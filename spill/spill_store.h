@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Where packed slices lie while they are not in use: in memory as long as some is to spare, then in
- * one temporary file per directory. The files have no name (O_TMPFILE, or unlinked at once). So
- * nothing is left behind however the process ends, and two sorts never use the same file. */
+/* Where packed slices lie while they are not in use: in memory as long as some is to spare, then in one temporary file
+ * per directory. The files have no name (O_TMPFILE, or unlinked at once), so nothing is left behind. */
 #ifndef SPILL_STORE_H
 #define SPILL_STORE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct latch;
-struct spill_store;
-struct stats;
-
-/* The extent of one packed slice. */
+/* One packed slice. */
 struct spill_place {
     uint64_t offset;
     uint32_t size;
     uint32_t volume;             /* memory or one of the files */
+    uint64_t first_key;          /* sort key of its first record, set by who puts it */
 };
 
 struct spill_store_options {
@@ -30,9 +26,8 @@ struct spill_store_options {
 struct spill_store *spill_store_open(const struct spill_store_options *options);
 void spill_store_close(struct spill_store *store);
 
-/* Makes the files. *free_bytes is the free space in all their file systems together. Call
- * it before the first put, from the thread that gets the signals. -1: failed, and the
- * error is recorded in the latch. */
+/* Makes the files. *free_bytes is the free space in all their file systems together. Call it before the first put, from
+ * the thread that gets the signals. -1: failed, and the error is recorded in the latch. */
 int spill_store_prepare(struct spill_store *store, uint64_t *free_bytes);
 
 /* Lets the store keep the first `size` bytes in memory; 0: none. Call it before the first put. If that
@@ -49,8 +44,7 @@ int spill_store_get(struct spill_store *store, struct spill_place place, void *d
 /* Announces that the slice will be read soon. */
 void spill_store_expect(struct spill_store *store, struct spill_place place);
 
-/* Forgets the slice. Its space goes back to the file system where that is
- * possible. Any thread may call it. */
+/* Forgets the slice. Its space goes back to the file system where that is possible. Any thread may call it. */
 void spill_store_free(struct spill_store *store, struct spill_place place);
 
 /* Reports that the bytes read from this place are not those that were put there. Always returns -1,

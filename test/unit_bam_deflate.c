@@ -32,7 +32,7 @@ static int tear_down(void **state)
 {
     (void)state;
     for (int e = 0; e < 2; e++)
-        bam_deflate_free(codec[e]);
+        free(codec[e]);
     libdeflate_free_decompressor(inflater);
     return 0;
 }
@@ -393,7 +393,7 @@ static void test_output_does_not_depend_on_the_processor(void **state)
             assert_int_equal(compress_within(e, n, n + STORED), size);
             assert_memory_equal(out, first, size);
         }
-        bam_deflate_free(portable);
+        free(portable);
     }
 }
 
@@ -415,7 +415,7 @@ static void test_records_with_wrong_bytes_come_back(void **state)
         assert_memory_equal(out, other, size);
         free(exact);
     }
-    bam_deflate_free(portable);
+    free(portable);
 }
 
 /* A read that overlaps the one before, one base further on, is half a byte off: found by
@@ -503,7 +503,7 @@ static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
         if (ours * 1000 > theirs * (1000 + PER_MILLE))
             fail_msg("%s: %zu bytes, level 1 has %zu", record_kinds[k].name, ours, theirs);
     }
-    bam_deflate_free(portable);
+    free(portable);
     libdeflate_free_compressor(level_1);
     free(expected);
     free(genome);

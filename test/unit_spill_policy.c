@@ -21,15 +21,12 @@ struct deciding {
 static int deciding_open(struct deciding *d, const char *prefix, uint64_t at_least)
 {
     struct spill_policy_options options = {
-        .temp_prefixes = &prefix,
-        .n_temp_prefixes = 1,
+        .store = {&prefix, 1, &d->latch, NULL},
+        .spill = {NULL, 4 * MIB, 2, &d->latch, NULL},
         .at_least = at_least,
         .arena_size = ARENA,
         .slice_size = MIB,
-        .merge_memory = 4 * MIB,
-        .n_threads = 2,
         .help = help_nothing,
-        .latch = &d->latch,
     };
     *d = (struct deciding){.latch = {.tripped = false}};
     return spill_policy_open(&d->policy, &options);
@@ -43,7 +40,7 @@ static void check(bool full, struct spill_outlook outlook, int result, bool spil
     assert_int_equal(deciding_open(&d, "/tmp/unit_spill_policy", 0), 0);
     assert_int_equal(full ? spill_policy_decide(&d.policy, &outlook) : spill_policy_hurry(&d.policy, &outlook), result);
     assert_int_equal(d.policy.spilling, spills);
-    assert_false(spill_policy_busy(&d.policy));
+    assert_null(spill_arena(d.policy.spill));
     assert_string_equal(d.latch.message, "");
     spill_policy_close(&d.policy);
 }

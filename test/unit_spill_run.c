@@ -211,7 +211,7 @@ static void runs_free(struct runs *r)
     free(r);
 }
 
-static int merge_runs(const struct runs *r, const struct sort_rule *rule, struct spill_run *into)
+static int merge_runs(struct runs *r, const struct sort_rule *rule, struct spill_run *into)
 {
     uint8_t *memory = unit_slice_memory(r->n * SLICE);       /* exactly */
     struct spill_merge how = {r->run, r->n, rule, memory, SLICE, &loader, writer_to(into), &cancelled};
