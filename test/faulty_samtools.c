@@ -121,15 +121,17 @@ add_fn __real_spill_packer_add, __wrap_spill_packer_add;
 int __wrap_spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *record, size_t size)
 {
     static atomic_int lost;      /* a record, and none is double yet */
+    static atomic_int again;     /* the slice was full: the record that was flipped is not in it */
     if (strikes("run", "drop"))
         return 1;
     if (strikes("run", "both")) {
         atomic_store(&lost, 1);
         return 1;
     }
-    if (strikes("run", "flip"))
-        record = flipped(record, size);
-    int added = __real_spill_packer_add(p, sort_key, record, size);
+    bool flips = strikes("run", "flip") || atomic_exchange(&again, 0);
+    int added = __real_spill_packer_add(p, sort_key, flips ? flipped(record, size) : record, size);
+    if (flips && added == 0)
+        atomic_store(&again, 1);
     if (added == 1 && (atomic_exchange(&lost, 0) || strikes("run", "double")))
         return __real_spill_packer_add(p, sort_key, record, size);
     return added;
