@@ -7,16 +7,17 @@
  * Idle and waiting threads are not slowed down: their naps of 0.1 ms (task_pause) are short against slow stages. No
  * clock that decides something runs while a thread sleeps here: memory_watch and spill_policy look at sizes, and
  * bam_arena times one page fault. Progress lines come more often. */
-#include <omp.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include "bam_arena.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 
-/* A debt is carried on until it is worth a sleep: so much in the time that is simulated. A block takes 20 us or more.
- * With less, the main thread would find its caches cold after every few blocks that it deals. */
-static const double GRAIN = 20000;               /* ns */
+/* A debt is carried on until it is worth a sleep: so many ns in the time that is simulated, less than a block takes. With
+ * less, the main thread would find its caches cold after every few blocks. 100 and 300 us left them as cold. */
+static const double GRAIN = 20000;
 
 /* What a thread has still to sleep, and since when it has not been added up. */
 struct debt {
@@ -75,6 +76,55 @@ static void pay(void)
     mine.wall = wall;
 }
 
+/* --------------------------------------------------------- memory at hand */
+
+/* A virtual machine may take milliseconds to touch 2 MiB for the first time. In slow motion whoever does that holds up
+ * all others. So SAMTOOLS_DILATION_TOUCH bytes are touched before main(), and moved to where the arenas are. */
+enum { HUGE_PAGE = 2 << 20, PART_OF_KEYS = 16 };
+
+static uint8_t *pool;
+static size_t pool_size;
+
+static size_t huge_pages(size_t size)
+{
+    return size / HUGE_PAGE * HUGE_PAGE;
+}
+
+static __attribute__((constructor)) void touch_pool(void)
+{
+    const char *text = getenv("SAMTOOLS_DILATION_TOUCH");
+    size_t size = huge_pages(text ? strtoull(text, NULL, 10) : 0);
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)                         /* so it is if the size is 0 */
+        return;
+    madvise(p, size, MADV_HUGEPAGE);
+    for (size_t at = 0; at < size; at += 4096)
+        ((volatile uint8_t *)p)[at] = 0;
+    pool = p;
+    pool_size = size;
+}
+
+static void move_pool(uint8_t *to, size_t size)
+{
+    if (size == 0 || mremap(pool, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
+        return;
+    pool += size;
+    pool_size -= size;
+}
+
+int __real_bam_arena_init(struct bam_arena *arena, size_t size);
+int __wrap_bam_arena_init(struct bam_arena *arena, size_t size)
+{
+    int result = __real_bam_arena_init(arena, size);
+    size_t all = result < 0 ? 0 : arena->size < pool_size ? arena->size : pool_size;
+    size_t keys = huge_pages(all / PART_OF_KEYS), records = huge_pages(all - keys);
+    if (records + keys + HUGE_PAGE > arena->size)
+        records -= records < HUGE_PAGE ? records : HUGE_PAGE;
+    move_pool(arena->base, records);
+    move_pool(arena->base + huge_pages(arena->size - keys), keys);
+    return result;
+}
+
 /* ------------------------------------------------------- changes of stage */
 
 struct stats *__real_stats_new(int n_threads, enum stats_detail detail);
@@ -116,6 +166,13 @@ void __wrap_stats_leave_as(struct stats *stats, int slot, enum stage before, uin
     pay();
     mine.stage = before;
     __real_stats_leave_as(stats, slot, before, bytes);
+}
+
+void __real_stats_phase(struct stats *stats, enum phase phase);
+void __wrap_stats_phase(struct stats *stats, enum phase phase)
+{
+    pay();
+    __real_stats_phase(stats, phase);
 }
 
 void __real_stats_stop(struct stats *stats);
