@@ -271,14 +271,18 @@ size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
 /* -------------------------------------------------------------------- sink */
 
 enum {
-    CACHE_LINE = 64,
-    WRITE_AT_ONCE = 16,          /* blocks per write: at most 1 MiB */
+    CACHE_LINE = 64, PAGE = 4096,
+    TAKEN_AT_ONCE = 16,          /* blocks that a writer takes: at most 1 MiB */
     /* Network file systems and cloud disks want several writes at a time. A local file system does one write at a time
-     * for each file: more writers would only wait for each other, and each would have fewer blocks. */
+     * for each file: more writers would only wait for each other. */
     WRITERS = 4, THREADS_PER_WRITER = 2,
     LENGTH_BITS = 20,
+    /* Bytes of a part. Parallel file systems and network disks want 512 KiB and more. 1 MiB took -u three times the
+     * system time and more (ext4, Linux 6.18, a virtual machine). */
+    PART_LEAST = 64 << 10, PART_MOST = 512 << 10,
 };
 _Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
+_Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two parts at most");
 
 /*          U: what goes into block i            C: block i compressed
  *          +-----+-----+-----+-----+            +-----+-----+-----+-----+
@@ -293,21 +297,31 @@ _Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
  * becomes a writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished
  * ones after it (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and
  * calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then it writes its blocks and
- * frees their slots: into a regular file by pwritev(), beside other writers; into a pipe as the only writer. No
+ * frees their slots: into a regular file by parts, beside other writers; into a pipe at once, as the only writer. No
  * thread waits for its turn: a finished block that its thread does not take is left to the writers.
+ *
+ * Parts. A regular file is written in parts of part_size bytes, which begin at multiples of that. Each part has a
+ * buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block only if the
+ * block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is the same part,
+ * or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their counts of
+ * bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The main thread
+ * writes the last part, with the EOF block.
  *
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
  * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
- * looks afterwards at the ticket's block, and begins again if that is finished and there is room for a writer. All
- * these operations are sequentially consistent. Consider the very last change of the number of writers: all lengths
- * and tickets were stored before it, and the number is 0 now. So the thread that made it would not have left a
- * finished block at the ticket.
+ * looks afterwards at the ticket's block, and begins again if that is finished, its part has a buffer, and there is
+ * room for a writer. All these operations are sequentially consistent. Consider the very last change of the number of
+ * writers: all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the
+ * ticket's are copied, and whole parts are written. At most one part is not whole, and there are two buffers at least:
+ * the part of the ticket's block has one. So the thread that made the change would not have left a finished block.
  *
  * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap
  * while the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time
- * calls placed() and adds up lengths.
+ * calls placed() and adds up lengths. The place is stored before the ticket: if the swap succeeds, the place read
+ * after the ticket was that block's.
  *
- * Slots become free in any order. The main thread takes them in the order of the ring.
+ * Slots become free in any order, when their blocks are copied and the parts that this made whole are written. So when
+ * all slots are free, only the last part is left. The main thread takes slots in the order of the ring.
  *
  * No deadlock, for any number of slots >= 1. Tasks never wait, except in write(). The main thread waits for one slot,
  * and meanwhile runs all blocks that are READY. So every block that was handed out is TAKEN (its thread will finish
@@ -319,6 +333,13 @@ struct sink_slot {
     uint8_t *compressed;         /* C */
 };
 
+/* The buffer of a part of the file. */
+struct sink_part {
+    _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* of the part; stored by who has written the one before it */
+    atomic_size_t filled;        /* bytes copied in so far, and those before the first block */
+    uint8_t *bytes;
+};
+
 struct bgzf_sink {
     struct bgzf_sink_options opt;
     struct sink_slot *slots;
@@ -327,12 +348,40 @@ struct bgzf_sink {
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
-    uint64_t placed;             /* bytes in all blocks before the ticket's; used by who has the ticket's block */
+    int most_writers;
+    uint8_t *part_bytes;         /* the buffers; NULL: the file has no places, and no parts */
+    struct sink_part parts[WRITERS + 1];
+    _Atomic uint64_t placed;     /* bytes in all blocks before the ticket's; stored by who has the ticket's block */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
     atomic_int writers;          /* threads that write, or have yet to see that there are enough */
 };
 
 static void sink_run(void *sink, uint32_t index);
+
+/* Into a file with places to write to. */
+static int most_writers(int n_threads)
+{
+    int share = n_threads / THREADS_PER_WRITER;
+    return share < 1 ? 1 : share < WRITERS ? share : WRITERS;
+}
+
+/* Each writer writes one, and one takes what comes meanwhile. */
+static size_t n_parts(int n_threads)
+{
+    return (size_t)most_writers(n_threads) + 1;
+}
+
+static int parts_alloc(struct bgzf_sink *k)
+{
+    size_t size = k->opt.part_size, n = n_parts(k->opt.n_threads);
+    k->most_writers = most_writers(k->opt.n_threads);
+    if (!(k->part_bytes = aligned_alloc(PAGE, n * size)))
+        return -1;
+    uint64_t first = (uint64_t)k->begin / size;
+    for (uint64_t i = first; i < first + n; i++)
+        k->parts[i % n] = (struct sink_part){i, i == first ? (size_t)k->begin % size : 0, k->part_bytes + i % n * size};
+    return 0;
+}
 
 static int sink_alloc(struct bgzf_sink *k)
 {
@@ -343,6 +392,8 @@ static int sink_alloc(struct bgzf_sink *k)
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
     k->codecs = codecs_new(k->opt.n_threads, k->opt.level);
     k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
+    if (k->begin >= 0 && parts_alloc(k) < 0)
+        return -1;
     for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
         if (!(k->slots[i].compressed = malloc(BGZF_MAX_BLOCK)))
             return -1;
@@ -366,6 +417,7 @@ struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
         memset(k, 0, sizeof *k);
         k->opt = *options;
         k->begin = position(options->fd);
+        k->most_writers = 1;
         if (sink_alloc(k) == 0)
             return k;
     }
@@ -382,31 +434,17 @@ void bgzf_sink_close(struct bgzf_sink *k)
         free(k->slots[i].compressed);
     codecs_free(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
+    free(k->part_bytes);
     free(k->filled);
     free(k->slots);
     free(k);
 }
 
-/* Gives the blocks first .. end - 1 their places. */
-static void place_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov)
-{
-    for (uint64_t i = first; i < end; i++, iov++) {
-        uint64_t next = k->placed + iov->iov_len;
-        k->opt.placed(k->opt.arg, task_ring_slot(&k->ring, i), k->placed, next);
-        k->placed = next;
-    }
-}
-
-static ssize_t write_some(const struct bgzf_sink *k, const struct iovec *iov, int n, uint64_t at)
-{
-    return k->begin < 0 ? writev(k->opt.fd, iov, n) : pwritev(k->opt.fd, iov, n, k->begin + (off_t)at);
-}
-
-/* Writes all of iov[n] to the place `at`. -1: failed, and the error is recorded in the latch. */
+/* Writes all of iov[n] to the place `at` in the file. -1: failed, and the error is recorded in the latch. */
 static int write_all(const struct bgzf_sink *k, struct iovec *iov, int n, uint64_t at)
 {
     while (n > 0 && !latch_tripped(k->opt.latch)) {
-        ssize_t done = write_some(k, iov, n, at);
+        ssize_t done = k->begin < 0 ? writev(k->opt.fd, iov, n) : pwritev(k->opt.fd, iov, n, (off_t)at);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
@@ -422,45 +460,109 @@ static int write_all(const struct bgzf_sink *k, struct iovec *iov, int n, uint64
     return n > 0 ? -1 : 0;
 }
 
-static bool is_finished(struct sink_slot *slot, uint64_t number, uint64_t *finished)
+static struct sink_part *part_at(struct bgzf_sink *k, uint64_t at)
 {
-    *finished = atomic_load(&slot->finished);
-    return *finished != 0 && *finished >> LENGTH_BITS == number;
+    return &k->parts[at / k->opt.part_size % n_parts(k->opt.n_threads)];
 }
 
-/* Takes block `number`, if it is finished, to write it. Returns its length, or 0. */
-static uint32_t take_finished(struct sink_slot *slot, uint64_t number)
+/* Writes the part's bytes before `end`, and gives its buffer to another part. */
+static void write_part(struct bgzf_sink *k, struct sink_part *part, size_t end)
+{
+    uint64_t number = atomic_load(&part->number), at = number * k->opt.part_size, begin = (uint64_t)k->begin;
+    size_t skip = at < begin ? (size_t)(begin - at) : 0;
+    struct iovec iov = {part->bytes + skip, end - skip};
+    write_all(k, &iov, 1, at + skip);
+    atomic_store(&part->filled, 0);
+    atomic_store(&part->number, number + n_parts(k->opt.n_threads));
+}
+
+/* Copies bytes into the parts where they lie, and writes each part that this makes whole. */
+static void copy_to_parts(struct bgzf_sink *k, const uint8_t *data, size_t size, uint64_t at)
+{
+    while (size > 0) {
+        struct sink_part *part = part_at(k, at);
+        size_t from = (size_t)(at % k->opt.part_size), room = k->opt.part_size - from, n = size < room ? size : room;
+        memcpy(part->bytes + from, data, n);
+        if (atomic_fetch_add(&part->filled, n) + n == k->opt.part_size)
+            write_part(k, part, k->opt.part_size);
+        data += n;
+        size -= n;
+        at += n;
+    }
+}
+
+/* Writes blocks that have their places, from `place` on. */
+static void write_placed(struct bgzf_sink *k, struct iovec *iov, int n, uint64_t place)
+{
+    if (k->begin < 0) {
+        write_all(k, iov, n, 0);
+        return;
+    }
+    for (uint64_t at = (uint64_t)k->begin + place; n > 0; at += iov++->iov_len, n--)
+        copy_to_parts(k, iov->iov_base, iov->iov_len, at);
+}
+
+/* Gives the blocks first .. end - 1 their places. */
+static void place_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov, uint64_t place)
+{
+    for (uint64_t i = first; i < end; i++, iov++) {
+        uint64_t next = place + iov->iov_len;
+        k->opt.placed(k->opt.arg, task_ring_slot(&k->ring, i), place, next);
+        place = next;
+    }
+}
+
+static uint32_t length_of(uint64_t finished)
+{
+    return (uint32_t)(finished & ((1u << LENGTH_BITS) - 1));
+}
+
+/* Whether the part has a buffer where a block of this length ends. After an error nothing is copied. */
+static bool has_room(struct bgzf_sink *k, uint64_t place, uint32_t length)
+{
+    if (k->begin < 0 || latch_tripped(k->opt.latch))
+        return true;
+    uint64_t last = (uint64_t)k->begin + place + length - 1;
+    return atomic_load(&part_at(k, last)->number) == last / k->opt.part_size;
+}
+
+/* Whether block `number`, whose place this is, can be taken. */
+static bool can_take(struct bgzf_sink *k, uint64_t number, uint64_t place, uint64_t *finished)
+{
+    *finished = atomic_load(&k->slots[task_ring_slot(&k->ring, number)].finished);
+    return *finished != 0 && *finished >> LENGTH_BITS == number && has_room(k, place, length_of(*finished));
+}
+
+/* Takes the block, if that can be, to write it: the bytes in *block. */
+static bool take_block(struct bgzf_sink *k, uint64_t number, uint64_t place, struct iovec *block)
 {
     uint64_t finished;
-    return is_finished(slot, number, &finished) && atomic_compare_exchange_strong(&slot->finished, &finished, 0)
-         ? (uint32_t)(finished & ((1u << LENGTH_BITS) - 1)) : 0;
+    struct sink_slot *slot = &k->slots[task_ring_slot(&k->ring, number)];
+    if (!can_take(k, number, place, &finished) || !atomic_compare_exchange_strong(&slot->finished, &finished, 0))
+        return false;
+    *block = (struct iovec){slot->compressed, length_of(finished)};
+    return true;
 }
 
-static int most_writers(const struct bgzf_sink *k)
-{
-    int share = k->opt.n_threads / THREADS_PER_WRITER;
-    return k->begin < 0 || share < 1 ? 1 : share < WRITERS ? share : WRITERS;
-}
-
-/* Writes the ticket's block and the finished ones after it. False: that block is not finished. */
+/* Writes the ticket's block and those after it that can be taken. False: that block cannot be. */
 static bool write_blocks(struct bgzf_sink *k)
 {
-    uint64_t first = atomic_load(&k->ticket), end = first;
-    struct iovec iov[WRITE_AT_ONCE];
-    uint32_t length;
+    uint64_t first = atomic_load(&k->ticket), end = first, place = atomic_load(&k->placed), next = place;
+    struct iovec iov[TAKEN_AT_ONCE];
     int n = 0;
-    while (n < WRITE_AT_ONCE && (length = take_finished(&k->slots[end % k->opt.n_slots], end)) > 0)
-        iov[n++] = (struct iovec){k->slots[end++ % k->opt.n_slots].compressed, length};
+    for (; n < TAKEN_AT_ONCE && take_block(k, end, next, &iov[n]); end++)
+        next += iov[n++].iov_len;
     if (n == 0)
         return false;
-    uint64_t at = k->placed;
     enum stage before = stats_enter(k->opt.stats, STAGE_WRITE);
-    if (!latch_tripped(k->opt.latch))
-        place_blocks(k, first, end, iov);
-    uint64_t bytes = k->placed - at;
+    bool sound = !latch_tripped(k->opt.latch);
+    if (sound)
+        place_blocks(k, first, end, iov, place);
+    atomic_store(&k->placed, next);
     atomic_store(&k->ticket, end);
-    write_all(k, iov, n, at);
-    stats_leave(k->opt.stats, before, bytes);
+    if (sound)
+        write_placed(k, iov, n, place);
+    stats_leave(k->opt.stats, before, sound ? next - place : 0);
     for (uint64_t i = first; i < end; i++)
         task_ring_release(&k->ring, task_ring_slot(&k->ring, i));
     return true;
@@ -469,15 +571,14 @@ static bool write_blocks(struct bgzf_sink *k)
 static bool is_writer_wanted(struct bgzf_sink *k)
 {
     uint64_t finished, ticket = atomic_load(&k->ticket);
-    return atomic_load(&k->writers) < most_writers(k)
-        && is_finished(&k->slots[ticket % k->opt.n_slots], ticket, &finished);
+    return atomic_load(&k->writers) < k->most_writers && can_take(k, ticket, atomic_load(&k->placed), &finished);
 }
 
 /* Writes finished blocks, unless enough other threads do. */
 static void serve_ticket(struct bgzf_sink *k)
 {
     do {
-        if (atomic_fetch_add(&k->writers, 1) < most_writers(k))
+        if (atomic_fetch_add(&k->writers, 1) < k->most_writers)
             while (write_blocks(k))
                 ;
         atomic_fetch_sub(&k->writers, 1);
@@ -556,14 +657,20 @@ bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
     return !k->begun || mark < bgzf_sink_mark(k);
 }
 
-/* Adds the EOF block and leaves the file at its end. */
+/* Adds the EOF block, writes the last part, and leaves the file at its end. All slots are free. */
 static int write_eof(struct bgzf_sink *k)
 {
     struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, BGZF_EOF_SIZE};
-    if (write_all(k, &eof, 1, k->placed) < 0)    /* also if a block before it failed */
+    uint64_t place = atomic_load(&k->placed), end = (uint64_t)k->begin + place + BGZF_EOF_SIZE;
+    if (!latch_tripped(k->opt.latch))
+        write_placed(k, &eof, 1, place);
+    if (k->begin < 0)
+        return latch_tripped(k->opt.latch) ? -1 : 0;
+    if (end % k->opt.part_size > 0)
+        write_part(k, part_at(k, end), (size_t)(end % k->opt.part_size));
+    if (latch_tripped(k->opt.latch))             /* also if a block before it failed */
         return -1;
-    if (k->begin >= 0)
-        lseek(k->opt.fd, k->begin + (off_t)k->placed + BGZF_EOF_SIZE, SEEK_SET);
+    lseek(k->opt.fd, (off_t)end, SEEK_SET);
     return 0;
 }
 
@@ -577,8 +684,16 @@ int bgzf_sink_finish(struct bgzf_sink *k)
     return write_eof(k);
 }
 
-size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level)
+size_t bgzf_sink_part_size(int n_threads, size_t memory)
+{
+    size_t size = PART_MOST;
+    while (size > PART_LEAST && n_parts(n_threads) * size > memory)
+        size /= 2;
+    return size;
+}
+
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t part_size)
 {
     return task_ring_memory(n_slots) + n_slots * (sizeof(struct sink_slot) + BGZF_MAX_BLOCK)
-         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL);
+         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL) + n_parts(n_threads) * part_size;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* BGZF by OpenMP tasks. The source inflates blocks of input, one task per block. The sink deflates blocks of output,
- * one task per block, and several threads write at a time where the file has places to write to. Both have a ring of
- * slots (base/task_ring.h): the main thread hands blocks out, and works at blocks itself when it has to wait. */
+ * one task per block, and several threads write at a time where the file has places to write to, in large parts. Both
+ * have a ring of slots (base/task_ring.h): the main thread hands blocks out, and works at blocks itself when it has to wait. */
 #ifndef BGZF_OMP_H
 #define BGZF_OMP_H
 
@@ -98,6 +98,7 @@ struct bgzf_sink_options {
     int level;                   /* see bgzf_codec_new() */
     int n_threads;
     uint32_t n_slots;            /* blocks under way at most */
+    size_t part_size;            /* bytes per write to a regular file, see bgzf_sink_part_size() */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
     bgzf_sink_fill_fn *fill;
@@ -133,7 +134,11 @@ int bgzf_sink_help(struct bgzf_sink *sink);
  * recorded in the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
+/* The largest part_size, a power of two from 64 to 512 KiB, with which the sink's buffers for writing take no more
+ * memory than this; or the least. */
+size_t bgzf_sink_part_size(int n_threads, size_t memory);
+
 /* Bytes of memory that a sink with these options takes. */
-size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level);
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t part_size);
 
 #endif

@@ -27,6 +27,7 @@ enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
  *   1/768        reads of SAM text, of each input   PIECE_MIN, PIECE_MAX            its blocks are parsed as they come
  *   1/32         lists of records found             n + 4, SOURCE_SLOTS of them     see there
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
+ *   1/40         parts of output being written      see bgzf_sink_part_size()       disks want large writes
  *   1/128        ranges being merged                RANGE_RECORDS_MIN, _MAX each    see there
  *   1/8          chunks of SAM text and records     2, 2 n + 2 of them              see memory_plan_sam()
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
@@ -34,8 +35,9 @@ enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left */
 enum {
-    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, RANGES_PART = 128, SAM_PART = 8,
-    HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12, MERGE_PART_OF_LEFT = 4,
+    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 128,
+    SAM_PART = 8, HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12,
+    MERGE_PART_OF_LEFT = 4,
 };
 
 static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;
@@ -103,7 +105,7 @@ static size_t rings_memory(const struct memory_rings *r)
     const struct memory_job *job = &r->job;
     return job->n_inputs * (read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots))
          + r->source_slots * job->found
-         + output_blocks_memory(job->n_threads, r->sink_slots, job->level)
+         + output_blocks_memory(job->n_threads, r->sink_slots, job->level, r->part_size)
          + merge_ring_memory(r->merge_ranges, r->merge_records, MERGE_SOURCES);
 }
 
@@ -133,7 +135,8 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
-                            output_blocks_memory(0, 1, job->level), job->n_threads),
+                            output_blocks_memory(0, 1, job->level, 0), job->n_threads),
+        .part_size = bgzf_sink_part_size(job->n_threads, all / WRITE_PART),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
         .merge_records = (uint32_t)clamp(all / RANGES_PART / (n + RANGES_MORE) / sizeof(struct record_ref),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),

@@ -143,6 +143,17 @@ def test_level_option_means_another_level(realistic_bam, by_level, args, same_as
     assert sorted_bytes(["--no-PG", "-@", 2, *args, realistic_bam]) == by_level[same_as]
 
 
+@pytest.mark.parametrize("args", [[], ["-l", 1], ["-u"]], ids=lambda v: "".join(map(str, v)) or "default")
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_file_is_written_in_small_pieces(realistic_bam, tmp_path, fault_shim, args, threads):
+    """Parallel file systems and network disks want 512 KiB and more."""
+    out, report = tmp_path / "out.bam", tmp_path / "report"
+    assert run_sort([*args, "-@", threads, "-o", out, realistic_bam], env={**fault_shim, "FAULT_REPORT": str(report)}).returncode == 0
+    calls = dict(line.split() for line in report.read_text().splitlines())
+    assert int(calls["pwritev"]) == -(-out.stat().st_size // (512 << 10)) > 1
+    assert calls["writev"] == calls["pwrite"] == "0"
+
+
 @pytest.mark.parametrize("level", ["x", "", "5x", "0x5", "1.5", "99999999999", "1 2"])
 def test_bad_level_is_accepted(made, tmp_path, level):
     out = tmp_path / "out.bam"

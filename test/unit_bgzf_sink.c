@@ -81,6 +81,7 @@ static int write_all(struct owner *o, int fd, int level, int n_threads, int fail
         .level = level,
         .n_threads = n_threads,
         .n_slots = N_SLOTS,
+        .part_size = 1 << 16,
         .latch = &o->latch,
         .fill = fill,
         .deflated = deflated,

@@ -64,7 +64,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     const struct memory_rings *r = &p->rings;
     uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
     return r->job.n_inputs * (uint64_t)(read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots))
-         + (uint64_t)r->source_slots * FOUND + output_blocks_memory(r->job.n_threads, r->sink_slots, r->job.level)
+         + (uint64_t)r->source_slots * FOUND + output_blocks_memory(r->job.n_threads, r->sink_slots, r->job.level, r->part_size)
          + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats;
 }
 
@@ -215,6 +215,23 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
         }
 }
 
+/* Parallel file systems and network disks want writes of 512 KiB and more. */
+static void check_writes(const struct memory_use *use, const struct memory_plan *p)
+{
+    enum { LEAST = 64 << 10, LARGE = 512 << 10 };
+    size_t size = p->rings.part_size;
+    if (size < LEAST || size > 2 * LARGE || (size & (size - 1)) != 0)
+        told(use, p, "bytes per write are no power of two from 64 KiB up", size);
+    if (p->rings.job.budget >= 64 * MIB && size < LARGE)
+        told(use, p, "small writes", size);
+}
+
+static void test_output_is_written_in_small_parts(void **state)
+{
+    (void)state;
+    for_all(check_writes);
+}
+
 /* Tests of the program make small inputs leave memory by this. */
 static void test_arena_size_of_the_environment(void **state)
 {
@@ -322,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_most_of_an_ample_budget_is_for_the_data),
         cmocka_unit_test(test_more_budget_never_gives_smaller_arenas),
         cmocka_unit_test(test_budgets_beyond_all_memory_do_not_overflow),
+        cmocka_unit_test(test_output_is_written_in_small_parts),
         cmocka_unit_test(test_arena_size_of_the_environment),
         cmocka_unit_test(test_chunks_of_sam_are_useless_or_too_much),
         cmocka_unit_test(test_huge_header_changes_rings_that_are_open),

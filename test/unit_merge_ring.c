@@ -177,7 +177,7 @@ static void reading_run(struct reading *r)
     opts.out.level = 1;
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
-    struct memory_rings rings = {.sink_slots = r->sink_slots};
+    struct memory_rings rings = {.sink_slots = r->sink_slots, .part_size = 1 << 16};
     r->sink = record_sink_open(&opts, &rings, r->fd, "the output", &r->latch, NULL);
     MUST(r->sink);
     if (r->trip_at) {

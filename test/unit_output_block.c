@@ -14,9 +14,10 @@
 #include "base/latch.h"
 #include "write/output_block.h"
 
-enum { MAX_PIECES = 60000, MAX_BLOCKS = 20000 };
+enum { MAX_PIECES = 60000, MAX_BLOCKS = 20000, PART = 1 << 16 };
 static const int team_sizes[] = {1, 2, 3, 8};
 static uint32_t ring_size = 32;
+static size_t part_size = PART;
 
 /* ---- what is put into the sink ---- */
 
@@ -90,6 +91,14 @@ static struct job *random_job(uint64_t seed, size_t n)
     return job;
 }
 
+/* What is noted of writes to a place in a file, by any thread. */
+enum { MAX_NOTES = 2000 };
+static struct write_note {
+    uint64_t at, size;
+} notes[MAX_NOTES];
+static atomic_int n_notes;
+static int fail_at;                              /* this one, and those after it, find the disk full; 0: none */
+
 /* ---- the sink at work ---- */
 
 struct writing {
@@ -102,7 +111,7 @@ struct writing {
 static struct output_blocks *open_sink(int fd, int level, int n_threads, uint32_t n_slots, struct latch *latch)
 {
     struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = level, .n_threads = n_threads,
-                                        .n_slots = n_slots, .latch = latch};
+                                        .n_slots = n_slots, .part_size = part_size, .latch = latch};
     struct output_blocks *sink = output_blocks_open(&options);
     MUST(sink);
     return sink;
@@ -133,6 +142,7 @@ static int put_all(struct writing *w, struct output_blocks *sink, const struct j
 static void write_job(struct writing *w, const struct job *job, int fd, int level, int n_threads)
 {
     memset(w, 0, sizeof *w);
+    atomic_store(&n_notes, 0);
     struct output_blocks *sink = open_sink(fd, level, n_threads, ring_size, &w->latch);
     #pragma omp parallel num_threads(n_threads)
     #pragma omp master
@@ -590,9 +600,22 @@ ssize_t writev(int fd, const struct iovec *iov, int n)
     return write_counted(fd, iov, n, -1);
 }
 
+static bool note_write(const struct iovec *iov, int n, off_t at)
+{
+    int i = atomic_fetch_add(&n_notes, 1);
+    MUST(i < MAX_NOTES);
+    notes[i] = (struct write_note){(uint64_t)at, 0};
+    for (int j = 0; j < n; j++)
+        notes[i].size += iov[j].iov_len;
+    return fail_at == 0 || i + 1 < fail_at;
+}
+
 ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t at)
 {
-    return write_counted(fd, iov, n, at);
+    if (note_write(iov, n, at))
+        return write_counted(fd, iov, n, at);
+    errno = ENOSPC;
+    return -1;
 }
 
 /* One thread: the seed of short_writes is not for sharing. */
@@ -628,6 +651,63 @@ static void test_blocks_wait_for_the_block_before_them_to_be_written(void **stat
         assert_true(append ? atomic_load(&writing_most) == 1 : atomic_load(&writing_most) >= 2);
         check_and_close(fd, job);
     }
+    job_free(job);
+}
+
+/* All writes but the last end at multiples of the part, and begin there, the first one but where the file stood. */
+static void check_notes(uint64_t begin, uint64_t end)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < n_notes; i++) {
+        uint64_t at = notes[i].at, last = at + notes[i].size;
+        assert_true(at == begin || at % part_size == 0);
+        assert_true(last == end || last == (at / part_size + 1) * part_size);
+        sum += notes[i].size;
+    }
+    assert_int_equal(sum, end - begin);
+}
+
+static void test_regular_file_is_written_in_small_pieces(void **state)
+{
+    (void)state;
+    static const size_t part_sizes[] = {1 << 16, 1 << 17, 1 << 19};
+    static const uint64_t begins[] = {0, 6, (1 << 16) - 1, (1 << 19) + 1};
+    struct job *job = random_job(26, 4000);
+    for (size_t p = 0; p < N_OF(part_sizes); p++)
+        for (size_t b = 0; b < N_OF(begins); b++)
+            for (size_t i = 0; i < 2 * N_OF(team_sizes); i++) {
+                int fd = unit_temp_file();
+                MUST(ftruncate(fd, (off_t)begins[b]) == 0 && lseek(fd, 0, SEEK_END) >= 0);
+                part_size = part_sizes[p];
+                write_whole(job, fd, i % 2, team_sizes[i / 2]);
+                struct unit_bytes file = unit_read_file(fd);
+                check_notes(begins[b], file.n);
+                struct unit_bytes rest = {file.data + begins[b], file.n - begins[b], 0};
+                check_file(&rest, job);
+                unit_free(&file);
+                close(fd);
+            }
+    part_size = PART;
+    job_free(job);
+}
+
+/* Whichever part does not fit any more, other threads are copying into the parts after it. */
+static void test_disk_that_is_full_in_the_midst_of_a_file_is_no_error(void **state)
+{
+    (void)state;
+    struct job *job = random_job(27, 3000);
+    for (size_t i = 0; i < N_OF(team_sizes); i++)
+        for (int n_writes = 1, at = 1; at <= n_writes; at++) {
+            int fd = unit_temp_file();
+            if (at == 1) {
+                write_whole(job, fd, 1, team_sizes[i]);
+                n_writes = n_notes;
+                assert_true(n_writes > 5);
+            }
+            fail_at = at;
+            check_failure(job, fd, team_sizes[i], "No space left");
+            fail_at = 0;
+        }
     job_free(job);
 }
 
@@ -907,12 +987,13 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
 static void test_memory_that_is_counted_grows_with_all_that_takes_it(void **state)
 {
     (void)state;
-    size_t one = output_blocks_memory(1, 16, 1);
+    size_t one = output_blocks_memory(1, 16, 1, PART);
     assert_true(one > 16 * BGZF_MAX_BLOCK);
-    assert_true(output_blocks_memory(64, 16, 1) > one);
-    assert_true(output_blocks_memory(1, 160, 1) > one);
-    assert_true(output_blocks_memory(1, 16, 9) > one);   /* libdeflate's best takes megabytes */
-    assert_true(output_blocks_memory(1, 16, 0) <= one);
+    assert_true(output_blocks_memory(64, 16, 1, PART) > one);
+    assert_true(output_blocks_memory(1, 160, 1, PART) > one);
+    assert_true(output_blocks_memory(1, 16, 9, PART) > one);   /* libdeflate's best takes megabytes */
+    assert_true(output_blocks_memory(1, 16, 0, PART) <= one);
+    assert_true(output_blocks_memory(1, 16, 1, 2 * PART) >= one + 2 * PART);   /* two buffers at least */
 }
 
 int main(void)
@@ -938,6 +1019,8 @@ int main(void)
         cmocka_unit_test(test_reader_that_went_away_is_an_error),
         cmocka_unit_test(test_system_that_writes_less_than_asked),
         cmocka_unit_test(test_blocks_wait_for_the_block_before_them_to_be_written),
+        cmocka_unit_test(test_regular_file_is_written_in_small_pieces),
+        cmocka_unit_test(test_disk_that_is_full_in_the_midst_of_a_file_is_no_error),
         cmocka_unit_test(test_slow_reader_of_a_pipe_gets_everything),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_writing),
         cmocka_unit_test(test_sink_closed_before_it_is_finished),

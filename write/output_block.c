@@ -299,8 +299,8 @@ uint64_t output_blocks_checksum(const struct output_blocks *o)
     return o->checksum;
 }
 
-size_t output_blocks_memory(int n_threads, uint32_t n_slots, int level)
+size_t output_blocks_memory(int n_threads, uint32_t n_slots, int level, size_t part_size)
 {
-    return bgzf_sink_memory(n_threads, n_slots, level)
+    return bgzf_sink_memory(n_threads, n_slots, level, part_size)
          + n_slots * (sizeof(struct output_block) + RECORDS_MAX * sizeof(struct record_ref));
 }

@@ -57,6 +57,7 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
             .level = opts->out.level,
             .n_threads = opts->n_threads,
             .n_slots = rings->sink_slots,
+            .part_size = rings->part_size,
             .latch = latch,
             .stats = stats,
         };
