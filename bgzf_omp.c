@@ -300,8 +300,9 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * frees their slots: into a regular file by parts, beside other writers; into a pipe at once, as the only writer. No
  * thread waits for its turn: a finished block that its thread does not take is left to the writers.
  *
- * Parts. A regular file is written in parts of part_size bytes, which begin at multiples of that. Each part has a
- * buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block only if the
+ * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes, which begin at multiples
+ * of that. (Blocks of level 0 are large. They are written as they are, each writer's with one pwritev().) Each part has
+ * a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block only if the
  * block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is the same part,
  * or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their counts of
  * bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The main thread
@@ -349,7 +350,7 @@ struct bgzf_sink {
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
     int most_writers;
-    uint8_t *part_bytes;         /* the buffers; NULL: the file has no places, and no parts */
+    uint8_t *part_bytes;         /* the buffers; NULL: there are no parts */
     struct sink_part parts[WRITERS + 1];
     _Atomic uint64_t placed;     /* bytes in all blocks before the ticket's; stored by who has the ticket's block */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
@@ -392,7 +393,7 @@ static int sink_alloc(struct bgzf_sink *k)
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
     k->codecs = codecs_new(k->opt.n_threads, k->opt.level);
     k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
-    if (k->begin >= 0 && parts_alloc(k) < 0)
+    if (k->begin >= 0 && k->opt.part_size > 0 && parts_alloc(k) < 0)
         return -1;
     for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
         if (!(k->slots[i].compressed = malloc(BGZF_MAX_BLOCK)))
@@ -494,8 +495,8 @@ static void copy_to_parts(struct bgzf_sink *k, const uint8_t *data, size_t size,
 /* Writes blocks that have their places, from `place` on. */
 static void write_placed(struct bgzf_sink *k, struct iovec *iov, int n, uint64_t place)
 {
-    if (k->begin < 0) {
-        write_all(k, iov, n, 0);
+    if (!k->part_bytes) {
+        write_all(k, iov, n, (uint64_t)k->begin + place);
         return;
     }
     for (uint64_t at = (uint64_t)k->begin + place; n > 0; at += iov++->iov_len, n--)
@@ -520,7 +521,7 @@ static uint32_t length_of(uint64_t finished)
 /* Whether the part has a buffer where a block of this length ends. After an error nothing is copied. */
 static bool has_room(struct bgzf_sink *k, uint64_t place, uint32_t length)
 {
-    if (k->begin < 0 || latch_tripped(k->opt.latch))
+    if (!k->part_bytes || latch_tripped(k->opt.latch))
         return true;
     uint64_t last = (uint64_t)k->begin + place + length - 1;
     return atomic_load(&part_at(k, last)->number) == last / k->opt.part_size;
@@ -664,13 +665,12 @@ static int write_eof(struct bgzf_sink *k)
     uint64_t place = atomic_load(&k->placed), end = (uint64_t)k->begin + place + BGZF_EOF_SIZE;
     if (!latch_tripped(k->opt.latch))
         write_placed(k, &eof, 1, place);
-    if (k->begin < 0)
-        return latch_tripped(k->opt.latch) ? -1 : 0;
-    if (end % k->opt.part_size > 0)
+    if (k->part_bytes && end % k->opt.part_size > 0)
         write_part(k, part_at(k, end), (size_t)(end % k->opt.part_size));
     if (latch_tripped(k->opt.latch))             /* also if a block before it failed */
         return -1;
-    lseek(k->opt.fd, (off_t)end, SEEK_SET);
+    if (k->begin >= 0)
+        lseek(k->opt.fd, (off_t)end, SEEK_SET);
     return 0;
 }
 
@@ -684,9 +684,9 @@ int bgzf_sink_finish(struct bgzf_sink *k)
     return write_eof(k);
 }
 
-size_t bgzf_sink_part_size(int n_threads, size_t memory)
+size_t bgzf_sink_part_size(int n_threads, int level, size_t memory)
 {
-    size_t size = PART_MOST;
+    size_t size = level == 0 ? 0 : PART_MOST;
     while (size > PART_LEAST && n_parts(n_threads) * size > memory)
         size /= 2;
     return size;

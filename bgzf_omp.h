@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* BGZF by OpenMP tasks. The source inflates blocks of input, one task per block. The sink deflates blocks of output,
  * one task per block, and several threads write at a time where the file has places to write to, in large parts. Both
- * have a ring of slots (base/task_ring.h): the main thread hands blocks out, and works at blocks itself when it has to wait. */
+ * have a ring of slots (base/task_ring.h): the main thread hands blocks out, and works at blocks itself when it has to
+ * wait. */
 #ifndef BGZF_OMP_H
 #define BGZF_OMP_H
 
@@ -98,7 +99,8 @@ struct bgzf_sink_options {
     int level;                   /* see bgzf_codec_new() */
     int n_threads;
     uint32_t n_slots;            /* blocks under way at most */
-    size_t part_size;            /* bytes per write to a regular file, see bgzf_sink_part_size() */
+    size_t part_size;            /* bytes per write to a regular file, see bgzf_sink_part_size(); 0: blocks are not
+                                  * gathered */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
     bgzf_sink_fill_fn *fill;
@@ -135,8 +137,8 @@ int bgzf_sink_help(struct bgzf_sink *sink);
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
 /* The largest part_size, a power of two from 64 to 512 KiB, with which the sink's buffers for writing take no more
- * memory than this; or the least. */
-size_t bgzf_sink_part_size(int n_threads, size_t memory);
+ * memory than this; or the least. 0 at level 0. */
+size_t bgzf_sink_part_size(int n_threads, int level, size_t memory);
 
 /* Bytes of memory that a sink with these options takes. */
 size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t part_size);

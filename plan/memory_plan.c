@@ -136,7 +136,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
                             output_blocks_memory(0, 1, job->level, 0), job->n_threads),
-        .part_size = bgzf_sink_part_size(job->n_threads, all / WRITE_PART),
+        .part_size = bgzf_sink_part_size(job->n_threads, job->level, all / WRITE_PART),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
         .merge_records = (uint32_t)clamp(all / RANGES_PART / (n + RANGES_MORE) / sizeof(struct record_ref),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),

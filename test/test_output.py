@@ -143,7 +143,7 @@ def test_level_option_means_another_level(realistic_bam, by_level, args, same_as
     assert sorted_bytes(["--no-PG", "-@", 2, *args, realistic_bam]) == by_level[same_as]
 
 
-@pytest.mark.parametrize("args", [[], ["-l", 1], ["-u"]], ids=lambda v: "".join(map(str, v)) or "default")
+@pytest.mark.parametrize("args", [[], ["-l", 1]], ids=lambda v: "".join(map(str, v)) or "default")
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_file_is_written_in_small_pieces(realistic_bam, tmp_path, fault_shim, args, threads):
     """Parallel file systems and network disks want 512 KiB and more."""

@@ -220,6 +220,8 @@ static void check_writes(const struct memory_use *use, const struct memory_plan 
 {
     enum { LEAST = 64 << 10, LARGE = 512 << 10 };
     size_t size = p->rings.part_size;
+    if (p->rings.job.level == 0 && size == 0)
+        return;                                  /* its blocks are large enough */
     if (size < LEAST || size > 2 * LARGE || (size & (size - 1)) != 0)
         told(use, p, "bytes per write are no power of two from 64 KiB up", size);
     if (p->rings.job.budget >= 64 * MIB && size < LARGE)

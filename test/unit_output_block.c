@@ -691,6 +691,17 @@ static void test_regular_file_is_written_in_small_pieces(void **state)
     job_free(job);
 }
 
+/* As at -u, where blocks are large enough. */
+static void test_blocks_are_written_in_parts_only(void **state)
+{
+    (void)state;
+    struct job *job = random_job(28, 3000);
+    part_size = 0;
+    check_output_of_all_teams(job, 0);
+    part_size = PART;
+    job_free(job);
+}
+
 /* Whichever part does not fit any more, other threads are copying into the parts after it. */
 static void test_disk_that_is_full_in_the_midst_of_a_file_is_no_error(void **state)
 {
@@ -1020,6 +1031,7 @@ int main(void)
         cmocka_unit_test(test_system_that_writes_less_than_asked),
         cmocka_unit_test(test_blocks_wait_for_the_block_before_them_to_be_written),
         cmocka_unit_test(test_regular_file_is_written_in_small_pieces),
+        cmocka_unit_test(test_blocks_are_written_in_parts_only),
         cmocka_unit_test(test_disk_that_is_full_in_the_midst_of_a_file_is_no_error),
         cmocka_unit_test(test_slow_reader_of_a_pipe_gets_everything),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_writing),
