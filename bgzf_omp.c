@@ -549,9 +549,10 @@ static bool take_block(struct bgzf_sink *k, uint64_t number, uint64_t place, str
 static bool write_blocks(struct bgzf_sink *k)
 {
     uint64_t first = atomic_load(&k->ticket), end = first, place = atomic_load(&k->placed), next = place;
+    size_t most = k->part_bytes ? k->opt.part_size : SIZE_MAX;   /* leaves parts to other writers */
     struct iovec iov[TAKEN_AT_ONCE];
     int n = 0;
-    for (; n < TAKEN_AT_ONCE && take_block(k, end, next, &iov[n]); end++)
+    for (; n < TAKEN_AT_ONCE && next - place < most && take_block(k, end, next, &iov[n]); end++)
         next += iov[n++].iov_len;
     if (n == 0)
         return false;
