@@ -507,7 +507,7 @@ def test_report_counts_the_cpus_of_all_places(program, name, inputs, tmp_path):
 
 STARTS = ("pthread_create(", "hts_tpool_init(", "hts_set_threads(", "hts_opt_apply(", "bgzf_mt(")
 # The probe's threads end at once. The others are called by hts_file_set_up().
-WIDENED_ELSEWHERE = {("machine.c", "machine_threads"), ("hts_file.c", "start_threads"), ("hts_file.c", "set_up")}
+WIDENED_ELSEWHERE = {("machine.c", "machine_threads"), ("hts_file.c", "start_threads"), ("hts_file.c", "apply_options")}
 
 
 def functions(path):

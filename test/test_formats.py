@@ -494,7 +494,7 @@ def test_flipped_byte_in_cram_is_refused(inputs, reference, tmp_path):
     path = tmp_path / "in.cram"
     for at in range(len(data) // 12, len(data) - 60, len(data) // 24):
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x20]) + data[at + 1:])
-        refused(tmp_path, ["--reference", reference, "-@", 2, "-o", "out.bam", "in.cram"], env=HTSLIB_LEAKS)
+        refused(tmp_path, ["--reference", reference, "-@", 2, "-o", "out.bam", "in.cram"], lines=99, env=HTSLIB_LEAKS)
 
 
 def test_cram_without_its_reference_passes(inputs, tmp_path):

@@ -47,7 +47,7 @@ static void put_cpu(int cpu, const char *name, const char *text)
 static void put_server(const char *siblings)
 {
     static const char *const near[] = {"0-1,8-9\n", "2-3,10-11\n", "4-5,12-13\n", "6-7,14-15\n"};
-    char text[20];
+    char text[64];
     for (int cpu = 0; cpu < 16; cpu++) {
         snprintf(text, sizeof text, "%d,%d\n", cpu % 8, cpu % 8 + 8);
         put_cpu(cpu, siblings, text);
