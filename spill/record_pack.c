@@ -276,10 +276,10 @@ static size_t pack_stream(struct record_packer *p, int i, uint8_t *out)
     struct byte_buffer *s = &p->streams[i];
     if (i == FIXED)
         return pack_fixed(p, out);
-    if (i == SEQS) {
+    if (i == SEQS && s->n > 0)
         memcpy(out, s->p, s->n);
+    if (i == SEQS)
         return s->n;
-    }
     size_t n = i == QUALS ? pack_quals(&p->alphabet, s->p, s->n, out) : 0;
     return n > 0 ? n : pack_lz4(p, s->p, s->n, out);
 }
