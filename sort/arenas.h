@@ -25,8 +25,8 @@ struct arenas {
 int arenas_open(struct arenas *arenas, size_t size, struct latch *latch);
 void arenas_close(struct arenas *arenas);
 
-/* Gives the memory back to the system, which takes 0.15 s for each GiB of it: so all threads of the team do. The arenas
- * hold nothing afterwards. */
+/* Gives the memory back to the system. All threads of the team share this work, because it takes 0.15 s of CPU time per
+ * GiB. The arenas hold nothing afterwards. */
 void arenas_give_back(struct arenas *arenas, int n_threads, struct stats *stats);
 
 /* What both must know of the records: number of references, and order. rule: see struct bam_arena. */
