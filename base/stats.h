@@ -24,8 +24,8 @@ enum stage_kind {
     STAGE_IN_TURN,               /* on any thread, one at a time */
 };
 
-/* Each stage: its name, which is a key of the report; what it is, for people; its kind; and whether it may block, mostly
- * in a system call: then its CPU time is measured, too. */
+/* Each stage: its name, which is a key of the report; what it is, for people; its kind; and whether it may block,
+ * mostly in a system call: then its CPU time is measured, too. */
 #define STAGES(X) \
     X(STAGE_IDLE, "idle", "no work", STAGE_RESTS, false) \
     X(STAGE_WAIT, "wait", "wait for other threads", STAGE_RESTS, true) \

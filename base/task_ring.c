@@ -117,8 +117,8 @@ bool task_ring_help(struct task_ring *r)
 
 void task_pause(unsigned *spins)
 {
-    /* Some 2 us of spinning and 200 of giving way (a block takes 20 to 500) before naps that hardly add to what has been
-     * waited for. Naps leave the core to other programs: what is slow may be the other end of a pipe. */
+    /* Some 2 us of spinning and 200 of giving way (a block takes 20 to 500) before naps that hardly add to what has
+     * been waited for. Naps leave the core to other programs: what is slow may be the other end of a pipe. */
     enum { SPINS_BEFORE_YIELD = 64, PAUSES_BEFORE_NAP = 512, NAP_NS = 100000 };
     if (++*spins > PAUSES_BEFORE_NAP) {
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);

@@ -15,8 +15,8 @@
 #include "base/stats.h"
 #include "base/task_ring.h"
 
-/* A debt is carried on until it is worth a sleep: so many ns in the time that is simulated, less than a block takes. With
- * less, the main thread would find its caches cold after every few blocks. 100 and 300 us left them as cold. */
+/* A debt is carried on until it is worth a sleep: so many ns in the time that is simulated, less than a block takes.
+ * With less, the main thread would find its caches cold after every few blocks. 100 and 300 us left them as cold. */
 static const double GRAIN = 20000;
 
 /* What a thread has still to sleep, and since when it has not been added up. */

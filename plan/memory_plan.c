@@ -131,7 +131,8 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
     size_t n = (size_t)job->n_threads, all = all_of(job->budget), piece_most = PIECE_MAX / job->n_inputs;
     return (struct memory_rings){
         .job = *job,
-        .piece_size = clamp(all / PIECE_PART / job->n_inputs, PIECE_MIN, piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
+        .piece_size = clamp(all / PIECE_PART / job->n_inputs, PIECE_MIN,
+                            piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,

@@ -26,7 +26,8 @@ int sort_report_open(struct sort_report *report, const struct sort_opts *opts, s
 /* Looks at how much memory is huge pages. Call it before the memory is given back. */
 void sort_report_measure_memory(struct sort_report *report);
 
-/* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is recorded in the latch. */
+/* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is
+ * recorded in the latch. */
 int sort_report_write(struct sort_report *report, const struct stats *stats, uint64_t records, struct latch *latch);
 
 /* Closes the files; a file that was not written disappears. */
