@@ -374,13 +374,13 @@ static size_t n_parts(int n_threads)
 
 static int parts_alloc(struct bgzf_sink *k)
 {
-    size_t size = k->opt.part_size, n = n_parts(k->opt.n_threads);
+    uint64_t size = k->opt.part_size, n = n_parts(k->opt.n_threads), first = (uint64_t)k->begin / size;
     k->most_writers = most_writers(k->opt.n_threads);
     if (!(k->part_bytes = aligned_alloc(PAGE, n * size)))
         return -1;
-    uint64_t first = (uint64_t)k->begin / size;
     for (uint64_t i = first; i < first + n; i++)
-        k->parts[i % n] = (struct sink_part){i, i == first ? (size_t)k->begin % size : 0, k->part_bytes + i % n * size};
+        k->parts[i % n] = (struct sink_part){.number = i, .bytes = k->part_bytes + i % n * size};
+    atomic_init(&k->parts[first % n].filled, (size_t)k->begin % size);
     return 0;
 }
 

@@ -82,8 +82,18 @@ static int open_inputs(struct sort_parts *s)
 static int open_spill(struct sort_parts *s)
 {
     struct spill_policy_options how = {
-        .store = {s->opts->temp_prefixes, s->opts->n_temp_prefixes, &s->latch, s->stats},
-        .spill = {NULL, s->plan.merge_memory, s->opts->n_threads, &s->latch, s->stats},
+        .store = {
+            .prefixes = s->opts->temp_prefixes,
+            .n_prefixes = s->opts->n_temp_prefixes,
+            .latch = &s->latch,
+            .stats = s->stats,
+        },
+        .spill = {
+            .merge_memory = s->plan.merge_memory,
+            .n_threads = s->opts->n_threads,
+            .latch = &s->latch,
+            .stats = s->stats,
+        },
         .at_least = block_reader_least(&s->reader),
         .arena_size = s->arenas.filled->size,
         .slice_size = s->plan.slice_size,

@@ -77,8 +77,9 @@ struct spill *spill_open(const struct spill_options *options)
         pthread_mutex_init(&p->packing.mutex, NULL);
         pthread_mutex_init(&p->unpacking.mutex, NULL);
         p->max_ranges = n * RANGES_PER_THREAD;
-        struct task_ring_options ranges = {(uint32_t)p->max_ranges, .run = run_range, .arg = p, .run_releases = true};
-        struct task_ring_options mergings = {(uint32_t)n, .run = run_merging, .arg = p};
+        struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p,
+                                           .run_releases = true};
+        struct task_ring_options mergings = {.n_slots = (uint32_t)n, .run = run_merging, .arg = p};
         p->work = calloc(n, sizeof *p->work);
         p->mergings = calloc(n, sizeof *p->mergings);
         p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
@@ -194,7 +195,8 @@ static void write_range(struct spill *p, size_t number)
     }
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
-    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, 0, 0};
+    struct spill_writer writer = {.packer = w->packer, .store = p->opt.store, .run = &p->ranges[number].part,
+                                  .gate = &p->packing, .latch = p->opt.latch};
     run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -336,7 +338,8 @@ static void run_merging(void *spill, uint32_t number)
     enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (w) {
         m->how.loader = &w->loader;
-        m->how.writer = (struct spill_writer){w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
+        m->how.writer = (struct spill_writer){.packer = w->packer, .store = p->opt.store, .run = &m->into,
+                                              .gate = &p->packing, .latch = p->opt.latch};
         m->result = spill_merge(&m->how);
     }
     stats_leave(p->opt.stats, before, 0);
