@@ -297,7 +297,7 @@ int bam_sort(const struct sort_opts *opts)
         task_team(n_threads, in_team, &s);
         if (!latch_tripped(&s.latch)) {
             commit(&s);
-            sort_report_measure_memory(&s.report);
+            sort_report_measure_memory(&s.report, s.arenas.each);
             task_team(n_threads, give_memory_back, &s);
         }
     }

@@ -157,6 +157,16 @@ def test_memory_is_not_told(realistic_bam, tmp_path):
     assert 1 <= r["cpus"] <= os.cpu_count()
 
 
+def test_memory_lies_on_nodes_that_are_not_there(realistic_bam, tmp_path):
+    nodes = reported(tmp_path, ["-m", "64M", realistic_bam])["memory_node_bytes"]
+    if nodes is None:
+        pytest.skip("the kernel does not tell")
+    plain = sum(len(b.data) for b in blocks(realistic_bam.read_bytes()))
+    assert 0.5 * plain < sum(nodes.values()) < 2 * plain, "records and keys"
+    if os.path.exists("/sys/devices/system/node"):
+        assert all(os.path.exists("/sys/devices/system/node/node" + n) for n in nodes)
+
+
 def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
     one = {min(os.sched_getaffinity(0))}
     r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
