@@ -14,7 +14,6 @@
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <htslib/hts_log.h>
@@ -290,7 +289,6 @@ int bam_sort(const struct sort_opts *opts)
 {
     struct sort_parts s;
     machine_share_heaps();
-    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (sort_parts_open(&s, opts) == 0) {
         int n_threads = threads_to_be_had(&s);
         latch_hide_signals(true);
