@@ -585,7 +585,7 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (is_writer_wanted(k));
 }
 
-/* Fills and deflates the block of a claimed slot. Returns its length; any after an error, as nothing is written then. */
+/* Fills and deflates the block of a claimed slot. Returns its length; any after an error: nothing is written then. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
     struct bgzf_codec *codec = codec_here(k->codecs, k->opt.level);
