@@ -22,16 +22,14 @@ static void codecs_free(struct bgzf_codec **codecs, int n_threads)
     free(codecs);
 }
 
-/* One for each thread, used by that thread only. NULL: no memory. */
-static struct bgzf_codec **codecs_new(int n_threads, int level)
+/* The calling thread's, made when the thread first needs it, so that threads make theirs at the same time. NULL: no
+ * memory. */
+static struct bgzf_codec *codec_here(struct bgzf_codec **codecs, int level)
 {
-    struct bgzf_codec **codecs = calloc((size_t)n_threads, sizeof *codecs);
-    for (int i = 0; codecs && i < n_threads; i++)
-        if (!(codecs[i] = bgzf_codec_new(level))) {
-            codecs_free(codecs, n_threads);
-            return NULL;
-        }
-    return codecs;
+    struct bgzf_codec **here = &codecs[task_thread()];
+    if (!*here)
+        *here = bgzf_codec_new(level);
+    return *here;
 }
 
 /* ------------------------------------------------------------------ source */
@@ -56,7 +54,7 @@ struct bgzf_source {
     struct task_ring ring;       /* of them: inflating one is its work */
     bgzf_source_inflated_fn *inflated;
     void *inflated_arg;
-    struct bgzf_codec **codecs;
+    struct bgzf_codec **codecs;  /* of each thread: see codec_here() */
 };
 
 static void source_run(void *source, uint32_t index);
@@ -68,7 +66,7 @@ static int source_alloc(struct bgzf_source *s)
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
-    s->codecs = codecs_new(s->opt.n_threads, 0);
+    s->codecs = calloc((size_t)s->opt.n_threads, sizeof *s->codecs);
     return s->slots && s->codecs ? 0 : -1;
 }
 
@@ -109,7 +107,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
     enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
     if (s->opt.framed)
-        fault = bgzf_block_inflate(s->codecs[task_thread()], p, frame, dst);
+        fault = bgzf_block_inflate(codec_here(s->codecs, 0), p, frame, dst);
     else
         memcpy(dst, p, frame->size);
     stats_leave(s->opt.stats, before, s->opt.text_size ? 0 : frame->inflated_size);
@@ -344,7 +342,8 @@ struct sink_part {
 struct bgzf_sink {
     struct bgzf_sink_options opt;
     struct sink_slot *slots;
-    struct bgzf_codec **codecs;
+    uint8_t *compressed;         /* C of all slots */
+    struct bgzf_codec **codecs;  /* of each thread: see codec_here() */
     uint8_t *filled;             /* BGZF_FILL bytes per thread: what goes into its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
@@ -391,14 +390,14 @@ static int sink_alloc(struct bgzf_sink *k)
     if (task_ring_open(&k->ring, &ring) < 0)
         return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
-    k->codecs = codecs_new(k->opt.n_threads, k->opt.level);
+    k->compressed = malloc((size_t)k->opt.n_slots * BGZF_MAX_BLOCK);
+    k->codecs = calloc((size_t)k->opt.n_threads, sizeof *k->codecs);
     k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
     if (k->begin >= 0 && k->opt.part_size > 0 && parts_alloc(k) < 0)
         return -1;
-    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
-        if (!(k->slots[i].compressed = malloc(BGZF_MAX_BLOCK)))
-            return -1;
-    return k->slots && k->codecs && k->filled ? 0 : -1;
+    for (uint32_t i = 0; k->slots && k->compressed && i < k->opt.n_slots; i++)
+        k->slots[i].compressed = k->compressed + (size_t)i * BGZF_MAX_BLOCK;
+    return k->slots && k->compressed && k->codecs && k->filled ? 0 : -1;
 }
 
 /* Where the blocks of a file begin that can be written to anywhere; else -1. */
@@ -431,12 +430,11 @@ void bgzf_sink_close(struct bgzf_sink *k)
 {
     if (!k)
         return;
-    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
-        free(k->slots[i].compressed);
     codecs_free(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
     free(k->part_bytes);
     free(k->filled);
+    free(k->compressed);
     free(k->slots);
     free(k);
 }
@@ -587,14 +585,17 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (is_writer_wanted(k));
 }
 
-/* Fills and deflates the block of a claimed slot. Returns its length. */
+/* Fills and deflates the block of a claimed slot. Returns its length; any after an error: nothing is written then. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
-    int thread = task_thread();
-    struct bgzf_codec *codec = k->codecs[thread];
+    struct bgzf_codec *codec = codec_here(k->codecs, k->opt.level);
+    if (!codec)
+        latch_fail(k->opt.latch, "%s: out of memory for write buffers; try fewer threads (-@)", k->opt.path);
+    if (latch_tripped(k->opt.latch))
+        return 1;
     uint8_t *compressed = k->slots[index].compressed, *data = bgzf_block_stored_data(codec, compressed);
     if (!data)
-        data = k->filled + (size_t)thread * BGZF_FILL;
+        data = k->filled + (size_t)task_thread() * BGZF_FILL;
     uint32_t size = k->opt.fill(k->opt.arg, index, data);
     enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
     uint32_t length = bgzf_block_deflate(codec, data, size, compressed);
@@ -607,8 +608,7 @@ static void sink_run(void *sink, uint32_t index)
 {
     struct bgzf_sink *k = sink;
     struct sink_slot *slot = &k->slots[index];
-    /* After an error nothing is written; any length will do. */
-    uint32_t length = latch_tripped(k->opt.latch) ? 1 : sink_deflate(k, index);
+    uint32_t length = sink_deflate(k, index);
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
     serve_ticket(k);
 }

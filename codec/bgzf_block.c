@@ -129,7 +129,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;
-    if (!codec->inflate && !(codec->inflate = bam_inflate_new(false)))
+    if (!codec || (!codec->inflate && !(codec->inflate = bam_inflate_new(false))))
         return BGZF_NO_MEMORY;
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)

@@ -62,7 +62,7 @@ void bgzf_codec_free(struct bgzf_codec *codec);
 /* Bytes that a codec takes, rounded up. A codec that has inflated takes bam_inflate_memory() more. */
 size_t bgzf_codec_memory(int level);
 
-/* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. */
+/* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. codec NULL: BGZF_NO_MEMORY. */
 enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out);
 

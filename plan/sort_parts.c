@@ -149,8 +149,9 @@ int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
     return 0;
 }
 
-void sort_parts_close(struct sort_parts *s)
+void sort_parts_close(void *parts)
 {
+    struct sort_parts *s = parts;
     sort_files_close(&s->out);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
@@ -158,8 +159,5 @@ void sort_parts_close(struct sort_parts *s)
     merge_ring_close(s->merge);
     spill_policy_close(&s->spill);
     sort_tasks_close(&s->sorts);
-    arenas_close(&s->arenas);
     block_reader_close(&s->reader);
-    sort_report_close(&s->report);
-    stats_free(s->stats);
 }

@@ -33,6 +33,7 @@ struct output_blocks {
     struct bgzf_sink_options opt;
     struct bgzf_sink *bgzf;
     struct output_block *slots;
+    struct record_ref *records;  /* of all slots */
     struct output_block *filling;   /* NULL: none; main thread */
     record_finish_fn *finish;    /* these three: NULL: none; main thread, before the first block */
     struct sink_verify *verify;
@@ -155,9 +156,10 @@ static int slots_alloc(struct output_blocks *o)
 {
     if (!(o->slots = calloc(o->opt.n_slots, sizeof *o->slots)))
         return -1;
+    if (!(o->records = malloc((size_t)o->opt.n_slots * RECORDS_MAX * sizeof *o->records)))
+        return -1;
     for (uint32_t i = 0; i < o->opt.n_slots; i++)
-        if (!(o->slots[i].records = malloc(RECORDS_MAX * sizeof *o->slots[i].records)))
-            return -1;
+        o->slots[i].records = o->records + (size_t)i * RECORDS_MAX;
     return 0;
 }
 
@@ -183,10 +185,9 @@ void output_blocks_close(struct output_blocks *o)
     if (!o)
         return;
     bgzf_sink_close(o->bgzf);
-    for (uint32_t i = 0; o->slots && i < o->opt.n_slots; i++) {
-        free(o->slots[i].records);
+    for (uint32_t i = 0; o->slots && i < o->opt.n_slots; i++)
         free(o->slots[i].entries);
-    }
+    free(o->records);
     free(o->slots);
     free(o);
 }
