@@ -189,6 +189,7 @@ static int begin_merge(struct sort_parts *s)
         .arenas = {spare, s->arenas.filled},
         .sink = s->out.sink,
         .n_ranges = s->rings.merge_ranges,
+        .n_spare = s->rings.merge_spare,
         .n_records = s->rings.merge_records,
         .n_threads = s->opts->n_threads,
         .latch = &s->latch,
@@ -207,10 +208,10 @@ static int begin_merge(struct sort_parts *s)
  * task, and its ticket gives it a place in the file. */
 static int merge_ranges(struct sort_parts *s)
 {
-    struct merge_list list;
+    struct record_list list;
     int merged;
     while ((merged = merge_ring_next(s->merge, &list)) > 0)
-        if (record_sink_put(s->out.sink, list.records, list.n) < 0)
+        if (record_sink_put(s->out.sink, &list) < 0)
             return -1;
     return merged;
 }

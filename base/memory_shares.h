@@ -58,7 +58,7 @@ struct memory_rings {
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
     size_t part_size;            /* bytes per write of BAM */
-    uint32_t merge_ranges, merge_records;   /* see struct merge_ring_options */
+    uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
     struct sam_use sam;          /* of each input, if it is SAM */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */

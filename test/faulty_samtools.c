@@ -178,51 +178,59 @@ int __wrap_hts_idx_push(hts_idx_t *index, int tid, hts_pos_t begin, hts_pos_t en
     return strikes("index", "drop") ? -1 : __real_hts_idx_push(index, tid, begin, end, offset, mapped);
 }
 
-typedef int put_fn(void *sink, const struct record_ref *records, size_t n);
+typedef int put_fn(void *sink, const struct record_list *list);
 
 /* Both sinks take lists of records. */
-static int put(const char *place, put_fn *real, void *sink, const struct record_ref *records, size_t n)
+static int put(const char *place, put_fn *real, void *sink, const struct record_list *list)
 {
-    if (n < 2)
-        return real(sink, records, n);
-    struct record_ref pair[2] = {records[1], records[0]}, wrong = records[0];
+    if (list->n < 2)
+        return real(sink, list);
+    struct record_ref *records = list->records, pair[2] = {records[1], records[0]}, wrong = records[0];
+    struct record_list one = {.records = records, .n = 1}, swapped = {.records = pair, .n = 2};
+    struct record_list later = {.records = records + 1, .n = list->n - 1};
     if (strikes(place, "drop"))
-        return real(sink, records + 1, n - 1);
-    if (strikes(place, "double") && real(sink, records, 1) < 0)
+        return real(sink, &later);
+    if (strikes(place, "double") && real(sink, &one) < 0)
         return -1;
-    if (strikes(place, "both"))
-        return real(sink, pair, 1) < 0 ? -1 : real(sink, records + 1, n - 1);
-    if (strikes(place, "swap"))
-        return real(sink, pair, 2) < 0 ? -1 : real(sink, records + 2, n - 2);
+    if (strikes(place, "both")) {
+        swapped.n = 1;
+        return real(sink, &swapped) < 0 ? -1 : real(sink, &later);
+    }
+    if (strikes(place, "swap")) {
+        later.records++;
+        later.n--;
+        return real(sink, &swapped) < 0 ? -1 : real(sink, &later);
+    }
     if (!strikes(place, "flip"))
-        return real(sink, records, n);
+        return real(sink, list);
     wrong.data = flipped(wrong.data, wrong.size);
-    return real(sink, &wrong, 1) < 0 ? -1 : real(sink, records + 1, n - 1);
+    one.records = &wrong;
+    return real(sink, &one) < 0 ? -1 : real(sink, &later);
 }
 
-int __real_record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
-int __wrap_record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
-int __real_output_blocks_put(struct output_blocks *sink, const struct record_ref *records, size_t n);
-int __wrap_output_blocks_put(struct output_blocks *sink, const struct record_ref *records, size_t n);
+int __real_record_sink_put(struct record_sink *sink, const struct record_list *list);
+int __wrap_record_sink_put(struct record_sink *sink, const struct record_list *list);
+int __real_output_blocks_put(struct output_blocks *sink, const struct record_list *list);
+int __wrap_output_blocks_put(struct output_blocks *sink, const struct record_list *list);
 
-static int put_merged(void *sink, const struct record_ref *records, size_t n)
+static int put_merged(void *sink, const struct record_list *list)
 {
-    return __real_record_sink_put(sink, records, n);
+    return __real_record_sink_put(sink, list);
 }
 
-int __wrap_record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n)
+int __wrap_record_sink_put(struct record_sink *sink, const struct record_list *list)
 {
-    return put("merged", put_merged, sink, records, n);
+    return put("merged", put_merged, sink, list);
 }
 
-static int put_blocks(void *sink, const struct record_ref *records, size_t n)
+static int put_blocks(void *sink, const struct record_list *list)
 {
-    return __real_output_blocks_put(sink, records, n);
+    return __real_output_blocks_put(sink, list);
 }
 
-int __wrap_output_blocks_put(struct output_blocks *sink, const struct record_ref *records, size_t n)
+int __wrap_output_blocks_put(struct output_blocks *sink, const struct record_list *list)
 {
-    return put("block", put_blocks, sink, records, n);
+    return put("block", put_blocks, sink, list);
 }
 
 /* In the block that a record was just copied to. */

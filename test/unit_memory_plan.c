@@ -2,6 +2,7 @@
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
+#include "merge/merge_ring.h"
 #include "plan/memory_plan.h"
 #include "read/read_ahead.h"
 #include "spill/spill_policy.h"
@@ -65,7 +66,8 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
     return r->job.n_inputs * (uint64_t)(read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots))
          + (uint64_t)r->source_slots * FOUND + output_blocks_memory(r->job.n_threads, r->sink_slots, r->job.level, r->part_size)
-         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats;
+         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats
+         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
 
 /* Below these the memory is exceeded on purpose: two arenas of the least size, and for

@@ -18,11 +18,14 @@ _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds on
 /* As the segment of a record_ref: header bytes, not counted in the checksum. */
 static const uint32_t NO_RECORD = UINT32_MAX;
 
-/* What goes into a slot's block. The main thread lists records, so it moves 16 bytes per record and no record. The
- * deflate task copies the records together and writes the fields below. placed() reads them. */
+/* What goes into a slot's block. Mostly it is a part of a merged list, and the main thread looks at no record. Where two
+ * lists meet it copies their references to the slot's own list. The deflate task copies the records together and writes
+ * the fields from `size` on. placed() reads them. */
 struct output_block {
-    struct record_ref *records;
-    uint32_t n, size;            /* of the records; the bytes in them */
+    struct record_ref *own;      /* room for the records of a block */
+    const struct record_ref *records;   /* the block's: own, or in a list */
+    uint32_t n;
+    uint32_t size;               /* bytes of the records; while own records are listed, the main thread's */
     uint32_t n_entries;
     struct bam_index_entry *entries;   /* of the records that end in the block */
     struct verify_ends ends;
@@ -44,10 +47,11 @@ struct output_blocks {
 /* ---- in the deflate task ---- */
 
 /* Copies the records of a block together. In sorted order they lie anywhere in the arena, and each one's first lines
- * would be cache misses: so it prefetches records ahead. */
-static void gather(const struct output_block *block, record_finish_fn *finish, uint8_t *out)
+ * would be cache misses: so it prefetches records ahead. Returns their size. */
+static uint32_t gather(const struct output_block *block, record_finish_fn *finish, uint8_t *data)
 {
     enum { AHEAD = 6, CACHE_LINE = 64 };
+    uint8_t *out = data;
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         if (i + AHEAD < block->n)
@@ -58,6 +62,7 @@ static void gather(const struct output_block *block, record_finish_fn *finish, u
             finish(out);
         out += r->size;
     }
+    return (uint32_t)(out - data);
 }
 
 static uint64_t checksum_block(const struct output_block *block, const uint8_t *data)
@@ -104,7 +109,7 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
     enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
-    gather(block, o->finish, data);
+    block->size = gather(block, o->finish, data);
     if (!o->verify)
         block->checksum = checksum_block(block, data);
     if (o->index)
@@ -159,7 +164,7 @@ static int slots_alloc(struct output_blocks *o)
     if (!(o->records = malloc((size_t)o->opt.n_slots * RECORDS_MAX * sizeof *o->records)))
         return -1;
     for (uint32_t i = 0; i < o->opt.n_slots; i++)
-        o->slots[i].records = o->records + (size_t)i * RECORDS_MAX;
+        o->slots[i].own = o->records + (size_t)i * RECORDS_MAX;
     return 0;
 }
 
@@ -228,12 +233,12 @@ static int begin_block(struct output_blocks *o)
     if (bgzf_sink_begin(o->bgzf, &slot) < 0)
         return -1;
     o->filling = &o->slots[slot];
+    o->filling->records = o->filling->own;
     o->filling->n = o->filling->size = 0;
     return 0;
 }
 
-/* Lists as many records as fit into the block. Returns their number. For each record the main thread does no more
- * than add up sizes. */
+/* Lists as many records as fit into the block, as its own. Returns their number. */
 static size_t list_records(struct output_block *block, const struct record_ref *records, size_t n)
 {
     enum { AHEAD = 64 };                         /* they are in another thread's cache */
@@ -244,7 +249,7 @@ static size_t list_records(struct output_block *block, const struct record_ref *
         __builtin_prefetch(records + fit + AHEAD);
         room -= records[fit++].size;
     }
-    memcpy(block->records + block->n, records, fit * sizeof *records);
+    memcpy(block->own + block->n, records, fit * sizeof *records);
     block->n += (uint32_t)fit;
     block->size = BGZF_FILL - room;
     return fit;
@@ -282,11 +287,25 @@ static ssize_t put_some(struct output_blocks *o, const struct record_ref *record
     return fit == 0 && output_blocks_flush(o) < 0 ? -1 : (ssize_t)fit;
 }
 
-int output_blocks_put(struct output_blocks *o, const struct record_ref *records, size_t n)
+/* Hands out a block of n records, which stay where they are listed. */
+static ssize_t put_block(struct output_blocks *o, const struct record_ref *records, uint32_t n)
 {
-    for (ssize_t put; n > 0; records += put, n -= (size_t)put)
-        if ((put = put_some(o, records, n)) < 0)
+    if (begin_block(o) < 0)
+        return -1;
+    o->filling->records = records;
+    o->filling->n = n;
+    return output_blocks_flush(o) < 0 ? -1 : (ssize_t)n;
+}
+
+int output_blocks_put(struct output_blocks *o, const struct record_list *list)
+{
+    ssize_t put;
+    for (size_t i = 0; i < list->n; i += (size_t)put) {
+        uint32_t fit = list->fit && !o->filling ? list->fit[i] : 0;
+        put = fit ? put_block(o, list->records + i, fit) : put_some(o, list->records + i, list->n - i);
+        if (put < 0)
             return -1;
+    }
     return 0;
 }
 

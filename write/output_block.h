@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "bam/bam_record.h"
 #include "bgzf_omp.h"
+#include "write/record_list.h"
 
 struct bam_index;
 struct sink_verify;
@@ -34,9 +35,10 @@ void output_blocks_set_verify(struct output_blocks *blocks, struct sink_verify *
 int output_blocks_put_header(struct output_blocks *blocks, const uint8_t *data, size_t size);
 
 /* Puts records, in order. Each goes into the block being filled. If it does not fit there, that block is handed to a
- * task and the next one is begun. A record that fits into no block begins a block, and is cut into segments. Records
- * must stay unchanged until bgzf_sink_passed() is true for the sink's mark behind them. -1: stop. */
-int output_blocks_put(struct output_blocks *blocks, const struct record_ref *records, size_t n);
+ * task and the next one is begun. A record that fits into no block begins a block, and is cut into segments. Records,
+ * and the list too if it has `fit`, must stay unchanged until bgzf_sink_passed() is true for the sink's mark behind
+ * them. -1: stop. */
+int output_blocks_put(struct output_blocks *blocks, const struct record_list *list);
 
 /* Ends the block being filled. -1: stop. */
 int output_blocks_flush(struct output_blocks *blocks);

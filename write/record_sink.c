@@ -137,24 +137,24 @@ void record_sink_set_progress(struct record_sink *k, struct progress *progress)
     progress->write_cost = k->cost;
 }
 
-static int put_hts(struct record_sink *k, const struct record_ref *records, size_t n)
+static int put_hts(struct record_sink *k, const struct record_list *list)
 {
     struct verify_ends ends;
-    if (k->verify && (sink_verify_order(k->verify, records, (uint32_t)n, &ends) < 0
+    if (k->verify && (sink_verify_order(k->verify, list->records, (uint32_t)list->n, &ends) < 0
                       || sink_verify_join(k->verify, &ends) < 0))
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (hts_writer_put(k->hts, records[i].data, records[i].size) < 0)
+    for (const struct record_ref *r = list->records; r < list->records + list->n; r++)
+        if (hts_writer_put(k->hts, r->data, r->size) < 0)
             return -1;
     return 0;
 }
 
-int record_sink_put(struct record_sink *k, const struct record_ref *records, size_t n)
+int record_sink_put(struct record_sink *k, const struct record_list *list)
 {
     enum stage before = stats_enter(k->stats, k->blocks ? STAGE_FILL : STAGE_CONVERT);
-    int result = k->blocks ? output_blocks_put(k->blocks, records, n) : put_hts(k, records, n);
-    k->n += n;
-    stats_records(k->stats, n);
+    int result = k->blocks ? output_blocks_put(k->blocks, list) : put_hts(k, list);
+    k->n += list->n;
+    stats_records(k->stats, list->n);
     stats_leave(k->stats, before, 0);
     progress_tick(k->progress);
     return result;

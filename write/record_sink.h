@@ -12,6 +12,7 @@
 struct latch;
 struct memory_rings;
 struct progress;
+struct record_list;
 struct record_sink;
 struct sink_verify;
 struct sort_opts;
@@ -40,8 +41,8 @@ void record_sink_set_finish(struct record_sink *sink, record_finish_fn *finish);
 /* The sink counts records put there. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
 
-/* Checked records, which must stay unchanged until record_sink_passed(). -1: stop. */
-int record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
+/* Checked records. They, and the list too if it has `fit`, must stay unchanged until record_sink_passed(). -1: stop. */
+int record_sink_put(struct record_sink *sink, const struct record_list *list);
 
 /* As bgzf_sink_mark() and so on (bgzf_omp.h). */
 uint64_t record_sink_mark(const struct record_sink *sink);
