@@ -63,8 +63,8 @@ static void source_run(void *source, uint32_t index);
 
 static int source_alloc(struct bgzf_source *s)
 {
-    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads, .run = source_run,
-                                     .arg = s};
+    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads,
+                                     .bunches = s->opt.text_size == 0, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
