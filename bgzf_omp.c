@@ -41,13 +41,12 @@ struct source_slot {
     const uint8_t *compressed;
     atomic_int *users;           /* of those bytes, held until they are inflated */
     struct bgzf_source_block block;
-    enum bgzf_fault fault;       /* claimer, before DONE */
+    enum bgzf_fault fault;       /* claimer, before DONE, only if there is one: who writes takes the cache line */
 };
 
 struct bgzf_source {
     struct bgzf_source_options opt;
-    int eof_block;               /* the last block seen was the empty one of 28 bytes; this and what follows, but the
-                                  * codecs, is the main thread's */
+    int eof_block;               /* the last block was the empty one of 28 bytes; main thread, as all but the codecs */
     int peeked;                  /* frame is the block at the window's beginning */
     struct bgzf_frame frame;
     struct source_slot *slots;
@@ -61,8 +60,8 @@ static void source_run(void *source, uint32_t index);
 
 static int source_alloc(struct bgzf_source *s)
 {
-    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads, .run = source_run,
-                                     .arg = s};
+    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads,
+                                     .bunches = s->opt.text_size == 0, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
@@ -120,8 +119,10 @@ static void source_run(void *source, uint32_t index)
     struct bgzf_source *s = source;
     struct source_slot *slot = &s->slots[index];
     if (!latch_tripped(s->opt.latch)) {
-        slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
-        if (!slot->fault && s->inflated)
+        enum bgzf_fault fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
+        if (fault)
+            slot->fault = fault;
+        else if (s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
     byte_window_release(slot->users);
@@ -129,13 +130,11 @@ static void source_run(void *source, uint32_t index)
 
 static bool source_help(void *source)
 {
-    struct bgzf_source *s = source;
-    return task_ring_help(&s->ring);
+    return task_ring_help(&((struct bgzf_source *)source)->ring);
 }
 
 /* Finds the frame of the block at p. Plain bytes make a block of all that is there. */
-static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail,
-                                struct bgzf_frame *frame)
+static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail, struct bgzf_frame *frame)
 {
     if (avail == 0)
         return BGZF_MORE;
@@ -165,10 +164,14 @@ static int source_frame(struct bgzf_source *s)
                       "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
 }
 
-/* The peeked block is done with. */
+/* The peeked block is done with. The next one's end and the header behind it are fetched: another thread read them. */
 static void source_pass(struct bgzf_source *s)
 {
-    byte_window_skip(s->opt.input, s->frame.size);
+    struct byte_window *w = s->opt.input;
+    byte_window_skip(w, s->frame.size);
+    const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
+    __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */
+    __builtin_prefetch(end + BGZF_HEADER - 1);
     s->peeked = 0;
 }
 
@@ -216,9 +219,8 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
 {
-    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a "
-                      "good copy of the file", s->opt.path, (unsigned long long)file_offset,
-                      bgzf_fault_text(fault));
+    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a good copy of the "
+                      "file", s->opt.path, (unsigned long long)file_offset, bgzf_fault_text(fault));
 }
 
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
@@ -236,11 +238,9 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
     if (task_ring_empty(&s->ring))
         return 0;
     uint32_t index = task_ring_oldest(&s->ring);
-    if (task_ring_state(&s->ring, index) != TASK_DONE) {
-        if (!wait)
-            return 0;
-        task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
-    }
+    if (!wait && task_ring_state(&s->ring, index) != TASK_DONE)
+        return 0;
+    task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
     *block = s->slots[index].block;
     enum bgzf_fault fault = s->slots[index].fault;
     task_ring_take(&s->ring);

@@ -49,6 +49,7 @@ typedef void task_run_fn(void *arg, uint32_t slot);
 struct task_ring_options {
     uint32_t n_slots;
     int n_threads;               /* of the team: groups are as large as leaves every thread some; 0: no groups */
+    bool bunches;                /* while threads lack work, one task gets many groups and shares them */
     task_run_fn *run;
     void *arg;                   /* of run */
     bool run_releases;           /* run(), or who it leaves the slot to, releases it; no slot is ever DONE */
@@ -64,6 +65,7 @@ struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
     uint32_t group;              /* slots that share a task */
+    uint32_t bunch;              /* slots of a task that shares them; a multiple of group */
     uint64_t head;               /* slots handed out */
     uint64_t tail;               /* slots taken back */
     uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
@@ -152,7 +154,7 @@ void task_ring_make_ready(struct task_ring *ring);
 /* Makes one task of all READY slots that have none. */
 void task_ring_make_task(struct task_ring *ring);
 
-/* Makes the next slot READY, and a task as soon as a group is full. */
+/* Makes the next slot READY, and a task as soon as a group is full, or a bunch if threads lack work. */
 void task_ring_hand_out(struct task_ring *ring);
 
 /* Takes the oldest slot back and releases it. */
@@ -172,7 +174,8 @@ typedef bool task_help_fn(void *arg);
 /* Works, and naps where there is no work, until it has come. Counts as waiting, except for the work. */
 void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats);
 
-/* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. */
+/* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. All READY slots get
+ * tasks before. */
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
                     struct stats *stats);
 

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/endian_io.h"
 
 enum {
     BGZF_MAX_BLOCK = 65536,       /* largest block, compressed or not (section 4.1) */
@@ -50,6 +51,14 @@ const char *bgzf_fault_text(enum bgzf_fault fault);
 /* Reads the frame of the block at p, of which avail bytes are at hand. Never returns BGZF_MORE if
  * avail >= BGZF_MAX_BLOCK. */
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame);
+
+/* A guess where the block at p ends: right if BC is where all writers put it. avail: if the next header is not at hand,
+ * or p is no block. */
+static inline size_t bgzf_block_guess_end(const uint8_t *p, size_t avail)
+{
+    size_t end = avail < BGZF_HEADER ? avail : (size_t)load_le16(p + BGZF_HEADER - 2) + 1;
+    return end + BGZF_HEADER <= avail ? end : avail;
+}
 
 /* What inflating and deflating need. A codec serves one thread at a time. */
 struct bgzf_codec;
