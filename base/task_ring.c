@@ -10,7 +10,7 @@
 
 /* Slots per task, where the ring has that many for each thread. A task costs the thread that makes it 0.4 to 1.4 us
  * with libgomp, more with more threads; 4 blocks take 0.2 ms and more (bench/task_cost). */
-enum { GROUP_MOST = 4, TASKS_PER_THREAD = 2 };
+enum { TASKS_PER_THREAD = 2 };
 /* If a thread sleeps, who makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main thread is too
  * slow for them, and then that makes it slower still. So in a large team it makes a task of a bunch. The thread that
  * gets the bunch makes tasks of its parts, and wakes others. */
@@ -20,7 +20,7 @@ enum { THREADS_PER_GROUP = 8, GROUPS_MOST = 8, BUNCHES_LEAST = 8 };
 static uint32_t group_size(uint32_t n_slots, int n_threads)
 {
     uint32_t most = n_threads > 0 ? n_slots / (TASKS_PER_THREAD * (uint32_t)n_threads) : 1;
-    return most < 1 ? 1 : most < GROUP_MOST ? most : GROUP_MOST;
+    return most < 1 ? 1 : most < TASK_GROUP_MOST ? most : TASK_GROUP_MOST;
 }
 
 static uint32_t bunch_size(const struct task_ring_options *o, uint32_t group)
@@ -99,6 +99,25 @@ void task_ring_submit(struct task_ring *r, uint32_t slot)
 {
     make_ready(r, slot);
     make_task(r, slot, (uint64_t)slot + 1);
+}
+
+void task_ring_submit_group(struct task_ring *r, struct task_group *group)
+{
+    struct task_group slots = *group;
+    group->n = 0;
+    if (slots.n == 0)
+        return;
+    #pragma omp task default(none) firstprivate(r, slots)
+    for (uint32_t i = 0; i < slots.n; i++)
+        task_ring_run(r, slots.slots[i]);
+}
+
+void task_ring_add(struct task_ring *r, struct task_group *group, uint32_t slot)
+{
+    make_ready(r, slot);
+    group->slots[group->n++] = slot;
+    if (group->n >= r->group)
+        task_ring_submit_group(r, group);
 }
 
 /* ----------------------------------------------------------- slots in turn */

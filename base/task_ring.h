@@ -114,6 +114,19 @@ bool task_ring_run(struct task_ring *ring, uint32_t slot);
 /* Hands out a slot, FREE or DONE, with a task of its own, whatever its turn. Touches nothing but the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
+/* Slots handed out out of turn that wait for a task. One begins as zeros. */
+enum { TASK_GROUP_MOST = 4 };
+
+struct task_group {
+    uint32_t n, slots[TASK_GROUP_MOST];
+};
+
+/* Makes a slot READY, FREE or DONE before, whatever its turn, and a task as soon as the group is full. */
+void task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot);
+
+/* Makes one task of the slots in the group, if there are any, and empties it. */
+void task_ring_submit_group(struct task_ring *ring, struct task_group *group);
+
 /* ---- slots in turn ---- */
 
 static inline uint32_t task_ring_slot(const struct task_ring *ring, uint64_t number)

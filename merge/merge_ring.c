@@ -128,7 +128,7 @@ static void choose_sizes(struct merge_ring *m)
     const struct merge_ring_options *o = &m->opt;
     size_t threads = (size_t)o->n_threads, in_memory = n_records_of(o->arenas[0]) + n_records_of(o->arenas[1]);
     size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
-    m->range_records = o->n_records / 2;
+    m->range_records = o->n_records / 4 * 3;      /* few are so uneven that they take two passes */
     if (o->runs.n == 0 && share < m->range_records)
         m->range_records = share;
     if (m->range_records < least)
@@ -136,7 +136,9 @@ static void choose_sizes(struct merge_ring *m)
     m->sample_records = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE;
     if (m->sample_records > m->range_records / 2 + 1)
         m->sample_records = m->range_records / 2 + 1;
-    m->steps_max = o->runs.n / (2 * threads) + 1;
+    m->steps_max = 1;
+    if (o->runs.n)                               /* all threads' ranges may take half of what is read ahead */
+        m->steps_max += o->runs.n * (o->runs.n_buffers - 1) / (2 * threads);
 }
 
 struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
