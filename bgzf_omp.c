@@ -15,25 +15,6 @@
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
 
-static void codecs_free(struct bgzf_codec **codecs, int n_threads)
-{
-    for (int i = 0; codecs && i < n_threads; i++)
-        bgzf_codec_free(codecs[i]);
-    free(codecs);
-}
-
-/* One for each thread, used by that thread only. NULL: no memory. */
-static struct bgzf_codec **codecs_new(int n_threads, int level)
-{
-    struct bgzf_codec **codecs = calloc((size_t)n_threads, sizeof *codecs);
-    for (int i = 0; codecs && i < n_threads; i++)
-        if (!(codecs[i] = bgzf_codec_new(level))) {
-            codecs_free(codecs, n_threads);
-            return NULL;
-        }
-    return codecs;
-}
-
 /* ------------------------------------------------------------------ source */
 
 _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
@@ -68,7 +49,7 @@ static int source_alloc(struct bgzf_source *s)
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
-    s->codecs = codecs_new(s->opt.n_threads, 0);
+    s->codecs = bgzf_codecs_new(s->opt.n_threads, 0);
     return s->slots && s->codecs ? 0 : -1;
 }
 
@@ -91,7 +72,7 @@ void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    codecs_free(s->codecs, s->opt.n_threads);
+    bgzf_codecs_free(s->codecs, s->opt.n_threads);
     task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
     free(s->slots);
     free(s);
@@ -391,7 +372,7 @@ static int sink_alloc(struct bgzf_sink *k)
     if (task_ring_open(&k->ring, &ring) < 0)
         return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
-    k->codecs = codecs_new(k->opt.n_threads, k->opt.level);
+    k->codecs = bgzf_codecs_new(k->opt.n_threads, k->opt.level);
     k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
     if (k->begin >= 0 && k->opt.part_size > 0 && parts_alloc(k) < 0)
         return -1;
@@ -433,7 +414,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
         return;
     for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
         free(k->slots[i].compressed);
-    codecs_free(k->codecs, k->opt.n_threads);
+    bgzf_codecs_free(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
     free(k->part_bytes);
     free(k->filled);

@@ -65,6 +65,24 @@ void bgzf_codec_free(struct bgzf_codec *codec)
     free(codec);
 }
 
+struct bgzf_codec **bgzf_codecs_new(int n, int level)
+{
+    struct bgzf_codec **codecs = calloc((size_t)n, sizeof *codecs);
+    for (int i = 0; codecs && i < n; i++)
+        if (!(codecs[i] = bgzf_codec_new(level))) {
+            bgzf_codecs_free(codecs, n);
+            return NULL;
+        }
+    return codecs;
+}
+
+void bgzf_codecs_free(struct bgzf_codec **codecs, int n)
+{
+    for (int i = 0; codecs && i < n; i++)
+        bgzf_codec_free(codecs[i]);
+    free(codecs);
+}
+
 /* libdeflate does not say how large a compressor is. These sizes were measured with 1.14 and rounded up. */
 size_t bgzf_codec_memory(int level)
 {

@@ -59,6 +59,10 @@ struct bgzf_codec;
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
+/* The same, n of them: one for each thread. */
+struct bgzf_codec **bgzf_codecs_new(int n, int level);
+void bgzf_codecs_free(struct bgzf_codec **codecs, int n);
+
 /* Bytes that a codec takes, rounded up. A codec that has inflated takes bam_inflate_memory() more. */
 size_t bgzf_codec_memory(int level);
 
