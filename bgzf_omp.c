@@ -257,12 +257,11 @@ enum {
     /* Network file systems and cloud disks want several writes at a time. A local file system does one write at a time
      * for each file: more writers would only wait for each other. */
     WRITERS = 4, THREADS_PER_WRITER = 2,
-    LENGTH_BITS = 20,
+    LENGTH_BITS = 31,            /* a record of SAM may be long. This leaves 33 bits for numbers: 500 TB */
     /* Bytes of a part. Parallel file systems and network disks want 512 KiB and more. 1 MiB took -u three times the
      * system time and more (ext4, Linux 6.18, a virtual machine). */
     PART_LEAST = 64 << 10, PART_MOST = 512 << 10,
 };
-_Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
 _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two parts at most");
 
 /*          U: what goes into block i            C: block i compressed
@@ -282,9 +281,9 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * thread waits for its turn: a finished block that its thread does not take is left to the writers.
  *
  * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes, which begin at multiples
- * of that. (Blocks of level 0 are large. They are written as they are, each writer's with one pwritev().) Each part has
- * a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block only if the
- * block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is the same part,
+ * of that. (Blocks of level 0 and of SAM are large. They are written as they are, each writer's with one pwritev().)
+ * Each part has a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a
+ * block only if the block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is the same part,
  * or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their counts of
  * bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The main thread
  * writes the last part, with the EOF block.
@@ -312,7 +311,8 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
 struct sink_slot {
     uint64_t number;             /* of the block; main thread, before READY */
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
-    uint8_t *compressed;         /* C */
+    const uint8_t *bytes;        /* to be written: C, or the owner's */
+    uint8_t *compressed;         /* C; NULL: the owner makes the bytes */
 };
 
 /* The buffer of a part of the file. */
@@ -372,6 +372,8 @@ static int sink_alloc(struct bgzf_sink *k)
     if (task_ring_open(&k->ring, &ring) < 0)
         return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
+    if (k->opt.form != SINK_BAM)
+        return k->slots ? 0 : -1;
     k->codecs = bgzf_codecs_new(k->opt.n_threads, k->opt.level);
     k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
     if (k->begin >= 0 && k->opt.part_size > 0 && parts_alloc(k) < 0)
@@ -399,7 +401,7 @@ struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
         memset(k, 0, sizeof *k);
         k->opt = *options;
         k->begin = position(options->fd);
-        k->most_writers = 1;
+        k->most_writers = k->begin >= 0 && options->form != SINK_BAM ? most_writers(options->n_threads) : 1;
         if (sink_alloc(k) == 0)
             return k;
     }
@@ -522,7 +524,7 @@ static bool take_block(struct bgzf_sink *k, uint64_t number, uint64_t place, str
     struct sink_slot *slot = &k->slots[task_ring_slot(&k->ring, number)];
     if (!can_take(k, number, place, &finished) || !atomic_compare_exchange_strong(&slot->finished, &finished, 0))
         return false;
-    *block = (struct iovec){slot->compressed, length_of(finished)};
+    *block = (struct iovec){(void *)(uintptr_t)slot->bytes, length_of(finished)};
     return true;
 }
 
@@ -568,18 +570,22 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (is_writer_wanted(k));
 }
 
-/* Fills and deflates the block of a claimed slot. Returns its length. */
+/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
+    struct sink_slot *slot = &k->slots[index];
+    if (k->opt.form != SINK_BAM)
+        return k->opt.make(k->opt.arg, index, &slot->bytes);
     int thread = task_thread();
     struct bgzf_codec *codec = k->codecs[thread];
-    uint8_t *compressed = k->slots[index].compressed, *data = bgzf_block_stored_data(codec, compressed);
+    uint8_t *compressed = slot->compressed, *data = bgzf_block_stored_data(codec, compressed);
     if (!data)
         data = k->filled + (size_t)thread * BGZF_FILL;
     uint32_t size = k->opt.fill(k->opt.arg, index, data);
     enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
     uint32_t length = bgzf_block_deflate(codec, data, size, compressed);
     stats_leave(k->opt.stats, before, size);
+    slot->bytes = compressed;
     k->opt.deflated(k->opt.arg, index, data, compressed, length);
     return length;
 }
@@ -640,12 +646,12 @@ bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
     return !k->begun || mark < bgzf_sink_mark(k);
 }
 
-/* Adds the EOF block, writes the last part, and leaves the file at its end. All slots are free. */
+/* Adds the EOF block of BGZF, writes the last part, and leaves the file at its end. All slots are free. */
 static int write_eof(struct bgzf_sink *k)
 {
-    struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, BGZF_EOF_SIZE};
-    uint64_t place = atomic_load(&k->placed), end = (uint64_t)k->begin + place + BGZF_EOF_SIZE;
-    if (!latch_tripped(k->opt.latch))
+    struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, k->opt.form == SINK_SAM ? 0 : BGZF_EOF_SIZE};
+    uint64_t place = atomic_load(&k->placed), end = (uint64_t)k->begin + place + eof.iov_len;
+    if (eof.iov_len > 0 && !latch_tripped(k->opt.latch))
         write_placed(k, &eof, 1, place);
     if (k->part_bytes && end % k->opt.part_size > 0)
         write_part(k, part_at(k, end), (size_t)(end % k->opt.part_size));

@@ -9,6 +9,7 @@
 #include "codec/bgzf_block.h"
 #include "write/bam_index.h"
 #include "write/output_block.h"
+#include "write/sam_text.h"
 #include "write/sink_verify.h"
 
 enum { RECORDS_MAX = BGZF_FILL / BAM_MIN_RECORD + 1 };   /* of a block */
@@ -32,6 +33,7 @@ struct output_block {
 struct output_blocks {
     struct bgzf_sink_options opt;
     struct bgzf_sink *bgzf;
+    struct sam_text *text;       /* NULL: the output is BAM */
     struct output_block *slots;
     struct output_block *filling;   /* NULL: none; main thread */
     record_finish_fn *finish;    /* these three: NULL: none; main thread, before the first block */
@@ -128,6 +130,21 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     stats_leave(o->opt.stats, before, block->size);
 }
 
+/* In place of both if the output is SAM. */
+static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
+{
+    struct output_blocks *o = blocks;
+    struct output_block *block = &o->slots[slot];
+    bool is_header = block->records[0].segment == NO_RECORD;
+    enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
+    uint32_t n = is_header ? sam_text_header(o->text, slot, block->records, bytes)
+                           : sam_text_records(o->text, slot, block->records, block->n, &block->checksum, bytes);
+    if (o->verify && !is_header && n > 0)
+        sink_verify_order(o->verify, block->records, block->n, &block->ends);
+    stats_leave(o->opt.stats, before, block->size);
+    return n ? n : 1;
+}
+
 /* ---- under the ticket ---- */
 
 static void enter_index(struct output_blocks *o, const struct output_block *block, uint64_t place, uint64_t next)
@@ -153,6 +170,17 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
 
 static int slots_alloc(struct output_blocks *o)
 {
+    struct sam_text_options text = {
+        .blocks = o->opt.form == SINK_SAM_GZ,
+        .level = o->opt.level,
+        .n_threads = o->opt.n_threads,
+        .n_slots = o->opt.n_slots,
+        .path = o->opt.path,
+        .latch = o->opt.latch,
+        .stats = o->opt.stats,
+    };
+    if (o->opt.form != SINK_BAM && !(o->text = sam_text_new(&text)))
+        return -1;
     if (!(o->slots = calloc(o->opt.n_slots, sizeof *o->slots)))
         return -1;
     for (uint32_t i = 0; i < o->opt.n_slots; i++)
@@ -168,6 +196,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
         o->opt = *options;
         o->opt.fill = fill;
         o->opt.deflated = verify;
+        o->opt.make = make_text;
         o->opt.placed = placed;
         o->opt.arg = o;
         if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&o->opt)))
@@ -188,6 +217,7 @@ void output_blocks_close(struct output_blocks *o)
         free(o->slots[i].entries);
     }
     free(o->slots);
+    sam_text_free(o->text);
     free(o);
 }
 
@@ -208,11 +238,20 @@ int output_blocks_set_index(struct output_blocks *o, struct bam_index *index)
 void output_blocks_set_finish(struct output_blocks *o, record_finish_fn *finish)
 {
     o->finish = finish;
+    if (o->text)
+        sam_text_set_finish(o->text, finish);
 }
 
 void output_blocks_set_verify(struct output_blocks *o, struct sink_verify *verify)
 {
     o->verify = verify;
+    if (o->text)
+        sam_text_set_verify(o->text, verify);
+}
+
+void output_blocks_set_sam_header(struct output_blocks *o, const sam_hdr_t *header)
+{
+    sam_text_set_header(o->text, header);
 }
 
 int output_blocks_flush(struct output_blocks *o)
@@ -249,19 +288,23 @@ static size_t list_records(struct output_block *block, const struct record_ref *
     return fit;
 }
 
-/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
+/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. The line of a record of SAM is made at
+ * once. */
 static int put_long(struct output_blocks *o, const uint8_t *data, size_t size, bool is_record)
 {
+    size_t most = o->text && is_record ? UINT32_MAX : BGZF_FILL;
     for (uint32_t segment = 0; size > 0; segment++) {
-        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
+        uint32_t n = (uint32_t)(size < most ? size : most);
         struct record_ref part = {data, n, is_record ? segment : NO_RECORD};
         if (output_blocks_flush(o) < 0 || begin_block(o) < 0)
             return -1;
-        list_records(o->filling, &part, 1);
+        o->filling->records[0] = part;
+        o->filling->n = 1;
+        o->filling->size = n;
         data += n;
         size -= n;
     }
-    return 0;
+    return o->text ? output_blocks_flush(o) : 0;
 }
 
 int output_blocks_put_header(struct output_blocks *o, const uint8_t *data, size_t size)
@@ -299,8 +342,10 @@ uint64_t output_blocks_checksum(const struct output_blocks *o)
     return o->checksum;
 }
 
-size_t output_blocks_memory(int n_threads, uint32_t n_slots, int level, size_t part_size)
+size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t part_size)
 {
-    return bgzf_sink_memory(n_threads, n_slots, level, part_size)
-         + n_slots * (sizeof(struct output_block) + RECORDS_MAX * sizeof(struct record_ref));
+    size_t sink = form == SINK_SAM || form == SINK_SAM_GZ
+                ? sam_text_memory(form == SINK_SAM_GZ, level, n_threads, n_slots)
+                : bgzf_sink_memory(n_threads, n_slots, level, part_size);
+    return sink + n_slots * (sizeof(struct output_block) + RECORDS_MAX * sizeof(struct record_ref));
 }

@@ -86,7 +86,8 @@ static int open_index(struct sort_files *f, sam_hdr_t *sam)
 static int open_verify(struct sort_files *f, const struct sort_rule *rule)
 {
     const struct sort_opts *opts = f->opts;
-    struct sink_verify_options how = {opts->out.format.format == bam ? opts->n_threads : 0, rule, f->data.path, f->latch};
+    bool blocks = record_sink_form(opts) == SINK_BAM || record_sink_form(opts) == SINK_SAM_GZ;
+    struct sink_verify_options how = {blocks ? opts->n_threads : 0, rule, f->data.path, f->latch};
     struct sink_verify *verify = sink_verify_new(&how);
     if (!verify)
         return latch_fail(f->latch, "out of memory for --verify");
