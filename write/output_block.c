@@ -12,7 +12,17 @@
 #include "write/sam_text.h"
 #include "write/sink_verify.h"
 
-enum { RECORDS_MAX = BGZF_FILL / BAM_MIN_RECORD + 1 };   /* of a block */
+/* Bytes of records in a block, unless one record is longer. The text of SAM.gz becomes several BGZF blocks of about the
+ * same size: of more text these are fuller, and so compress by 3 % better. */
+static uint32_t room_of(enum sink_form form)
+{
+    return form == SINK_SAM_GZ ? 4 * BGZF_FILL : BGZF_FILL;
+}
+
+static uint32_t records_max(enum sink_form form)
+{
+    return room_of(form) / BAM_MIN_RECORD + 1;
+}
 
 _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
 
@@ -36,6 +46,7 @@ struct output_blocks {
     struct sam_text *text;       /* NULL: the output is BAM */
     struct output_block *slots;
     struct output_block *filling;   /* NULL: none; main thread */
+    uint32_t room, records_max;  /* of a block */
     record_finish_fn *finish;    /* these three: NULL: none; main thread, before the first block */
     struct sink_verify *verify;
     struct bam_index *index;
@@ -184,7 +195,7 @@ static int slots_alloc(struct output_blocks *o)
     if (!(o->slots = calloc(o->opt.n_slots, sizeof *o->slots)))
         return -1;
     for (uint32_t i = 0; i < o->opt.n_slots; i++)
-        if (!(o->slots[i].records = malloc(RECORDS_MAX * sizeof *o->slots[i].records)))
+        if (!(o->slots[i].records = malloc(o->records_max * sizeof *o->slots[i].records)))
             return -1;
     return 0;
 }
@@ -194,6 +205,8 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
     struct output_blocks *o = calloc(1, sizeof *o);
     if (o) {
         o->opt = *options;
+        o->room = room_of(options->form);
+        o->records_max = records_max(options->form);
         o->opt.fill = fill;
         o->opt.deflated = verify;
         o->opt.make = make_text;
@@ -229,7 +242,7 @@ struct bgzf_sink *output_blocks_sink(const struct output_blocks *o)
 int output_blocks_set_index(struct output_blocks *o, struct bam_index *index)
 {
     for (uint32_t i = 0; i < o->opt.n_slots; i++)
-        if (!(o->slots[i].entries = malloc(RECORDS_MAX * sizeof *o->slots[i].entries)))
+        if (!(o->slots[i].entries = malloc(o->records_max * sizeof *o->slots[i].entries)))
             return -1;
     o->index = index;
     return 0;
@@ -272,11 +285,12 @@ static int begin_block(struct output_blocks *o)
 
 /* Lists as many records as fit into the block. Returns their number. For each record the main thread does no more
  * than add up sizes. */
-static size_t list_records(struct output_block *block, const struct record_ref *records, size_t n)
+static size_t list_records(const struct output_blocks *o, const struct record_ref *records, size_t n)
 {
     enum { AHEAD = 64 };                         /* they are in another thread's cache */
-    uint32_t room = BGZF_FILL - block->size;
-    size_t most = RECORDS_MAX - block->n, fit = 0;
+    struct output_block *block = o->filling;
+    uint32_t room = o->room - block->size;
+    size_t most = o->records_max - block->n, fit = 0;
     most = n < most ? n : most;
     while (fit < most && records[fit].size <= room) {
         __builtin_prefetch(records + fit + AHEAD);
@@ -284,7 +298,7 @@ static size_t list_records(struct output_block *block, const struct record_ref *
     }
     memcpy(block->records + block->n, records, fit * sizeof *records);
     block->n += (uint32_t)fit;
-    block->size = BGZF_FILL - room;
+    block->size = o->room - room;
     return fit;
 }
 
@@ -316,11 +330,11 @@ int output_blocks_put_header(struct output_blocks *o, const uint8_t *data, size_
  * number of records put, or -1. */
 static ssize_t put_some(struct output_blocks *o, const struct record_ref *records, size_t n)
 {
-    if (records->size > BGZF_FILL)
+    if (records->size > o->room)
         return put_long(o, records->data, records->size, true) < 0 ? -1 : 1;
     if (!o->filling && begin_block(o) < 0)
         return -1;
-    size_t fit = list_records(o->filling, records, n);
+    size_t fit = list_records(o, records, n);
     return fit == 0 && output_blocks_flush(o) < 0 ? -1 : (ssize_t)fit;
 }
 
@@ -347,5 +361,5 @@ size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots
     size_t sink = form == SINK_SAM || form == SINK_SAM_GZ
                 ? sam_text_memory(form == SINK_SAM_GZ, level, n_threads, n_slots)
                 : bgzf_sink_memory(n_threads, n_slots, level, part_size);
-    return sink + n_slots * (sizeof(struct output_block) + RECORDS_MAX * sizeof(struct record_ref));
+    return sink + n_slots * (sizeof(struct output_block) + records_max(form) * sizeof(struct record_ref));
 }

@@ -179,7 +179,7 @@ static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
 {
     struct text_thread *own = &t->threads[task_thread()];
     byte_buffer_trim(&t->slots[slot], TEXT_KEPT);
-    byte_buffer_trim(&own->text, TEXT_KEPT);
+    byte_buffer_trim(&own->text, 4 * TEXT_KEPT);
     return t->codecs ? &own->text : &t->slots[slot];
 }
 
@@ -215,7 +215,7 @@ uint32_t sam_text_records(struct sam_text *t, uint32_t slot, const struct record
 
 size_t sam_text_memory(bool blocks, int level, int n_threads, uint32_t n_slots)
 {
-    size_t codec = blocks ? bgzf_codec_memory(level_of(level)) + TEXT_KEPT : 0;
+    size_t codec = blocks ? bgzf_codec_memory(level_of(level)) + 4 * TEXT_KEPT : 0;
     return n_slots * (sizeof(struct byte_buffer) + TEXT_KEPT)
          + (size_t)n_threads * (sizeof(struct text_thread) + codec + 2 * BGZF_MAX_BLOCK);
 }
