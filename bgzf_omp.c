@@ -291,8 +291,8 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
  * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
  * looks afterwards at the ticket's block, and begins again if that is finished, its part has a buffer, and there is
- * room for a writer. All these operations are sequentially consistent. Consider the very last change of the number of
- * writers: all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the
+ * room for a writer. (The main thread leaves that to a thread that is still counted.) All these operations are
+ * sequentially consistent. Consider the very last change of the number of writers: all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the
  * ticket's are copied, and whole parts are written. At most one part is not whole, and there are two buffers at least:
  * the part of the ticket's block has one. So the thread that made the change would not have left a finished block.
  *
@@ -559,15 +559,17 @@ static bool is_writer_wanted(struct bgzf_sink *k)
     return atomic_load(&k->writers) < k->most_writers && can_take(k, ticket, atomic_load(&k->placed), &finished);
 }
 
-/* Writes finished blocks, unless enough other threads do. */
+/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases as soon as
+ * another thread is counted, which will look in its stead. */
 static void serve_ticket(struct bgzf_sink *k)
 {
+    bool is_main = task_thread() == 0, has_others;
     do {
         if (atomic_fetch_add(&k->writers, 1) < k->most_writers)
-            while (write_blocks(k))
+            while (write_blocks(k) && !is_main)
                 ;
-        atomic_fetch_sub(&k->writers, 1);
-    } while (is_writer_wanted(k));
+        has_others = atomic_fetch_sub(&k->writers, 1) > 1;
+    } while (!(is_main && has_others) && is_writer_wanted(k));
 }
 
 /* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number. */
