@@ -282,19 +282,20 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  *
  * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes, which begin at multiples
  * of that. (Blocks of level 0 and of SAM are large. They are written as they are, each writer's with one pwritev().)
- * Each part has a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a
- * block only if the block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is the same part,
- * or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their counts of
- * bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The main thread
- * writes the last part, with the EOF block.
+ * Each part has a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block
+ * only if the block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is
+ * the same part, or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their
+ * counts of bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The
+ * main thread writes the last part, with the EOF block.
  *
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
  * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
  * looks afterwards at the ticket's block, and begins again if that is finished, its part has a buffer, and there is
  * room for a writer. (The main thread leaves that to a thread that is still counted.) All these operations are
- * sequentially consistent. Consider the very last change of the number of writers: all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the
- * ticket's are copied, and whole parts are written. At most one part is not whole, and there are two buffers at least:
- * the part of the ticket's block has one. So the thread that made the change would not have left a finished block.
+ * sequentially consistent. Consider the very last change of the number of writers: all lengths, places and tickets
+ * were stored before it, and the number is 0 now. So all blocks before the ticket's are copied, and whole parts are
+ * written. At most one part is not whole, and there are two buffers at least: the part of the ticket's block has one.
+ * So the thread that made the change would not have left a finished block.
  *
  * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap
  * while the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of BAM or SAM output: which records go into a block, and what is done with them in the block's deflate task. */
+/* Blocks of BAM or SAM output: which records go into a block, and what is done with them in its task. */
 #ifndef OUTPUT_BLOCK_H
 #define OUTPUT_BLOCK_H
 
@@ -38,8 +38,8 @@ void output_blocks_set_sam_header(struct output_blocks *blocks, const sam_hdr_t 
 int output_blocks_put_header(struct output_blocks *blocks, const uint8_t *data, size_t size);
 
 /* Puts records, in order. Each goes into the block being filled. If it does not fit there, that block is handed to a
- * task and the next one is begun. A record that fits into no block begins a block, and is cut into segments (not for SAM). Records
- * must stay unchanged until bgzf_sink_passed() is true for the sink's mark behind them. -1: stop. */
+ * task and the next one is begun. A record that fits into no block begins a block, and is cut into segments (not for
+ * SAM). Records must stay unchanged until bgzf_sink_passed() is true for the sink's mark behind them. -1: stop. */
 int output_blocks_put(struct output_blocks *blocks, const struct record_ref *records, size_t n);
 
 /* Ends the block being filled. -1: stop. */

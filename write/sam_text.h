@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of SAM output: the text of a slot's records, plain or in BGZF blocks. Made in tasks. htslib makes the lines. */
+/* Blocks of SAM output: the text of a slot's records, plain or in BGZF blocks. Made in tasks, by htslib. */
 #ifndef SAM_TEXT_H
 #define SAM_TEXT_H
 
