@@ -112,7 +112,7 @@ $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 
 # The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
 FAULTY_WRAPS = bam_arena_cut_sublist sort_run spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
-               output_blocks_open output_blocks_put bgzf_block_deflate hts_writer_put sam_write1 record_sink_count hts_idx_push
+               output_blocks_open output_blocks_put bgzf_block_deflate hts_writer_put sam_write1 sam_format1 record_sink_count hts_idx_push
 $(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
 	$(FAULTY_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))
@@ -177,7 +177,7 @@ check-mutants:
 	@python3 test/check_mutants.py
 
 # The unit tests with threads.
-TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe output_block sam_reader spill spill_store
+TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe output_block sam_reader sam_text spill spill_store
 tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
 
 check-tsan:

@@ -65,6 +65,20 @@ void bgzf_codec_free(struct bgzf_codec *codec)
     free(codec);
 }
 
+struct bgzf_codec *bgzf_codec_of(struct bgzf_codec **codecs, int thread, int level)
+{
+    if (!codecs[thread])
+        codecs[thread] = bgzf_codec_new(level);
+    return codecs[thread];
+}
+
+void bgzf_codecs_free(struct bgzf_codec **codecs, int n)
+{
+    for (int i = 0; codecs && i < n; i++)
+        bgzf_codec_free(codecs[i]);
+    free(codecs);
+}
+
 /* libdeflate does not say how large a compressor is. These sizes were measured with 1.14 and rounded up. */
 size_t bgzf_codec_memory(int level)
 {

@@ -106,7 +106,7 @@ static size_t rings_memory(const struct memory_rings *r)
     const struct memory_job *job = &r->job;
     return job->n_inputs * (read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots))
          + r->source_slots * job->found
-         + output_blocks_memory(job->n_threads, r->sink_slots, job->level, r->part_size)
+         + output_blocks_memory(job->form, job->n_threads, r->sink_slots, job->level, r->part_size)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }
 
@@ -137,7 +137,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
-                            output_blocks_memory(0, 1, job->level, 0), job->n_threads),
+                            output_blocks_memory(job->form, 0, 1, job->level, 0), job->n_threads),
         .part_size = bgzf_sink_part_size(job->n_threads, job->level, all / WRITE_PART),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
         .merge_spare = (uint32_t)n,

@@ -41,6 +41,7 @@ static struct memory_rings plan_rings(const struct sort_opts *opts)
     struct memory_job job = {
         .budget = sort_limits_memory(opts),
         .n_threads = opts->n_threads,
+        .form = record_sink_form(opts),
         .level = opts->out.level,
         .n_inputs = 1 + opts->n_more,
         .found = block_reader_slot_memory(),

@@ -1063,13 +1063,13 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
 static void test_memory_that_is_counted_grows_with_all_that_takes_it(void **state)
 {
     (void)state;
-    size_t one = output_blocks_memory(1, 16, 1, PART);
+    size_t one = output_blocks_memory(SINK_BAM, 1, 16, 1, PART);
     assert_true(one > 16 * BGZF_MAX_BLOCK);
-    assert_true(output_blocks_memory(64, 16, 1, PART) > one);
-    assert_true(output_blocks_memory(1, 160, 1, PART) > one);
-    assert_true(output_blocks_memory(1, 16, 9, PART) > one);   /* libdeflate's best takes megabytes */
-    assert_true(output_blocks_memory(1, 16, 0, PART) <= one);
-    assert_true(output_blocks_memory(1, 16, 1, 2 * PART) >= one + 2 * PART);   /* two buffers at least */
+    assert_true(output_blocks_memory(SINK_BAM, 64, 16, 1, PART) > one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 160, 1, PART) > one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 9, PART) > one);   /* libdeflate's best takes megabytes */
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 0, PART) <= one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 1, 2 * PART) >= one + 2 * PART);   /* two buffers at least */
 }
 
 int main(void)

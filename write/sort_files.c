@@ -86,8 +86,9 @@ static int open_index(struct sort_files *f, sam_hdr_t *sam)
 static int open_verify(struct sort_files *f, const struct sort_rule *rule)
 {
     const struct sort_opts *opts = f->opts;
+    bool blocks = record_sink_form(opts) == SINK_BAM || record_sink_form(opts) == SINK_SAM_GZ;
     struct sink_verify_options how = {
-        .n_threads = opts->out.format.format == bam ? opts->n_threads : 0,
+        .n_threads = blocks ? opts->n_threads : 0,
         .rule = rule,
         .path = f->data.path,
         .latch = f->latch,
