@@ -79,9 +79,11 @@ static int put_all(struct output_blocks *blocks, const struct job *job)
     output_blocks_set_sam_header(blocks, header);
     if (output_blocks_put_header(blocks, (const uint8_t *)header_text, sizeof header_text - 1) < 0)
         return -1;
-    for (int i = 0; i < N; i += 10)
-        if (output_blocks_put(blocks, job->refs + i, 10) < 0)
+    for (int i = 0; i < N; i += 10) {
+        struct record_list list = {.records = (struct record_ref *)job->refs + i, .n = 10};
+        if (output_blocks_put(blocks, &list) < 0)
             return -1;
+    }
     return output_blocks_finish(blocks);
 }
 
