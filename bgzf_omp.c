@@ -369,8 +369,8 @@ static int parts_alloc(struct bgzf_sink *k)
 
 static int sink_alloc(struct bgzf_sink *k)
 {
-    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .run = sink_run,
-                                     .arg = k, .run_releases = true};
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .bunches = true,
+                                     .run = sink_run, .arg = k, .run_releases = true};
     if (task_ring_open(&k->ring, &ring) < 0)
         return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
@@ -608,6 +608,7 @@ static void sink_run(void *sink, uint32_t index)
 
 int bgzf_sink_help(struct bgzf_sink *k)
 {
+    task_ring_make_task(&k->ring);               /* who helps, waits: there may be no more for a while */
     return task_ring_help(&k->ring);
 }
 
