@@ -71,7 +71,7 @@ void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    bgzf_codecs_free(s->codecs, s->opt.n_threads);
+    bgzf_codec_free_all(s->codecs, s->opt.n_threads);
     task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
     free(s->slots);
     free(s);
@@ -416,7 +416,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
 {
     if (!k)
         return;
-    bgzf_codecs_free(k->codecs, k->opt.n_threads);
+    bgzf_codec_free_all(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
     free(k->part_bytes);
     free(k->filled);

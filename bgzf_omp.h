@@ -140,8 +140,8 @@ bool bgzf_sink_will_pass(const struct bgzf_sink *sink, uint64_t mark);
 /* Works at a block that no thread has begun to deflate. 0: there is none. */
 int bgzf_sink_help(struct bgzf_sink *sink);
 
-/* Hands out the begun block, helps until everything is written, and adds the EOF block of BGZF. -1: failed, and the error is
- * recorded in the latch. */
+/* Hands out the begun block, helps until everything is written, and adds the EOF block of BGZF. -1: failed, and the
+ * error is recorded in the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
 /* The largest part_size, a power of two from 64 to 512 KiB, with which the sink's buffers for writing take no more

@@ -72,7 +72,7 @@ struct bgzf_codec *bgzf_codec_of(struct bgzf_codec **codecs, int thread, int lev
     return codecs[thread];
 }
 
-void bgzf_codecs_free(struct bgzf_codec **codecs, int n)
+void bgzf_codec_free_all(struct bgzf_codec **codecs, int n)
 {
     for (int i = 0; codecs && i < n; i++)
         bgzf_codec_free(codecs[i]);

@@ -71,7 +71,7 @@ void bgzf_codec_free(struct bgzf_codec *codec);
 /* The codec of a thread, in an array that has room for one for each. Made when the thread first needs it, so that
  * threads make theirs at the same time. NULL: no memory. */
 struct bgzf_codec *bgzf_codec_of(struct bgzf_codec **codecs, int thread, int level);
-void bgzf_codecs_free(struct bgzf_codec **codecs, int n);
+void bgzf_codec_free_all(struct bgzf_codec **codecs, int n);
 
 /* Bytes that a codec takes, rounded up. A codec that has inflated takes bam_inflate_memory() more. */
 size_t bgzf_codec_memory(int level);

@@ -26,7 +26,7 @@ int arenas_open(struct arenas *arenas, size_t size, struct latch *latch);
 void arenas_close(struct arenas *arenas);
 
 /* Gives the memory back to the system. All threads of the team share this work, because it takes 0.15 s of CPU time per
- * GiB. The main thread calls meanwhile(arg) first, which must not look into the arenas. They hold nothing afterwards. */
+ * GiB. The main thread calls meanwhile(arg) first, which must not touch the arenas. Afterwards they hold nothing. */
 void arenas_give_back(struct arenas *arenas, int n_threads, struct stats *stats, void (*meanwhile)(void *), void *arg);
 
 /* What both must know of the records: number of references, and order. rule: see struct bam_arena. */

@@ -518,6 +518,7 @@ static int begin_merging(struct spill *p, size_t n, size_t among, const struct r
 static size_t runs_at_once(const struct spill *p, const struct room *room, size_t n_parts, size_t fan_in)
 {
     enum { FEWEST = 4 };
+    assert(fan_in > 0);
     size_t n = room->n_slices / n_parts, enough = p->n_runs / fan_in + 1;
     n = n > enough ? n : enough;
     n = n > FEWEST ? n : FEWEST;

@@ -110,9 +110,12 @@ def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
     r = reported(tmp_path, ["-@", team, realistic_bam], env=SMALL_ARENA)
     check_sums(r)
     stages = r["stages"]
-    assert stages["spill_write"]["bytes"] == stages["spill_read"]["bytes"] > 0
+    # Where several tasks merge runs, each a part of the order, a slice with a cut in it is read twice.
+    written, read = stages["spill_write"]["bytes"], stages["spill_read"]["bytes"]
+    packed, unpacked = stages["pack"]["bytes"], stages["unpack"]["bytes"]
+    assert 0 < written <= read < 1.2 * written
     assert stages["free"]["events"] == r["threads"]
-    assert stages["pack"]["bytes"] == stages["unpack"]["bytes"] > stages["spill_write"]["bytes"]
+    assert written < packed <= unpacked < 1.2 * packed
 
 
 @pytest.mark.parametrize("fmt", ["sam", "sam.gz"])

@@ -75,7 +75,7 @@ void sam_text_free(struct sam_text *t)
     }
     for (uint32_t i = 0; t->slots && i < t->opt.n_slots; i++)
         free(t->slots[i].p);
-    bgzf_codecs_free(t->codecs, t->opt.n_threads);
+    bgzf_codec_free_all(t->codecs, t->opt.n_threads);
     free(t->threads);
     free(t->slots);
     free(t);
@@ -146,7 +146,7 @@ static int append_records(struct sam_text *t, struct byte_buffer *to, const stru
 
 /* ---- blocks ---- */
 
-static int deflate_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct byte_buffer *out)
+static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct byte_buffer *out)
 {
     int thread = task_thread();
     if (make_room(t, out, BGZF_MAX_BLOCK) < 0)
@@ -161,13 +161,13 @@ static int deflate_block(struct sam_text *t, const uint8_t *data, uint32_t n, st
 }
 
 /* Cuts the text into blocks of about the same size: the last one of full ones could be a tiny one. */
-static int deflate_text(struct sam_text *t, const struct byte_buffer *text, struct byte_buffer *out)
+static int put_text(struct sam_text *t, const struct byte_buffer *text, struct byte_buffer *out)
 {
     enum stage before = stats_enter(t->opt.stats, STAGE_DEFLATE);
     size_t n_blocks = (text->n + BGZF_FILL - 1) / BGZF_FILL, at = 0;
     for (size_t i = 1; i <= n_blocks; i++) {
         size_t to = text->n * i / n_blocks;
-        if (deflate_block(t, text->p + at, (uint32_t)(to - at), out) < 0)
+        if (put_block(t, text->p + at, (uint32_t)(to - at), out) < 0)
             break;
         at = to;
     }
@@ -196,7 +196,7 @@ static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
         free(own->line.s);
         own->line = (kstring_t){0};
     }
-    if (t->codecs && deflate_text(t, &own->text, out) < 0)
+    if (t->codecs && put_text(t, &own->text, out) < 0)
         return 0;
     *bytes = out->p;
     if (out->n > INT32_MAX)
