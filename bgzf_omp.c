@@ -612,8 +612,7 @@ int bgzf_sink_help(struct bgzf_sink *k)
     return task_ring_help(&k->ring);
 }
 
-/* Helps until the slot is free. */
-static int sink_wait(struct bgzf_sink *k, uint32_t slot)
+int bgzf_sink_wait(struct bgzf_sink *k, uint32_t slot)
 {
     task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.stats);
     return latch_tripped(k->opt.latch) ? -1 : 0;
@@ -622,7 +621,7 @@ static int sink_wait(struct bgzf_sink *k, uint32_t slot)
 int bgzf_sink_begin(struct bgzf_sink *k, uint32_t *slot)
 {
     *slot = task_ring_next(&k->ring);
-    if (sink_wait(k, *slot) < 0)
+    if (bgzf_sink_wait(k, *slot) < 0)
         return -1;
     k->slots[*slot].number = task_ring_head(&k->ring);
     k->begun = true;
@@ -674,7 +673,7 @@ int bgzf_sink_finish(struct bgzf_sink *k)
     if (bgzf_sink_hand_out(k) < 0)
         return -1;
     for (uint32_t i = 0; i < k->opt.n_slots; i++)
-        if (sink_wait(k, i) < 0)
+        if (bgzf_sink_wait(k, i) < 0)
             return -1;
     return write_eof(k);
 }

@@ -125,6 +125,9 @@ void bgzf_sink_close(struct bgzf_sink *sink);
  * only when no block is begun. -1: stop. */
 int bgzf_sink_begin(struct bgzf_sink *sink, uint32_t *slot);
 
+/* Helps until the slot of a block that was handed out is free. -1: stop. */
+int bgzf_sink_wait(struct bgzf_sink *sink, uint32_t slot);
+
 /* Hands the begun block, if there is one, to a task. -1: stop. */
 int bgzf_sink_hand_out(struct bgzf_sink *sink);
 
