@@ -407,7 +407,6 @@ struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
         if (sink_alloc(k) == 0)
             return k;
     }
-    latch_fail(options->latch, "%s: out of memory for write buffers; try fewer threads (-@)", options->path);
     bgzf_sink_close(k);
     return NULL;
 }
@@ -560,8 +559,9 @@ static bool is_writer_wanted(struct bgzf_sink *k)
     return atomic_load(&k->writers) < k->most_writers && can_take(k, ticket, atomic_load(&k->placed), &finished);
 }
 
-/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases as soon as
- * another thread is counted, which will look in its stead. */
+/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out. So if another thread
+ * is counted when it has taken blocks once, it ceases, since that thread will look. As the only writer it goes on like
+ * any other thread while blocks are finished. */
 static void serve_ticket(struct bgzf_sink *k)
 {
     bool is_main = task_thread() == 0, has_others;
@@ -573,18 +573,20 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (!(is_main && has_others) && is_writer_wanted(k));
 }
 
-/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; any after
- * an error: nothing is written then. */
+/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; after an
+ * error any, and nothing is written. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
     struct sink_slot *slot = &k->slots[index];
+    if (latch_tripped(k->opt.latch))
+        return 1;
     if (k->opt.form != SINK_BAM)
         return k->opt.make(k->opt.arg, index, &slot->bytes);
     struct bgzf_codec *codec = bgzf_codec_of(k->codecs, task_thread(), k->opt.level);
-    if (!codec)
-        latch_fail(k->opt.latch, "%s: out of memory for write buffers; try fewer threads (-@)", k->opt.path);
-    if (latch_tripped(k->opt.latch))
+    if (!codec) {
+        latch_fail(k->opt.latch, BGZF_SINK_NO_MEMORY, k->opt.path);
         return 1;
+    }
     uint8_t *compressed = slot->compressed, *data = bgzf_block_stored_data(codec, compressed);
     if (!data)
         data = k->filled + (size_t)task_thread() * BGZF_FILL;

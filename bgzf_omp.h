@@ -92,7 +92,7 @@ typedef void bgzf_sink_deflated_fn(void *arg, uint32_t slot, const uint8_t *data
 
 /* In place of these two if the output is SAM: makes the bytes that will be written for the slot's block, plain text or
  * BGZF blocks. They stay the owner's, unchanged until the slot is begun again. Returns their number, 1 .. 2^31 - 1.
- * After an error any number will do. */
+ * If that fails, records an error in the latch; then any number will do. After an error it is not called any more. */
 typedef uint32_t bgzf_sink_make_fn(void *arg, uint32_t slot, const uint8_t **bytes);
 
 /* Called when the block has its place in the file: in the order of the file, by one thread at a time, and never after
@@ -117,7 +117,10 @@ struct bgzf_sink_options {
     void *arg;                   /* of these */
 };
 
-/* NULL: there is no memory, and the error is recorded in the latch. */
+/* For the latch, with the path. */
+#define BGZF_SINK_NO_MEMORY "%s: out of memory for write buffers; try fewer threads (-@)"
+
+/* NULL: no memory. */
 struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
 void bgzf_sink_close(struct bgzf_sink *sink);
 

@@ -231,7 +231,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
         if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&o->opt)))
             return o;
     }
-    latch_fail(options->latch, "%s: out of memory for write buffers; try fewer threads (-@)", options->path);
+    latch_fail(options->latch, BGZF_SINK_NO_MEMORY, options->path);
     output_blocks_close(o);
     return NULL;
 }

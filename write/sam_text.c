@@ -7,6 +7,7 @@
 #include "base/latch.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "write/record_out.h"
 #include "write/sam_text.h"
@@ -192,7 +193,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
         return -1;
     struct bgzf_codec *codec = bgzf_codec_of(t->codecs, thread, level_of(t->opt.level));
     if (!codec)
-        return latch_fail(t->opt.latch, "%s: out of memory for write buffers; try fewer threads (-@)", t->opt.path);
+        return latch_fail(t->opt.latch, BGZF_SINK_NO_MEMORY, t->opt.path);
     uint8_t *block = out->p + out->n;
     uint32_t length = bgzf_block_deflate(codec, data, n, block);
     out->n += length;
