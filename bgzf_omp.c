@@ -608,9 +608,13 @@ static void sink_run(void *sink, uint32_t index)
     serve_ticket(k);
 }
 
+void bgzf_sink_make_task(struct bgzf_sink *k)
+{
+    task_ring_make_task(&k->ring);
+}
+
 int bgzf_sink_help(struct bgzf_sink *k)
 {
-    task_ring_make_task(&k->ring);               /* who helps, waits: there may be no more for a while */
     return task_ring_help(&k->ring);
 }
 

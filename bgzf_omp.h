@@ -143,6 +143,9 @@ bool bgzf_sink_passed(const struct bgzf_sink *sink, uint64_t mark);
 /* Whether that needs no more than waiting: false while the begun block is before the mark. */
 bool bgzf_sink_will_pass(const struct bgzf_sink *sink, uint64_t mark);
 
+/* Makes a task of the blocks handed out that wait for more to share one. For who waits or works at something else. */
+void bgzf_sink_make_task(struct bgzf_sink *sink);
+
 /* Works at a block that no thread has begun to deflate. 0: there is none. */
 int bgzf_sink_help(struct bgzf_sink *sink);
 

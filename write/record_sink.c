@@ -208,6 +208,12 @@ bool record_sink_will_pass(const struct record_sink *k, uint64_t mark)
     return k->hts || bgzf_sink_will_pass(k->bgzf, mark);
 }
 
+void record_sink_make_task(struct record_sink *k)
+{
+    if (k->bgzf)
+        bgzf_sink_make_task(k->bgzf);
+}
+
 int record_sink_help(struct record_sink *k)
 {
     return k->hts ? 0 : bgzf_sink_help(k->bgzf);

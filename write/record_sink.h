@@ -52,6 +52,7 @@ int record_sink_put(struct record_sink *sink, const struct record_list *list);
 uint64_t record_sink_mark(const struct record_sink *sink);
 bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
 bool record_sink_will_pass(const struct record_sink *sink, uint64_t mark);
+void record_sink_make_task(struct record_sink *sink);
 int record_sink_help(struct record_sink *sink);
 
 /* Writes everything that is left, and the index. -1: failed, and the error is in the latch. */
