@@ -277,8 +277,8 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * becomes a writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished
  * ones after it (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and
  * calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then it writes its blocks and
- * frees their slots: into a regular file by parts, beside other writers; into a pipe at once, as the only writer. No
- * thread waits for its turn: a finished block that its thread does not take is left to the writers.
+ * frees their slots: into a regular file beside other writers, if it is SAM, or BAM by parts; else as the only writer.
+ * No thread waits for its turn: a finished block that its thread does not take is left to the writers.
  *
  * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes, which begin at multiples
  * of that. (Blocks of level 0 and of SAM are large. They are written as they are, each writer's with one pwritev().)
@@ -559,9 +559,8 @@ static bool is_writer_wanted(struct bgzf_sink *k)
     return atomic_load(&k->writers) < k->most_writers && can_take(k, ticket, atomic_load(&k->placed), &finished);
 }
 
-/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out. So if another thread
- * is counted when it has taken blocks once, it ceases, since that thread will look. As the only writer it goes on like
- * any other thread while blocks are finished. */
+/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases if another
+ * thread, which will look, is counted once it has written. As the only writer it goes on while blocks are finished. */
 static void serve_ticket(struct bgzf_sink *k)
 {
     bool is_main = task_thread() == 0, has_others;

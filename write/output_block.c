@@ -60,17 +60,15 @@ struct output_blocks {
 
 /* ---- in the deflate task ---- */
 
-/* Copies the records of a block together. In sorted order they lie anywhere in the arena, and each one's first lines
- * would be cache misses: so it prefetches records ahead. Returns their size. */
+/* Copies the records of a block together. Returns their size. */
 static uint32_t gather(const struct output_block *block, record_finish_fn *finish, uint8_t *data)
 {
-    enum { AHEAD = 6, CACHE_LINE = 64 };
+    enum { AHEAD = 6 };
     uint8_t *out = data;
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         if (i + AHEAD < block->n)
-            for (uint32_t at = 0; at < r[AHEAD].size && at < 512; at += CACHE_LINE)
-                __builtin_prefetch(r[AHEAD].data + at);
+            record_list_prefetch(&r[AHEAD]);
         memcpy(out, r->data, r->size);
         if (finish && r->segment == 0)
             finish(out);

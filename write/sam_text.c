@@ -9,6 +9,7 @@
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
+#include "write/record_list.h"
 #include "write/record_out.h"
 #include "write/sam_text.h"
 #include "write/sink_verify.h"
@@ -168,16 +169,14 @@ static int append_record(struct sam_text *t, struct byte_buffer *to, const struc
     return append(t, to, own->line.s, own->line.l);
 }
 
-/* Sorted records lie anywhere in the arena: so it prefetches records ahead. */
 static int append_records(struct sam_text *t, struct byte_buffer *to, const struct record_ref *records, uint32_t n,
                           uint64_t *checksum)
 {
-    enum { AHEAD = 3, CACHE_LINE = 64 };
+    enum { AHEAD = 3 };
     for (uint32_t i = 0; i < n; i++) {
         const struct record_ref *r = &records[i];
         if (i + AHEAD < n)
-            for (uint32_t at = 0; at < r[AHEAD].size && at < 512; at += CACHE_LINE)
-                __builtin_prefetch(r[AHEAD].data + at);
+            record_list_prefetch(&r[AHEAD]);
         if (append_record(t, to, r, checksum) < 0)
             return -1;
     }
