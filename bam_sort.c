@@ -296,7 +296,7 @@ static void close_and_report(struct sort_parts *s, int n_threads)
 /* Each file that htslib reads or writes may start one more thread during the sort. */
 static int threads_to_be_had(const struct sort_parts *s)
 {
-    return sort_limits_threads(s->opts, s->in.n_converted + (s->opts->out.format.format != bam));
+    return sort_limits_threads(s->opts, s->in.n_converted + (record_sink_form(s->opts) == SINK_HTSLIB));
 }
 
 int bam_sort(const struct sort_opts *opts)

@@ -114,7 +114,7 @@ bool task_ring_run(struct task_ring *ring, uint32_t slot);
 /* Hands out a slot, FREE or DONE, with a task of its own, whatever its turn. Touches nothing but the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
-/* Slots handed out out of turn that wait for a task. One begins as zeros. */
+/* Slots made READY out of turn that have no task yet: they will share one. A group of zeros is empty. */
 enum { TASK_GROUP_MOST = 4 };
 
 struct task_group {

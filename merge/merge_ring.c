@@ -386,10 +386,12 @@ static int plan_range(struct merge_ring *m, bool idle)
 
 /* ---------------------------------------------------------------- the merge */
 
-/* Does some work that others wait for, or may soon wait for. False: there is none. */
+/* Does some work that others wait for, or may soon wait for. A range takes long, so the sink's blocks get a task before.
+ * False: there is none. */
 static bool help(void *ring)
 {
     struct merge_ring *m = ring;
+    record_sink_make_task(m->opt.sink);
     if (!task_ring_empty(&m->ring) && task_ring_run(&m->ring, task_ring_oldest(&m->ring)))
         return true;
     const struct merge_runs *runs = &m->opt.runs;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+#include <dirent.h>
 #include <dlfcn.h>
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
@@ -8,14 +9,28 @@
 
 enum { N = 3000, NONE = -1 };
 
+/* Threads of this process; 0: nobody knows. */
+static int count_threads(void)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *each; tasks && (each = readdir(tasks));)
+        n += each->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+
 /* Stands in for htslib's: loses one record and says that all is well. */
-static int lost = NONE, written;
+static int lost = NONE, written, n_threads_at_end;
 
 int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
 {
     int (*next)(htsFile *, const sam_hdr_t *, const bam1_t *);
     *(void **)&next = dlsym(RTLD_NEXT, "sam_write1");
     MUST(next);
+    if (written == N - 1)
+        n_threads_at_end = count_threads();
     return written++ == lost ? 1 : next(file, header, b);
 }
 
@@ -95,12 +110,21 @@ static void test_end_of_line_in_a_tag_is_a_record_too_many(void **state)
     assert_int_equal(write_all("sam.gz", 3, true, NONE, "XXZa\nb"), 0);
 }
 
+/* Threads that make an index of lines may write outside of their memory. */
+static void test_option_starts_threads_for_sam(void **state)
+{
+    (void)state;
+    assert_int_equal(write_all("sam.gz,nthreads=3", 4, true, NONE, NULL), 0);
+    assert_true(n_threads_at_end <= 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lost_record_is_not_told),
         cmocka_unit_test(test_sound_output_is_refused),
         cmocka_unit_test(test_end_of_line_in_a_tag_is_a_record_too_many),
+        cmocka_unit_test(test_option_starts_threads_for_sam),
     };
     hts_set_log_level(HTS_LOG_ERROR);            /* it warns of CRAM 3.1 */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,7 @@ static int set_up(struct hts_writer *w)
         .format_options = w->opt.format->specific,
         .reference = w->opt.reference,
         .n_threads = w->use.n_threads,
+        .no_threads = w->opt.format->format == sam,
         .latch = w->opt.latch,
     };
     return hts_file_set_up(w->sam, &w->threads, &how);

@@ -18,9 +18,15 @@ void record_out_close(struct record_out *out)
     free(out->copy.p);
 }
 
+enum { KEPT = 64 << 10 };        /* bytes, of the record and of its copy */
+
+size_t record_out_memory(void)
+{
+    return 2 * KEPT;
+}
+
 void record_out_trim(struct record_out *out)
 {
-    enum { KEPT = 64 << 10 };
     byte_buffer_trim(&out->copy, KEPT);
     if (out->b->m_data <= KEPT)
         return;

@@ -24,7 +24,7 @@ struct record_sink {
     struct progress *progress;   /* NULL: nobody looks */
     double cost;                 /* see record_cost() */
     uint64_t n;
-    bool is_sam;                 /* in blocks */
+    enum sink_form form;
 };
 
 /* Whether tasks make SAM with these options. With others htslib does, to which they are left. */
@@ -69,12 +69,12 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
     k->latch = latch;
     k->stats = stats;
     k->cost = record_cost(opts);
-    k->is_sam = opts->out.format.format == sam;
-    if (record_sink_form(opts) != SINK_HTSLIB) {
+    k->form = record_sink_form(opts);
+    if (k->form != SINK_HTSLIB) {
         struct bgzf_sink_options bgzf = {
             .fd = fd,
             .path = path,
-            .form = record_sink_form(opts),
+            .form = k->form,
             .level = opts->out.level,
             .n_threads = opts->n_threads,
             .n_slots = rings->sink_slots,
@@ -136,7 +136,7 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
     size_t size;
     if (k->hts)
         return hts_writer_header(k->hts, sam, index);
-    if (k->is_sam)
+    if (k->form != SINK_BAM)
         return put_sam_header(k, sam);
     if (bam_header_bytes(sam, &k->header, &size) < 0)
         return latch_fail(k->latch, "out of memory for the header");
@@ -206,6 +206,12 @@ bool record_sink_passed(const struct record_sink *k, uint64_t mark)
 bool record_sink_will_pass(const struct record_sink *k, uint64_t mark)
 {
     return k->hts || bgzf_sink_will_pass(k->bgzf, mark);
+}
+
+void record_sink_make_task(struct record_sink *k)
+{
+    if (k->bgzf)
+        bgzf_sink_make_task(k->bgzf);
 }
 
 int record_sink_help(struct record_sink *k)
