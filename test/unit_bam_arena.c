@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <sys/mman.h>
 #include "unit.h"
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
