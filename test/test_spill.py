@@ -410,14 +410,15 @@ def test_size_hint_changes_the_output_or_is_trusted(jumble, in_memory):
 
 
 def temp_files(process):
-    """Descriptors of files without a name that hold something: [(fd, directory)]."""
+    """Descriptors of files without a name that hold something: [(fd, directory)]. The program parses a header in a memfd."""
     out, fds = [], "/proc/%d/fd" % process.pid
     with contextlib.suppress(OSError):
         for fd in os.listdir(fds):
             with contextlib.suppress(OSError):
                 name = os.readlink("%s/%s" % (fds, fd))
                 st = os.stat("%s/%s" % (fds, fd))
-                if name.endswith(" (deleted)") and stat.S_ISREG(st.st_mode) and st.st_size > 0:
+                unnamed = name.endswith(" (deleted)") and not name.startswith("/memfd:")
+                if unnamed and stat.S_ISREG(st.st_mode) and st.st_size > 0:
                     out.append((int(fd), os.path.dirname(name)))
     return out
 
