@@ -152,10 +152,12 @@ static void source_pass(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;
     byte_window_skip(w, s->frame.size);
+    s->peeked = 0;
+    if (!s->opt.framed)
+        return;
     const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
     __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */
     __builtin_prefetch(end + BGZF_HEADER - 1);
-    s->peeked = 0;
 }
 
 int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
