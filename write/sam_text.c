@@ -191,7 +191,7 @@ static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
 {
     struct text_thread *own = &t->threads[task_thread()];
     struct byte_buffer *out = &t->slots[slot];
-    record_out_trim(&own->record);
+    record_out_trim(&own->record, BGZF_MAX_BLOCK);
     if (own->line.m > TEXT_KEPT) {
         free(own->line.s);
         own->line = (kstring_t){0};
