@@ -147,7 +147,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
                             sink_memory(job, 0, 1, 0), job->n_threads),
         .part_size = bgzf_sink_part_size(job->n_threads, job->level, all / WRITE_PART),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
-        .merge_spare = (uint32_t)n,
+        .merge_spare = job->form == SINK_HTSLIB ? 0 : (uint32_t)n,   /* hts_writer copies lists */
         .merge_records = (uint32_t)clamp(all / RANGES_PART / (2 * n + RANGES_MORE) / record_list_memory(1),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
         .sam = memory_plan_sam(job->budget, job->n_inputs, job->n_threads),

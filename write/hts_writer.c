@@ -47,6 +47,7 @@ struct hts_writer {
     uint64_t checksum;
     struct batch *batches;
     struct task_ring ring;       /* of them: handed out when full, taken back when written */
+    size_t under_way;            /* bytes of records in batches that are handed out */
     struct batch *filling;       /* the ring's next one, if it has records; else NULL */
 };
 
@@ -188,14 +189,15 @@ void hts_writer_set_finish(struct hts_writer *w, record_finish_fn *finish)
 
 static int write_batch(struct hts_writer *w, struct batch *batch)
 {
-    errno = 0;
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
+        errno = 0;
         if (sam_write1(w->sam, w->header, batch->ready[i].b) < 0)
             return failed(w, "writing");
         record_out_trim(&batch->ready[i], RECORD_KEPT);
     }
     w->n += batch->n;
     w->checksum += batch->checksum;
+    w->under_way -= batch->size;
     return batch->result;
 }
 
@@ -209,27 +211,39 @@ static int write_oldest(struct hts_writer *w, bool wait)
         task_ring_wait(&w->ring, slot, TASK_DONE, w->opt.latch, w->opt.stats);
     if (task_ring_state(&w->ring, slot) != TASK_DONE)
         return latch_tripped(w->opt.latch) ? -1 : 0;
+    enum stage before = stats_enter(w->opt.stats, STAGE_CONVERT);
     int result = write_batch(w, &w->batches[slot]);
+    stats_leave(w->opt.stats, before, w->batches[slot].size);
     task_ring_take(&w->ring);
     return result < 0 ? -1 : 1;
 }
 
 static void hand_out(struct hts_writer *w)
 {
+    w->under_way += w->filling->size;
     w->filling = NULL;
     task_ring_hand_out(&w->ring);
 }
 
-/* Writes what is ready, and more if there is no batch to fill. -1: stop. */
+/* Whether the oldest batch must be written before another is begun. Batches of one long record each take more memory
+ * than they are counted with (hts_writer_batches_memory()), so fewer of them are under way. */
+static bool must_write(const struct hts_writer *w)
+{
+    return task_ring_full(&w->ring) || w->under_way > (size_t)w->opt.n_batches * BATCH_BYTES;
+}
+
+/* Writes what is ready, and what must be. -1: stop; then a task may have the ring's next batch. */
 static int begin_batch(struct hts_writer *w)
 {
     int written = 1;
     while (written > 0)
-        written = write_oldest(w, task_ring_full(&w->ring));
+        written = write_oldest(w, must_write(w));
+    if (written < 0)
+        return -1;
     w->filling = &w->batches[task_ring_next(&w->ring)];
     w->filling->n = 0;
     w->filling->size = 0;
-    return written;
+    return 0;
 }
 
 static bool has_room(const struct batch *batch, size_t size)
@@ -334,10 +348,12 @@ size_t hts_writer_memory(const struct hts_writer *w)
     return w->use.bytes;
 }
 
+/* A record is there twice: as a bam1_t, with half as much again to grow, and as a finished copy. Either keeps memory. */
 size_t hts_writer_batches_memory(uint32_t n_batches)
 {
     return task_ring_memory(n_batches)
-         + n_batches * (sizeof(struct batch) + 2 * BATCH_BYTES + BATCH_RECORDS * (sizeof(bam1_t) + RECORD_KEPT));
+         + n_batches * (sizeof(struct batch) + BATCH_BYTES / 2 * 5
+                        + BATCH_RECORDS * (sizeof(bam1_t) + 2 * RECORD_KEPT));
 }
 
 uint64_t hts_writer_checksum(const struct hts_writer *w)
