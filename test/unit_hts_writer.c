@@ -48,21 +48,27 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     lost = lose;
     written = 0;
     assert_int_equal(hts_parse_format(&how, format), 0);
-    struct hts_writer_options options = {fd, "the output", &how, -1, n_threads, {(uint64_t)1 << 30, 0}, NULL, indexed, &latch};
+    struct hts_writer_options options = {.fd = fd, .path = "the output", .format = &how, .level = -1, .n_threads = n_threads,
+                                         .room = {(uint64_t)1 << 30, 0}, .indexed = indexed, .n_batches = 3, .latch = &latch};
     struct hts_writer *w = hts_writer_open(&options);
     static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
     MUST(w && header);
     assert_int_equal(hts_writer_header(w, header, indexed ? index : NULL), 0);
+    struct unit_bytes b = {NULL, 0, 0};
+    static struct record_ref refs[N];
+    static size_t at[N + 1];
     for (int i = 0; i < N; i++) {
-        struct unit_bytes b = {NULL, 0, 0};
         struct unit_record r = {.ref_id = i < N / 2 ? 0 : -1, .pos = i < N / 2 ? i / 2 : -1, .flag = 4, .name = "r",
                                 .aux = tag, .n_aux = tag ? strlen(tag) + 1 : 0};
-        size_t size = unit_append_record(&b, &r);
-        assert_int_equal(hts_writer_put(w, b.data, size), 0);
-        unit_free(&b);
+        at[i + 1] = at[i] + unit_append_record(&b, &r);
     }
+    for (int i = 0; i < N; i++)
+        refs[i] = (struct record_ref){b.data + at[i], (uint32_t)(at[i + 1] - at[i]), 0};
+    assert_int_equal(hts_writer_put(w, refs, 1), 0);
+    assert_int_equal(hts_writer_put(w, refs + 1, N - 1), 0);
     int status = hts_writer_finish(w);
+    unit_free(&b);
     hts_writer_close(w);
     sam_hdr_destroy(header);
     hts_opt_free((hts_opt *)how.specific);

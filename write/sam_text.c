@@ -229,7 +229,7 @@ static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
 {
     struct text_thread *own = &t->threads[task_thread()];
     struct byte_buffer *out = &t->slots[slot].out;
-    record_out_trim(&own->record);
+    record_out_trim(&own->record, LINE_KEPT);
     if (own->line.m > LINE_KEPT) {
         free(own->line.s);
         own->line = (kstring_t){0};
@@ -259,5 +259,5 @@ size_t sam_text_memory(bool blocks, int level, int n_threads, uint32_t n_slots)
 {
     size_t codec = blocks ? bgzf_codec_memory(level_of(level)) + 4 * TEXT_KEPT : 0;
     return n_slots * (sizeof(struct text_slot) + TEXT_KEPT)
-         + (size_t)n_threads * (sizeof(struct text_thread) + codec + LINE_KEPT + record_out_memory());
+         + (size_t)n_threads * (sizeof(struct text_thread) + codec + 3 * LINE_KEPT);
 }
