@@ -388,7 +388,7 @@ static int plan_range(struct merge_ring *m, bool idle)
 
 /* ---------------------------------------------------------------- the merge */
 
-/* Does some work that others wait for, or may soon wait for. A range takes long, so the sink's blocks get a task before.
+/* Does work that others wait for, or may soon wait for. A range takes long, so the sink's blocks get a task before.
  * False: there is none. */
 static bool help(void *ring)
 {
