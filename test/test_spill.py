@@ -835,12 +835,18 @@ def flip(f, size, at):
     f.write(bytes([byte[0] ^ 0x20]))
 
 
+def data_at(f, at):
+    """The last byte up to there that is not zero. What is between the slices, which begin at 4 KiB blocks, is zero."""
+    f.seek(0)
+    return len(f.read(at + 1).rstrip(b"\0")) - 1
+
+
 DAMAGE = {
     "first_byte": lambda f, size: flip(f, size, 0),
     "in_a_head": lambda f, size: flip(f, size, 17),
-    "middle": lambda f, size: flip(f, size, size // 2),
+    "middle": lambda f, size: flip(f, size, data_at(f, size // 2)),
     "last_byte": lambda f, size: flip(f, size, size - 1),
-    "zeros": lambda f, size: (f.seek(size // 3 & ~511), f.write(bytes(512))),
+    "zeros": lambda f, size: (f.seek(data_at(f, size // 3) & ~511), f.write(bytes(512))),
     "cut": lambda f, size: f.truncate(size // 2),
     "empty": lambda f, size: f.truncate(0),
     "noise": lambda f, size: f.write(random.Random(1).randbytes(size)),
