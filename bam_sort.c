@@ -252,16 +252,8 @@ static void in_team(void *parts)
     leave_by_signal(parts);
 }
 
-/* Gives all files their names at once. */
-static void commit(struct sort_parts *s)
-{
-    stats_phase(s->stats, PHASE_FINISH);
-    enum stage before = stats_enter(s->stats, STAGE_WRITE);
-    sort_files_commit(&s->out);
-    stats_leave(s->stats, before, 0);
-}
-
-/* Closes all parts. Then it ends the progress line and writes the report, in which the closing is. */
+/* Gives the outputs their names, and closes all parts. Then it ends the progress line and writes the report, in which
+ * the closing is. */
 static void close_and_report(struct sort_parts *s, int n_threads)
 {
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
@@ -290,10 +282,8 @@ int bam_sort(const struct sort_opts *opts)
         n_threads = threads_to_be_had(&s);
         latch_hide_signals(true);
         task_team(n_threads, in_team, &s);
-        if (!latch_tripped(&s.latch)) {
-            commit(&s);
+        if (!latch_tripped(&s.latch))
             sort_report_measure_memory(&s.report, s.arenas.each);
-        }
     }
     close_and_report(&s, n_threads);
     latch_reraise();

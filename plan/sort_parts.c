@@ -187,12 +187,24 @@ static void close_slot(void *parts, uint32_t slot)
     stats_leave(s->stats, before, 0);
 }
 
+/* Gives all files their names at once, if all went well, and removes what has none. */
+static void close_files(struct sort_parts *s)
+{
+    enum stage before = stats_enter(s->stats, STAGE_WRITE);
+    if (!latch_tripped(&s->latch))
+        sort_files_commit(&s->out);
+    sort_files_close(&s->out);
+    stats_leave(s->stats, before, 0);
+}
+
+/* The OpenMP runtime ends the program when it finds no memory for a task. So the main thread makes all tasks before
+ * an output has its name. */
 static void close_in_team(void *parts)
 {
     struct sort_parts *s = parts;
     while (!task_ring_full(&s->closing))
         task_ring_hand_out(&s->closing);
-    sort_files_close(&s->out);                   /* on the main thread, since it may remove files */
+    close_files(s);
     while (!task_ring_empty(&s->closing)) {
         task_ring_wait(&s->closing, task_ring_oldest(&s->closing), TASK_DONE, NULL, s->stats);
         task_ring_take(&s->closing);
@@ -201,7 +213,7 @@ static void close_in_team(void *parts)
 
 static void close_alone(struct sort_parts *s)
 {
-    sort_files_close(&s->out);
+    close_files(s);
     for (uint32_t i = 0; i < N_PARTS; i++)
         close_part(s, i);
 }
@@ -210,6 +222,7 @@ void sort_parts_close(struct sort_parts *s, int n_threads)
 {
     static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
     struct task_ring_options ring = {.n_slots = N_PARTS + (uint32_t)n_threads, .run = close_slot, .arg = s};
+    stats_phase(s->stats, PHASE_FINISH);
     bool much = !latch_tripped(&s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
     if (much && task_ring_open(&s->closing, &ring) == 0)
         task_team(n_threads, close_in_team, s);

@@ -42,7 +42,8 @@ struct sort_parts {
  * mistake is reported before a pipe is waited for. -1: the error is recorded in the latch; close it all the same. */
 int sort_parts_open(struct sort_parts *parts, const struct sort_opts *opts);
 
-/* Closes all but stats and report, which measure this, too. A team of n_threads does it if one thread would take long.
+/* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes all but stats and report,
+ * which measure this, too. A team of n_threads does it if one thread would take long.
  * Call it behind the parallel region in which the parts were used: tasks that came too late still look at their
  * slots. */
 void sort_parts_close(struct sort_parts *parts, int n_threads);

@@ -190,7 +190,7 @@ MUTANTS = [
     ("base/out_file.c", "    if (out->temp[0])\n        unlink(out->temp);", "", ["unit_out_file"], "temporary names go"),
     ("write/sort_files.c", "    if (failed) {\n        take_back(&f->checksum);", "    if (0) {\n        take_back(&f->checksum);",
      ["test_commit.py::test_output_that_cannot_be_put_in_place_leaves_files_beside_it"], "no index without data"),
-    ("bam_sort.c", "        if (!latch_tripped(&s.latch)) {\n            commit(&s);", "        {\n            commit(&s);",
+    ("plan/sort_parts.c", "    if (!latch_tripped(&s->latch))\n        sort_files_commit(&s->out);", "    sort_files_commit(&s->out);",
      [SAFETY + "test_damaged_block_passes_or_costs_the_old_output"], "nothing gets its name after a failure"),
     ("base/latch.c", "if (!atomic_exchange(&latch->tripped, true)) {", "atomic_store(&latch->tripped, true);\n    {", ["unit_latch"],
      "the first error is the one told"),
