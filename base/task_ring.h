@@ -60,8 +60,8 @@ struct task_slot {
     _Alignas(64) _Atomic int state;
 };
 
-/* Slots are used in turn: slot number n is slot n modulo n_slots. Without the slots and
- * `begun`, all fields are the main thread's. */
+/* Slots are used in turn: slot number n is slot n modulo n_slots. All fields are the main thread's, but for the slots
+ * and `begun`. */
 struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
