@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,44 @@ int out_file_target(const char *path, char target[PATH_MAX])
     return -1;
 }
 
+/* Files that have a temporary name. When the OpenMP runtime lacks memory or threads it calls exit(), in any thread.
+ * Then their names go, too. */
+enum { MAX_NAMED = 8 };
+static struct out_file *_Atomic named[MAX_NAMED];
+
+static void remove_named(void)
+{
+    for (int i = 0; i < MAX_NAMED; i++) {
+        const struct out_file *out = atomic_load(&named[i]);
+        if (out)
+            unlink(out->temp);
+    }
+}
+
+/* Puts `to` where `from` is among them; NULL is an empty place. */
+static void change_named(struct out_file *from, struct out_file *to)
+{
+    struct out_file *is = from;
+    for (int i = 0; i < MAX_NAMED && !atomic_compare_exchange_strong(&named[i], &is, to); i++)
+        is = from;
+}
+
+/* The file has its temporary name from now on. */
+static void add_named(struct out_file *out)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&told))
+        atexit(remove_named);
+    change_named(NULL, out);
+}
+
+/* The file has lost its temporary name. */
+static void forget_named(struct out_file *out)
+{
+    change_named(out, NULL);
+    out->temp[0] = 0;
+}
+
 /* Gives the file a hidden name beside the target. */
 static int name_beside(struct out_file *out, const char *ending)
 {
@@ -90,6 +129,8 @@ static int open_temp(struct out_file *out)
     out->fd = name_beside(out, "XXXXXX") < 0 ? -1 : mkstemp(out->temp);
     if (out->fd < 0)
         out->temp[0] = 0;
+    else
+        add_named(out);
     return out->fd < 0 ? -1 : 0;
 }
 
@@ -255,8 +296,10 @@ static int name_temp(struct out_file *out)
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);
         if (name_beside(out, ending) < 0)
             return -1;
-        if (linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0)
+        if (linkat(AT_FDCWD, name_by_fd(out), AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0) {
+            add_named(out);
             return 0;
+        }
         out->temp[0] = 0;                        /* not ours */
         if (errno != EEXIST)
             return -1;
@@ -332,7 +375,7 @@ int out_file_commit(struct out_file *out, struct latch *latch)
 {
     if (out->temp[0] && rename(out->temp, out->target) < 0)
         return failed(out, latch);
-    out->temp[0] = 0;
+    forget_named(out);
     return 0;
 }
 
@@ -344,5 +387,6 @@ void out_file_abandon(struct out_file *out)
         close(out->fd);
     if (out->temp[0])
         unlink(out->temp);
+    forget_named(out);
     *out = (struct out_file){.path = out->path, .fd = -1};
 }

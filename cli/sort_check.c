@@ -209,8 +209,8 @@ static int tell_checksum(struct sort_check *c)
     if (!c->opts->checksum)
         return 0;
     return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
-        || sort_files_checksum(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
-         ? -1 : 0;
+        || sort_files_checksum(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_finish(&c->out, &c->latch) < 0
+        || out_file_commit(&c->out, &c->latch) < 0 ? -1 : 0;
 }
 
 static void in_team(void *check)

@@ -133,9 +133,7 @@ int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t check
 {
     char line[80];
     int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", n_records, checksum);
-    if (out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, line, (size_t)size, latch) < 0)
-        return -1;
-    return out_file_finish(out, latch);
+    return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, line, (size_t)size, latch) < 0 ? -1 : 0;
 }
 
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
@@ -178,9 +176,10 @@ static void take_back(const struct out_file *file)
 int sort_files_commit(struct sort_files *f)
 {
     latch_hide_signals(true);                    /* those between two files, too */
-    int failed = out_file_finish(&f->index, f->latch) < 0 || out_file_finish(&f->data, f->latch) < 0
-              || out_file_commit(&f->checksum, f->latch) < 0 || out_file_commit(&f->index, f->latch) < 0
-              || out_file_commit(&f->data, f->latch) < 0;
+    struct latch *latch = f->latch;
+    bool failed = out_file_finish(&f->checksum, latch) < 0 || out_file_finish(&f->index, latch) < 0
+               || out_file_finish(&f->data, latch) < 0 || out_file_commit(&f->checksum, latch) < 0
+               || out_file_commit(&f->index, latch) < 0 || out_file_commit(&f->data, latch) < 0;
     if (failed) {
         take_back(&f->checksum);
         take_back(&f->index);

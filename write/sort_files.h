@@ -54,7 +54,7 @@ void sort_files_abandon(struct sort_files *files);
 /* Does the same, and gives all memory back. */
 void sort_files_close(struct sort_files *files);
 
-/* Writes the line of --checksum to an open file and finishes the file; the caller commits or abandons it:
+/* Writes the line of --checksum to an open file; the caller finishes and commits it, or abandons it:
  *
  *   records=NUMBER xxh3sum=HEX
  *
