@@ -162,8 +162,8 @@ static void choose_sizes(struct merge_ring *m)
     if (m->sample_records > m->range_records / 2 + 1)
         m->sample_records = m->range_records / 2 + 1;
     m->steps_max = 1;
-    if (o->runs.n)                               /* all threads' ranges may take half of what is read ahead */
-        m->steps_max += o->runs.n * (o->runs.n_buffers - 1) / (2 * threads);
+    if (o->runs.n)                               /* ranges for half of the threads may take what is read ahead */
+        m->steps_max += o->runs.n * (o->runs.n_buffers - 1) / (threads / 2 + 1);
 }
 
 struct merge_ring *merge_ring_open(const struct merge_ring_options *options)

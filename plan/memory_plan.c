@@ -36,7 +36,7 @@ enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left */
 enum {
-    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 64,
+    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 32,
     SAM_PART = 8, HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12,
     MERGE_PART_OF_LEFT = 4,
 };
