@@ -29,7 +29,7 @@ enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
  *   1/32         lists of records found             n + 4, SOURCE_SLOTS of them     see there
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
  *   1/40         parts of output being written      see bgzf_sink_part_size()       disks want large writes
- *   1/64         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
+ *   1/32         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
  *   1/8          chunks of SAM text and records     2, 2 n + 2 of them              see memory_plan_sam()
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
  *   1/3          htslib, for the output             the same
