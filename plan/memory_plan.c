@@ -29,14 +29,14 @@ enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
  *   1/32         lists of records found             n + 4, SOURCE_SLOTS of them     see there
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
  *   1/40         parts of output being written      see bgzf_sink_part_size()       disks want large writes
- *   1/64         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
+ *   1/32         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
  *   1/8          chunks of SAM text and records     2, 2 n + 2 of them              see memory_plan_sam()
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
  *   1/3          htslib, for the output             the same
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left */
 enum {
-    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 64,
+    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 32,
     SAM_PART = 8, HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12,
     MERGE_PART_OF_LEFT = 4,
 };

@@ -55,6 +55,13 @@ uint64_t arenas_taken(const struct arenas *p)
     return taken;
 }
 
+uint64_t arenas_records_to_fit(const struct arenas *p)
+{
+    const struct bam_arena *a = p->filled;
+    size_t keys = a->size - a->top, records = keys / sizeof(struct bam_key);
+    return records ? (a->top - a->walked) / ((a->walked + keys) / records) : 0;
+}
+
 static bool any_placed(const struct bam_arena *a)
 {
     for (size_t i = 0; i < a->n_sublists; i++) {

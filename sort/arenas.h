@@ -41,6 +41,9 @@ double arenas_with_keys(const struct arenas *arenas, double records);
 /* Bytes that records and keys take now. */
 uint64_t arenas_taken(const struct arenas *arenas);
 
+/* Records that the filled arena still has room for, judged by those in it. */
+uint64_t arenas_records_to_fit(const struct arenas *arenas);
+
 /* The records of the other arena have left memory, or it has none. Empties it; it then has at most size bytes. */
 void arenas_empty_other(struct arenas *arenas, size_t size);
 
