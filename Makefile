@@ -223,8 +223,8 @@ scaling: $(BUILD)/dilated_samtools $(TOOLS)
 install: all
 	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)"
 	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools"
-	$(INSTALL) -m 644 doc/samtools-sort.1 "$(DESTDIR)$(man1dir)/samtools-sort.1"
-	$(INSTALL) -m 644 doc/samtools-sort.bash "$(DESTDIR)$(completionsdir)/samtools"
+	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-sort.1"
+	$(INSTALL) -m 644 doc/samtools-omp.bash "$(DESTDIR)$(completionsdir)/samtools"
 
 uninstall:
 	rm -f "$(DESTDIR)$(bindir)/samtools" "$(DESTDIR)$(man1dir)/samtools-sort.1"
