@@ -12,6 +12,8 @@
 #   make bench        table against the peers on PATH
 #   make scaling      up to 128 threads, in slow motion
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
+#   make install SAMTOOLS_NAME=yes                 bin/samtools as well
+#   make dist         the release: tarball with ./configure, and its SHA-256
 
 CC       = cc
 CFLAGS   = -O2 -g
@@ -21,9 +23,14 @@ prefix   = /usr/local
 -include config.mk
 
 bindir   ?= $(prefix)/bin
-mandir   ?= $(prefix)/share/man
+libexecdir ?= $(prefix)/libexec
+datadir  ?= $(prefix)/share
+mandir   ?= $(datadir)/man
 man1dir  ?= $(mandir)/man1
-completionsdir ?= $(prefix)/share/bash-completion/completions
+completionsdir ?= $(datadir)/bash-completion/completions
+# The folder to be put first on PATH: it has the program as `samtools`.
+namedir   = $(libexecdir)/samtools-omp
+moduledir = $(datadir)/samtools-omp/modulefiles
 INSTALL  ?= install
 HTS_LIBS ?= -lhts
 DEFLATE_LIBS ?= -ldeflate
@@ -220,15 +227,49 @@ scaling: $(BUILD)/dilated_samtools $(TOOLS)
 
 # ---- installation ----
 
-install: all
-	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)"
-	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools"
-	$(INSTALL) -m 644 doc/samtools-sort.1 "$(DESTDIR)$(man1dir)/samtools-sort.1"
-	$(INSTALL) -m 644 doc/samtools-sort.bash "$(DESTDIR)$(completionsdir)/samtools"
+VERSION = $(shell sed -n 's/.*SAMTOOLS_OMP_VERSION "\(.*\)"/\1/p' base/version.h)
+hash = \#
+# $(call relative,TO,FROM): the path from folder FROM to TO, as shell code. Links and the program use such paths, so the
+# installed tree can be moved.
+relative = from="$(2)"; up=; until case "$(1)" in ("$$from"/*) ;; (*) false ;; esac || [ -z "$$from" ]; \
+           do case $$from in (*/*) from=$${from%/*} ;; (*) from= ;; esac; up=../$$up; done; \
+           to="$(1)"; to="$$up$${to$(hash)"$$from"/}"
+$(BUILD)/cli/upstream.o: ALL_CPPFLAGS += -DLIBEXEC_FROM_BIN='"$(shell $(call relative,$(namedir),$(bindir)); printf %s "$$to")"'
+
+# Names of the real samtools, which only SAMTOOLS_NAME=yes takes: links to ours, by which `make uninstall` knows them.
+TAKEN_NAMES = "$(bindir)/samtools" samtools-omp "$(man1dir)/samtools-sort.1" samtools-omp-sort.1 \
+              "$(completionsdir)/samtools" samtools-omp
+
+install: $(BUILD)/samtools
+ifeq ($(SAMTOOLS_NAME),yes)
+	@set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
+	    if [ -e "$(DESTDIR)$$1" ] && [ "$$(readlink "$(DESTDIR)$$1")" != "$$2" ]; then \
+	        echo "make install: $(DESTDIR)$$1 belongs to another samtools, or an older version: remove it first" >&2; exit 1; fi; shift 2; done
+endif
+	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(moduledir)"
+	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
+	$(call relative,$(bindir)/samtools-omp,$(namedir)); ln -sf "$$to" "$(DESTDIR)$(namedir)/samtools"
+	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
+	ln -sf samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp.1"
+	$(INSTALL) -m 644 doc/samtools-omp.bash "$(DESTDIR)$(completionsdir)/samtools-omp"
+	sed -e 's/@VERSION@/$(VERSION)/' -e "s|@LIBEXEC@|$(namedir)|" doc/samtools-omp.module >"$(DESTDIR)$(moduledir)/samtools-omp"
+	chmod 644 "$(DESTDIR)$(moduledir)/samtools-omp"
+ifeq ($(SAMTOOLS_NAME),yes)
+	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do ln -sf "$$2" "$(DESTDIR)$$1" || exit 1; shift 2; done
+endif
 
 uninstall:
-	rm -f "$(DESTDIR)$(bindir)/samtools" "$(DESTDIR)$(man1dir)/samtools-sort.1"
-	rm -f "$(DESTDIR)$(completionsdir)/samtools"
+	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
+	    if [ "$$(readlink "$(DESTDIR)$$1")" = "$$2" ]; then rm -f "$(DESTDIR)$$1"; fi; shift 2; done
+	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools" "$(DESTDIR)$(moduledir)/samtools-omp"
+	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sort.1" "$(DESTDIR)$(man1dir)/samtools-omp.1" "$(DESTDIR)$(completionsdir)/samtools-omp"
+	for folder in "$(namedir)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
+	    if [ -d "$(DESTDIR)$$folder" ]; then rmdir "$(DESTDIR)$$folder" || :; fi; done
+
+# Of what is committed.
+DISTDIR = .
+dist:
+	sh test/make_dist.sh samtools-omp-$(VERSION) "$(DISTDIR)"
 
 # ---- housekeeping ----
 
@@ -236,7 +277,7 @@ clean:
 	rm -rf build build-* samtools
 
 distclean: clean
-	rm -rf config.mk config.log config.status configure configure~ autom4te.cache .venv demo bench/work
+	rm -rf config.mk config.log config.status configure configure~ autom4te.cache .venv demo bench/work samtools-omp-*.tar.gz samtools-omp-*.tar.gz.sha256
 
 # For scripts that want to know a setting: make -s show-CC
 show-%:
@@ -245,4 +286,4 @@ show-%:
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
 .PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
-        static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall clean distclean
+        static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall dist clean distclean

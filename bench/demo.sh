@@ -191,13 +191,15 @@ next_steps() {
         next_step "$ours flagstat $demo/out.bam" "every other command goes to $other"
     fi
     if [ "$(id -u)" -eq 0 ]; then
-        next_step 'make install' 'as samtools, into /usr/local/bin'
+        next_step 'make install' 'as samtools-omp, into /usr/local/bin'
     elif have sudo; then
-        next_step 'sudo make install' 'as samtools, into /usr/local/bin'
+        next_step 'sudo make install' 'as samtools-omp, into /usr/local/bin'
     else
         # shellcheck disable=SC2016
-        next_step 'make install prefix=$HOME/.local' 'as samtools, into $HOME/.local/bin'
+        next_step 'make install prefix=$HOME/.local' 'as samtools-omp, into $HOME/.local/bin'
     fi
+    # shellcheck disable=SC2016
+    next_step 'eval "$(samtools-omp --env)"' 'then: samtools sort is this one in your shell'
     next_step './bootstrap.sh check' 'all tests'
 }
 

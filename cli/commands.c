@@ -21,7 +21,7 @@ static void print_head(FILE *to)
             "\n"
             "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, as samtools " SAMTOOLS_VERSION
             " does, on every core:\n"
-            "see `samtools sort --help`.\n", hts_version());
+            "see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
 }
 
 static void print_ours(FILE *to)

@@ -16,6 +16,12 @@
  * emulator its /proc/self/exe would be the emulator, and there may be no /proc. */
 #define SEEN "SAMTOOLS_OMP_SEEN"
 
+/* From the folder of the installed program to the folder that holds it as `samtools`. The Makefile knows better where
+ * --bindir or --libexecdir was given. */
+#ifndef LIBEXEC_FROM_BIN
+#define LIBEXEC_FROM_BIN "../libexec/samtools-omp"
+#endif
+
 extern char **environ;           /* not all unistd.h have it */
 
 static void identity(const struct stat *st, char text[64])
@@ -48,14 +54,14 @@ static bool usable(const char *path)
     return !seen || !strstr(seen, id);
 }
 
-/* The next usable samtools in the folders of *path, a list such as PATH, which is cut behind its folder. To be freed;
- * NULL: there is no more, or no memory. */
-static char *next_on_path(const char **path)
+/* The next usable program of that name in the folders of *path, a list such as PATH, which is cut behind its folder. To
+ * be freed; NULL: there is no more, or no memory. */
+static char *next_on_path(const char **path, const char *name)
 {
     while (*path) {
         char *file = NULL;
         size_t n = strcspn(*path, ":");
-        if (asprintf(&file, "%.*s/samtools", n ? (int)n : 1, n ? *path : ".") < 0)
+        if (asprintf(&file, "%.*s/%s", n ? (int)n : 1, n ? *path : ".", name) < 0)
             return NULL;
         *path = (*path)[n] ? *path + n + 1 : NULL;
         if (usable(file))
@@ -71,7 +77,7 @@ char *upstream_find(void)
     note("/proc/self/exe");
     if (chosen && *chosen)
         return usable(chosen) ? strdup(chosen) : NULL;
-    return next_on_path(&path);
+    return next_on_path(&path, "samtools");
 }
 
 static void try_exec(const char *path, char **argv)
@@ -83,7 +89,11 @@ static void try_exec(const char *path, char **argv)
 int upstream_exec(char **argv)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM"), *path = getenv("PATH");
+    static char samtools[] = "samtools";
+    const char *base = strrchr(argv[0], '/');
     note("/proc/self/exe");
+    if (strcmp(base ? base + 1 : argv[0], samtools) != 0)
+        argv[0] = samtools;                      /* the other one's @PG line shall not name us */
     if (chosen && *chosen) {
         if (usable(chosen))
             try_exec(chosen, argv);
@@ -91,7 +101,7 @@ int upstream_exec(char **argv)
                 chosen, strerror(errno));
         return EXIT_FAILURE;
     }
-    for (char *file; (file = next_on_path(&path)); free(file))
+    for (char *file; (file = next_on_path(&path, "samtools")); free(file))
         try_exec(file, argv);
     fprintf(stderr, "samtools: '%s' is not part of samtools-omp, which has only 'sort', and no other samtools "
             "is on PATH; install one or set SAMTOOLS_UPSTREAM\n", argv[1] ? argv[1] : "(no command)");
@@ -133,4 +143,52 @@ bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *
     while (started && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     return done;
+}
+
+/* The program's own file, without links; name is how it was called, for systems without /proc. To be freed; NULL:
+ * there is no telling. */
+static char *own_file(const char *name)
+{
+    const char *path = getenv("PATH");
+    char *file = realpath("/proc/self/exe", NULL);
+    if (file || strchr(name, '/'))
+        return file ? file : realpath(name, NULL);
+    char *found = next_on_path(&path, name);
+    file = found ? realpath(found, NULL) : NULL;
+    free(found);
+    return file;
+}
+
+/* The folder that has this program as `samtools`, without links. To be freed; NULL: the program is not installed. */
+static char *own_folder(const char *name)
+{
+    char *file = own_file(name), *beside = NULL, *folder = NULL, *program = NULL;
+    if (file && asprintf(&beside, "%.*s" LIBEXEC_FROM_BIN, (int)(strrchr(file, '/') + 1 - file), file) >= 0)
+        folder = realpath(beside, NULL);
+    if (folder && (asprintf(&program, "%s/samtools", folder) < 0 || access(program, X_OK) < 0)) {
+        free(folder);
+        folder = NULL;
+    }
+    free(program);
+    free(beside);
+    free(file);
+    return folder;
+}
+
+int upstream_print_env(const char *name)
+{
+    char *folder = own_folder(name);
+    if (!folder || strchr(folder, ':')) {
+        fprintf(stderr, "samtools: --env: %s%s\n", folder ? "PATH cannot hold a folder with a colon in its name: " :
+                "this program is not installed: make install puts " LIBEXEC_FROM_BIN "/samtools beside its folder",
+                folder ? folder : "");
+        free(folder);
+        return EXIT_FAILURE;
+    }
+    fputs("PATH='", stdout);
+    for (const char *c = folder; *c; c++)
+        *c == '\'' ? fputs("'\\''", stdout) : putchar(*c);
+    fputs("'${PATH:+\":$PATH\"}; export PATH\n", stdout);
+    free(folder);
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

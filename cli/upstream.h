@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 /* Replaces this process by $SAMTOOLS_UPSTREAM, or else by the next `samtools`
- * on PATH that is not this program, with argv unchanged. Returns the exit
- * status, after a message, only when there is none. */
+ * on PATH that is not this program. argv goes on as it is, but argv[0] is
+ * "samtools" if it is another name (samtools-omp). Returns the exit status,
+ * after a message, only when there is none. */
 int upstream_exec(char **argv);
 
 /* The path of that program, to be freed; NULL: there is none. */
@@ -19,5 +20,9 @@ typedef bool upstream_read_fn(void *arg, FILE *from);
 /* Starts the program at that path with argv and calls read with what it writes to standard output. It has no standard
  * input and no standard error. Returns what read returns; false if the program cannot be started. */
 bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *arg);
+
+/* `samtools-omp --env`: prints the line for sh that puts the folder of our `samtools` first on PATH. name is argv[0].
+ * Returns the exit status; after a message if the program is not installed. */
+int upstream_print_env(const char *name);
 
 #endif

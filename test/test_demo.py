@@ -67,7 +67,7 @@ def next_commands(said, tmp_path, *folders):
     lines = [line.split("#")[0].strip() for line in said.split("== Next\n")[1].splitlines()]
     path = ":".join(map(str, [*folders, tmp_path / "system"]))
     for line in lines:
-        if "make install" in line or "bootstrap.sh check" in line:
+        if re.search("make install|--env|bootstrap.sh check", line):      # test_install.py
             continue
         p = subprocess.run(line.split(), cwd=REPO, env=clean_env(PATH=path), capture_output=True, text=True, timeout=HANG)
         assert p.returncode == 0, (line, p.stderr)

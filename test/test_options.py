@@ -191,8 +191,8 @@ def test_page_on_migration_is_outdated(tmp_path, monkeypatch, made, args, theirs
 
 
 def test_help_names_an_option_that_the_completion_lacks():
-    """doc/samtools-sort.bash, and the other way round."""
-    completion = (REPO / "doc" / "samtools-sort.bash").read_text().split("words='-n")[1].split("' ;;")[0]
+    """doc/samtools-omp.bash, and the other way round."""
+    completion = (REPO / "doc" / "samtools-omp.bash").read_text().split("words='-n")[1].split("' ;;")[0]
     usage = run_sort(["--help"]).stdout.decode()
     longs = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+", usage))
     assert longs == set(re.findall(r"--[a-zA-Z][a-zA-Z-]+", completion))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# bash completion of `samtools sort`. Sourced by bash-completion on the first
-# completion of samtools; other commands complete as file names.
+# bash completion of `samtools-omp sort`, which bash-completion loads on the first completion of samtools-omp, or if
+# sourced. It takes the name samtools where that has no completion. Other commands complete as file names.
 _samtools_omp()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --help --version --version-only'
+        words='sort view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
@@ -25,4 +25,5 @@ _samtools_omp()
         COMPREPLY=($(compgen -f -- "$cur"))
     fi
 }
-complete -o filenames -F _samtools_omp samtools
+complete -o filenames -F _samtools_omp samtools-omp
+complete -p samtools >/dev/null 2>&1 || complete -o filenames -F _samtools_omp samtools

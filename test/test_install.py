@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: MIT
+"""What `make install` puts where, `samtools-omp --env`, the module file, the manual, completion, and the tarball of a release.
+All goes to folders of the test; the program is the one under test, which is installed as it is."""
+
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+from conftest import BINARY, HANG, REPO, clean_env, htslib_version, script
+
+BUILD = pathlib.Path(BINARY).resolve().parent
+MAKE = next(filter(shutil.which, ("gmake", "make")), None)
+SYSTEM = "/usr/bin:/bin"
+OTHER = """printf 'other'
+printf ' [%s]' "$@"
+echo
+"""
+# Names that only the real samtools may have.
+TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/man/man1/samtools-sort.1"]
+OURS = ["bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/samtools-omp",
+        "share/man/man1/samtools-omp-sort.1", "share/man/man1/samtools-omp.1", "share/samtools-omp/modulefiles/samtools-omp"]
+
+
+def make(*args, status=0, cwd=REPO, **env):
+    if not MAKE:
+        pytest.skip("no make here")
+    clean = {k: v for k, v in clean_env(**env).items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "DESTDIR", "PREFIX")}
+    p = subprocess.run([MAKE, "--no-print-directory", *map(str, args)], cwd=cwd, env=clean, capture_output=True, text=True, timeout=10 * HANG)
+    assert p.returncode == status, p.stdout + p.stderr
+    return p.stdout + p.stderr
+
+
+def install(word, destdir, prefix="/usr/local", *args, **kw):
+    """`make install` or uninstall that builds nothing (-o), and so needs no flags (of sanitized builds none are looked for)."""
+    if os.path.basename(os.path.realpath(BINARY)) != "samtools":
+        pytest.skip("%s is not a build" % BINARY)
+    return make("-o", BUILD / "samtools", word, "BUILD=%s" % BUILD, "CFLAGS=-fsanitize", "DESTDIR=%s" % destdir, "prefix=%s" % prefix, *args, **kw)
+
+
+def files(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
+
+
+def shell(text, path, cwd=None, name="sh"):
+    p = subprocess.run([name, "-c", text], env=clean_env(PATH=path), cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True,
+                       text=True, errors="replace", timeout=HANG)
+    return p.returncode, p.stdout, p.stderr
+
+
+@pytest.fixture
+def root(tmp_path):
+    install("install", tmp_path / "root", "/usr")
+    return tmp_path / "root" / "usr"
+
+
+@pytest.fixture
+def other(tmp_path):
+    """A folder with another samtools."""
+    return script(tmp_path / "other" / "samtools", OTHER).parent
+
+
+# ---------------------------------------------------------------- what is where
+
+
+def test_install_takes_a_name_of_the_real_samtools(root):
+    assert files(root) == OURS
+    assert os.readlink(root / "libexec" / "samtools-omp" / "samtools") == "../../bin/samtools-omp"
+    assert not any(os.access(root / name, os.X_OK) for name in OURS if name.startswith("share"))
+
+
+def test_name_of_samtools_cannot_be_had(tmp_path):
+    install("install", tmp_path, "/usr", "SAMTOOLS_NAME=yes")
+    install("install", tmp_path, "/usr", "SAMTOOLS_NAME=yes")
+    assert files(tmp_path / "usr") == sorted(OURS + TAKEN)
+    for name in TAKEN:
+        assert (tmp_path / "usr" / name).exists()
+    assert shell("samtools --version", "%s/usr/bin:%s" % (tmp_path, SYSTEM))[1].startswith("samtools 1.24\n")
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_files_of_the_real_samtools_are_overwritten_or_removed(tmp_path, name):
+    theirs = tmp_path / "usr" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
+    said = install("install", tmp_path, "/usr", "SAMTOOLS_NAME=yes", status=2)
+    assert str(theirs) in said and files(tmp_path) == ["usr/" + name]
+    install("install", tmp_path, "/usr")
+    install("uninstall", tmp_path, "/usr")
+    assert files(tmp_path) == ["usr/" + name] and theirs.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("args", [(), ("SAMTOOLS_NAME=yes",)], ids=["plain", "named"])
+@pytest.mark.parametrize("prefix", ["/usr", "/opt/a b/soft", ""], ids=["usr", "space", "none"])
+def test_uninstall_leaves_something(tmp_path, prefix, args):
+    (tmp_path / "usr").mkdir()
+    (tmp_path / "usr" / "keep").write_text("")
+    install("install", tmp_path, prefix, *args)
+    assert len(files(tmp_path)) == 1 + len(OURS) + len(args) * len(TAKEN)
+    install("uninstall", tmp_path, prefix)
+    assert files(tmp_path) == ["usr/keep"]
+    assert not list(tmp_path.rglob("*samtools-omp*"))
+    install("uninstall", tmp_path, prefix)
+
+
+@pytest.mark.parametrize("folders", [("/usr/bin", "/usr/lib/exec"), ("/a/bin", "/b/libexec"), ("/bin", "/libexec"), ("/x", "/x/y")], ids=str)
+def test_link_in_odd_folders_leads_nowhere(tmp_path, folders):
+    install("install", tmp_path, "/usr", "bindir=%s" % folders[0], "libexecdir=%s" % folders[1])
+    link = tmp_path / folders[1][1:] / "samtools-omp" / "samtools"
+    assert not os.path.isabs(os.readlink(link)) and link.resolve() == (tmp_path / folders[0][1:] / "samtools-omp").resolve()
+
+
+# ---------------------------------------------------------------- --env
+
+
+def env_line(program, path=SYSTEM, cwd=None):
+    p = subprocess.run([str(program), "--env"], env=clean_env(PATH=path), cwd=cwd, capture_output=True, text=True, timeout=HANG)
+    assert (p.returncode, p.stderr) == (0, ""), p.stderr
+    return p.stdout
+
+
+SHELLS = [name for name in ("sh", "dash", "bash", "ksh", "zsh", "busybox") if shutil.which(name)]
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("folder", ["plain", "a b", "it's", 'q"$(x)`y`', "new\nline", "back\\slash", "*"], ids=repr)
+def test_line_for_path_is_misread(root, other, tmp_path, folder, name):
+    """The tree is moved into an odd folder first."""
+    home = tmp_path / folder
+    root.rename(home)
+    text = 'eval "$(%s --env)"; command -v samtools; samtools view x; samtools --version' % "samtools-omp"
+    program = ["busybox", "sh"] if name == "busybox" else [name]
+    p = subprocess.run([*program, "-c", text], env=clean_env(PATH="%s/bin:%s:%s" % (home, other, SYSTEM)), capture_output=True, text=True,
+                       timeout=HANG)
+    assert (p.returncode, p.stderr) == (0, "")
+    assert p.stdout.startswith("%s/libexec/samtools-omp/samtools\nother [view] [x]\nsamtools 1.24\n" % os.path.realpath(home)), p.stdout
+
+
+@pytest.mark.parametrize("how", ["link", "chain", "relative", "merged", "folder", "drop-in", "cwd"])
+def test_line_for_path_depends_on_how_the_program_is_called(root, tmp_path, how):
+    real, links = root / "bin" / "samtools-omp", tmp_path / "links"
+    links.mkdir()
+    program, cwd = links / "samtools-omp", None
+    if how == "link":
+        program.symlink_to(real)
+    elif how == "chain":
+        (links / "one").symlink_to(real)
+        program.symlink_to("one")
+    elif how == "relative":
+        program.symlink_to(os.path.relpath(real, links))
+    elif how == "merged":
+        (root.parent / "bin").symlink_to("usr/bin")
+        program = root.parent / "bin" / "samtools-omp"
+    elif how == "folder":
+        (links / "current").symlink_to(root)
+        program = links / "current" / "bin" / "samtools-omp"
+    elif how == "drop-in":
+        program = root / "libexec" / "samtools-omp" / "samtools"
+    else:
+        program, cwd = "./samtools-omp", root / "bin"
+    assert env_line(program, cwd=cwd) == "PATH='%s'${PATH:+\":$PATH\"}; export PATH\n" % (root.resolve() / "libexec" / "samtools-omp")
+
+
+def test_empty_path_gets_the_current_folder(root):
+    assert shell("PATH=; %s; echo $PATH" % env_line(root / "bin" / "samtools-omp").strip(), SYSTEM, name="/bin/sh")[1] == \
+        "%s\n" % (root.resolve() / "libexec" / "samtools-omp")
+
+
+@pytest.mark.parametrize("why", ["not installed", "colon", "full"])
+def test_line_for_path_that_cannot_be_is_printed(root, tmp_path, why):
+    out = subprocess.PIPE
+    if why == "not installed":
+        (root / "libexec" / "samtools-omp" / "samtools").unlink()
+    elif why == "colon":
+        root = root.rename(tmp_path / "a:b")
+    elif not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    else:
+        out = os.open("/dev/full", os.O_WRONLY)
+    p = subprocess.run([root / "bin" / "samtools-omp", "--env"], stdout=out, stderr=subprocess.PIPE, text=True, timeout=HANG)
+    assert p.returncode == 1 and not p.stdout
+    assert why == "full" or re.fullmatch(r"samtools: --env: .*%s.*\n" % why, p.stderr)
+
+
+# ---------------------------------------------------------------- handing on
+
+
+@pytest.mark.parametrize("how", ["libexec", "relative", "here", "merged", "hard link", "copy", "named", "twice"])
+@pytest.mark.parametrize("name", ["samtools-omp", "samtools"])
+def test_installed_program_hands_on_to_itself(root, other, tmp_path, name, how):
+    libexec, first = root / "libexec" / "samtools-omp", []
+    if how == "relative":
+        first = ["../libexec/samtools-omp", "../bin/"]
+    elif how == "here":
+        first = ["", ".", "../bin/../libexec/samtools-omp"]
+    elif how == "merged":
+        (root.parent / "bin").symlink_to("usr/bin")
+        (root / "bin" / "samtools").symlink_to("samtools-omp")
+        first = [root.parent / "bin"]
+    elif how == "named":
+        install("install", root.parent, "/usr", "SAMTOOLS_NAME=yes")
+    elif how in ("hard link", "copy"):
+        (libexec / "samtools").unlink()
+        (os.link if how == "hard link" else shutil.copy2)(root / "bin" / "samtools-omp", libexec / "samtools")
+    path = [*first, *[libexec, root / "bin"] * (2 if how == "twice" else 1), other]
+    p = subprocess.run(["/usr/bin/env", name, "view", "a b"], cwd=root / "bin", stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       env=clean_env(PATH=":".join(map(str, path)) + ":" + SYSTEM), timeout=HANG)
+    assert (p.returncode, p.stdout, p.stderr) == (0, "other [view] [a b]\n", "")
+    only = [str(p) for p in path[:-1]]
+    p = subprocess.run([root / "bin" / "samtools-omp", "view"], cwd=root / "bin", capture_output=True, text=True,
+                       env=clean_env(PATH=":".join(only)), timeout=HANG)
+    assert p.returncode == 1 and "no other samtools" in p.stderr
+
+
+def test_other_samtools_is_called_by_our_name(root, tmp_path):
+    """It writes its own name into @PG lines, and may be a program of many names."""
+    cat = shutil.which("cat")
+    if os.path.basename(os.path.realpath(cat)) != "cat" or not os.path.exists("/proc/self/cmdline"):
+        pytest.skip("no cat or no /proc to show it")
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "samtools").symlink_to(cat)
+    for program, seen in ((root / "bin" / "samtools-omp", "samtools"), (root / "libexec" / "samtools-omp" / "samtools", None)):
+        p = subprocess.run([program, "/proc/self/cmdline"], env=clean_env(PATH=str(tmp_path / "up")), capture_output=True, text=True, timeout=HANG)
+        assert p.stdout.split("\0")[0] == (seen or str(program)), p.stderr
+
+
+def test_names_sort_differently(root, made):
+    program, link = root / "bin" / "samtools-omp", root / "libexec" / "samtools-omp" / "samtools"
+    said = {}
+    for name in (program, link):
+        p = subprocess.run([name, "sort", "-O", "sam", made("ties")], env=clean_env(), capture_output=True, text=True, timeout=HANG)
+        assert (p.returncode, p.stderr) == (0, "")
+        said[name] = p.stdout
+        assert "CL:%s sort -O sam" % name in p.stdout and "@PG\tID:samtools" in p.stdout
+    assert said[program].replace(str(program), str(link)) == said[link]
+
+
+# ---------------------------------------------------------------- module, manual, completion
+
+
+MODULE = """proc prepend-path {name folder} { puts "$name=$folder" }
+proc module-whatis {text} { puts $text }
+source $::argv
+ModulesHelp
+"""
+
+
+def test_module_file_has_another_folder(tmp_path):
+    if not shutil.which("tclsh"):
+        pytest.skip("no tclsh here")
+    install("install", tmp_path, "/opt/a b")
+    (tmp_path / "try.tcl").write_text(MODULE.replace("$::argv", "{%s}" % (tmp_path / "opt/a b/share/samtools-omp/modulefiles/samtools-omp")))
+    p = subprocess.run(["tclsh", tmp_path / "try.tcl"], capture_output=True, text=True, timeout=HANG)
+    version = re.search('SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base" / "version.h").read_text()).group(1)
+    assert p.returncode == 0 and "PATH=/opt/a b/libexec/samtools-omp\n" in p.stdout and "samtools-omp %s: " % version in p.stdout, p.stderr
+    assert version in p.stderr and (tmp_path / "opt/a b/share/samtools-omp/modulefiles/samtools-omp").read_text().startswith("#%Module")
+
+
+@pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp"])
+def test_manual_does_not_render(root, page):
+    page = root / "share" / "man" / "man1" / (page + ".1")
+    if not shutil.which("man") or not shutil.which("groff"):
+        pytest.skip("no man here")
+    p = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", page], env=clean_env(MANWIDTH="100", LC_ALL="C.UTF-8", MANPAGER="cat"),
+                       capture_output=True, text=True, timeout=HANG)
+    if "unrecognized option" in p.stderr or not p.stdout:
+        pytest.skip("no such man here")
+    assert (p.returncode, p.stderr) == (0, "")
+    assert "EXAMPLES" in p.stdout and "samtools-omp-sort(1)" in p.stdout
+    if shutil.which("mandoc"):
+        assert not subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, timeout=HANG).stdout
+
+
+def test_example_of_the_manual_is_refused(root, made, tmp_path):
+    """The commands of ours in EXAMPLES run as they stand."""
+    text = (REPO / "doc" / "samtools-omp-sort.1").read_text().split(".SH EXAMPLES")[1].replace("\\-", "-")
+    lines = [line for block in re.findall(r"\.EX\n(.*?)\.EE", text, re.S) for line in block.splitlines()]
+    assert len(lines) > 8
+    for name in ("in", "lane1", "lane2", "lane3"):
+        shutil.copy(made("ties"), tmp_path / (name + ".bam"))
+    script(tmp_path / "tools" / "bwa", "cat in.bam")
+    script(tmp_path / "tools" / "samtools", "cat")
+    script(tmp_path / "pipeline.sh", "samtools --version")
+    for line in lines:
+        if "--reference" in line and htslib_version() < (1, 16):
+            continue
+        line = line.replace("/scratch", ".").replace("--reference ref.fa", "--output-fmt-option no_ref=1").replace(" -m 4G", " -m 64M")
+        status, out, err = shell("set -e; " + line, "%s/bin:%s/tools:%s" % (root, tmp_path, SYSTEM), cwd=tmp_path)
+        assert status == 0 and not re.search("^samtools", err, re.M), (line, err)
+    assert (tmp_path / "out.cram").read_bytes()[:4] == b"CRAM" and (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("before,names", [("", ["samtools-omp", "samtools"]), ("complete -W theirs samtools", ["samtools-omp"])],
+                         ids=["alone", "beside"])
+def test_completion_takes_or_lacks_a_name(root, before, names):
+    if not shutil.which("bash"):
+        pytest.skip("no bash here")
+    text = """%s
+. %s
+complete -p samtools-omp samtools
+for COMP_WORDS in samtools-omp; do COMP_WORDS=(samtools-omp sort --total-m); COMP_CWORD=2; _samtools_omp; echo "${COMPREPLY[@]}"; done
+""" % (before, root / "share/bash-completion/completions/samtools-omp")
+    status, out, err = shell(text, SYSTEM, name="bash")
+    assert (status, err) == (0, "")
+    assert re.findall(r"-F _samtools_omp (\S+)", out) == names and out.endswith("--total-memory\n")
+
+
+# ---------------------------------------------------------------- the tarball of a release
+
+
+@pytest.fixture(scope="module")
+def tarball(tmp_path_factory):
+    for program in ("git", "autoconf", "gzip"):
+        if not shutil.which(program):
+            pytest.skip("no %s here" % program)
+    if subprocess.run(["git", "rev-parse", "-q", "--verify", "HEAD"], cwd=REPO, capture_output=True).returncode:
+        pytest.skip("no checkout of git")
+    folder = tmp_path_factory.mktemp("dist")
+    make("dist", "DISTDIR=%s" % folder)
+    return next(folder.glob("*.tar.gz"))
+
+
+def test_tarball_is_not_whole(tarball, tmp_path):
+    digest, name = pathlib.Path(str(tarball) + ".sha256").read_text().split()
+    assert name == tarball.name and hashlib.sha256(tarball.read_bytes()).hexdigest() == digest
+    folder = tarball.name[:-len(".tar.gz")]
+    assert re.fullmatch(r"samtools-omp-\d+\.\d+\.\d+", folder)
+    with tarfile.open(tarball) as tar:
+        names = tar.getnames()
+        assert all(name == folder or name.startswith(folder + "/") for name in names)
+    committed = subprocess.run(["git", "ls-files"], cwd=REPO, capture_output=True, text=True).stdout.split("\n")[:-1]
+    assert {folder + "/configure", folder + "/LICENSE"} <= set(names)
+    assert len(set(committed) - {name[len(folder) + 1:] for name in names}) == 0 or "GIT_DIR" in os.environ
+    make("dist", "DISTDIR=%s" % tmp_path)
+    assert (tmp_path / tarball.name).read_bytes() == tarball.read_bytes()
+
+
+def test_tarball_does_not_build_and_install(tarball, tmp_path, made):
+    """With folders of its own for the program and its link."""
+    if not os.environ.get("CC") and not shutil.which("cc"):
+        pytest.skip("no compiler")
+    with tarfile.open(tarball) as tar:
+        tar.extractall(tmp_path)
+    tree, root = tmp_path / tarball.name[:-len(".tar.gz")], tmp_path / "root"
+    p = subprocess.run(["./configure", "--prefix=/opt/x", "--bindir=${prefix}/programs", "--libexecdir=${prefix}/lib/exec", "CFLAGS=-O1"], cwd=tree,
+                       env=clean_env(), capture_output=True, text=True, timeout=10 * HANG)
+    if p.returncode and "not found. Install it" in p.stderr:
+        pytest.skip(p.stderr)
+    assert p.returncode == 0, p.stdout + p.stderr
+    make("-j2", cwd=tree)
+    make("install", "DESTDIR=%s" % root, cwd=tree)
+    program = root / "opt/x/programs/samtools-omp"
+    assert env_line(program) == "PATH='%s/opt/x/lib/exec/samtools-omp'${PATH:+\":$PATH\"}; export PATH\n" % root.resolve()
+    p = subprocess.run([program, "sort", made("ties")], capture_output=True, env=clean_env(), timeout=HANG)
+    assert p.returncode == 0 and p.stdout[:2] == b"\x1f\x8b"
+    make("uninstall", "DESTDIR=%s" % root, cwd=tree)
+    assert files(root) == []
