@@ -540,8 +540,7 @@ static bool write_gathered(struct bgzf_sink *k)
 
 static bool write_blocks(struct bgzf_sink *k)
 {
-    bool has_placed = place_blocks(k);
-    return write_gathered(k) || has_placed;
+    return (int)place_blocks(k) | (int)write_gathered(k);
 }
 
 static bool is_writer_wanted(struct bgzf_sink *k)
