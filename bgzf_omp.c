@@ -9,6 +9,8 @@
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/message.h"
+#include "base/out_file.h"
+#include "base/out_parts.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
@@ -254,8 +256,9 @@ size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
 /* -------------------------------------------------------------------- sink */
 
 enum {
-    CACHE_LINE = 64, PAGE = 4096,
+    CACHE_LINE = 64,
     TAKEN_AT_ONCE = 16,          /* blocks that a writer takes: at most 1 MiB */
+    GATHERED = 9,                /* blocks of level 0 that a writer waits for: 512 KiB and more */
     /* Network file systems and cloud disks want several writes at a time. A local file system does one write at a time
      * for each file: more writers would only wait for each other. */
     WRITERS = 4, THREADS_PER_WRITER = 2,
@@ -278,51 +281,50 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * Who writes. A thread that has deflated block i stores its length in C: the block is finished. Then the thread
  * becomes a writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished
  * ones after it (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and
- * calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then it writes its blocks and
- * frees their slots: into a regular file beside other writers, if it is SAM, or BAM by parts; else as the only writer.
- * No thread waits for its turn: a finished block that its thread does not take is left to the writers.
+ * calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then the blocks are written and
+ * their slots freed: by parts, or gathered. Into a regular file several threads write at once. No thread waits for its
+ * turn: a finished block that its thread does not take is left to the writers.
  *
- * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes, which begin at multiples
- * of that. (Blocks of level 0 and of SAM are large. They are written as they are, each writer's with one pwritev().)
- * Each part has a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block
- * only if the block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is
- * the same part, or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their
- * counts of bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The
- * main thread writes the last part, with the EOF block.
+ * Gathered blocks. Blocks of level 0 and of SAM are large, and those for a pipe have no places: these are written from
+ * where they are. A writer claims all that have places and that no other writer has claimed (it moves `claimed` on to
+ * the ticket), but at least `gathered` of them. While the main thread waits for a slot out of turn (`flushing`), one
+ * is enough.
+ *
+ * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes (base/out_parts.h). A
+ * writer takes a block only if the block's last byte lies in a part that has its buffer. (The part of its first byte
+ * has one, too: it is the same part, or blocks before this one lie in it.) Who makes a part whole writes it. The main
+ * thread writes the last part, with the EOF block.
  *
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
  * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
- * looks afterwards at the ticket's block, and begins again if that is finished, its part has a buffer, and there is
- * room for a writer. (The main thread leaves that to a thread that is still counted.) All these operations are
- * sequentially consistent. Consider the very last change of the number of writers: all lengths, places and tickets
- * were stored before it, and the number is 0 now. So all blocks before the ticket's are copied, and whole parts are
- * written. At most one part is not whole, and there are two buffers at least: the part of the ticket's block has one.
- * So the thread that made the change would not have left a finished block.
+ * looks afterwards whether there is work and room for a writer, and then begins again: the ticket's block is finished
+ * and its part has a buffer, or enough blocks are gathered. (The main thread leaves that to a thread that is still
+ * counted.) All these operations are sequentially consistent. Consider the very last change of the number of writers:
+ * all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the ticket's
+ * are copied or claimed, but for fewer than `gathered`, and whole parts are written. At most one part is not whole, and
+ * there are two buffers at least: the part of the ticket's block has one. So the thread that made the change would not
+ * have left a finished block.
  *
  * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap
  * while the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time
  * calls placed() and adds up lengths. The place is stored before the ticket: if the swap succeeds, the place read
  * after the ticket was that block's.
  *
- * Slots become free in any order, when their blocks are copied and the parts that this made whole are written. So when
- * all slots are free, only the last part is left. The main thread takes slots in the order of the ring.
+ * Slots become free in any order, when their blocks are written, or are copied and the parts that this made whole are
+ * written. So when all slots are free, only the last part is left. The main thread takes slots in the ring's order.
  *
  * No deadlock, for any number of slots >= 1. Tasks never wait, except in write(). The main thread waits for one slot,
  * and meanwhile runs all blocks that are READY. So every block that was handed out is TAKEN (its thread will finish
  * it), finished (once the blocks before it are finished, a writer will take it, as shown above) or taken by a writer
- * (which will free the slot). */
+ * (which will free the slot, or leave it to be gathered). The main thread waits for the oldest slot when all are handed
+ * out, which are more than `gathered`; when it waits for another one, nothing stays gathered. */
 struct sink_slot {
     uint64_t number;             /* of the block; main thread, before READY */
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
     const uint8_t *bytes;        /* to be written: C, or the owner's */
     uint8_t *compressed;         /* C; NULL: the owner makes the bytes */
-};
-
-/* The buffer of a part of the file. */
-struct sink_part {
-    _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* of the part; stored by who has written the one before it */
-    atomic_size_t filled;        /* bytes copied in so far, and those before the first block */
-    uint8_t *bytes;
+    uint64_t place;              /* of the block; this and the next one: who takes it, before the ticket is stored */
+    size_t length;
 };
 
 struct bgzf_sink {
@@ -335,10 +337,12 @@ struct bgzf_sink {
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
     int most_writers;
-    uint8_t *part_bytes;         /* the buffers; NULL: there are no parts */
-    struct sink_part parts[WRITERS + 1];
+    struct out_parts *parts;     /* NULL: there are no parts */
     _Atomic uint64_t placed;     /* bytes in all blocks before the ticket's; stored by who has the ticket's block */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
+    _Atomic uint64_t claimed;    /* without parts: blocks before this one are written, or some writer does it */
+    uint64_t gathered;           /* blocks to be claimed at least ... */
+    atomic_bool flushing;        /* ... unless the main thread has set this */
     atomic_int writers;          /* threads that write, or have yet to see that there are enough */
 };
 
@@ -359,14 +363,19 @@ static size_t n_parts(int n_threads)
 
 static int parts_alloc(struct bgzf_sink *k)
 {
-    uint64_t size = k->opt.part_size, n = n_parts(k->opt.n_threads), first = (uint64_t)k->begin / size;
+    struct out_parts_options how = {.fd = k->opt.fd, .path = k->opt.path, .begin = (uint64_t)k->begin,
+                                    .part_size = k->opt.part_size, .n = (uint32_t)n_parts(k->opt.n_threads),
+                                    .latch = k->opt.latch};
     k->most_writers = most_writers(k->opt.n_threads);
-    if (!(k->part_bytes = aligned_alloc(PAGE, n * size)))
-        return -1;
-    for (uint64_t i = first; i < first + n; i++)
-        k->parts[i % n] = (struct sink_part){.number = i, .bytes = k->part_bytes + i % n * size};
-    atomic_init(&k->parts[first % n].filled, (size_t)k->begin % size);
-    return 0;
+    k->parts = out_parts_new(&how);
+    return k->parts ? 0 : -1;
+}
+
+/* Leaves slots to every thread, and half of the others to what is not gathered yet. */
+static uint64_t n_gathered(const struct bgzf_sink_options *o)
+{
+    uint64_t threads = (uint64_t)o->n_threads, most = o->n_slots > threads + 1 ? (o->n_slots - threads) / 2 : 1;
+    return most < GATHERED ? most : GATHERED;
 }
 
 static int sink_alloc(struct bgzf_sink *k)
@@ -405,6 +414,7 @@ struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
         memset(k, 0, sizeof *k);
         k->opt = *options;
         k->begin = position(options->fd);
+        k->gathered = n_gathered(options);
         k->most_writers = k->begin >= 0 && options->form != SINK_BAM ? most_writers(options->n_threads) : 1;
         if (sink_alloc(k) == 0)
             return k;
@@ -419,83 +429,11 @@ void bgzf_sink_close(struct bgzf_sink *k)
         return;
     bgzf_codec_free_all(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
-    free(k->part_bytes);
+    out_parts_free(k->parts);
     free(k->filled);
     free(k->compressed);
     free(k->slots);
     free(k);
-}
-
-/* Writes all of iov[n] to the place `at` in the file. -1: failed, and the error is recorded in the latch. */
-static int write_all(const struct bgzf_sink *k, struct iovec *iov, int n, uint64_t at)
-{
-    while (n > 0 && !latch_tripped(k->opt.latch)) {
-        ssize_t done = k->begin < 0 ? writev(k->opt.fd, iov, n) : pwritev(k->opt.fd, iov, n, (off_t)at);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return latch_fail(k->opt.latch, "writing %s failed: %s", k->opt.path, strerror(errno));
-        at += (uint64_t)done;
-        for (; n > 0 && (size_t)done >= iov->iov_len; iov++, n--)
-            done -= (ssize_t)iov->iov_len;
-        if (n > 0) {
-            iov->iov_base = (uint8_t *)iov->iov_base + done;
-            iov->iov_len -= (size_t)done;
-        }
-    }
-    return n > 0 ? -1 : 0;
-}
-
-static struct sink_part *part_at(struct bgzf_sink *k, uint64_t at)
-{
-    return &k->parts[at / k->opt.part_size % n_parts(k->opt.n_threads)];
-}
-
-/* Writes the part's bytes before `end`, and gives its buffer to another part. */
-static void write_part(struct bgzf_sink *k, struct sink_part *part, size_t end)
-{
-    uint64_t number = atomic_load(&part->number), at = number * k->opt.part_size, begin = (uint64_t)k->begin;
-    size_t skip = at < begin ? (size_t)(begin - at) : 0;
-    struct iovec iov = {part->bytes + skip, end - skip};
-    write_all(k, &iov, 1, at + skip);
-    atomic_store(&part->filled, 0);
-    atomic_store(&part->number, number + n_parts(k->opt.n_threads));
-}
-
-/* Copies bytes into the parts where they lie, and writes each part that this makes whole. */
-static void copy_to_parts(struct bgzf_sink *k, const uint8_t *data, size_t size, uint64_t at)
-{
-    while (size > 0) {
-        struct sink_part *part = part_at(k, at);
-        size_t from = (size_t)(at % k->opt.part_size), room = k->opt.part_size - from, n = size < room ? size : room;
-        memcpy(part->bytes + from, data, n);
-        if (atomic_fetch_add(&part->filled, n) + n == k->opt.part_size)
-            write_part(k, part, k->opt.part_size);
-        data += n;
-        size -= n;
-        at += n;
-    }
-}
-
-/* Writes blocks that have their places, from `place` on. */
-static void write_placed(struct bgzf_sink *k, struct iovec *iov, int n, uint64_t place)
-{
-    if (!k->part_bytes) {
-        write_all(k, iov, n, (uint64_t)k->begin + place);
-        return;
-    }
-    for (uint64_t at = (uint64_t)k->begin + place; n > 0; at += iov++->iov_len, n--)
-        copy_to_parts(k, iov->iov_base, iov->iov_len, at);
-}
-
-/* Gives the blocks first .. end - 1 their places. */
-static void place_blocks(struct bgzf_sink *k, uint64_t first, uint64_t end, const struct iovec *iov, uint64_t place)
-{
-    for (uint64_t i = first; i < end; i++, iov++) {
-        uint64_t next = place + iov->iov_len;
-        k->opt.placed(k->opt.arg, task_ring_slot(&k->ring, i), place, next);
-        place = next;
-    }
 }
 
 static uint32_t length_of(uint64_t finished)
@@ -503,62 +441,113 @@ static uint32_t length_of(uint64_t finished)
     return (uint32_t)(finished & ((1u << LENGTH_BITS) - 1));
 }
 
-/* Whether the part has a buffer where a block of this length ends. After an error nothing is copied. */
-static bool has_room(struct bgzf_sink *k, uint64_t place, uint32_t length)
-{
-    if (!k->part_bytes || latch_tripped(k->opt.latch))
-        return true;
-    uint64_t last = (uint64_t)k->begin + place + length - 1;
-    return atomic_load(&part_at(k, last)->number) == last / k->opt.part_size;
-}
-
-/* Whether block `number`, whose place this is, can be taken. */
+/* Whether block `number`, whose place this is, can be taken: a part has a buffer where it ends, unless an error keeps
+ * it from being copied. */
 static bool can_take(struct bgzf_sink *k, uint64_t number, uint64_t place, uint64_t *finished)
 {
     *finished = atomic_load(&k->slots[task_ring_slot(&k->ring, number)].finished);
-    return *finished != 0 && *finished >> LENGTH_BITS == number && has_room(k, place, length_of(*finished));
+    return *finished != 0 && *finished >> LENGTH_BITS == number
+        && (!k->parts || latch_tripped(k->opt.latch)
+            || out_parts_has_room(k->parts, (uint64_t)k->begin + place + length_of(*finished)));
 }
 
-/* Takes the block, if that can be, to write it: the bytes in *block. */
-static bool take_block(struct bgzf_sink *k, uint64_t number, uint64_t place, struct iovec *block)
+static struct sink_slot *slot_of(struct bgzf_sink *k, uint64_t number)
+{
+    return &k->slots[task_ring_slot(&k->ring, number)];
+}
+
+/* Takes the block, whose place this is, if that can be. */
+static bool take_block(struct bgzf_sink *k, uint64_t number, uint64_t place)
 {
     uint64_t finished;
-    struct sink_slot *slot = &k->slots[task_ring_slot(&k->ring, number)];
+    struct sink_slot *slot = slot_of(k, number);
     if (!can_take(k, number, place, &finished) || !atomic_compare_exchange_strong(&slot->finished, &finished, 0))
         return false;
-    *block = (struct iovec){(void *)(uintptr_t)slot->bytes, length_of(finished)};
+    slot->place = place;
+    slot->length = length_of(finished);
     return true;
 }
 
-/* Writes the ticket's block and those after it that can be taken. False: that block cannot be. */
-static bool write_blocks(struct bgzf_sink *k)
+static void release_slots(struct bgzf_sink *k, uint64_t first, uint64_t end)
 {
-    uint64_t first = atomic_load(&k->ticket), end = first, place = atomic_load(&k->placed), next = place;
-    size_t most = k->part_bytes ? k->opt.part_size : SIZE_MAX;   /* leaves parts to other writers */
-    struct iovec iov[TAKEN_AT_ONCE];
-    int n = 0;
-    for (; n < TAKEN_AT_ONCE && next - place < most && take_block(k, end, next, &iov[n]); end++)
-        next += iov[n++].iov_len;
-    if (n == 0)
+    for (uint64_t i = first; i < end; i++)
+        task_ring_release(&k->ring, task_ring_slot(&k->ring, i));
+}
+
+/* Gives their places to the ticket's block and those after it that can be taken, and copies them to the parts, if there
+ * are parts. False: that block cannot be taken. */
+static bool place_blocks(struct bgzf_sink *k)
+{
+    uint64_t first = atomic_load(&k->ticket), end = first, begin = atomic_load(&k->placed), next = begin;
+    size_t most = k->parts ? k->opt.part_size : SIZE_MAX;   /* leaves parts to other writers */
+    for (; end - first < TAKEN_AT_ONCE && next - begin < most && take_block(k, end, next); end++)
+        next += slot_of(k, end)->length;
+    if (end == first)
         return false;
     enum stage before = stats_enter(k->opt.stats, STAGE_WRITE);
     bool sound = !latch_tripped(k->opt.latch);
-    if (sound)
-        place_blocks(k, first, end, iov, place);
+    for (uint64_t i = first; sound && i < end; i++) {
+        const struct sink_slot *slot = slot_of(k, i);
+        k->opt.placed(k->opt.arg, task_ring_slot(&k->ring, i), slot->place, slot->place + slot->length);
+    }
     atomic_store(&k->placed, next);
     atomic_store(&k->ticket, end);
-    if (sound)
-        write_placed(k, iov, n, place);
-    stats_leave(k->opt.stats, before, sound ? next - place : 0);
-    for (uint64_t i = first; i < end; i++)
-        task_ring_release(&k->ring, task_ring_slot(&k->ring, i));
+    for (uint64_t i = first, at = (uint64_t)k->begin + begin; k->parts && sound && i < end; i++) {
+        out_parts_copy(k->parts, slot_of(k, i)->bytes, slot_of(k, i)->length, at);
+        at += slot_of(k, i)->length;
+    }
+    stats_leave(k->opt.stats, before, k->parts && sound ? next - begin : 0);
+    if (k->parts)
+        release_slots(k, first, end);
     return true;
+}
+
+/* place: as placed() has it. */
+static int write_at(struct bgzf_sink *k, struct iovec *iov, int n, uint64_t place)
+{
+    off_t at = k->begin < 0 ? -1 : k->begin + (off_t)place;
+    return out_file_write_at(k->opt.fd, k->opt.path, iov, n, at, k->opt.latch);
+}
+
+/* How many blocks from `first` on, the first that no writer has claimed, can be written now. */
+static uint64_t n_ready(struct bgzf_sink *k, uint64_t first)
+{
+    uint64_t n = k->parts ? 0 : atomic_load(&k->ticket) - first;
+    n = n < TAKEN_AT_ONCE ? n : TAKEN_AT_ONCE;
+    return n >= k->gathered || atomic_load(&k->flushing) ? n : 0;
+}
+
+/* Claims gathered blocks and writes them. False: there are not enough. */
+static bool write_gathered(struct bgzf_sink *k)
+{
+    struct iovec iov[TAKEN_AT_ONCE];
+    uint64_t first = atomic_load(&k->claimed), n, size = 0;
+    do {
+        if ((n = n_ready(k, first)) == 0)
+            return false;
+    } while (!atomic_compare_exchange_weak(&k->claimed, &first, first + n));
+    for (uint64_t i = 0; i < n; i++) {
+        const struct sink_slot *slot = slot_of(k, first + i);
+        iov[i] = (struct iovec){(void *)(uintptr_t)slot->bytes, slot->length};
+        size += slot->length;
+    }
+    enum stage before = stats_enter(k->opt.stats, STAGE_WRITE);
+    bool sound = write_at(k, iov, (int)n, slot_of(k, first)->place) == 0;
+    stats_leave(k->opt.stats, before, sound ? size : 0);
+    release_slots(k, first, first + n);
+    return true;
+}
+
+static bool write_blocks(struct bgzf_sink *k)
+{
+    return (int)place_blocks(k) | (int)write_gathered(k);
 }
 
 static bool is_writer_wanted(struct bgzf_sink *k)
 {
     uint64_t finished, ticket = atomic_load(&k->ticket);
-    return atomic_load(&k->writers) < k->most_writers && can_take(k, ticket, atomic_load(&k->placed), &finished);
+    return atomic_load(&k->writers) < k->most_writers
+        && (can_take(k, ticket, atomic_load(&k->placed), &finished) || n_ready(k, atomic_load(&k->claimed)) > 0);
 }
 
 /* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases if another
@@ -619,16 +608,25 @@ int bgzf_sink_help(struct bgzf_sink *k)
     return task_ring_help(&k->ring);
 }
 
-int bgzf_sink_wait(struct bgzf_sink *k, uint32_t slot)
+static int wait_for_slot(struct bgzf_sink *k, uint32_t slot)
 {
     task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.stats);
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 
+int bgzf_sink_wait(struct bgzf_sink *k, uint32_t slot)
+{
+    atomic_store(&k->flushing, true);
+    serve_ticket(k);
+    int result = wait_for_slot(k, slot);
+    atomic_store(&k->flushing, false);
+    return result;
+}
+
 int bgzf_sink_begin(struct bgzf_sink *k, uint32_t *slot)
 {
     *slot = task_ring_next(&k->ring);
-    if (bgzf_sink_wait(k, *slot) < 0)
+    if (wait_for_slot(k, *slot) < 0)
         return -1;
     k->slots[*slot].number = task_ring_head(&k->ring);
     k->begun = true;
@@ -663,11 +661,13 @@ bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
 static int write_eof(struct bgzf_sink *k)
 {
     struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, k->opt.form == SINK_SAM ? 0 : BGZF_EOF_SIZE};
-    uint64_t place = atomic_load(&k->placed), end = (uint64_t)k->begin + place + eof.iov_len;
-    if (eof.iov_len > 0 && !latch_tripped(k->opt.latch))
-        write_placed(k, &eof, 1, place);
-    if (k->part_bytes && end % k->opt.part_size > 0)
-        write_part(k, part_at(k, end), (size_t)(end % k->opt.part_size));
+    uint64_t place = atomic_load(&k->placed), at = (uint64_t)k->begin + place, end = at + eof.iov_len;
+    if (k->parts && !latch_tripped(k->opt.latch))
+        out_parts_copy(k->parts, eof.iov_base, eof.iov_len, at);
+    if (k->parts)
+        out_parts_end(k->parts, end);
+    else if (eof.iov_len > 0)
+        write_at(k, &eof, 1, place);
     if (latch_tripped(k->opt.latch))             /* also if a block before it failed */
         return -1;
     if (k->begin >= 0)

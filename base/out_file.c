@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <mntent.h>
@@ -323,6 +324,25 @@ int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct
         done += (size_t)wrote;
     }
     return 0;
+}
+
+int out_file_write_at(int fd, const char *path, struct iovec *iov, int n, off_t at, struct latch *latch)
+{
+    while (n > 0 && !latch_tripped(latch)) {
+        ssize_t done = at < 0 ? writev(fd, iov, n) : pwritev(fd, iov, n, at);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return latch_fail(latch, "writing %s failed: %s", path, strerror(errno));
+        at += at < 0 ? 0 : done;
+        for (; n > 0 && (size_t)done >= iov->iov_len; iov++, n--)
+            done -= (ssize_t)iov->iov_len;
+        if (n > 0) {
+            iov->iov_base = (char *)iov->iov_base + done;
+            iov->iov_len -= (size_t)done;
+        }
+    }
+    return n > 0 ? -1 : 0;
 }
 
 /* Sets owner, group and mode to those of `like`, as far as we may. If we may not set the group either, our group gets

@@ -5,7 +5,9 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
+struct iovec;
 struct latch;
 struct stat;
 
@@ -52,6 +54,10 @@ const char *out_file_name(struct out_file *out);
 
 /* Writes n bytes to fd. path names the file in messages. -1: failed, and the error is recorded in the latch. */
 int out_file_write(int fd, const char *path, const void *bytes, size_t n, struct latch *latch);
+
+/* Writes all bytes of iov[n], which this changes: to the place `at` of a regular file, or where the file stands if that
+ * is -1. -1: failed or interrupted by an error, and the error is recorded in the latch. */
+int out_file_write_at(int fd, const char *path, struct iovec *iov, int n, off_t at, struct latch *latch);
 
 /* Closes the file, which is whole by now, and gives it the mode and, if allowed, the owner of the file that it will
  * replace: nearly everything that can fail of putting it in place. Signals are caught from then on. This and the next
