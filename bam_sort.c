@@ -8,9 +8,10 @@
  *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
- * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM,
- * cram_reader and hts_reader have CRAM decoded. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and
- * SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest. Source and sink are in bgzf_omp.c.
+ * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM, and
+ * cram_reader and hts_reader have CRAM decoded. Whatever the output is, records go to record_sink: output_block makes
+ * blocks of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest. Source and sink are in
+ * bgzf_omp.c.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */

@@ -19,15 +19,8 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
                                    sam_hdr_t **header);
 void hts_reader_close(struct hts_reader *reader);
 
-/* For a CRAM that was opened without threads, before its first record is read: starts as many as there is memory for, at
- * most n. -1: failed, and the error is recorded in the latch. */
-int hts_reader_start_threads(struct hts_reader *reader, int n);
-
-/* The file, at the end of its header. It stays the reader's. */
-samFile *hts_reader_file(const struct hts_reader *reader);
-
-/* For a CRAM that was opened without threads, before its first record is read: starts as many as there is memory for, at
- * most n. -1: failed, and the error is recorded in the latch. */
+/* For a CRAM that was opened without threads, before its first record is read: starts as many threads as there is
+ * memory for, at most n. -1: failed, and the error is recorded in the latch. */
 int hts_reader_start_threads(struct hts_reader *reader, int n);
 
 /* The file, at the end of its header. It stays the reader's. */
