@@ -46,10 +46,12 @@ struct cram_reader {
     struct input_options opt;
     const struct input_file *file;
     struct cram_input *cram;     /* main thread, as all below but the slots */
+    samFile *first;              /* has read the header */
     struct htslib_use use;
     struct cram_slot *slots;     /* use.n_threads of them */
     struct task_ring ring;       /* handed out to be decoded, taken back when freed */
     uint64_t lent;               /* the number of the container that is lent next */
+    uint64_t end;                /* of the last container handed out */
     bool at_end;                 /* all containers are handed out */
     uint64_t n;                  /* records lent */
 };
@@ -112,6 +114,7 @@ static int hand_out(struct cram_reader *r)
     r->at_end = found == 0;
     if (found > 0) {
         input_file_expect(r->file, c->place.begin, c->place.end - c->place.begin);
+        r->end = c->place.end;
         task_ring_hand_out(&r->ring);
     }
     return found;
@@ -164,16 +167,24 @@ static int tell_fault(const struct cram_reader *r, const struct cram_slot *c)
     return hts_reader_fault(&r->opt, c->fault, n + 1);
 }
 
+/* Has the first file read what is behind the last container. If that lacks its end, htslib warns when it is closed. */
+static int end_of_records(struct cram_reader *r)
+{
+    cram_fd *first = r->first->fp.cram;
+    if ((r->end == 0 || cram_seek(first, (off_t)r->end, SEEK_SET) == 0)
+        && sam_read1(r->first, cram_fd_get_header(first), r->slots->record) >= 0)
+        return hts_reader_fault(&r->opt, HTS_BROKEN, r->n + 1);
+    return cram_input_check(r->cram, r->n);
+}
+
 /* Lends the records of the next container. Those of the one before are used up by now. */
 static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
     struct cram_reader *r = (struct cram_reader *)window;
     byte_window_leave(window);
     int found = await_slot(r, help, arg);
-    if (found == 0)
-        return cram_input_check(r->cram, r->n);
-    if (found < 0)
-        return -1;
+    if (found <= 0)
+        return found < 0 ? -1 : end_of_records(r);
     struct cram_slot *c = slot_of(r, r->lent++);
     if (c->fault)
         return tell_fault(r, c);
@@ -258,13 +269,13 @@ static int open_slot(struct cram_reader *r, struct cram_slot *c, refs_t *referen
 }
 
 /* Opens as many slots as can be had; the first file has said all that htslib has to say. Returns their number. */
-static uint32_t open_slots(struct cram_reader *r, struct hts_reader *first)
+static uint32_t open_slots(struct cram_reader *r)
 {
     uint32_t n = 0;
     enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);
     while (n < (uint32_t)r->use.n_threads
-           && open_slot(r, &r->slots[n], cram_get_refs(hts_reader_file(first))) == 0)
+           && open_slot(r, &r->slots[n], cram_get_refs(r->first)) == 0)
         n++;
     hts_set_log_level(level);
     return n;
@@ -285,8 +296,9 @@ int cram_reader_open(struct cram_reader **reader, const struct input_file *file,
     r->opt = *options;
     r->file = file;
     r->cram = cram;
+    r->first = hts_reader_file(first);
     r->use = use;
-    struct task_ring_options ring = {.n_slots = open_slots(r, first), .run = decode, .arg = r};
+    struct task_ring_options ring = {.n_slots = open_slots(r), .run = decode, .arg = r};
     if (ring.n_slots < LEAST) {
         cram_reader_close(r);
         *reader = NULL;
