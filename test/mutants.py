@@ -143,7 +143,7 @@ MUTANTS = [
      [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-sam-memory-1]"], "--verify: order in SAM"),
     ("write/hts_writer.c", "    return is_counted ? out_count_check(w->count, w->n, w->opt.path, w->opt.latch) : 0;", "    return 0;",
      ["unit_hts_writer"], "they are counted"),
-    ("read/hts_reader.c", "    if (far && !r->opt.far)", "    if (0)", ["test_far_positions.py::test_far_read_that_htslib_reads_is_cut_in_bam"],
+    ("read/hts_reader.c", "return is_far && !far ? HTS_FAR : HTS_FINE;", "return HTS_FINE;", ["test_far_positions.py::test_far_read_that_htslib_reads_is_cut_in_bam"],
      "positions that BAM cannot hold"),
 
     # ------------------------------------------------------------ --verify, --check
