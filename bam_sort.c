@@ -9,8 +9,9 @@
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
  * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM, and
- * hts_reader has CRAM decoded. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and
- * SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest. Source and sink are in bgzf_omp.c.
+ * cram_reader and hts_reader have CRAM decoded. Whatever the output is, records go to record_sink: output_block makes
+ * blocks of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest. Source and sink are in
+ * bgzf_omp.c.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
@@ -292,7 +293,7 @@ static void close_and_report(struct sort_parts *s, int n_threads)
 /* Each file that htslib reads or writes may start one more thread during the sort. */
 static int threads_to_be_had(const struct sort_parts *s)
 {
-    return sort_limits_threads(s->opts, s->in.n_converted + (record_sink_form(s->opts) == SINK_HTSLIB));
+    return sort_limits_threads(s->opts, s->in.n_threads + (record_sink_form(s->opts) == SINK_HTSLIB));
 }
 
 int bam_sort(const struct sort_opts *opts)

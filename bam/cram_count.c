@@ -11,7 +11,8 @@ enum { DEFINITION = 26 };        /* bytes before the first container */
  * byte of the DEFINITION is a field of its own. */
 enum field {
     LENGTH = DEFINITION, REFERENCE, START, SPAN, RECORDS, COUNTER, BASES, BLOCKS, N_LANDMARKS, LANDMARK, CRC,
-    METHOD, TYPE, ID, COMPRESSED, SIZE, BLOCK_DATA, BLOCK_CRC, BLOCK_END,
+    METHOD, TYPE, ID, COMPRESSED, SIZE, SLICE_REFERENCE, SLICE_START, SLICE_SPAN, SLICE_RECORDS, BLOCK_DATA, BLOCK_CRC,
+    BLOCK_END,
 };
 
 void cram_count_start(struct cram_count *c, bool checks)
@@ -75,6 +76,7 @@ static void end_field(struct cram_count *c)
 {
     switch (c->field) {
     case LENGTH:
+        c->header = c->at - sizeof c->length;
         keep(c, &c->length, little_endian(c));
         break;
     case RECORDS:
@@ -96,12 +98,16 @@ static void end_field(struct cram_count *c)
         break;
     case METHOD:
         c->block = c->at - 1;
+        c->is_raw = c->value == 0;
         break;
     case TYPE:
         c->type = (uint8_t)c->value;
         break;
     case COMPRESSED:
         keep(c, &c->compressed, itf8(c));
+        break;
+    case SLICE_RECORDS:
+        c->in_slices += itf8(c);
         break;
     case BLOCK_CRC:
         if (c->damaged == 0 && little_endian(c) != c->crc)
@@ -111,6 +117,8 @@ static void end_field(struct cram_count *c)
         if (c->field < LENGTH)
             end_definition(c);
     }
+    if (c->field >= SLICE_REFERENCE && c->field <= SLICE_RECORDS)
+        c->compressed -= c->size;
 }
 
 /* Behind `size` more bytes the next block is next or, if none is to be looked at, the next container. A container of
@@ -132,23 +140,29 @@ static void end_header(struct cram_count *c)
         c->first = c->at;
     } else {
         c->records += c->n;
+        c->container = c->header;
         c->inside = c->at;
+        c->in_slices = 0;
+        c->untold = false;
         c->blocks = c->checks && c->major > 2 ? c->blocks : 0;
     }
     skip(c, 0);
 }
 
-/* Ends the header of a block. Its data are needed if it is a compression header or a slice header. */
+/* Ends the header of a block. Its data are needed if it is a compression header or a slice header. The latter begins
+ * with four numbers, of which the last one is that of its records. */
 static void end_block_header(struct cram_count *c)
 {
-    enum { COMPRESSION_HEADER = 1, MAPPED_SLICE = 2, UNMAPPED_SLICE = 3 };
+    enum { COMPRESSION_HEADER = 1, MAPPED_SLICE = 2, UNMAPPED_SLICE = 3, SLICE_LEAST = 4 * 5 + 1 };
     uint64_t size = c->compressed + (c->major > 2 ? sizeof c->crc : 0);
     bool is_header = c->type >= COMPRESSION_HEADER && c->type <= UNMAPPED_SLICE;
     c->blocks--;
     if (c->inside == 0 || !is_header || c->at + size > c->end)
         skip(c, size);
-    else
+    else if (c->type == COMPRESSION_HEADER || !c->is_raw || c->compressed < SLICE_LEAST) {
+        c->untold = c->untold || c->type != COMPRESSION_HEADER;
         c->field = c->compressed > 0 ? BLOCK_DATA : BLOCK_CRC;
+    }
 }
 
 static void next_field(struct cram_count *c)
@@ -161,7 +175,7 @@ static void next_field(struct cram_count *c)
         c->field++;
     if (c->field == METHOD)
         end_header(c);
-    else if (c->field == BLOCK_DATA)
+    else if (c->field == SLICE_REFERENCE)
         end_block_header(c);
     else if (c->field == BLOCK_END) {
         c->headers--;
@@ -203,9 +217,16 @@ uint64_t cram_count_rest(const struct cram_count *c)
     return c->rest;
 }
 
-void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
+/* Whether a container of records ends here. */
+static bool between(const struct cram_count *c)
 {
-    for (uint64_t done = 0; done < n;) {
+    return c->field == LENGTH && c->left == 0 && c->rest == 0 && c->inside > 0;
+}
+
+/* one: stops at the end of a container. */
+static void feed(struct cram_count *c, const uint8_t *bytes, uint64_t n, bool one)
+{
+    for (uint64_t done = 0; done < n && !(one && done > 0 && between(c));) {
         if (c->rest == 0 && c->field == BLOCK_DATA) {
             done += take_data(c, bytes + done, n - done);
             continue;
@@ -221,11 +242,16 @@ void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
     }
 }
 
-int cram_count_file(struct cram_count *c, int fd, off_t begin, uint64_t end)
+void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
+{
+    feed(c, bytes, n, false);
+}
+
+static int walk(struct cram_count *c, int fd, off_t begin, uint64_t end, bool one)
 {
     enum { HEADER = 2048 };                      /* bytes: a container's header and the blocks that are checked */
     uint8_t bytes[HEADER];
-    while (c->at < end) {
+    for (uint64_t from = c->at; c->at < end && !(one && c->at > from && between(c));) {
         uint64_t left = end - c->at;
         if (c->rest > 0) {
             cram_count_feed(c, NULL, c->rest < left ? c->rest : left);
@@ -235,11 +261,26 @@ int cram_count_file(struct cram_count *c, int fd, off_t begin, uint64_t end)
         if (n == 0)
             break;
         if (n > 0)
-            cram_count_feed(c, bytes, (size_t)n);
+            feed(c, bytes, (size_t)n, one);
         else if (errno != EINTR)
             return -1;
     }
     return 0;
+}
+
+int cram_count_file(struct cram_count *c, int fd, off_t begin, uint64_t end)
+{
+    return walk(c, fd, begin, end, false);
+}
+
+int cram_count_next(struct cram_count *c, int fd, off_t begin, uint64_t end)
+{
+    uint64_t before = c->inside;
+    if (walk(c, fd, begin, end, true) < 0)
+        return -1;
+    if (!between(c) || c->untold)
+        c->in_slices = c->n;
+    return c->inside != before;
 }
 
 /* Up to 3 bytes behind a container are ignored, as htslib does. */

@@ -13,7 +13,7 @@
  * The blocks of two kinds of containers are followed. Of the header's, because htslib writes too small a length for it
  * in version 2. Of records, in version 3 and if that is wanted, because htslib does not compare the CRC-32 of
  * compression headers and slice headers that are not compressed. They are compared here: the first block and one for
- * each landmark.
+ * each landmark. A slice header begins with the slice's reference, start, span and records: itf8.
  *
  * Serial. Feed it the bytes of the file, in pieces of any size. It does not need the data of other blocks. */
 #ifndef CRAM_COUNT_H
@@ -40,11 +40,14 @@ struct cram_count {
     /* from headers; blocks, landmarks and compressed: how many (bytes) are still to come */
     uint32_t length, n, blocks, landmarks, compressed;
     uint32_t headers;            /* blocks of the container that are still to be checked */
+    bool is_raw;                 /* the block is not compressed */
+    bool untold;                 /* a slice of the container does not tell how many records it has */
     uint8_t type;                /* of the block, */
     uint64_t block, end;         /* its offset, and where the container ends */
     uint64_t first;              /* offset of the first container's blocks; 0: it is still to come */
-    /* offset of the blocks in the latest container of records; 0: none yet */
-    uint64_t inside;
+    uint64_t header;             /* offset of the container whose header came last */
+    /* the latest container of records: its offset, that of its blocks (0: none yet), and the records in its slices */
+    uint64_t container, inside, in_slices;
 };
 
 /* Starts at the first byte of a file. checks: compare the CRC-32 of header blocks. */
@@ -58,6 +61,11 @@ uint64_t cram_count_rest(const struct cram_count *count);
 
 /* Reads on in the file, of which `begin` is the first byte, until `end` bytes of it have passed. -1: errno says why. */
 int cram_count_file(struct cram_count *count, int fd, off_t begin, uint64_t end);
+
+/* Reads on likewise to the end of the next container of records: from `container` to `end`, with in_slices records. If
+ * the slices do not tell, or the file ends before, in_slices is what the container says. checks must be true. 1: done;
+ * 0: there is no further container; -1: errno says why. */
+int cram_count_next(struct cram_count *count, int fd, off_t begin, uint64_t end);
 
 /* Call after the last byte of the file. Whether the file is whole and holds n records. True for versions
  * other than 2 and 3, which are not counted. */

@@ -32,7 +32,7 @@ enum stage_kind {
     X(STAGE_READ, "read", "read the input", STAGE_PARALLEL, true) \
     X(STAGE_DEAL, "deal", "hand blocks out and take them back", STAGE_SERIAL, false) \
     X(STAGE_INFLATE, "inflate", "decompress blocks of input", STAGE_PARALLEL, false) \
-    X(STAGE_PARSE, "parse", "make lines of SAM into records", STAGE_PARALLEL, false) \
+    X(STAGE_PARSE, "parse", "make SAM and CRAM into records", STAGE_PARALLEL, false) \
     X(STAGE_FIND, "find", "find records and keys", STAGE_PARALLEL, false) \
     X(STAGE_SORT, "sort", "sort sublists", STAGE_PARALLEL, false) \
     X(STAGE_PLAN, "plan", "cut the merge into ranges", STAGE_SERIAL, false) \

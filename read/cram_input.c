@@ -89,6 +89,13 @@ int cram_input_go_on(struct cram_input *in)
     return in->file->begin < 0 ? 0 : count_to(in, lseek(in->file->fd, 0, SEEK_CUR));
 }
 
+int cram_input_next(struct cram_input *in, struct cram_place *place)
+{
+    int found = cram_count_next(&in->count, in->file->fd, in->file->begin, (uint64_t)in->file->end);
+    *place = (struct cram_place){in->count.container, in->count.end, in->count.in_slices};
+    return found < 0 ? input_file_failed(in->file) : found;
+}
+
 static int count_rest(struct cram_input *in)
 {
     struct stat st;

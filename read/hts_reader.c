@@ -96,6 +96,18 @@ void hts_reader_close(struct hts_reader *r)
     free(r);
 }
 
+int hts_reader_start_threads(struct hts_reader *r, int n)
+{
+    r->use = memory_shares_htslib(true, false, &r->opt.htslib, n);
+    struct hts_file_options how = {.path = r->opt.path, .n_threads = r->use.n_threads, .latch = r->opt.latch};
+    return hts_file_set_up(r->sam, &r->threads, &how);
+}
+
+samFile *hts_reader_file(const struct hts_reader *r)
+{
+    return r->sam;
+}
+
 size_t hts_reader_memory(const struct hts_reader *r)
 {
     return r->use.bytes;
@@ -108,6 +120,26 @@ static int end_of_records(struct hts_reader *r)
         return latch_fail(r->opt.latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
                           (unsigned long long)r->n);
     return r->cram ? cram_input_check(r->cram, r->n) : 0;
+}
+
+enum hts_fault hts_reader_append(struct byte_buffer *bytes, const bam1_t *record, bool far)
+{
+    int is_far = bam1_bytes_append(bytes, record);
+    if (is_far < 0)
+        return errno == ENOMEM ? HTS_NO_MEMORY : HTS_TOO_LONG;
+    return is_far && !far ? HTS_FAR : HTS_FINE;
+}
+
+int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint64_t number)
+{
+    static const char *const why[] = {
+        [HTS_BROKEN] = " cannot be read: it is broken or the file is truncated. Nothing was written",
+        [HTS_TOO_LONG] = ": it or its name is too long for BAM (SAMv1 section 4.2)",
+        [HTS_FAR] = ": its position, its mate's or TLEN does not fit into the 32 bits that BAM and CRAM have; use -O "
+                    "sam. Nothing was written",
+        [HTS_NO_MEMORY] = ": out of memory",
+    };
+    return latch_fail(opt->latch, "%s: record %llu%s", opt->path, (unsigned long long)number, why[fault]);
 }
 
 /* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the error is recorded in the latch. */
@@ -123,20 +155,10 @@ static int next_record(struct hts_reader *r)
     if (r->n++ % COUNT_EVERY == 0 && r->cram && cram_input_go_on(r->cram) < 0)
         return -1;
     if (status < 0)
-        return latch_fail(r->opt.latch, "%s: record %llu cannot be read: it is broken or the file is "
-                          "truncated. Nothing was written", r->opt.path, (unsigned long long)r->n);
-    r->bytes.n = 0;
-    int far = bam1_bytes_append(&r->bytes, r->record);
-    if (far < 0)
-        return latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)r->n,
-                          errno == ENOMEM ? "out of memory"
-                          : "it or its name is too long for BAM (SAMv1 section 4.2)");
-    if (far && !r->opt.far)
-        return latch_fail(r->opt.latch, "%s: record %llu: its position, its mate's or TLEN does not fit into the "
-                          "32 bits that BAM and CRAM have; use -O sam. Nothing was written",
-                          r->opt.path, (unsigned long long)r->n);
-    r->at = 0;
-    return 1;
+        return hts_reader_fault(&r->opt, HTS_BROKEN, r->n);
+    r->at = r->bytes.n = 0;
+    enum hts_fault fault = hts_reader_append(&r->bytes, r->record, r->opt.far);
+    return fault ? hts_reader_fault(&r->opt, fault, r->n) : 1;
 }
 
 ssize_t hts_reader_read(struct hts_reader *r, void *buffer, size_t n)

@@ -8,6 +8,7 @@
 #include <htslib/sam.h>
 #include "read/input_options.h"
 
+struct byte_buffer;
 struct cram_input;
 struct hts_reader;
 
@@ -18,10 +19,27 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
                                    sam_hdr_t **header);
 void hts_reader_close(struct hts_reader *reader);
 
+/* For a CRAM that was opened without threads, before its first record is read: starts as many threads as there is
+ * memory for, at most n. -1: failed, and the error is recorded in the latch. */
+int hts_reader_start_threads(struct hts_reader *reader, int n);
+
+/* The file, at the end of its header. It stays the reader's. */
+samFile *hts_reader_file(const struct hts_reader *reader);
+
 /* Bytes of memory, about, that reading takes. */
 size_t hts_reader_memory(const struct hts_reader *reader);
 
 /* Reads up to n bytes of the stream of records, as read(). -1: failed, and the error is recorded in the latch. */
 ssize_t hts_reader_read(struct hts_reader *reader, void *buffer, size_t n);
+
+/* ---- also for others who take records from htslib ---- */
+
+enum hts_fault { HTS_FINE, HTS_BROKEN, HTS_TOO_LONG, HTS_FAR, HTS_NO_MEMORY };
+
+/* Appends the record's bytes, as BAM. far: as in input_options. */
+enum hts_fault hts_reader_append(struct byte_buffer *bytes, const bam1_t *record, bool far);
+
+/* Records in the latch what is wrong with this record, counted from 1. Returns -1. */
+int hts_reader_fault(const struct input_options *options, enum hts_fault fault, uint64_t number);
 
 #endif

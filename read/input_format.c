@@ -5,6 +5,7 @@
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "read/cram_input.h"
+#include "read/cram_reader.h"
 #include "read/hts_reader.h"
 #include "read/input_format.h"
 #include "read/read_ahead.h"
@@ -55,16 +56,30 @@ static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
     return end < 0 ? NULL : file;
 }
 
-static int open_htslib(struct input_format *in, bool is_cram)
+/* Opens the tasks' way of reading CRAM beside the reader, or else gives the reader threads. */
+static int open_cram(struct input_format *in)
 {
-    hFILE *file = file_for_htslib(in, is_cram);
+    if (cram_reader_open(&in->containers, &in->file, &in->opt, in->cram, in->reader, in->header) < 0)
+        return -1;
+    return in->containers ? 0 : hts_reader_start_threads(in->reader, in->opt.n_threads);
+}
+
+static int open_htslib(struct input_format *in, const htsFormat *format)
+{
+    struct input_options how = in->opt;
+    hFILE *file = file_for_htslib(in, format->format == cram);
     if (!file)
         return input_file_failed(&in->file);
     in->framing = INPUT_RECORDS;
-    if (!(in->reader = hts_reader_open(file, &in->opt, in->cram, &in->header)))
+    bool by_containers = cram_reader_may(&in->file, &in->opt, format, in->cram);
+    if (by_containers)
+        how.n_threads = 1;
+    if (!(in->reader = hts_reader_open(file, &how, in->cram, &in->header)) || (by_containers && open_cram(in) < 0))
         return -1;
-    in->memory = hts_reader_memory(in->reader);
-    return open_ahead(in, in->opt.piece_size);
+    in->memory = hts_reader_memory(in->reader) + cram_reader_memory(in->containers);
+    if (in->containers)
+        in->window = cram_reader_window(in->containers);
+    return in->containers ? 0 : open_ahead(in, in->opt.piece_size);
 }
 
 static int open_sam(struct input_format *in, bool in_blocks)
@@ -94,7 +109,7 @@ static int open_format(struct input_format *in)
     if (format.format == empty_format && !bam_blocks)
         return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);
     if (has_filter(in->opt.format_options) || !(is_sam || bam_blocks || bam_plain))
-        return open_htslib(in, format.format == cram);
+        return open_htslib(in, &format);
     input_file_advise(&in->file);
     if (is_sam)
         return open_sam(in, blocks);
@@ -127,6 +142,7 @@ void input_format_close(struct input_format *in)
         return;
     sam_reader_close(in->sam);
     read_ahead_close(in->ahead);
+    cram_reader_close(in->containers);
     hts_reader_close(in->reader);
     cram_input_close(in->cram);
     input_file_close(&in->file);

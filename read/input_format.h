@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An input of any format as a stream of BAM bytes. BAM is given as it is. SAM is parsed by our tasks (sam_reader), and
- * all other formats are decoded by htslib (hts_reader). */
+ * all other formats are decoded by htslib (hts_reader), CRAM in our tasks where it can be (cram_reader). */
 #ifndef INPUT_FORMAT_H
 #define INPUT_FORMAT_H
 
@@ -28,6 +28,7 @@ struct input_format {
     struct read_ahead *ahead;    /* reads the reader's records, or else the file */
     struct hts_reader *reader;   /* NULL: the input is BAM or SAM */
     struct cram_input *cram;     /* counts what the reader should find; NULL: it is no CRAM, or cannot be counted */
+    struct cram_reader *containers;  /* reads in the reader's place; NULL: it is no CRAM, or the reader reads */
     struct sam_reader *sam;      /* NULL: the input is not SAM */
 };
 

@@ -68,6 +68,7 @@ static void sum_up(struct sort_inputs *inputs)
     for (size_t i = 0; i < inputs->n; i++) {
         const struct sort_input *in = &inputs->each[i];
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
+        inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
         inputs->header_size += sam_hdr_length(in->header.sam);
         inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);

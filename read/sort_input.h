@@ -26,6 +26,7 @@ struct sort_inputs {
     struct sort_input *each;     /* in the order in which they are read */
     size_t n;
     int n_converted;             /* how many are not BAM */
+    int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that decoding takes */
     size_t header_size;          /* bytes of the headers as text */
     size_t n_references;         /* @SQ lines in all of them */

@@ -124,6 +124,11 @@ MUTANTS = [
      ["unit_cram_count", "test_cram.py::test_flipped_bit_in_a_header_block_passes"], "CRC-32 of a header block of CRAM"),
     ("read/cram_input.c", "if (in->count.damaged)", "if (0)", ["test_cram.py::test_flipped_bit_in_a_header_block_passes"],
      "a wrong CRC-32 of a header block of CRAM is an error"),
+    ("read/cram_reader.c", "        c->ended = status == -1;\n        return c->ended && errno == ENOMEM ? HTS_NO_MEMORY : HTS_BROKEN;",
+     "        c->n = c->place.n;\n        return HTS_FINE;", ["test_cram.py::test_damage_in_a_container_is_told_of_another_record"],
+     "a container that htslib cannot decode"),
+    ("bam/cram_count.c", "c->in_slices += itf8(c);", "c->in_slices = c->n;", ["test_cram.py::test_other_records_than_containers_say_pass"],
+     "a container that hides records of its slices"),
     ("write/cram_maps.c", "return entries == 0 && inside.n == 0 && skip(v, size);", "return skip(v, size);", ["unit_cram_maps"],
      "a compression header that lacks something"),
     ("write/out_count.c", "if (c->maps_broken)", "if (0)", ["unit_out_count"], "that of a container that htslib wrote"),
@@ -138,7 +143,7 @@ MUTANTS = [
      [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-sam-memory-1]"], "--verify: order in SAM"),
     ("write/hts_writer.c", "    return is_counted ? out_count_check(w->count, w->n, w->opt.path, w->opt.latch) : 0;", "    return 0;",
      ["unit_hts_writer"], "they are counted"),
-    ("read/hts_reader.c", "    if (far && !r->opt.far)", "    if (0)", ["test_far_positions.py::test_far_read_that_htslib_reads_is_cut_in_bam"],
+    ("read/hts_reader.c", "return is_far && !far ? HTS_FAR : HTS_FINE;", "return HTS_FINE;", ["test_far_positions.py::test_far_read_that_htslib_reads_is_cut_in_bam"],
      "positions that BAM cannot hold"),
 
     # ------------------------------------------------------------ --verify, --check

@@ -2,6 +2,7 @@
 """htslib decodes CRAM and may take what it cannot decode for the end: as many records are read as the containers
 say, from files and from pipes, in each version of the format. Nor does it compare all checksums: those of headers."""
 
+import json
 import os
 import struct
 import subprocess
@@ -256,3 +257,180 @@ def test_producer_of_a_file_that_is_refused_waits_for_ever(cram):
             for _ in range(1000):
                 os.write(p.stdin.fileno(), data)
         assert p.wait(HANG) == 1
+
+
+# ------------------------------------------------- containers decoded side by side
+
+SMALL_REFS = [("a", 3000), ("b", 2000), ("c", 1000)]
+
+
+@pytest.fixture(scope="module")
+def fasta(tmp_path_factory):
+    path, r = tmp_path_factory.mktemp("fasta") / "ref.fa", bamgen.rng("fasta")
+    path.write_text("".join(">%s\n%s\n" % (name, bamgen.bases(r, n)) for name, n in SMALL_REFS))
+    pysam.faidx(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def unsorted_bam(tmp_path_factory, fasta):
+    """Several references and read groups, ties, pairs, unmapped reads; 6,000 records."""
+    r, recs, path = bamgen.rng("containers"), [], tmp_path_factory.mktemp("containers") / "in.bam"
+    with pysam.FastaFile(str(fasta)) as reference:
+        for i in range(6000):
+            tid = r.randrange(-1, 3)
+            pos = r.randrange(0, 900, 5) if tid >= 0 else -1
+            seq = reference.fetch(SMALL_REFS[tid][0], pos, pos + 60) if tid >= 0 else bamgen.bases(r, 60)
+            seq = seq if r.randrange(3) else seq[:20] + "ACGT"[r.randrange(4)] + seq[21:]
+            flag = r.choice([0x41, 0x81, 0x53, 0xa3]) if tid >= 0 else 0x4
+            recs.append(bamgen.record("q%d" % (i // 2), flag, tid, pos, seq=seq, cigar=[(60, "M")] if tid >= 0 else [],
+                                      mtid=tid, mpos=pos, tags=b"RGZg%d\0" % r.randrange(1, 4) + b"XXC%c" % (i % 200)))
+    text = "@HD\tVN:1.6\n" + bamgen.sq_text(SMALL_REFS) + "".join("@RG\tID:g%d\tSM:s\n" % k for k in (1, 2, 3))
+    path.write_bytes(bamgen.bgzf(bamgen.header(text, SMALL_REFS) + b"".join(recs)))
+    return path
+
+
+def as_cram(bam, path, options, reference=None, text=None):
+    with pysam.AlignmentFile(bam) as file:
+        header = pysam.AlignmentHeader.from_text(str(file.header) if text is None else text)
+        with pysam.AlignmentFile(path, "wc", header=header, reference_filename=reference and str(reference),
+                                 format_options=[o.encode() for o in options]) as out:
+            for record in file:
+                out.write(record)
+    return path
+
+
+def decoded_by(args, cwd, **kw):
+    """How many containers our tasks decoded, how many threads did it, and whether htslib gave record after record."""
+    p = run_sort(["-l", 1, "--report=r.json", "-o", "r.bam", *args], cwd=cwd, **kw)
+    assert p.returncode == 0, p.stderr
+    report = json.loads((cwd / "r.json").read_text())
+    threads = sum(slot["stages"].get("parse", 0) > 0 for slot in report["slots"])
+    return report["stages"]["parse"]["events"], threads, report["stages"]["convert"]["events"] > 0
+
+
+SHAPES = {
+    "plain": ["no_ref=1"],
+    "slices": ["no_ref=1", "slices_per_container=4"],
+    "references": ["no_ref=1", "multi_seq_per_slice=1"],
+    "names": ["no_ref=1", "lossy_names=1"],
+    "md": ["no_ref=1", "store_md=1", "store_nm=1"],
+    "embedded": ["embed_ref=1"],
+    "external": [],
+    "small": ["no_ref=1", "use_bzip2=1", "use_lzma=1", "level=9"],
+    "arith": ["no_ref=1", "use_arith=1", "use_fqz=1", "use_tok=1", "level=7"],
+}
+
+
+@pytest.mark.parametrize("order", ["unsorted", "sorted"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("version", ["3.0", "3.1"])
+def test_containers_of_one_shape_come_out_otherwise(tmp_path, unsorted_bam, fasta, version, shape, order):
+    """Whatever the threads, as from one thread, to which htslib gives record after record, and as samtools does."""
+    bam = unsorted_bam
+    if order == "sorted":
+        bam = tmp_path / "sorted.bam"
+        bam.write_bytes(oracle_bytes(unsorted_bam))
+    with_fasta = shape in ("embedded", "external")
+    options = [*SHAPES[shape], "version=" + version, "seqs_per_slice=400"]
+    path = as_cram(bam, tmp_path / "in.cram", options, fasta if with_fasta else None)
+    args = ["--no-PG", *(["--reference", fasta] if with_fasta else []), "in.cram"]
+    for more in [], ["-n"]:
+        one = sorted_bytes(["-@", 1, *more, *args], cwd=tmp_path)
+        for threads in 2, 3, 8:
+            assert sorted_bytes(["-@", threads, *more, *args], cwd=tmp_path) == one, threads
+    same_records(read_bam(sorted_bytes(["-@", 3, *args], cwd=tmp_path)), read_bam(oracle_bytes(path, *map(str, args[:-1]))))
+    assert decoded_by(["-@", 3, *args], tmp_path)[::2] == (len(containers(path.read_bytes())), False)
+
+
+def test_containers_are_decoded_by_one_thread(tmp_path, unsorted_bam):
+    path = as_cram(unsorted_bam, tmp_path / "in.cram", ["no_ref=1", "seqs_per_slice=100"])
+    n = len(containers(path.read_bytes()))
+    for _ in range(10):
+        events, threads, by_htslib = decoded_by(["-@", 4, "in.cram"], tmp_path)
+        assert events == n and not by_htslib
+        if threads > 1:
+            return
+    pytest.fail("one thread decoded all containers, ten times")
+
+
+@pytest.mark.parametrize("why", ["one thread", "pipe", "version", "option", "not at its beginning", "memory", "names a reference"])
+def test_cram_that_must_be_read_in_turn_is_not(tmp_path, unsorted_bam, fasta, why):
+    text = None
+    if why == "names a reference":                   # that is there, and may be looked for while others decode
+        with pysam.AlignmentFile(unsorted_bam) as file:
+            text = str(file.header).replace("\tLN:", "\tUR:file:%s\tLN:" % fasta)
+    version = "2.1" if why == "version" else "3.0"
+    path = as_cram(unsorted_bam, tmp_path / "in.cram", ["no_ref=1", "seqs_per_slice=400", "version=" + version], text=text)
+    args, kw = ["-@", 1 if why == "one thread" else 3, "in.cram"], {}
+    if why == "pipe":
+        args, kw = [*args[:-1], "-"], {"stdin": path.read_bytes()}
+    elif why == "option":
+        args += ["--input-fmt-option", "decode_md=0"]
+    elif why == "memory":
+        args += ["-m", "1M"]
+    elif why == "not at its beginning":
+        (tmp_path / "in").write_bytes(b"before" + path.read_bytes())
+        file = open(tmp_path / "in", "rb")
+        os.lseek(file.fileno(), 6, os.SEEK_SET)
+        args, kw = [*args[:-1], "-"], {"stdin": file}
+    assert decoded_by(args, tmp_path, **kw)[::2] == (0, True)
+    if why == "names a reference":
+        n = len(containers(path.read_bytes()))
+        assert decoded_by([*args, "--reference", fasta], tmp_path)[::2] == (n, False)
+        text = text.replace(str(fasta), "/nowhere/ref.fa")
+        as_cram(unsorted_bam, tmp_path / "in.cram", ["no_ref=1", "seqs_per_slice=400"], text=text)
+        assert decoded_by(args, tmp_path)[::2] == (n, False)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_damage_in_a_container_is_told_of_another_record(tmp_path, cram, threads):
+    data = cram("3.0")
+    found = containers(data)
+    c, before = found[6], sum(c.n for c in found[:6])
+    at = header_blocks(data, c)[-1][1] + 8           # of the first block behind the slice's header
+    (tmp_path / "in.cram").write_bytes(data[:at] + bytes([data[at] ^ 255]) + data[at + 1:])
+    refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "in.cram: record %d cannot be read" % (before + 1),
+            env=HTSLIB_LEAKS)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_file_cut_inside_a_container_passes(tmp_path, cram, threads):
+    data = cram("3.0")
+    c = containers(data)[6]
+    for end in c.start + 4, c.inside, (c.inside + c.end) // 2, c.end - 1:
+        (tmp_path / "in.cram").write_bytes(data[:end])
+        refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "in.cram", env=HTSLIB_LEAKS)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_end_that_is_missing_is_not_told(tmp_path, cram, threads):
+    data = cram("3.0")
+    for end, said in (len(data), 0), (containers(data)[-1].end, 1):
+        (tmp_path / "in.cram").write_bytes(data[:end])
+        p = run_sort(["-@", threads, "-o", "out.bam", "in.cram"], cwd=tmp_path)
+        assert p.returncode == 0 and p.stderr.count("EOF marker is absent") == said
+
+
+def test_empty_container_in_the_middle_ends_the_file(tmp_path, cram):
+    data = cram("3.0")
+    found = containers(data)
+    (tmp_path / "in.cram").write_bytes(data[:found[4].start] + data[found[-1].end:] + data[found[4].start:])
+    for threads in 1, 3:
+        ours = sorted_bytes(["--no-PG", "-@", threads, "in.cram"], cwd=tmp_path)
+        assert len(read_bam(ours).records()) == N
+
+
+def test_slices_that_hold_other_numbers_than_their_container_pass(tmp_path, cram):
+    """Fewer or more records in the header of a slice, with a CRC-32 that is right."""
+    data = cram("3.0")
+    start, end = header_blocks(data, containers(data)[3])[-1]
+    at = start + 3 + itf8(data, start + 3)[1]
+    at += itf8(data, at)[1]
+    for _ in range(3):                               # the reference, the start and the span
+        at += itf8(data, at)[1]
+    assert data[at] == 50
+    for n in 49, 51:
+        block = data[start:at] + bytes([n]) + data[at + 1:end - 4]
+        (tmp_path / "in.cram").write_bytes(data[:start] + block + struct.pack("<I", zlib.crc32(block)) + data[end:])
+        refused(tmp_path, ["-@", 3, "-o", "out.bam", "in.cram"], "in.cram", env=HTSLIB_LEAKS)

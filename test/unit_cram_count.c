@@ -424,6 +424,54 @@ static void test_count_of_what_htslib_writes_is_wrong(void **state)
             }
 }
 
+/* A step for each container of records: where it lies, and as many records as it has in its slices. */
+static void test_step_is_not_one_container(void **state)
+{
+    (void)state;
+    static const char *shapes[][3] = {{"version=3.0", "seqs_per_slice=7", NULL},
+                                      {"version=3.1", "seqs_per_slice=7", "slices_per_container=9"}};
+    for (size_t s = 0; s < N_OF(shapes); s++) {
+        const char *options[] = {shapes[s][0], shapes[s][1], shapes[s][2], NULL};
+        struct unit_bytes b = htslib_cram("wc", options, 1000);
+        int fd = unit_temp_file(), found;
+        unit_write(fd, b.data, b.n);
+        uint64_t n = 0, at = 0;
+        struct cram_count c;
+        for (cram_count_start(&c, true); (found = cram_count_next(&c, fd, 0, b.n)) > 0; at = c.end) {
+            assert_true(c.container > 0 && (at == 0 || c.container == at) && c.end == c.at);
+            assert_true(c.in_slices == c.n && !c.untold);
+            n += c.in_slices;
+        }
+        assert_true(found == 0 && n == 1000 && at == b.n && cram_count_agrees(&c, n));
+        close(fd);
+        unit_free(&b);
+    }
+}
+
+/* The slices of this container tell nothing: what is said of it is what it says. */
+static void test_slices_that_tell_nothing_are_believed(void **state)
+{
+    (void)state;
+    struct unit_bytes b = definition(3);
+    put_header(&b, 3, 0);
+    put_slices(&b, 10, 2, 7);
+    put_container(&b, 3, &end);
+    int fd = unit_temp_file();
+    unit_write(fd, b.data, b.n);
+    struct cram_count c;
+    cram_count_start(&c, true);
+    assert_int_equal(cram_count_next(&c, fd, 0, b.n), 1);
+    assert_true(c.in_slices == 10 && c.untold);
+    assert_int_equal(cram_count_next(&c, fd, 0, b.n), 1);
+    assert_true(c.in_slices == 0 && c.end == b.n);
+    assert_int_equal(cram_count_next(&c, fd, 0, b.n), 0);
+    cram_count_start(&c, true);
+    assert_int_equal(cram_count_next(&c, fd, 0, b.n - 60), 1);       /* cut inside */
+    assert_int_equal(c.in_slices, 10);
+    close(fd);
+    unit_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +486,8 @@ int main(void)
         cmocka_unit_test(test_version_that_is_not_known_is_an_error),
         cmocka_unit_test(test_file_that_cannot_be_read_is_whole),
         cmocka_unit_test(test_count_of_what_htslib_writes_is_wrong),
+        cmocka_unit_test(test_step_is_not_one_container),
+        cmocka_unit_test(test_slices_that_tell_nothing_are_believed),
     };
     hts_set_log_level(HTS_LOG_ERROR);            /* it warns of version 3.1 */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <htslib/cram.h>
+#include <htslib/faidx.h>
+#include <htslib/hts_log.h>
+#include "base/byte_buffer.h"
+#include "base/byte_window.h"
+#include "base/hts_file.h"
+#include "base/latch.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "read/cram_input.h"
+#include "read/cram_reader.h"
+#include "read/hts_reader.h"
+#include "read/input_file.h"
+
+/* The main thread walks over the headers of containers and hands out one container after the other:
+ *
+ *     records are       decoded, or         headers are
+ *     being used        being decoded       still to be read
+ *   +-----+-----+-----+-----+-----+-----+
+ *   |  2  |  3  |  4  |  5  |  6  |  7  |   8 ...
+ *   +-----+-----+-----+-----+-----+-----+
+ *    freed       lent               head
+ *
+ * Each slot has a file of htslib. Its task seeks to the container and reads as many records as its slices have. */
+struct cram_slot {
+    samFile *file;               /* the claimer's, as all below but the place and the users */
+    bam1_t *record;
+    struct cram_place place;     /* the main thread sets it before READY */
+    struct byte_buffer records;  /* as BAM */
+    uint64_t n;                  /* how many; the one behind them has the fault */
+    enum hts_fault fault;
+    bool ended;                  /* htslib took the place behind them for the end of the file */
+    atomic_int users;            /* of the records, see struct byte_window */
+};
+
+struct cram_reader {
+    struct byte_window window;   /* must be first: more() gets it. The records of the slot lent last */
+    struct input_options opt;
+    const struct input_file *file;
+    struct cram_input *cram;     /* main thread, as all below but the slots */
+    samFile *first;              /* has read the header */
+    struct htslib_use use;
+    struct cram_slot *slots;     /* use.n_threads of them */
+    struct task_ring ring;       /* handed out to be decoded, taken back when freed */
+    uint64_t lent;               /* the number of the container that is lent next */
+    uint64_t end;                /* of the last container handed out */
+    bool at_end;                 /* all containers are handed out */
+    uint64_t n;                  /* records lent */
+};
+
+/* ------------------------------------------------------------------- tasks */
+
+/* Without an error, htslib goes on with the next container if it finds fewer records than expected. */
+static bool is_beyond(const struct cram_slot *c)
+{
+    return (uint64_t)htell(cram_fd_get_fp(c->file->fp.cram)) > c->place.end;
+}
+
+static enum hts_fault read_record(const struct cram_reader *r, struct cram_slot *c)
+{
+    errno = 0;
+    int status = sam_read1(c->file, cram_fd_get_header(c->file->fp.cram), c->record);
+    if (status < 0) {
+        c->ended = status == -1;
+        return c->ended && errno == ENOMEM ? HTS_NO_MEMORY : HTS_BROKEN;
+    }
+    return is_beyond(c) ? HTS_BROKEN : hts_reader_append(&c->records, c->record, r->opt.far);
+}
+
+/* Decodes the container of a claimed slot. */
+static void decode(void *reader, uint32_t slot)
+{
+    const struct cram_reader *r = reader;
+    struct cram_slot *c = &r->slots[slot];
+    if (latch_tripped(r->opt.latch))
+        return;
+    enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
+    if (cram_seek(c->file->fp.cram, (off_t)c->place.begin, SEEK_SET) < 0)
+        c->fault = HTS_BROKEN;
+    while (c->n < c->place.n && !c->fault) {
+        c->fault = read_record(r, c);
+        c->n += c->fault == HTS_FINE;
+    }
+    stats_records(r->opt.stats, c->n);
+    stats_leave(r->opt.stats, before, c->place.end - c->place.begin);
+}
+
+/* ------------------------------------------------------------- main thread */
+
+static struct cram_slot *slot_of(const struct cram_reader *r, uint64_t number)
+{
+    return &r->slots[task_ring_slot(&r->ring, number)];
+}
+
+/* Hands out the next container that has records. 1: done; 0: no slot is free, or there is none; -1: failed, and the
+ * error is recorded in the latch. */
+static int hand_out(struct cram_reader *r)
+{
+    if (r->at_end || task_ring_full(&r->ring))
+        return 0;
+    struct cram_slot *c = &r->slots[task_ring_next(&r->ring)];
+    int found;
+    do {
+        found = cram_input_next(r->cram, &c->place);
+    } while (found > 0 && c->place.n == 0);      /* htslib passes over these, too */
+    r->at_end = found == 0;
+    if (found > 0) {
+        input_file_expect(r->file, c->place.begin, c->place.end - c->place.begin);
+        r->end = c->place.end;
+        task_ring_hand_out(&r->ring);
+    }
+    return found;
+}
+
+/* Frees the oldest slots as far as nobody uses their records. */
+static void free_slots(struct cram_reader *r)
+{
+    for (; r->ring.tail < r->lent; task_ring_take(&r->ring)) {
+        struct cram_slot *c = slot_of(r, r->ring.tail);
+        if (atomic_load_explicit(&c->users, memory_order_acquire) > 0)
+            return;
+        byte_buffer_trim(&c->records, MEMORY_CRAM_RECORDS);
+        c->n = 0;
+    }
+}
+
+/* Hands out work for other threads, and works, until the next container is decoded. 1: it is; 0: there is none; -1:
+ * failed, and the error is recorded in the latch. Copying comes before decoding, which takes 30 ms: it frees slots. */
+static int await_slot(struct cram_reader *r, task_help_fn *help, void *arg)
+{
+    for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
+        free_slots(r);
+        int handed = hand_out(r);
+        if (handed < 0)
+            return -1;
+        if (r->lent == task_ring_head(&r->ring)) {
+            if (r->at_end)
+                return 0;
+        } else if (task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE) {
+            return 1;
+        }
+        if (handed || help(arg) || task_ring_help(&r->ring)) {
+            spins = 0;
+        } else {
+            enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
+            task_pause(&spins);
+            stats_leave(r->opt.stats, before, 0);
+        }
+    }
+    return -1;
+}
+
+/* Records in the latch why the container could not be decoded. */
+static int tell_fault(const struct cram_reader *r, const struct cram_slot *c)
+{
+    uint64_t n = r->n + c->n;
+    if (c->ended && c->fault == HTS_BROKEN && cram_input_check(r->cram, n) < 0)
+        return -1;
+    return hts_reader_fault(&r->opt, c->fault, n + 1);
+}
+
+/* Has the first file read what is behind the last container. If that lacks its end, htslib warns when it is closed. */
+static int end_of_records(struct cram_reader *r)
+{
+    cram_fd *first = r->first->fp.cram;
+    if ((r->end == 0 || cram_seek(first, (off_t)r->end, SEEK_SET) == 0)
+        && sam_read1(r->first, cram_fd_get_header(first), r->slots->record) >= 0)
+        return hts_reader_fault(&r->opt, HTS_BROKEN, r->n + 1);
+    return cram_input_check(r->cram, r->n);
+}
+
+/* Lends the records of the next container. Those of the one before are used up by now. */
+static int more(struct byte_window *window, task_help_fn *help, void *arg)
+{
+    struct cram_reader *r = (struct cram_reader *)window;
+    byte_window_leave(window);
+    int found = await_slot(r, help, arg);
+    if (found <= 0)
+        return found < 0 ? -1 : end_of_records(r);
+    struct cram_slot *c = slot_of(r, r->lent++);
+    if (c->fault)
+        return tell_fault(r, c);
+    r->n += c->n;
+    assert(window->size == 0);
+    window->data = c->records.p;
+    window->size = c->records.n;
+    window->users = &c->users;
+    return 1;
+}
+
+struct byte_window *cram_reader_window(struct cram_reader *r)
+{
+    return &r->window;
+}
+
+size_t cram_reader_memory(const struct cram_reader *r)
+{
+    return r ? r->use.bytes : 0;
+}
+
+/* ----------------------------------------------------------- open and close */
+
+bool cram_reader_may(const struct input_file *file, const struct input_options *options, const htsFormat *format,
+                     const struct cram_input *cram)
+{
+    return cram && format->version.major == 3 && file->begin == 0 && options->n_threads > 1
+        && !options->format_options;
+}
+
+/* Whether htslib may be able to read the file of an UR tag. */
+static bool is_within_reach(const char *place)
+{
+    place += strncmp(place, "file:", 5) == 0 ? 5 : 0;
+    return strstr(place, "://") || access(place, R_OK) == 0;
+}
+
+/* When a reference is not in the FASTA that the user named, htslib looks for it while it decodes. If it then finds the
+ * file of an UR tag, it changes the list of references under the other files that share it. */
+static bool references_are_known(sam_hdr_t *header, const char *fasta)
+{
+    bool known = true;
+    kstring_t place = KS_INITIALIZE;
+    faidx_t *index = fasta ? fai_load3(fasta, NULL, NULL, 0) : NULL;
+    for (int i = 0; known && i < sam_hdr_nref(header); i++) {
+        const char *name = sam_hdr_tid2name(header, i);
+        known = (index && faidx_has_seq(index, name))
+             || sam_hdr_find_tag_id(header, "SQ", "SN", name, "UR", &place) != 0 || !is_within_reach(place.s);
+    }
+    fai_destroy(index);
+    ks_free(&place);
+    return known;
+}
+
+/* Opens the file once more, with an offset of its own. NULL: errno says why. */
+static samFile *open_again(const struct cram_reader *r)
+{
+    char path[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", r->file->fd);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    hFILE *file = fd < 0 ? NULL : hdopen(fd, "r");
+    samFile *sam = file ? hts_hopen(file, r->opt.path, "r") : NULL;
+    if (!sam && file)
+        hclose_abruptly(file);
+    else if (!file && fd >= 0)
+        close(fd);
+    return sam;
+}
+
+/* Makes another file for a slot, which shares the references of the first. */
+static int open_slot(struct cram_reader *r, struct cram_slot *c, refs_t *references)
+{
+    struct latch ours = {0};                     /* without this slot the others do */
+    struct hts_file_options how = {
+        .path = r->opt.path, .reference = r->opt.reference, .n_threads = 1, .latch = &ours,
+    };
+    htsThreadPool no_threads = {0};
+    if (!(c->file = open_again(r)) || !(c->record = bam_init1()))
+        return -1;
+    return hts_file_set_up(c->file, &no_threads, &how) < 0 ? -1
+         : references ? hts_set_opt(c->file, CRAM_OPT_SHARED_REF, references) : 0;
+}
+
+/* Opens as many slots as can be had; the first file has said all that htslib has to say. Returns their number. */
+static uint32_t open_slots(struct cram_reader *r)
+{
+    uint32_t n = 0;
+    enum htsLogLevel level = hts_get_log_level();
+    hts_set_log_level(HTS_LOG_OFF);
+    while (n < (uint32_t)r->use.n_threads
+           && open_slot(r, &r->slots[n], cram_get_refs(r->first)) == 0)
+        n++;
+    hts_set_log_level(level);
+    return n;
+}
+
+int cram_reader_open(struct cram_reader **reader, const struct input_file *file, const struct input_options *options,
+                     struct cram_input *cram, struct hts_reader *first, sam_hdr_t *header)
+{
+    enum { LEAST = 2 };
+    struct htslib_use use = memory_shares_cram(&options->htslib, sam_hdr_length(header), options->n_threads);
+    *reader = NULL;
+    if (use.n_threads < LEAST || !references_are_known(header, options->reference))
+        return 0;
+    struct cram_reader *r = *reader = calloc(1, sizeof *r);
+    if (!r || !(r->slots = calloc((size_t)use.n_threads, sizeof *r->slots)))
+        return latch_fail(options->latch, "%s: out of memory", options->path);
+    r->window.more = more;
+    r->opt = *options;
+    r->file = file;
+    r->cram = cram;
+    r->first = hts_reader_file(first);
+    r->use = use;
+    struct task_ring_options ring = {.n_slots = open_slots(r), .run = decode, .arg = r};
+    if (ring.n_slots < LEAST) {
+        cram_reader_close(r);
+        *reader = NULL;
+        return 0;
+    }
+    return task_ring_open(&r->ring, &ring) < 0 ? latch_fail(options->latch, "%s: out of memory", options->path) : 0;
+}
+
+void cram_reader_close(struct cram_reader *r)
+{
+    if (!r)
+        return;
+    bool read_all = r->at_end && r->lent == task_ring_head(&r->ring) && !latch_tripped(r->opt.latch);
+    if (read_all)
+        free_slots(r);
+    task_ring_close(&r->ring, read_all);
+    for (int i = 0; r->slots && i < r->use.n_threads; i++) {
+        struct cram_slot *c = &r->slots[i];
+        if (c->file)
+            hts_close(c->file);
+        bam_destroy1(c->record);
+        free(c->records.p);
+    }
+    free(r->slots);
+    free(r);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* CRAM in a regular file as a stream of raw BAM records. Tasks decode its containers side by side, each with a file of
+ * htslib of its own. */
+#ifndef CRAM_READER_H
+#define CRAM_READER_H
+
+#include <stdbool.h>
+#include <htslib/sam.h>
+#include "read/input_options.h"
+
+struct byte_window;
+struct cram_input;
+struct cram_reader;
+struct hts_reader;
+struct input_file;
+
+/* Whether the file may be read like this, as far as that is known before it is opened. format: as detected. cram: what
+ * counts its records; may be NULL. */
+bool cram_reader_may(const struct input_file *file, const struct input_options *options, const htsFormat *format,
+                     const struct cram_input *cram);
+
+/* first has read the header; it has no threads yet, and is not used while there is a reader. All pointers stay the
+ * caller's. *reader becomes NULL if first had better read the records: with little memory, where /proc is missing, or
+ * where htslib may have to look for a reference while it decodes. -1: failed, and the error is recorded in the latch.
+ */
+int cram_reader_open(struct cram_reader **reader, const struct input_file *file, const struct input_options *options,
+                     struct cram_input *cram, struct hts_reader *first, sam_hdr_t *header);
+
+/* Call it after the parallel region, because late tasks still look at their slot. */
+void cram_reader_close(struct cram_reader *reader);
+
+/* Bytes of memory, about, beside what `first` takes. 0 for NULL. */
+size_t cram_reader_memory(const struct cram_reader *reader);
+
+/* The records, whole ones, until the reader is closed. Those of a container must be used up before there are more. */
+struct byte_window *cram_reader_window(struct cram_reader *reader);
+
+#endif
