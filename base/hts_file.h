@@ -16,13 +16,13 @@ struct hts_file_options {
     bool writing;
     const hts_opt *format_options;   /* --input-fmt-option or --output-fmt-option; NULL: none */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
-    int n_threads;               /* threads for the file: as many as can be had, and at most these; 1: none */
+    int n_threads;               /* threads for the file: at most these, and as many as can be had; 1: none */
     bool no_threads;             /* a format option "nthreads" starts none either */
     struct latch *latch;
 };
 
-/* Applies these options to a file that is open, and starts its threads, but not by hts_set_threads(), which crashes when
- * a thread cannot be made. -1: failed, and the error is recorded in the latch. */
+/* Applies these options to a file that is open, and starts its threads. It does not call hts_set_threads(), which
+ * crashes when a thread cannot be made. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);
 
 /* Ends the threads of a file after it is closed, also after an error. The pool is zero if there are none. */
