@@ -62,12 +62,12 @@ int out_file_target(const char *path, char target[PATH_MAX])
 /* Files that have a temporary name. When the OpenMP runtime lacks memory or threads it calls exit(), in any thread.
  * Then their names go, too. */
 enum { MAX_NAMED = 8 };
-static struct out_file *_Atomic named[MAX_NAMED];
+static struct out_file *_Atomic named_files[MAX_NAMED];
 
 static void remove_named(void)
 {
     for (int i = 0; i < MAX_NAMED; i++) {
-        const struct out_file *out = atomic_load(&named[i]);
+        const struct out_file *out = atomic_load(&named_files[i]);
         if (out)
             unlink(out->temp);
     }
@@ -77,7 +77,7 @@ static void remove_named(void)
 static void change_named(struct out_file *from, struct out_file *to)
 {
     struct out_file *is = from;
-    for (int i = 0; i < MAX_NAMED && !atomic_compare_exchange_strong(&named[i], &is, to); i++)
+    for (int i = 0; i < MAX_NAMED && !atomic_compare_exchange_strong(&named_files[i], &is, to); i++)
         is = from;
 }
 
