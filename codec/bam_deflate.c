@@ -2,7 +2,7 @@
 /* In the order of bam_deflate():
  *
  *   parse     in[n] -> literals, and sequences: so many literals, then a match
- *             (deflate_fast.c, deflate_lazy.c)
+ *             (deflate_fast.c; deflate_fields.c, deflate_lazy.c)
  *   blocks    where a new pair of Huffman codes pays: at which segments
  *   codes     per block: symbol counts -> two codes -> the block's header
  *   output    per block: literals and sequences -> bits */
@@ -51,7 +51,7 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
     d->n_seqs = d->n_lits = d->n_segments = 0;
     if (n > FIRST + MARGIN) {
         p.last = n - MARGIN;
-        (b->effort == BAM_DEFLATE_FAST ? deflate_fast : deflate_lazy)(d, &p, b->newer);
+        (b->effort == BAM_DEFLATE_FAST ? deflate_fast : deflate_fields)(d, &p, b->newer);
     }
     uint32_t rest = n - p.anchor;
     d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)rest};

@@ -95,9 +95,11 @@ struct parse {
     uint32_t dist;                /* of the last match */
 };
 
-/* By the fields of records, and lazily. They go from p->at to p->last, and put there what they find; what is behind
- * p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
+/* -l 1 and the default level by the fields of records, and any bytes lazily. They go from p->at to p->last, and put
+ * there what they find; what is behind p->anchor in the end has become neither sequence nor literal yet. newer: the CPU
+ * has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
+void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
 /* The same; hard: the bytes are known to have few matches. */
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, bool hard);
