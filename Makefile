@@ -112,7 +112,7 @@ $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 
 # The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
 FAULTY_WRAPS = bam_arena_cut_sublist sort_run spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
-               output_blocks_open output_blocks_put bgzf_block_deflate hts_writer_put sam_write1 record_sink_count hts_idx_push
+               output_blocks_open output_blocks_put bgzf_block_deflate hts_writer_put sam_write1 sam_format1 record_sink_count hts_idx_push
 $(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
 	$(FAULTY_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))
@@ -131,7 +131,7 @@ $(BUILD)/replay_%: test/fuzz/fuzz_%.c $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $
 
 # The program in slow motion, of the same objects: bench/dilate.py runs it (`make scaling`).
 DILATED_WRAPS = stats_new stats_enter stats_leave stats_enter_as stats_leave_as stats_phase stats_stop \
-                task_ring_hand_out task_ring_submit task_ring_take bam_arena_init
+                task_ring_hand_out task_ring_submit task_ring_add task_ring_take bam_arena_init sort_report_measure_memory
 $(BUILD)/dilated_samtools: bench/dilated_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
 	$(DILATED_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))
@@ -177,7 +177,7 @@ check-mutants:
 	@python3 test/check_mutants.py
 
 # The unit tests with threads.
-TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe output_block sam_reader spill spill_store
+TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe output_block sam_reader sam_text spill spill_store
 tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
 
 check-tsan:

@@ -14,7 +14,6 @@
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <htslib/hts_log.h>
@@ -190,6 +189,7 @@ static int begin_merge(struct sort_parts *s)
         .arenas = {spare, s->arenas.filled},
         .sink = s->out.sink,
         .n_ranges = s->rings.merge_ranges,
+        .n_spare = s->rings.merge_spare,
         .n_records = s->rings.merge_records,
         .n_threads = s->opts->n_threads,
         .latch = &s->latch,
@@ -208,10 +208,10 @@ static int begin_merge(struct sort_parts *s)
  * task, and its ticket gives it a place in the file. */
 static int merge_ranges(struct sort_parts *s)
 {
-    struct merge_list list;
+    struct record_list list;
     int merged;
     while ((merged = merge_ring_next(s->merge, &list)) > 0)
-        if (record_sink_put(s->out.sink, list.records, list.n) < 0)
+        if (record_sink_put(s->out.sink, &list) < 0)
             return -1;
     return merged;
 }
@@ -261,23 +261,36 @@ static void commit(struct sort_parts *s)
     stats_leave(s->stats, before, 0);
 }
 
-/* The team once more: otherwise one thread would take long to give large arenas back, at the end of the process. */
-static void give_memory_back(void *parts)
+/* All threads give the arenas back, and the main thread closes the parts meanwhile. */
+static void close_in_team(void *parts)
 {
     struct sort_parts *s = parts;
-    arenas_give_back(&s->arenas, s->opts->n_threads, s->stats);
+    arenas_give_back(&s->arenas, s->opts->n_threads, s->stats, sort_parts_close, s);
 }
 
-/* Ends the progress line and writes the report. */
-static void report(struct sort_parts *s)
+/* The team is called once more if one thread would take long to give the arenas back: 0.15 s per GiB. */
+static void close_all(struct sort_parts *s, int n_threads)
+{
+    static const uint64_t LEAST = (uint64_t)16 << 20;
+    if (!latch_tripped(&s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST))
+        task_team(n_threads, close_in_team, s);
+    else
+        sort_parts_close(s);
+    arenas_close(&s->arenas);
+}
+
+/* Closes all parts. Then it ends the progress line and writes the report, in which the closing is. */
+static void close_and_report(struct sort_parts *s, int n_threads)
 {
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
+    close_all(s, n_threads);
     stats_stop(s->stats);
-    if (!s->stats)
-        return;
-    progress_end(&s->progress, !latch_tripped(&s->latch));
-    if (!latch_tripped(&s->latch))
+    if (s->stats)
+        progress_end(&s->progress, !latch_tripped(&s->latch));
+    if (s->stats && !latch_tripped(&s->latch))
         sort_report_write(&s->report, s->stats, records, &s->latch);
+    sort_report_close(&s->report);
+    stats_free(s->stats);
 }
 
 /* Each file that htslib reads or writes may start one more thread during the sort. */
@@ -289,20 +302,18 @@ static int threads_to_be_had(const struct sort_parts *s)
 int bam_sort(const struct sort_opts *opts)
 {
     struct sort_parts s;
+    int n_threads = 1;
     machine_share_heaps();
-    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     if (sort_parts_open(&s, opts) == 0) {
-        int n_threads = threads_to_be_had(&s);
+        n_threads = threads_to_be_had(&s);
         latch_hide_signals(true);
         task_team(n_threads, in_team, &s);
         if (!latch_tripped(&s.latch)) {
             commit(&s);
-            sort_report_measure_memory(&s.report);
-            task_team(n_threads, give_memory_back, &s);
+            sort_report_measure_memory(&s.report, s.arenas.each);
         }
     }
-    report(&s);
-    sort_parts_close(&s);
+    close_and_report(&s, n_threads);
     latch_reraise();
     if (!latch_tripped(&s.latch))
         return EXIT_SUCCESS;

@@ -15,25 +15,6 @@
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
 
-static void codecs_free(struct bgzf_codec **codecs, int n_threads)
-{
-    for (int i = 0; codecs && i < n_threads; i++)
-        bgzf_codec_free(codecs[i]);
-    free(codecs);
-}
-
-/* One for each thread, used by that thread only. NULL: no memory. */
-static struct bgzf_codec **codecs_new(int n_threads, int level)
-{
-    struct bgzf_codec **codecs = calloc((size_t)n_threads, sizeof *codecs);
-    for (int i = 0; codecs && i < n_threads; i++)
-        if (!(codecs[i] = bgzf_codec_new(level))) {
-            codecs_free(codecs, n_threads);
-            return NULL;
-        }
-    return codecs;
-}
-
 /* ------------------------------------------------------------------ source */
 
 _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
@@ -43,32 +24,31 @@ struct source_slot {
     const uint8_t *compressed;
     atomic_int *users;           /* of those bytes, held until they are inflated */
     struct bgzf_source_block block;
-    enum bgzf_fault fault;       /* claimer, before DONE */
+    enum bgzf_fault fault;       /* claimer, before DONE, only if there is one: who writes takes the cache line */
 };
 
 struct bgzf_source {
     struct bgzf_source_options opt;
-    int eof_block;               /* the last block seen was the empty one of 28 bytes; this and what follows, but the
-                                  * codecs, is the main thread's */
+    int eof_block;               /* the last block was the empty one of 28 bytes; main thread, as all but the codecs */
     int peeked;                  /* frame is the block at the window's beginning */
     struct bgzf_frame frame;
     struct source_slot *slots;
     struct task_ring ring;       /* of them: inflating one is its work */
     bgzf_source_inflated_fn *inflated;
     void *inflated_arg;
-    struct bgzf_codec **codecs;
+    struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
 };
 
 static void source_run(void *source, uint32_t index);
 
 static int source_alloc(struct bgzf_source *s)
 {
-    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads, .run = source_run,
-                                     .arg = s};
+    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads,
+                                     .bunches = s->opt.text_size == 0, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
-    s->codecs = codecs_new(s->opt.n_threads, 0);
+    s->codecs = calloc((size_t)s->opt.n_threads, sizeof *s->codecs);
     return s->slots && s->codecs ? 0 : -1;
 }
 
@@ -91,7 +71,7 @@ void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    codecs_free(s->codecs, s->opt.n_threads);
+    bgzf_codec_free_all(s->codecs, s->opt.n_threads);
     task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
     free(s->slots);
     free(s);
@@ -109,7 +89,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
     enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
     if (s->opt.framed)
-        fault = bgzf_block_inflate(s->codecs[task_thread()], p, frame, dst);
+        fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
     else
         memcpy(dst, p, frame->size);
     stats_leave(s->opt.stats, before, s->opt.text_size ? 0 : frame->inflated_size);
@@ -122,8 +102,10 @@ static void source_run(void *source, uint32_t index)
     struct bgzf_source *s = source;
     struct source_slot *slot = &s->slots[index];
     if (!latch_tripped(s->opt.latch)) {
-        slot->fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
-        if (!slot->fault && s->inflated)
+        enum bgzf_fault fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
+        if (fault)
+            slot->fault = fault;
+        else if (s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
     byte_window_release(slot->users);
@@ -131,13 +113,11 @@ static void source_run(void *source, uint32_t index)
 
 static bool source_help(void *source)
 {
-    struct bgzf_source *s = source;
-    return task_ring_help(&s->ring);
+    return task_ring_help(&((struct bgzf_source *)source)->ring);
 }
 
 /* Finds the frame of the block at p. Plain bytes make a block of all that is there. */
-static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail,
-                                struct bgzf_frame *frame)
+static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail, struct bgzf_frame *frame)
 {
     if (avail == 0)
         return BGZF_MORE;
@@ -167,10 +147,14 @@ static int source_frame(struct bgzf_source *s)
                       "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
 }
 
-/* The peeked block is done with. */
+/* The peeked block is done with. The next one's end and the header behind it are fetched: another thread read them. */
 static void source_pass(struct bgzf_source *s)
 {
-    byte_window_skip(s->opt.input, s->frame.size);
+    struct byte_window *w = s->opt.input;
+    byte_window_skip(w, s->frame.size);
+    const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
+    __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */
+    __builtin_prefetch(end + BGZF_HEADER - 1);
     s->peeked = 0;
 }
 
@@ -218,9 +202,8 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
 {
-    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a "
-                      "good copy of the file", s->opt.path, (unsigned long long)file_offset,
-                      bgzf_fault_text(fault));
+    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a good copy of the "
+                      "file", s->opt.path, (unsigned long long)file_offset, bgzf_fault_text(fault));
 }
 
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
@@ -238,11 +221,9 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
     if (task_ring_empty(&s->ring))
         return 0;
     uint32_t index = task_ring_oldest(&s->ring);
-    if (task_ring_state(&s->ring, index) != TASK_DONE) {
-        if (!wait)
-            return 0;
-        task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
-    }
+    if (!wait && task_ring_state(&s->ring, index) != TASK_DONE)
+        return 0;
+    task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
     *block = s->slots[index].block;
     enum bgzf_fault fault = s->slots[index].fault;
     task_ring_take(&s->ring);
@@ -276,12 +257,11 @@ enum {
     /* Network file systems and cloud disks want several writes at a time. A local file system does one write at a time
      * for each file: more writers would only wait for each other. */
     WRITERS = 4, THREADS_PER_WRITER = 2,
-    LENGTH_BITS = 20,
+    LENGTH_BITS = 31,            /* a record of SAM may be long. This leaves 33 bits for numbers: 500 TB */
     /* Bytes of a part. Parallel file systems and network disks want 512 KiB and more. 1 MiB took -u three times the
      * system time and more (ext4, Linux 6.18, a virtual machine). */
     PART_LEAST = 64 << 10, PART_MOST = 512 << 10,
 };
-_Static_assert(BGZF_MAX_BLOCK < 1 << LENGTH_BITS, "a length fits");
 _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two parts at most");
 
 /*          U: what goes into block i            C: block i compressed
@@ -301,20 +281,21 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * thread waits for its turn: a finished block that its thread does not take is left to the writers.
  *
  * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes, which begin at multiples
- * of that. (Blocks of level 0 are large. They are written as they are, each writer's with one pwritev().) Each part has
- * a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block only if the
- * block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is the same part,
- * or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their counts of
- * bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The main thread
- * writes the last part, with the EOF block.
+ * of that. (Blocks of level 0 and of SAM are large. They are written as they are, each writer's with one pwritev().)
+ * Each part has a buffer: part p has buffer p modulo n_parts, once part p - n_parts is written. A writer takes a block
+ * only if the block's last byte lies in a part that has its buffer. (The part of its first byte has one, too: it is
+ * the same part, or blocks before this one lie in it.) The writer copies its blocks into the buffers and adds to their
+ * counts of bytes. Who makes a part whole writes it with one pwritev(), and gives the buffer to the next part. The
+ * main thread writes the last part, with the EOF block.
  *
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
  * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
  * looks afterwards at the ticket's block, and begins again if that is finished, its part has a buffer, and there is
- * room for a writer. All these operations are sequentially consistent. Consider the very last change of the number of
- * writers: all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the
- * ticket's are copied, and whole parts are written. At most one part is not whole, and there are two buffers at least:
- * the part of the ticket's block has one. So the thread that made the change would not have left a finished block.
+ * room for a writer. (The main thread leaves that to a thread that is still counted.) All these operations are
+ * sequentially consistent. Consider the very last change of the number of writers: all lengths, places and tickets
+ * were stored before it, and the number is 0 now. So all blocks before the ticket's are copied, and whole parts are
+ * written. At most one part is not whole, and there are two buffers at least: the part of the ticket's block has one.
+ * So the thread that made the change would not have left a finished block.
  *
  * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap
  * while the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time
@@ -331,7 +312,8 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
 struct sink_slot {
     uint64_t number;             /* of the block; main thread, before READY */
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
-    uint8_t *compressed;         /* C */
+    const uint8_t *bytes;        /* to be written: C, or the owner's */
+    uint8_t *compressed;         /* C; NULL: the owner makes the bytes */
 };
 
 /* The buffer of a part of the file. */
@@ -344,7 +326,8 @@ struct sink_part {
 struct bgzf_sink {
     struct bgzf_sink_options opt;
     struct sink_slot *slots;
-    struct bgzf_codec **codecs;
+    uint8_t *compressed;         /* C of all slots */
+    struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
     uint8_t *filled;             /* BGZF_FILL bytes per thread: what goes into its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
@@ -374,31 +357,33 @@ static size_t n_parts(int n_threads)
 
 static int parts_alloc(struct bgzf_sink *k)
 {
-    size_t size = k->opt.part_size, n = n_parts(k->opt.n_threads);
+    uint64_t size = k->opt.part_size, n = n_parts(k->opt.n_threads), first = (uint64_t)k->begin / size;
     k->most_writers = most_writers(k->opt.n_threads);
     if (!(k->part_bytes = aligned_alloc(PAGE, n * size)))
         return -1;
-    uint64_t first = (uint64_t)k->begin / size;
     for (uint64_t i = first; i < first + n; i++)
-        k->parts[i % n] = (struct sink_part){i, i == first ? (size_t)k->begin % size : 0, k->part_bytes + i % n * size};
+        k->parts[i % n] = (struct sink_part){.number = i, .bytes = k->part_bytes + i % n * size};
+    atomic_init(&k->parts[first % n].filled, (size_t)k->begin % size);
     return 0;
 }
 
 static int sink_alloc(struct bgzf_sink *k)
 {
-    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .run = sink_run,
-                                     .arg = k, .run_releases = true};
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .bunches = true,
+                                     .run = sink_run, .arg = k, .run_releases = true};
     if (task_ring_open(&k->ring, &ring) < 0)
         return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
-    k->codecs = codecs_new(k->opt.n_threads, k->opt.level);
+    if (k->opt.form != SINK_BAM)
+        return k->slots ? 0 : -1;
+    k->compressed = malloc((size_t)k->opt.n_slots * BGZF_MAX_BLOCK);
+    k->codecs = calloc((size_t)k->opt.n_threads, sizeof *k->codecs);
     k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
     if (k->begin >= 0 && k->opt.part_size > 0 && parts_alloc(k) < 0)
         return -1;
-    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
-        if (!(k->slots[i].compressed = malloc(BGZF_MAX_BLOCK)))
-            return -1;
-    return k->slots && k->codecs && k->filled ? 0 : -1;
+    for (uint32_t i = 0; k->slots && k->compressed && i < k->opt.n_slots; i++)
+        k->slots[i].compressed = k->compressed + (size_t)i * BGZF_MAX_BLOCK;
+    return k->slots && k->compressed && k->codecs && k->filled ? 0 : -1;
 }
 
 /* Where the blocks of a file begin that can be written to anywhere; else -1. */
@@ -418,7 +403,7 @@ struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
         memset(k, 0, sizeof *k);
         k->opt = *options;
         k->begin = position(options->fd);
-        k->most_writers = 1;
+        k->most_writers = k->begin >= 0 && options->form != SINK_BAM ? most_writers(options->n_threads) : 1;
         if (sink_alloc(k) == 0)
             return k;
     }
@@ -431,12 +416,11 @@ void bgzf_sink_close(struct bgzf_sink *k)
 {
     if (!k)
         return;
-    for (uint32_t i = 0; k->slots && i < k->opt.n_slots; i++)
-        free(k->slots[i].compressed);
-    codecs_free(k->codecs, k->opt.n_threads);
+    bgzf_codec_free_all(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
     free(k->part_bytes);
     free(k->filled);
+    free(k->compressed);
     free(k->slots);
     free(k);
 }
@@ -541,7 +525,7 @@ static bool take_block(struct bgzf_sink *k, uint64_t number, uint64_t place, str
     struct sink_slot *slot = &k->slots[task_ring_slot(&k->ring, number)];
     if (!can_take(k, number, place, &finished) || !atomic_compare_exchange_strong(&slot->finished, &finished, 0))
         return false;
-    *block = (struct iovec){slot->compressed, length_of(finished)};
+    *block = (struct iovec){(void *)(uintptr_t)slot->bytes, length_of(finished)};
     return true;
 }
 
@@ -576,29 +560,39 @@ static bool is_writer_wanted(struct bgzf_sink *k)
     return atomic_load(&k->writers) < k->most_writers && can_take(k, ticket, atomic_load(&k->placed), &finished);
 }
 
-/* Writes finished blocks, unless enough other threads do. */
+/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases as soon as
+ * another thread is counted, which will look in its stead. */
 static void serve_ticket(struct bgzf_sink *k)
 {
+    bool is_main = task_thread() == 0, has_others;
     do {
         if (atomic_fetch_add(&k->writers, 1) < k->most_writers)
-            while (write_blocks(k))
+            while (write_blocks(k) && !is_main)
                 ;
-        atomic_fetch_sub(&k->writers, 1);
-    } while (is_writer_wanted(k));
+        has_others = atomic_fetch_sub(&k->writers, 1) > 1;
+    } while (!(is_main && has_others) && is_writer_wanted(k));
 }
 
-/* Fills and deflates the block of a claimed slot. Returns its length. */
+/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; any after
+ * an error: nothing is written then. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
-    int thread = task_thread();
-    struct bgzf_codec *codec = k->codecs[thread];
-    uint8_t *compressed = k->slots[index].compressed, *data = bgzf_block_stored_data(codec, compressed);
+    struct sink_slot *slot = &k->slots[index];
+    if (k->opt.form != SINK_BAM)
+        return k->opt.make(k->opt.arg, index, &slot->bytes);
+    struct bgzf_codec *codec = bgzf_codec_of(k->codecs, task_thread(), k->opt.level);
+    if (!codec)
+        latch_fail(k->opt.latch, "%s: out of memory for write buffers; try fewer threads (-@)", k->opt.path);
+    if (latch_tripped(k->opt.latch))
+        return 1;
+    uint8_t *compressed = slot->compressed, *data = bgzf_block_stored_data(codec, compressed);
     if (!data)
-        data = k->filled + (size_t)thread * BGZF_FILL;
+        data = k->filled + (size_t)task_thread() * BGZF_FILL;
     uint32_t size = k->opt.fill(k->opt.arg, index, data);
     enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
     uint32_t length = bgzf_block_deflate(codec, data, size, compressed);
     stats_leave(k->opt.stats, before, size);
+    slot->bytes = compressed;
     k->opt.deflated(k->opt.arg, index, data, compressed, length);
     return length;
 }
@@ -607,14 +601,14 @@ static void sink_run(void *sink, uint32_t index)
 {
     struct bgzf_sink *k = sink;
     struct sink_slot *slot = &k->slots[index];
-    /* After an error nothing is written; any length will do. */
-    uint32_t length = latch_tripped(k->opt.latch) ? 1 : sink_deflate(k, index);
+    uint32_t length = sink_deflate(k, index);
     atomic_store(&slot->finished, slot->number << LENGTH_BITS | length);
     serve_ticket(k);
 }
 
 int bgzf_sink_help(struct bgzf_sink *k)
 {
+    task_ring_make_task(&k->ring);               /* who helps, waits: there may be no more for a while */
     return task_ring_help(&k->ring);
 }
 
@@ -659,12 +653,12 @@ bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
     return !k->begun || mark < bgzf_sink_mark(k);
 }
 
-/* Adds the EOF block, writes the last part, and leaves the file at its end. All slots are free. */
+/* Adds the EOF block of BGZF, writes the last part, and leaves the file at its end. All slots are free. */
 static int write_eof(struct bgzf_sink *k)
 {
-    struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, BGZF_EOF_SIZE};
-    uint64_t place = atomic_load(&k->placed), end = (uint64_t)k->begin + place + BGZF_EOF_SIZE;
-    if (!latch_tripped(k->opt.latch))
+    struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, k->opt.form == SINK_SAM ? 0 : BGZF_EOF_SIZE};
+    uint64_t place = atomic_load(&k->placed), end = (uint64_t)k->begin + place + eof.iov_len;
+    if (eof.iov_len > 0 && !latch_tripped(k->opt.latch))
         write_placed(k, &eof, 1, place);
     if (k->part_bytes && end % k->opt.part_size > 0)
         write_part(k, part_at(k, end), (size_t)(end % k->opt.part_size));

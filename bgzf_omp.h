@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/sink_form.h"
 
 struct byte_window;
 struct latch;
@@ -89,6 +90,11 @@ typedef uint32_t bgzf_sink_fill_fn(void *arg, uint32_t slot, uint8_t *data);
 typedef void bgzf_sink_deflated_fn(void *arg, uint32_t slot, const uint8_t *data, const uint8_t *block,
                                    uint32_t length);
 
+/* In place of these two if the output is SAM: makes the bytes that will be written for the slot's block, plain text or
+ * BGZF blocks. They stay the owner's, unchanged until the slot is begun again. Returns their number, 1 .. 2^31 - 1.
+ * After an error any number will do. */
+typedef uint32_t bgzf_sink_make_fn(void *arg, uint32_t slot, const uint8_t **bytes);
+
 /* Called when the block has its place in the file: in the order of the file, by one thread at a time, and never after
  * an error. place: where it lies, in bytes from the beginning of the first block; next: where the next one will lie. */
 typedef void bgzf_sink_placed_fn(void *arg, uint32_t slot, uint64_t place, uint64_t next);
@@ -96,6 +102,7 @@ typedef void bgzf_sink_placed_fn(void *arg, uint32_t slot, uint64_t place, uint6
 struct bgzf_sink_options {
     int fd;                      /* written from its present position on, and left at the end; stays the caller's */
     const char *path;            /* for messages */
+    enum sink_form form;         /* not SINK_HTSLIB */
     int level;                   /* see bgzf_codec_new() */
     int n_threads;
     uint32_t n_slots;            /* blocks under way at most */
@@ -103,10 +110,11 @@ struct bgzf_sink_options {
                                   * gathered */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
-    bgzf_sink_fill_fn *fill;
+    bgzf_sink_fill_fn *fill;     /* this and the next one: for BAM */
     bgzf_sink_deflated_fn *deflated;
+    bgzf_sink_make_fn *make;     /* for SAM */
     bgzf_sink_placed_fn *placed;
-    void *arg;                   /* of these three */
+    void *arg;                   /* of these */
 };
 
 /* NULL: there is no memory, and the error is recorded in the latch. */
@@ -132,15 +140,15 @@ bool bgzf_sink_will_pass(const struct bgzf_sink *sink, uint64_t mark);
 /* Works at a block that no thread has begun to deflate. 0: there is none. */
 int bgzf_sink_help(struct bgzf_sink *sink);
 
-/* Hands out the begun block, helps until everything is written, and adds the EOF block. -1: failed, and the error is
- * recorded in the latch. */
+/* Hands out the begun block, helps until everything is written, and adds the EOF block of BGZF. -1: failed, and the
+ * error is recorded in the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
 /* The largest part_size, a power of two from 64 to 512 KiB, with which the sink's buffers for writing take no more
  * memory than this; or the least. 0 at level 0. */
 size_t bgzf_sink_part_size(int n_threads, int level, size_t memory);
 
-/* Bytes of memory that a sink with these options takes. */
+/* Bytes of memory that a sink of BAM with these options takes. One of SAM takes less. */
 size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t part_size);
 
 #endif

@@ -29,10 +29,10 @@ const uint8_t *far_pos_tag(const struct bam_record *r)
 
 /* The value that p holds in the tag, or the field where the two do not belong together: -M changes fields
  * after the tag was made, and a file may bring a tag of its own. */
-static int64_t value(int32_t field, const uint8_t *p)
+static int64_t value(int32_t field, const uint8_t *p, int64_t least)
 {
     int64_t v = (int64_t)load_le64(p);
-    return nearest(v) == field ? v : field;
+    return nearest(v) == field && v >= least ? v : field;
 }
 
 struct far_pos far_pos_get(const struct bam_record *r)
@@ -42,7 +42,11 @@ struct far_pos far_pos_get(const struct bam_record *r)
     if (!tag)
         return (struct far_pos){pos, next, tlen};
     tag += HEAD_SIZE;
-    return (struct far_pos){value(pos, tag), value(next, tag + VALUE_SIZE), value(tlen, tag + 2 * VALUE_SIZE)};
+    return (struct far_pos){
+        .pos = value(pos, tag, INT32_MIN),
+        .next_pos = value(next, tag + VALUE_SIZE, INT32_MIN),
+        .tlen = value(tlen, tag + 2 * VALUE_SIZE, INT64_MIN),
+    };
 }
 
 bool far_pos_fits(const htsFormat *format)

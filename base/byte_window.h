@@ -16,7 +16,8 @@ struct byte_window {
     const uint8_t *data;         /* the bytes that are there and not yet used */
     size_t size;
     uint64_t offset;             /* bytes of the input before them */
-    atomic_int *users;           /* holds on the memory in which they lie */
+    atomic_int *users;           /* holds on the memory in which they lie; without `held`, so it may be below 0 */
+    int held;                    /* holds not yet added to users: that line belongs to the tasks' caches */
     int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* the provider's */
 };
 
@@ -38,8 +39,16 @@ static inline void byte_window_skip(struct byte_window *w, size_t n)
 /* The bytes of the window stay where they are, also after they are skipped, until byte_window_release(). */
 static inline atomic_int *byte_window_hold(struct byte_window *w)
 {
-    atomic_fetch_add_explicit(w->users, 1, memory_order_relaxed);
+    w->held++;
     return w->users;
+}
+
+/* For the provider, when the window leaves the memory: from now on it is used while users is above 0. */
+static inline void byte_window_leave(struct byte_window *w)
+{
+    if (w->held)
+        atomic_fetch_add_explicit(w->users, w->held, memory_order_relaxed);
+    w->held = 0;
 }
 
 static inline void byte_window_release(atomic_int *users)

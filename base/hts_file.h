@@ -20,8 +20,8 @@ struct hts_file_options {
     struct latch *latch;
 };
 
-/* Applies these options to a file that is open; "nthreads" only if n_threads is 1. Threads are not started by hts_set_threads(), which crashes when a
- * thread cannot be made. -1: failed, and the error is recorded in the latch. */
+/* Applies these options to a file that is open; "nthreads" only if n_threads is 1. Threads are not started by
+ * hts_set_threads(), which crashes when a thread cannot be made. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);
 
 /* Ends the threads of a file after it is closed, also after an error. The pool is zero if there are none. */

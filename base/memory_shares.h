@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/sink_form.h"
 
 /* Bytes that the program may take beside the budget. */
 static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
@@ -14,10 +15,11 @@ static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
 struct memory_job {
     uint64_t budget;             /* -m times -@, or --total-memory, or what a limit on addresses leaves of them */
     int n_threads;
-    int level;                   /* of BAM output, see bgzf_codec_new() */
+    int level;                   /* of BAM and SAM.gz, see bgzf_codec_new() */
     size_t n_inputs;
     size_t found;                /* bytes of one list of the records found in a block */
     size_t thread_space;         /* bytes of addresses that one more thread takes; 0: addresses have no limit */
+    enum sink_form form;         /* of the output */
 };
 
 /* What is known once the headers are read. */
@@ -58,7 +60,7 @@ struct memory_rings {
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
     size_t part_size;            /* bytes per write of BAM */
-    uint32_t merge_ranges, merge_records;   /* see struct merge_ring_options */
+    uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
     struct sam_use sam;          /* of each input, if it is SAM */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */

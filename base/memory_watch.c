@@ -9,8 +9,8 @@ enum { LOOKS = 64 };
 static bool warn_once(struct memory_watch *w, uint64_t needed)
 {
     w->next = UINT64_MAX;
-    message_warning("the records will take %llu MB of memory or more, as -m x -@ allow, but the machine or its cgroup has %llu MB. "
-                    "Use a smaller -m, or --total-memory 80%%", (unsigned long long)(needed >> 20),
+    message_warning("the records will take %llu MB of memory or more, as -m x -@ allow, but the machine or its "
+                    "cgroup has %llu MB. Use a smaller -m, or --total-memory 80%%", (unsigned long long)(needed >> 20),
                     (unsigned long long)(w->there >> 20));
     return true;
 }

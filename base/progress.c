@@ -50,8 +50,9 @@ void progress_line(char *line, size_t size, const struct progress_now *now)
         duration(left + 2, sizeof left - 8, now->left);
         strcat(left, " left");
     }
-    snprintf(line, size, "samtools sort: %s%s%s %.2f M records, %.0f MB/s%s", now->doing, now->share < 0 ? ":" : "", share,
-             (double)now->records / 1e6, now->seconds > 0 ? now->bytes / 1e6 / now->seconds : 0, left);
+    snprintf(line, size, "samtools sort: %s%s%s %.2f M records, %.0f MB/s%s", now->doing,
+             now->share < 0 ? ":" : "", share, (double)now->records / 1e6,
+             now->seconds > 0 ? now->bytes / 1e6 / now->seconds : 0, left);
 }
 
 double progress_left(const struct progress_work *w)
@@ -76,7 +77,8 @@ static double guess_writing(const struct progress *p, double data_bytes)
     double inflated = (double)inflate.bytes + 1, threads = stats_threads(p->stats);
     double measured = (double)inflate.ns / 1e9 / inflated / threads;
     double plain = PLAIN / (p->cpus < threads ? p->cpus : threads);
-    return data_bytes * (measured > plain ? measured : plain) * (p->write_cost + SPILLED * (double)pack.bytes / inflated);
+    double cost = p->write_cost + SPILLED * (double)pack.bytes / inflated;
+    return data_bytes * (measured > plain ? measured : plain) * cost;
 }
 
 static double seconds_of(const struct stats *stats, enum phase phase)

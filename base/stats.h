@@ -24,8 +24,8 @@ enum stage_kind {
     STAGE_IN_TURN,               /* on any thread, one at a time */
 };
 
-/* Each stage: its name, which is a key of the report; what it is, for people; its kind; and whether it may block, mostly
- * in a system call: then its CPU time is measured, too. */
+/* Each stage: its name, which is a key of the report; what it is, for people; its kind; and whether it may block,
+ * mostly in a system call: then its CPU time is measured, too. */
 #define STAGES(X) \
     X(STAGE_IDLE, "idle", "no work", STAGE_RESTS, false) \
     X(STAGE_WAIT, "wait", "wait for other threads", STAGE_RESTS, true) \
@@ -38,7 +38,7 @@ enum stage_kind {
     X(STAGE_PLAN, "plan", "cut the merge into ranges", STAGE_SERIAL, false) \
     X(STAGE_MERGE, "merge", "merge sorted lists of records", STAGE_PARALLEL, false) \
     X(STAGE_FILL, "fill", "list the records of output blocks", STAGE_SERIAL, false) \
-    X(STAGE_GATHER, "gather", "copy the records of a block together", STAGE_PARALLEL, false) \
+    X(STAGE_GATHER, "gather", "copy a block's records together, or make them SAM", STAGE_PARALLEL, false) \
     X(STAGE_DEFLATE, "deflate", "compress blocks of output", STAGE_PARALLEL, false) \
     X(STAGE_VERIFY, "verify", "check blocks of output", STAGE_PARALLEL, false) \
     X(STAGE_WRITE, "write", "write the output", STAGE_PARALLEL, true) \
@@ -46,7 +46,7 @@ enum stage_kind {
     X(STAGE_SPILL_WRITE, "spill_write", "write temporary data", STAGE_PARALLEL, true) \
     X(STAGE_SPILL_READ, "spill_read", "read temporary data", STAGE_PARALLEL, true) \
     X(STAGE_UNPACK, "unpack", "unpack temporary data", STAGE_PARALLEL, false) \
-    X(STAGE_CONVERT, "convert", "SAM, CRAM and others, by htslib", STAGE_SERIAL, true) \
+    X(STAGE_CONVERT, "convert", "CRAM and others, by htslib", STAGE_SERIAL, true) \
     X(STAGE_FREE, "free", "give memory back to the system", STAGE_PARALLEL, false) \
     X(STAGE_INDEX, "index", "enter records into the index", STAGE_IN_TURN, false) \
     X(STAGE_OTHER, "other", "all else on thread 0", STAGE_SERIAL, false)

@@ -10,13 +10,26 @@
 
 /* Slots per task, where the ring has that many for each thread. A task costs the thread that makes it 0.4 to 1.4 us
  * with libgomp, more with more threads; 4 blocks take 0.2 ms and more (bench/task_cost). */
-enum { GROUP_MOST = 4, TASKS_PER_THREAD = 2 };
+enum { TASKS_PER_THREAD = 2 };
+/* If a thread sleeps, who makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main thread is too
+ * slow for them, and then that makes it slower still. So in a large team it makes a task of a bunch. The thread that
+ * gets the bunch makes tasks of its parts, and wakes others. */
+enum { THREADS_PER_GROUP = 8, GROUPS_MOST = 8, BUNCHES_LEAST = 8 };
 
 /* As many slots as leave every thread of the team some tasks. */
 static uint32_t group_size(uint32_t n_slots, int n_threads)
 {
     uint32_t most = n_threads > 0 ? n_slots / (TASKS_PER_THREAD * (uint32_t)n_threads) : 1;
-    return most < 1 ? 1 : most < GROUP_MOST ? most : GROUP_MOST;
+    return most < 1 ? 1 : most < TASK_GROUP_MOST ? most : TASK_GROUP_MOST;
+}
+
+static uint32_t bunch_size(const struct task_ring_options *o, uint32_t group)
+{
+    uint32_t groups = o->bunches ? (uint32_t)o->n_threads / THREADS_PER_GROUP : 1;
+    uint32_t room = o->n_slots / BUNCHES_LEAST / group;
+    groups = groups < GROUPS_MOST ? groups : GROUPS_MOST;
+    groups = groups < room ? groups : room;
+    return groups > 1 ? groups * group : group;
 }
 
 size_t task_ring_memory(uint32_t n_slots)
@@ -29,6 +42,7 @@ int task_ring_open(struct task_ring *r, const struct task_ring_options *options)
     memset(r, 0, sizeof *r);
     r->opt = *options;
     r->group = group_size(options->n_slots, options->n_threads);
+    r->bunch = bunch_size(options, r->group);
     r->slots = aligned_alloc(_Alignof(struct task_slot), (options->n_slots + 1) * sizeof *r->slots);
     for (uint32_t i = 0; r->slots && i < options->n_slots; i++)
         atomic_init(&r->slots[i].state, TASK_FREE);
@@ -55,10 +69,23 @@ bool task_ring_run(struct task_ring *r, uint32_t slot)
     return true;
 }
 
+static void run_slots(struct task_ring *r, uint64_t first, uint64_t end);
+
 /* The task of slots first .. end - 1, by their numbers. */
 static void make_task(struct task_ring *r, uint64_t first, uint64_t end)
 {
     #pragma omp task default(none) firstprivate(r, first, end)
+    run_slots(r, first, end);
+}
+
+/* Runs a group. Gives half of what is more than that to another task, as often as needed. */
+static void run_slots(struct task_ring *r, uint64_t first, uint64_t end)
+{
+    while (end - first > r->group) {
+        uint64_t middle = first + (end - first + 1) / 2;
+        make_task(r, middle, end);
+        end = middle;
+    }
     for (uint64_t i = first; i < end; i++)
         task_ring_run(r, task_ring_slot(r, i));
 }
@@ -72,6 +99,25 @@ void task_ring_submit(struct task_ring *r, uint32_t slot)
 {
     make_ready(r, slot);
     make_task(r, slot, (uint64_t)slot + 1);
+}
+
+void task_ring_submit_group(struct task_ring *r, struct task_group *group)
+{
+    struct task_group slots = *group;
+    group->n = 0;
+    if (slots.n == 0)
+        return;
+    #pragma omp task default(none) firstprivate(r, slots)
+    for (uint32_t i = 0; i < slots.n; i++)
+        task_ring_run(r, slots.slots[i]);
+}
+
+void task_ring_add(struct task_ring *r, struct task_group *group, uint32_t slot)
+{
+    make_ready(r, slot);
+    group->slots[group->n++] = slot;
+    if (group->n >= r->group)
+        task_ring_submit_group(r, group);
 }
 
 /* ----------------------------------------------------------- slots in turn */
@@ -89,10 +135,18 @@ void task_ring_make_task(struct task_ring *r)
         make_task(r, first, end);
 }
 
+/* Whether a quarter of the ring waits for a thread: then tasks are best made in order, and nobody has to be woken. */
+static bool is_ahead(const struct task_ring *r)
+{
+    uint64_t quarter = r->opt.n_slots / 4;
+    return r->head > quarter && task_ring_state(r, task_ring_slot(r, r->head - quarter)) == TASK_READY;
+}
+
 void task_ring_hand_out(struct task_ring *r)
 {
     task_ring_make_ready(r);
-    if (r->head - r->tasked >= r->group)
+    uint64_t n = r->head - r->tasked;
+    if (n >= r->bunch || (n % r->group == 0 && is_ahead(r)))
         task_ring_make_task(r);
 }
 
@@ -117,8 +171,8 @@ bool task_ring_help(struct task_ring *r)
 
 void task_pause(unsigned *spins)
 {
-    /* Some 2 us of spinning and 200 of giving way (a block takes 20 to 500) before naps that hardly add to what has been
-     * waited for. Naps leave the core to other programs: what is slow may be the other end of a pipe. */
+    /* Some 2 us of spinning and 200 of giving way (a block takes 20 to 500) before naps that hardly add to what has
+     * been waited for. Naps leave the core to other programs: what is slow may be the other end of a pipe. */
     enum { SPINS_BEFORE_YIELD = 64, PAUSES_BEFORE_NAP = 512, NAP_NS = 100000 };
     if (++*spins > PAUSES_BEFORE_NAP) {
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -166,8 +220,10 @@ void task_ring_wait(struct task_ring *r, uint32_t slot, enum task_state state, c
                     struct stats *stats)
 {
     struct slot_wait w = {.ring = r, .slot = slot, .state = state, .latch = latch};
-    if (!slot_is_there(&w))
-        task_wait(slot_is_there, help_ring, &w, stats);
+    if (slot_is_there(&w))
+        return;
+    task_ring_make_task(r);
+    task_wait(slot_is_there, help_ring, &w, stats);
 }
 
 /* ------------------------------------------------------------------ the team */

@@ -49,6 +49,7 @@ typedef void task_run_fn(void *arg, uint32_t slot);
 struct task_ring_options {
     uint32_t n_slots;
     int n_threads;               /* of the team: groups are as large as leaves every thread some; 0: no groups */
+    bool bunches;                /* while threads lack work, one task gets many groups and shares them */
     task_run_fn *run;
     void *arg;                   /* of run */
     bool run_releases;           /* run(), or who it leaves the slot to, releases it; no slot is ever DONE */
@@ -64,6 +65,7 @@ struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
     uint32_t group;              /* slots that share a task */
+    uint32_t bunch;              /* slots of a task that shares them; a multiple of group */
     uint64_t head;               /* slots handed out */
     uint64_t tail;               /* slots taken back */
     uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
@@ -112,6 +114,19 @@ bool task_ring_run(struct task_ring *ring, uint32_t slot);
 /* Hands out a slot, FREE or DONE, with a task of its own, whatever its turn. Touches nothing but the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
+/* Slots handed out out of turn that wait for a task. One begins as zeros. */
+enum { TASK_GROUP_MOST = 4 };
+
+struct task_group {
+    uint32_t n, slots[TASK_GROUP_MOST];
+};
+
+/* Makes a slot READY, FREE or DONE before, whatever its turn, and a task as soon as the group is full. */
+void task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot);
+
+/* Makes one task of the slots in the group, if there are any, and empties it. */
+void task_ring_submit_group(struct task_ring *ring, struct task_group *group);
+
 /* ---- slots in turn ---- */
 
 static inline uint32_t task_ring_slot(const struct task_ring *ring, uint64_t number)
@@ -152,7 +167,7 @@ void task_ring_make_ready(struct task_ring *ring);
 /* Makes one task of all READY slots that have none. */
 void task_ring_make_task(struct task_ring *ring);
 
-/* Makes the next slot READY, and a task as soon as a group is full. */
+/* Makes the next slot READY, and a task as soon as a group is full, or a bunch if threads lack work. */
 void task_ring_hand_out(struct task_ring *ring);
 
 /* Takes the oldest slot back and releases it. */
@@ -172,7 +187,8 @@ typedef bool task_help_fn(void *arg);
 /* Works, and naps where there is no work, until it has come. Counts as waiting, except for the work. */
 void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats);
 
-/* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. */
+/* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. All READY slots get
+ * tasks before. */
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
                     struct stats *stats);
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 import scaling
+import svg
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DIR = os.environ.get("SCALING_DIR", os.path.join(TOP, "bench/work"))   # inputs, outputs, reports
@@ -210,37 +211,31 @@ WIDTH, HEIGHT, ROOM, MOST = 180, 130, 46, 128        # of a panel; around it; th
 
 def place(threads, share):
     doublings = threads.bit_length() - 1
-    return "%.1f,%.1f" % (WIDTH * doublings / (MOST.bit_length() - 1), HEIGHT * (1 - share))
+    return WIDTH * doublings / (MOST.bit_length() - 1), HEIGHT * (1 - share)
 
 
 def panel(name, rows):
-    yield '<text x="0" y="-8" font-weight="bold">%s</text>' % name
+    yield svg.title(name)
     for share in (0, 0.5, 1):
-        yield '<path d="M0 %g h%d" stroke="#ddd"/><text x="-6" y="%g" text-anchor="end">%d %%</text>' % (
-            HEIGHT * (1 - share), WIDTH, HEIGHT * (1 - share) + 4, 100 * share)
-    for doublings, threads in enumerate((1, 2, 4, 8, 16, 32, 64, 128)):
-        yield '<text x="%g" y="%d" text-anchor="middle">%d</text>' % (WIDTH * doublings / 7, HEIGHT + 14, threads)
+        yield svg.rule(HEIGHT * (1 - share), WIDTH, "%d %%" % (100 * share))
+    for threads in (1, 2, 4, 8, 16, 32, 64, 128):
+        yield svg.tick(place(threads, 0)[0], HEIGHT, threads)
     styles = {"model": 'stroke="#999" stroke-dasharray="4 3"', "efficiency": 'stroke="#06c" stroke-width="2"'}
     if KINDS[name][1] != "bam":                      # what htslib's threads take over is not in the model
         del styles["model"]
     for key, style in styles.items():
-        points = " ".join(place(r["threads"], min(r[key], 1)) for r in rows)
-        yield '<polyline fill="none" %s points="%s"/>' % (style, points)
+        yield svg.curve([place(r["threads"], min(r[key], 1)) for r in rows], style)
 
 
 def draw(all_rows):
     across, down = min(4, len(all_rows)), (len(all_rows) + 3) // 4
-    lines = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" ' % (
-        across * (WIDTH + ROOM) + 10, down * (HEIGHT + ROOM) + 24),
-        'font-family="sans-serif" font-size="10">', '<rect width="100%" height="100%" fill="#fff"/>']
+    elements = []
     for i, (name, rows) in enumerate(all_rows.items()):
         left, top = ROOM - 6 + i % 4 * (WIDTH + ROOM), 26 + i // 4 * (HEIGHT + ROOM)
-        lines.append('<g transform="translate(%d,%d)">' % (left, top))
-        lines += [*panel(name, rows), "</g>"]
-    lines.append('<text x="%d" y="%d">efficiency by threads: <tspan fill="#06c">seen in slow motion</tspan>, '
-                 '<tspan fill="#777">dashed: model</tspan></text></svg>' % (ROOM - 6, down * (HEIGHT + ROOM) + 16))
-    with open(SVG, "w") as svg:
-        svg.write("\n".join(lines) + "\n")
+        elements += svg.group(left, top, panel(name, rows))
+    elements.append(svg.text(ROOM - 6, down * (HEIGHT + ROOM) + 16, 'efficiency by threads: <tspan fill="#06c">seen in '
+                             'slow motion</tspan>, <tspan fill="#777">dashed: model</tspan>'))
+    svg.save(SVG, across * (WIDTH + ROOM) + 10, down * (HEIGHT + ROOM) + 24, elements)
 
 
 def main():

@@ -32,7 +32,8 @@ def touch(mib):
     os.waitpid(child, 0)
 
 
-def main(log_name, timeout, *command):
+def measure(log_name, timeout, command, started=None):
+    """Returns wall seconds, rusage and exit status. `started` is called with the process id."""
     if os.environ.get("BENCH_TOUCH"):
         touch(int(os.environ["BENCH_TOUCH"]))
     timed_out = False
@@ -49,6 +50,8 @@ def main(log_name, timeout, *command):
         signal.signal(signal.SIGALRM, kill_group)
         signal.alarm(int(timeout))
         try:
+            if started:
+                started(child.pid)
             _, status, usage = os.wait4(child.pid, 0)
         except KeyboardInterrupt:
             os.killpg(child.pid, signal.SIGKILL)
@@ -56,7 +59,11 @@ def main(log_name, timeout, *command):
         wall = time.monotonic() - start
         signal.alarm(0)
     code = os.waitstatus_to_exitcode(status)
-    code = 124 if timed_out else code if code >= 0 else 128 - code
+    return wall, usage, 124 if timed_out else code if code >= 0 else 128 - code
+
+
+def main(log_name, timeout, *command):
+    wall, usage, code = measure(log_name, timeout, command)
     print(f"{wall:.3f}\t{usage.ru_utime + usage.ru_stime:.3f}"
           f"\t{usage.ru_maxrss}\t{code}")
 

@@ -62,7 +62,8 @@ static bool copy_commands(void *arg, FILE *from)
         if (found) {
             fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(l->to, "\nCommands, all but `sort` run by %s%s%s:\n", l->path, *version ? ", version " : "", version);
+            fprintf(l->to, "\nCommands, all but `sort` run by %s%s%s:\n", l->path,
+                    *version ? ", version " : "", version);
             found = true;
         } else {
             sscanf(line, "Version: %31s", version);

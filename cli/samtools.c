@@ -2,6 +2,7 @@
 /* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,7 @@ static int sort_main(int argc, char **argv)
 {
     struct sort_opts opts;
     int status = EXIT_FAILURE;
+    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     enum sort_args_result parsed = sort_args_parse(&opts, argc, argv);
     if (parsed == SORT_ARGS_DONE)
         status = EXIT_SUCCESS;

@@ -191,8 +191,8 @@ static int too_small(const char *text, uint64_t size)
     char *suffix;
     leading_number(text, &suffix);
     if (*suffix && suffix_factor(*suffix) == 1)
-        return message_mistake("-m %s is %llu bytes: '%s' is no suffix, those are K, M, G and T. The minimum is 1M per thread",
-                               text, (unsigned long long)size, suffix);
+        return message_mistake("-m %s is %llu bytes: '%s' is no suffix, those are K, M, G and T. The minimum is 1M "
+                               "per thread", text, (unsigned long long)size, suffix);
     return message_mistake("-m %s is %llu bytes; the minimum is 1M per thread%s", text, (unsigned long long)size,
                            *suffix ? "" : ". A size without a suffix is in bytes: add M or G");
 }
@@ -266,7 +266,8 @@ static const char *zipped_reads(const char *text)
     static const char *const name[] = {"fastq", "fasta", "fq", "fa"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         size_t n = strlen(name[i]);
-        if (strncasecmp(text, name[i], n) == 0 && strncasecmp(text + n, ".gz", 3) == 0 && (!text[n + 3] || text[n + 3] == ','))
+        if (strncasecmp(text, name[i], n) == 0 && strncasecmp(text + n, ".gz", 3) == 0
+            && (!text[n + 3] || text[n + 3] == ','))
             return name[i];
     }
     return NULL;
@@ -302,7 +303,10 @@ static int parse_one(struct parsed *p, int c)
     struct sort_opts *o = p->o;
     switch (c) {
     case 'u': p->level = 0; return 0;
-    case 'o': free(o->out.path); o->out.path = strdup(input_name_local(optarg)); return o->out.path ? 0 : out_of_memory();
+    case 'o':
+        free(o->out.path);
+        o->out.path = strdup(input_name_local(optarg));
+        return o->out.path ? 0 : out_of_memory();
     case 'O': return parse_format(p, optarg);
     case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; return 0;
     case 'm': return parse_memory(optarg, &p->per_thread);
@@ -417,7 +421,8 @@ static void settle_order(struct parsed *p)
         return;
     /* samtools takes it, too. */
     if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
-        message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it", order->tag);
+        message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it",
+                        order->tag);
     int named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
     order->then = named ? order->by : SORT_COORDINATE;
     order->by = SORT_TAG;
@@ -438,7 +443,8 @@ static int refuse_url(const char *path)
 {
     if (!path || !input_name_is_url(path))
         return 0;
-    return message_mistake("%s cannot be written: URLs are for input. Use -o FILE, or | and a program that sends it there", path);
+    return message_mistake("%s cannot be written: URLs are for input. Use -o FILE, or | and a program that sends it "
+                           "there", path);
 }
 
 static int settle_index(struct parsed *p, const char *name)
@@ -530,7 +536,8 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
     settle_order(&p);
     uint64_t n = (uint64_t)o->n_threads;
     o->memory = p.total ? p.total : p.per_thread > UINT64_MAX / n ? UINT64_MAX : p.per_thread * n;
-    if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0 || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
+    if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0
+        || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_ARGS_ERROR;
     return check_operands(o, argc - optind, argv + optind);
 }

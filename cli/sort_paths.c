@@ -85,7 +85,8 @@ int sort_paths_check(const struct sort_opts *o)
 {
     const struct {
         const char *path, *what;
-    } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"}, {o->trace_file, "trace"}};
+    } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"},
+                {o->trace_file, "trace"}};
     if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
     /* What comes by a pipe comes once: if we opened it again, we would wait for ever. */

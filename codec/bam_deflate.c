@@ -23,10 +23,12 @@ enum {
      * header takes some 500; the classes hide about half of what is saved. */
     SPLIT_BITS = 250,
 };
-_Static_assert((int)BAM_DEFLATE_MAX <= (int)PARSE_MAX && (int)PARSE_MAX <= (int)HUFFMAN_MAX_COUNT, "any count is sorted");
+_Static_assert((int)BAM_DEFLATE_MAX <= (int)PARSE_MAX && (int)PARSE_MAX <= (int)HUFFMAN_MAX_COUNT,
+               "any count is sorted");
 _Static_assert(7 + 4 * MAX_BITS < 64, "four literals fit what flush() leaves");
 _Static_assert(7 + 2 * MAX_BITS + MAX_EXTRA_LEN + MAX_EXTRA_DIST < 64, "so does a match");
-_Static_assert(MAX_BITS + MAX_EXTRA_LEN <= 24 && MAX_BITS <= 16, "words of match_bits and dist_bits hold a count above");
+_Static_assert(MAX_BITS + MAX_EXTRA_LEN <= 24 && MAX_BITS <= 16,
+               "words of match_bits and dist_bits hold a count above");
 
 struct bam_deflate {
     int effort;

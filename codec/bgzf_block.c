@@ -65,6 +65,20 @@ void bgzf_codec_free(struct bgzf_codec *codec)
     free(codec);
 }
 
+struct bgzf_codec *bgzf_codec_of(struct bgzf_codec **codecs, int thread, int level)
+{
+    if (!codecs[thread])
+        codecs[thread] = bgzf_codec_new(level);
+    return codecs[thread];
+}
+
+void bgzf_codec_free_all(struct bgzf_codec **codecs, int n)
+{
+    for (int i = 0; codecs && i < n; i++)
+        bgzf_codec_free(codecs[i]);
+    free(codecs);
+}
+
 /* libdeflate does not say how large a compressor is. These sizes were measured with 1.14 and rounded up. */
 size_t bgzf_codec_memory(int level)
 {
@@ -129,7 +143,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;
-    if (!codec->inflate && !(codec->inflate = bam_inflate_new(false)))
+    if (!codec || (!codec->inflate && !(codec->inflate = bam_inflate_new(false))))
         return BGZF_NO_MEMORY;
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)

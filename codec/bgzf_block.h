@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/endian_io.h"
 
 enum {
     BGZF_MAX_BLOCK = 65536,       /* largest block, compressed or not (section 4.1) */
@@ -51,6 +52,14 @@ const char *bgzf_fault_text(enum bgzf_fault fault);
  * avail >= BGZF_MAX_BLOCK. */
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame);
 
+/* A guess where the block at p ends: right if BC is where all writers put it. avail: if the next header is not at hand,
+ * or p is no block. */
+static inline size_t bgzf_block_guess_end(const uint8_t *p, size_t avail)
+{
+    size_t end = avail < BGZF_HEADER ? avail : (size_t)load_le16(p + BGZF_HEADER - 2) + 1;
+    return end + BGZF_HEADER <= avail ? end : avail;
+}
+
 /* What inflating and deflating need. A codec serves one thread at a time. */
 struct bgzf_codec;
 
@@ -59,10 +68,15 @@ struct bgzf_codec;
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
+/* The codec of a thread, in an array that has room for one for each. Made when the thread first needs it, so that
+ * threads make theirs at the same time. NULL: no memory. */
+struct bgzf_codec *bgzf_codec_of(struct bgzf_codec **codecs, int thread, int level);
+void bgzf_codec_free_all(struct bgzf_codec **codecs, int n);
+
 /* Bytes that a codec takes, rounded up. A codec that has inflated takes bam_inflate_memory() more. */
 size_t bgzf_codec_memory(int level);
 
-/* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. */
+/* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. codec NULL: BGZF_NO_MEMORY. */
 enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out);
 

@@ -43,7 +43,8 @@ INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_
 
 /* Rates a candidate by the length of its match up to AGREE, then by how near it is or how
  * early the match begins. far: it may exceed the window. */
-INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand, bool far)
+INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand,
+                             bool far)
 {
     uint32_t early = GROUP - 1 - k, score = agree16(in + at + k, in + cand) << 18;
     score |= g->nearest ? cand << 2 | early : early << 16 | cand;

@@ -58,7 +58,8 @@ static inline uint64_t agree64(const uint8_t *a, const uint8_t *b)
 NEWER_AVX2 static inline uint64_t agree64_avx2(const uint8_t *a, const uint8_t *b)
 {
     __m256i x = _mm256_cmpeq_epi8(_mm256_loadu_si256((const void *)a), _mm256_loadu_si256((const void *)b));
-    __m256i y = _mm256_cmpeq_epi8(_mm256_loadu_si256((const void *)(a + 32)), _mm256_loadu_si256((const void *)(b + 32)));
+    __m256i y = _mm256_cmpeq_epi8(_mm256_loadu_si256((const void *)(a + 32)),
+                                  _mm256_loadu_si256((const void *)(b + 32)));
     return (uint32_t)_mm256_movemask_epi8(x) | (uint64_t)(uint32_t)_mm256_movemask_epi8(y) << 32;
 }
 #else

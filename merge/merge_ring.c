@@ -30,10 +30,15 @@ struct range {
     struct span *spans;          /* one per run */
     bool begun;                  /* the heap is set up; cleared by the main thread before READY, set by the claimer */
     struct run_merge merge;      /* used by the claimer; has memory for all sources */
-    struct record_ref *records;  /* merged, in order; written by the claimer before DONE */
-    size_t n;
-    bool whole;                  /* they are the range's last ones; set by the claimer before DONE */
+    struct record_list list;     /* merged, in order; written by the claimer before DONE */
+    bool whole;                  /* its records are the range's last ones; set by the claimer before DONE */
     const struct merge_ring *ring;
+};
+
+/* A list that no range has. */
+struct spare_list {
+    struct record_list list;
+    uint64_t mark;               /* of the sink, behind its records */
 };
 
 /* Sampled keys of one arena's sublists: where the order may be cut. */
@@ -53,7 +58,9 @@ struct merge_ring {
     size_t steps_max;            /* slices that may begin in a range, so that other ranges get some too */
     struct range *ranges;
     struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
-    struct samples samples[N_ARENAS];   /* main thread only, as all below */
+    struct spare_list *spare;    /* main thread only, as all below; used in turn */
+    size_t next_spare;
+    struct samples samples[N_ARENAS];
     /* The range that is being planned: */
     struct run_cut from;         /* where it begins, ... */
     bool is_first;               /* ... unless it begins with the first record of all */
@@ -61,7 +68,8 @@ struct merge_ring {
     size_t *first, *taken;       /* its slices of each run: [first, taken) */
     size_t steps, records;       /* slices that begin in it; its records, about */
     bool planned_all;
-    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range */
+    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range, ... */
+    bool is_lent;                /* ... which the sink may use until it has passed it */
 };
 
 /* ------------------------------------------------------------------- memory */
@@ -97,16 +105,20 @@ static int ring_alloc(struct merge_ring *m)
     m->first = calloc(o->runs.n + 1, sizeof *m->first);
     m->taken = calloc(o->runs.n + 1, sizeof *m->taken);
     m->ranges = calloc(o->n_ranges, sizeof *m->ranges);
-    if (!m->first || !m->taken || !m->ranges || sample_arena(m, 0, o->runs.n) < 0
+    m->spare = calloc(o->n_spare + 1, sizeof *m->spare);
+    if (!m->first || !m->taken || !m->ranges || !m->spare || sample_arena(m, 0, o->runs.n) < 0
         || sample_arena(m, 1, o->runs.n + older) < 0)
         return -1;
     for (struct range *range = m->ranges; range < m->ranges + o->n_ranges; range++) {
         range->ring = m;
         range->spans = calloc(o->runs.n + 1, sizeof *range->spans);
-        range->records = malloc(o->n_records * sizeof *range->records);
-        if (!range->spans || !range->records || run_merge_init(&range->merge, m->rule, m->n_sources) < 0)
+        if (record_list_alloc(&range->list, o->n_records) < 0 || !range->spans
+            || run_merge_init(&range->merge, m->rule, m->n_sources) < 0)
             return -1;
     }
+    for (uint32_t i = 0; i < o->n_spare; i++)
+        if (record_list_alloc(&m->spare[i].list, o->n_records) < 0)
+            return -1;
     return 0;
 }
 
@@ -116,7 +128,7 @@ static void choose_sizes(struct merge_ring *m)
     const struct merge_ring_options *o = &m->opt;
     size_t threads = (size_t)o->n_threads, in_memory = n_records_of(o->arenas[0]) + n_records_of(o->arenas[1]);
     size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
-    m->range_records = o->n_records / 2;
+    m->range_records = o->n_records / 4 * 3;      /* few are so uneven that they take two passes */
     if (o->runs.n == 0 && share < m->range_records)
         m->range_records = share;
     if (m->range_records < least)
@@ -124,7 +136,9 @@ static void choose_sizes(struct merge_ring *m)
     m->sample_records = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE;
     if (m->sample_records > m->range_records / 2 + 1)
         m->sample_records = m->range_records / 2 + 1;
-    m->steps_max = o->runs.n / (2 * threads) + 1;
+    m->steps_max = 1;
+    if (o->runs.n)                               /* all threads' ranges may take half of what is read ahead */
+        m->steps_max += o->runs.n * (o->runs.n_buffers - 1) / (2 * threads);
 }
 
 struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
@@ -150,11 +164,14 @@ void merge_ring_close(struct merge_ring *m)
         return;
     for (uint32_t i = 0; m->ranges && i < m->opt.n_ranges; i++) {
         free(m->ranges[i].spans);
-        free(m->ranges[i].records);
+        record_list_free(&m->ranges[i].list);
         run_merge_free(&m->ranges[i].merge);
     }
+    for (uint32_t i = 0; m->spare && i < m->opt.n_spare; i++)
+        record_list_free(&m->spare[i].list);
     for (int i = 0; i < N_ARENAS; i++)
         free(m->samples[i].keys);
+    free(m->spare);
     task_ring_close(&m->ring, !latch_tripped(m->opt.latch));
     free(m->ranges);
     free(m->first);
@@ -162,10 +179,11 @@ void merge_ring_close(struct merge_ring *m)
     free(m);
 }
 
-size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources)
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources)
 {
-    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_records * sizeof(struct record_ref)
-                       + n_sources * (sizeof(struct span) + sizeof(struct merge_source) + sizeof(struct merge_head)));
+    size_t source = sizeof(struct span) + sizeof(struct merge_source) + sizeof(struct merge_head);
+    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_sources * source)
+         + n_spare * sizeof(struct spare_list) + (n_ranges + n_spare) * record_list_memory(n_records);
 }
 
 /* ------------------------------------------------------- tasks: one range */
@@ -217,13 +235,13 @@ static void merge_range(struct range *range)
     enum stage before = stats_enter(stats, STAGE_MERGE);
     if (!range->begun)
         begin_range(range);
-    while (range->n < range->ring->opt.n_records && !range->whole) {
+    while (range->list.n < range->ring->opt.n_records && !range->whole) {
         range->whole = run_merge_next(&range->merge, &item) == 0;
         if (!range->whole)
-            range->records[range->n++] = (struct record_ref){
-                bam_key_record(item.base, item.key), (uint32_t)bam_key_record_size(item.base, item.key), 0};
+            record_list_add(&range->list, bam_key_record(item.base, item.key),
+                            (uint32_t)bam_key_record_size(item.base, item.key));
     }
-    stats_records(stats, range->n);
+    stats_records(stats, range->list.n);
     stats_leave(stats, before, 0);
 }
 
@@ -232,7 +250,7 @@ static void run_range(void *ring, uint32_t index)
 {
     struct merge_ring *m = ring;
     struct range *range = &m->ranges[index];
-    range->n = 0;
+    record_list_empty(&range->list);
     if (!latch_tripped(m->opt.latch))
         merge_range(range);
 }
@@ -395,12 +413,24 @@ static bool oldest_is_merged(void *ring)
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
+/* The sink keeps the range's list, until it has passed it, and the range gets the next one to spare. */
+static void swap_list(struct merge_ring *m, struct range *range)
+{
+    struct spare_list *spare = &m->spare[m->next_spare];
+    struct record_list list = range->list;
+    range->list = spare->list;
+    *spare = (struct spare_list){list, record_sink_mark(m->opt.sink)};
+    m->next_spare = (m->next_spare + 1) % m->opt.n_spare;
+}
+
 /* The records of the oldest range's list are in the sink. Its task goes on with the range, or the slot is free. */
 static int put_back(struct merge_ring *m)
 {
     uint32_t index = task_ring_oldest(&m->ring);
     struct range *range = &m->ranges[index];
     m->is_out = false;
+    if (m->is_lent)
+        swap_list(m, range);
     if (!range->whole) {
         task_ring_submit(&m->ring, index);
         return 0;
@@ -431,7 +461,7 @@ static int plan_ahead(struct merge_ring *m)
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
-int merge_ring_next(struct merge_ring *m, struct merge_list *list)
+int merge_ring_next(struct merge_ring *m, struct record_list *list)
 {
     if (m->is_out && put_back(m) < 0)
         return -1;
@@ -442,8 +472,10 @@ int merge_ring_next(struct merge_ring *m, struct merge_list *list)
     task_wait(oldest_is_merged, help, m, m->opt.stats);
     if (latch_tripped(m->opt.latch))
         return -1;
-    const struct range *range = &m->ranges[task_ring_oldest(&m->ring)];
-    *list = (struct merge_list){range->records, range->n};
+    *list = m->ranges[task_ring_oldest(&m->ring)].list;
     m->is_out = true;
+    m->is_lent = m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark);
+    if (!m->is_lent)
+        list->fit = NULL;
     return 1;
 }

@@ -17,6 +17,7 @@
 
 #include "bam_arena.h"
 #include "merge/run_merge.h"
+#include "write/record_list.h"
 
 /* Runs that left memory, as the merge sees them. It does not know how they come back: whoever reads them fills in the
  * functions. The slices of a run are numbered from 0. They become ready one after the other, and the merge leaves
@@ -52,17 +53,12 @@ struct merge_ring_options {
     const struct bam_arena *arenas[2];   /* sublists sorted; the older arena first */
     struct merge_runs runs;      /* older than the arenas' records */
     struct record_sink *sink;    /* whose blocks the main thread deflates while it waits */
-    uint32_t n_ranges;           /* in the ring; at least 2 */
+    uint32_t n_ranges;           /* in the ring; at least 2. Each has a list */
+    uint32_t n_spare;            /* lists more, so that the sink may use lists while tasks go on */
     uint32_t n_records;          /* records that a range's list holds: merged in one pass */
     int n_threads;
     struct latch *latch;
     struct stats *stats;
-};
-
-/* Merged records, in order. */
-struct merge_list {
-    const struct record_ref *records;
-    size_t n;
 };
 
 /* NULL: no memory, and the error is recorded in the latch. */
@@ -72,11 +68,11 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options);
 void merge_ring_close(struct merge_ring *ring);
 
 /* Gives the next merged records, in order: a range, or as much of one as its list holds. Put them to the sink before
- * the next call, which gives the list to a task again. Plans ranges and works while it waits. Call it on the main
- * thread. 1: *list is set; 0: that was all; -1: stop. */
-int merge_ring_next(struct merge_ring *ring, struct merge_list *list);
+ * the next call. If no list is to spare, that call gives this one to a task again; then it has no `fit`. Plans ranges
+ * and works while it waits. Call it on the main thread. 1: *list is set; 0: that was all; -1: stop. */
+int merge_ring_next(struct merge_ring *ring, struct record_list *list);
 
 /* Bytes of memory that a ring takes. */
-size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_records, size_t n_sources);
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources);
 
 #endif

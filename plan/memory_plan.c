@@ -28,14 +28,14 @@ enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
  *   1/32         lists of records found             n + 4, SOURCE_SLOTS of them     see there
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
  *   1/40         parts of output being written      see bgzf_sink_part_size()       disks want large writes
- *   1/128        ranges being merged                RANGE_RECORDS_MIN, _MAX each    see there
+ *   1/64         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
  *   1/8          chunks of SAM text and records     2, 2 n + 2 of them              see memory_plan_sam()
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
  *   1/3          htslib, for the output             the same
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left */
 enum {
-    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 128,
+    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 64,
     SAM_PART = 8, HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12,
     MERGE_PART_OF_LEFT = 4,
 };
@@ -53,7 +53,8 @@ enum { SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
 enum { THREAD_SLICES = 3 };
 enum { SLICES_MIN = 16 };        /* in an arena: half as many runs can be merged whatever happens */
 /* One range for each thread, one that is being put to the sink, and some in between, since a task waits until the
- * ranges before its own are deflated. A range has so many records that its start-up costs nothing. */
+ * ranges before its own are deflated. A range has so many records that its start-up costs nothing. As many lists to
+ * spare as threads: with records of 150 bytes, those of the blocks under way. */
 enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_SOURCES = 256 };
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -105,8 +106,8 @@ static size_t rings_memory(const struct memory_rings *r)
     const struct memory_job *job = &r->job;
     return job->n_inputs * (read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots))
          + r->source_slots * job->found
-         + output_blocks_memory(job->n_threads, r->sink_slots, job->level, r->part_size)
-         + merge_ring_memory(r->merge_ranges, r->merge_records, MERGE_SOURCES);
+         + output_blocks_memory(job->form, job->n_threads, r->sink_slots, job->level, r->part_size)
+         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }
 
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
@@ -131,14 +132,16 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
     size_t n = (size_t)job->n_threads, all = all_of(job->budget), piece_most = PIECE_MAX / job->n_inputs;
     return (struct memory_rings){
         .job = *job,
-        .piece_size = clamp(all / PIECE_PART / job->n_inputs, PIECE_MIN, piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
+        .piece_size = clamp(all / PIECE_PART / job->n_inputs, PIECE_MIN,
+                            piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
-                            output_blocks_memory(0, 1, job->level, 0), job->n_threads),
+                            output_blocks_memory(job->form, 0, 1, job->level, 0), job->n_threads),
         .part_size = bgzf_sink_part_size(job->n_threads, job->level, all / WRITE_PART),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
-        .merge_records = (uint32_t)clamp(all / RANGES_PART / (n + RANGES_MORE) / sizeof(struct record_ref),
+        .merge_spare = (uint32_t)n,
+        .merge_records = (uint32_t)clamp(all / RANGES_PART / (2 * n + RANGES_MORE) / record_list_memory(1),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
         .sam = memory_plan_sam(job->budget, job->n_inputs, job->n_threads),
         .reader = htslib_room(job, job->n_inputs),

@@ -26,7 +26,7 @@ int sort_limits_threads(const struct sort_opts *opts, int later)
     int n = 1 + (opts->n_threads > 1 ? machine_threads(opts->n_threads - 1 + later) - later : 0);
     n = n > 1 ? n : 1;
     if (n < opts->n_threads)
-        message_warning("only %d of %d threads can be started: a limit on processes (ulimit -u, a container's) or on memory is "
-                        "reached. It goes on with those", n, opts->n_threads);
+        message_warning("only %d of %d threads can be started: a limit on processes (ulimit -u, a container's) or on "
+                        "memory is reached. It goes on with those", n, opts->n_threads);
     return n;
 }

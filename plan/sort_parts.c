@@ -41,6 +41,7 @@ static struct memory_rings plan_rings(const struct sort_opts *opts)
     struct memory_job job = {
         .budget = sort_limits_memory(opts),
         .n_threads = opts->n_threads,
+        .form = record_sink_form(opts),
         .level = opts->out.level,
         .n_inputs = 1 + opts->n_more,
         .found = block_reader_slot_memory(),
@@ -82,8 +83,18 @@ static int open_inputs(struct sort_parts *s)
 static int open_spill(struct sort_parts *s)
 {
     struct spill_policy_options how = {
-        .store = {s->opts->temp_prefixes, s->opts->n_temp_prefixes, &s->latch, s->stats},
-        .spill = {NULL, s->plan.merge_memory, s->opts->n_threads, &s->latch, s->stats},
+        .store = {
+            .prefixes = s->opts->temp_prefixes,
+            .n_prefixes = s->opts->n_temp_prefixes,
+            .latch = &s->latch,
+            .stats = s->stats,
+        },
+        .spill = {
+            .merge_memory = s->plan.merge_memory,
+            .n_threads = s->opts->n_threads,
+            .latch = &s->latch,
+            .stats = s->stats,
+        },
         .at_least = block_reader_least(&s->reader),
         .arena_size = s->arenas.filled->size,
         .slice_size = s->plan.slice_size,
@@ -139,8 +150,9 @@ int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
     return 0;
 }
 
-void sort_parts_close(struct sort_parts *s)
+void sort_parts_close(void *parts)
 {
+    struct sort_parts *s = parts;
     sort_files_close(&s->out);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
@@ -148,8 +160,5 @@ void sort_parts_close(struct sort_parts *s)
     merge_ring_close(s->merge);
     spill_policy_close(&s->spill);
     sort_tasks_close(&s->sorts);
-    arenas_close(&s->arenas);
     block_reader_close(&s->reader);
-    sort_report_close(&s->report);
-    stats_free(s->stats);
 }

@@ -40,7 +40,8 @@ struct sort_parts {
  * mistake is reported before a pipe is waited for. -1: the error is recorded in the latch; close it all the same. */
 int sort_parts_open(struct sort_parts *parts, const struct sort_opts *opts);
 
-/* Call it behind the parallel region: tasks that came too late still look at their slots. */
-void sort_parts_close(struct sort_parts *parts);
+/* Closes all but the arenas, and stats and report, which measure this, too. Call it behind the parallel region in which
+ * parts (struct sort_parts) were used: tasks that came too late still look at their slots. */
+void sort_parts_close(void *parts);
 
 #endif

@@ -47,22 +47,27 @@ size_t block_reader_slot_memory(void)
     return sizeof(struct found);
 }
 
+/* Bytes of records that were listed, of this input. */
+static double so_far(const struct block_reader *r)
+{
+    return (double)(r->arena->origin + r->arena->walked);
+}
+
 double block_reader_expected(const struct block_reader *r)
 {
+    const struct sort_inputs *in = r->opt.inputs;
     if (r->opt.size_hint)
         return (double)r->opt.size_hint;
-    const struct sort_inputs *in = r->opt.inputs;
-    double so_far = (double)(r->arena->origin + r->arena->walked);
-    return in->size_known && r->last_block ? (double)in->size / (double)r->last_block * so_far : 0;
+    return in->size_known && r->last_block ? (double)in->size / (double)r->last_block * so_far(r) : 0;
 }
 
 uint64_t block_reader_to_come(const struct block_reader *r)
 {
-    double all = block_reader_expected(r), so_far = (double)(r->arena->origin + r->arena->walked);
+    double all = block_reader_expected(r), read = so_far(r);
+    uint64_t records = r->arena->n_records - r->arena->n_before;
     if (all <= 0)
         return UINT64_MAX;
-    uint64_t records = r->arena->n_records - r->arena->n_before;
-    return all > so_far ? (uint64_t)((all - so_far) / so_far * (double)records) : 0;
+    return all > read ? (uint64_t)((all - read) / read * (double)records) : 0;
 }
 
 /* A block of the file never takes more bytes than the records in it do. So these are at least as large as the files. */
@@ -140,6 +145,7 @@ int block_reader_take(struct block_reader *r, bool wait)
         return taken;
     struct found *found = &r->found[block.slot];
     struct bam_origin origin = {r->in->name, block.file_offset};
+    __builtin_prefetch(&r->found[(block.slot + 1) % r->opt.n_slots].walk);
     uint64_t n_before = r->arena->n_records, end = (uint64_t)(block.data - r->arena->base) + block.size;
     r->last_block = block.file_offset;
     if (bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin) < 0)

@@ -111,8 +111,8 @@ int cram_input_check(struct cram_input *in, uint64_t n)
         return -1;
     unsigned long long before = in->file->begin > 0 ? (unsigned long long)in->file->begin : 0;
     if (in->count.damaged)
-        return latch_fail(in->file->latch, "%s: at file offset %llu: the CRC-32 of a header block of CRAM is wrong: the "
-                          "file is damaged. Fetch or make it again. Nothing was written", in->file->path,
+        return latch_fail(in->file->latch, "%s: at file offset %llu: the CRC-32 of a header block of CRAM is wrong: "
+                          "the file is damaged. Fetch or make it again. Nothing was written", in->file->path,
                           before + in->count.damaged);
     if (cram_count_agrees(&in->count, n))
         return 0;

@@ -42,7 +42,7 @@ struct read_piece {
     uint64_t number;             /* in the order of the input; the main thread sets it before READY */
     size_t filled;               /* bytes read: set by the main thread before READY, then by the claimer. Others look
                                   * at it once it is DONE, or under the mutex if a thread reads */
-    atomic_int users;            /* blocks in it, not yet inflated: the main thread adds, tasks subtract */
+    atomic_int users;            /* blocks in it, not yet inflated: see struct byte_window */
 };
 
 struct read_ahead {
@@ -223,6 +223,7 @@ static void move_on(struct read_ahead *a)
     struct read_piece *next = piece_of(a, ++a->current);
     uint8_t *to = next->data - w->size;
     memcpy(to, w->data, w->size);
+    byte_window_leave(w);
     w->data = to;
     w->users = &next->users;
 }

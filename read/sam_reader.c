@@ -296,6 +296,7 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
     struct sam_reader *r = (struct sam_reader *)window;
     int found;
     struct sam_chunk *c;
+    byte_window_leave(window);
     do {
         if ((found = await_chunk(r, help, arg)) <= 0)
             return found;

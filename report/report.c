@@ -103,6 +103,13 @@ bool report_lists(const struct report_stage *s)
     return s->events || s->busy >= 0.005;
 }
 
+bool report_lists_nodes(const struct report *r)
+{
+    const struct memory_nodes *nodes = &r->facts.nodes;
+    uint64_t total = memory_nodes_total(nodes);
+    return total > 0 && (r->facts.topology.nodes > 1 || nodes->bytes[memory_nodes_fullest(nodes)] < total);
+}
+
 double report_serial_per_gb(const struct report *r)
 {
     static const uint64_t ENOUGH = 1000000;      /* bytes; with less, starting is all that takes time */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "base/memory_nodes.h"
 #include "base/stats.h"
 #include "base/topology.h"
 
@@ -33,6 +34,7 @@ struct report_facts {
     uint64_t memory;             /* bytes: -m x -@ */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and how many of them are in huge pages; or REPORT_UNKNOWN */
+    struct memory_nodes nodes;   /* of the records and keys that were in memory at the end */
     uint64_t records;
 };
 
@@ -88,6 +90,9 @@ double report_speed(const struct report_stage *stage);
 
 /* Whether the stage did enough to be listed. */
 bool report_lists(const struct report_stage *stage);
+
+/* Whether it is known on which NUMA nodes the memory lies, and there are several of them. */
+bool report_lists_nodes(const struct report *report);
 
 void report_text(const struct report *report, FILE *to);
 void report_json(const struct report *report, const struct stats *stats, FILE *to);

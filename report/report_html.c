@@ -121,6 +121,9 @@ static void put_tiles(const struct report *r, FILE *to)
         put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", report_mb(f->peak_rss), report_mb(f->huge));
     else if (f->peak_rss != REPORT_UNKNOWN)
         put_tile(to, "peak RSS", "%.0f MB", report_mb(f->peak_rss));
+    if (report_lists_nodes(r))
+        put_tile(to, "of the memory is on the fullest NUMA node", "%.0f %%",
+                 100 * memory_nodes_share(&f->nodes, memory_nodes_fullest(&f->nodes)));
     if (report_serial_per_gb(r) >= 0)
         put_tile(to, "serial, on one thread", "%.3f s/GB", report_serial_per_gb(r));
     else

@@ -59,6 +59,18 @@ static uint64_t known(int n)
     return n > 0 ? (uint64_t)n : REPORT_UNKNOWN;
 }
 
+static void put_nodes(FILE *to, const struct memory_nodes *nodes)
+{
+    const char *sep = "{";
+    fputs("  \"memory_node_bytes\": ", to);
+    for (int node = 0; node < MEMORY_NODES_MAX; node++)
+        if (nodes->bytes[node]) {
+            fprintf(to, "%s\"%d\": %llu", sep, node, (unsigned long long)nodes->bytes[node]);
+            sep = ", ";
+        }
+    fputs(*sep == '{' ? "null,\n" : "},\n", to);
+}
+
 static void put_facts(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
@@ -81,6 +93,7 @@ static void put_facts(const struct report *r, FILE *to)
     put_count(to, "memory_bytes", f->memory);
     put_count(to, "peak_rss_bytes", f->peak_rss);
     put_count(to, "huge_page_bytes", f->huge);
+    put_nodes(to, &f->nodes);
     put_count(to, "records", f->records);
     put_count(to, "bytes", r->bytes);
 }

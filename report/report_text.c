@@ -21,6 +21,23 @@ static void print_totals(const struct report *r, FILE *to)
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
 }
 
+/* The process has other memory than records and keys, too: the share of huge pages is of all of it. */
+static void print_nodes(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    const char *sep = "  memory (sampled): ";
+    if (!report_lists_nodes(r))
+        return;
+    for (int node = 0; node < MEMORY_NODES_MAX; node++)
+        if (f->nodes.bytes[node]) {
+            fprintf(to, "%snode %d %.0f %%", sep, node, 100 * memory_nodes_share(&f->nodes, node));
+            sep = ", ";
+        }
+    if (f->huge != REPORT_UNKNOWN && f->peak_rss != REPORT_UNKNOWN)
+        fprintf(to, "; %.0f %% of the peak in huge pages", 100 * (double)f->huge / (double)f->peak_rss);
+    fputc('\n', to);
+}
+
 static void print_stage(const struct report *r, enum stage stage, FILE *to)
 {
     const struct report_stage *s = &r->stages[stage];
@@ -52,6 +69,7 @@ static void print_serial(const struct report *r, FILE *to)
 void report_text(const struct report *r, FILE *to)
 {
     print_totals(r, to);
+    print_nodes(r, to);
     fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB",
             "MB/s each", "MB/s all");
     for (enum stage stage = 0; stage < N_STAGES; stage++)

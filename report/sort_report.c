@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
+#include "bam_arena.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "report/report.h"
@@ -39,10 +40,18 @@ void sort_report_close(struct sort_report *s)
 
 /* ------------------------------------------------------------------- facts */
 
-void sort_report_measure_memory(struct sort_report *s)
+void sort_report_measure_memory(struct sort_report *s, const struct bam_arena arenas[2])
 {
-    if (s->opts->report)
-        s->huge_pages = machine_huge_pages();
+    struct memory_area held[4];                  /* of each arena the records and the keys */
+    if (!s->opts->report)
+        return;
+    s->huge_pages = machine_huge_pages();
+    for (int i = 0; i < 2; i++) {
+        const struct bam_arena *a = &arenas[i];
+        held[2 * i] = (struct memory_area){a->base, a->bottom};
+        held[2 * i + 1] = (struct memory_area){a->base + a->top, a->size - a->top};
+    }
+    s->nodes = memory_nodes_of(held, 4, memory_nodes_ask);
 }
 
 static const char *name_of(const char *path, const char *dash)
@@ -71,7 +80,7 @@ static struct report_facts gather_facts(const struct sort_report *s, const struc
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .memory = o->memory, .machine_memory = machine_memory(),
-        .peak_rss = usage.peak_rss, .huge = s->huge_pages, .records = records,
+        .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
     };
 }
 

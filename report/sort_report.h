@@ -5,9 +5,11 @@
 #define SORT_REPORT_H
 
 #include <stdint.h>
+#include "base/memory_nodes.h"
 #include "base/out_file.h"
 #include "base/stats.h"
 
+struct bam_arena;
 struct latch;
 struct sort_opts;
 
@@ -15,6 +17,7 @@ struct sort_report {
     const struct sort_opts *opts;
     struct out_file report, trace;
     uint64_t huge_pages;         /* bytes */
+    struct memory_nodes nodes;
 };
 
 /* What must be counted for these options. */
@@ -23,10 +26,12 @@ enum stats_detail sort_report_detail(const struct sort_opts *opts);
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
 int sort_report_open(struct sort_report *report, const struct sort_opts *opts, struct latch *latch);
 
-/* Looks at how much memory is huge pages. Call it before the memory is given back. */
-void sort_report_measure_memory(struct sort_report *report);
+/* Looks at how much memory is huge pages, and on which NUMA nodes the records and keys of both arenas lie. Call it
+ * before the memory is given back. */
+void sort_report_measure_memory(struct sort_report *report, const struct bam_arena arenas[2]);
 
-/* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is recorded in the latch. */
+/* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is
+ * recorded in the latch. */
 int sort_report_write(struct sort_report *report, const struct stats *stats, uint64_t records, struct latch *latch);
 
 /* Closes the files; a file that was not written disappears. */

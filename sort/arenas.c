@@ -38,14 +38,14 @@ static void give_share_back(void *arenas, uint32_t share)
     stats_leave(p->stats, before, 0);
 }
 
-void arenas_give_back(struct arenas *p, int n_threads, struct stats *stats)
+void arenas_give_back(struct arenas *p, int n_threads, struct stats *stats, void (*meanwhile)(void *), void *arg)
 {
     struct task_ring_options ring = {.n_slots = (uint32_t)n_threads, .run = give_share_back, .arg = p};
     p->stats = stats;
-    if (task_ring_open(&p->ring, &ring) < 0)
-        return;                                  /* then arenas_close() gives it back */
-    for (int i = 0; i < n_threads; i++)
+    bool opened = task_ring_open(&p->ring, &ring) == 0;   /* else arenas_close() gives it back */
+    for (int i = 0; opened && i < n_threads; i++)
         task_ring_hand_out(&p->ring);
+    meanwhile(arg);
     while (!task_ring_empty(&p->ring)) {
         task_ring_wait(&p->ring, task_ring_oldest(&p->ring), TASK_DONE, NULL, stats);
         task_ring_take(&p->ring);

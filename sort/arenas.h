@@ -25,9 +25,9 @@ struct arenas {
 int arenas_open(struct arenas *arenas, size_t size, struct latch *latch);
 void arenas_close(struct arenas *arenas);
 
-/* Gives the memory back to the system, which takes 0.15 s for each GiB of it: so all threads of the team do. The arenas
- * hold nothing afterwards. */
-void arenas_give_back(struct arenas *arenas, int n_threads, struct stats *stats);
+/* Gives the memory back to the system. All threads of the team share this work, because it takes 0.15 s of CPU time per
+ * GiB. The main thread calls meanwhile(arg) first, which must not touch the arenas. Afterwards they hold nothing. */
+void arenas_give_back(struct arenas *arenas, int n_threads, struct stats *stats, void (*meanwhile)(void *), void *arg);
 
 /* What both must know of the records: number of references, and order. rule: see struct bam_arena. */
 void arenas_set_order(struct arenas *arenas, int32_t n_ref, const struct sort_rule *rule);

@@ -47,9 +47,9 @@ int sort_tasks_open(struct sort_tasks *sorts, const struct sort_tasks_options *o
 void sort_tasks_close(struct sort_tasks *sorts);
 
 /* Call once per block taken back. Closes the open sublist of the filled arena if it is large enough, and hands
- * sublists to tasks when their keys are in their places. Near the end, with as many records to_come, sublists are
- * smaller, so that no thread sorts a large one when all others have nothing left to do. -1: no memory, and the error is
- * recorded in the latch. */
+ * sublists to tasks when their keys are in their places. to_come: records that are still to be read. When they are few,
+ * sublists are smaller, so that no thread sorts a large one when all others have nothing left to do. -1: no memory, and
+ * the error is recorded in the latch. */
 int sort_tasks_close_sublist(struct sort_tasks *sorts, uint64_t to_come);
 
 /* Call when no block is out and all keys are in their places. Closes all that is left of the filled arena, in as many

@@ -41,6 +41,7 @@ struct run_reader {
     struct run_state *runs;
     struct buffer *buffers;      /* n_buffers for each run, used in turn */
     struct task_ring tasks;      /* of all buffers, by their places in the array */
+    struct task_group group;     /* requests that have no task yet; main thread only */
     size_t help;                 /* number of the run that was helped last; main thread only */
     struct spill_loader *loaders;   /* one per thread */
     struct spill_gate gate;
@@ -81,7 +82,7 @@ static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
     buffer->has_next = slice + 1 < r->opt.runs[run].n;
     buffer->home_is_free = home_is_free;
     r->beside += size_beside(r, *buffer->place);
-    task_ring_submit(&r->tasks, slot);
+    task_ring_add(&r->tasks, &r->group, slot);
 }
 
 /* Marks only grow. So if one is passed, all in the list after it are passed too. */
@@ -124,7 +125,12 @@ static int alloc_all(struct run_reader *r)
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
     for (int i = 0; r->loaders && i < o->n_threads; i++)
         r->loaders[i].gate = &r->gate;
-    struct task_ring_options tasks = {.n_slots = (uint32_t)(o->n_runs * r->n_buffers), .run = run_load, .arg = r};
+    struct task_ring_options tasks = {
+        .n_slots = (uint32_t)(o->n_runs * r->n_buffers),
+        .n_threads = (o->n_threads + 1) / 2,     /* slices are read ahead, so groups may be large */
+        .run = run_load,
+        .arg = r,
+    };
     return r->runs && r->buffers && r->loaders && task_ring_open(&r->tasks, &tasks) == 0 ? 0 : -1;
 }
 
@@ -189,7 +195,10 @@ static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
     if (idle && r->runs[run].loaded == slice && task_ring_state(&r->tasks, slot) == TASK_FREE
         && !record_sink_will_pass(r->opt.sink, r->buffers[slot].mark))
         begin_load(r, run, false);
-    return r->runs[run].loaded > slice && task_ring_state(&r->tasks, slot) == TASK_DONE && !latch_tripped(r->opt.latch);
+    if (r->runs[run].loaded > slice && task_ring_state(&r->tasks, slot) == TASK_DONE)
+        return !latch_tripped(r->opt.latch);
+    task_ring_submit_group(&r->tasks, &r->group);    /* since it is wanted now */
+    return false;
 }
 
 static struct merge_source keys_of(const void *reader, size_t run, size_t slice)

@@ -25,13 +25,24 @@ struct range {
     struct spill_run part;       /* set by the claimer before DONE */
 };
 
-/* Adjacent runs that a task merges into one. */
+/* Adjacent runs that become one. Main thread only. */
 struct merging {
-    size_t first;                /* which runs: this one and the next; set by the main thread */
-    struct spill_merge how;      /* of copies of those runs, since the list may move; set by the main thread, but for
-                                  * loader and writer */
+    size_t first, n;             /* which runs */
+    struct spill_run *runs;      /* copies of them, since the list may move */
+    size_t n_parts;              /* of the order, each merged by a task; 0: there is no merging */
+};
+
+/* A part of the order that a task merges out of all runs of a merging. */
+struct part {
+    struct spill_merge how;      /* set by the main thread, but for loader and writer */
     struct spill_run into;       /* set by the claimer before DONE */
     int result;                  /* of spill_merge(); set by the claimer before DONE */
+};
+
+/* Memory for slices of runs that are merged: at a multiple of 16. */
+struct room {
+    uint8_t *memory;
+    size_t n_slices, slice_size;
 };
 
 /* What one thread needs to write and load slices. Made when the thread first needs it. */
@@ -59,14 +70,15 @@ struct spill {
     size_t n_runs, max_runs;
     struct bam_key last_key;     /* of the latest run's last record, of which last_record holds the bytes */
     struct byte_buffer last_record;
-    struct merging *mergings;    /* one per thread; [0] is the one in the background */
-    struct task_ring merging_tasks;   /* of them; a slot is FREE while there is no merging */
-    uint8_t *memory;             /* of mergings[0] in the background */
-    atomic_bool cancelled;       /* mergings[0] is no longer wanted; set by the main thread, read by its task */
+    struct merging merging;
+    struct part *parts;          /* of the merging; one per thread */
+    struct task_ring part_tasks;   /* of them; a slot is FREE while there is no such part */
+    uint8_t *memory;             /* of the merging in the background */
+    atomic_bool cancelled;       /* the merging is no longer wanted; set by the main thread, read by its tasks */
 };
 
 static void run_range(void *spill, uint32_t number);
-static void run_merging(void *spill, uint32_t number);
+static void run_part(void *spill, uint32_t number);
 
 struct spill *spill_open(const struct spill_options *options)
 {
@@ -77,14 +89,15 @@ struct spill *spill_open(const struct spill_options *options)
         pthread_mutex_init(&p->packing.mutex, NULL);
         pthread_mutex_init(&p->unpacking.mutex, NULL);
         p->max_ranges = n * RANGES_PER_THREAD;
-        struct task_ring_options ranges = {(uint32_t)p->max_ranges, .run = run_range, .arg = p, .run_releases = true};
-        struct task_ring_options mergings = {(uint32_t)n, .run = run_merging, .arg = p};
+        struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p,
+                                           .run_releases = true};
+        struct task_ring_options parts = {.n_slots = (uint32_t)n, .run = run_part, .arg = p};
         p->work = calloc(n, sizeof *p->work);
-        p->mergings = calloc(n, sizeof *p->mergings);
+        p->parts = calloc(n, sizeof *p->parts);
         p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
         p->samples = calloc(p->max_ranges * SAMPLES_PER_RANGE, sizeof *p->samples);
-        if (p->work && p->mergings && p->ranges && p->samples && task_ring_open(&p->range_tasks, &ranges) == 0
-            && task_ring_open(&p->merging_tasks, &mergings) == 0)
+        if (p->work && p->parts && p->ranges && p->samples && task_ring_open(&p->range_tasks, &ranges) == 0
+            && task_ring_open(&p->part_tasks, &parts) == 0)
             return p;
     }
     latch_fail(options->latch, "out of memory");
@@ -102,18 +115,17 @@ void spill_close(struct spill *p)
     }
     for (size_t i = 0; p->ranges && i < p->max_ranges; i++)
         spill_run_free(&p->ranges[i].part);
-    for (int i = 0; p->mergings && i < p->opt.n_threads; i++) {
-        spill_run_free(&p->mergings[i].into);
-        free(p->mergings[i].how.runs);
-    }
+    for (int i = 0; p->parts && i < p->opt.n_threads; i++)
+        spill_run_free(&p->parts[i].into);
     for (size_t i = 0; i < p->n_runs; i++)
         spill_run_free(&p->runs[i]);
     task_ring_close(&p->range_tasks, !latch_tripped(p->opt.latch));
-    task_ring_close(&p->merging_tasks, !latch_tripped(p->opt.latch));
+    task_ring_close(&p->part_tasks, !latch_tripped(p->opt.latch));
     free(p->work);
     free(p->ranges);
     free(p->samples);
-    free(p->mergings);
+    free(p->parts);
+    free(p->merging.runs);
     free(p->runs);
     free(p->last_record.p);
     free(p->memory);
@@ -194,7 +206,8 @@ static void write_range(struct spill *p, size_t number)
     }
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
-    struct spill_writer writer = {w->packer, p->opt.store, &p->ranges[number].part, &p->packing, p->opt.latch, 0, 0};
+    struct spill_writer writer = {.packer = w->packer, .store = p->opt.store, .run = &p->ranges[number].part,
+                                  .gate = &p->packing, .latch = p->opt.latch};
     run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -326,104 +339,154 @@ static int list_run(struct spill *p)
 
 /* -------------------------------------------------------------- fewer runs */
 
-/* Merges the runs of a merging. */
-static void run_merging(void *spill, uint32_t number)
+/* Merges a part. */
+static void run_part(void *spill, uint32_t number)
 {
     struct spill *p = spill;
-    struct merging *m = &p->mergings[number];
+    struct part *part = &p->parts[number];
     struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
-    m->result = -1;
+    part->result = -1;
     enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (w) {
-        m->how.loader = &w->loader;
-        m->how.writer = (struct spill_writer){w->packer, p->opt.store, &m->into, &p->packing, p->opt.latch, false, 0};
-        m->result = spill_merge(&m->how);
+        part->how.loader = &w->loader;
+        part->how.writer = (struct spill_writer){.packer = w->packer, .store = p->opt.store, .run = &part->into,
+                                                 .gate = &p->packing, .latch = p->opt.latch};
+        part->result = spill_merge(&part->how);
     }
     stats_leave(p->opt.stats, before, 0);
 }
 
-static uint32_t slot_of(const struct spill *p, const struct merging *m)
+static int by_value(const void *a, const void *b)
 {
-    return (uint32_t)(m - p->mergings);
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
 }
 
-static enum task_state state_of(const struct spill *p, const struct merging *m)
+/* The first keys of all slices of the runs, sorted; *n: how many. NULL: no memory. */
+static uint64_t *slice_keys(const struct merging *m, size_t *n)
 {
-    return task_ring_state(&p->merging_tasks, slot_of(p, m));
+    *n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        *n += m->runs[i].n;
+    uint64_t *keys = malloc((*n + 1) * sizeof *keys), *at = keys;
+    for (size_t i = 0; keys && i < m->n; i++)
+        for (size_t j = 0; j < m->runs[i].n; j++)
+            *at++ = m->runs[i].slices[j].first_key;
+    if (keys)
+        qsort(keys, *n, sizeof *keys, by_value);
+    return keys;
 }
 
-static int begin_merging(struct spill *p, struct merging *m, size_t first, size_t n, uint8_t *memory, size_t slice_size)
+/* Cuts the order into at most n_parts parts. Records of equal keys are in one part, so their order does not matter
+ * here. */
+static int cut_parts(struct spill *p, size_t n_parts)
 {
-    struct spill_run *runs = malloc(n * sizeof *runs);
-    if (!runs)
+    struct merging *m = &p->merging;
+    size_t n;
+    uint64_t *keys = slice_keys(m, &n);
+    if (!keys)
         return latch_fail(p->opt.latch, "out of memory");
-    memcpy(runs, p->runs + first, n * sizeof *runs);
-    m->first = first;
-    m->how = (struct spill_merge){
-        .runs = runs,
-        .n = n,
-        .rule = p->rule,
-        .memory = memory,
-        .slice_size = slice_size,
-        .cancelled = &p->cancelled,
-    };
-    task_ring_submit(&p->merging_tasks, slot_of(p, m));
+    m->n_parts = 1;
+    p->parts[0].how.from = 0;
+    for (size_t i = 1; i < n_parts && n > 0; i++) {
+        uint64_t cut = keys[i * n / n_parts];
+        if (cut == p->parts[m->n_parts - 1].how.from)
+            continue;
+        p->parts[m->n_parts - 1].how.to = cut - 1;
+        p->parts[m->n_parts++].how.from = cut;
+    }
+    p->parts[m->n_parts - 1].how.to = UINT64_MAX;
+    free(keys);
     return 0;
 }
 
-/* Puts the merged run in place of the runs it was made of. */
-static void replace_runs(struct spill *p, struct merging *m)
+static void hand_out_parts(struct spill *p, const struct room *room)
 {
-    for (size_t i = 0; i < m->how.n; i++)
+    const struct merging *m = &p->merging;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        p->parts[i].how = (struct spill_merge){
+            .runs = m->runs,
+            .n = m->n,
+            .rule = p->rule,
+            .memory = room->memory + i * m->n * room->slice_size,
+            .slice_size = room->slice_size,
+            .from = p->parts[i].how.from,
+            .to = p->parts[i].how.to,
+            .cancelled = &p->cancelled,
+        };
+        task_ring_submit(&p->part_tasks, (uint32_t)i);
+    }
+}
+
+/* Puts the merged run in place of the runs it was made of. */
+static int replace_runs(struct spill *p)
+{
+    struct merging *m = &p->merging;
+    for (size_t i = 1; i < m->n_parts; i++)
+        if (spill_run_append(&p->parts[0].into, &p->parts[i].into) < 0)
+            return latch_fail(p->opt.latch, "out of memory for the list of temporary data");
+    for (size_t i = 0; i < m->n; i++)
         spill_run_remove(&p->runs[m->first + i], p->opt.store);
-    p->runs[m->first] = m->into;
-    m->into = (struct spill_run){0};
-    size_t behind = m->first + m->how.n, fewer = m->how.n - 1;
+    p->runs[m->first] = p->parts[0].into;
+    p->parts[0].into = (struct spill_run){0};
+    size_t behind = m->first + m->n, fewer = m->n - 1;
     memmove(p->runs + m->first + 1, p->runs + behind, (p->n_runs - behind) * sizeof *p->runs);
     p->n_runs -= fewer;
-    for (int i = 0; i < p->opt.n_threads; i++)
-        if (p->mergings[i].first > m->first)
-            p->mergings[i].first -= fewer;
+    return 0;
 }
 
-/* Takes over the result of a merging that is DONE. -1: it failed. */
-static int end_merging(struct spill *p, struct merging *m)
+/* Takes over the result of a merging whose parts are all DONE. -1: it failed. */
+static int end_merging(struct spill *p)
 {
-    if (m->result > 0)
-        replace_runs(p, m);
-    else
-        spill_run_remove(&m->into, p->opt.store);
-    free(m->how.runs);
-    m->how.runs = NULL;
-    task_ring_release(&p->merging_tasks, slot_of(p, m));
-    return m->result < 0 ? -1 : 0;
-}
-
-static bool being_merged(const struct spill *p, size_t first, size_t n)
-{
-    for (int i = 0; i < p->opt.n_threads; i++) {
-        const struct merging *m = &p->mergings[i];
-        if (state_of(p, m) != TASK_FREE && first < m->first + m->how.n && m->first < first + n)
-            return true;
+    struct merging *m = &p->merging;
+    int result = 1;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        result = p->parts[i].result < result ? p->parts[i].result : result;
+        task_ring_release(&p->part_tasks, (uint32_t)i);
     }
-    return false;
+    if (result > 0 && replace_runs(p) < 0)
+        result = -1;
+    for (size_t i = 0; i < m->n_parts; i++)
+        spill_run_remove(&p->parts[i].into, p->opt.store);
+    free(m->runs);
+    *m = (struct merging){0};
+    return result < 0 ? -1 : 0;
 }
 
-/* Chooses, among the first `among` runs, the n adjacent ones with the fewest bytes that are not being
- * merged. So small runs are merged with small ones, and no byte is merged often. 0: there are none. */
-static int choose_runs(const struct spill *p, size_t n, size_t among, size_t *first)
+static bool is_merged(const struct spill *p)
+{
+    for (size_t i = 0; i < p->merging.n_parts; i++)
+        if (task_ring_state(&p->part_tasks, (uint32_t)i) != TASK_DONE)
+            return false;
+    return true;
+}
+
+/* Merges parts that no thread has claimed, and waits for the others. -1: failed. */
+static int finish_merging(struct spill *p)
+{
+    for (size_t i = 0; i < p->merging.n_parts; i++)
+        task_ring_run(&p->part_tasks, (uint32_t)i);
+    for (size_t i = 0; i < p->merging.n_parts; i++)
+        task_ring_wait(&p->part_tasks, (uint32_t)i, TASK_DONE, NULL, p->opt.stats);
+    return end_merging(p);
+}
+
+/* Chooses, among the first `among` runs, the n adjacent ones with the fewest bytes. So small runs are merged with small
+ * ones, and no byte is merged often. */
+static size_t choose_runs(const struct spill *p, size_t n, size_t among)
 {
     uint64_t least = UINT64_MAX;
+    size_t first = 0;
     for (size_t at = 0; at + n <= among; at++) {
         uint64_t bytes = 0;
         for (size_t i = at; i < at + n; i++)
             bytes += p->runs[i].bytes;
-        if (bytes < least && !being_merged(p, at, n)) {
+        if (bytes < least) {
             least = bytes;
-            *first = at;
+            first = at;
         }
     }
-    return least < UINT64_MAX;
+    return first;
 }
 
 static size_t largest_slice(const struct spill *p)
@@ -434,21 +497,49 @@ static size_t largest_slice(const struct spill *p)
     return largest;
 }
 
+/* Begins to merge n of the first `among` runs, in as many parts as the room has slices for, n_parts at most. Slices
+ * larger than the room's take memory beside it, so then there is one part. */
+static int begin_merging(struct spill *p, size_t n, size_t among, const struct room *room, size_t n_parts)
+{
+    struct merging *m = &p->merging;
+    size_t fit = largest_slice(p) > room->slice_size ? 1 : room->n_slices / n;
+    *m = (struct merging){.first = choose_runs(p, n, among), .n = n, .runs = malloc(n * sizeof *m->runs)};
+    if (!m->runs)
+        return latch_fail(p->opt.latch, "out of memory");
+    memcpy(m->runs, p->runs + m->first, n * sizeof *m->runs);
+    if (cut_parts(p, fit < n_parts ? fit : n_parts) < 0)
+        return -1;
+    hand_out_parts(p, room);
+    return 0;
+}
+
+/* How many runs to merge at a time. So few that every one of n_parts threads has a part, but enough for one merging of
+ * each run to do. */
+static size_t runs_at_once(const struct spill *p, const struct room *room, size_t n_parts, size_t fan_in)
+{
+    enum { FEWEST = 4 };
+    assert(fan_in > 0);
+    size_t n = room->n_slices / n_parts, enough = p->n_runs / fan_in + 1;
+    n = n > enough ? n : enough;
+    n = n > FEWEST ? n : FEWEST;
+    return n < room->n_slices ? n : room->n_slices;
+}
+
 /* Begins to merge runs before there are too many. Leaves out the latest run, which may still grow. */
 static int merge_in_background(struct spill *p)
 {
-    struct merging *m = &p->mergings[0];
-    size_t slice_size = largest_slice(p), n = p->opt.merge_memory / slice_size, first;
-    if (state_of(p, m) == TASK_DONE && end_merging(p, m) < 0)
+    enum { THREADS_PER_PART = 4 };               /* most threads go on reading */
+    size_t slice_size = largest_slice(p), n_parts = ((size_t)p->opt.n_threads - 1) / THREADS_PER_PART + 1;
+    struct room room = {p->memory, p->opt.merge_memory / slice_size, slice_size};
+    if (p->merging.n_parts > 0 && is_merged(p) && end_merging(p) < 0)
         return -1;
-    if (n > p->n_runs - 1)
-        n = p->n_runs - 1;
-    if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2
-        || state_of(p, m) != TASK_FREE || !choose_runs(p, n, p->n_runs - 1, &first))
+    size_t n = runs_at_once(p, &room, n_parts, p->fan_in);
+    n = n < p->n_runs - 1 ? n : p->n_runs - 1;
+    if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2 || p->merging.n_parts > 0)
         return 0;
-    if (!p->memory && !(p->memory = malloc(p->opt.merge_memory)))
+    if (!p->memory && !(room.memory = p->memory = malloc(p->opt.merge_memory)))
         return 0;                                /* then they are merged after reading */
-    return begin_merging(p, m, first, n, p->memory, slice_size);
+    return begin_merging(p, n, p->n_runs - 1, &room, n_parts);
 }
 
 bool spill_is_done(const struct spill *p)
@@ -465,49 +556,20 @@ int spill_end(struct spill *p)
     return merge_in_background(p);
 }
 
-static int finish_merging(struct spill *p, struct merging *m)
-{
-    task_ring_run(&p->merging_tasks, slot_of(p, m));
-    task_ring_wait(&p->merging_tasks, slot_of(p, m), TASK_DONE, NULL, p->opt.stats);
-    return end_merging(p, m);
-}
-
-/* Merges runs, in several tasks, until `excess` runs are gone or each task has done its share. */
-static int merge_side_by_side(struct spill *p, size_t excess, uint8_t *memory, size_t n_slices, size_t slice_size)
-{
-    enum { FEWEST = 16 };                        /* runs that are worth a task */
-    size_t n_tasks = n_slices / FEWEST < 1 ? 1 : n_slices / FEWEST;
-    if (n_tasks > (size_t)p->opt.n_threads)
-        n_tasks = (size_t)p->opt.n_threads;
-    size_t share = n_slices / n_tasks, begun = 0, first;
-    for (; begun < n_tasks && excess > 0; begun++) {
-        size_t n = (excess + n_tasks - begun - 1) / (n_tasks - begun) + 1;
-        n = n < share ? n : share;
-        if (n < 2 || !choose_runs(p, n, p->n_runs, &first))
-            break;
-        if (begin_merging(p, &p->mergings[begun], first, n, memory + begun * share * slice_size, slice_size) < 0)
-            return -1;
-        excess -= n - 1;
-    }
-    if (begun == 0)
-        return latch_fail(p->opt.latch, "too little memory to merge temporary data; use a larger -m");
-    for (size_t i = 0; i < begun; i++)
-        if (finish_merging(p, &p->mergings[i]) < 0)
-            return -1;
-    return 0;
-}
-
 int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_size)
 {
     size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
-    size_t fan_in = n_slices / 2;
+    size_t fan_in = n_slices / 2, n_parts = (size_t)p->opt.n_threads;
     *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
+    struct room room = {memory, n_slices, *slice_size};
     atomic_store(&p->cancelled, p->n_runs <= fan_in);
-    if (state_of(p, &p->mergings[0]) != TASK_FREE && finish_merging(p, &p->mergings[0]) < 0)
+    if (p->merging.n_parts > 0 && finish_merging(p) < 0)
         return -1;
     atomic_store(&p->cancelled, false);
-    while (p->n_runs > fan_in)
-        if (merge_side_by_side(p, p->n_runs - fan_in, memory, n_slices, *slice_size) < 0)
+    while (p->n_runs > fan_in) {
+        size_t n = runs_at_once(p, &room, n_parts, fan_in), excess = p->n_runs - fan_in;
+        if (begin_merging(p, n < excess + 1 ? n : excess + 1, p->n_runs, &room, n_parts) < 0 || finish_merging(p) < 0)
             return -1;
+    }
     return 0;
 }

@@ -186,25 +186,53 @@ struct merging {
     size_t *next;                /* number of each run's next slice to load */
 };
 
+/* The first slice that can have a record of this sort key or a larger one. The slice before one that begins with the
+ * key may end with it. */
+static size_t first_slice(const struct spill_run *run, uint64_t key)
+{
+    size_t slice = 0;
+    while (slice + 1 < run->n && run->slices[slice + 1].first_key < key)
+        slice++;
+    return slice;
+}
+
+/* The keys of the slice that are to be merged. */
+static struct merge_source part_of(const struct spill_merge *how, const struct spill_slice *slice)
+{
+    const struct bam_key *keys = spill_slice_keys(slice), *end = keys + slice->n;
+    while (keys < end && keys->sort < how->from)
+        keys++;
+    while (keys < end && end[-1].sort > how->to)
+        end--;
+    return (struct merge_source){keys, end, slice->base};
+}
+
+static bool has_next(const struct merging *m, size_t number)
+{
+    const struct spill_run *run = &m->how->runs[number];
+    return m->next[number] < run->n && run->slices[m->next[number]].first_key <= m->how->to;
+}
+
 static int load_next(void *arg, size_t number, struct merge_source *source)
 {
     struct merging *m = arg;
     const struct spill_merge *how = m->how;
     const struct spill_run *run = &how->runs[number];
     struct spill_buffer *buffer = &m->buffers[number];
-    free(buffer->extra);
-    buffer->extra = NULL;
-    if (atomic_load(how->cancelled))
-        return -1;
-    if (m->next[number] == run->n)
-        return 0;
-    struct spill_place place = run->slices[m->next[number]++];
-    if (m->next[number] < run->n)
-        spill_store_expect(how->writer.store, run->slices[m->next[number]]);
-    if (spill_load(how->writer.store, place, how->loader, buffer, true, how->writer.latch) < 0)
-        return -1;
-    const struct bam_key *keys = spill_slice_keys(&buffer->slice);
-    *source = (struct merge_source){keys, keys + buffer->slice.n, buffer->slice.base};
+    do {
+        free(buffer->extra);
+        buffer->extra = NULL;
+        if (atomic_load(how->cancelled))
+            return -1;
+        if (!has_next(m, number))
+            return 0;
+        struct spill_place place = run->slices[m->next[number]++];
+        if (has_next(m, number))
+            spill_store_expect(how->writer.store, run->slices[m->next[number]]);
+        if (spill_load(how->writer.store, place, how->loader, buffer, true, how->writer.latch) < 0)
+            return -1;
+        *source = part_of(how, &buffer->slice);
+    } while (source->next == source->end);
     return 1;
 }
 
@@ -231,6 +259,7 @@ int spill_merge(const struct spill_merge *how)
         for (size_t i = 0; i < how->n; i++) {
             m.buffers[i].home = how->memory + i * how->slice_size;
             m.buffers[i].home_size = how->slice_size;
+            m.next[i] = first_slice(&how->runs[i], how->from);
             run_merge_add(&merge, (struct merge_source){0});
         }
         if (run_merge_start(&merge, load_next, &m) == 0)

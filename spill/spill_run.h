@@ -76,6 +76,7 @@ struct spill_merge {
     const struct sort_rule *rule;   /* see struct run_merge */
     uint8_t *memory;             /* n * slice_size bytes, at a multiple of 16 */
     size_t slice_size;           /* should be that of the runs' largest slice */
+    uint64_t from, to;           /* only records of these sort keys, and those between, are merged */
     struct spill_loader *loader;
     struct spill_writer writer;
     const atomic_bool *cancelled;

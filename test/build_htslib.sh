@@ -41,28 +41,10 @@ runs() {
         [ "$("$scratch/probe" 2>/dev/null)" = "$version" ]
 }
 
-# pip would run the set-up of pysam, which takes a compiler of Python's own language, to learn what it is called. This says so.
 fetch() {
-    mkdir -p "$scratch/stub/setuptools"
-    : >"$scratch/stub/setuptools/__init__.py"
-    cat >"$scratch/stub/setuptools/build_meta.py" <<'END'
-import os
-import shutil
-import sys
-
-__legacy__ = sys.modules[__name__]
-
-
-def prepare_metadata_for_build_wheel(folder, config_settings=None):
-    os.makedirs(os.path.join(folder, "pysam.dist-info"))
-    shutil.copy("PKG-INFO", os.path.join(folder, "pysam.dist-info", "METADATA"))
-    return "pysam.dist-info"
-END
-    grep "# htslib $version\$" test/htslibs.txt >"$scratch/requirement.txt" || die 'not in test/htslibs.txt'
+    requirement=$(grep "# htslib $version\$" test/htslibs.txt) || die 'not in test/htslibs.txt'
     step 'pip could not fetch its sources; is a Python package index within reach?' \
-        env PYTHONPATH="$scratch/stub" "${PYTHON:-.venv/bin/python}" -m pip download -q --disable-pip-version-check --retries 1 \
-        --no-deps --no-binary :all: --no-build-isolation --use-pep517 -d "$scratch" -r "$scratch/requirement.txt"
-    step 'cannot be unpacked' tar -xzf "$scratch"/pysam-*.tar.gz -C "$scratch"
+        sh test/fetch_pysam.sh "$requirement" "$scratch"
     source=$(echo "$scratch"/pysam-*/htslib)
 }
 

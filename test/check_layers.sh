@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Who may include whom: rightwards only, and no circles of modules (a module is NAME.c and NAME.h together).
+# Who may include whom: rightwards only, and no circles of modules (a module is NAME.c and NAME.h together). And no line
+# of C is longer than 120 columns, but for tests.
 #
 #   cli -> bam_sort -> plan -> read, sort, spill, merge, write, report -> bgzf_omp, bam_arena -> order -> codec -> bam -> base
 #
@@ -14,14 +15,30 @@ cd -- "$(dirname -- "$0")/.." || exit 1
 known='
 '
 
+sources=$(ls *.[ch] cli/*.[ch] plan/*.[ch] read/*.[ch] sort/*.[ch] spill/*.[ch] merge/*.[ch] write/*.[ch] report/*.[ch] \
+    order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
+
 # Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.
 includes() {
-    for file in *.c *.h cli/*.[ch] plan/*.[ch] read/*.[ch] sort/*.[ch] spill/*.[ch] merge/*.[ch] write/*.[ch] report/*.[ch] \
-        order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch]; do
+    for file in $sources; do
         sed -n "s|^#include \"\\(.*\\)\\.h\"|${file%.*} \\1|p" "$file"
     done | sort -u
 }
 
+long_lines() {
+    LC_ALL=C awk '{
+        line = $0
+        gsub(/[\200-\277]/, "", line)            # the bytes after the first one of a UTF-8 character
+        if (length(line) > 120) {
+            print "FAILED static columns: " FILENAME ":" FNR ": " length(line)
+            failed = 1
+        }
+    }
+    END { exit failed }' $sources bench/*.[ch]
+}
+
+failed=0
+long_lines || failed=1
 { printf '%s\n' "$known" | sed -n 's/^\(.*\) -> \(.*\)$/known \1 \2/p'; includes; } | awk '
     BEGIN {
         n = split("cli bam_sort plan stage ring order codec bam base", layers, " ")
@@ -105,4 +122,5 @@ includes() {
         n = split(circle, unused, " ")
         printf "%d upward, %d sideways, %d modules in circles%s\n", count["upward"], count["sideways"], n, (n ? ":" circle : "")
         exit failed
-    }'
+    }' || failed=1
+exit $failed

@@ -251,13 +251,13 @@ HELD = {
     "file to pipe": (["-u"], "in.bam", 0),
     "pipe to file": (["-o", "{out}"], "<in.bam", 1),
     "SAM by a pipe": (["-o", "{out}"], "<in.sam", 1),
-    "to SAM.gz": (["-O", "sam.gz"], "in.bam", 5),          # a pool of two, one for blocks, one for lines, one for the pipe
+    "to SAM.gz": (["-O", "sam.gz"], "in.bam", 0),
     "to CRAM": (["-O", "cram,no_ref=1"], "in.bam", 3),
     "CRAM by a file": (["-u"], "in.cram", 2),
     "CRAM by a pipe": (["-o", "{out}"], "<in.cram", 3),
     "BAM by htslib": (["-u", "--input-fmt-option", "filter=mapq>=0"], "in.bam", 3),
     "threads by option": (["-u", "--input-fmt-option", "filter=mapq>=0", "--input-fmt-option", "nthreads=2", "-O",
-                           "sam.gz", "--output-fmt-option", "nthreads=2"], "in.bam", 5),
+                           "cram,no_ref=1", "--output-fmt-option", "nthreads=2"], "in.bam", 5),
     "file to file": (["-o", "{out}", "--report={fifo}"], "in.bam", 0),
 }
 ALONE = {"threads by option": 1}    # htslib does not take its own threads and a pool for one file

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """@HD, @PG and the reference dictionary as samtools 1.24 writes them."""
 
+import pathlib
 import struct
 
 import pytest
 
 import bamgen
-from conftest import BINARY, oracle, oracle_process, read_bam, run, run_sort, same_bam, sorted_bytes
+from conftest import BINARY, clean_env, oracle, oracle_process, read_bam, run, run_sort, same_bam, sorted_bytes
 
 SQ = bamgen.sq_text()
 PG1 = "@PG\tID:bwa\tPN:bwa\tVN:0.7.17\tCL:bwa mem ref.fa r.fq\n"
@@ -158,3 +159,17 @@ def test_broken_header_is_accepted(tmp_path, what, data):
         p = run_sort(["-o", tmp_path / "out.bam", path])
         assert p.returncode == 1 and "in.bam" in p.stderr, p.stderr
         assert not (tmp_path / "out.bam").exists()
+
+
+def test_opening_loads_plugins_of_htslib(tmp_path, made, fault_shim):
+    """They have 40 libraries of theirs, which took longer than all else before the first block. A plugin here is the
+    shim, which leaves a report when it ends. A URL needs them."""
+    report = tmp_path / "report"
+    (tmp_path / "hfile_trap.so").write_bytes(pathlib.Path(fault_shim["LD_PRELOAD"].split(":")[-1]).read_bytes())
+    env = clean_env(HTS_PATH=str(tmp_path), FAULT_REPORT=str(report))
+    sam = run_sort(["-O", "sam", made("ties")], env=env)
+    assert sam.returncode == 0 and run_sort(["-"], stdin=sam.stdout, env=env).returncode == 0
+    assert not report.exists()
+    run_sort(["data:,"], env=env)
+    if not report.exists():
+        pytest.skip("this htslib has no plugins")

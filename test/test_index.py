@@ -169,7 +169,10 @@ def test_index_changes_the_data(made, tmp_path, kind):
         p = run_sort([*extra, "--no-PG", "-o", out.split("##")[0] if extra is not args else out, path], cwd=folder)
         assert p.returncode == 0, p.stderr
     name = out.split("##")[0]
-    assert (tmp_path / str(len(args)) / name).read_bytes() == (tmp_path / str(len(args[1:])) / name).read_bytes()
+    with_index, without = [(tmp_path / str(len(a)) / name).read_bytes() for a in (args, args[1:])]
+    if kind == "sam.gz":                         # in blocks of htslib's with an index, else in our own
+        with_index, without = gzip.decompress(with_index), gzip.decompress(without)
+    assert with_index == without
     assert sorted(os.listdir(tmp_path / str(len(args)))) == sorted((name, index))
 
 

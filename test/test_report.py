@@ -110,9 +110,12 @@ def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
     r = reported(tmp_path, ["-@", team, realistic_bam], env=SMALL_ARENA)
     check_sums(r)
     stages = r["stages"]
-    assert stages["spill_write"]["bytes"] == stages["spill_read"]["bytes"] > 0
+    # Where several tasks merge runs, each a part of the order, a slice with a cut in it is read twice.
+    written, read = stages["spill_write"]["bytes"], stages["spill_read"]["bytes"]
+    packed, unpacked = stages["pack"]["bytes"], stages["unpack"]["bytes"]
+    assert 0 < written <= read < 1.2 * written
     assert stages["free"]["events"] == r["threads"]
-    assert stages["pack"]["bytes"] == stages["unpack"]["bytes"] > stages["spill_write"]["bytes"]
+    assert written < packed <= unpacked < 1.2 * packed
 
 
 @pytest.mark.parametrize("fmt", ["sam", "sam.gz"])
@@ -155,6 +158,16 @@ def test_memory_is_not_told(realistic_bam, tmp_path):
     if os.path.exists("/proc/self/smaps_rollup"):
         assert 0 <= r["huge_page_bytes"] <= r["peak_rss_bytes"]
     assert 1 <= r["cpus"] <= os.cpu_count()
+
+
+def test_memory_lies_on_nodes_that_are_not_there(realistic_bam, tmp_path):
+    nodes = reported(tmp_path, ["-m", "64M", realistic_bam])["memory_node_bytes"]
+    if nodes is None:
+        pytest.skip("the kernel does not tell")
+    plain = sum(len(b.data) for b in blocks(realistic_bam.read_bytes()))
+    assert 0.5 * plain < sum(nodes.values()) < 2 * plain, "records and keys"
+    if os.path.exists("/sys/devices/system/node"):
+        assert all(os.path.exists("/sys/devices/system/node/node" + n) for n in nodes)
 
 
 def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):

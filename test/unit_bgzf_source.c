@@ -300,7 +300,7 @@ static void test_many_more_threads_than_cores(void **state)
     add_random_blocks(in, 700);
     add_eof(in);
     for (int i = 0; i < 20; i++) {
-        read_input(&r, in, 16, PIECE);
+        read_input(&r, in, i % 2 ? 48 : 16, PIECE);   /* bunches of 6 and 4 */
         check_whole(&r);
     }
     input_free(in);

@@ -115,6 +115,22 @@ static void test_positions_far_below_zero_are_taken(void **state)
     free(bytes.p);
 }
 
+/* No SAM has them, so only a file that brings a tag of its own does. */
+static void test_positions_far_below_zero_are_believed_of_a_tag(void **state)
+{
+    (void)state;
+    struct byte_buffer bytes = {.p = NULL};
+    struct bam_record *r = record_of(&bytes, read_at(1, 2, -FAREST, 0, 4));
+    uint8_t *tag = (uint8_t *)(uintptr_t)far_pos_tag(r);
+    store_le32(r->pos, (uint32_t)INT32_MIN);
+    store_le32(r->next_pos, (uint32_t)INT32_MIN);
+    store_le64(tag + 8, (uint64_t)((int64_t)INT32_MIN - 1));
+    store_le64(tag + 16, (uint64_t)((int64_t)INT32_MIN - 1));
+    struct far_pos far = far_pos_get(r);
+    assert_true(far.pos == INT32_MIN && far.next_pos == INT32_MIN && far.tlen == -FAREST);
+    free(bytes.p);
+}
+
 /* ---- order ---- */
 
 static struct sort_rule *rule_for(enum sort_by by, enum sort_by then)
@@ -251,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_far_positions_get_lost_on_the_way),
         cmocka_unit_test(test_a_long_cigar_gets_lost_at_a_far_position),
         cmocka_unit_test(test_positions_far_below_zero_are_taken),
+        cmocka_unit_test(test_positions_far_below_zero_are_believed_of_a_tag),
         cmocka_unit_test(test_far_positions_are_out_of_order),
         cmocka_unit_test(test_template_order_cuts_positions),
         cmocka_unit_test(test_keys_decide_though_there_are_far_positions),

@@ -2,6 +2,7 @@
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
+#include "merge/merge_ring.h"
 #include "plan/memory_plan.h"
 #include "read/read_ahead.h"
 #include "spill/spill_policy.h"
@@ -43,7 +44,7 @@ static void for_all(check_fn *check)
             for (size_t l = 0; l < N_OF(levels); l++)
                 for (size_t i = 0; i < N_OF(inputs); i++)
                     for (size_t h = 0; h < N_OF(headers); h++) {
-                        struct memory_job job = {budgets[b], threads[t], levels[l], inputs[i], FOUND, 0};
+                        struct memory_job job = {budgets[b], threads[t], levels[l], inputs[i], FOUND, 0, SINK_BAM};
                         struct memory_use use = {.header = headers[h]};
                         struct memory_plan plan = plan_of(&job, &use);
                         check(&use, &plan);
@@ -64,8 +65,9 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     const struct memory_rings *r = &p->rings;
     uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
     return r->job.n_inputs * (uint64_t)(read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots))
-         + (uint64_t)r->source_slots * FOUND + output_blocks_memory(r->job.n_threads, r->sink_slots, r->job.level, r->part_size)
-         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats;
+         + (uint64_t)r->source_slots * FOUND + output_blocks_memory(r->job.form, r->job.n_threads, r->sink_slots, r->job.level, r->part_size)
+         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats
+         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
 
 /* Below these the memory is exceeded on purpose: two arenas of the least size, and for
@@ -189,7 +191,7 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
         for (size_t i = 0; i < N_OF(inputs); i++) {
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
-                struct memory_job job = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0};
+                struct memory_job job = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM};
                 struct memory_use use = {.header = 1000};
                 struct memory_plan plan = plan_of(&job, &use);
                 if (plan.arena_size + plan.arena_size / 8 < last)
@@ -206,7 +208,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
                                     (uint64_t)1 << 62, UINT64_MAX - ALLOWANCE + 1, UINT64_MAX};
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
-            struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0};
+            struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
@@ -244,7 +246,7 @@ static void test_arena_size_of_the_environment(void **state)
             char text[32];
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
-            struct memory_job job = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0};
+            struct memory_job job = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             unsetenv("SAMTOOLS_OMP_ARENA");
@@ -282,7 +284,7 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
-                struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0};
+                struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM};
                 struct memory_rings rings = memory_plan_rings(&job);
                 struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
                 assert_memory_equal(&plan.rings, &rings, sizeof rings);
@@ -310,7 +312,7 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++)
                 for (size_t k = 0; k < N_OF(spaces); k++) {
-                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k]};
+                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_BAM};
                     struct memory_rings rings = memory_plan_rings(&job);
                     struct memory_use use = {.htslib = htslib_takes(&rings)};
                     struct memory_plan plan = memory_plan_make(&rings, &use);

@@ -35,7 +35,7 @@ struct reading {
     struct record_sink *sink;
     struct run_reader *reader;
     struct bam_arena arenas[2];
-    uint32_t n_ranges, n_records;   /* of the ring */
+    uint32_t n_ranges, n_spare, n_records;   /* of the ring */
     struct merge_ring *ring;
     int result;
 };
@@ -45,7 +45,7 @@ static struct reading *reading_new(size_t n_runs, size_t slice_size, size_t buff
     struct reading *r = calloc(1, sizeof *r);
     MUST(r && n_runs <= MAX_RUNS);
     *r = (struct reading){.n_runs = n_runs, .slice_size = slice_size, .buffers = buffers, .n_threads = n_threads,
-                          .sink_slots = 16, .n_ranges = (uint32_t)n_threads + 2, .n_records = 100};
+                          .sink_slots = 16, .n_ranges = (uint32_t)n_threads + 2, .n_spare = 3, .n_records = 100};
     r->store = unit_store_open("/tmp/unit_run_reader", &r->latch);
     r->sam = sam_hdr_init();
     MUST(r->sam && sam_hdr_add_line(r->sam, "SQ", "SN", "a", "LN", "1000", NULL) == 0);
@@ -156,16 +156,17 @@ static int read_and_write(struct reading *r)
         .runs = r->reader ? run_reader_runs(r->reader) : (struct merge_runs){0},
         .sink = r->sink,
         .n_ranges = r->n_ranges,
+        .n_spare = r->n_spare,
         .n_records = r->n_records,
         .n_threads = r->n_threads,
         .latch = &r->latch,
     };
     if (record_sink_header(r->sink, r->sam, NULL, 0) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
-    struct merge_list list;
+    struct record_list list;
     int merged;
     while ((merged = merge_ring_next(r->ring, &list)) > 0)
-        if (record_sink_put(r->sink, list.records, list.n) < 0)
+        if (record_sink_put(r->sink, &list) < 0)
             return -1;
     return merged < 0 ? -1 : record_sink_finish(r->sink);
 }
@@ -353,6 +354,25 @@ static void test_ranges_of_all_sizes(void **state)
             }
 }
 
+/* The sink has blocks of records in lists while tasks make other lists, or must copy because there is none. */
+static void test_lists_of_any_number_to_spare(void **state)
+{
+    (void)state;
+    for (uint32_t n_spare = 0; n_spare <= 9; n_spare += n_spare < 3 ? 1 : 3)
+        for (size_t i = 0; i < N_OF(team_sizes); i++)
+            for (size_t in_memory = 0; in_memory <= 8; in_memory += 4) {
+                struct reading *r = reading_new(8, 65536, 2, team_sizes[i]);
+                r->in_memory = in_memory;
+                r->n_records = 900;
+                r->n_spare = n_spare;
+                add_random(r, 2500, 1000, 140 + n_spare);
+                write_runs(r);
+                reading_run(r);
+                check_written(r);
+                reading_free(r);
+            }
+}
+
 static void test_sink_with_few_slots(void **state)
 {
     (void)state;
@@ -447,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_what_stayed_in_memory_is_merged_with_the_runs),
         cmocka_unit_test(test_runs_without_records),
         cmocka_unit_test(test_ranges_of_all_sizes),
+        cmocka_unit_test(test_lists_of_any_number_to_spare),
         cmocka_unit_test(test_sink_with_few_slots),
         cmocka_unit_test(test_many_more_threads_than_cores),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),

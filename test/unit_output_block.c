@@ -101,6 +101,11 @@ static int fail_at;                              /* this one, and those after it
 
 /* ---- the sink at work ---- */
 
+static int put_records(struct output_blocks *sink, const struct record_ref *records, size_t n)
+{
+    return output_blocks_put(sink, &(struct record_list){.records = (struct record_ref *)records, .n = n});
+}
+
 struct writing {
     struct latch latch;
     size_t put;                              /* pieces taken by the sink */
@@ -130,7 +135,7 @@ static int put_all(struct writing *w, struct output_blocks *sink, const struct j
             while (w->put < job->n && w->put < first + most && job->piece[w->put].segment != HEADER
                    && (w->put == first || !job->flush_after[w->put - 1]))
                 w->put++;
-            if (output_blocks_put(sink, job->piece + first, w->put - first) < 0)
+            if (put_records(sink, job->piece + first, w->put - first) < 0)
                 return -1;
         }
         if (job->flush_after[w->put - 1] && output_blocks_flush(sink) < 0)
@@ -308,6 +313,66 @@ static void test_output_is_the_same_at_any_team_size(void **state)
     job_free(job);
 }
 
+/* Counted anew for each record. */
+static void check_fit(const struct record_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        size_t end = i;
+        for (uint32_t room = BGZF_FILL; end < list->n && list->records[end].size <= room; end++)
+            room -= list->records[end].size;
+        assert_int_equal(list->fit[i], end == list->n ? 0 : end - i);
+    }
+}
+
+/* As merge tasks make lists. The sink uses two of three until it has passed them; the others may change at once. */
+static int put_lists(struct output_blocks *sink, const struct job *job, struct record_list *lists, size_t each)
+{
+    if (output_blocks_put_header(sink, job->piece[0].data, job->piece[0].size) < 0 || output_blocks_flush(sink) < 0)
+        return -1;
+    for (size_t i = 1, k = 0; i < job->n; k++) {
+        struct record_list *list = &lists[k];
+        MUST(record_list_alloc(list, each) == 0);
+        for (record_list_empty(list); list->n < each && i < job->n; i++)
+            record_list_add(list, job->piece[i].data, job->piece[i].size);
+        check_fit(list);
+        struct record_list to_put = *list;
+        if (k % 3 == 2)
+            to_put.fit = NULL;
+        if (output_blocks_put(sink, &to_put) < 0)
+            return -1;
+        if (k % 3 == 2)
+            memset(list->records, 0, each * sizeof *list->records);
+    }
+    return output_blocks_finish(sink);
+}
+
+static void test_blocks_that_lists_are_cut_into_beforehand(void **state)
+{
+    (void)state;
+    enum { N = 6000 };
+    static const size_t each[] = {1, 50, 170, 1000, 5000, N};
+    struct job *job = random_job(30, N);
+    for (size_t t = 0; t < N_OF(team_sizes); t++)
+        for (size_t e = 0; e < N_OF(each); e++) {
+            struct latch latch = {0};
+            struct record_list *lists = calloc(N + 1, sizeof *lists);
+            int fd = unit_temp_file(), result = -1;
+            struct output_blocks *sink = open_sink(fd, 1, team_sizes[t], ring_size, &latch);
+            MUST(lists);
+            #pragma omp parallel num_threads(team_sizes[t])
+            #pragma omp master
+            result = put_lists(sink, job, lists, each[e]);
+            assert_int_equal(result, 0);
+            assert_int_equal(output_blocks_checksum(sink), job->checksum);
+            output_blocks_close(sink);
+            check_and_close(fd, job);
+            for (size_t k = 0; k <= N; k++)
+                record_list_free(&lists[k]);
+            free(lists);
+        }
+    job_free(job);
+}
+
 /* Thousands of blocks of a few bytes: the ring turns over quickly, tickets race. */
 static void test_ring_turned_over_hundreds_of_times(void **state)
 {
@@ -377,7 +442,7 @@ static void test_flush_of_nothing_writes_no_block(void **state)
     {
         failed = output_blocks_flush(sink) < 0;
         failed += output_blocks_flush(sink) < 0;
-        failed += output_blocks_put(sink, job->piece, 1) < 0;
+        failed += put_records(sink, job->piece, 1) < 0;
         failed += output_blocks_flush(sink) < 0;
         failed += output_blocks_flush(sink) < 0;
         failed += output_blocks_finish(sink) < 0;
@@ -772,7 +837,7 @@ static void test_latch_tripped_elsewhere_ends_the_writing(void **state)
             for (; put < job->n && result == 0; put++) {
                 if (put == job->n / 2)
                     latch_fail(&latch, "tripped elsewhere");
-                result = output_blocks_put(sink, job->piece + put, 1);
+                result = put_records(sink, job->piece + put, 1);
             }
             if (result == 0)
                 result = output_blocks_finish(sink);
@@ -797,7 +862,7 @@ static void test_sink_closed_before_it_is_finished(void **state)
     bind(job);
     #pragma omp parallel num_threads(2)
     #pragma omp master
-    result = output_blocks_put(sink, job->piece, 1);
+    result = put_records(sink, job->piece, 1);
     assert_int_equal(result, 0);
     output_blocks_close(sink);
     output_blocks_close(NULL);
@@ -839,7 +904,7 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
     #pragma omp parallel num_threads(1)
     #pragma omp master
     {
-        assert_int_equal(output_blocks_put(sink, &small, 1), 0);
+        assert_int_equal(put_records(sink, &small, 1), 0);
         uint64_t first = bgzf_sink_mark(blocks);
         assert_false(bgzf_sink_passed(blocks, first));
         assert_false(bgzf_sink_will_pass(blocks, first));
@@ -847,7 +912,7 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
         assert_true(bgzf_sink_will_pass(blocks, first));
         bgzf_sink_help(blocks);
         assert_true(bgzf_sink_passed(blocks, first));
-        assert_int_equal(output_blocks_put(sink, &small, 1), 0);
+        assert_int_equal(put_records(sink, &small, 1), 0);
         uint64_t second = bgzf_sink_mark(blocks);
         assert_true(bgzf_sink_passed(blocks, first));      /* what came later does not matter */
         assert_true(bgzf_sink_will_pass(blocks, first));
@@ -889,7 +954,7 @@ static int put_lent(struct output_blocks *sink, struct job *job, struct lent *ri
         memset(lent->data, 0xee, sizeof lent->data);
         memcpy(lent->data, job->piece[i].data, job->piece[i].size);
         struct record_ref piece = {lent->data, job->piece[i].size, 0};
-        if (output_blocks_put(sink, &piece, 1) < 0)
+        if (put_records(sink, &piece, 1) < 0)
             return -1;
         lent->mark = bgzf_sink_mark(output_blocks_sink(sink));
         lent->in_use = true;
@@ -948,7 +1013,7 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
         #pragma omp master
         {
             for (int i = 0; i < N; i++)
-                output_blocks_put(sink, &(struct record_ref){bytes, BGZF_FILL, 0}, 1);
+                put_records(sink, &(struct record_ref){bytes, BGZF_FILL, 0}, 1);
             output_blocks_flush(sink);
             uint64_t mark = bgzf_sink_mark(blocks);
             passed_before = bgzf_sink_passed(blocks, mark);
@@ -980,7 +1045,7 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
     #pragma omp parallel num_threads(1)
     #pragma omp master
     {
-        output_blocks_put(sink, &(struct record_ref){piece, sizeof piece, 0}, 1);
+        put_records(sink, &(struct record_ref){piece, sizeof piece, 0}, 1);
         early = bgzf_sink_help(blocks);
         output_blocks_flush(sink);
         uint64_t mark = bgzf_sink_mark(blocks);
@@ -998,13 +1063,13 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
 static void test_memory_that_is_counted_grows_with_all_that_takes_it(void **state)
 {
     (void)state;
-    size_t one = output_blocks_memory(1, 16, 1, PART);
+    size_t one = output_blocks_memory(SINK_BAM, 1, 16, 1, PART);
     assert_true(one > 16 * BGZF_MAX_BLOCK);
-    assert_true(output_blocks_memory(64, 16, 1, PART) > one);
-    assert_true(output_blocks_memory(1, 160, 1, PART) > one);
-    assert_true(output_blocks_memory(1, 16, 9, PART) > one);   /* libdeflate's best takes megabytes */
-    assert_true(output_blocks_memory(1, 16, 0, PART) <= one);
-    assert_true(output_blocks_memory(1, 16, 1, 2 * PART) >= one + 2 * PART);   /* two buffers at least */
+    assert_true(output_blocks_memory(SINK_BAM, 64, 16, 1, PART) > one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 160, 1, PART) > one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 9, PART) > one);   /* libdeflate's best takes megabytes */
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 0, PART) <= one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 1, 2 * PART) >= one + 2 * PART);   /* two buffers at least */
 }
 
 int main(void)
@@ -1012,6 +1077,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_come_out_whole_and_in_order_at_any_team_size),
         cmocka_unit_test(test_output_is_the_same_at_any_team_size),
+        cmocka_unit_test(test_blocks_that_lists_are_cut_into_beforehand),
         cmocka_unit_test(test_ring_turned_over_hundreds_of_times),
         cmocka_unit_test(test_many_more_threads_than_cores),
         cmocka_unit_test(test_ring_of_any_size_writes_the_same),

@@ -257,11 +257,13 @@ static void test_long_record_hides_wrong_order(void **state)
 
 /* ---- in the sink ---- */
 
-static int put_all(struct output_blocks *sink, const struct desk *d)
+static int put_all(struct output_blocks *sink, struct desk *d)
 {
-    for (size_t i = 0; i < RECORDS; i += 50)
-        if (output_blocks_put(sink, d->pieces + i, 50) < 0 || output_blocks_flush(sink) < 0)
+    for (size_t i = 0; i < RECORDS; i += 50) {
+        struct record_list list = {.records = d->pieces + i, .n = 50};
+        if (output_blocks_put(sink, &list) < 0 || output_blocks_flush(sink) < 0)
             return -1;
+    }
     return output_blocks_finish(sink);
 }
 

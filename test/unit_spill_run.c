@@ -211,15 +211,21 @@ static void runs_free(struct runs *r)
     free(r);
 }
 
-static int merge_runs(struct runs *r, const struct sort_rule *rule, struct spill_run *into)
+static int merge_part(struct runs *r, const struct sort_rule *rule, uint64_t from, uint64_t to, struct spill_run *into)
 {
     uint8_t *memory = unit_slice_memory(r->n * SLICE);       /* exactly */
-    struct spill_merge how = {r->run, r->n, rule, memory, SLICE, &loader, writer_to(into), &cancelled};
+    struct spill_merge how = {r->run, r->n, rule, memory, SLICE, from, to, &loader,
+                              writer_to(into), &cancelled};
     int result = spill_merge(&how);
     check_open(&packing);
     check_open(&unpacking);
     free(memory);
     return result;
+}
+
+static int merge_runs(struct runs *r, const struct sort_rule *rule, struct spill_run *into)
+{
+    return merge_part(r, rule, 0, UINT64_MAX, into);
 }
 
 static void check_merge(const size_t *lengths, size_t n, uint32_t distinct, uint64_t seed)
@@ -245,6 +251,25 @@ static void test_merged_runs_are_the_stable_order_of_all(void **state)
                 lengths[j] = unit_below(&seed, 5) ? unit_below(&seed, 600) : 0;
             check_merge(lengths, n, distinct[i], seed);
         }
+}
+
+/* Keys are below 1000, the first and last cuts beyond them. Some parts have no keys, some runs no slice of a part. */
+static void test_merged_parts_of_the_order_make_the_whole(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {3000, 0, 1, 500, 3000, 20};
+    static const uint64_t cuts[] = {0, 1, 2, 3, 250, 251, 600, 998, 999, 1000, 5000, UINT64_MAX};
+    struct runs *r = runs_new(lengths, N_OF(lengths), 1000, 17);
+    struct spill_run all = {0};
+    for (size_t i = 0; i + 1 < N_OF(cuts); i++) {
+        struct spill_run into = {0};
+        assert_int_equal(merge_part(r, NULL, cuts[i], cuts[i + 1] - 1, &into), 1);
+        assert_int_equal(spill_run_append(&all, &into), 0);
+    }
+    unit_list_sort(&r->all);
+    unit_check_run(&all, &r->all, SLICE, store, &latch);
+    spill_run_free(&all);
+    runs_free(r);
 }
 
 static void test_runs_without_records_merge_to_one_without(void **state)
@@ -494,6 +519,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_parts_of_a_run_are_put_together_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slice_is_loaded_elsewhere_while_its_home_is_in_use, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_merged_runs_are_the_stable_order_of_all, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_merged_parts_of_the_order_make_the_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_runs_without_records_merge_to_one_without, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_runs_of_long_records_merge, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_records_decide_where_keys_do_not_and_then_the_run, set_up, tear_down),

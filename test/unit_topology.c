@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "unit.h"
-#include <sys/stat.h>
+#include "unit_root.h"
 #include "base/topology.h"
 
-/* A folder with /sys as a test wants it. */
-static char root[] = "/tmp/unit_topology.XXXXXX";
-
-static int make_root(void **state)
-{
-    (void)state;
-    strcpy(root + sizeof root - 7, "XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return system(command);
-}
-
-/* Makes a file below /sys/devices/system, and the folders that it takes. */
+/* Makes a file below /sys/devices/system. */
 static void put(const char *name, const char *text)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/sys/devices/system/%s", root, name);
-    for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/')); *slash = '/') {
-        *slash = 0;
-        mkdir(path, 0700);
-    }
-    FILE *file = fopen(path, "w");
-    MUST(file);
-    fputs(text, file);
-    fclose(file);
+    char path[200];
+    snprintf(path, sizeof path, "/sys/devices/system/%s", name);
+    unit_root_put(path, text);
 }
 
 static void put_cpu(int cpu, const char *name, const char *text)
@@ -69,7 +43,7 @@ static void check(uint64_t cpus, int cores, int sockets, int nodes)
     for (int cpu = 0; cpu < 64; cpu++)
         if (cpus >> cpu & 1)
             affinity_add(&mask, cpu);
-    struct topology t = topology_of(root, &mask);
+    struct topology t = topology_of(unit_root, &mask);
     assert_int_equal(t.cores, cores);
     assert_int_equal(t.sockets, sockets);
     assert_int_equal(t.nodes, nodes);
@@ -123,18 +97,18 @@ static void test_last_cpu_is_lost(void **state)
     affinity_add(&mask, AFFINITY_CPUS - 1);
     put_cpu(AFFINITY_CPUS - 1, "core_cpus_list", "8190-8191\n");
     put_cpu(AFFINITY_CPUS - 1, "physical_package_id", "8191\n");
-    struct topology t = topology_of(root, &mask);
+    struct topology t = topology_of(unit_root, &mask);
     assert_true(affinity_count(&mask) == 1 && t.cores == 1 && t.sockets == 1 && t.nodes == 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_is_not_told_is_made_up, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_second_threads_are_cores, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_cpus_that_may_not_be_used_count, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_older_linux_has_no_cores, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_last_cpu_is_lost, make_root, remove_root),
+        UNIT_ROOT_TEST(test_what_is_not_told_is_made_up),
+        UNIT_ROOT_TEST(test_second_threads_are_cores),
+        UNIT_ROOT_TEST(test_cpus_that_may_not_be_used_count),
+        UNIT_ROOT_TEST(test_older_linux_has_no_cores),
+        UNIT_ROOT_TEST(test_last_cpu_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,16 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
-#include "base/affinity.h"
-#include "bam/record_checksum.h"
-#include "bam/bam1_bytes.h"
-#include "bam/bam_record.h"
-#include "base/byte_buffer.h"
 #include "write/hts_writer.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
+#include "write/record_out.h"
 
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
@@ -26,12 +22,11 @@ struct hts_writer {
     htsThreadPool threads;       /* of it */
     struct htslib_use use;       /* the memory it takes, and how many threads it gets */
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
-    struct out_count *count;     /* of what comes through it */
+    struct out_count *count;     /* of what comes through it, if that is CRAM; else NULL */
     uint64_t n;                  /* records put */
     sam_hdr_t *header;           /* the caller's */
-    bam1_t *record;
+    struct record_out record;
     record_finish_fn *finish;
-    struct byte_buffer copy;     /* of the record, for finish */
     uint64_t checksum;
 };
 
@@ -45,10 +40,11 @@ static int failed(struct hts_writer *w, const char *what)
 /* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: no memory. */
 static int open_pipe(struct hts_writer *w)
 {
-    if (w->opt.format->format == cram || w->use.n_threads > 1) {
-        if (!(w->count = out_count_new(w->opt.format)))
-            return -1;
-        struct out_pipe_options how = {w->opt.fd, w->opt.path, out_count_see, w->count, w->opt.latch};
+    bool is_cram = w->opt.format->format == cram;
+    if (is_cram && !(w->count = out_count_new()))
+        return -1;
+    if (is_cram || w->use.n_threads > 1) {
+        struct out_pipe_options how = {w->opt.fd, w->opt.path, is_cram ? out_count_see : NULL, w->count, w->opt.latch};
         w->pipe = out_pipe_open(&how);
     }
     if (!w->pipe)
@@ -61,8 +57,9 @@ static int open_sam(struct hts_writer *w)
     char mode[16], level[4] = "";
     htsFormat format = *w->opt.format;           /* htslib wants it writable */
     w->use = memory_shares_htslib(format.format == cram, true, &w->opt.room, w->opt.n_threads);
-    /* Threads that make an index of lines would write outside of their memory if a tag holds an end of line. */
-    if (w->opt.indexed && format.format == sam)
+    /* Threads that make an index of lines would write outside of their memory if a tag holds an end of line. Tasks of
+     * ours make most of SAM. */
+    if (format.format == sam)
         w->use.n_threads = 1;
     if (open_pipe(w) < 0)
         return failed(w, "writing");
@@ -98,20 +95,10 @@ static int set_up(struct hts_writer *w)
     return hts_file_set_up(w->sam, &w->threads, &how);
 }
 
-/* For SAM, the first record starts threads. */
-static int write_first(struct hts_writer *w)
-{
-    struct affinity bound;
-    affinity_widen(&bound);
-    int status = sam_write1(w->sam, w->header, w->record);
-    affinity_narrow(&bound);
-    return status;
-}
-
 struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
 {
     struct hts_writer *w = calloc(1, sizeof *w);
-    if (!w || !(w->record = bam_init1())) {
+    if (!w || record_out_open(&w->record) < 0) {
         latch_fail(options->latch, "out of memory");
         free(w);
         return NULL;
@@ -140,47 +127,13 @@ void hts_writer_set_finish(struct hts_writer *w, record_finish_fn *finish)
     w->finish = finish;
 }
 
-/* The record as it is written: a finished copy, since others may still compare the record that was put. NULL: no
- * memory. */
-static const uint8_t *finished(struct hts_writer *w, const uint8_t *record, size_t size)
-{
-    if (!w->finish)
-        return record;
-    if (byte_buffer_reserve(&w->copy, size) < 0)
-        return NULL;
-    memcpy(w->copy.p, record, size);
-    w->finish(w->copy.p);
-    return w->copy.p;
-}
-
-/* Whether htslib can write the tags. For SAM it ignores the last three bytes; for CRAM a tag of NULs is the end. When
- * threads of htslib 1.16 meet a tag that they cannot write, they may wait for ever (SAM) or crash (CRAM). */
-static bool can_write_tags(const bam1_t *b, bool is_cram)
-{
-    const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
-    while (p && end - p > 3 && (*p || !is_cram)) {
-        bool no_type = is_cram && p[2] == 'd', no_array = p[2] == 'B' && (p[3] == 'A' || p[3] == 'd');
-        p = no_type || no_array ? NULL : bam_record_aux_next(p, end);
-    }
-    return p && (!is_cram || p == end || !*p);
-}
-
 int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
 {
-    bool is_cram = w->opt.format->format == cram, is_sam = w->opt.format->format == sam;
-    if (!(record = finished(w, record, size)))
-        return latch_fail(w->opt.latch, "out of memory for a record of %zu bytes", size);
-    w->checksum += record_checksum(record, size);
-    if (!bam_record_fits((const struct bam_record *)record, size)
-        || bam_record_check(record, size, sam_hdr_nref(w->header)).fault)
-        return latch_fail(w->opt.latch, "writing %s failed: " BAM_RECORD_CHANGED, w->opt.path);
-    if (bam1_from_record(w->record, (const struct bam_record *)record) < 0)
-        return latch_fail(w->opt.latch, "out of memory");
-    if ((is_cram || is_sam) && !can_write_tags(w->record, is_cram))
-        return latch_fail(w->opt.latch, "%s: record %s has a tag that is broken or of a type that %s lacks",
-                          w->opt.path, bam_get_qname(w->record), is_cram ? "CRAM" : "SAM");
+    struct record_out_options how = {w->opt.path, w->opt.format->format, w->header, w->finish, w->opt.latch};
+    if (record_out_take(&w->record, &how, record, size, &w->checksum) < 0)
+        return -1;
     errno = 0;
-    if ((w->n ? sam_write1(w->sam, w->header, w->record) : write_first(w)) < 0)
+    if (sam_write1(w->sam, w->header, w->record.b) < 0)
         return failed(w, "writing");
     w->n++;
     return latch_tripped(w->opt.latch) ? -1 : 0;
@@ -191,7 +144,7 @@ int hts_writer_finish(struct hts_writer *w)
     errno = 0;
     if (w->opt.indexed && sam_idx_save(w->sam) < 0)
         return failed(w, "writing the index of");
-    bool piped = w->pipe;
+    bool is_counted = w->pipe && w->count;
     int status = hts_close(w->sam);
     w->sam = NULL;
     out_pipe_close(w->pipe);
@@ -200,7 +153,7 @@ int hts_writer_finish(struct hts_writer *w)
         return failed(w, "writing");
     if (latch_tripped(w->opt.latch))
         return -1;
-    return piped ? out_count_check(w->count, w->header, w->n, w->opt.path, w->opt.latch) : 0;
+    return is_counted ? out_count_check(w->count, w->n, w->opt.path, w->opt.latch) : 0;
 }
 
 /* Closes a file that will not be whole. htslib would write what it has kept so far and an end as if the file were
@@ -224,8 +177,7 @@ void hts_writer_close(struct hts_writer *w)
     hts_file_end_threads(&w->threads);
     out_pipe_close(w->pipe);
     out_count_free(w->count);
-    bam_destroy1(w->record);
-    free(w->copy.p);
+    record_out_close(&w->record);
     free(w);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records out in any format that htslib writes (SAM, SAM.gz, CRAM, FASTQ, FASTA). */
+/* Records out through htslib: CRAM, FASTQ, FASTA, and SAM as far as tasks do not make it (record_sink_form()). */
 #ifndef HTS_WRITER_H
 #define HTS_WRITER_H
 
@@ -38,8 +38,8 @@ void hts_writer_set_finish(struct hts_writer *writer, record_finish_fn *finish);
 /* Writes one checked record. -1: failed, and the error is recorded in the latch. */
 int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
 
-/* Writes what is left, and the index. Checks that every record has come out if the output is CRAM, or SAM that threads
- * write. -1: failed, and the error is recorded in the latch. */
+/* Writes what is left, and the index. Checks that every record has come out if the output is CRAM. -1: failed, and the
+ * error is recorded in the latch. */
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 

@@ -9,20 +9,34 @@
 #include "codec/bgzf_block.h"
 #include "write/bam_index.h"
 #include "write/output_block.h"
+#include "write/sam_text.h"
 #include "write/sink_verify.h"
 
-enum { RECORDS_MAX = BGZF_FILL / BAM_MIN_RECORD + 1 };   /* of a block */
+/* Bytes of records in a block, unless one record is longer. The text of SAM.gz becomes several BGZF blocks of about the
+ * same size: of more text these are fuller, and so compress by 3 % better. */
+static uint32_t room_of(enum sink_form form)
+{
+    return form == SINK_SAM_GZ ? 4 * BGZF_FILL : BGZF_FILL;
+}
+
+static uint32_t records_max(enum sink_form form)
+{
+    return room_of(form) / BAM_MIN_RECORD + 1;
+}
 
 _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
 
 /* As the segment of a record_ref: header bytes, not counted in the checksum. */
 static const uint32_t NO_RECORD = UINT32_MAX;
 
-/* What goes into a slot's block. The main thread lists records, so it moves 16 bytes per record and no record. The
- * deflate task copies the records together and writes the fields below. placed() reads them. */
+/* What goes into a slot's block. Mostly it is a part of a merged list, and the main thread looks at no record. Where
+ * two lists meet it copies their references to the slot's own list. The deflate task copies the records together and
+ * writes the fields from `size` on. placed() reads them. */
 struct output_block {
-    struct record_ref *records;
-    uint32_t n, size;            /* of the records; the bytes in them */
+    struct record_ref *own;      /* room for the records of a block */
+    const struct record_ref *records;   /* the block's: own, or in a list */
+    uint32_t n;
+    uint32_t size;               /* bytes of the records; while own records are listed, the main thread's */
     uint32_t n_entries;
     struct bam_index_entry *entries;   /* of the records that end in the block */
     struct verify_ends ends;
@@ -32,8 +46,11 @@ struct output_block {
 struct output_blocks {
     struct bgzf_sink_options opt;
     struct bgzf_sink *bgzf;
+    struct sam_text *text;       /* NULL: the output is BAM */
     struct output_block *slots;
+    struct record_ref *records;  /* of all slots */
     struct output_block *filling;   /* NULL: none; main thread */
+    uint32_t room, records_max;  /* of a block */
     record_finish_fn *finish;    /* these three: NULL: none; main thread, before the first block */
     struct sink_verify *verify;
     struct bam_index *index;
@@ -43,10 +60,11 @@ struct output_blocks {
 /* ---- in the deflate task ---- */
 
 /* Copies the records of a block together. In sorted order they lie anywhere in the arena, and each one's first lines
- * would be cache misses: so it prefetches records ahead. */
-static void gather(const struct output_block *block, record_finish_fn *finish, uint8_t *out)
+ * would be cache misses: so it prefetches records ahead. Returns their size. */
+static uint32_t gather(const struct output_block *block, record_finish_fn *finish, uint8_t *data)
 {
     enum { AHEAD = 6, CACHE_LINE = 64 };
+    uint8_t *out = data;
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         if (i + AHEAD < block->n)
@@ -57,6 +75,7 @@ static void gather(const struct output_block *block, record_finish_fn *finish, u
             finish(out);
         out += r->size;
     }
+    return (uint32_t)(out - data);
 }
 
 static uint64_t checksum_block(const struct output_block *block, const uint8_t *data)
@@ -103,7 +122,7 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
     enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
-    gather(block, o->finish, data);
+    block->size = gather(block, o->finish, data);
     if (!o->verify)
         block->checksum = checksum_block(block, data);
     if (o->index)
@@ -126,6 +145,29 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
         && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
         block->checksum = checksum_block(block, sink_verify_inflated(o->verify, thread));
     stats_leave(o->opt.stats, before, block->size);
+}
+
+static uint64_t records_size(const struct output_block *block)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < block->n; i++)
+        size += block->records[i].size;
+    return size;
+}
+
+/* In place of both if the output is SAM. */
+static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
+{
+    struct output_blocks *o = blocks;
+    struct output_block *block = &o->slots[slot];
+    bool is_header = block->records[0].segment == NO_RECORD;
+    enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
+    uint32_t n = is_header ? sam_text_header(o->text, slot, block->records, bytes)
+                           : sam_text_records(o->text, slot, block->records, block->n, &block->checksum, bytes);
+    if (o->verify && !is_header && n > 0)
+        sink_verify_order(o->verify, block->records, block->n, &block->ends);
+    stats_leave(o->opt.stats, before, records_size(block));
+    return n ? n : 1;
 }
 
 /* ---- under the ticket ---- */
@@ -153,11 +195,23 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
 
 static int slots_alloc(struct output_blocks *o)
 {
+    struct sam_text_options text = {
+        .blocks = o->opt.form == SINK_SAM_GZ,
+        .level = o->opt.level,
+        .n_threads = o->opt.n_threads,
+        .n_slots = o->opt.n_slots,
+        .path = o->opt.path,
+        .latch = o->opt.latch,
+        .stats = o->opt.stats,
+    };
+    if (o->opt.form != SINK_BAM && !(o->text = sam_text_new(&text)))
+        return -1;
     if (!(o->slots = calloc(o->opt.n_slots, sizeof *o->slots)))
         return -1;
+    if (!(o->records = malloc((size_t)o->opt.n_slots * o->records_max * sizeof *o->records)))
+        return -1;
     for (uint32_t i = 0; i < o->opt.n_slots; i++)
-        if (!(o->slots[i].records = malloc(RECORDS_MAX * sizeof *o->slots[i].records)))
-            return -1;
+        o->slots[i].own = o->records + (size_t)i * o->records_max;
     return 0;
 }
 
@@ -166,8 +220,11 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
     struct output_blocks *o = calloc(1, sizeof *o);
     if (o) {
         o->opt = *options;
+        o->room = room_of(options->form);
+        o->records_max = records_max(options->form);
         o->opt.fill = fill;
         o->opt.deflated = verify;
+        o->opt.make = make_text;
         o->opt.placed = placed;
         o->opt.arg = o;
         if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&o->opt)))
@@ -183,11 +240,11 @@ void output_blocks_close(struct output_blocks *o)
     if (!o)
         return;
     bgzf_sink_close(o->bgzf);
-    for (uint32_t i = 0; o->slots && i < o->opt.n_slots; i++) {
-        free(o->slots[i].records);
+    for (uint32_t i = 0; o->slots && i < o->opt.n_slots; i++)
         free(o->slots[i].entries);
-    }
+    free(o->records);
     free(o->slots);
+    sam_text_free(o->text);
     free(o);
 }
 
@@ -199,7 +256,7 @@ struct bgzf_sink *output_blocks_sink(const struct output_blocks *o)
 int output_blocks_set_index(struct output_blocks *o, struct bam_index *index)
 {
     for (uint32_t i = 0; i < o->opt.n_slots; i++)
-        if (!(o->slots[i].entries = malloc(RECORDS_MAX * sizeof *o->slots[i].entries)))
+        if (!(o->slots[i].entries = malloc(o->records_max * sizeof *o->slots[i].entries)))
             return -1;
     o->index = index;
     return 0;
@@ -208,11 +265,20 @@ int output_blocks_set_index(struct output_blocks *o, struct bam_index *index)
 void output_blocks_set_finish(struct output_blocks *o, record_finish_fn *finish)
 {
     o->finish = finish;
+    if (o->text)
+        sam_text_set_finish(o->text, finish);
 }
 
 void output_blocks_set_verify(struct output_blocks *o, struct sink_verify *verify)
 {
     o->verify = verify;
+    if (o->text)
+        sam_text_set_verify(o->text, verify);
+}
+
+void output_blocks_set_sam_header(struct output_blocks *o, const sam_hdr_t *header)
+{
+    sam_text_set_header(o->text, header);
 }
 
 int output_blocks_flush(struct output_blocks *o)
@@ -227,41 +293,46 @@ static int begin_block(struct output_blocks *o)
     if (bgzf_sink_begin(o->bgzf, &slot) < 0)
         return -1;
     o->filling = &o->slots[slot];
+    o->filling->records = o->filling->own;
     o->filling->n = o->filling->size = 0;
     return 0;
 }
 
-/* Lists as many records as fit into the block. Returns their number. For each record the main thread does no more
- * than add up sizes. */
-static size_t list_records(struct output_block *block, const struct record_ref *records, size_t n)
+/* Lists as many records as fit into the block, as its own. Returns their number. */
+static size_t list_records(const struct output_blocks *o, const struct record_ref *records, size_t n)
 {
     enum { AHEAD = 64 };                         /* they are in another thread's cache */
-    uint32_t room = BGZF_FILL - block->size;
-    size_t most = RECORDS_MAX - block->n, fit = 0;
+    struct output_block *block = o->filling;
+    uint32_t room = o->room - block->size;
+    size_t most = o->records_max - block->n, fit = 0;
     most = n < most ? n : most;
     while (fit < most && records[fit].size <= room) {
         __builtin_prefetch(records + fit + AHEAD);
         room -= records[fit++].size;
     }
-    memcpy(block->records + block->n, records, fit * sizeof *records);
+    memcpy(block->own + block->n, records, fit * sizeof *records);
     block->n += (uint32_t)fit;
-    block->size = BGZF_FILL - room;
+    block->size = o->room - room;
     return fit;
 }
 
-/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. */
+/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. The line of a record of SAM is made at
+ * once. */
 static int put_long(struct output_blocks *o, const uint8_t *data, size_t size, bool is_record)
 {
+    size_t most = o->text && is_record ? UINT32_MAX : BGZF_FILL;
     for (uint32_t segment = 0; size > 0; segment++) {
-        uint32_t n = size < BGZF_FILL ? (uint32_t)size : BGZF_FILL;
+        uint32_t n = (uint32_t)(size < most ? size : most);
         struct record_ref part = {data, n, is_record ? segment : NO_RECORD};
         if (output_blocks_flush(o) < 0 || begin_block(o) < 0)
             return -1;
-        list_records(o->filling, &part, 1);
+        o->filling->own[0] = part;
+        o->filling->n = 1;
+        o->filling->size = n;
         data += n;
         size -= n;
     }
-    return 0;
+    return o->text ? output_blocks_flush(o) : 0;
 }
 
 int output_blocks_put_header(struct output_blocks *o, const uint8_t *data, size_t size)
@@ -273,19 +344,34 @@ int output_blocks_put_header(struct output_blocks *o, const uint8_t *data, size_
  * number of records put, or -1. */
 static ssize_t put_some(struct output_blocks *o, const struct record_ref *records, size_t n)
 {
-    if (records->size > BGZF_FILL)
+    if (records->size > o->room)
         return put_long(o, records->data, records->size, true) < 0 ? -1 : 1;
     if (!o->filling && begin_block(o) < 0)
         return -1;
-    size_t fit = list_records(o->filling, records, n);
+    size_t fit = list_records(o, records, n);
     return fit == 0 && output_blocks_flush(o) < 0 ? -1 : (ssize_t)fit;
 }
 
-int output_blocks_put(struct output_blocks *o, const struct record_ref *records, size_t n)
+/* Hands out a block of n records, which stay where they are listed. */
+static ssize_t put_block(struct output_blocks *o, const struct record_ref *records, uint32_t n)
 {
-    for (ssize_t put; n > 0; records += put, n -= (size_t)put)
-        if ((put = put_some(o, records, n)) < 0)
+    if (begin_block(o) < 0)
+        return -1;
+    o->filling->records = records;
+    o->filling->n = n;
+    return output_blocks_flush(o) < 0 ? -1 : (ssize_t)n;
+}
+
+int output_blocks_put(struct output_blocks *o, const struct record_list *list)
+{
+    ssize_t put;
+    bool has_fit = list->fit && o->room == BGZF_FILL;   /* for which fit is made */
+    for (size_t i = 0; i < list->n; i += (size_t)put) {
+        uint32_t fit = has_fit && !o->filling ? list->fit[i] : 0;
+        put = fit ? put_block(o, list->records + i, fit) : put_some(o, list->records + i, list->n - i);
+        if (put < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -299,8 +385,10 @@ uint64_t output_blocks_checksum(const struct output_blocks *o)
     return o->checksum;
 }
 
-size_t output_blocks_memory(int n_threads, uint32_t n_slots, int level, size_t part_size)
+size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t part_size)
 {
-    return bgzf_sink_memory(n_threads, n_slots, level, part_size)
-         + n_slots * (sizeof(struct output_block) + RECORDS_MAX * sizeof(struct record_ref));
+    size_t sink = form == SINK_SAM || form == SINK_SAM_GZ
+                ? sam_text_memory(form == SINK_SAM_GZ, level, n_threads, n_slots)
+                : bgzf_sink_memory(n_threads, n_slots, level, part_size);
+    return sink + n_slots * (sizeof(struct output_block) + records_max(form) * sizeof(struct record_ref));
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of BAM output: which records go into a block, and what is done with them in the block's deflate task. */
+/* Blocks of BAM or SAM output: which records go into a block, and what is done with them in its task. */
 #ifndef OUTPUT_BLOCK_H
 #define OUTPUT_BLOCK_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "bgzf_omp.h"
+#include "write/record_list.h"
 
 struct bam_index;
 struct sink_verify;
@@ -30,13 +32,17 @@ void output_blocks_set_finish(struct output_blocks *blocks, record_finish_fn *fi
 /* Every block is checked before it is written. Call this before the first put. */
 void output_blocks_set_verify(struct output_blocks *blocks, struct sink_verify *verify);
 
+/* SAM: what the references of records are called. The header must stay unchanged. Call this before the first put. */
+void output_blocks_set_sam_header(struct output_blocks *blocks, const sam_hdr_t *header);
+
 /* Puts bytes that belong to no record: a header. They begin a block and must stay unchanged, as records. -1: stop. */
 int output_blocks_put_header(struct output_blocks *blocks, const uint8_t *data, size_t size);
 
 /* Puts records, in order. Each goes into the block being filled. If it does not fit there, that block is handed to a
- * task and the next one is begun. A record that fits into no block begins a block, and is cut into segments. Records
- * must stay unchanged until bgzf_sink_passed() is true for the sink's mark behind them. -1: stop. */
-int output_blocks_put(struct output_blocks *blocks, const struct record_ref *records, size_t n);
+ * task and the next one is begun. A record that fits into no block begins a block, and is cut into segments (not for
+ * SAM). Records, and the list too if it has `fit`, must stay unchanged until bgzf_sink_passed() is true for the sink's
+ * mark behind them. -1: stop. */
+int output_blocks_put(struct output_blocks *blocks, const struct record_list *list);
 
 /* Ends the block being filled. -1: stop. */
 int output_blocks_flush(struct output_blocks *blocks);
@@ -48,6 +54,6 @@ int output_blocks_finish(struct output_blocks *blocks);
 uint64_t output_blocks_checksum(const struct output_blocks *blocks);
 
 /* Bytes of memory that these blocks take, with their sink. */
-size_t output_blocks_memory(int n_threads, uint32_t n_slots, int level, size_t part_size);
+size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t part_size);
 
 #endif

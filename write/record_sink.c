@@ -13,21 +13,40 @@
 #include "base/stats.h"
 
 struct record_sink {
-    struct output_blocks *blocks;   /* BAM; else NULL ... */
+    struct output_blocks *blocks;   /* BAM and SAM; else NULL ... */
     struct bgzf_sink *bgzf;      /* of the blocks */
     struct hts_writer *hts;      /* ... and this */
     struct bam_index *index;     /* of BAM; NULL: none */
-    uint8_t *header;             /* of BAM: the sink refers to it until it is finished */
+    uint8_t *header;             /* of BAM: the blocks refer to it until they are finished */
     struct sink_verify *verify;  /* NULL: nothing is */
     struct latch *latch;
     struct stats *stats;
     struct progress *progress;   /* NULL: nobody looks */
     double cost;                 /* see record_cost() */
     uint64_t n;
+    bool is_sam;                 /* in blocks */
 };
 
+/* Whether tasks make SAM with these options. With others htslib does, to which they are left. */
+static bool are_ours(const hts_opt *options)
+{
+    while (options && (options->opt == HTS_OPT_COMPRESSION_LEVEL || options->opt == HTS_OPT_NTHREADS))
+        options = options->next;
+    return !options;
+}
+
+enum sink_form record_sink_form(const struct sort_opts *opts)
+{
+    const htsFormat *format = &opts->out.format;
+    if (format->format == bam)
+        return SINK_BAM;
+    if (format->format != sam || opts->out.index || !are_ours(format->specific))
+        return SINK_HTSLIB;
+    return format->compression == no_compression ? SINK_SAM : SINK_SAM_GZ;
+}
+
 /* CPU time for a byte of records, in times of what it takes to inflate one from BAM: measured at -@ 1, by level of BAM;
- * only to foresee how long writing takes. One thread makes SAM. */
+ * only to foresee how long writing takes. */
 static double record_cost(const struct sort_opts *opts)
 {
     static const double LEVELS[] = {1, 2, 5, 5, 6, 7, 9, 17, 80, 200}, BY_DEFAULT = 6, CRAM = 14, SAM = 1.5;
@@ -35,7 +54,7 @@ static double record_cost(const struct sort_opts *opts)
     if (opts->out.format.format == cram)
         return CRAM;
     if (opts->out.format.format == sam && opts->out.format.compression != bgzf)
-        return SAM * opts->n_threads;
+        return SAM;
     return level < 0 || level > 9 ? BY_DEFAULT : LEVELS[level];
 }
 
@@ -50,10 +69,12 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
     k->latch = latch;
     k->stats = stats;
     k->cost = record_cost(opts);
-    if (opts->out.format.format == bam) {
+    k->is_sam = opts->out.format.format == sam;
+    if (record_sink_form(opts) != SINK_HTSLIB) {
         struct bgzf_sink_options bgzf = {
             .fd = fd,
             .path = path,
+            .form = record_sink_form(opts),
             .level = opts->out.level,
             .n_threads = opts->n_threads,
             .n_slots = rings->sink_slots,
@@ -101,11 +122,22 @@ size_t record_sink_memory(const struct record_sink *k)
     return k->hts ? hts_writer_memory(k->hts) : 0;
 }
 
+static int put_sam_header(struct record_sink *k, sam_hdr_t *sam)
+{
+    const char *lines = sam_hdr_str(sam);
+    if (!lines)
+        return latch_fail(k->latch, "out of memory for the header");
+    output_blocks_set_sam_header(k->blocks, sam);
+    return output_blocks_put_header(k->blocks, (const uint8_t *)lines, sam_hdr_length(sam));
+}
+
 int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format)
 {
     size_t size;
     if (k->hts)
         return hts_writer_header(k->hts, sam, index);
+    if (k->is_sam)
+        return put_sam_header(k, sam);
     if (bam_header_bytes(sam, &k->header, &size) < 0)
         return latch_fail(k->latch, "out of memory for the header");
     if (index) {
@@ -137,24 +169,24 @@ void record_sink_set_progress(struct record_sink *k, struct progress *progress)
     progress->write_cost = k->cost;
 }
 
-static int put_hts(struct record_sink *k, const struct record_ref *records, size_t n)
+static int put_hts(struct record_sink *k, const struct record_list *list)
 {
     struct verify_ends ends;
-    if (k->verify && (sink_verify_order(k->verify, records, (uint32_t)n, &ends) < 0
+    if (k->verify && (sink_verify_order(k->verify, list->records, (uint32_t)list->n, &ends) < 0
                       || sink_verify_join(k->verify, &ends) < 0))
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (hts_writer_put(k->hts, records[i].data, records[i].size) < 0)
+    for (const struct record_ref *r = list->records; r < list->records + list->n; r++)
+        if (hts_writer_put(k->hts, r->data, r->size) < 0)
             return -1;
     return 0;
 }
 
-int record_sink_put(struct record_sink *k, const struct record_ref *records, size_t n)
+int record_sink_put(struct record_sink *k, const struct record_list *list)
 {
     enum stage before = stats_enter(k->stats, k->blocks ? STAGE_FILL : STAGE_CONVERT);
-    int result = k->blocks ? output_blocks_put(k->blocks, records, n) : put_hts(k, records, n);
-    k->n += n;
-    stats_records(k->stats, n);
+    int result = k->blocks ? output_blocks_put(k->blocks, list) : put_hts(k, list);
+    k->n += list->n;
+    stats_records(k->stats, list->n);
     stats_leave(k->stats, before, 0);
     progress_tick(k->progress);
     return result;

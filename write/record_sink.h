@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where sorted records go: BAM through our own encoder, all else through htslib. */
+/* Where sorted records go: BAM and SAM to tasks, all else to htslib. */
 #ifndef RECORD_SINK_H
 #define RECORD_SINK_H
 
@@ -8,16 +8,21 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
+#include "base/sink_form.h"
 
 struct latch;
 struct memory_rings;
 struct progress;
+struct record_list;
 struct record_sink;
 struct sink_verify;
 struct sort_opts;
 struct stats;
 
-/* Allocates all that the sink needs. fd stays the caller's; path is for messages; rings says how many BAM blocks are
+/* Who makes this output: decided here only. */
+enum sink_form record_sink_form(const struct sort_opts *opts);
+
+/* Allocates all that the sink needs. fd stays the caller's; path is for messages; rings says how many blocks are
  * under way at most, and what other formats may take. NULL: failed, and the error is recorded in the latch. */
 struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
                                      const char *path, struct latch *latch, struct stats *stats);
@@ -40,8 +45,8 @@ void record_sink_set_finish(struct record_sink *sink, record_finish_fn *finish);
 /* The sink counts records put there. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
 
-/* Checked records, which must stay unchanged until record_sink_passed(). -1: stop. */
-int record_sink_put(struct record_sink *sink, const struct record_ref *records, size_t n);
+/* Checked records. They, and the list too if it has `fit`, must stay unchanged until record_sink_passed(). -1: stop. */
+int record_sink_put(struct record_sink *sink, const struct record_list *list);
 
 /* As bgzf_sink_mark() and so on (bgzf_omp.h). */
 uint64_t record_sink_mark(const struct record_sink *sink);

@@ -28,8 +28,8 @@ static int check_terminal(const struct sort_files *f)
     bool is_text = format->format != bam && format->format != cram && format->compression == no_compression;
     if (is_text || !isatty(f->data.fd))
         return 0;
-    return latch_fail(f->latch, "%s is a terminal, and binary data do not belong there. Use -o FILE, or | and another program; "
-                      "-O sam is text. Nothing was read", f->data.path);
+    return latch_fail(f->latch, "%s is a terminal, and binary data do not belong there. Use -o FILE, or | and another "
+                      "program; -O sam is text. Nothing was read", f->data.path);
 }
 
 static int open_data(struct sort_files *f, const struct memory_rings *rings, struct stats *stats)
@@ -55,8 +55,8 @@ static bool takes_reference(const htsFormat *format)
     return format->format == cram && !option;
 }
 
-/* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be longer
- * by far than what is known of them, so what they take may be a third of all at most. */
+/* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be
+ * longer by far than what is known of them, so what they take may be a third of all at most. */
 size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, uint64_t budget)
 {
     const struct sort_opts *opts = f->opts;
@@ -86,7 +86,13 @@ static int open_index(struct sort_files *f, sam_hdr_t *sam)
 static int open_verify(struct sort_files *f, const struct sort_rule *rule)
 {
     const struct sort_opts *opts = f->opts;
-    struct sink_verify_options how = {opts->out.format.format == bam ? opts->n_threads : 0, rule, f->data.path, f->latch};
+    bool blocks = record_sink_form(opts) == SINK_BAM || record_sink_form(opts) == SINK_SAM_GZ;
+    struct sink_verify_options how = {
+        .n_threads = blocks ? opts->n_threads : 0,
+        .rule = rule,
+        .path = f->data.path,
+        .latch = f->latch,
+    };
     struct sink_verify *verify = sink_verify_new(&how);
     if (!verify)
         return latch_fail(f->latch, "out of memory for --verify");

@@ -58,8 +58,8 @@ void sort_files_close(struct sort_files *files);
  *
  *   records=NUMBER xxh3sum=HEX
  *
- * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So the
- * line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
+ * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So
+ * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
 int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch);
 
 #endif

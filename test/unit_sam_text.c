@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+#include <fcntl.h>
+#include <htslib/kstring.h>
+#include <htslib/sam.h>
+#include "bam/bam1_bytes.h"
+#include "bam/record_checksum.h"
+#include "base/latch.h"
+#include "codec/bgzf_block.h"
+#include "write/output_block.h"
+
+enum { N = 4000, N_SLOTS = 7, LONGEST = 3 << 20 };
+
+static const char header_text[] = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:999\n@SQ\tSN:b\tLN:999\n@SQ\tSN:c\tLN:999\n";
+static const int team_sizes[] = {1, 2, 3, 8};
+static const enum sink_form forms[] = {SINK_SAM, SINK_SAM_GZ};
+static sam_hdr_t *header;
+static struct latch latch;
+
+/* ---- what is put, and the text that it should become ---- */
+
+struct job {
+    struct unit_bytes records, text;
+    struct record_ref refs[N];
+    uint64_t checksum;
+};
+
+static void reverse_strand(uint8_t *record)
+{
+    ((struct bam_record *)record)->flag[0] ^= 16;
+}
+
+/* With the record finished or not. */
+static void expect(struct job *job, const uint8_t *record, size_t size, record_finish_fn *finish)
+{
+    uint8_t *copy = exact_copy(record, size);
+    bam1_t *b = bam_init1();
+    kstring_t line = {0};
+    if (finish)
+        finish(copy);
+    job->checksum += record_checksum(copy, size);
+    MUST(b && bam1_from_record(b, (const struct bam_record *)copy) == 0 && sam_format1(header, b, &line) > 0);
+    unit_append(&job->text, line.s, line.l);
+    unit_append(&job->text, "\n", 1);
+    bam_destroy1(b);
+    free(line.s);
+    free(copy);
+}
+
+/* Most records are small, some do not fit into a block, and few have lines of megabytes. */
+static struct job *job_new(uint64_t seed, record_finish_fn *finish)
+{
+    struct job *job = calloc(1, sizeof *job);
+    MUST(job);
+    for (int i = 0; i < N; i++) {
+        uint32_t kind = unit_below(&seed, 1000);
+        job->refs[i].size = (uint32_t)unit_append_plain(&job->records, &seed, kind == 0 ? LONGEST : kind < 5 ? 100000 : 300);
+    }
+    unit_append(&job->text, header_text, sizeof header_text - 1);
+    const uint8_t *at = job->records.data;
+    for (int i = 0; i < N; at += job->refs[i++].size) {
+        job->refs[i].data = at;
+        expect(job, at, job->refs[i].size, finish);
+    }
+    return job;
+}
+
+static void job_free(struct job *job)
+{
+    unit_free(&job->records);
+    unit_free(&job->text);
+    free(job);
+}
+
+/* ---- at work ---- */
+
+static int put_all(struct output_blocks *blocks, const struct job *job)
+{
+    output_blocks_set_sam_header(blocks, header);
+    if (output_blocks_put_header(blocks, (const uint8_t *)header_text, sizeof header_text - 1) < 0)
+        return -1;
+    for (int i = 0; i < N; i += 10) {
+        struct record_list list = {.records = (struct record_ref *)job->refs + i, .n = 10};
+        if (output_blocks_put(blocks, &list) < 0)
+            return -1;
+    }
+    return output_blocks_finish(blocks);
+}
+
+static int write_job(const struct job *job, int fd, enum sink_form form, int n_threads, record_finish_fn *finish)
+{
+    int result = -1;
+    memset(&latch, 0, sizeof latch);
+    struct bgzf_sink_options how = {.fd = fd, .path = "the output", .form = form, .level = 1, .n_threads = n_threads,
+                                    .n_slots = N_SLOTS, .part_size = 1 << 16, .latch = &latch};
+    struct output_blocks *blocks = output_blocks_open(&how);
+    MUST(blocks);
+    output_blocks_set_finish(blocks, finish);
+    #pragma omp parallel num_threads(n_threads)
+    #pragma omp master
+    result = put_all(blocks, job);
+    if (result == 0)
+        assert_int_equal(output_blocks_checksum(blocks), job->checksum);
+    output_blocks_close(blocks);
+    return result;
+}
+
+/* Inflates blocks, of which the last must be the EOF block. */
+static struct unit_bytes inflated(const struct unit_bytes *file)
+{
+    struct unit_bytes text = {NULL, 0, 0};
+    struct bgzf_codec *codec = bgzf_codec_new(0);
+    struct bgzf_frame frame = {0};
+    for (size_t at = 0; at < file->n; at += frame.size) {
+        assert_int_equal(bgzf_block_frame(file->data + at, file->n - at, &frame), BGZF_OK);
+        uint8_t *to = unit_more(&text, frame.inflated_size);
+        assert_int_equal(bgzf_block_inflate(codec, file->data + at, &frame, to), BGZF_OK);
+    }
+    assert_memory_equal(file->data + file->n - BGZF_EOF_SIZE, bgzf_block_eof, BGZF_EOF_SIZE);
+    bgzf_codec_free(codec);
+    return text;
+}
+
+static void same_text(const struct job *job, const struct unit_bytes *file, enum sink_form form)
+{
+    struct unit_bytes text = form == SINK_SAM ? *file : inflated(file);
+    assert_int_equal(text.n, job->text.n);
+    assert_memory_equal(text.data, job->text.data, text.n);
+    if (form != SINK_SAM)
+        unit_free(&text);
+}
+
+/* ---- tests ---- */
+
+static void test_text_is_not_htslibs_or_depends_on_threads(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < N_OF(forms); f++)
+        for (int finishes = 0; finishes < 2; finishes++) {
+            record_finish_fn *finish = finishes ? reverse_strand : NULL;
+            struct job *job = job_new(5 + f, finish);
+            struct unit_bytes first = {NULL, 0, 0};
+            for (size_t t = 0; t < N_OF(team_sizes); t++) {
+                int fd = unit_temp_file();
+                assert_int_equal(write_job(job, fd, forms[f], team_sizes[t], finish), 0);
+                struct unit_bytes file = unit_read_file(fd);
+                close(fd);
+                same_text(job, &file, forms[f]);
+                if (t == 0)
+                    first = file;
+                assert_int_equal(file.n, first.n);
+                assert_memory_equal(file.data, first.data, file.n);
+                if (t > 0)
+                    unit_free(&file);
+            }
+            unit_free(&first);
+            job_free(job);
+        }
+}
+
+static void test_full_disk_passes(void **state)
+{
+    (void)state;
+    struct job *job = job_new(1, NULL);
+    for (size_t f = 0; f < N_OF(forms); f++) {
+        int fd = open("/dev/full", O_WRONLY);
+        MUST(fd >= 0);
+        assert_int_equal(write_job(job, fd, forms[f], 3, NULL), -1);
+        assert_non_null(strstr(latch.message, "No space left"));
+        close(fd);
+    }
+    job_free(job);
+}
+
+static void test_record_that_changed_is_written(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2, NULL);
+    store_le32(((struct bam_record *)(uintptr_t)job->refs[N / 2].data)->seq_len, 1 << 30);
+    int fd = unit_temp_file();
+    assert_int_equal(write_job(job, fd, SINK_SAM, 3, NULL), -1);
+    assert_non_null(strstr(latch.message, "changed in memory"));
+    close(fd);
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_is_not_htslibs_or_depends_on_threads),
+        cmocka_unit_test(test_full_disk_passes),
+        cmocka_unit_test(test_record_that_changed_is_written),
+    };
+    header = sam_hdr_parse(sizeof header_text - 1, header_text);
+    MUST(header);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sam_hdr_destroy(header);
+    return failed;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Records in the order of the output, as a merge task lists them. While the list is in its cache, the task also finds
+ * where a block would end that begins with a record. Then the main thread cuts blocks and looks at few records. */
+#ifndef RECORD_LIST_H
+#define RECORD_LIST_H
+
+#include <stdlib.h>
+#include "bam/bam_record.h"
+#include "codec/bgzf_block.h"
+
+struct record_list {
+    struct record_ref *records;
+    uint16_t *fit;               /* of each record: how many records, from it on, fill a block that the next record of
+                                  * the list does not fit into; 0: the list ends before, or the record is longer than a
+                                  * block. NULL: nobody knows, or the list will not stay unchanged */
+    size_t n;
+    size_t open;                 /* while the list is made: the first record whose fit may still be found, ... */
+    uint32_t open_size;          /* ... and bytes of records from it on */
+};
+
+_Static_assert(BGZF_FILL / BAM_MIN_RECORD <= UINT16_MAX, "fit holds the records of a block");
+
+static inline void record_list_empty(struct record_list *list)
+{
+    list->n = list->open = list->open_size = 0;
+}
+
+/* The list must have room. */
+static inline void record_list_add(struct record_list *list, const uint8_t *data, uint32_t size)
+{
+    for (; list->open < list->n && size > BGZF_FILL - list->open_size; list->open++) {
+        list->fit[list->open] = (uint16_t)(list->n - list->open);
+        list->open_size -= list->records[list->open].size;
+    }
+    list->fit[list->n] = 0;
+    list->records[list->n++] = (struct record_ref){data, size, 0};
+    if (size > BGZF_FILL)
+        list->open = list->n;
+    else
+        list->open_size += size;
+}
+
+/* Makes an empty list with room for so many records. -1: no memory. Either way, free it. */
+static inline int record_list_alloc(struct record_list *list, size_t n)
+{
+    *list = (struct record_list){.records = malloc(n * sizeof *list->records), .fit = malloc(n * sizeof *list->fit)};
+    return list->records && list->fit ? 0 : -1;
+}
+
+static inline void record_list_free(struct record_list *list)
+{
+    free(list->records);
+    free(list->fit);
+}
+
+/* Bytes of memory of a list for so many records. */
+static inline size_t record_list_memory(size_t n)
+{
+    return n * (sizeof(struct record_ref) + sizeof(uint16_t));
+}
+
+#endif

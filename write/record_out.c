@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <string.h>
+#include "bam/bam1_bytes.h"
+#include "bam/record_checksum.h"
+#include "base/latch.h"
+#include "write/record_out.h"
+
+int record_out_open(struct record_out *out)
+{
+    *out = (struct record_out){.b = bam_init1()};
+    return out->b ? 0 : -1;
+}
+
+void record_out_close(struct record_out *out)
+{
+    bam_destroy1(out->b);
+    free(out->copy.p);
+}
+
+void record_out_trim(struct record_out *out)
+{
+    enum { KEPT = 64 << 10 };
+    byte_buffer_trim(&out->copy, KEPT);
+    if (out->b->m_data <= KEPT)
+        return;
+    free(out->b->data);
+    out->b->data = NULL;
+    out->b->m_data = 0;
+    out->b->l_data = 0;
+}
+
+/* The record as it is written: a finished copy, since others may still compare the record that was put. NULL: no
+ * memory. */
+static const uint8_t *finished(struct record_out *out, record_finish_fn *finish, const uint8_t *record, size_t size)
+{
+    if (!finish)
+        return record;
+    if (byte_buffer_reserve(&out->copy, size) < 0)
+        return NULL;
+    memcpy(out->copy.p, record, size);
+    finish(out->copy.p);
+    return out->copy.p;
+}
+
+/* Whether htslib can write the tags. For SAM it ignores the last three bytes; for CRAM a tag of NULs is the end. When
+ * threads of htslib 1.16 meet a tag that they cannot write, they may crash (CRAM). */
+static bool can_write_tags(const bam1_t *b, bool is_cram)
+{
+    const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
+    while (p && end - p > 3 && (*p || !is_cram)) {
+        bool no_type = is_cram && p[2] == 'd', no_array = p[2] == 'B' && (p[3] == 'A' || p[3] == 'd');
+        p = no_type || no_array ? NULL : bam_record_aux_next(p, end);
+    }
+    return p && (!is_cram || p == end || !*p);
+}
+
+int record_out_take(struct record_out *out, const struct record_out_options *how, const uint8_t *record, size_t size,
+                    uint64_t *checksum)
+{
+    bool is_cram = how->format == cram, is_sam = how->format == sam;
+    if (!(record = finished(out, how->finish, record, size)))
+        return latch_fail(how->latch, "out of memory for a record of %zu bytes", size);
+    *checksum += record_checksum(record, size);
+    if (!bam_record_fits((const struct bam_record *)record, size)
+        || bam_record_check(record, size, sam_hdr_nref(how->header)).fault)
+        return latch_fail(how->latch, "writing %s failed: " BAM_RECORD_CHANGED, how->path);
+    if (bam1_from_record(out->b, (const struct bam_record *)record) < 0)
+        return latch_fail(how->latch, "out of memory");
+    if ((is_cram || is_sam) && !can_write_tags(out->b, is_cram))
+        return latch_fail(how->latch, "%s: record %s has a tag that is broken or of a type that %s lacks", how->path,
+                          bam_get_qname(out->b), is_cram ? "CRAM" : "SAM");
+    return 0;
+}

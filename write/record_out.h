@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A record on its way out through htslib: finished, added to the checksum, checked, and made a bam1_t. */
+#ifndef RECORD_OUT_H
+#define RECORD_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+#include "bam/bam_record.h"
+#include "base/byte_buffer.h"
+
+struct latch;
+
+/* Used by one thread at a time. */
+struct record_out {
+    bam1_t *b;
+    struct byte_buffer copy;     /* of the record, to be finished */
+};
+
+struct record_out_options {
+    const char *path;            /* for messages */
+    enum htsExactFormat format;
+    const sam_hdr_t *header;
+    record_finish_fn *finish;    /* NULL: none */
+    struct latch *latch;
+};
+
+/* -1: no memory. */
+int record_out_open(struct record_out *out);
+void record_out_close(struct record_out *out);
+
+/* Gives back the memory that a long record took. */
+void record_out_trim(struct record_out *out);
+
+/* Makes out->b of the record, and adds the checksum of the finished record to *checksum. -1: it cannot be written in
+ * this format, or has changed in memory, or there is no memory; the error is recorded in the latch. */
+int record_out_take(struct record_out *out, const struct record_out_options *how, const uint8_t *record, size_t size,
+                    uint64_t *checksum);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/kstring.h>
+#include "base/byte_buffer.h"
+#include "base/latch.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "codec/bgzf_block.h"
+#include "write/record_out.h"
+#include "write/sam_text.h"
+#include "write/sink_verify.h"
+
+/* Lines take some 1.3 times the bytes of their records, and up to 4 times if they hold arrays of small numbers. */
+enum { TEXT_FIRST = 2 * BGZF_MAX_BLOCK, TEXT_KEPT = 4 * BGZF_MAX_BLOCK };
+
+/* Our own encoder is made for BAM: text would be 5 % larger than by htslib's default, which this is. */
+static int level_of(int level)
+{
+    enum { LEVEL_DEFAULT = 6 };
+    return level == BGZF_LEVEL_DEFAULT ? LEVEL_DEFAULT : level;
+}
+
+struct text_thread {
+    struct record_out record;
+    kstring_t line;
+    struct byte_buffer text;     /* what is to be deflated */
+};
+
+struct sam_text {
+    struct sam_text_options opt;
+    struct record_out_options how;
+    struct sink_verify *verify;  /* NULL: none */
+    struct bgzf_codec **codecs;  /* this and the next one: of each thread; NULL: the text stays plain */
+    struct text_thread *threads;
+    struct byte_buffer *slots;   /* the output of each slot's block */
+};
+
+static int alloc_all(struct sam_text *t)
+{
+    t->threads = calloc((size_t)t->opt.n_threads, sizeof *t->threads);
+    t->slots = calloc(t->opt.n_slots, sizeof *t->slots);
+    if (!t->threads || !t->slots)
+        return -1;
+    for (int i = 0; i < t->opt.n_threads; i++)
+        if (record_out_open(&t->threads[i].record) < 0)
+            return -1;
+    if (t->opt.blocks)
+        t->codecs = calloc((size_t)t->opt.n_threads, sizeof *t->codecs);
+    return t->opt.blocks && !t->codecs ? -1 : 0;
+}
+
+struct sam_text *sam_text_new(const struct sam_text_options *options)
+{
+    struct sam_text *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->opt = *options;
+    t->how = (struct record_out_options){.path = options->path, .format = sam, .latch = options->latch};
+    if (alloc_all(t) == 0)
+        return t;
+    sam_text_free(t);
+    return NULL;
+}
+
+void sam_text_free(struct sam_text *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; t->threads && i < t->opt.n_threads; i++) {
+        record_out_close(&t->threads[i].record);
+        free(t->threads[i].line.s);
+        free(t->threads[i].text.p);
+    }
+    for (uint32_t i = 0; t->slots && i < t->opt.n_slots; i++)
+        free(t->slots[i].p);
+    bgzf_codec_free_all(t->codecs, t->opt.n_threads);
+    free(t->threads);
+    free(t->slots);
+    free(t);
+}
+
+void sam_text_set_header(struct sam_text *t, const sam_hdr_t *header)
+{
+    t->how.header = header;
+}
+
+void sam_text_set_finish(struct sam_text *t, record_finish_fn *finish)
+{
+    t->how.finish = finish;
+}
+
+void sam_text_set_verify(struct sam_text *t, struct sink_verify *verify)
+{
+    t->verify = verify;
+}
+
+/* Makes room for `more` bytes. Short of doubling, since there are many buffers. */
+static int make_room(struct sam_text *t, struct byte_buffer *to, size_t more)
+{
+    size_t size = to->n + more, wanted = size + size / 8;
+    if (size <= to->max || byte_buffer_resize(to, wanted > TEXT_FIRST ? wanted : TEXT_FIRST) == 0)
+        return 0;
+    return latch_fail(t->opt.latch, "out of memory for %zu bytes of SAM", size);
+}
+
+/* ---- lines ---- */
+
+static int append(struct sam_text *t, struct byte_buffer *to, const void *bytes, size_t n)
+{
+    if (make_room(t, to, n) < 0)
+        return -1;
+    memcpy(to->p + to->n, bytes, n);
+    to->n += n;
+    return 0;
+}
+
+static int append_record(struct sam_text *t, struct byte_buffer *to, const struct record_ref *r, uint64_t *checksum)
+{
+    struct text_thread *own = &t->threads[task_thread()];
+    if (record_out_take(&own->record, &t->how, r->data, r->size, checksum) < 0)
+        return -1;
+    errno = 0;
+    if (sam_format1(t->how.header, own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
+        return latch_fail(t->opt.latch, "writing %s failed: %s", t->opt.path,
+                          errno ? strerror(errno) : "htslib gave no reason");
+    return append(t, to, own->line.s, own->line.l);
+}
+
+/* Sorted records lie anywhere in the arena: so it prefetches records ahead. */
+static int append_records(struct sam_text *t, struct byte_buffer *to, const struct record_ref *records, uint32_t n,
+                          uint64_t *checksum)
+{
+    enum { AHEAD = 3, CACHE_LINE = 64 };
+    for (uint32_t i = 0; i < n; i++) {
+        const struct record_ref *r = &records[i];
+        if (i + AHEAD < n)
+            for (uint32_t at = 0; at < r[AHEAD].size && at < 512; at += CACHE_LINE)
+                __builtin_prefetch(r[AHEAD].data + at);
+        if (append_record(t, to, r, checksum) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- blocks ---- */
+
+static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct byte_buffer *out)
+{
+    int thread = task_thread();
+    if (make_room(t, out, BGZF_MAX_BLOCK) < 0)
+        return -1;
+    struct bgzf_codec *codec = bgzf_codec_of(t->codecs, thread, level_of(t->opt.level));
+    if (!codec)
+        return latch_fail(t->opt.latch, "%s: out of memory for write buffers; try fewer threads (-@)", t->opt.path);
+    uint8_t *block = out->p + out->n;
+    uint32_t length = bgzf_block_deflate(codec, data, n, block);
+    out->n += length;
+    return t->verify ? sink_verify_block(t->verify, thread, block, length, data, n) : 0;
+}
+
+/* Cuts the text into blocks of about the same size: the last one of full ones could be a tiny one. */
+static int put_text(struct sam_text *t, const struct byte_buffer *text, struct byte_buffer *out)
+{
+    enum stage before = stats_enter(t->opt.stats, STAGE_DEFLATE);
+    size_t n_blocks = (text->n + BGZF_FILL - 1) / BGZF_FILL, at = 0;
+    for (size_t i = 1; i <= n_blocks; i++) {
+        size_t to = text->n * i / n_blocks;
+        if (put_block(t, text->p + at, (uint32_t)(to - at), out) < 0)
+            break;
+        at = to;
+    }
+    stats_leave(t->opt.stats, before, at);
+    return at < text->n ? -1 : 0;
+}
+
+/* ---- both ---- */
+
+/* Where the lines of a slot's block go. Gives back what a long record took before. */
+static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
+{
+    struct text_thread *own = &t->threads[task_thread()];
+    byte_buffer_trim(&t->slots[slot], TEXT_KEPT);
+    byte_buffer_trim(&own->text, 4 * TEXT_KEPT);
+    return t->codecs ? &own->text : &t->slots[slot];
+}
+
+/* Of the length only so many bits are kept by the sink. */
+static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
+{
+    struct text_thread *own = &t->threads[task_thread()];
+    struct byte_buffer *out = &t->slots[slot];
+    record_out_trim(&own->record);
+    if (own->line.m > TEXT_KEPT) {
+        free(own->line.s);
+        own->line = (kstring_t){0};
+    }
+    if (t->codecs && put_text(t, &own->text, out) < 0)
+        return 0;
+    *bytes = out->p;
+    if (out->n > INT32_MAX)
+        latch_fail(t->opt.latch, "writing %s failed: a line is longer than 2^31-1 bytes", t->opt.path);
+    return out->n > INT32_MAX ? 0 : (uint32_t)out->n;
+}
+
+uint32_t sam_text_header(struct sam_text *t, uint32_t slot, const struct record_ref *part, const uint8_t **bytes)
+{
+    return append(t, begin(t, slot), part->data, part->size) < 0 ? 0 : end(t, slot, bytes);
+}
+
+uint32_t sam_text_records(struct sam_text *t, uint32_t slot, const struct record_ref *records, uint32_t n,
+                          uint64_t *checksum, const uint8_t **bytes)
+{
+    *checksum = 0;
+    return append_records(t, begin(t, slot), records, n, checksum) < 0 ? 0 : end(t, slot, bytes);
+}
+
+size_t sam_text_memory(bool blocks, int level, int n_threads, uint32_t n_slots)
+{
+    size_t codec = blocks ? bgzf_codec_memory(level_of(level)) + 4 * TEXT_KEPT : 0;
+    return n_slots * (sizeof(struct byte_buffer) + TEXT_KEPT)
+         + (size_t)n_threads * (sizeof(struct text_thread) + codec + 2 * BGZF_MAX_BLOCK);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks of SAM output: the text of a slot's records, plain or in BGZF blocks. Made in tasks, by htslib. */
+#ifndef SAM_TEXT_H
+#define SAM_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+#include "bam/bam_record.h"
+
+struct latch;
+struct stats;
+struct sam_text;
+struct sink_verify;
+
+struct sam_text_options {
+    bool blocks;                 /* BGZF blocks; else plain text */
+    int level;                   /* of the blocks */
+    int n_threads;
+    uint32_t n_slots;
+    const char *path;            /* for messages */
+    struct latch *latch;
+    struct stats *stats;         /* may be NULL */
+};
+
+/* NULL: no memory. */
+struct sam_text *sam_text_new(const struct sam_text_options *options);
+void sam_text_free(struct sam_text *text);
+
+/* These three before the first block. The header must stay unchanged. verify looks at each BGZF block. */
+void sam_text_set_header(struct sam_text *text, const sam_hdr_t *header);
+void sam_text_set_finish(struct sam_text *text, record_finish_fn *finish);
+void sam_text_set_verify(struct sam_text *text, struct sink_verify *verify);
+
+/* Makes the output of the slot's block: that of bytes of the header, or the lines of n records, whose
+ * record_checksum()s it adds up in *checksum. Returns the number of bytes and sets *bytes to them; they stay until the
+ * slot's next block. 0: failed, and the error is recorded in the latch. */
+uint32_t sam_text_header(struct sam_text *text, uint32_t slot, const struct record_ref *part, const uint8_t **bytes);
+uint32_t sam_text_records(struct sam_text *text, uint32_t slot, const struct record_ref *records, uint32_t n,
+                          uint64_t *checksum, const uint8_t **bytes);
+
+/* Bytes of memory that this takes, unless records are long or their text is more than four times as long. */
+size_t sam_text_memory(bool blocks, int level, int n_threads, uint32_t n_slots);
+
+#endif
