@@ -25,6 +25,7 @@ enum {
     FIRST_RECORDS = 8,            /* tell whether fields are alike */
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
     NO_QUAL = 0xff,
+    FEW_RUNS = 7,                 /* as RUN_RATE, where the lazy parser is the other choice */
     /* SEQ bytes that count as explained at the beginning of a block. -l 1 has more, but a
      * block given up late costs twice here. */
     FIRST_SEQ = 1500,
@@ -121,7 +122,7 @@ INLINE bool is_promising(const struct parse *p, agree64_fn *agree)
         quals += f.tags - f.qual;
         sample_runs(p, &f, &s, agree);
     }
-    return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all && quals * QUAL_RATE >= at
+    return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * FEW_RUNS <= s.all && quals * QUAL_RATE >= at
         && quals >= FIRST_RECORDS * SHORT_QUAL;
 }
 
