@@ -9,8 +9,8 @@
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
  * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM, and
- * hts_reader has CRAM decoded. Whatever the output is, records go to record_sink: output_block fills blocks of BAM for
- * a bgzf_sink, hts_writer takes the rest. Source and sink are in bgzf_omp.c.
+ * hts_reader has CRAM decoded. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and
+ * SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest. Source and sink are in bgzf_omp.c.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
@@ -252,38 +252,12 @@ static void in_team(void *parts)
     leave_by_signal(parts);
 }
 
-/* Gives all files their names at once. */
-static void commit(struct sort_parts *s)
-{
-    stats_phase(s->stats, PHASE_FINISH);
-    enum stage before = stats_enter(s->stats, STAGE_WRITE);
-    sort_files_commit(&s->out);
-    stats_leave(s->stats, before, 0);
-}
-
-/* All threads give the arenas back, and the main thread closes the parts meanwhile. */
-static void close_in_team(void *parts)
-{
-    struct sort_parts *s = parts;
-    arenas_give_back(&s->arenas, s->opts->n_threads, s->stats, sort_parts_close, s);
-}
-
-/* The team is called once more if one thread would take long to give the arenas back: 0.15 s per GiB. */
-static void close_all(struct sort_parts *s, int n_threads)
-{
-    static const uint64_t LEAST = (uint64_t)16 << 20;
-    if (!latch_tripped(&s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST))
-        task_team(n_threads, close_in_team, s);
-    else
-        sort_parts_close(s);
-    arenas_close(&s->arenas);
-}
-
-/* Closes all parts. Then it ends the progress line and writes the report, in which the closing is. */
+/* Gives the outputs their names, and closes all parts. Then it ends the progress line and writes the report, in which
+ * the closing is. */
 static void close_and_report(struct sort_parts *s, int n_threads)
 {
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    close_all(s, n_threads);
+    sort_parts_close(s, n_threads);
     stats_stop(s->stats);
     if (s->stats)
         progress_end(&s->progress, !latch_tripped(&s->latch));
@@ -296,7 +270,7 @@ static void close_and_report(struct sort_parts *s, int n_threads)
 /* Each file that htslib reads or writes may start one more thread during the sort. */
 static int threads_to_be_had(const struct sort_parts *s)
 {
-    return sort_limits_threads(s->opts, s->in.n_converted + (s->opts->out.format.format != bam));
+    return sort_limits_threads(s->opts, s->in.n_converted + (record_sink_form(s->opts) == SINK_HTSLIB));
 }
 
 int bam_sort(const struct sort_opts *opts)
@@ -308,10 +282,8 @@ int bam_sort(const struct sort_opts *opts)
         n_threads = threads_to_be_had(&s);
         latch_hide_signals(true);
         task_team(n_threads, in_team, &s);
-        if (!latch_tripped(&s.latch)) {
-            commit(&s);
+        if (!latch_tripped(&s.latch))
             sort_report_measure_memory(&s.report, s.arenas.each);
-        }
     }
     close_and_report(&s, n_threads);
     latch_reraise();

@@ -152,10 +152,12 @@ static void source_pass(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;
     byte_window_skip(w, s->frame.size);
+    s->peeked = 0;
+    if (!s->opt.framed)
+        return;
     const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
     __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */
     __builtin_prefetch(end + BGZF_HEADER - 1);
-    s->peeked = 0;
 }
 
 int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
@@ -277,8 +279,8 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * becomes a writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished
  * ones after it (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and
  * calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then it writes its blocks and
- * frees their slots: into a regular file by parts, beside other writers; into a pipe at once, as the only writer. No
- * thread waits for its turn: a finished block that its thread does not take is left to the writers.
+ * frees their slots: into a regular file beside other writers, if it is SAM, or BAM by parts; else as the only writer.
+ * No thread waits for its turn: a finished block that its thread does not take is left to the writers.
  *
  * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes, which begin at multiples
  * of that. (Blocks of level 0 and of SAM are large. They are written as they are, each writer's with one pwritev().)
@@ -407,7 +409,6 @@ struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
         if (sink_alloc(k) == 0)
             return k;
     }
-    latch_fail(options->latch, "%s: out of memory for write buffers; try fewer threads (-@)", options->path);
     bgzf_sink_close(k);
     return NULL;
 }
@@ -560,8 +561,8 @@ static bool is_writer_wanted(struct bgzf_sink *k)
     return atomic_load(&k->writers) < k->most_writers && can_take(k, ticket, atomic_load(&k->placed), &finished);
 }
 
-/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases as soon as
- * another thread is counted, which will look in its stead. */
+/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases if another
+ * thread, which will look, is counted once it has written. As the only writer it goes on while blocks are finished. */
 static void serve_ticket(struct bgzf_sink *k)
 {
     bool is_main = task_thread() == 0, has_others;
@@ -573,18 +574,20 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (!(is_main && has_others) && is_writer_wanted(k));
 }
 
-/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; any after
- * an error: nothing is written then. */
+/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; after an
+ * error any, and nothing is written. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
 {
     struct sink_slot *slot = &k->slots[index];
+    if (latch_tripped(k->opt.latch))
+        return 1;
     if (k->opt.form != SINK_BAM)
         return k->opt.make(k->opt.arg, index, &slot->bytes);
     struct bgzf_codec *codec = bgzf_codec_of(k->codecs, task_thread(), k->opt.level);
-    if (!codec)
-        latch_fail(k->opt.latch, "%s: out of memory for write buffers; try fewer threads (-@)", k->opt.path);
-    if (latch_tripped(k->opt.latch))
+    if (!codec) {
+        latch_fail(k->opt.latch, BGZF_SINK_NO_MEMORY, k->opt.path);
         return 1;
+    }
     uint8_t *compressed = slot->compressed, *data = bgzf_block_stored_data(codec, compressed);
     if (!data)
         data = k->filled + (size_t)task_thread() * BGZF_FILL;
@@ -606,14 +609,17 @@ static void sink_run(void *sink, uint32_t index)
     serve_ticket(k);
 }
 
+void bgzf_sink_make_task(struct bgzf_sink *k)
+{
+    task_ring_make_task(&k->ring);
+}
+
 int bgzf_sink_help(struct bgzf_sink *k)
 {
-    task_ring_make_task(&k->ring);               /* who helps, waits: there may be no more for a while */
     return task_ring_help(&k->ring);
 }
 
-/* Helps until the slot is free. */
-static int sink_wait(struct bgzf_sink *k, uint32_t slot)
+int bgzf_sink_wait(struct bgzf_sink *k, uint32_t slot)
 {
     task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.stats);
     return latch_tripped(k->opt.latch) ? -1 : 0;
@@ -622,7 +628,7 @@ static int sink_wait(struct bgzf_sink *k, uint32_t slot)
 int bgzf_sink_begin(struct bgzf_sink *k, uint32_t *slot)
 {
     *slot = task_ring_next(&k->ring);
-    if (sink_wait(k, *slot) < 0)
+    if (bgzf_sink_wait(k, *slot) < 0)
         return -1;
     k->slots[*slot].number = task_ring_head(&k->ring);
     k->begun = true;
@@ -674,7 +680,7 @@ int bgzf_sink_finish(struct bgzf_sink *k)
     if (bgzf_sink_hand_out(k) < 0)
         return -1;
     for (uint32_t i = 0; i < k->opt.n_slots; i++)
-        if (sink_wait(k, i) < 0)
+        if (bgzf_sink_wait(k, i) < 0)
             return -1;
     return write_eof(k);
 }

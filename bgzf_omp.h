@@ -92,7 +92,7 @@ typedef void bgzf_sink_deflated_fn(void *arg, uint32_t slot, const uint8_t *data
 
 /* In place of these two if the output is SAM: makes the bytes that will be written for the slot's block, plain text or
  * BGZF blocks. They stay the owner's, unchanged until the slot is begun again. Returns their number, 1 .. 2^31 - 1.
- * After an error any number will do. */
+ * If that fails, records an error in the latch; then any number will do. After an error it is not called any more. */
 typedef uint32_t bgzf_sink_make_fn(void *arg, uint32_t slot, const uint8_t **bytes);
 
 /* Called when the block has its place in the file: in the order of the file, by one thread at a time, and never after
@@ -117,13 +117,19 @@ struct bgzf_sink_options {
     void *arg;                   /* of these */
 };
 
-/* NULL: there is no memory, and the error is recorded in the latch. */
+/* For the latch, with the path. */
+#define BGZF_SINK_NO_MEMORY "%s: out of memory for write buffers; try fewer threads (-@)"
+
+/* NULL: no memory. */
 struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
 void bgzf_sink_close(struct bgzf_sink *sink);
 
 /* Begins the next block. Helps until a slot is free. The slot is the caller's until the block is handed out. Call it
  * only when no block is begun. -1: stop. */
 int bgzf_sink_begin(struct bgzf_sink *sink, uint32_t *slot);
+
+/* Helps until the slot of a block that was handed out is free. -1: stop. */
+int bgzf_sink_wait(struct bgzf_sink *sink, uint32_t slot);
 
 /* Hands the begun block, if there is one, to a task. -1: stop. */
 int bgzf_sink_hand_out(struct bgzf_sink *sink);
@@ -136,6 +142,9 @@ bool bgzf_sink_passed(const struct bgzf_sink *sink, uint64_t mark);
 
 /* Whether that needs no more than waiting: false while the begun block is before the mark. */
 bool bgzf_sink_will_pass(const struct bgzf_sink *sink, uint64_t mark);
+
+/* Makes a task of the blocks handed out that wait for more to share one. For who waits or works at something else. */
+void bgzf_sink_make_task(struct bgzf_sink *sink);
 
 /* Works at a block that no thread has begun to deflate. 0: there is none. */
 int bgzf_sink_help(struct bgzf_sink *sink);

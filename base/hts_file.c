@@ -13,7 +13,7 @@
 
 static int start_threads(htsThreadPool *threads, htsFile *file, int wanted)
 {
-    enum { BESIDE = 2 };         /* for SAM, one hands out lines and, if it is compressed, another writes blocks */
+    enum { BESIDE = 1 };         /* it reads or writes the blocks of BGZF */
     int n = wanted > 1 ? machine_threads(wanted + BESIDE) - BESIDE : 1;
     if (n <= 1)
         return 0;
@@ -21,14 +21,15 @@ static int start_threads(htsThreadPool *threads, htsFile *file, int wanted)
     return threads->pool && hts_set_thread_pool(file, threads) == 0 ? 0 : -1;
 }
 
-/* Applies the options one by one. An option that starts threads is left out if the file gets a pool of ours: with
- * both, htslib may lose the header. */
+/* Applies the options one by one. An option that starts threads is left out if the file shall have none, or gets a pool
+ * of ours: with both, htslib may lose the header. */
 static int apply_options(htsFile *file, const struct hts_file_options *o)
 {
     for (const hts_opt *each = o->format_options; each; each = each->next) {
         hts_opt one = *each;
         one.next = NULL;
-        bool left_out = o->n_threads > 1 && (one.opt == HTS_OPT_NTHREADS || one.opt == CRAM_OPT_NTHREADS);
+        bool starts = one.opt == HTS_OPT_NTHREADS || one.opt == CRAM_OPT_NTHREADS;
+        bool left_out = starts && (o->no_threads || o->n_threads > 1);
         if (!left_out && hts_opt_apply(file, &one) < 0)
             return latch_fail(o->latch, o->writing ? "%s: an output format option does not fit the format"
                               : "%s: an --input-fmt-option does not fit its format", o->path);

@@ -16,11 +16,12 @@ struct hts_file_options {
     bool writing;
     const hts_opt *format_options;   /* --input-fmt-option or --output-fmt-option; NULL: none */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
-    int n_threads;               /* gets as many as can be had, and at most these; 1: none */
+    int n_threads;               /* gets as many as can be had, and at most these; 1: none but by "nthreads" ... */
+    bool no_threads;             /* ... or not by that either */
     struct latch *latch;
 };
 
-/* Applies these options to a file that is open; "nthreads" only if n_threads is 1. Threads are not started by
+/* Applies these options to a file that is open. Threads are not started by
  * hts_set_threads(), which crashes when a thread cannot be made. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);
 

@@ -69,36 +69,30 @@ bool task_ring_run(struct task_ring *r, uint32_t slot)
     return true;
 }
 
-static void run_slots(struct task_ring *r, uint64_t first, uint64_t end);
+static void run_slots(struct task_ring *r, uint64_t n);
 
-/* The task of slots first .. end - 1, by their numbers. */
-static void make_task(struct task_ring *r, uint64_t first, uint64_t end)
+/* A task that runs n slots. */
+static void make_task(struct task_ring *r, uint64_t n)
 {
-    #pragma omp task default(none) firstprivate(r, first, end)
-    run_slots(r, first, end);
+    #pragma omp task default(none) firstprivate(r, n)
+    run_slots(r, n);
 }
 
-/* Runs a group. Gives half of what is more than that to another task, as often as needed. */
-static void run_slots(struct task_ring *r, uint64_t first, uint64_t end)
+/* Gives half of what is more than a group to another task, as often as needed. Then runs the oldest slots that no task
+ * has begun with, whichever they are: tasks of halves begin late, and the main thread takes slots back in their order.
+ * There are as many as all tasks so far were made for, so these slots have been handed out. */
+static void run_slots(struct task_ring *r, uint64_t n)
 {
-    while (end - first > r->group) {
-        uint64_t middle = first + (end - first + 1) / 2;
-        make_task(r, middle, end);
-        end = middle;
-    }
-    for (uint64_t i = first; i < end; i++)
+    for (; n > r->group; n -= n / 2)
+        make_task(r, n / 2);
+    uint64_t first = atomic_fetch_add(&r->begun, n);
+    for (uint64_t i = first; i < first + n; i++)
         task_ring_run(r, task_ring_slot(r, i));
 }
 
 static void make_ready(struct task_ring *r, uint32_t slot)
 {
     atomic_store_explicit(&r->slots[slot].state, TASK_READY, memory_order_release);
-}
-
-void task_ring_submit(struct task_ring *r, uint32_t slot)
-{
-    make_ready(r, slot);
-    make_task(r, slot, (uint64_t)slot + 1);
 }
 
 void task_ring_submit_group(struct task_ring *r, struct task_group *group)
@@ -110,6 +104,13 @@ void task_ring_submit_group(struct task_ring *r, struct task_group *group)
     #pragma omp task default(none) firstprivate(r, slots)
     for (uint32_t i = 0; i < slots.n; i++)
         task_ring_run(r, slots.slots[i]);
+}
+
+void task_ring_submit(struct task_ring *r, uint32_t slot)
+{
+    struct task_group group = {1, {slot}};
+    make_ready(r, slot);
+    task_ring_submit_group(r, &group);
 }
 
 void task_ring_add(struct task_ring *r, struct task_group *group, uint32_t slot)
@@ -129,10 +130,10 @@ void task_ring_make_ready(struct task_ring *r)
 
 void task_ring_make_task(struct task_ring *r)
 {
-    uint64_t first = r->tasked, end = r->head;
-    r->tasked = end;
-    if (first < end)
-        make_task(r, first, end);
+    uint64_t n = r->head - r->tasked;
+    r->tasked = r->head;
+    if (n > 0)
+        make_task(r, n);
 }
 
 /* Whether a quarter of the ring waits for a thread: then tasks are best made in order, and nobody has to be woken. */

@@ -60,7 +60,8 @@ struct task_slot {
     _Alignas(64) _Atomic int state;
 };
 
-/* Slots are used in turn: slot number n is slot n modulo n_slots. All fields but the slots are the main thread's. */
+/* Slots are used in turn: slot number n is slot n modulo n_slots. Without the slots and
+ * `begun`, all fields are the main thread's. */
 struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
@@ -70,6 +71,8 @@ struct task_ring {
     uint64_t tail;               /* slots taken back */
     uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
     uint64_t help;               /* no slot before this one is READY */
+    char apart[64];              /* keeps the next field off the cache lines of those before */
+    _Atomic uint64_t begun;      /* slots that a task has begun with, in turn; any thread */
 };
 
 /* -1: no memory. A ring of zeros may be closed. */
@@ -114,7 +117,7 @@ bool task_ring_run(struct task_ring *ring, uint32_t slot);
 /* Hands out a slot, FREE or DONE, with a task of its own, whatever its turn. Touches nothing but the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
-/* Slots handed out out of turn that wait for a task. One begins as zeros. */
+/* Slots made READY out of turn that have no task yet: they will share one. A group of zeros is empty. */
 enum { TASK_GROUP_MOST = 4 };
 
 struct task_group {

@@ -27,7 +27,7 @@ TIMEOUT = 3600                                       # seconds for one run
 TICK = 0.02                                          # between two looks at a program's threads
 MODES = {"memory": "in memory", "external": "on disk"}
 COLUMNS = ["program", "version", "threads", "mode", "trial", "wall_s", "user_s", "sys_s", "peak_rss_mb",
-           "output_bytes", "status"]
+           "output_bytes", "temp_files", "status"]
 
 
 def say(text):
@@ -112,10 +112,10 @@ def traced(path, threads):
 
 # ------------------------------------------------------------------ runs
 
-def spilled(log):
-    """What a samtools says of its temporary files; None: nothing."""
+def temp_files(log):
+    """How many sorted lists a program read back from temporary files; each says so, and says nothing of none."""
     found = re.search(r"merging from (\d+) files", open(log, errors="replace").read())
-    return found and int(found[1]) > 0
+    return int(found[1]) if found else 0
 
 
 def sort(program, threads, mode, trial, run, more=(), started=None):
@@ -135,12 +135,14 @@ def sort(program, threads, mode, trial, run, more=(), started=None):
         status = "exit status %d: %s" % (code, (open(log, errors="replace").read().strip().splitlines() or [""])[-1])
         for path in glob.glob(os.path.join(DIR, "paper.tmp*")):
             os.remove(path)
-    elif name == "samtools" and bool(spilled(log)) != (mode == "external"):
+    elif (temp_files(log) > 0) != (mode == "external"):
         status = "not sorted %s" % MODES[mode]
-    say("%s %s, %d threads, %s, trial %s: %.2f s, %s" % (name, number, threads, MODES[mode], trial, wall, status))
+    say("%s %s, %d threads, %s, trial %s: %.2f s, merged %d temporary files, %s" % (
+        name, number, threads, MODES[mode], trial, wall, temp_files(log), status))
     return dict(zip(COLUMNS, (
         name, number, threads, mode, trial, "%.3f" % wall, "%.3f" % usage.ru_utime, "%.3f" % usage.ru_stime,
-        "%.1f" % (usage.ru_maxrss * 1024 / 1e6), os.path.getsize(output) if os.path.exists(output) else 0, status)))
+        "%.1f" % (usage.ru_maxrss * 1024 / 1e6), os.path.getsize(output) if os.path.exists(output) else 0,
+        temp_files(log), status)))
 
 
 def check(run, output, moves_tags):
@@ -251,6 +253,7 @@ def page(run, cells, failed, names):
            "standard deviation of the wall times, peaks are the highest" % max(map(len, cells.values()), default=0))
     yield ("- each program's default compression level; outputs with %d threads were checked: the input's records, sorted "
            "(by number and bytes where samtools 1.3.1 merges files, as it moves RG tags then)" % most)
+    yield "- on disk each run of each program merged temporary files, in memory none did (`temp_files` in paper.csv); else it failed"
     for mode, words in MODES.items():
         example = " ".join(command("samtools", most, mode, run["size"], "IN.bam", "OUT.bam")).replace(DIR, "DIR")
         yield "- %s: `%s`; with other `-@`, so much memory in all" % (words, example)

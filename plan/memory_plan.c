@@ -7,6 +7,7 @@
 #include "read/read_ahead.h"
 #include "spill/record_pack.h"
 #include "spill/spill_slice.h"
+#include "write/hts_writer.h"
 #include "write/output_block.h"
 
 #define KIB ((size_t)1 << 10)
@@ -101,12 +102,18 @@ struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads)
     return use;
 }
 
+static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t part_size)
+{
+    return job->form == SINK_HTSLIB ? hts_writer_batches_memory(n_slots)
+         : output_blocks_memory(job->form, n_threads, n_slots, job->level, part_size);
+}
+
 static size_t rings_memory(const struct memory_rings *r)
 {
     const struct memory_job *job = &r->job;
     return job->n_inputs * (read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots))
          + r->source_slots * job->found
-         + output_blocks_memory(job->form, job->n_threads, r->sink_slots, job->level, r->part_size)
+         + sink_memory(job, job->n_threads, r->sink_slots, r->part_size)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }
 
@@ -137,10 +144,10 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
-                            output_blocks_memory(job->form, 0, 1, job->level, 0), job->n_threads),
+                            sink_memory(job, 0, 1, 0), job->n_threads),
         .part_size = bgzf_sink_part_size(job->n_threads, job->level, all / WRITE_PART),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
-        .merge_spare = (uint32_t)n,
+        .merge_spare = job->form == SINK_HTSLIB ? 0 : (uint32_t)n,   /* hts_writer copies lists */
         .merge_records = (uint32_t)clamp(all / RANGES_PART / (2 * n + RANGES_MORE) / record_list_memory(1),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
         .sam = memory_plan_sam(job->budget, job->n_inputs, job->n_threads),

@@ -150,15 +150,87 @@ int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
     return 0;
 }
 
-void sort_parts_close(void *parts)
+/* ----------------------------------------------------------------- closing */
+
+enum { N_PARTS = 5 };            /* that are slow to close */
+
+/* No part needs another one while it is closed, so tasks close them side by side. The slowest come first. */
+static void close_part(struct sort_parts *s, uint32_t number)
+{
+    switch (number) {
+    case 0:
+        spill_policy_close_store(&s->spill);
+        break;
+    case 1:
+        sort_inputs_close(&s->in);
+        break;
+    case 2:
+        spill_policy_close(&s->spill);
+        break;
+    case 3:
+        block_reader_close(&s->reader);
+        break;
+    case 4:
+        merge_ring_close(s->merge);
+    }
+}
+
+/* Closes a part, or gives back a share of the arenas. */
+static void close_slot(void *parts, uint32_t slot)
 {
     struct sort_parts *s = parts;
+    enum stage before = stats_enter(s->stats, STAGE_FREE);
+    if (slot < N_PARTS)
+        close_part(s, slot);
+    else
+        arenas_give_back(&s->arenas, slot - N_PARTS, s->closing.opt.n_slots - N_PARTS);
+    stats_leave(s->stats, before, 0);
+}
+
+/* Gives all files their names at once, if all went well, and removes what has none. */
+static void close_files(struct sort_parts *s)
+{
+    enum stage before = stats_enter(s->stats, STAGE_WRITE);
+    if (!latch_tripped(&s->latch))
+        sort_files_commit(&s->out);
     sort_files_close(&s->out);
+    stats_leave(s->stats, before, 0);
+}
+
+/* The OpenMP runtime ends the program when it finds no memory for a task. So the main thread makes all tasks before
+ * an output has its name. */
+static void close_in_team(void *parts)
+{
+    struct sort_parts *s = parts;
+    while (!task_ring_full(&s->closing))
+        task_ring_hand_out(&s->closing);
+    close_files(s);
+    while (!task_ring_empty(&s->closing)) {
+        task_ring_wait(&s->closing, task_ring_oldest(&s->closing), TASK_DONE, NULL, s->stats);
+        task_ring_take(&s->closing);
+    }
+}
+
+static void close_alone(struct sort_parts *s)
+{
+    close_files(s);
+    for (uint32_t i = 0; i < N_PARTS; i++)
+        close_part(s, i);
+}
+
+void sort_parts_close(struct sort_parts *s, int n_threads)
+{
+    static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
+    struct task_ring_options ring = {.n_slots = N_PARTS + (uint32_t)n_threads, .run = close_slot, .arg = s};
+    stats_phase(s->stats, PHASE_FINISH);
+    bool much = !latch_tripped(&s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
+    if (much && task_ring_open(&s->closing, &ring) == 0)
+        task_team(n_threads, close_in_team, s);
+    else
+        close_alone(s);
+    task_ring_close(&s->closing, true);
+    sort_tasks_close(&s->sorts);
+    arenas_close(&s->arenas);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
-    sort_inputs_close(&s->in);
-    merge_ring_close(s->merge);
-    spill_policy_close(&s->spill);
-    sort_tasks_close(&s->sorts);
-    block_reader_close(&s->reader);
 }

@@ -7,6 +7,7 @@
 #include "base/memory_shares.h"
 #include "base/memory_watch.h"
 #include "base/progress.h"
+#include "base/task_ring.h"
 #include "read/block_reader.h"
 #include "read/sort_input.h"
 #include "report/sort_report.h"
@@ -34,14 +35,17 @@ struct sort_parts {
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
+    struct task_ring closing;    /* of sort_parts_close() */
 };
 
 /* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
  * mistake is reported before a pipe is waited for. -1: the error is recorded in the latch; close it all the same. */
 int sort_parts_open(struct sort_parts *parts, const struct sort_opts *opts);
 
-/* Closes all but the arenas, and stats and report, which measure this, too. Call it behind the parallel region in which
- * parts (struct sort_parts) were used: tasks that came too late still look at their slots. */
-void sort_parts_close(void *parts);
+/* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes all but stats and report,
+ * which measure this, too. A team of n_threads does it if one thread would take long.
+ * Call it behind the parallel region in which the parts were used: tasks that came too late still look at their
+ * slots. */
+void sort_parts_close(struct sort_parts *parts, int n_threads);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <sys/mman.h>
 #include "base/latch.h"
-#include "base/stats.h"
 #include "sort/arenas.h"
 
 int arenas_open(struct arenas *p, size_t size, struct latch *latch)
@@ -19,36 +18,17 @@ int arenas_open(struct arenas *p, size_t size, struct latch *latch)
 
 void arenas_close(struct arenas *p)
 {
-    task_ring_close(&p->ring, true);
     for (int i = 0; i < 2; i++)
         bam_arena_free(&p->each[i]);
 }
 
-/* Each thread gives back every n_threads-th piece. */
-static void give_share_back(void *arenas, uint32_t share)
+void arenas_give_back(const struct arenas *p, size_t share, size_t n_shares)
 {
     const size_t PIECE = (size_t)32 << 20;
-    const struct arenas *p = arenas;
-    enum stage before = stats_enter(p->stats, STAGE_FREE);
     for (int i = 0; i < 2; i++) {
         const struct bam_arena *a = &p->each[i];
-        for (size_t at = share * PIECE; at < a->mapped; at += p->ring.opt.n_slots * PIECE)
+        for (size_t at = share * PIECE; at < a->mapped; at += n_shares * PIECE)
             madvise(a->base + at, a->mapped - at < PIECE ? a->mapped - at : PIECE, MADV_DONTNEED);
-    }
-    stats_leave(p->stats, before, 0);
-}
-
-void arenas_give_back(struct arenas *p, int n_threads, struct stats *stats, void (*meanwhile)(void *), void *arg)
-{
-    struct task_ring_options ring = {.n_slots = (uint32_t)n_threads, .run = give_share_back, .arg = p};
-    p->stats = stats;
-    bool opened = task_ring_open(&p->ring, &ring) == 0;   /* else arenas_close() gives it back */
-    for (int i = 0; opened && i < n_threads; i++)
-        task_ring_hand_out(&p->ring);
-    meanwhile(arg);
-    while (!task_ring_empty(&p->ring)) {
-        task_ring_wait(&p->ring, task_ring_oldest(&p->ring), TASK_DONE, NULL, stats);
-        task_ring_take(&p->ring);
     }
 }
 

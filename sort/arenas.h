@@ -5,19 +5,16 @@
  *   filled: | A         | B         | A         | B      |   then merged with the runs
  *   leaves:             | A         | B         | A      |   (B stays, and so does A if everything fits)
  *
- * Only the main thread calls these functions. */
+ * Only the main thread calls these functions, but for arenas_give_back(). */
 #ifndef ARENAS_H
 #define ARENAS_H
 
 #include "bam_arena.h"
-#include "base/task_ring.h"
 
 struct arenas {
     struct bam_arena each[2];
     struct bam_arena *filled;    /* its counts and checksum are those of all records so far */
     bool placed;                 /* a record with a reference has left memory */
-    struct task_ring ring;       /* these two: of arenas_give_back() */
-    struct stats *stats;
 };
 
 /* Reserves two arenas of one size: at most `size` bytes each, less if a limit (ulimit -v) leaves less.
@@ -25,9 +22,9 @@ struct arenas {
 int arenas_open(struct arenas *arenas, size_t size, struct latch *latch);
 void arenas_close(struct arenas *arenas);
 
-/* Gives the memory back to the system. All threads of the team share this work, because it takes 0.15 s of CPU time per
- * GiB. The main thread calls meanwhile(arg) first, which must not touch the arenas. Afterwards they hold nothing. */
-void arenas_give_back(struct arenas *arenas, int n_threads, struct stats *stats, void (*meanwhile)(void *), void *arg);
+/* Gives one of n_shares parts of the memory back to the system. All of it takes 0.15 s of CPU time per GiB, so several
+ * threads may each give back a share at a time. Afterwards the arenas hold nothing. */
+void arenas_give_back(const struct arenas *arenas, size_t share, size_t n_shares);
 
 /* What both must know of the records: number of references, and order. rule: see struct bam_arena. */
 void arenas_set_order(struct arenas *arenas, int32_t n_ref, const struct sort_rule *rule);

@@ -23,7 +23,7 @@ struct extra {
 struct buffer {
     struct spill_buffer b;       /* used by the claimer, while TAKEN */
     const struct spill_place *place;   /* of the slice; this and the next two: set by the main thread before READY */
-    bool has_next;               /* the run's next place follows, and is announced to the store */
+    bool announces;              /* the next slice of the run has to wait for a buffer: announce it to the store */
     bool home_is_free;
     uint64_t mark;               /* the sink no longer uses it once it has passed this; set by the main thread */
 };
@@ -52,7 +52,7 @@ static void run_load(void *reader, uint32_t index)
 {
     struct run_reader *r = reader;
     struct buffer *buffer = &r->buffers[index];
-    if (buffer->has_next)
+    if (buffer->announces)
         spill_store_expect(r->opt.store, buffer->place[1]);
     if (!latch_tripped(r->opt.latch)
         && spill_load(r->opt.store, *buffer->place, &r->loaders[task_thread()], &buffer->b, buffer->home_is_free,
@@ -73,13 +73,15 @@ static size_t size_beside(const struct run_reader *r, struct spill_place place)
     return place.size > r->opt.slice_size ? (size_t)place.size * PACKED_RATIO : 0;
 }
 
+/* A slice that is announced after it was given back would be read once more, as zeros. */
 static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
 {
     size_t slice = r->runs[run].loaded++;
     uint32_t slot = slot_of(r, run, slice);
     struct buffer *buffer = &r->buffers[slot];
     buffer->place = &r->opt.runs[run].slices[slice];
-    buffer->has_next = slice + 1 < r->opt.runs[run].n;
+    buffer->announces = slice + 1 < r->opt.runs[run].n
+                     && task_ring_state(&r->tasks, slot_of(r, run, slice + 1)) != TASK_FREE;
     buffer->home_is_free = home_is_free;
     r->beside += size_beside(r, *buffer->place);
     task_ring_add(&r->tasks, &r->group, slot);

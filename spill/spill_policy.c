@@ -21,6 +21,10 @@ void spill_policy_close(struct spill_policy *p)
 {
     run_reader_close(p->reader);
     spill_close(p->spill);
+}
+
+void spill_policy_close_store(struct spill_policy *p)
+{
     spill_store_close(p->store);
 }
 

@@ -49,7 +49,10 @@ struct spill_outlook {
 /* Opens what spilling needs, as far as that can fail. Fails now if spilling is certain and its place is no good.
  * -1: the error is recorded in the latch. */
 int spill_policy_open(struct spill_policy *policy, const struct spill_policy_options *options);
+
+/* Call both when all tasks are done, in any order, from any threads. The second closes the temporary files. */
 void spill_policy_close(struct spill_policy *policy);
+void spill_policy_close_store(struct spill_policy *policy);
 
 /* Ask for each block while both arenas hold records and nothing spills. 1: the older arena should leave now, before the
  * younger is full, so that the reader of a pipe need not wait; 0: not yet; -1: the error is recorded in the latch. */

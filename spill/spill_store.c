@@ -15,6 +15,7 @@
 #include "base/stats.h"
 
 enum { IN_MEMORY = 0 };          /* number of this volume; files are 1, 2, ... */
+enum { BLOCK = 4096 };           /* of a file: slices share none, so that a slice's space can be given back */
 
 struct volume {
     char *dir;                   /* where the file is made; "memory" has none */
@@ -33,6 +34,11 @@ struct spill_store {
     struct volume *volumes;
     _Atomic uint64_t turn;       /* counts puts on disk, so that files take turns; any thread */
 };
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
 
 static int set_place(struct volume *v, const char *prefix)
 {
@@ -168,7 +174,7 @@ static struct volume *choose_volume(struct spill_store *s)
 /* 1: written; 0: no space left there; -1: failed, and the error is recorded in the latch. */
 static int put_in_file(struct spill_store *s, struct volume *v, const void *data, size_t n, struct spill_place *place)
 {
-    uint64_t at = atomic_fetch_add(&v->end, n);
+    uint64_t at = atomic_fetch_add(&v->end, round_up(n, BLOCK));
     for (size_t done = 0; done < n;) {
         ssize_t wrote = pwrite(v->fd, (const uint8_t *)data + done, n - done, (off_t)(at + done));
         if (wrote < 0 && errno == EINTR && !latch_tripped(s->latch))
@@ -254,15 +260,24 @@ void spill_store_expect(struct spill_store *s, struct spill_place place)
 #endif
 }
 
+/* Gives back the pages that hold no other slice's bytes. */
+static void free_memory(struct spill_store *s, struct spill_place place)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = round_up(place.offset, page), end = (place.offset + place.size) / page * page;
+    if (first < end)
+        madvise(s->memory + first, end - first, MADV_DONTNEED);
+}
+
 void spill_store_free(struct spill_store *s, struct spill_place place)
 {
+    if (place.volume == IN_MEMORY)
+        free_memory(s, place);
 #ifdef FALLOC_FL_PUNCH_HOLE
     /* Data that was not yet written to the disk then never will be. If this fails nothing is lost. */
-    if (place.volume != IN_MEMORY)
+    else
         (void)!fallocate(s->volumes[place.volume].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                         (off_t)place.offset, (off_t)place.size);
-#else
-    (void)s, (void)place;
+                         (off_t)place.offset, (off_t)round_up(place.size, BLOCK));
 #endif
 }
 

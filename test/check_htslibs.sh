@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 # All tests with other versions of htslib than the build's: the oldest that we promise and the newest, of test/htslibs.txt, which
 # build_htslib.sh builds. Each has a build of its own, build-htslib-VERSION. clang, where it is, builds with them too, and must
-# sort to the same bytes. "short" takes each command-line test with one set of its parameters. The last line is
-# "N passed, N failed[, N skipped]".
+# sort to the same bytes. "short" takes each command-line test with one set of its parameters. The last lines tell
+# what failed, each beginning with "! ", and "N passed, N failed[, N skipped]".
 #
 # usage: test/check_htslibs.sh [short] [VERSION]...
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 repeated=''
 unset MORE_CHECKS SAMTOOLS_OMP
 if [ "${1:-}" = short ]; then
     export TEST_SAMPLE=1
@@ -22,11 +22,16 @@ fi
 setting() { make -s "show-$1"; }
 cppflags=$(setting CPPFLAGS) ldflags=$(setting LDFLAGS)
 
+# repeat WHAT LINES: for the end of the output
+repeat() {
+    repeated=$repeated$(printf '\n! htslib %s\n' "$1"; printf '%s\n' "$2" | sed 's/^! //; /^$/d; s/^/!     /')
+}
+
 count() {
     echo "$1 htslib $2"
     case $1 in
     ok)      passed=$((passed + 1)) ;;
-    FAILED)  failed=$((failed + 1)) ;;
+    FAILED)  failed=$((failed + 1)); repeat "$2" '' ;;
     skipped) skipped=$((skipped + 1)) ;;
     esac
 }
@@ -49,6 +54,8 @@ tests() {
     with "build-htslib-$version" check 2>&1 | tee "build-htslib-$version/tests.log"
     counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "build-htslib-$version/tests.log" | tail -n 1)
     [ -n "$counts" ] || counts='0 passed, 1 failed'
+    [ "$(counted failed)" -eq 0 ] ||
+        repeat "$version" "$(grep '^! ' "build-htslib-$version/tests.log" || tail -n 5 "build-htslib-$version/tests.log")"
     passed=$((passed + $(counted passed))) failed=$((failed + $(counted failed))) skipped=$((skipped + $(counted skipped)))
 }
 
@@ -96,6 +103,7 @@ check() {
 for version; do
     check "$version"
 done
+echo "$repeated"
 line="$passed passed, $failed failed"
 [ "$skipped" -eq 0 ] || line="$line, $skipped skipped"
 echo "$line"

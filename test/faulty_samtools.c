@@ -20,6 +20,7 @@
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
 #include "write/hts_writer.h"
+#include "write/hts_writer.h"
 #include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"
@@ -266,24 +267,19 @@ uint32_t __wrap_bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data
     return length;
 }
 
-int __real_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
-int __wrap_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
+int __real_hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n);
+int __wrap_hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n);
 
-/* Where SAM and CRAM have what BAM has blocks for. */
-int __wrap_hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size)
+static int put_ready(void *writer, const struct record_list *list)
 {
-    static bool lost;
-    if (strikes("block", "drop"))
-        return 0;
-    if (strikes("block", "both")) {
-        lost = true;
-        return 0;
-    }
-    if (strikes("block", "flip"))
-        record = flipped(record, size);
-    bool twice = lost || strikes("block", "double");
-    lost = false;
-    return twice && __real_hts_writer_put(writer, record, size) < 0 ? -1 : __real_hts_writer_put(writer, record, size);
+    return __real_hts_writer_put(writer, list->records, list->n);
+}
+
+/* Where CRAM and SAM.gz with an index have what BAM has blocks for. */
+int __wrap_hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n)
+{
+    struct record_list list = {.records = (struct record_ref *)(uintptr_t)records, .n = n};
+    return put("block", put_ready, writer, &list);
 }
 
 int __real_sam_write1(samFile *file, const sam_hdr_t *header, const bam1_t *record);

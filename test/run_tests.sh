@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the unit tests in $BUILD (default build), replays what fuzzing has found, runs the command-line tests with pytest,
-# and closes with
+# and closes with what failed, in lines that begin with "! ", and then
 #     N passed, N failed[, N skipped]
 # Exit status 1 if any test failed or none ran. `make check` builds first what is run here.
 #
@@ -15,7 +15,17 @@ set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
 build=${BUILD:-build}
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 repeated=''
+
+# repeat NAME LINES: the name of what failed and the first lines of why, for the end of the output
+repeat() {
+    repeated=$repeated$(printf '\n! %s\n' "$1"; printf '%s\n' "$2" | sed 's/^! //; /^$/d; s/^/!     /' | cut -c 1-300)
+}
+
+# Why a unit test or replay failed: failed assertions, what sanitizers found, or the last lines before a crash.
+why_of() {
+    { grep -a -E '^\[ +(ERROR|LINE|FAILED) +\]|ERROR: |runtime error: ' "$1" || tail -n 5 "$1"; } | head -n 12
+}
 
 # Counts what cmocka prints about each test, not its totals: a test that crashes leaves no totals.
 run_unit() {
@@ -34,6 +44,7 @@ run_unit() {
         printf '%-28s %3d passed\n' "$(basename "$1")" "$ok"
     else
         cat "$log"
+        repeat "$(basename "$1") (exit status $status)" "$(why_of "$log")"
         printf '%-28s %3d passed, %d FAILED (exit status %d)\n' "$(basename "$1")" "$ok" "$bad" "$status"
     fi
 }
@@ -46,6 +57,7 @@ run_replay() {
     else
         failed=$((failed + 1))
         cat "$log"
+        repeat "$(basename "$1")" "$(why_of "$log")"
         printf '%-28s   1 FAILED\n' "$(basename "$1")"
     fi
 }
@@ -71,11 +83,18 @@ watched() {
     wait $beat 2>/dev/null
 }
 
+# Why a script failed: what it repeats itself at its end, the lines that say so and those before them, or the last ones.
+why_of_script() {
+    awk '/^! / { if (!on) b = ""; on = 1; b = b $0 "\n"; next } { on = 0 } END { printf "%s", b; exit b == "" }' "$log" ||
+        grep -a -B 5 '^FAILED ' "$log" | grep -a -v '^ok ' || tail -n 5 "$log"
+}
+
 # add SCRIPT: counts $ok, $bad and $skip of it
 add() {
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
         bad=1
     fi
+    [ "$bad" -eq 0 ] || repeat "$1" "$(why_of_script | head -n 200)"
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
     printf '%-28s %3d passed, after %d s\n' "$1" "$ok" $(($(date +%s) - started))
 }
@@ -112,9 +131,21 @@ junit() {
     sed -n "s/.*<testsuite [^>]*$1=\"\([0-9]*\)\".*/\1/p" "$build/pytest.xml" | head -n 1
 }
 
+# The tests that failed in pytest's own report, and the first line of why.
+failed_in_junit() {
+    .venv/bin/python - "$build/pytest.xml" <<'END'
+import sys, xml.etree.ElementTree as tree
+for test in tree.parse(sys.argv[1]).iter("testcase"):
+    for why in [*test.findall("failure"), *test.findall("error")]:
+        where = test.get("classname", "").replace(".", "/") + ".py::" + test.get("name", "")
+        print(where, "-", (why.get("message") or "").split("\n")[0])
+END
+}
+
 run_pytest() {
     if ! [ -x .venv/bin/python ]; then
         echo "command-line tests: no .venv here; ./bootstrap.sh check makes it"
+        repeat pytest 'no .venv here'
         failed=$((failed + 1))
         return
     fi
@@ -124,6 +155,7 @@ run_pytest() {
         .venv/bin/python -m pytest -q -p no:cacheprovider -n "$(getconf _NPROCESSORS_ONLN)" --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
     status=$?
     if ! [ -s "$build/pytest.xml" ]; then
+        repeat pytest "exit status $status, and no report"
         failed=$((failed + 1))
         return
     fi
@@ -133,6 +165,7 @@ run_pytest() {
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
         bad=1    # no test found, interrupted, a broken conftest
     fi
+    [ "$bad" -eq 0 ] || repeat "pytest (exit status $status)" "$(failed_in_junit)"
     failed=$((failed + bad))
 }
 
@@ -155,7 +188,7 @@ if [ -n "${MORE_CHECKS:-}" ]; then
     run_again 'all once more with other versions of htslib; some 15 minutes' test/check_htslibs.sh ${SAMPLE_HTSLIBS:+short}
 fi
 
-echo
+echo "$repeated"
 line="$passed passed, $failed failed"
 [ "$skipped" -eq 0 ] || line="$line, $skipped skipped"
 echo "$line"

@@ -259,6 +259,16 @@ def test_failing_allocation_of_a_library_leaves_something(case, library):
     walk(case, faults(case, MEMORY, errors_of, FAULT_FROM=library), own=False)
 
 
+@pytest.mark.skipif(SANITIZED, reason="libraries leak, and tell it of their own accord")
+@pytest.mark.parametrize("case", ["spilled_named", "spilled_3", "merged_twice"], indirect=True)
+def test_failing_allocation_behind_the_last_record_changes_a_file(case):
+    """The OpenMP runtime exits when it has no memory for a task: an output that has its name by then is a lie."""
+    case.go({"FAULT_FROM": "all"})
+    n = int(case.counts["malloc"])
+    walk(case, [{"FAULT_CALL": "malloc", "FAULT_AT": str(at), "FAULT_ERROR": str(errno.ENOMEM), "FAULT_FROM": "all"}
+                for at in range(n - 40, n + 1)], own=False)
+
+
 def test_failing_call_of_a_library_crashes_or_leaves_something(case):
     """htslib's reads and writes, the threads of libgomp and htslib. Without a thread that it needs for the
     blocks of SAM.gz htslib waits for ever: we see that they can be had, a moment before."""

@@ -410,14 +410,15 @@ def test_size_hint_changes_the_output_or_is_trusted(jumble, in_memory):
 
 
 def temp_files(process):
-    """Descriptors of files without a name that hold something: [(fd, directory)]."""
+    """Descriptors of files without a name that hold something: [(fd, directory)]. The program parses a header in a memfd."""
     out, fds = [], "/proc/%d/fd" % process.pid
     with contextlib.suppress(OSError):
         for fd in os.listdir(fds):
             with contextlib.suppress(OSError):
                 name = os.readlink("%s/%s" % (fds, fd))
                 st = os.stat("%s/%s" % (fds, fd))
-                if name.endswith(" (deleted)") and stat.S_ISREG(st.st_mode) and st.st_size > 0:
+                unnamed = name.endswith(" (deleted)") and not name.startswith("/memfd:")
+                if unnamed and stat.S_ISREG(st.st_mode) and st.st_size > 0:
                     out.append((int(fd), os.path.dirname(name)))
     return out
 
@@ -834,12 +835,18 @@ def flip(f, size, at):
     f.write(bytes([byte[0] ^ 0x20]))
 
 
+def data_at(f, at):
+    """The last byte up to there that is not zero. What is between the slices, which begin at 4 KiB blocks, is zero."""
+    f.seek(0)
+    return len(f.read(at + 1).rstrip(b"\0")) - 1
+
+
 DAMAGE = {
     "first_byte": lambda f, size: flip(f, size, 0),
     "in_a_head": lambda f, size: flip(f, size, 17),
-    "middle": lambda f, size: flip(f, size, size // 2),
+    "middle": lambda f, size: flip(f, size, data_at(f, size // 2)),
     "last_byte": lambda f, size: flip(f, size, size - 1),
-    "zeros": lambda f, size: (f.seek(size // 3 & ~511), f.write(bytes(512))),
+    "zeros": lambda f, size: (f.seek(data_at(f, size // 3) & ~511), f.write(bytes(512))),
     "cut": lambda f, size: f.truncate(size // 2),
     "empty": lambda f, size: f.truncate(0),
     "noise": lambda f, size: f.write(random.Random(1).randbytes(size)),

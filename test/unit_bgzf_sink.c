@@ -14,6 +14,7 @@ struct owner {
     struct bgzf_sink *sink;
     struct latch latch;
     int fail_at;                             /* the block that cannot be filled; -1: none */
+    atomic_int made_late;                    /* blocks after an error that it sees */
     uint32_t number[N_SLOTS];                /* of the slot's block; main thread, before it is handed out */
     uint32_t length[N_SLOTS];                /* deflate task */
     atomic_int filled[N_BLOCKS], deflated[N_BLOCKS];
@@ -57,6 +58,17 @@ static void placed(void *arg, uint32_t slot, uint64_t place, uint64_t next)
     o->next = next;
 }
 
+static uint32_t make(void *arg, uint32_t slot, const uint8_t **bytes)
+{
+    static const uint8_t line[64];
+    struct owner *o = arg;
+    atomic_fetch_add(&o->made_late, latch_tripped(&o->latch));
+    if ((int)o->number[slot] == o->fail_at)
+        latch_fail(&o->latch, "block %u cannot be made", o->number[slot]);
+    *bytes = line;
+    return o->length[slot] = size_of(o->number[slot]);
+}
+
 static int put_all(struct owner *o)
 {
     for (uint32_t i = 0, slot; i < N_BLOCKS; i++) {
@@ -70,7 +82,7 @@ static int put_all(struct owner *o)
 }
 
 /* Returns what bgzf_sink_finish() has, or the call that failed before it. */
-static int write_all(struct owner *o, int fd, int level, int n_threads, int fail_at)
+static int write_all(struct owner *o, int fd, enum sink_form form, int level, int n_threads, int fail_at)
 {
     int result = -1;
     memset(o, 0, sizeof *o);
@@ -78,6 +90,7 @@ static int write_all(struct owner *o, int fd, int level, int n_threads, int fail
     struct bgzf_sink_options options = {
         .fd = fd,
         .path = "the output",
+        .form = form,
         .level = level,
         .n_threads = n_threads,
         .n_slots = N_SLOTS,
@@ -85,6 +98,7 @@ static int write_all(struct owner *o, int fd, int level, int n_threads, int fail
         .latch = &o->latch,
         .fill = fill,
         .deflated = deflated,
+        .make = make,
         .placed = placed,
         .arg = o,
     };
@@ -105,7 +119,7 @@ static void test_block_is_filled_twice_or_gets_its_place_out_of_order(void **sta
     for (size_t l = 0; l < N_OF(levels); l++)
         for (size_t i = 0; i < N_OF(team_sizes); i++) {
             int fd = unit_temp_file();
-            assert_int_equal(write_all(&o, fd, levels[l], team_sizes[i], -1), 0);
+            assert_int_equal(write_all(&o, fd, SINK_BAM, levels[l], team_sizes[i], -1), 0);
             for (int b = 0; b < N_BLOCKS; b++) {
                 assert_int_equal(o.filled[b], 1);
                 assert_int_equal(o.deflated[b], 1);
@@ -127,11 +141,25 @@ static void test_block_that_failed_gets_a_place(void **state)
     for (size_t f = 0; f < N_OF(fail_at); f++)
         for (size_t i = 0; i < N_OF(team_sizes); i++) {
             int fd = unit_temp_file();
-            assert_int_equal(write_all(&o, fd, 1, team_sizes[i], fail_at[f]), -1);
+            assert_int_equal(write_all(&o, fd, SINK_BAM, 1, team_sizes[i], fail_at[f]), -1);
             assert_true(o.n_placed <= fail_at[f]);
             assert_int_equal(o.out_of_order, 0);
             close(fd);
         }
+}
+
+/* Some threads may be at work when the error comes. What is handed out after it is not made. */
+static void test_text_is_made_after_an_error(void **state)
+{
+    (void)state;
+    static struct owner o;
+    for (size_t i = 0; i < N_OF(team_sizes); i++) {
+        int fd = unit_temp_file();
+        assert_int_equal(write_all(&o, fd, SINK_SAM, 1, team_sizes[i], N_SLOTS), -1);
+        assert_true(o.made_late < team_sizes[i]);
+        assert_true(o.n_placed <= N_SLOTS);
+        close(fd);
+    }
 }
 
 int main(void)
@@ -139,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_block_is_filled_twice_or_gets_its_place_out_of_order),
         cmocka_unit_test(test_block_that_failed_gets_a_place),
+        cmocka_unit_test(test_text_is_made_after_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

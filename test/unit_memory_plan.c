@@ -8,6 +8,7 @@
 #include "spill/spill_policy.h"
 #include "spill/record_pack.h"
 #include "spill/spill_slice.h"
+#include "write/hts_writer.h"
 #include "write/output_block.h"
 #include "unit.h"
 
@@ -59,13 +60,19 @@ static void told(const struct memory_use *use, const struct memory_plan *plan, c
              job->n_inputs, use->header, plan->arena_size, plan->slice_size);
 }
 
+static uint64_t sink_takes(const struct memory_rings *r)
+{
+    return r->job.form == SINK_HTSLIB ? hts_writer_batches_memory(r->sink_slots)
+         : output_blocks_memory(r->job.form, r->job.n_threads, r->sink_slots, r->job.level, r->part_size);
+}
+
 /* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
 static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
 {
     const struct memory_rings *r = &p->rings;
     uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
     return r->job.n_inputs * (uint64_t)(read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots))
-         + (uint64_t)r->source_slots * FOUND + output_blocks_memory(r->job.form, r->job.n_threads, r->sink_slots, r->job.level, r->part_size)
+         + (uint64_t)r->source_slots * FOUND + sink_takes(r)
          + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
@@ -312,7 +319,7 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++)
                 for (size_t k = 0; k < N_OF(spaces); k++) {
-                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_BAM};
+                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_HTSLIB};
                     struct memory_rings rings = memory_plan_rings(&job);
                     struct memory_use use = {.htslib = htslib_takes(&rings)};
                     struct memory_plan plan = memory_plan_make(&rings, &use);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <fcntl.h>
+#include <malloc.h>
 #include <htslib/kstring.h>
 #include <htslib/sam.h>
 #include "bam/bam1_bytes.h"
@@ -184,12 +185,93 @@ static void test_record_that_changed_is_written(void **state)
     job_free(job);
 }
 
+/* ---- memory ---- */
+
+enum { RING = 40, LINES = 60 };
+
+/* Bytes that are allocated; 0: nobody knows. */
+static size_t allocated(void)
+{
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+#else
+    return 0;
+#endif
+}
+
+/* Records whose lines are some three times as long, as those of long reads with ML are in part. */
+static void append_ml(struct unit_bytes *records, uint32_t seq, uint32_t n_ml)
+{
+    uint8_t *aux = malloc(8 + n_ml);
+    MUST(aux);
+    memset(aux, 200, 8 + n_ml);
+    memcpy(aux, "MLBC", 4);
+    store_le32(aux + 4, n_ml);
+    struct unit_record r = {.ref_id = -1, .pos = -1, .flag = 4, .name = "long", .seq_len = seq, .aux = aux, .n_aux = 8 + n_ml};
+    unit_append_record(records, &r);
+    free(aux);
+}
+
+/* The most memory that is allocated while records of one kind are written. */
+static size_t peak_of(const struct bgzf_sink_options *how, const struct unit_bytes *record, size_t n)
+{
+    size_t before = allocated(), peak = before, n_failed = 0;
+    struct output_blocks *blocks = output_blocks_open(how);
+    MUST(blocks);
+    #pragma omp parallel num_threads(how->n_threads)
+    #pragma omp master
+    {
+        output_blocks_set_sam_header(blocks, header);
+        for (size_t i = 0; i < n; i++) {
+            struct record_ref ref = {record->data, (uint32_t)record->n, 0};
+            n_failed += output_blocks_put(blocks, &(struct record_list){.records = &ref, .n = 1}) < 0;
+            size_t now = allocated();
+            peak = now > peak ? now : peak;
+        }
+        n_failed += output_blocks_finish(blocks) < 0;
+    }
+    output_blocks_close(blocks);
+    assert_int_equal(n_failed, 0);
+    return peak - before;
+}
+
+static void check_memory(enum sink_form form, int level, int n_threads, uint32_t seq, uint32_t n_ml)
+{
+    struct unit_bytes record = {NULL, 0, 0};
+    append_ml(&record, seq, n_ml);
+    struct bgzf_sink_options how = {.fd = open("/dev/null", O_WRONLY), .path = "the output", .form = form, .level = level,
+                                    .n_threads = n_threads, .n_slots = RING, .latch = &latch};
+    memset(&latch, 0, sizeof latch);
+    size_t line = seq + 4 * n_ml, peak = peak_of(&how, &record, LINES * (1 + 4 * BGZF_FILL / record.n));
+    size_t most = output_blocks_memory(form, n_threads, RING, level, 0) + (size_t)n_threads * 3 * line;
+    if (peak > most)
+        fail_msg("form %d, level %d, %d threads, lines of %zu bytes: %zu bytes of memory, planned are %zu", (int)form, level,
+                 n_threads, line, peak, most);
+    close(how.fd);
+    unit_free(&record);
+}
+
+static void test_text_takes_more_memory_than_is_planned(void **state)
+{
+    (void)state;
+    static const int levels[] = {0, 1}, threads[] = {1, 3};
+    for (size_t f = 0; f < N_OF(forms); f++)
+        for (size_t l = 0; l < N_OF(levels); l++)
+            for (size_t t = 0; t < N_OF(threads); t++) {
+                check_memory(forms[f], levels[l], threads[t], 1000, 3000);
+                check_memory(forms[f], levels[l], threads[t], 150000, 60000);
+                check_memory(forms[f], levels[l], threads[t], 100000, 800000);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_is_not_htslibs_or_depends_on_threads),
         cmocka_unit_test(test_full_disk_passes),
         cmocka_unit_test(test_record_that_changed_is_written),
+        cmocka_unit_test(test_text_takes_more_memory_than_is_planned),
     };
     header = sam_hdr_parse(sizeof header_text - 1, header_text);
     MUST(header);

@@ -43,6 +43,7 @@ static void check(bool full, struct spill_outlook outlook, int result, bool spil
     assert_null(spill_arena(d.policy.spill));
     assert_string_equal(d.latch.message, "");
     spill_policy_close(&d.policy);
+    spill_policy_close_store(&d.policy);
 }
 
 static const double FITS = 2.0 * ARENA, TOO_MUCH = 2.0 * ARENA + 1;
@@ -84,6 +85,7 @@ static void test_store_takes_memory_that_arenas_use(void **state)
         assert_int_equal(d.policy.sizes.store > 0, !late);
         assert_true(d.policy.sizes.store + 2 * d.policy.sizes.arena_size <= 2 * (size_t)ARENA);
         spill_policy_close(&d.policy);
+        spill_policy_close_store(&d.policy);
     }
 }
 
@@ -95,10 +97,12 @@ static void test_place_that_is_no_good_is_reported_late_or_without_need(void **s
     assert_int_equal(deciding_open(&d, "/nowhere/at/all/x", 2 * (uint64_t)ARENA + 1), -1);
     assert_string_not_equal(d.latch.message, "");
     spill_policy_close(&d.policy);
+    spill_policy_close_store(&d.policy);
     assert_int_equal(deciding_open(&d, "/nowhere/at/all/x", 2 * (uint64_t)ARENA), 0);
     assert_int_equal(spill_policy_decide(&d.policy, &outlook), -1);
     assert_string_not_equal(d.latch.message, "");
     spill_policy_close(&d.policy);
+    spill_policy_close_store(&d.policy);
 }
 
 static void test_without_runs_the_merge_is_told_of_some(void **state)
@@ -111,6 +115,7 @@ static void test_without_runs_the_merge_is_told_of_some(void **state)
     assert_int_equal(spill_policy_read_back(&d.policy, NULL, 0, NULL, &runs), 0);
     assert_int_equal(runs.n, 0);
     spill_policy_close(&d.policy);
+    spill_policy_close_store(&d.policy);
 }
 
 int main(void)

@@ -9,11 +9,29 @@
 #include "write/hts_writer.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
 #include "write/record_out.h"
 
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
+
+enum {
+    BATCH_RECORDS = 128,         /* at most, ... */
+    BATCH_BYTES = 64 << 10,      /* ... and bytes of them, unless one is longer */
+    RECORD_KEPT = 1 << 10,       /* memory that a bam1_t keeps for the next record */
+};
+
+/* Records that a task makes ready for htslib. */
+struct batch {
+    struct record_ref records[BATCH_RECORDS];   /* these three: the main thread's, before it is handed out */
+    uint32_t n;
+    size_t size;
+    struct record_out ready[BATCH_RECORDS];   /* these three: set by the claimer before DONE */
+    uint64_t checksum;
+    int result;
+};
 
 struct hts_writer {
     struct hts_writer_options opt;
@@ -23,11 +41,14 @@ struct hts_writer {
     struct htslib_use use;       /* the memory it takes, and how many threads it gets */
     struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
     struct out_count *count;     /* of what comes through it, if that is CRAM; else NULL */
-    uint64_t n;                  /* records put */
+    uint64_t n;                  /* records written */
     sam_hdr_t *header;           /* the caller's */
-    struct record_out record;
     record_finish_fn *finish;
     uint64_t checksum;
+    struct batch *batches;
+    struct task_ring ring;       /* of them: handed out when full, taken back when written */
+    size_t under_way;            /* bytes of records in batches that are handed out */
+    struct batch *filling;       /* the ring's next one, if it has records; else NULL */
 };
 
 static int failed(struct hts_writer *w, const char *what)
@@ -90,22 +111,62 @@ static int set_up(struct hts_writer *w)
         .format_options = w->opt.format->specific,
         .reference = w->opt.reference,
         .n_threads = w->use.n_threads,
+        .no_threads = w->opt.format->format == sam,
         .latch = w->opt.latch,
     };
     return hts_file_set_up(w->sam, &w->threads, &how);
 }
 
+/* ---- in tasks ---- */
+
+/* Makes a bam1_t of each record of the batch. */
+static void make_ready(void *writer, uint32_t slot)
+{
+    struct hts_writer *w = writer;
+    struct batch *batch = &w->batches[slot];
+    struct record_out_options how = {
+        .path = w->opt.path,
+        .format = w->opt.format->format,
+        .header = w->header,
+        .finish = w->finish,
+        .latch = w->opt.latch,
+    };
+    enum stage before = stats_enter(w->opt.stats, STAGE_GATHER);
+    batch->checksum = 0;
+    batch->result = 0;
+    for (uint32_t i = 0; i < batch->n && batch->result == 0; i++)
+        batch->result = record_out_take(&batch->ready[i], &how, batch->records[i].data, batch->records[i].size,
+                                        &batch->checksum);
+    stats_leave(w->opt.stats, before, batch->size);
+}
+
+/* ---- on the main thread ---- */
+
+static int batches_alloc(struct hts_writer *w)
+{
+    struct task_ring_options ring = {.n_slots = w->opt.n_batches, .n_threads = w->opt.n_threads, .run = make_ready,
+                                     .arg = w};
+    if (task_ring_open(&w->ring, &ring) < 0 || !(w->batches = calloc(w->opt.n_batches, sizeof *w->batches)))
+        return -1;
+    for (uint32_t i = 0; i < w->opt.n_batches; i++)
+        for (int k = 0; k < BATCH_RECORDS; k++)
+            if (record_out_open(&w->batches[i].ready[k]) < 0)
+                return -1;
+    return 0;
+}
+
 struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
 {
     struct hts_writer *w = calloc(1, sizeof *w);
-    if (!w || record_out_open(&w->record) < 0) {
+    if (!w) {
         latch_fail(options->latch, "out of memory");
-        free(w);
         return NULL;
     }
     w->opt = *options;
     errno = 0;
-    if (open_sam(w) == 0 && set_up(w) == 0)
+    if (batches_alloc(w) < 0)
+        latch_fail(options->latch, "out of memory");
+    else if (open_sam(w) == 0 && set_up(w) == 0)
         return w;
     hts_writer_close(w);
     return NULL;
@@ -127,20 +188,118 @@ void hts_writer_set_finish(struct hts_writer *w, record_finish_fn *finish)
     w->finish = finish;
 }
 
-int hts_writer_put(struct hts_writer *w, const uint8_t *record, size_t size)
+static int write_batch(struct hts_writer *w, struct batch *batch)
 {
-    struct record_out_options how = {w->opt.path, w->opt.format->format, w->header, w->finish, w->opt.latch};
-    if (record_out_take(&w->record, &how, record, size, &w->checksum) < 0)
+    for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
+        errno = 0;
+        if (sam_write1(w->sam, w->header, batch->ready[i].b) < 0)
+            return failed(w, "writing");
+        record_out_trim(&batch->ready[i], RECORD_KEPT);
+    }
+    w->n += batch->n;
+    w->checksum += batch->checksum;
+    w->under_way -= batch->size;
+    return batch->result;
+}
+
+/* Takes the oldest batch back and writes it. wait: also if it is not ready yet. 1: done; 0: there is none; -1: stop. */
+static int write_oldest(struct hts_writer *w, bool wait)
+{
+    if (task_ring_empty(&w->ring) || latch_tripped(w->opt.latch))
+        return latch_tripped(w->opt.latch) ? -1 : 0;
+    uint32_t slot = task_ring_oldest(&w->ring);
+    if (wait)
+        task_ring_wait(&w->ring, slot, TASK_DONE, w->opt.latch, w->opt.stats);
+    if (task_ring_state(&w->ring, slot) != TASK_DONE)
+        return latch_tripped(w->opt.latch) ? -1 : 0;
+    enum stage before = stats_enter(w->opt.stats, STAGE_CONVERT);
+    int result = write_batch(w, &w->batches[slot]);
+    stats_leave(w->opt.stats, before, w->batches[slot].size);
+    task_ring_take(&w->ring);
+    return result < 0 ? -1 : 1;
+}
+
+static void hand_out(struct hts_writer *w)
+{
+    w->under_way += w->filling->size;
+    w->filling = NULL;
+    task_ring_hand_out(&w->ring);
+}
+
+/* Whether the oldest batch must be written before another is begun. Batches of one long record each take more memory
+ * than they are counted with (hts_writer_batches_memory()), so fewer of them are under way. */
+static bool must_write(const struct hts_writer *w)
+{
+    return task_ring_full(&w->ring) || w->under_way > (size_t)w->opt.n_batches * BATCH_BYTES;
+}
+
+/* Writes what is ready, and what must be. -1: stop; then a task may have the ring's next batch. */
+static int begin_batch(struct hts_writer *w)
+{
+    int written = 1;
+    while (written > 0)
+        written = write_oldest(w, must_write(w));
+    if (written < 0)
         return -1;
-    errno = 0;
-    if (sam_write1(w->sam, w->header, w->record.b) < 0)
-        return failed(w, "writing");
-    w->n++;
+    w->filling = &w->batches[task_ring_next(&w->ring)];
+    w->filling->n = 0;
+    w->filling->size = 0;
+    return 0;
+}
+
+static bool has_room(const struct batch *batch, size_t size)
+{
+    return batch->n == 0 || (batch->n < BATCH_RECORDS && batch->size + size <= BATCH_BYTES);
+}
+
+int hts_writer_put(struct hts_writer *w, const struct record_ref *records, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (w->filling && !has_room(w->filling, records[i].size))
+            hand_out(w);
+        if (!w->filling && begin_batch(w) < 0)
+            return -1;
+        w->filling->records[w->filling->n++] = records[i];
+        w->filling->size += records[i].size;
+    }
     return latch_tripped(w->opt.latch) ? -1 : 0;
+}
+
+uint64_t hts_writer_mark(const struct hts_writer *w)
+{
+    return task_ring_head(&w->ring) + (w->filling != NULL);
+}
+
+bool hts_writer_passed(const struct hts_writer *w, uint64_t mark)
+{
+    return w->ring.tail >= mark;
+}
+
+bool hts_writer_will_pass(const struct hts_writer *w, uint64_t mark)
+{
+    return task_ring_head(&w->ring) >= mark;
+}
+
+bool hts_writer_help(struct hts_writer *w)
+{
+    task_ring_make_task(&w->ring);               /* who helps, waits: there may be no more for a while */
+    return task_ring_help(&w->ring) || write_oldest(w, false) > 0;
+}
+
+static int write_rest(struct hts_writer *w)
+{
+    int written = 1;
+    if (w->filling)
+        hand_out(w);
+    while (written > 0)
+        written = write_oldest(w, true);
+    return written;
 }
 
 int hts_writer_finish(struct hts_writer *w)
 {
+    if (write_rest(w) < 0)
+        return -1;
     errno = 0;
     if (w->opt.indexed && sam_idx_save(w->sam) < 0)
         return failed(w, "writing the index of");
@@ -177,13 +336,25 @@ void hts_writer_close(struct hts_writer *w)
     hts_file_end_threads(&w->threads);
     out_pipe_close(w->pipe);
     out_count_free(w->count);
-    record_out_close(&w->record);
+    for (uint32_t i = 0; w->batches && i < w->opt.n_batches; i++)
+        for (int k = 0; k < BATCH_RECORDS; k++)
+            record_out_close(&w->batches[i].ready[k]);
+    task_ring_close(&w->ring, !latch_tripped(w->opt.latch));
+    free(w->batches);
     free(w);
 }
 
 size_t hts_writer_memory(const struct hts_writer *w)
 {
     return w->use.bytes;
+}
+
+/* A record is there twice: as a bam1_t, with half as much again to grow, and as a finished copy. Both keep memory. */
+size_t hts_writer_batches_memory(uint32_t n_batches)
+{
+    return task_ring_memory(n_batches)
+         + n_batches * (sizeof(struct batch) + BATCH_BYTES / 2 * 5
+                        + BATCH_RECORDS * (sizeof(bam1_t) + 2 * RECORD_KEPT));
 }
 
 uint64_t hts_writer_checksum(const struct hts_writer *w)

@@ -22,7 +22,9 @@ struct hts_writer_options {
     struct htslib_room room;     /* memory for it */
     const char *reference;       /* for CRAM; NULL: as htslib finds it */
     bool indexed;                /* hts_writer_header() will get an index */
+    uint32_t n_batches;          /* of records that tasks make ready at a time; at least 1 */
     struct latch *latch;
+    struct stats *stats;         /* may be NULL */
 };
 
 /* Checks and prepares all that does not need the header. NULL: failed, and the error is recorded in the latch. */
@@ -35,16 +37,27 @@ int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *
 /* Calls finish for a copy of each record. Call this before the first put. */
 void hts_writer_set_finish(struct hts_writer *writer, record_finish_fn *finish);
 
-/* Writes one checked record. -1: failed, and the error is recorded in the latch. */
-int hts_writer_put(struct hts_writer *writer, const uint8_t *record, size_t size);
+/* Puts n checked records, in order. Tasks make batches of them ready, and the main thread gives these to htslib.
+ * Records must stay unchanged until hts_writer_passed() is true for the mark behind them. -1: failed, and the error is
+ * recorded in the latch. */
+int hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n);
+
+/* As bgzf_sink_mark() and so on (bgzf_omp.h). */
+uint64_t hts_writer_mark(const struct hts_writer *writer);
+bool hts_writer_passed(const struct hts_writer *writer, uint64_t mark);
+bool hts_writer_will_pass(const struct hts_writer *writer, uint64_t mark);
+bool hts_writer_help(struct hts_writer *writer);
 
 /* Writes what is left, and the index. Checks that every record has come out if the output is CRAM. -1: failed, and the
  * error is recorded in the latch. */
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 
-/* Bytes of memory that writing takes, about. */
+/* Bytes of memory that htslib takes, about. */
 size_t hts_writer_memory(const struct hts_writer *writer);
+
+/* Bytes of memory of so many batches. */
+size_t hts_writer_batches_memory(uint32_t n_batches);
 
 /* Sum of record_checksum() over the records put. */
 uint64_t hts_writer_checksum(const struct hts_writer *writer);

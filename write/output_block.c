@@ -13,15 +13,16 @@
 #include "write/sink_verify.h"
 
 /* Bytes of records in a block, unless one record is longer. The text of SAM.gz becomes several BGZF blocks of about the
- * same size: of more text these are fuller, and so compress by 3 % better. */
-static uint32_t room_of(enum sink_form form)
+ * same size: of more text these are fuller, and so compress by 3 % better. If they are not compressed, a slot has no
+ * room for so much (sam_text.h). */
+static uint32_t room_of(enum sink_form form, int level)
 {
-    return form == SINK_SAM_GZ ? 4 * BGZF_FILL : BGZF_FILL;
+    return form == SINK_SAM_GZ && level != 0 ? 4 * BGZF_FILL : BGZF_FILL;
 }
 
-static uint32_t records_max(enum sink_form form)
+static uint32_t records_max(enum sink_form form, int level)
 {
-    return room_of(form) / BAM_MIN_RECORD + 1;
+    return room_of(form, level) / BAM_MIN_RECORD + 1;
 }
 
 _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
@@ -59,17 +60,15 @@ struct output_blocks {
 
 /* ---- in the deflate task ---- */
 
-/* Copies the records of a block together. In sorted order they lie anywhere in the arena, and each one's first lines
- * would be cache misses: so it prefetches records ahead. Returns their size. */
+/* Copies the records of a block together. Returns their size. */
 static uint32_t gather(const struct output_block *block, record_finish_fn *finish, uint8_t *data)
 {
-    enum { AHEAD = 6, CACHE_LINE = 64 };
+    enum { AHEAD = 6 };
     uint8_t *out = data;
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         if (i + AHEAD < block->n)
-            for (uint32_t at = 0; at < r[AHEAD].size && at < 512; at += CACHE_LINE)
-                __builtin_prefetch(r[AHEAD].data + at);
+            record_list_prefetch(&r[AHEAD]);
         memcpy(out, r->data, r->size);
         if (finish && r->segment == 0)
             finish(out);
@@ -220,8 +219,8 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
     struct output_blocks *o = calloc(1, sizeof *o);
     if (o) {
         o->opt = *options;
-        o->room = room_of(options->form);
-        o->records_max = records_max(options->form);
+        o->room = room_of(options->form, options->level);
+        o->records_max = records_max(options->form, options->level);
         o->opt.fill = fill;
         o->opt.deflated = verify;
         o->opt.make = make_text;
@@ -230,7 +229,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
         if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&o->opt)))
             return o;
     }
-    latch_fail(options->latch, "%s: out of memory for write buffers; try fewer threads (-@)", options->path);
+    latch_fail(options->latch, BGZF_SINK_NO_MEMORY, options->path);
     output_blocks_close(o);
     return NULL;
 }
@@ -287,10 +286,23 @@ int output_blocks_flush(struct output_blocks *o)
     return bgzf_sink_hand_out(o->bgzf);
 }
 
-static int begin_block(struct output_blocks *o)
+/* Gives the slot room for its text. If there is none, waits for the oldest blocks to be written, as many as needed. */
+static int begin_text(struct output_blocks *o, uint32_t slot, const struct record_ref *line)
+{
+    for (uint32_t older = slot; !sam_text_begin(o->text, slot, line);) {
+        older = (older + 1) % o->opt.n_slots;
+        if (bgzf_sink_wait(o->bgzf, older) < 0)
+            return -1;
+        sam_text_give_back(o->text, older);
+    }
+    return 0;
+}
+
+/* line: a record of SAM that is longer than the room of a block; else NULL. */
+static int begin_block(struct output_blocks *o, const struct record_ref *line)
 {
     uint32_t slot;
-    if (bgzf_sink_begin(o->bgzf, &slot) < 0)
+    if (bgzf_sink_begin(o->bgzf, &slot) < 0 || (o->text && begin_text(o, slot, line) < 0))
         return -1;
     o->filling = &o->slots[slot];
     o->filling->records = o->filling->own;
@@ -324,7 +336,7 @@ static int put_long(struct output_blocks *o, const uint8_t *data, size_t size, b
     for (uint32_t segment = 0; size > 0; segment++) {
         uint32_t n = (uint32_t)(size < most ? size : most);
         struct record_ref part = {data, n, is_record ? segment : NO_RECORD};
-        if (output_blocks_flush(o) < 0 || begin_block(o) < 0)
+        if (output_blocks_flush(o) < 0 || begin_block(o, is_record ? &part : NULL) < 0)
             return -1;
         o->filling->own[0] = part;
         o->filling->n = 1;
@@ -346,7 +358,7 @@ static ssize_t put_some(struct output_blocks *o, const struct record_ref *record
 {
     if (records->size > o->room)
         return put_long(o, records->data, records->size, true) < 0 ? -1 : 1;
-    if (!o->filling && begin_block(o) < 0)
+    if (!o->filling && begin_block(o, NULL) < 0)
         return -1;
     size_t fit = list_records(o, records, n);
     return fit == 0 && output_blocks_flush(o) < 0 ? -1 : (ssize_t)fit;
@@ -355,7 +367,7 @@ static ssize_t put_some(struct output_blocks *o, const struct record_ref *record
 /* Hands out a block of n records, which stay where they are listed. */
 static ssize_t put_block(struct output_blocks *o, const struct record_ref *records, uint32_t n)
 {
-    if (begin_block(o) < 0)
+    if (begin_block(o, NULL) < 0)
         return -1;
     o->filling->records = records;
     o->filling->n = n;
@@ -390,5 +402,5 @@ size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots
     size_t sink = form == SINK_SAM || form == SINK_SAM_GZ
                 ? sam_text_memory(form == SINK_SAM_GZ, level, n_threads, n_slots)
                 : bgzf_sink_memory(n_threads, n_slots, level, part_size);
-    return sink + n_slots * (sizeof(struct output_block) + records_max(form) * sizeof(struct record_ref));
+    return sink + n_slots * (sizeof(struct output_block) + records_max(form, level) * sizeof(struct record_ref));
 }

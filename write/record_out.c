@@ -14,15 +14,15 @@ int record_out_open(struct record_out *out)
 
 void record_out_close(struct record_out *out)
 {
-    bam_destroy1(out->b);
+    if (out->b)
+        bam_destroy1(out->b);
     free(out->copy.p);
 }
 
-void record_out_trim(struct record_out *out)
+void record_out_trim(struct record_out *out, size_t kept)
 {
-    enum { KEPT = 64 << 10 };
-    byte_buffer_trim(&out->copy, KEPT);
-    if (out->b->m_data <= KEPT)
+    byte_buffer_trim(&out->copy, kept);
+    if (out->b->m_data <= kept)
         return;
     free(out->b->data);
     out->b->data = NULL;

@@ -29,8 +29,8 @@ struct record_out_options {
 int record_out_open(struct record_out *out);
 void record_out_close(struct record_out *out);
 
-/* Gives back the memory that a long record took. */
-void record_out_trim(struct record_out *out);
+/* Gives back what the record and its copy take beyond kept bytes each. */
+void record_out_trim(struct record_out *out, size_t kept);
 
 /* Makes out->b of the record, and adds the checksum of the finished record to *checksum. -1: it cannot be written in
  * this format, or has changed in memory, or there is no memory; the error is recorded in the latch. */

@@ -24,7 +24,7 @@ struct record_sink {
     struct progress *progress;   /* NULL: nobody looks */
     double cost;                 /* see record_cost() */
     uint64_t n;
-    bool is_sam;                 /* in blocks */
+    enum sink_form form;
 };
 
 /* Whether tasks make SAM with these options. With others htslib does, to which they are left. */
@@ -69,12 +69,12 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
     k->latch = latch;
     k->stats = stats;
     k->cost = record_cost(opts);
-    k->is_sam = opts->out.format.format == sam;
-    if (record_sink_form(opts) != SINK_HTSLIB) {
+    k->form = record_sink_form(opts);
+    if (k->form != SINK_HTSLIB) {
         struct bgzf_sink_options bgzf = {
             .fd = fd,
             .path = path,
-            .form = record_sink_form(opts),
+            .form = k->form,
             .level = opts->out.level,
             .n_threads = opts->n_threads,
             .n_slots = rings->sink_slots,
@@ -93,7 +93,9 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
             .room = rings->writer,
             .reference = opts->reference,
             .indexed = opts->out.index != NULL,
+            .n_batches = rings->sink_slots,
             .latch = latch,
+            .stats = stats,
         };
         k->hts = hts_writer_open(&hts);
     }
@@ -136,7 +138,7 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
     size_t size;
     if (k->hts)
         return hts_writer_header(k->hts, sam, index);
-    if (k->is_sam)
+    if (k->form != SINK_BAM)
         return put_sam_header(k, sam);
     if (bam_header_bytes(sam, &k->header, &size) < 0)
         return latch_fail(k->latch, "out of memory for the header");
@@ -175,10 +177,7 @@ static int put_hts(struct record_sink *k, const struct record_list *list)
     if (k->verify && (sink_verify_order(k->verify, list->records, (uint32_t)list->n, &ends) < 0
                       || sink_verify_join(k->verify, &ends) < 0))
         return -1;
-    for (const struct record_ref *r = list->records; r < list->records + list->n; r++)
-        if (hts_writer_put(k->hts, r->data, r->size) < 0)
-            return -1;
-    return 0;
+    return hts_writer_put(k->hts, list->records, list->n);
 }
 
 int record_sink_put(struct record_sink *k, const struct record_list *list)
@@ -192,25 +191,30 @@ int record_sink_put(struct record_sink *k, const struct record_list *list)
     return result;
 }
 
-/* htslib's formats copy what they are given. */
 uint64_t record_sink_mark(const struct record_sink *k)
 {
-    return k->hts ? 0 : bgzf_sink_mark(k->bgzf);
+    return k->hts ? hts_writer_mark(k->hts) : bgzf_sink_mark(k->bgzf);
 }
 
 bool record_sink_passed(const struct record_sink *k, uint64_t mark)
 {
-    return k->hts || bgzf_sink_passed(k->bgzf, mark);
+    return k->hts ? hts_writer_passed(k->hts, mark) : bgzf_sink_passed(k->bgzf, mark);
 }
 
 bool record_sink_will_pass(const struct record_sink *k, uint64_t mark)
 {
-    return k->hts || bgzf_sink_will_pass(k->bgzf, mark);
+    return k->hts ? hts_writer_will_pass(k->hts, mark) : bgzf_sink_will_pass(k->bgzf, mark);
+}
+
+void record_sink_make_task(struct record_sink *k)
+{
+    if (k->bgzf)
+        bgzf_sink_make_task(k->bgzf);
 }
 
 int record_sink_help(struct record_sink *k)
 {
-    return k->hts ? 0 : bgzf_sink_help(k->bgzf);
+    return k->hts ? hts_writer_help(k->hts) : bgzf_sink_help(k->bgzf);
 }
 
 int record_sink_finish(struct record_sink *k)

@@ -23,12 +23,12 @@ struct stats;
 enum sink_form record_sink_form(const struct sort_opts *opts);
 
 /* Allocates all that the sink needs. fd stays the caller's; path is for messages; rings says how many blocks are
- * under way at most, and what other formats may take. NULL: failed, and the error is recorded in the latch. */
+ * under way at most, and what htslib may take. NULL: failed, and the error is recorded in the latch. */
 struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
                                      const char *path, struct latch *latch, struct stats *stats);
 void record_sink_close(struct record_sink *sink);
 
-/* Bytes of memory that a format other than BAM takes. */
+/* Bytes of memory that htslib takes for the output; 0: tasks make it. */
 size_t record_sink_memory(const struct record_sink *sink);
 
 /* Puts the header. Call it before the first record. sam must live as long as the sink. index: the file to write the
@@ -36,7 +36,7 @@ size_t record_sink_memory(const struct record_sink *sink);
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
 
 /* From now on everything is looked at once more before it is written. Takes over verify, which must be made for
- * blocks if the output is BAM. Call it before the first record. */
+ * blocks if tasks make them (BAM, SAM.gz). Call it before the first record. */
 void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify);
 
 /* Calls finish for a copy of each record, in any thread. Call this before the first record. */
@@ -52,6 +52,7 @@ int record_sink_put(struct record_sink *sink, const struct record_list *list);
 uint64_t record_sink_mark(const struct record_sink *sink);
 bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
 bool record_sink_will_pass(const struct record_sink *sink, uint64_t mark);
+void record_sink_make_task(struct record_sink *sink);
 int record_sink_help(struct record_sink *sink);
 
 /* Writes everything that is left, and the index. -1: failed, and the error is in the latch. */

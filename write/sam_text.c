@@ -7,13 +7,16 @@
 #include "base/latch.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
+#include "write/record_list.h"
 #include "write/record_out.h"
 #include "write/sam_text.h"
 #include "write/sink_verify.h"
 
-/* Lines take some 1.3 times the bytes of their records, and up to 4 times if they hold arrays of small numbers. */
-enum { TEXT_FIRST = 2 * BGZF_MAX_BLOCK, TEXT_KEPT = 4 * BGZF_MAX_BLOCK };
+/* Lines take some 1.3 times the bytes of their records, and up to 4 times if they hold arrays of small numbers. All
+ * slots together have room for TEXT_KEPT bytes each. A long line takes several slots' room. */
+enum { TEXT_FIRST = 2 * BGZF_MAX_BLOCK, TEXT_KEPT = 4 * BGZF_MAX_BLOCK, LINE_KEPT = BGZF_MAX_BLOCK };
 
 /* Our own encoder is made for BAM: text would be 5 % larger than by htslib's default, which this is. */
 static int level_of(int level)
@@ -28,13 +31,19 @@ struct text_thread {
     struct byte_buffer text;     /* what is to be deflated */
 };
 
+struct text_slot {
+    struct byte_buffer out;      /* what will be written */
+    size_t room;                 /* that it has; main thread, as sam_text.room */
+};
+
 struct sam_text {
     struct sam_text_options opt;
     struct record_out_options how;
     struct sink_verify *verify;  /* NULL: none */
     struct bgzf_codec **codecs;  /* this and the next one: of each thread; NULL: the text stays plain */
     struct text_thread *threads;
-    struct byte_buffer *slots;   /* the output of each slot's block */
+    struct text_slot *slots;
+    size_t room;                 /* of all slots, while each has what it has begun with */
 };
 
 static int alloc_all(struct sam_text *t)
@@ -74,7 +83,7 @@ void sam_text_free(struct sam_text *t)
         free(t->threads[i].text.p);
     }
     for (uint32_t i = 0; t->slots && i < t->opt.n_slots; i++)
-        free(t->slots[i].p);
+        free(t->slots[i].out.p);
     bgzf_codec_free_all(t->codecs, t->opt.n_threads);
     free(t->threads);
     free(t->slots);
@@ -96,10 +105,42 @@ void sam_text_set_verify(struct sam_text *t, struct sink_verify *verify)
     t->verify = verify;
 }
 
+/* ---- main thread: the room of all slots ---- */
+
+/* The bytes of a line at most, but for the names of references. A base and its quality take 3/2 bytes and become two
+ * characters. Of the rest, one byte becomes five characters at most: an element of an array. */
+static size_t longest_line(const struct record_ref *r)
+{
+    size_t bases = load_le32(((const struct bam_record *)r->data)->seq_len), most = (size_t)r->size * 2 / 3;
+    return 5 * (size_t)r->size - (bases < most ? bases : most) * 11 / 2;
+}
+
+/* A long line is made beside the text that it goes into. */
+bool sam_text_begin(struct sam_text *t, uint32_t slot, const struct record_ref *line)
+{
+    size_t wanted = line ? 2 * longest_line(line) : 0, all = (size_t)t->opt.n_slots * TEXT_KEPT;
+    wanted = wanted > TEXT_KEPT ? wanted : TEXT_KEPT;
+    t->room -= t->slots[slot].room;
+    t->slots[slot].room = 0;
+    if (t->room > 0 && t->room + wanted > all)
+        return false;
+    t->slots[slot].room = wanted;
+    t->room += wanted;
+    return true;
+}
+
+void sam_text_give_back(struct sam_text *t, uint32_t slot)
+{
+    struct text_slot *s = &t->slots[slot];
+    t->room -= s->room;
+    free(s->out.p);
+    *s = (struct text_slot){0};
+}
+
 /* Makes room for `more` bytes. Short of doubling, since there are many buffers. */
 static int make_room(struct sam_text *t, struct byte_buffer *to, size_t more)
 {
-    size_t size = to->n + more, wanted = size + size / 8;
+    size_t size = to->n + more, wanted = to->n ? size + size / 8 : size;
     if (size <= to->max || byte_buffer_resize(to, wanted > TEXT_FIRST ? wanted : TEXT_FIRST) == 0)
         return 0;
     return latch_fail(t->opt.latch, "out of memory for %zu bytes of SAM", size);
@@ -128,16 +169,14 @@ static int append_record(struct sam_text *t, struct byte_buffer *to, const struc
     return append(t, to, own->line.s, own->line.l);
 }
 
-/* Sorted records lie anywhere in the arena: so it prefetches records ahead. */
 static int append_records(struct sam_text *t, struct byte_buffer *to, const struct record_ref *records, uint32_t n,
                           uint64_t *checksum)
 {
-    enum { AHEAD = 3, CACHE_LINE = 64 };
+    enum { AHEAD = 3 };
     for (uint32_t i = 0; i < n; i++) {
         const struct record_ref *r = &records[i];
         if (i + AHEAD < n)
-            for (uint32_t at = 0; at < r[AHEAD].size && at < 512; at += CACHE_LINE)
-                __builtin_prefetch(r[AHEAD].data + at);
+            record_list_prefetch(&r[AHEAD]);
         if (append_record(t, to, r, checksum) < 0)
             return -1;
     }
@@ -153,7 +192,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
         return -1;
     struct bgzf_codec *codec = bgzf_codec_of(t->codecs, thread, level_of(t->opt.level));
     if (!codec)
-        return latch_fail(t->opt.latch, "%s: out of memory for write buffers; try fewer threads (-@)", t->opt.path);
+        return latch_fail(t->opt.latch, BGZF_SINK_NO_MEMORY, t->opt.path);
     uint8_t *block = out->p + out->n;
     uint32_t length = bgzf_block_deflate(codec, data, n, block);
     out->n += length;
@@ -177,27 +216,27 @@ static int put_text(struct sam_text *t, const struct byte_buffer *text, struct b
 
 /* ---- both ---- */
 
-/* Where the lines of a slot's block go. Gives back what a long record took before. */
+/* Where the lines of a slot's block go. */
 static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
 {
-    struct text_thread *own = &t->threads[task_thread()];
-    byte_buffer_trim(&t->slots[slot], TEXT_KEPT);
-    byte_buffer_trim(&own->text, 4 * TEXT_KEPT);
-    return t->codecs ? &own->text : &t->slots[slot];
+    struct text_slot *s = &t->slots[slot];
+    byte_buffer_trim(&s->out, s->room);
+    return t->codecs ? &t->threads[task_thread()].text : &s->out;
 }
 
-/* Of the length only so many bits are kept by the sink. */
+/* The thread gives back what long lines took. Of the length only so many bits are kept by the sink. */
 static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
 {
     struct text_thread *own = &t->threads[task_thread()];
-    struct byte_buffer *out = &t->slots[slot];
-    record_out_trim(&own->record);
-    if (own->line.m > TEXT_KEPT) {
+    struct byte_buffer *out = &t->slots[slot].out;
+    record_out_trim(&own->record, LINE_KEPT);
+    if (own->line.m > LINE_KEPT) {
         free(own->line.s);
         own->line = (kstring_t){0};
     }
     if (t->codecs && put_text(t, &own->text, out) < 0)
         return 0;
+    byte_buffer_trim(&own->text, 4 * TEXT_KEPT);
     *bytes = out->p;
     if (out->n > INT32_MAX)
         latch_fail(t->opt.latch, "writing %s failed: a line is longer than 2^31-1 bytes", t->opt.path);
@@ -219,6 +258,6 @@ uint32_t sam_text_records(struct sam_text *t, uint32_t slot, const struct record
 size_t sam_text_memory(bool blocks, int level, int n_threads, uint32_t n_slots)
 {
     size_t codec = blocks ? bgzf_codec_memory(level_of(level)) + 4 * TEXT_KEPT : 0;
-    return n_slots * (sizeof(struct byte_buffer) + TEXT_KEPT)
-         + (size_t)n_threads * (sizeof(struct text_thread) + codec + 2 * BGZF_MAX_BLOCK);
+    return n_slots * (sizeof(struct text_slot) + TEXT_KEPT)
+         + (size_t)n_threads * (sizeof(struct text_thread) + codec + 3 * LINE_KEPT);
 }

@@ -33,6 +33,14 @@ void sam_text_set_header(struct sam_text *text, const sam_hdr_t *header);
 void sam_text_set_finish(struct sam_text *text, record_finish_fn *finish);
 void sam_text_set_verify(struct sam_text *text, struct sink_verify *verify);
 
+/* Main thread: gives the slot room for its block. line: the record, if that is longer than blocks are; else NULL.
+ * False: all slots together would have too much. Then give back another slot's room, and try again; when no other slot
+ * has any, this one gets it. */
+bool sam_text_begin(struct sam_text *text, uint32_t slot, const struct record_ref *line);
+
+/* Main thread: takes the room of a slot back, of which the block is written. */
+void sam_text_give_back(struct sam_text *text, uint32_t slot);
+
 /* Makes the output of the slot's block: that of bytes of the header, or the lines of n records, whose
  * record_checksum()s it adds up in *checksum. Returns the number of bytes and sets *bytes to them; they stay until the
  * slot's next block. 0: failed, and the error is recorded in the latch. */
@@ -40,7 +48,8 @@ uint32_t sam_text_header(struct sam_text *text, uint32_t slot, const struct reco
 uint32_t sam_text_records(struct sam_text *text, uint32_t slot, const struct record_ref *records, uint32_t n,
                           uint64_t *checksum, const uint8_t **bytes);
 
-/* Bytes of memory that this takes, unless records are long or their text is more than four times as long. */
+/* Bytes of memory that this takes, unless text is more than four times as long as many short records; beside it, each
+ * thread may take those of one long record. */
 size_t sam_text_memory(bool blocks, int level, int n_threads, uint32_t n_slots);
 
 #endif
