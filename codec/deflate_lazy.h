@@ -41,32 +41,37 @@ static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_
         *m = (struct match){len, cand, gain};
 }
 
-/* Positions with the same hash, LONG_WAYS in each of the first two words, SHORT_WAYS in the last, the newest lowest. */
+#define EACH_BYTE 0x0101010101010101u
+
+/* Positions that may begin with the same bytes: bit 8 k + 7 of hits for the k-th of bucket. */
 struct cands {
-    uint64_t newer, older;
+    uint64_t hits, newer, older;
     uint32_t shorts;
 };
 
 /* Puts a position into its slots; returns what was there. */
-static inline struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
+INLINE struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
 {
-    uint64_t v = load_le64(in + at), *l = &d->long_head[2 * hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
+    uint64_t v = load_le64(in + at), h = v * HASH_FACTOR(LONG_BYTES), check = h >> (56 - LONG_BITS) & 0xff;
+    struct bucket *l = &d->long_head[h >> (64 - LONG_BITS)];
     uint32_t *s = &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
-    struct cands old = {l[0], l[1], *s};
-    l[1] = old.older << 16 | old.newer >> 48;
-    l[0] = old.newer << 16 | at;
+    uint64_t differ = l->check ^ check * EACH_BYTE;
+    struct cands old = {(differ - EACH_BYTE) & ~differ & EACH_BYTE << 7, l->newer, l->older, *s};
+    l->check = l->check << 8 | check;
+    l->older = old.older << 16 | old.newer >> 48;
+    l->newer = old.newer << 16 | at;
     *s = old.shorts << 16 | at;
     return old;
 }
 
-static inline void find_long(struct match *m, const struct parse *p, uint32_t at, uint64_t cands)
+INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, const struct cands *c, bool deep)
 {
     const uint8_t *here = p->in + at;
-    uint64_t v = load_le64(here);
+    uint64_t v = load_le64(here), hits = deep ? c->hits : c->hits & UINT32_MAX;
     uint32_t limit = min_u32(p->n - at, MAX_MATCH);
-    UNROLL(4)
-    for (int k = 0; k < LONG_WAYS; k++) {
-        uint32_t cand = cands >> 16 * k & 0xffff;
+    for (; hits; hits &= hits - 1) {
+        uint32_t k = (uint32_t)__builtin_ctzll(hits) / 8;
+        uint32_t cand = (k < LONG_WAYS ? c->newer : c->older) >> 16 * (k % LONG_WAYS) & 0xffff;
         const uint8_t *there = p->in + cand;
         if (load_le64(there) != v || at - cand > MAX_DIST)
             continue;
@@ -99,14 +104,13 @@ static inline void find_short(struct match *m, const struct parse *p, uint32_t a
 }
 
 /* Inserts position at. Is there a match that gains more than m and bias? To m with it. */
-static inline bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, struct match *m,
+INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, struct match *m,
                         int32_t bias, bool deep)
 {
     struct cands old = lazy_insert(d, p->in, at);
     struct match better = {m->len, 0, m->gain + bias};
-    find_long(&better, p, at, old.newer);
-    if (deep)
-        find_long(&better, p, at, old.older);
+    if (old.hits)
+        find_long(&better, p, at, &old, deep);
     if (better.cand == 0 && m->len < 8)
         find_short(&better, p, at, old.shorts);
     if (better.cand == 0)

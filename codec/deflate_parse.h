@@ -67,6 +67,11 @@ struct mark {
     uint32_t seq, lit;
 };
 
+/* Positions with the same hash, the newest lowest; and a further byte of the hash of each. */
+struct bucket {
+    uint64_t check, newer, older;
+};
+
 struct deflate_parse {
     union {
         struct {
@@ -74,7 +79,7 @@ struct deflate_parse {
             uint8_t tag_head[2 << 13];
         };
         struct {
-            uint64_t long_head[2 << LONG_BITS];      /* LONG_WAYS positions, newest lowest */
+            struct bucket long_head[1 << LONG_BITS];
             uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
         };
     };
