@@ -6,6 +6,7 @@
 #include "codec/deflate_parse.h"
 
 enum {
+    AHEAD = 4,
     LAZY_SKIP = 8,                /* steps grow by 1 per 256 literals in a row */
     NICE_LEN = 258,               /* no search for a better one; 128 is up to 0.06 % larger */
     /* What a match one or two bytes later must gain more, in quarter bytes. */
@@ -64,6 +65,14 @@ INLINE struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint
     return old;
 }
 
+/* A search a few positions on will not wait for memory. */
+INLINE void prefetch(const struct deflate_parse *d, const uint8_t *at)
+{
+    uint64_t v = load_le64(at);
+    __builtin_prefetch(&d->long_head[hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)]);
+    __builtin_prefetch(&d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)]);
+}
+
 INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, const struct cands *c, bool deep)
 {
     const uint8_t *here = p->in + at;
@@ -108,6 +117,7 @@ INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, st
                         int32_t bias, bool deep)
 {
     struct cands old = lazy_insert(d, p->in, at);
+    prefetch(d, p->in + at + AHEAD);
     struct match better = {m->len, 0, m->gain + bias};
     if (old.hits)
         find_long(&better, p, at, &old, deep);
