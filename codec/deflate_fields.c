@@ -9,20 +9,18 @@
  *
  * Anything else is matched lazily altogether (deflate_lazy.c): long reads, qualities that do not come in runs, with all
  * around them, and the rest of a block whose reads are copies of each other that positions do not explain. */
-#include "codec/deflate_lazy.h"
+#include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
-#include "codec/deflate_records.h"
 
 enum {
     /* doc/tried.md says what other numbers cost. */
-    N_BEFORE = 28,                /* records that another one is compared with */
     N_READS = 6,                  /* of each kind that SEQ is compared with */
     MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
-    NAME_BITS = 10,
-    PLACE_BITS = 10,
-    NAME_TAIL = 28,               /* last bytes of a name that are matched lazily: tile and coordinates */
 
     FIRST_RECORDS = 8,            /* tell whether fields are alike */
+    MANY_LENGTHS = 3,             /* of them: mapped reads of another length than the one before. Lazily 0.5 % smaller */
+    MANY_COPIES = 2,              /* of them: alignments of the same read */
+    SAME_BASES = 16,              /* bytes of SEQ that tell */
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
     NO_QUAL = 0xff,
     FEW_RUNS = 7,                 /* as RUN_RATE, where the lazy parser is the other choice */
@@ -30,70 +28,20 @@ enum {
      * block given up late costs twice here. */
     FIRST_SEQ = 1500,
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
-
-    /* What a record's head is compared with: so many records before, its mate, the last place that is its mate's, the
-     * last that is its own. */
-    MATE = N_BEFORE,
-    MATES_PLACE,
-    OWN_PLACE,
-    N_HEADS,
 };
-_Static_assert((int)N_HEADS <= (int)MAX_DISTS && (int)N_READS <= (int)MAX_READS, "which of them fits best_of()");
-_Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
+_Static_assert((int)N_READS <= (int)MAX_READS, "reads[]");
 
 static const struct effort effort = {.reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
-static const struct tuning name_tuning = {.dense_len = 16, .two_steps = true};
 static const struct tuning seq_tuning = {.min_gain = 4, .dense_len = 32, .two_steps = true};
 static const struct tuning tag_tuning = {.dense_len = 16, .deep = true, .two_steps = true};
 
 /* What a record is compared with. */
 struct history {
-    uint32_t record[N_BEFORE];                     /* where they begin, the last first */
-    uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
-    uint16_t place[1 << PLACE_BITS];               /* by the hash of a reference and position: a record or its mate */
+    struct heads heads;
     struct reads reads;
     struct qual_tables quals;
     struct qual_events events;                     /* of the last piece */
 };
-
-INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t)
-{
-    to = min_u32(to, p->last);
-    for (; from < min_u32(p->anchor, to); from++)
-        lazy_insert(d, p->in, from);
-    p->at = from;
-    parse_lazy(d, p, to, t);
-}
-
-INLINE uint16_t *find_place(struct history *h, const struct parse *p, uint32_t at)
-{
-    return &h->place[hash(load_le64(p->in + at), HASH_FACTOR(8), PLACE_BITS)];
-}
-
-INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
-                       agree64_fn *agree)
-{
-    uint32_t dist[N_HEADS], tail = max_u32(f->at + BAM_FIXED, f->cigar - NAME_TAIL);
-    uint32_t own = f->at + offsetof(struct bam_record, ref_id), next = f->at + offsetof(struct bam_record, next_ref_id);
-    uint16_t *own_place = find_place(h, p, own), *next_place = find_place(h, p, next);
-    uint16_t *mate = &h->name_end[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
-    for (uint32_t k = 0; k < N_BEFORE; k++)
-        dist[k] = distance(f->at, h->record[k]);
-    dist[MATE] = distance(f->cigar, *mate);
-    dist[MATES_PLACE] = distance(next, *next_place);
-    dist[OWN_PLACE] = distance(own, *own_place);
-    for (uint32_t k = MATE; k < N_HEADS; k++)      /* what begins less far into the first record */
-        if (dist[k] > f->at)
-            dist[k] = 1;
-    if (f->at > 0)
-        match_at(d, p, f->at, tail, dist, N_HEADS, true, agree);
-    match_lazily(d, p, tail, f->seq, &name_tuning);
-    *mate = (uint16_t)f->cigar;
-    *next_place = (uint16_t)next;
-    *own_place = (uint16_t)own;
-    memmove(h->record + 1, h->record, sizeof h->record - sizeof *h->record);
-    h->record[0] = f->at;
-}
 
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                        const struct qual_costs *costs, agree64_fn *agree)
@@ -109,21 +57,38 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     }
 }
 
-/* Do the first records promise that fields are alike: short reads with qualities in runs? To look at all of them would
+INLINE bool is_mapped(const struct parse *p, const struct fields *f)
+{
+    return !(bam_record_flag((const void *)(p->in + f->at)) & BAM_FUNMAP);
+}
+
+/* Another alignment of the same read: name and first bases are those of the record before. */
+INLINE bool is_again(const struct parse *p, const struct fields *f, const struct fields *last)
+{
+    uint32_t name = f->cigar - f->at - BAM_FIXED;
+    return name == last->cigar - last->at - BAM_FIXED && f->qual - f->seq >= SAME_BASES
+        && memcmp(p->in + f->at + BAM_FIXED, p->in + last->at + BAM_FIXED, name) == 0
+        && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
+}
+
+/* Do the first records promise that fields are alike: short reads of one length, not copies, with qualities in runs? To look at all of them would
  * cost 2 %, since they are not in the cache yet. */
 INLINE bool is_promising(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t quals = 0, at = 0;
+    uint32_t quals = 0, at = 0, lengths = 0, copies = 0;
     struct sampled s = {0, 0};
-    struct fields f;
+    struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
         if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
             return false;
+        lengths += k > 0 && is_mapped(p, &f) && f.tags - f.qual != last.tags - last.qual;
+        copies += k > 0 && is_again(p, &f, &last);
         quals += f.tags - f.qual;
         sample_runs(p, &f, &s, agree);
+        last = f;
     }
     return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * FEW_RUNS <= s.all && quals * QUAL_RATE >= at
-        && quals >= FIRST_RECORDS * SHORT_QUAL;
+        && quals >= FIRST_RECORDS * SHORT_QUAL && lengths < MANY_LENGTHS && copies < MANY_COPIES;
 }
 
 /* Of mapped reads that are not alike: less than half of their SEQ was found in other reads. */
@@ -154,7 +119,7 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
         p->at = max_u32(at, p->anchor);
         if (!find_fields(p->in, p->n, at, &f))
             return false;
-        match_head(d, p, &h, &f, agree);
+        match_head(d, p, &h.heads, &f, agree);
         if (alike)
             match_seq(d, p, &h.reads, &f, effort, agree);
         else

@@ -160,4 +160,14 @@ INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t st
     *state = p;
 }
 
+/* [from, to), and what is matched there already becomes known. */
+INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t)
+{
+    to = min_u32(to, p->last);
+    for (; from < min_u32(p->anchor, to); from++)
+        lazy_insert(d, p->in, from);
+    p->at = from;
+    parse_lazy(d, p, to, t);
+}
+
 #endif

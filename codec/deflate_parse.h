@@ -32,7 +32,7 @@ enum {
     FIRST = 24,
 
     /* Default: the last eight positions with the same 8 bytes (sequence, names, tags), the last two with the same 4;
-     * 128 and 64 KiB. Of the eight the older four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
+     * 192 and 64 KiB. Of the eight the older four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
      * for 20 % of the speed; tuning.deep says where. */
     LONG_BYTES = 8,
     LONG_BITS = 13,
