@@ -16,9 +16,6 @@ enum {
     /* Records that another one is compared with. 4 instead of 8 are 4 % faster, 1.7 %
      * larger; 12 are 4 % slower, 0.6 % smaller. */
     N_BEFORE = 8,
-    /* Of reads on the bases with even numbers, and as many on odd ones: two bases are
-     * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 %; 6 gain nothing. */
-    N_READS = 4,
     NAME_BITS = 10,
     /* Literals of a SEQ from which on it is looked for by samples. 16 instead of 10 are 0.3 %
      * larger on 10x reads, 1 % faster on whole genomes. */
@@ -119,7 +116,7 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     const struct greedy tags = {
         .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
     };
-    const struct effort effort = {.reads = N_READS, .many_literals = MANY_LITERALS};
+    const struct effort effort = {.many_literals = MANY_LITERALS};
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
     memset(d->tag_head, 0, sizeof d->tag_head);

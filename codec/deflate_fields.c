@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* The default level. A block of whole records is matched field by field.
  *
- *   fixed fields, name             the same bytes of the records before, of the mate, and of records at the same place
+ *   fixed fields, name             the same bytes of other records (deflate_heads.h)
  *   end of the name, CIGAR, tags   lazily, among the last positions of two hashes (deflate_lazy.h)
  *   SEQ                            the reads before, by position on the reference, or samples (deflate_records.h);
  *                                  lazily from where mapped reads turn out to have little in common
  *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
  *
- * Anything else is matched lazily altogether (deflate_lazy.c): long reads, qualities that do not come in runs, with all
- * around them, and the rest of a block whose reads are copies of each other that positions do not explain. */
+ * Anything else is matched lazily altogether (deflate_lazy.c): long reads, reads of many lengths, alignments of the same
+ * read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of each
+ * other that positions do not explain. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
 
 enum {
     /* doc/tried.md says what other numbers cost. */
-    N_READS = 6,                  /* of each kind that SEQ is compared with */
     MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
-
     FIRST_RECORDS = 8,            /* tell whether fields are alike */
-    MANY_LENGTHS = 3,             /* of them: mapped reads of another length than the one before. Lazily 0.5 % smaller */
+    MANY_LENGTHS = 2,             /* of them: mapped reads of another length than the one before. Lazily 0.5 % smaller */
     MANY_COPIES = 2,              /* of them: alignments of the same read */
     SAME_BASES = 16,              /* bytes of SEQ that tell */
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
@@ -29,9 +28,8 @@ enum {
     FIRST_SEQ = 1500,
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
-_Static_assert((int)N_READS <= (int)MAX_READS, "reads[]");
 
-static const struct effort effort = {.reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
+static const struct effort effort = {.many_literals = MANY_LITERALS, .lazy = true};
 static const struct tuning seq_tuning = {.min_gain = 4, .dense_len = 32, .two_steps = true};
 static const struct tuning tag_tuning = {.dense_len = 16, .deep = true, .two_steps = true};
 
