@@ -7,9 +7,9 @@
  *                                  lazily from where mapped reads turn out to have little in common
  *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
  *
- * Anything else is matched lazily altogether (deflate_lazy.c): long reads, reads of many lengths, alignments of the same
- * read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of each
- * other that positions do not explain. */
+ * Anything else is matched lazily altogether (deflate_lazy.c): long reads, reads of many lengths, alignments of the
+ * same read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of
+ * each other that positions do not explain. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
 
@@ -17,7 +17,7 @@ enum {
     /* doc/tried.md says what other numbers cost. */
     MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
     FIRST_RECORDS = 8,            /* tell whether fields are alike */
-    MANY_LENGTHS = 2,             /* of them: mapped reads of another length than the one before. Lazily 0.5 % smaller */
+    MANY_LENGTHS = 2,             /* of them: mapped reads of another length than the one before; lazily 0.5 % less */
     MANY_COPIES = 2,              /* of them: alignments of the same read */
     SAME_BASES = 16,              /* bytes of SEQ that tell */
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
@@ -69,8 +69,8 @@ INLINE bool is_again(const struct parse *p, const struct fields *f, const struct
         && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
 }
 
-/* Do the first records promise that fields are alike: short reads of one length, not copies, with qualities in runs? To look at all of them would
- * cost 2 %, since they are not in the cache yet. */
+/* Do the first records promise that fields are alike: short reads of one length, not copies, with qualities in runs?
+ * To look at all of them would cost 2 %, since they are not in the cache yet. */
 INLINE bool is_promising(const struct parse *p, agree64_fn *agree)
 {
     uint32_t quals = 0, at = 0, lengths = 0, copies = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: what comes before SEQ. Fixed fields and name are compared with the records before,
- * the mate, and whatever has eight bytes in common at certain places. The end of the name (tile and coordinates) and the
- * CIGAR are matched lazily. */
+/* Inside the encoder, default level: what comes before SEQ. Fixed fields and name are compared with the records
+ * before, the mate, and whatever has eight bytes in common at certain places. The end of the name (tile and
+ * coordinates) and the CIGAR are matched lazily. */
 #ifndef DEFLATE_HEADS_H
 #define DEFLATE_HEADS_H
 
@@ -53,7 +53,7 @@ INLINE uint32_t find_tile(const struct parse *p, const struct fields *f, agree64
     return found ? from + 64 - (uint32_t)__builtin_clzll(found) : name;
 }
 
-/* How far it is to the last record with the same eight bytes at `at`, 1 if there is none; from now on f is that record. */
+/* How far it is to the last record with the same eight bytes at `at`, 1 if there is none. f is that record now. */
 INLINE uint32_t place_distance(struct heads *h, const struct parse *p, const struct fields *f, uint32_t at)
 {
     at = min_u32(at, p->n - 8);                    /* of a last record without a name */

@@ -54,8 +54,8 @@ INLINE uint32_t qual_dist_cost(uint32_t dist)
     return 4 * BIT + BIT * max_u32(4, dist_extra_bits(dist));
 }
 
-/* The last two events with the same key (its run and the quality behind it), the newer lowest; with the same two keys, its
- * own and the next one's; with the same three. */
+/* The last two events with the same key (its run and the quality behind it), the newer lowest; with the same two keys,
+ * its own and the next one's; with the same three. */
 struct qual_tables {
     uint32_t keys[QUAL_KEYS][1 << QUAL_BITS];
 };
