@@ -8,8 +8,8 @@
  *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
  *
  * Anything else is matched lazily altogether (deflate_lazy.c): long reads, reads of many lengths, alignments of the
- * same read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of
- * each other that positions do not explain. */
+ * same read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies
+ * of each other that positions do not explain. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
 
