@@ -9,25 +9,14 @@
  *
  * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs, with all around them,
  * records without qualities, and the rest of a block whose reads turn out not to be alike. */
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
-#include <htslib/sam.h>
-#include "bam/bam_record.h"
 #include "codec/deflate_greedy.h"
+#include "codec/deflate_records.h"
 
 enum {
-    /* Fewer records in a block (of 64 KiB) are long: their fields are hardly alike. */
-    MIN_RECORDS = 16,
     /* Records that another one is compared with. 4 instead of 8 are 4 % faster, 1.7 %
      * larger; 12 are 4 % slower, 0.6 % smaller. */
     N_BEFORE = 8,
-    /* Of reads on the bases with even numbers, and as many on odd ones: two bases are
-     * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 %; 6 gain nothing. */
-    N_READS = 4,
-    N_SAMPLED = 2,                /* distances that samples give */
     NAME_BITS = 10,
-    SAMPLE_BITS = 11,
     /* Literals of a SEQ from which on it is looked for by samples. 16 instead of 10 are 0.3 %
      * larger on 10x reads, 1 % faster on whole genomes. */
     MANY_LITERALS = 10,
@@ -35,121 +24,30 @@ enum {
     LONG_CIGAR = 8,
     TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
     TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
-    WINDOW = 63,                  /* positions looked at at once: bit 63 stays 0, which ends any run */
-    /* Runs pay where fewer than one quality in so many differs from that before it.
-     * Of 4 levels one in ten does, of 8 one in 14, of 40 every other. */
-    RUN_RATE = 6,
     NO_QUAL = 0xff,
-    SAMPLE_RECORDS = 4,           /* of so many records one is looked at for that */
-    /* Of all bytes one in so many is a quality, or there is little but names and tags. Short
-     * reads with many tags have one in 5, alignments without SEQ none. */
-    QUAL_RATE = 16,
-    /* SEQ must become literals by less than one byte in so many, from so many bytes
-     * on: whole genomes have one in 9 to 30, other data one in 2 to 4. */
-    LITERAL_RATE = 6,
+    SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
+    /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
 };
 _Static_assert(TAG_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
-_Static_assert(N_BEFORE + 1 <= 16 && N_READS + N_SAMPLED <= 16, "best_of() keeps which in four bits");
-
-/* ---- which of 64 bytes agree: bit i for a[i] == b[i] ---- */
-
-typedef uint64_t agree64_fn(const uint8_t *a, const uint8_t *b);
-
-static inline uint64_t agree64(const uint8_t *a, const uint8_t *b)
-{
-    uint64_t bits = 0;
-#ifdef __SSE2__
-    for (int i = 0; i < 64; i += 16) {
-        __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const void *)(a + i)), _mm_loadu_si128((const void *)(b + i)));
-        bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(same) << i;
-    }
-#else
-    const uint64_t low = 0x7f7f7f7f7f7f7f7f;
-    for (int i = 0; i < 64; i += 8) {
-        uint64_t x = load_le64(a + i) ^ load_le64(b + i);
-        uint64_t same = ~(((x & low) + low) | x | low) >> 7;     /* 1 in every byte that is 0 */
-        bits |= (same * 0x0102040810204080 >> 56) << i;
-    }
-#endif
-    return bits;
-}
-
-#ifdef __x86_64__
-NEWER_AVX2 static inline uint64_t agree64_avx2(const uint8_t *a, const uint8_t *b)
-{
-    __m256i x = _mm256_cmpeq_epi8(_mm256_loadu_si256((const void *)a), _mm256_loadu_si256((const void *)b));
-    __m256i y = _mm256_cmpeq_epi8(_mm256_loadu_si256((const void *)(a + 32)),
-                                  _mm256_loadu_si256((const void *)(b + 32)));
-    return (uint32_t)_mm256_movemask_epi8(x) | (uint64_t)(uint32_t)_mm256_movemask_epi8(y) << 32;
-}
-#else
-#define agree64_avx2 agree64
-#endif
-
-/* Which of the WINDOW bytes from x on are those dist before. Those beyond the
- * input are not; nothing there is loaded. */
-INLINE uint64_t same_window(const struct parse *p, uint32_t x, uint32_t dist, agree64_fn *agree)
-{
-    uint32_t left = p->n - x, back = 64 - left;
-    if (left >= 64)
-        return agree(p->in + x, p->in + x - dist) & INT64_MAX;
-    return dist + back <= x ? agree(p->in + x - back, p->in + x - back - dist) >> back : 0;
-}
-
-/* Where MIN_MATCH bits in a row begin. */
-INLINE uint64_t begins(uint64_t m)
-{
-    m &= m >> 1;
-    return m & m >> 2;
-}
-_Static_assert(MIN_MATCH == 4, "begins()");
-
-INLINE uint64_t below(uint32_t n) { return n < 64 ? (1ull << n) - 1 : UINT64_MAX; }
-
-/* ---- records ---- */
-
-/* Where the fields of a record begin, and where it ends. */
-struct fields {
-    uint32_t at, cigar, seq, qual, tags, end;
-};
-
-/* Is there a whole record at `at`? Its lengths must fit each other, no more. */
-INLINE bool find_fields(const uint8_t *in, uint32_t n, uint32_t at, struct fields *f)
-{
-    const struct bam_record *r = (const void *)(in + at);
-    if (n - at < BAM_FIXED)
-        return false;
-    uint64_t size = bam_record_size(r), bases = load_le32(r->seq_len);
-    uint64_t cigar = BAM_FIXED + r->name_len, seq = cigar + 4u * load_le16(r->n_cigar);
-    uint64_t qual = seq + (bases + 1) / 2, tags = qual + bases;
-    if (tags > size || size > n - at)
-        return false;
-    *f = (struct fields){at, at + (uint32_t)cigar, at + (uint32_t)seq, at + (uint32_t)qual,
-                         at + (uint32_t)tags, at + (uint32_t)size};
-    return true;
-}
 
 enum told { BYTES, RECORDS, ALIKE };
 
 /* Is it whole records, and do their fields promise to be alike: reads with qualities in runs? */
 INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t records = 0, quals = 0, sampled = 0, differ = 0;
+    uint32_t records = 0, quals = 0;
+    struct sampled s = {0, 0};
     struct fields f;
     for (uint32_t at = 0; at < p->n; at = f.end) {
         if (!find_fields(p->in, p->n, at, &f))
             return BYTES;
         quals += f.tags - f.qual;
-        if (records++ % SAMPLE_RECORDS || f.tags - f.qual < 2)
-            continue;
-        uint32_t others = f.tags - f.qual - 1, len = min_u32(others, WINDOW);
-        uint64_t same = same_window(p, f.qual + 1 + (others - len) / 2, 1, agree);
-        differ += (uint32_t)__builtin_popcountll(~same & below(len));
-        sampled += len;
+        if (records++ % SAMPLE_RECORDS == 0)
+            sample_runs(p, &f, &s, agree);
     }
-    if (records < MIN_RECORDS || differ * RUN_RATE > sampled)
+    if (records < MIN_RECORDS || s.differ * RUN_RATE > s.all)
         return BYTES;
     return quals * QUAL_RATE < p->n ? RECORDS : ALIKE;
 }
@@ -160,57 +58,8 @@ struct history {
     uint32_t to_cigar;                             /* bytes before the CIGAR of the last one */
     uint32_t tags;                                 /* where those of the last one begin */
     uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
-    struct {
-        int64_t pos;                               /* of the first base, were it not clipped */
-        uint32_t seq;
-    } read[2][N_READS];                            /* by the position's lowest bit; the last first */
-    uint16_t sample[1 << SAMPLE_BITS];             /* bases, by the hash of eight bytes */
-    uint32_t seq_bytes, seq_lits;                  /* of mapped reads */
+    struct reads reads;
 };
-
-/* 1 is always possible. */
-INLINE uint32_t distance(uint32_t here, int64_t there)
-{
-    return there >= 0 && there < here && here - there <= MAX_DIST ? here - (uint32_t)there : 1;
-}
-
-/* The longest run of bits that are set from bit s on: its length << 4, and 15 - which. The first of equals. */
-INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s)
-{
-    uint32_t best = 0;
-    UNROLL(16)
-    for (uint32_t k = 0; k < n; k++)
-        best = max_u32(best, (uint32_t)__builtin_ctzll(~(same[k] >> s)) << 4 | (15 - k));
-    return best;
-}
-
-/* Matches from [from, to) on, at n distances; the next one that begins, the longest
- * of those that begin there. No distance reaches below the input. */
-INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                     const uint32_t *dist, uint32_t n, agree64_fn *agree)
-{
-    to = min_u32(to, p->last);
-    for (uint32_t x = max_u32(from, p->anchor), step; x < to; x += step) {
-        uint64_t same[16], starts = 0;
-        UNROLL(16)
-        for (uint32_t k = 0; k < n; k++) {
-            same[k] = same_window(p, x, dist[k], agree);
-            starts |= begins(same[k]);
-        }
-        step = WINDOW - MIN_MATCH + 1;
-        for (starts &= below(to - x); starts;) {
-            uint32_t s = (uint32_t)__builtin_ctzll(starts), best = best_of(same, n, s);
-            uint32_t len = best >> 4, far = dist[15 - (best & 15)], here = x + s;
-            if (s + len == WINDOW)
-                len = extend(p->in + here, p->in + here - far, len, min_u32(p->n - here, MAX_MATCH));
-            put_seq(d, p->in + p->anchor, here - p->anchor, len, far);
-            p->anchor = here + len;
-            p->dist = far;
-            step = max_u32(s + len, WINDOW - MIN_MATCH + 1);
-            starts &= ~below(s + len);
-        }
-    }
-}
 
 INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
 {
@@ -235,7 +84,7 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
         if (dist[k] > f->at)                       /* a shorter name in the first record */
             dist[k] = 1;
     if (f->at > 0)
-        match_at(d, p, f->at, is_long ? f->cigar : f->seq, dist, N_BEFORE + 1, agree);
+        match_at(d, p, f->at, is_long ? f->cigar : f->seq, dist, N_BEFORE + 1, false, agree);
     if (is_long)
         match_greedily(d, p, f->cigar, f->seq, tags);
     *mate = (uint16_t)f->cigar;
@@ -244,79 +93,6 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
     h->to_cigar = to_cigar;
 }
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
-
-/* Where the first base would lie if no base were clipped. */
-INLINE int64_t unclipped_pos(const struct bam_record *r)
-{
-    uint32_t op = load_le16(r->n_cigar) ? load_le32(r->data + r->name_len) : 0;
-    return (int64_t)bam_record_pos(r) - ((op & 15) == BAM_CSOFT_CLIP ? op >> 4 : 0);
-}
-
-/* How many bytes before `at` are no part of a match so far. */
-INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p, uint32_t at)
-{
-    return d->n_lits + max_u32(p->anchor, at) - p->anchor;
-}
-
-static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
-
-/* Where the same bases were before, in a read that its position did not explain either: copies of a fragment, secondary
- * alignments, amplicons. Samples are taken where a byte is TG or CA, as one in seven is: so those of a copy are the
- * same ones, however it is shifted. Puts the first distance and the last; is there one? */
-INLINE bool find_samples(const struct parse *p, struct history *h, const struct fields *f, uint32_t *dist,
-                         agree64_fn *agree)
-{
-    uint32_t n = 0, end = min_u32(f->qual, p->n - 64);
-    for (uint32_t x = f->seq; x + 8 <= end; x += 64) {
-        uint64_t taken = (agree(p->in + x, bases_tg) | agree(p->in + x, bases_ca)) & below(end - 7 - x);
-        for (; taken; taken &= taken - 1) {
-            uint32_t at = x + (uint32_t)__builtin_ctzll(taken);
-            uint64_t bases = load_le64(p->in + at);
-            uint16_t *slot = &h->sample[hash(bases, HASH_FACTOR(8), SAMPLE_BITS)];
-            uint32_t there = *slot;
-            *slot = (uint16_t)at;
-            if (load_le64(p->in + there) == bases && at - there <= min_u32(f->seq, MAX_DIST))
-                dist[n++ > 0] = at - there;
-        }
-    }
-    if (n == 1)
-        dist[1] = dist[0];
-    return n > 0;
-}
-
-INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
-                      agree64_fn *agree)
-{
-    const struct bam_record *r = (const void *)(p->in + f->at);
-    const uint32_t anchor = p->anchor, n_seqs = d->n_seqs, n_lits = d->n_lits;
-    int64_t pos = unclipped_pos(r);
-    uint32_t dist[N_READS + N_SAMPLED], lits = lits_before(d, p, f->seq);
-    for (uint32_t k = 0; k < N_READS; k++)
-        dist[k] = distance(f->seq, h->read[pos & 1][k].seq + (pos - h->read[pos & 1][k].pos) / 2);
-    match_at(d, p, f->seq, f->qual, dist, N_READS, agree);
-    if (lits_before(d, p, f->qual) - lits >= MANY_LITERALS && find_samples(p, h, f, dist + N_READS, agree)) {
-        p->anchor = anchor;
-        d->n_seqs = n_seqs;
-        d->n_lits = n_lits;
-        match_at(d, p, f->seq, f->qual, dist, N_READS + N_SAMPLED, agree);
-    }
-    if (bam_record_flag(r) & BAM_FUNMAP)
-        return;
-    h->seq_bytes += f->qual - f->seq;
-    h->seq_lits += lits_before(d, p, f->qual) - lits;
-    memmove(h->read[pos & 1] + 1, h->read[pos & 1], sizeof h->read[0] - sizeof h->read[0][0]);
-    h->read[pos & 1][0].pos = pos;
-    h->read[pos & 1][0].seq = f->seq;
-}
-
-/* A match that goes on from SEQ into QUAL, and would go on for long: a copy of a read. */
-INLINE bool is_copy(const struct parse *p, const struct fields *f, agree64_fn *agree)
-{
-    if (p->anchor <= f->qual || p->anchor >= f->tags)
-        return false;
-    uint64_t next = below(min_u32(f->tags - p->anchor, WINDOW));
-    return (same_window(p, p->anchor, p->dist, agree) & next) == next;
-}
 
 /* No qualities are matched with those of the record before, so that the match goes on into the tags. */
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
@@ -328,9 +104,9 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     else if (f->qual < f->tags && p->in[f->qual] == NO_QUAL && f->tags - h->tags <= f->qual)
         dist[0] = distance(f->tags, h->tags);
     if (dist[0] != dist[1])
-        match_at(d, p, f->qual, f->tags, dist, 2, agree);
+        match_at(d, p, f->qual, f->tags, dist, 2, false, agree);
     else
-        match_at(d, p, f->qual + 1, f->tags, (const uint32_t[]){1}, 1, agree);
+        match_at(d, p, f->qual + 1, f->tags, (const uint32_t[]){1}, 1, false, agree);
     h->tags = f->tags;
 }
 
@@ -340,13 +116,14 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     const struct greedy tags = {
         .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
     };
-    struct history h = {.seq_bytes = FIRST_SEQ};
+    const struct effort effort = {.many_literals = MANY_LITERALS};
+    struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_head(d, p, &h, &f, &tags, agree);
-        match_seq(d, p, &h, &f, agree);
-        if (h.seq_lits * LITERAL_RATE > h.seq_bytes)
+        match_seq(d, p, &h.reads, &f, effort, agree);
+        if (is_unlike(&h.reads))
             break;
         match_qual(d, p, &h, &f, agree);
         match_greedily(d, p, f.tags, f.end, &tags);

@@ -32,7 +32,7 @@ enum {
     FIRST = 24,
 
     /* Default: the last eight positions with the same 8 bytes (sequence, names, tags), the last two with the same 4;
-     * 128 and 64 KiB. Of the eight the older four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
+     * 192 and 64 KiB. Of the eight the older four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
      * for 20 % of the speed; tuning.deep says where. */
     LONG_BYTES = 8,
     LONG_BITS = 13,
@@ -67,6 +67,11 @@ struct mark {
     uint32_t seq, lit;
 };
 
+/* Positions with the same hash, the newest lowest; and a further byte of the hash of each. */
+struct bucket {
+    uint64_t check, newer, older;
+};
+
 struct deflate_parse {
     union {
         struct {
@@ -74,7 +79,7 @@ struct deflate_parse {
             uint8_t tag_head[2 << 13];
         };
         struct {
-            uint64_t long_head[2 << LONG_BITS];      /* LONG_WAYS positions, newest lowest */
+            struct bucket long_head[1 << LONG_BITS];
             uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
         };
     };
@@ -95,9 +100,11 @@ struct parse {
     uint32_t dist;                /* of the last match */
 };
 
-/* By the fields of records, and lazily. They go from p->at to p->last, and put there what they find; what is behind
- * p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
+/* -l 1 and the default level by the fields of records, and any bytes lazily. They go from p->at to p->last, and put
+ * there what they find; what is behind p->anchor in the end has become neither sequence nor literal yet. newer: the CPU
+ * has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
+void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
 /* The same; hard: the bytes are known to have few matches. */
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, bool hard);

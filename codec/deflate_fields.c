@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The default level. A block of whole records is matched field by field.
+ *
+ *   fixed fields, name             the same bytes of other records (deflate_heads.h)
+ *   end of the name, CIGAR, tags   lazily, among the last positions of two hashes (deflate_lazy.h)
+ *   SEQ                            the reads before, by position on the reference, or samples (deflate_records.h);
+ *                                  lazily from where mapped reads turn out to have little in common
+ *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
+ *
+ * Anything else is matched lazily altogether (deflate_lazy.c): long reads, reads of many lengths, alignments of the
+ * same read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies
+ * of each other that positions do not explain. */
+#include "codec/deflate_heads.h"
+#include "codec/deflate_qual.h"
+
+enum {
+    /* doc/tried.md says what other numbers cost. */
+    MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
+    FIRST_RECORDS = 8,            /* tell whether fields are alike */
+    MANY_LENGTHS = 2,             /* of them: mapped reads of another length than the one before; lazily 0.5 % less */
+    MANY_COPIES = 2,              /* of them: alignments of the same read */
+    SAME_BASES = 16,              /* bytes of SEQ that tell */
+    SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
+    NO_QUAL = 0xff,
+    FEW_RUNS = 7,                 /* as RUN_RATE, where the lazy parser is the other choice */
+    /* SEQ bytes that count as explained at the beginning of a block. -l 1 has more, but a
+     * block given up late costs twice here. */
+    FIRST_SEQ = 1500,
+    SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
+};
+
+static const struct effort effort = {.many_literals = MANY_LITERALS, .lazy = true};
+static const struct tuning seq_tuning = {.min_gain = 4, .dense_len = 32, .two_steps = true};
+static const struct tuning tag_tuning = {.dense_len = 16, .deep = true, .two_steps = true};
+
+/* What a record is compared with. */
+struct history {
+    struct heads heads;
+    struct reads reads;
+    struct qual_tables quals;
+    struct qual_events events;                     /* of the last piece */
+};
+
+INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+                       const struct qual_costs *costs, agree64_fn *agree)
+{
+    struct qual_events *q = &h->events;
+    if (is_copy(p, f, agree))
+        match_at(d, p, f->qual, f->tags, (const uint32_t[]){1, p->dist}, 2, false, agree);
+    for (uint32_t from = max_u32(f->qual, p->anchor); from < f->tags; from = max_u32(q->at[q->n], p->anchor)) {
+        qual_find_events(q, p, from, min_u32(f->tags, from + QUAL_PIECE), agree);
+        qual_find_matches(q, p, &h->quals, agree);
+        qual_find_costs(q, costs);
+        qual_put(d, p, q, costs);
+    }
+}
+
+INLINE bool is_mapped(const struct parse *p, const struct fields *f)
+{
+    return !(bam_record_flag((const void *)(p->in + f->at)) & BAM_FUNMAP);
+}
+
+/* Another alignment of the same read: name and first bases are those of the record before. */
+INLINE bool is_again(const struct parse *p, const struct fields *f, const struct fields *last)
+{
+    uint32_t name = f->cigar - f->at - BAM_FIXED;
+    return name == last->cigar - last->at - BAM_FIXED && f->qual - f->seq >= SAME_BASES
+        && memcmp(p->in + f->at + BAM_FIXED, p->in + last->at + BAM_FIXED, name) == 0
+        && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
+}
+
+/* Do the first records promise that fields are alike: short reads of one length, not copies, with qualities in runs?
+ * To look at all of them would cost 2 %, since they are not in the cache yet. */
+INLINE bool is_promising(const struct parse *p, agree64_fn *agree)
+{
+    uint32_t quals = 0, at = 0, lengths = 0, copies = 0;
+    struct sampled s = {0, 0};
+    struct fields f, last = {0};
+    for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
+        if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
+            return false;
+        lengths += k > 0 && is_mapped(p, &f) && f.tags - f.qual != last.tags - last.qual;
+        copies += k > 0 && is_again(p, &f, &last);
+        quals += f.tags - f.qual;
+        sample_runs(p, &f, &s, agree);
+        last = f;
+    }
+    return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * FEW_RUNS <= s.all && quals * QUAL_RATE >= at
+        && quals >= FIRST_RECORDS * SHORT_QUAL && lengths < MANY_LENGTHS && copies < MANY_COPIES;
+}
+
+/* Of mapped reads that are not alike: less than half of their SEQ was found in other reads. */
+INLINE bool are_strangers(const struct reads *h)
+{
+    return h->seq_bytes > FIRST_SEQ && h->seq_lits * 2 > h->seq_bytes - FIRST_SEQ;
+}
+
+/* SEQ of all records before end becomes known to the lazy search. */
+INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t end)
+{
+    struct fields f;
+    for (uint32_t at = 0; at < end && find_fields(p->in, p->n, at, &f); at = f.end)
+        for (uint32_t x = f.seq; x < min_u32(f.qual, p->last); x += SEQ_STRIDE)
+            lazy_insert(d, p->in, x);
+}
+
+/* Up to the end; or to what is no record, or copies: then the rest is not done. */
+INLINE bool parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+{
+    struct history h = {.reads.seq_bytes = FIRST_SEQ};
+    struct qual_costs costs;
+    struct fields f;
+    bool alike = true;
+    qual_costs_make(&costs);
+    lazy_begin(d);
+    for (uint32_t at = 0; at < p->n; at = f.end) {
+        p->at = max_u32(at, p->anchor);
+        if (!find_fields(p->in, p->n, at, &f))
+            return false;
+        match_head(d, p, &h.heads, &f, agree);
+        if (alike)
+            match_seq(d, p, &h.reads, &f, effort, agree);
+        else
+            match_lazily(d, p, f.seq, f.qual, &seq_tuning);
+        match_qual(d, p, &h, &f, &costs, agree);
+        match_lazily(d, p, f.tags, f.end, &tag_tuning);
+        if (!alike || !is_unlike(&h.reads))
+            continue;
+        if (!are_strangers(&h.reads)) {
+            p->at = max_u32(f.end, p->anchor);
+            return false;
+        }
+        alike = false;
+        insert_seqs(d, p, f.end);
+    }
+    return true;
+}
+
+INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+{
+    return is_promising(p, agree) && parse_records(d, p, agree);
+}
+
+static bool parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
+NEWER_AVX2 static bool parse_newer(struct deflate_parse *d, struct parse *p)
+{
+    return parse_fields(d, p, agree64_avx2);
+}
+
+void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)
+{
+    if (!(newer ? parse_newer : parse_older)(d, p) && p->at < p->last)
+        deflate_lazy(d, p, newer);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the encoder, default level: any bytes lazily, among the last positions of two hashes. */
+#ifndef DEFLATE_LAZY_H
+#define DEFLATE_LAZY_H
+
+#include "codec/deflate_parse.h"
+
+enum {
+    AHEAD = 4,                    /* positions ahead slots are fetched: 2 to 3 % faster; 8 or 16 are no better */
+    LAZY_SKIP = 8,                /* steps grow by 1 per 256 literals in a row */
+    NICE_LEN = 258,               /* no search for a better one; 128 is up to 0.06 % larger */
+    /* What a match one or two bytes later must gain more, in quarter bytes. */
+    BIAS_1 = 1,
+    BIAS_2 = 7,
+};
+
+/* What suits a block. */
+struct tuning {
+    int32_t min_gain;             /* a match must gain more, in quarter bytes */
+    uint32_t dense_len;           /* of longer matches every other position is inserted: up
+                                     to 8 % faster, 0.1-0.2 % larger */
+    bool deep;                    /* the older four positions are looked at too */
+    bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
+};
+
+static inline void lazy_begin(struct deflate_parse *d)
+{
+    memset(d->long_head, 0, sizeof d->long_head);
+    memset(d->short_head, 0, sizeof d->short_head);
+}
+
+struct match {
+    uint32_t len, cand;           /* cand 0: none found */
+    int32_t gain;
+};
+
+/* Takes the candidate if it is better: what it saves, in quarter bytes, less the bits of its distance. */
+static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_t len)
+{
+    int32_t gain = (int32_t)(4 * len) - (int32_t)log2_floor(at - cand);
+    if (gain > m->gain)
+        *m = (struct match){len, cand, gain};
+}
+
+#define EACH_BYTE 0x0101010101010101u
+
+/* Positions that may begin with the same bytes: bit 8 k + 7 of hits for the k-th of bucket. */
+struct cands {
+    uint64_t hits, newer, older;
+    uint32_t shorts;
+};
+
+/* Puts a position into its slots; returns what was there. */
+INLINE struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
+{
+    uint64_t v = load_le64(in + at), h = v * HASH_FACTOR(LONG_BYTES), check = h >> (56 - LONG_BITS) & 0xff;
+    struct bucket *l = &d->long_head[h >> (64 - LONG_BITS)];
+    uint32_t *s = &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
+    uint64_t differ = l->check ^ check * EACH_BYTE;
+    struct cands old = {(differ - EACH_BYTE) & ~differ & EACH_BYTE << 7, l->newer, l->older, *s};
+    l->check = l->check << 8 | check;
+    l->older = old.older << 16 | old.newer >> 48;
+    l->newer = old.newer << 16 | at;
+    *s = old.shorts << 16 | at;
+    return old;
+}
+
+/* A search a few positions on will not wait for memory. */
+INLINE void prefetch(const struct deflate_parse *d, const uint8_t *at)
+{
+    uint64_t v = load_le64(at);
+    __builtin_prefetch(&d->long_head[hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)]);
+    __builtin_prefetch(&d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)]);
+}
+
+INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, const struct cands *c, bool deep)
+{
+    const uint8_t *here = p->in + at;
+    uint64_t v = load_le64(here), hits = deep ? c->hits : c->hits & UINT32_MAX;
+    uint32_t limit = min_u32(p->n - at, MAX_MATCH);
+    for (; hits; hits &= hits - 1) {
+        uint32_t k = (uint32_t)__builtin_ctzll(hits) / 8;
+        uint32_t cand = (k < LONG_WAYS ? c->newer : c->older) >> 16 * (k % LONG_WAYS) & 0xffff;
+        const uint8_t *there = p->in + cand;
+        if (load_le64(there) != v || at - cand > MAX_DIST)
+            continue;
+        /* Nearer ones came first: only a longer match can be better. */
+        if (m->len >= 8 && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
+            continue;
+        consider(m, at, cand, extend(here, there, 8, limit));
+    }
+}
+
+/* Rates a candidate by its length up to 7, then how near it is. */
+static inline uint32_t score_short(const uint8_t *in, uint64_t v, uint32_t at, uint32_t cand)
+{
+    uint64_t x = (load_le64(in + cand) ^ v) | 1ull << 63;
+    uint32_t score = (uint32_t)__builtin_ctzll(x) / 8 << 16 | cand;
+    return score & (uint32_t)((int32_t)(at - cand - (MAX_DIST + 1)) >> 31);
+}
+
+static inline void find_short(struct match *m, const struct parse *p, uint32_t at, uint32_t cands)
+{
+    const uint8_t *in = p->in;
+    uint64_t v = load_le64(in + at);
+    uint32_t best = max_u32(score_short(in, v, at, cands & 0xffff), score_short(in, v, at, cands >> 16));
+    uint32_t cand = best & 0xffff, len = best >> 16;
+    if (len < MIN_MATCH)
+        return;
+    if (len == 7)
+        len = extend(in + at, in + cand, 7, min_u32(p->n - at, MAX_MATCH));
+    consider(m, at, cand, len);
+}
+
+/* Inserts position at. Is there a match that gains more than m and bias? To m with it. */
+INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, struct match *m,
+                        int32_t bias, bool deep)
+{
+    struct cands old = lazy_insert(d, p->in, at);
+    prefetch(d, p->in + at + AHEAD);
+    struct match better = {m->len, 0, m->gain + bias};
+    if (old.hits)
+        find_long(&better, p, at, &old, deep);
+    if (better.cand == 0 && m->len < 8)
+        find_short(&better, p, at, old.shorts);
+    if (better.cand == 0)
+        return false;
+    *m = better;
+    return true;
+}
+
+INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
+{
+    struct parse p = *state;
+    while (p.at < stop) {
+        struct match m = {.gain = t->min_gain};
+        uint32_t at = p.at, seen = at;
+        if (!find(d, &p, at, &m, 0, t->deep)) {
+            p.at += 1 + ((at - p.anchor) >> LAZY_SKIP);
+            continue;
+        }
+        while (m.len < NICE_LEN && seen + 2 < p.last) {
+            seen = at + 1;
+            if (find(d, &p, seen, &m, BIAS_1, t->deep)) {
+                at = seen;
+                continue;
+            }
+            if (!t->two_steps)
+                break;
+            seen = at + 2;
+            if (!find(d, &p, seen, &m, BIAS_2, t->deep))
+                break;
+            at = seen;
+        }
+        put_match(d, &p, at, m.cand, m.len);
+        uint32_t end = min_u32(p.at, p.last), step = m.len > t->dense_len ? 2 : 1;
+        for (uint32_t i = seen + 1; i < end; i += step)
+            lazy_insert(d, p.in, i);
+    }
+    *state = p;
+}
+
+/* [from, to), and what is matched there already becomes known. */
+INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t)
+{
+    to = min_u32(to, p->last);
+    for (; from < min_u32(p->anchor, to); from++)
+        lazy_insert(d, p->in, from);
+    p->at = from;
+    parse_lazy(d, p, to, t);
+}
+
+#endif
