@@ -37,7 +37,8 @@ struct sort_opts {
     uint64_t memory;             /* for all threads together, bytes */
     bool no_pg;
     bool verify;                 /* see sink_verify.h */
-    const char *checksum;        /* file for the line of sort_files_checksum(), "-": standard output; NULL: none */
+    const char *checksum;        /* file for sort_files_checksum(), "-": standard output; NULL: none */
+    bool checksum_samtools;      /* it gets the table of `samtools checksum`; else our line */
     bool check;                  /* see sort_check(): nothing is sorted or written */
     enum report_format report;
     const char *report_file;     /* NULL: standard error */

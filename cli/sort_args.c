@@ -120,6 +120,8 @@ void sort_args_usage(FILE *to)
           "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
           "      --check             only look whether the input is in order; the first offence is an error\n"
           "      --checksum FILE     write the number of records and a checksum that is the same in any order; - too\n"
+          "      --checksum samtools:FILE\n"
+          "                          write what `samtools checksum` (1.24) prints of the output\n"
           "      --picard            by read name, in Picard's order\n"
           "      --progress, --no-progress\n"
           "                          tell how far it is [on a terminal only]\n"
@@ -298,6 +300,14 @@ static int add_input(struct sort_opts *o, const char *name)
     return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
 }
 
+static int parse_checksum(struct sort_opts *o, const char *text)
+{
+    static const char samtools[] = "samtools:";
+    o->checksum_samtools = strncmp(text, samtools, sizeof samtools - 1) == 0;
+    o->checksum = o->checksum_samtools ? text + sizeof samtools - 1 : text;
+    return *o->checksum ? 0 : message_mistake("--checksum needs a file");
+}
+
 static int parse_one(struct parsed *p, int c)
 {
     struct sort_opts *o = p->o;
@@ -319,7 +329,7 @@ static int parse_one(struct parsed *p, int c)
     case OPT_NO_PG: o->no_pg = true; return 0;
     case OPT_CHECK: o->check = true; return 0;
     case OPT_VERIFY: o->verify = true; return 0;
-    case OPT_CHECKSUM: o->checksum = optarg; return 0;
+    case OPT_CHECKSUM: return parse_checksum(o, optarg);
     case OPT_ADD_INPUT: return add_input(o, optarg);
     case OPT_TMPDIR_ENV: p->tmpdir_env = 1; return 0;
     case OPT_SIZE_HINT:

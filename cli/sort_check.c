@@ -7,6 +7,7 @@
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
+#include "write/samtools_checksum.h"
 #include "write/sort_files.h"
 #include "base/latch.h"
 #include "base/machine.h"
@@ -41,6 +42,7 @@ struct sort_check {
     uint64_t key_before;
     uint64_t n;                  /* records read */
     uint64_t checksum;           /* of them */
+    struct samtools_checksum *samtools;   /* of them; NULL: not wanted */
     struct out_file out;         /* of --checksum */
 };
 
@@ -79,6 +81,8 @@ static ssize_t take_record(struct sort_check *c, uint8_t *at, size_t avail)
                           sort_opts_input(c->opts), c->n, bam_record_name(now), c->n - 1,
                           bam_record_name((const struct bam_record *)c->before));
     c->checksum += record_checksum(at, bam_record_size(now));
+    if (c->samtools && samtools_checksum_add(c->samtools, 0, at, bam_record_size(now)) < 0)
+        return latch_fail(&c->latch, "out of memory for --checksum");
     c->before = at;
     c->key_before = key;
     return (ssize_t)size;
@@ -197,7 +201,8 @@ static int open_all(struct sort_check *c)
     c->n_ref = sam_hdr_nref(sam);
     c->rule = sort_rule_new(&opts->order, sam);
     c->ring = malloc((size_t)c->n_slots * BGZF_MAX_BLOCK);
-    if (!c->rule || !c->ring)
+    c->samtools = opts->checksum_samtools ? samtools_checksum_new(1) : NULL;
+    if (!c->rule || !c->ring || (opts->checksum_samtools && !c->samtools))
         return latch_fail(&c->latch, "out of memory");
     if (opts->order.by == SORT_COORDINATE && c->in.n_converted)
         sort_rule_expect_far(c->rule);
@@ -209,8 +214,10 @@ static int tell_checksum(struct sort_check *c)
     if (!c->opts->checksum)
         return 0;
     return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
-        || sort_files_checksum(&c->out, c->n, c->checksum, &c->latch) < 0 || out_file_finish(&c->out, &c->latch) < 0
-        || out_file_commit(&c->out, &c->latch) < 0 ? -1 : 0;
+        || (c->samtools ? sort_files_samtools(&c->out, c->samtools, c->opts->in, &c->latch)
+            : sort_files_checksum(&c->out, c->n, c->checksum, &c->latch)) < 0
+        || out_file_finish(&c->out, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
+          ? -1 : 0;
 }
 
 static void in_team(void *check)
@@ -231,6 +238,7 @@ int sort_check(const struct sort_opts *opts)
     sort_rule_free(c.rule);
     sort_inputs_close(&c.in);
     free(c.ring);
+    samtools_checksum_free(c.samtools);
     free(c.cut.p);
     free(c.kept.p);
     latch_reraise();

@@ -8,7 +8,7 @@ SAFETY = "test_safety.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
 SUM_FIRST = """    if (!o->verify)
-        block->checksum = checksum_block(block, data);
+        block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
     stats_leave(o->opt.stats, before, block->size);
@@ -27,7 +27,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
     if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
-        block->checksum = checksum_block(block, sink_verify_inflated(o->verify, thread));
+        block->checksum = checksum_block(o, block, sink_verify_inflated(o->verify, thread));
 """
 
 MUTANTS = [
@@ -151,7 +151,7 @@ MUTANTS = [
      "&& libdeflate_crc32(0, t->inflated, n) == load_le32(footer);", ["unit_sink_verify"], "--verify: the block's bytes"),
     ("write/sink_verify.c", "&& memcmp(t->inflated, data, n) == 0 && libdeflate_crc32(0, t->inflated, n) == load_le32(footer);",
      "&& memcmp(t->inflated, data, n) == 0;", ["unit_sink_verify"], "--verify: the block's CRC"),
-    ("write/output_block.c", SUM_FIRST, SUM_FIRST.replace("    if (!o->verify)\n        block", "    block").replace("block->checksum = checksum_block(block, sink", "(void)checksum_block(block, sink"),
+    ("write/output_block.c", SUM_FIRST, SUM_FIRST.replace("    if (!o->verify)\n        block", "    block").replace("block->checksum = checksum_block(o, block, sink", "(void)checksum_block(o, block, sink"),
      [GUARDS + "test_verify_passes_a_block_that_is_not_of_those_bytes[encoder-memory-1]"], "--verify: the sum is of what inflates"),
     ("write/sink_verify.c", "else if (!may_follow(v->opt.rule, &ends->last, &now))", "else if (0)",
      [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-bam-memory-1]"], "--verify: order in a block"),

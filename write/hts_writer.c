@@ -44,6 +44,7 @@ struct hts_writer {
     uint64_t n;                  /* records written */
     sam_hdr_t *header;           /* the caller's */
     record_finish_fn *finish;
+    struct samtools_checksum *samtools;   /* NULL: none */
     uint64_t checksum;
     struct batch *batches;
     struct task_ring ring;       /* of them: handed out when full, taken back when written */
@@ -129,6 +130,7 @@ static void make_ready(void *writer, uint32_t slot)
         .format = w->opt.format->format,
         .header = w->header,
         .finish = w->finish,
+        .samtools = w->samtools,
         .latch = w->opt.latch,
     };
     enum stage before = stats_enter(w->opt.stats, STAGE_GATHER);
@@ -186,6 +188,11 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
 void hts_writer_set_finish(struct hts_writer *w, record_finish_fn *finish)
 {
     w->finish = finish;
+}
+
+void hts_writer_set_samtools(struct hts_writer *w, struct samtools_checksum *sum)
+{
+    w->samtools = sum;
 }
 
 static int write_batch(struct hts_writer *w, struct batch *batch)

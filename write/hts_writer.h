@@ -11,6 +11,7 @@
 #include "base/memory_shares.h"
 
 struct latch;
+struct samtools_checksum;
 struct hts_writer;
 
 struct hts_writer_options {
@@ -36,6 +37,7 @@ int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *
 
 /* Calls finish for a copy of each record. Call this before the first put. */
 void hts_writer_set_finish(struct hts_writer *writer, record_finish_fn *finish);
+void hts_writer_set_samtools(struct hts_writer *writer, struct samtools_checksum *sum);
 
 /* Puts n checked records, in order. Tasks make batches of them ready, and the main thread gives these to htslib.
  * Records must stay unchanged until hts_writer_passed() is true for the mark behind them. -1: failed, and the error is

@@ -9,6 +9,7 @@
 #include "codec/bgzf_block.h"
 #include "write/bam_index.h"
 #include "write/output_block.h"
+#include "write/samtools_checksum.h"
 #include "write/sam_text.h"
 #include "write/sink_verify.h"
 
@@ -52,9 +53,10 @@ struct output_blocks {
     struct record_ref *records;  /* of all slots */
     struct output_block *filling;   /* NULL: none; main thread */
     uint32_t room, records_max;  /* of a block */
-    record_finish_fn *finish;    /* these three: NULL: none; main thread, before the first block */
+    record_finish_fn *finish;    /* these four: NULL: none; main thread, before the first block */
     struct sink_verify *verify;
     struct bam_index *index;
+    struct samtools_checksum *samtools;
     uint64_t checksum;           /* of all blocks that have their place; used by placed() */
 };
 
@@ -77,7 +79,41 @@ static uint32_t gather(const struct output_block *block, record_finish_fn *finis
     return (uint32_t)(out - data);
 }
 
-static uint64_t checksum_block(const struct output_block *block, const uint8_t *data)
+static uint64_t records_size(const struct output_block *block)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < block->n; i++)
+        size += block->records[i].size;
+    return size;
+}
+
+/* The record that ends in segment r, and its size. NULL: it goes on, or r is none. */
+static const uint8_t *ending_record(const struct record_ref *r, size_t *size)
+{
+    if (r->segment == NO_RECORD)
+        return NULL;
+    size_t before = (size_t)r->segment * BGZF_FILL;
+    const uint8_t *record = r->data - before;
+    *size = bam_record_size((const struct bam_record *)record);
+    return before + r->size == *size ? record : NULL;
+}
+
+/* Of a record in one piece, the bytes in the block count; of a longer one, those that the segments are of. */
+static void add_samtools(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
+{
+    int thread = task_thread();
+    for (uint32_t i = 0; i < block->n; i++) {
+        const struct record_ref *r = &block->records[i];
+        size_t size;
+        const uint8_t *record = ending_record(r, &size);
+        if (record && samtools_checksum_add(o->samtools, thread, r->segment ? record : data, size) < 0)
+            latch_fail(o->opt.latch, "out of memory for --checksum");
+        data += r->size;
+    }
+}
+
+/* data: the bytes of the block's records. */
+static uint64_t checksum_block(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < block->n; i++) {
@@ -86,6 +122,8 @@ static uint64_t checksum_block(const struct output_block *block, const uint8_t *
             sum += byte_hash(data, r->size, r->segment);
         data += r->size;
     }
+    if (o->samtools)
+        add_samtools(o, block, data - records_size(block));
     return sum;
 }
 
@@ -106,12 +144,9 @@ static void list_entries(struct output_blocks *o, struct output_block *block)
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         after += r->size;
-        if (r->segment == NO_RECORD)
-            continue;
-        size_t before = (size_t)r->segment * BGZF_FILL;
-        const uint8_t *record = r->data - before;
-        size_t size = bam_record_size((const struct bam_record *)record);
-        if (before + r->size == size)
+        size_t size;
+        const uint8_t *record = ending_record(r, &size);
+        if (record)
             list_entry(o, block, record, size, after);
     }
 }
@@ -123,7 +158,7 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
     enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
     block->size = gather(block, o->finish, data);
     if (!o->verify)
-        block->checksum = checksum_block(block, data);
+        block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
     stats_leave(o->opt.stats, before, block->size);
@@ -142,16 +177,8 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
     if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
-        block->checksum = checksum_block(block, sink_verify_inflated(o->verify, thread));
+        block->checksum = checksum_block(o, block, sink_verify_inflated(o->verify, thread));
     stats_leave(o->opt.stats, before, block->size);
-}
-
-static uint64_t records_size(const struct output_block *block)
-{
-    uint64_t size = 0;
-    for (uint32_t i = 0; i < block->n; i++)
-        size += block->records[i].size;
-    return size;
 }
 
 /* In place of both if the output is SAM. */
@@ -266,6 +293,13 @@ void output_blocks_set_finish(struct output_blocks *o, record_finish_fn *finish)
     o->finish = finish;
     if (o->text)
         sam_text_set_finish(o->text, finish);
+}
+
+void output_blocks_set_samtools(struct output_blocks *o, struct samtools_checksum *sum)
+{
+    o->samtools = sum;
+    if (o->text)
+        sam_text_set_samtools(o->text, sum);
 }
 
 void output_blocks_set_verify(struct output_blocks *o, struct sink_verify *verify)

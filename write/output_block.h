@@ -11,6 +11,7 @@
 #include "write/record_list.h"
 
 struct bam_index;
+struct samtools_checksum;
 struct sink_verify;
 
 struct output_blocks;
@@ -28,6 +29,9 @@ int output_blocks_set_index(struct output_blocks *blocks, struct bam_index *inde
 /* The deflate task calls finish for its copy of each record, or of a record's first segment. Call this before the
  * first put. */
 void output_blocks_set_finish(struct output_blocks *blocks, record_finish_fn *finish);
+
+/* Every record is added to sum, too. Call this before the first put. */
+void output_blocks_set_samtools(struct output_blocks *blocks, struct samtools_checksum *sum);
 
 /* Every block is checked before it is written. Call this before the first put. */
 void output_blocks_set_verify(struct output_blocks *blocks, struct sink_verify *verify);

@@ -4,7 +4,9 @@
 #include "bam/bam1_bytes.h"
 #include "bam/record_checksum.h"
 #include "base/latch.h"
+#include "base/task_ring.h"
 #include "write/record_out.h"
+#include "write/samtools_checksum.h"
 
 int record_out_open(struct record_out *out)
 {
@@ -65,6 +67,8 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
     if (!bam_record_fits((const struct bam_record *)record, size)
         || bam_record_check(record, size, sam_hdr_nref(how->header)).fault)
         return latch_fail(how->latch, "writing %s failed: " BAM_RECORD_CHANGED, how->path);
+    if (how->samtools && samtools_checksum_add(how->samtools, task_thread(), record, size) < 0)
+        return latch_fail(how->latch, "out of memory for --checksum");
     if (bam1_from_record(out->b, (const struct bam_record *)record) < 0)
         return latch_fail(how->latch, "out of memory");
     if ((is_cram || is_sam) && !can_write_tags(out->b, is_cram))

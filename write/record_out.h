@@ -10,6 +10,7 @@
 #include "base/byte_buffer.h"
 
 struct latch;
+struct samtools_checksum;
 
 /* Used by one thread at a time. */
 struct record_out {
@@ -22,6 +23,7 @@ struct record_out_options {
     enum htsExactFormat format;
     const sam_hdr_t *header;
     record_finish_fn *finish;    /* NULL: none */
+    struct samtools_checksum *samtools;   /* NULL: none */
     struct latch *latch;
 };
 

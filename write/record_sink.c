@@ -165,6 +165,14 @@ void record_sink_set_finish(struct record_sink *k, record_finish_fn *finish)
         output_blocks_set_finish(k->blocks, finish);
 }
 
+void record_sink_set_samtools(struct record_sink *k, struct samtools_checksum *sum)
+{
+    if (k->hts)
+        hts_writer_set_samtools(k->hts, sum);
+    else
+        output_blocks_set_samtools(k->blocks, sum);
+}
+
 void record_sink_set_progress(struct record_sink *k, struct progress *progress)
 {
     k->progress = progress;

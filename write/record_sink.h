@@ -15,6 +15,7 @@ struct memory_rings;
 struct progress;
 struct record_list;
 struct record_sink;
+struct samtools_checksum;
 struct sink_verify;
 struct sort_opts;
 struct stats;
@@ -41,6 +42,9 @@ void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify
 
 /* Calls finish for a copy of each record, in any thread. Call this before the first record. */
 void record_sink_set_finish(struct record_sink *sink, record_finish_fn *finish);
+
+/* Adds every record to sum, in tasks. Call this before the first record. sum must live as long as the sink. */
+void record_sink_set_samtools(struct record_sink *sink, struct samtools_checksum *sum);
 
 /* The sink counts records put there. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);

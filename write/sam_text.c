@@ -100,6 +100,11 @@ void sam_text_set_finish(struct sam_text *t, record_finish_fn *finish)
     t->how.finish = finish;
 }
 
+void sam_text_set_samtools(struct sam_text *t, struct samtools_checksum *sum)
+{
+    t->how.samtools = sum;
+}
+
 void sam_text_set_verify(struct sam_text *t, struct sink_verify *verify)
 {
     t->verify = verify;

@@ -12,6 +12,7 @@
 struct latch;
 struct stats;
 struct sam_text;
+struct samtools_checksum;
 struct sink_verify;
 
 struct sam_text_options {
@@ -28,9 +29,10 @@ struct sam_text_options {
 struct sam_text *sam_text_new(const struct sam_text_options *options);
 void sam_text_free(struct sam_text *text);
 
-/* These three before the first block. The header must stay unchanged. verify looks at each BGZF block. */
+/* These four before the first block. The header must stay unchanged. verify looks at each BGZF block. */
 void sam_text_set_header(struct sam_text *text, const sam_hdr_t *header);
 void sam_text_set_finish(struct sam_text *text, record_finish_fn *finish);
+void sam_text_set_samtools(struct sam_text *text, struct samtools_checksum *sum);
 void sam_text_set_verify(struct sam_text *text, struct sink_verify *verify);
 
 /* Main thread: gives the slot room for its block. line: the record, if that is longer than blocks are; else NULL.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "bam/bam_header.h"
 #include "write/bam_index.h"
@@ -9,6 +10,7 @@
 #include "base/memory_shares.h"
 #include "base/message.h"
 #include "write/record_sink.h"
+#include "write/samtools_checksum.h"
 #include "write/sink_verify.h"
 #include "write/sort_files.h"
 #include "base/sort_opts.h"
@@ -110,10 +112,19 @@ static int check_references(const struct sort_files *f, sam_hdr_t *sam)
                       "use -O sam. Nothing was read", sort_opts_input(f->opts), far);
 }
 
+static int open_samtools(struct sort_files *f)
+{
+    if (!(f->samtools = samtools_checksum_new(f->opts->n_threads)))
+        return latch_fail(f->latch, "out of memory for --checksum");
+    record_sink_set_samtools(f->sink, f->samtools);
+    return 0;
+}
+
 int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_rule *rule)
 {
     return check_references(f, sam) < 0 || open_index(f, sam) < 0
-        || (f->opts->verify && open_verify(f, rule) < 0) ? -1 : 0;
+        || (f->opts->verify && open_verify(f, rule) < 0)
+        || (f->opts->checksum_samtools && open_samtools(f) < 0) ? -1 : 0;
 }
 
 /* ----------------------------------------------------------------- writing */
@@ -129,11 +140,30 @@ int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
     return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, index_format(f, sam));
 }
 
+static int write_checksum(struct out_file *out, const char *text, size_t size, struct latch *latch)
+{
+    return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, text, size, latch) < 0 ? -1 : 0;
+}
+
 int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch)
 {
     char line[80];
     int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", n_records, checksum);
-    return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, line, (size_t)size, latch) < 0 ? -1 : 0;
+    return write_checksum(out, line, (size_t)size, latch);
+}
+
+int sort_files_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    int printed = to ? samtools_checksum_print(sum, path, to) : -1;
+    if (to && fclose(to) != 0)
+        printed = -1;
+    int result = printed < 0 ? latch_fail(latch, "out of memory for --checksum")
+                             : write_checksum(out, text, size, latch);
+    free(text);
+    return result;
 }
 
 /* Records in == records out, byte for byte: what makes it safe to delete the input. */
@@ -152,6 +182,8 @@ int sort_files_finish(struct sort_files *f, uint64_t n_records, uint64_t checksu
 {
     if (record_sink_finish(f->sink) < 0 || compare(f, n_records, checksum) < 0)
         return -1;
+    if (f->samtools)
+        return sort_files_samtools(&f->checksum, f->samtools, f->opts->out.path, f->latch);
     return f->opts->checksum ? sort_files_checksum(&f->checksum, n_records, checksum, f->latch) : 0;
 }
 
@@ -192,7 +224,9 @@ int sort_files_commit(struct sort_files *f)
 void sort_files_close(struct sort_files *f)
 {
     record_sink_close(f->sink);
+    samtools_checksum_free(f->samtools);
     if (f->opts)
         sort_files_abandon(f);
     f->sink = NULL;
+    f->samtools = NULL;
 }

@@ -9,6 +9,7 @@
 #include <htslib/sam.h>
 #include "base/out_file.h"
 
+struct samtools_checksum;
 struct latch;
 struct memory_rings;
 struct record_sink;
@@ -20,6 +21,7 @@ struct sort_files {
     const struct sort_opts *opts;
     struct latch *latch;
     struct out_file data, index, checksum;
+    struct samtools_checksum *samtools;   /* of the records written; NULL: not wanted */
     struct record_sink *sink;    /* into data */
 };
 
@@ -61,5 +63,8 @@ void sort_files_close(struct sort_files *files);
  * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So
  * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
 int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch);
+
+/* The same with the table of `samtools checksum path`. */
+int sort_files_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);
 
 #endif
