@@ -277,10 +277,10 @@ static void in_team(void *parts)
 
 /* Gives the outputs their names, and closes all parts. Then it ends the progress line and writes the report, in which
  * the closing is. */
-static void close_and_report(struct sort_parts *s, int n_threads)
+static void finish_and_report(struct sort_parts *s, int n_threads)
 {
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    sort_parts_close(s, n_threads);
+    sort_parts_finish(s, n_threads);
     stats_stop(s->stats);
     if (s->stats)
         progress_end(&s->progress, !latch_tripped(&s->latch));
@@ -308,7 +308,7 @@ int bam_sort(const struct sort_opts *opts)
         if (!latch_tripped(&s.latch))
             sort_report_measure_memory(&s.report, s.arenas.each);
     }
-    close_and_report(&s, n_threads);
+    finish_and_report(&s, n_threads);
     latch_reraise();
     if (!latch_tripped(&s.latch))
         return EXIT_SUCCESS;

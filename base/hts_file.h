@@ -16,7 +16,7 @@ struct hts_file_options {
     bool writing;
     const hts_opt *format_options;   /* --input-fmt-option or --output-fmt-option; NULL: none */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
-    int n_threads;               /* threads for the file: at most these, and as many as can be had; 1: none */
+    int n_threads;               /* for the file: at most these, and as many as can be had; 1: it starts none */
     bool no_threads;             /* a format option "nthreads" starts none either */
     struct latch *latch;
 };

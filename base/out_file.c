@@ -407,6 +407,6 @@ void out_file_abandon(struct out_file *out)
         close(out->fd);
     if (out->temp[0])
         unlink(out->temp);
-    forget_named(out);
+    change_named(out, NULL);
     *out = (struct out_file){.path = out->path, .fd = -1};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The output file: invisible, or under a temporary name, until it is whole. At exit() temporary names go. */
+/* The output file: invisible, or under a temporary name, until it is whole. exit() removes temporary names. */
 #ifndef OUT_FILE_H
 #define OUT_FILE_H
 

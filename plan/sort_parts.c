@@ -188,11 +188,12 @@ static void close_slot(void *parts, uint32_t slot)
 }
 
 /* Gives all files their names at once, if all went well, and removes what has none. */
-static void close_files(struct sort_parts *s)
+static void finish_files(struct sort_parts *s)
 {
     enum stage before = stats_enter(s->stats, STAGE_WRITE);
     if (!latch_tripped(&s->latch))
         sort_files_commit(&s->out);
+    stats_enter(s->stats, STAGE_FREE);
     sort_files_close(&s->out);
     stats_leave(s->stats, before, 0);
 }
@@ -204,7 +205,7 @@ static void close_in_team(void *parts)
     struct sort_parts *s = parts;
     while (!task_ring_full(&s->closing))
         task_ring_hand_out(&s->closing);
-    close_files(s);
+    finish_files(s);
     while (!task_ring_empty(&s->closing)) {
         task_ring_wait(&s->closing, task_ring_oldest(&s->closing), TASK_DONE, NULL, s->stats);
         task_ring_take(&s->closing);
@@ -213,12 +214,12 @@ static void close_in_team(void *parts)
 
 static void close_alone(struct sort_parts *s)
 {
-    close_files(s);
+    finish_files(s);
     for (uint32_t i = 0; i < N_PARTS; i++)
         close_part(s, i);
 }
 
-void sort_parts_close(struct sort_parts *s, int n_threads)
+void sort_parts_finish(struct sort_parts *s, int n_threads)
 {
     static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
     struct task_ring_options ring = {.n_slots = N_PARTS + (uint32_t)n_threads, .run = close_slot, .arg = s};

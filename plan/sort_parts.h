@@ -35,7 +35,7 @@ struct sort_parts {
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
-    struct task_ring closing;    /* of sort_parts_close() */
+    struct task_ring closing;    /* of sort_parts_finish() */
 };
 
 /* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
@@ -46,6 +46,6 @@ int sort_parts_open(struct sort_parts *parts, const struct sort_opts *opts);
  * which measure this, too. A team of n_threads does it if one thread would take long.
  * Call it behind the parallel region in which the parts were used: tasks that came too late still look at their
  * slots. */
-void sort_parts_close(struct sort_parts *parts, int n_threads);
+void sort_parts_finish(struct sort_parts *parts, int n_threads);
 
 #endif

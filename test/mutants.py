@@ -192,6 +192,8 @@ MUTANTS = [
      ["unit_out_file"], "a file that cannot be put in place"),
     ("base/out_file.c", "    return close(fd) < 0 ? failed(out, latch) : 0;", "    return close(fd), 0;",
      ["test_limits.py::test_error_when_a_file_is_closed_is_not_told"], "errors that close() tells of"),
+    ("base/out_file.c", "        if (out)\n            unlink(out->temp);", "        (void)out;",
+     ["test_faults.py::test_failing_allocation_behind_the_last_record_changes_a_file[spilled_named]"], "temporary names go at exit()"),
     ("base/out_file.c", "    if (out->temp[0])\n        unlink(out->temp);", "", ["unit_out_file"], "temporary names go"),
     ("write/sort_files.c", "    if (failed) {\n        take_back(&f->checksum);", "    if (0) {\n        take_back(&f->checksum);",
      ["test_commit.py::test_output_that_cannot_be_put_in_place_leaves_files_beside_it"], "no index without data"),

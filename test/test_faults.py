@@ -260,7 +260,7 @@ def test_failing_allocation_of_a_library_leaves_something(case, library):
 @pytest.mark.skipif(SANITIZED, reason="libraries leak, and tell it of their own accord")
 @pytest.mark.parametrize("case", ["verify", "spilled_named", "spilled_3", "merged_twice"], indirect=True)
 def test_failing_allocation_behind_the_last_record_changes_a_file(case):
-    """The OpenMP runtime exits when it has no memory for a task: an output that has its name by then is a lie."""
+    """The OpenMP runtime exits when it has no memory for a task: no output may have its name by then."""
     case.go({"FAULT_FROM": "all"})
     n = int(case.counts["malloc"])
     walk(case, [{"FAULT_CALL": "malloc", "FAULT_AT": str(at), "FAULT_ERROR": str(errno.ENOMEM), "FAULT_FROM": "all"}
