@@ -148,13 +148,7 @@ static int batches_alloc(struct hts_writer *w)
 {
     struct task_ring_options ring = {.n_slots = w->opt.n_batches, .n_threads = w->opt.n_threads, .run = make_ready,
                                      .arg = w};
-    if (task_ring_open(&w->ring, &ring) < 0 || !(w->batches = calloc(w->opt.n_batches, sizeof *w->batches)))
-        return -1;
-    for (uint32_t i = 0; i < w->opt.n_batches; i++)
-        for (int k = 0; k < BATCH_RECORDS; k++)
-            if (record_out_open(&w->batches[i].ready[k]) < 0)
-                return -1;
-    return 0;
+    return task_ring_open(&w->ring, &ring) < 0 || !(w->batches = calloc(w->opt.n_batches, sizeof *w->batches)) ? -1 : 0;
 }
 
 struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
@@ -199,7 +193,7 @@ static int write_batch(struct hts_writer *w, struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
         errno = 0;
-        if (sam_write1(w->sam, w->header, batch->ready[i].b) < 0)
+        if (sam_write1(w->sam, w->header, &batch->ready[i].b) < 0)
             return failed(w, "writing");
         record_out_trim(&batch->ready[i], RECORD_KEPT);
     }
@@ -360,8 +354,7 @@ size_t hts_writer_memory(const struct hts_writer *w)
 size_t hts_writer_batches_memory(uint32_t n_batches)
 {
     return task_ring_memory(n_batches)
-         + n_batches * (sizeof(struct batch) + BATCH_BYTES / 2 * 5
-                        + BATCH_RECORDS * (sizeof(bam1_t) + 2 * RECORD_KEPT));
+         + n_batches * (sizeof(struct batch) + BATCH_BYTES / 2 * 5 + BATCH_RECORDS * 2 * RECORD_KEPT);
 }
 
 uint64_t hts_writer_checksum(const struct hts_writer *w)

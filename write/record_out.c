@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include "bam/bam1_bytes.h"
 #include "bam/record_checksum.h"
@@ -8,28 +9,19 @@
 #include "write/record_out.h"
 #include "write/samtools_checksum.h"
 
-int record_out_open(struct record_out *out)
-{
-    *out = (struct record_out){.b = bam_init1()};
-    return out->b ? 0 : -1;
-}
-
 void record_out_close(struct record_out *out)
 {
-    if (out->b)
-        bam_destroy1(out->b);
+    free(out->b.data);
     free(out->copy.p);
 }
 
 void record_out_trim(struct record_out *out, size_t kept)
 {
     byte_buffer_trim(&out->copy, kept);
-    if (out->b->m_data <= kept)
+    if (out->b.m_data <= kept)
         return;
-    free(out->b->data);
-    out->b->data = NULL;
-    out->b->m_data = 0;
-    out->b->l_data = 0;
+    free(out->b.data);
+    out->b = (bam1_t){0};
 }
 
 /* The record as it is written: a finished copy, since others may still compare the record that was put. NULL: no
@@ -69,10 +61,10 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
         return latch_fail(how->latch, "writing %s failed: " BAM_RECORD_CHANGED, how->path);
     if (how->samtools && samtools_checksum_add(how->samtools, task_thread(), record, size) < 0)
         return latch_fail(how->latch, "out of memory for --checksum");
-    if (bam1_from_record(out->b, (const struct bam_record *)record) < 0)
+    if (bam1_from_record(&out->b, (const struct bam_record *)record) < 0)
         return latch_fail(how->latch, "out of memory");
-    if ((is_cram || is_sam) && !can_write_tags(out->b, is_cram))
+    if ((is_cram || is_sam) && !can_write_tags(&out->b, is_cram))
         return latch_fail(how->latch, "%s: record %s has a tag that is broken or of a type that %s lacks", how->path,
-                          bam_get_qname(out->b), is_cram ? "CRAM" : "SAM");
+                          bam_get_qname(&out->b), is_cram ? "CRAM" : "SAM");
     return 0;
 }

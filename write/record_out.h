@@ -12,9 +12,9 @@
 struct latch;
 struct samtools_checksum;
 
-/* Used by one thread at a time. */
+/* Used by one thread at a time. Zeroed: ready for the first record. */
 struct record_out {
-    bam1_t *b;
+    bam1_t b;
     struct byte_buffer copy;     /* of the record, to be finished */
 };
 
@@ -27,8 +27,7 @@ struct record_out_options {
     struct latch *latch;
 };
 
-/* -1: no memory. */
-int record_out_open(struct record_out *out);
+/* Frees the memory of the record and its copy. */
 void record_out_close(struct record_out *out);
 
 /* Gives back what the record and its copy take beyond kept bytes each. */

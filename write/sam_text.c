@@ -52,9 +52,6 @@ static int alloc_all(struct sam_text *t)
     t->slots = calloc(t->opt.n_slots, sizeof *t->slots);
     if (!t->threads || !t->slots)
         return -1;
-    for (int i = 0; i < t->opt.n_threads; i++)
-        if (record_out_open(&t->threads[i].record) < 0)
-            return -1;
     if (t->opt.blocks)
         t->codecs = calloc((size_t)t->opt.n_threads, sizeof *t->codecs);
     return t->opt.blocks && !t->codecs ? -1 : 0;
@@ -168,7 +165,7 @@ static int append_record(struct sam_text *t, struct byte_buffer *to, const struc
     if (record_out_take(&own->record, &t->how, r->data, r->size, checksum) < 0)
         return -1;
     errno = 0;
-    if (sam_format1(t->how.header, own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
+    if (sam_format1(t->how.header, &own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
         return latch_fail(t->opt.latch, "writing %s failed: %s", t->opt.path,
                           errno ? strerror(errno) : "htslib gave no reason");
     return append(t, to, own->line.s, own->line.l);
