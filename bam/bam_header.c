@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,52 @@ static int set_field(sam_hdr_t *sam, const char *tag, const char *value)
     return value && *value ? sam_hdr_update_hd(sam, tag, value) : sam_hdr_remove_tag_hd(sam, tag);
 }
 
+/* Of a @PG line. */
+struct program_links {
+    bool has_previous;           /* its PP is the ID of another line */
+    bool is_previous;            /* its ID is the PP of another line */
+};
+
+static void link_program(sam_hdr_t *sam, int i, struct program_links *links, kstring_t *id)
+{
+    int previous = sam_hdr_find_tag_pos(sam, "PG", i, "PP", id) == 0 ? sam_hdr_line_index(sam, "PG", id->s) : -1;
+    if (previous >= 0 && previous != i)
+        links[i].has_previous = links[previous].is_previous = true;
+}
+
+/* How many @PG lines end a chain of two or more. *last: the last line that is not the PP of another one; -1: none. The
+ * result is -1 if there is no memory. */
+static int count_chains(sam_hdr_t *sam, int *last)
+{
+    int n = sam_hdr_count_lines(sam, "PG"), n_chains = 0;
+    struct program_links *links = n > 0 ? calloc((size_t)n, sizeof *links) : NULL;
+    kstring_t id = KS_INITIALIZE;
+    for (int i = 0; links && i < n; i++)
+        link_program(sam, i, links, &id);
+    *last = -1;
+    for (int i = 0; links && i < n; i++) {
+        *last = links[i].is_previous ? *last : i;
+        n_chains += links[i].has_previous && !links[i].is_previous;
+    }
+    ks_free(&id);
+    free(links);
+    return n > 0 && !links ? -1 : n_chains;
+}
+
+/* Adds a @PG line behind each chain; if there is none, behind the last line that is not in a loop. htslib would do it,
+ * but before 1.19 it reads beyond its list of ends if there are lines in loops and no chain (htslib issue 1694). */
+static int add_program(sam_hdr_t *sam, const char *version, const char *command_line)
+{
+    int last, n_chains = count_chains(sam, &last);
+    if (n_chains > 0)
+        return sam_hdr_add_pg(sam, "samtools", "VN", version, "CL", command_line, NULL);
+    const char *id = n_chains == 0 ? sam_hdr_pg_id(sam, "samtools") : NULL;
+    if (id && last >= 0)
+        return sam_hdr_add_line(sam, "PG", "ID", id, "PN", "samtools", "PP", sam_hdr_line_name(sam, "PG", last),
+                                "VN", version, "CL", command_line, NULL);
+    return id ? sam_hdr_add_line(sam, "PG", "ID", id, "PN", "samtools", "VN", version, "CL", command_line, NULL) : -1;
+}
+
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                            const char *version, const char *command_line)
 {
@@ -129,9 +176,7 @@ int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool 
         return -1;
     if (set_field(sam, "GO", f.go) < 0 || set_field(sam, "SS", f.ss) < 0)
         return -1;
-    if (!command_line)
-        return 0;
-    return sam_hdr_add_pg(sam, "samtools", "VN", version, "CL", command_line, NULL);
+    return command_line ? add_program(sam, version, command_line) : 0;
 }
 
 int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)

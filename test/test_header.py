@@ -39,6 +39,9 @@ TEXTS = {
     "pg_collision_gap": SQ + "@PG\tID:samtools\n@PG\tID:samtools.2\tPP:samtools\n",
     "pg_dangling_pp": SQ + "@PG\tID:a\tPP:nowhere\n",
     "pg_cycle": SQ + "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n",
+    "pg_self": SQ + "@PG\tID:a\tPP:a\n",
+    "pg_two_cycles": SQ + "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n@PG\tID:samtools\tPP:samtools\n",
+    "pg_cycle_and_chain": SQ + PG1 + "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n",
     "pg_same_id_twice": SQ + "@PG\tID:a\tPN:one\n@PG\tID:a\tPN:two\n",
     "pg_no_id": SQ + "@PG\tPN:x\n",
     "pg_before_sq": "@HD\tVN:1.6\n" + PG1 + SQ,
@@ -71,6 +74,16 @@ TEXTS = {
 }
 
 
+@pytest.mark.parametrize("name", [name for name in TEXTS if "cycle" in name or name == "pg_self"])
+def test_list_of_programs_in_loops_is_read_beyond_its_end(tmp_path, name):
+    """htslib before 1.19 reads on there, and what it meets depends on what the memory held."""
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(TEXTS[name]), [bamgen.record("a", 0, 1, 5)]))
+    for n in range(1, 64, 3):
+        p = run_sort(["-o", tmp_path / ("o" * n), path], env={"MALLOC_PERTURB_": "85"})
+        assert p.returncode == 0, (n, p)
+
+
 @pytest.mark.parametrize("no_pg", [False, True], ids=["PG", "no-PG"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_header_differs_from_samtools(tmp_path, name, no_pg):
@@ -92,6 +105,16 @@ def test_no_refs_and_no_text_differs_from_samtools(tmp_path):
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(bamgen.header("", []), [bamgen.record("c", 4, -1, -1)]))
     same_bam(read_bam(sorted_bytes([path])), oracle(path))
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if "cycle" in name or name == "pg_self"])
+def test_list_of_programs_in_loops_is_read_beyond_its_end(tmp_path, name):
+    """htslib before 1.19 reads on there, and what it meets depends on what the memory held."""
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(TEXTS[name]), [bamgen.record("a", 0, 1, 5)]))
+    for n in range(1, 64, 3):
+        p = run_sort(["-o", tmp_path / ("o" * n), path], env={"MALLOC_PERTURB_": "85"})
+        assert p.returncode == 0, (n, p)
 
 
 @pytest.mark.parametrize("no_pg", [False, True], ids=["PG", "no-PG"])

@@ -30,7 +30,7 @@ ENDINGS = ["vcf", "vcf.gz", "bcf", "bed", "crai", "fai", "tbi", "fa", "fq", "fas
 PREFIXES = ["", " ", "/", ".", "nodir/", "nodir/x", "./x", "..", "/nonexistent/x", "-", "x" * 200, "in.bam", "in.bam/"]
 LONG = ["threads", "output-fmt", "output-fmt-option", "input-fmt-option", "reference", "write-index", "template-coordinate", "no-PG",
         "verbosity"]
-VALUES = {"threads": "2", "output-fmt": "bam", "output-fmt-option": "level=1", "input-fmt-option": "nthreads=1", "reference": "in.bam",
+VALUES = {"threads": "2", "output-fmt": "bam", "output-fmt-option": "level=1", "input-fmt-option": "decode_md=0", "reference": "in.bam",
           "verbosity": "3"}
 
 
@@ -77,7 +77,7 @@ OTHERWISE = {("-m", "1.5G"), ("-m", "0.5G"), ("-m", "1T"),       # decimals, and
              ("-O", "fa.gz"), ("-O", "fq.gz"), ("-O", "fasta.gz"), ("-O", "FASTQ.gz"), ("-O", "fq.gz,level=1")}   # are compressed
 # samtools has an --input-fmt, too, and refuses it.
 for word in ("--input-fmt"[:n] for n in range(3, 12)):
-    OTHERWISE |= {(word, "nthreads=1"), (word + "=nthreads=1",)}
+    OTHERWISE |= {(word, "decode_md=0"), (word + "=decode_md=0",)}
 
 
 def compare(args, tmp_path):
