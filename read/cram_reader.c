@@ -2,9 +2,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <htslib/cram.h>
 #include <htslib/faidx.h>
@@ -281,12 +283,24 @@ static uint32_t open_slots(struct cram_reader *r)
     return n;
 }
 
+/* How many files the slots may keep open, beside those of the other parts. */
+static int most_files(void)
+{
+    enum { OTHERS = 64 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT_MAX)
+        return INT_MAX;
+    return (int)limit.rlim_cur - OTHERS;
+}
+
 int cram_reader_open(struct cram_reader **reader, const struct input_file *file, const struct input_options *options,
                      struct cram_input *cram, struct hts_reader *first, sam_hdr_t *header)
 {
     enum { LEAST = 2 };
     struct htslib_use use = memory_shares_cram(&options->htslib, sam_hdr_length(header), options->n_threads);
     *reader = NULL;
+    if (use.n_threads > most_files())
+        use.n_threads = most_files();
     if (use.n_threads < LEAST || !references_are_known(header, options->reference))
         return 0;
     struct cram_reader *r = *reader = calloc(1, sizeof *r);

@@ -1143,8 +1143,14 @@ def test_limit_on_address_space_fails_tiny_input(made):
     assert p.stdout == sorted_bytes(["--no-PG", made("ties")])
 
 
-def test_few_file_descriptors_fail_the_sort(made):
-    p = run_sort(["--no-PG", "-@", "8", made("mixed")],
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)))
+@pytest.mark.parametrize("n", [12, 66, 70])
+@pytest.mark.parametrize("fmt", ["bam", "cram"])
+def test_few_file_descriptors_fail_the_sort(made, tmp_path, fmt, n):
+    path = made("ties")
+    if fmt == "cram":                            # its containers are decoded by as many files as may be open
+        path = tmp_path / "in.cram"
+        path.write_bytes(sorted_bytes(["-O", "cram,no_ref=1", made("ties")]))
+    p = run_sort(["--no-PG", "-@", "8", path],
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
     assert p.returncode == 0, p.stderr
-    assert p.stdout == sorted_bytes(["--no-PG", made("mixed")])
+    assert p.stdout == sorted_bytes(["--no-PG", path])
