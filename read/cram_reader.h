@@ -21,8 +21,8 @@ bool cram_reader_may(const struct input_file *file, const struct input_options *
 
 /* first has read the header; it has no threads yet, and is not used while there is a reader. All pointers stay the
  * caller's. *reader becomes NULL if first had better read the records: with little memory, where few files may be open,
- * where /proc is missing, or where htslib may have to look for a reference while it decodes. -1: failed, and the error is
- * recorded in the latch. */
+ * where /proc is missing, or where htslib may have to look for a reference while it decodes. -1: failed, and the error
+ * is recorded in the latch. */
 int cram_reader_open(struct cram_reader **reader, const struct input_file *file, const struct input_options *options,
                      struct cram_input *cram, struct hts_reader *first, sam_hdr_t *header);
 

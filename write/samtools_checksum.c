@@ -27,8 +27,8 @@ struct sums {
 };
 
 struct group {
-    char *name;                  /* of the read group */
     struct sums sums;
+    char name[];                 /* of the read group */
 };
 
 struct thread_sums {
@@ -42,7 +42,7 @@ struct thread_sums {
 struct samtools_checksum {
     int n_threads;
     uint8_t pair[2][256][2];     /* letters of a byte of SEQ: forward, and reverse complement */
-    struct thread_sums *threads[];
+    struct thread_sums threads[];
 };
 
 /* ---- sums ---- */
@@ -71,23 +71,28 @@ static int compare_name(const char *name, size_t n, const char *other)
     return order ? order : -(other[n] != 0);
 }
 
-/* Makes room for the group at `at`. NULL: no memory. */
+static int reserve_one(struct thread_sums *t)
+{
+    size_t max = 2 * t->max + 8;
+    struct group **groups = t->n < t->max ? t->groups : realloc(t->groups, max * sizeof *groups);
+    if (!groups)
+        return -1;
+    t->max = t->n < t->max ? t->max : max;
+    t->groups = groups;
+    return 0;
+}
+
+/* Inserts a group at `at`. NULL: no memory. */
 static struct group *insert(struct thread_sums *t, size_t at, const char *name, size_t n)
 {
-    struct group *group = calloc(1, sizeof *group);
-    size_t max = t->n < t->max ? t->max : 2 * t->max + 8;
-    struct group **groups = max > t->max ? realloc(t->groups, max * sizeof *groups) : t->groups;
-    if (groups) {
-        t->groups = groups;
-        t->max = max;
-    }
-    if (!groups || !group || !(group->name = strndup(name, n))) {
-        free(group);
+    struct group *group = reserve_one(t) == 0 ? calloc(1, sizeof *group + n + 1) : NULL;
+    if (!group)
         return NULL;
-    }
     group->sums = ONE;
-    memmove(groups + at + 1, groups + at, (t->n++ - at) * sizeof *groups);
-    return groups[at] = group;
+    memcpy(group->name, name, n);
+    memmove(t->groups + at + 1, t->groups + at, (t->n++ - at) * sizeof(struct group *));
+    t->groups[at] = group;
+    return group;
 }
 
 /* The group of the first n bytes of name, none of them NUL. NULL: no memory. */
@@ -121,7 +126,7 @@ static int tag_number(const uint8_t *p)
 {
     static const char names[N_TAGS][3] = {"BC", "FI", "QT", "RT", "TC"};
     for (int i = 0; i < N_TAGS; i++)
-        if (p[0] == names[i][0] && p[1] == names[i][1])
+        if (memcmp(p, names[i], 2) == 0)
             return i;
     return -1;
 }
@@ -228,7 +233,7 @@ static uint32_t crc_qual(uint32_t crc, uint8_t *text, const uint8_t *qual, size_
 int samtools_checksum_add(struct samtools_checksum *s, int thread, const uint8_t *record, size_t size)
 {
     const struct bam_record *r = (const struct bam_record *)record;
-    struct thread_sums *t = s->threads[thread];
+    struct thread_sums *t = &s->threads[thread];
     if (!bam_record_fits(r, size) || (bam_record_flag(r) & FLAGS_SKIPPED))
         return 0;
     size_t length = load_le32(r->seq_len);
@@ -266,25 +271,17 @@ struct samtools_checksum *samtools_checksum_new(int n_threads)
         return NULL;
     s->n_threads = n_threads;
     fill_pairs(s);
-    for (int i = 0; i < n_threads; i++) {
-        if (!(s->threads[i] = calloc(1, sizeof **s->threads))) {
-            samtools_checksum_free(s);
-            return NULL;
-        }
-        s->threads[i]->all = s->threads[i]->no_group = ONE;
-    }
+    for (int i = 0; i < n_threads; i++)
+        s->threads[i].all = s->threads[i].no_group = ONE;
     return s;
 }
 
 void samtools_checksum_free(struct samtools_checksum *s)
 {
-    for (int i = 0; s && i < s->n_threads && s->threads[i]; i++) {
-        for (size_t k = 0; k < s->threads[i]->n; k++) {
-            free(s->threads[i]->groups[k]->name);
-            free(s->threads[i]->groups[k]);
-        }
-        free(s->threads[i]->groups);
-        free(s->threads[i]);
+    for (int i = 0; s && i < s->n_threads; i++) {
+        for (size_t k = 0; k < s->threads[i].n; k++)
+            free(s->threads[i].groups[k]);
+        free(s->threads[i].groups);
     }
     free(s);
 }
@@ -316,9 +313,9 @@ static void print_row(const char *name, const struct sums *s, FILE *to)
 
 int samtools_checksum_print(struct samtools_checksum *s, const char *path, FILE *to)
 {
-    struct thread_sums *t = s->threads[0];
+    struct thread_sums *t = &s->threads[0];
     for (int i = 1; i < s->n_threads; i++)
-        if (join(t, s->threads[i]) < 0)
+        if (join(t, &s->threads[i]) < 0)
             return -1;
     fprintf(to, "# Checksum 1.0 for file: %s\n# Aux tags:          BC,FI,QT,RT,TC\n"
             "# BAM flags:         PAIRED,READ1,READ2\n\n"
