@@ -158,8 +158,10 @@ def clang_build():
                            ) if shutil.which("clang") else None
     if not probe or probe.returncode:
         pytest.skip("no clang with OpenMP here")
-    subprocess.run(["make", "-s", "-j", str(len(CPUS)), "CC=clang", "BUILD=build-clang", "build-clang/samtools"],
-                   cwd=REPO, check=True, stdout=subprocess.DEVNULL)
+    with open(REPO / "build" / "clang.lock", "w") as lock:      # another worker of pytest makes it, too
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "-s", "-j", str(len(CPUS)), "CC=clang", "BUILD=build-clang", "build-clang/samtools"],
+                       cwd=REPO, check=True, stdout=subprocess.DEVNULL)
     return str(REPO / "build-clang" / "samtools")
 
 
