@@ -292,7 +292,8 @@ def test_example_of_the_manual_is_refused(root, made, tmp_path):
         line = line.replace("/scratch", ".").replace("--reference ref.fa", "--output-fmt-option no_ref=1").replace(" -m 4G", " -m 64M")
         status, out, err = shell("set -e; " + line, "%s/bin:%s/tools:%s" % (root, tmp_path, SYSTEM), cwd=tmp_path)
         assert status == 0 and not re.search("^samtools", err, re.M), (line, err)
-    assert (tmp_path / "out.cram").read_bytes()[:4] == b"CRAM" and (tmp_path / "report.html").exists()
+    assert htslib_version() < (1, 16) or (tmp_path / "out.cram").read_bytes()[:4] == b"CRAM"
+    assert (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize("before,names", [("", ["samtools-omp", "samtools"]), ("complete -W theirs samtools", ["samtools-omp"])],
