@@ -7,7 +7,7 @@ import struct
 import pysam
 import pytest
 
-from conftest import run_sort
+from conftest import needs_htslib, run_sort
 from test_spill import MANY
 
 ORDERS = [[], ["-n"], ["-M"], ["-t", "NM"]]
@@ -54,6 +54,8 @@ def test_table_differs_from_that_of_samtools(odd, tmp_path, order, threads, env)
 
 @pytest.mark.parametrize("out", ["out.sam", "out.sam.gz", "out.cram"])
 def test_table_depends_on_the_format(odd, tmp_path, out):
+    if out.endswith("cram"):
+        needs_htslib(1, 16)  # an older one loses read groups that the header lacks
     compare(tmp_path, ["-@", 3] + ["--output-fmt-option", "no_ref=1"] * out.endswith("cram"), odd, out)
 
 
