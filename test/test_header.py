@@ -74,16 +74,6 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in TEXTS if "cycle" in name or name == "pg_self"])
-def test_list_of_programs_in_loops_is_read_beyond_its_end(tmp_path, name):
-    """htslib before 1.19 reads on there, and what it meets depends on what the memory held."""
-    path = tmp_path / "in.bam"
-    path.write_bytes(bamgen.bam(bamgen.header(TEXTS[name]), [bamgen.record("a", 0, 1, 5)]))
-    for n in range(1, 64, 3):
-        p = run_sort(["-o", tmp_path / ("o" * n), path], env={"MALLOC_PERTURB_": "85"})
-        assert p.returncode == 0, (n, p)
-
-
 @pytest.mark.parametrize("no_pg", [False, True], ids=["PG", "no-PG"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_header_differs_from_samtools(tmp_path, name, no_pg):
