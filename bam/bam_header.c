@@ -153,8 +153,9 @@ static int count_chains(sam_hdr_t *sam, int *last)
     return n > 0 && !links ? -1 : n_chains;
 }
 
-/* Adds a @PG line behind each chain; if there is none, behind the last line that is not in a loop. htslib would do it,
- * but before 1.19 it reads beyond its list of ends if there are lines in loops and no chain (htslib issue 1694). */
+/* Adds a @PG line behind each chain; if there is none, behind the last line that is not the PP of another one. htslib
+ * would do it, but before 1.19 it reads beyond its list of ends if there are lines in loops and no chain (htslib issue
+ * 1694). */
 static int add_program(sam_hdr_t *sam, const char *version, const char *command_line)
 {
     int last, n_chains = count_chains(sam, &last);

@@ -25,17 +25,28 @@ const uint8_t bgzf_block_eof[BGZF_EOF_SIZE] = {
 static const int codec_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
 
 struct bgzf_codec {
-    struct bam_deflate *ours;                    /* -l 1 and the default; NULL: libdeflate, or store */
+    struct bam_deflate *ours;                    /* see our_effort(); NULL: libdeflate, or store */
     struct libdeflate_compressor *deflate;       /* the other levels; NULL: ours, or store */
     struct bam_inflate *inflate;                 /* made when the first block is inflated */
 };
 
-/* People use -l 1 or no -l, so these two have an encoder of our own. Its output is about as large as that
- * of libdeflate's level 1, and at most 2 % larger than that of its level 7 (which is what samtools uses
- * without -l), in less time (bench/RESULTS.md). */
+/* People use -l 1 or no -l, which is -l 6, so these have an encoder of our own. Its output is about as large as that of
+ * libdeflate's level 1, and at most 3 % larger than that of its level 7 (which is what samtools uses without -l), in less
+ * time (bench/RESULTS.md). It is also smaller and faster than libdeflate's levels of -l 4 and 5. */
 static int our_effort(int level)
 {
-    return level < 0 ? BAM_DEFLATE_DEFAULT : level == 1 ? BAM_DEFLATE_FAST : -1;
+    enum { FIRST_DEFAULT = 4, LAST_DEFAULT = 6 };
+    if (level == 1)
+        return BAM_DEFLATE_FAST;
+    return level < 0 || (level >= FIRST_DEFAULT && level <= LAST_DEFAULT) ? BAM_DEFLATE_DEFAULT : -1;
+}
+
+/* The same for BAM and text: 0..9. */
+static int number_of(int level)
+{
+    if (level >= BGZF_LEVEL_TEXT)
+        level -= BGZF_LEVEL_TEXT;
+    return level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level;
 }
 
 struct bgzf_codec *bgzf_codec_new(int level)
@@ -47,7 +58,7 @@ struct bgzf_codec *bgzf_codec_new(int level)
     if (effort >= 0)
         codec->ours = bam_deflate_new(effort, false);
     else if (level > 0)
-        codec->deflate = libdeflate_alloc_compressor(codec_level[level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level]);
+        codec->deflate = libdeflate_alloc_compressor(codec_level[number_of(level)]);
     if (codec->ours || codec->deflate || level == 0)
         return codec;
     bgzf_codec_free(codec);
@@ -83,7 +94,7 @@ void bgzf_codec_free_all(struct bgzf_codec **codecs, int n)
 size_t bgzf_codec_memory(int level)
 {
     enum { OURS = 464 << 10, DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
-    return level == 0 ? 0 : our_effort(level) >= 0 ? OURS : level < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
+    return level == 0 ? 0 : our_effort(level) >= 0 ? OURS : number_of(level) < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
 }
 
 /* CRC-32 of RFC 1952. ISA-L's uses AVX-512: 80 GB/s, where libdeflate 1.14 has 26. That is 1 % of the CPU

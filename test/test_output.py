@@ -122,6 +122,10 @@ def test_level_is_ignored(by_level):
     assert sizes[1] > sizes[5] > sizes[9]
 
 
+def test_level_6_is_not_the_default(by_level):
+    assert by_level[4] == by_level[5] == by_level[6] == by_level["default"]
+
+
 def test_level_0_compresses(by_level):
     for b in blocks(by_level[0]):
         if b.data:

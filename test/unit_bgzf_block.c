@@ -445,7 +445,7 @@ static void round_trip(struct bgzf_codec *codec, const uint8_t *data, uint32_t n
 /* Blocks of every level, size and kind of data, one after the other, and their data. */
 static void make_all(struct unit_bytes *blocks, struct unit_bytes *all)
 {
-    for (int level = BGZF_LEVEL_DEFAULT; level <= BGZF_LEVEL_MAX; level++) {
+    for (int level = BGZF_LEVEL_DEFAULT; level <= BGZF_LEVEL_TEXT + BGZF_LEVEL_MAX; level++) {
         struct bgzf_codec *codec = bgzf_codec_new(level);
         MUST(codec);
         for (int kind = 0; kind < N_KINDS; kind++)
@@ -542,6 +542,49 @@ static void test_every_level_but_0_compresses(void **state)
     free(block);
 }
 
+/* A block of level `level`; returns its size. */
+static uint32_t deflate_at(int level, const uint8_t *data, uint8_t *block)
+{
+    struct bgzf_codec *codec = bgzf_codec_new(level);
+    MUST(codec);
+    uint32_t n = bgzf_block_deflate(codec, data, BGZF_FILL, block);
+    bgzf_codec_free(codec);
+    return n;
+}
+
+static void test_levels_around_the_default_are_the_default(void **state)
+{
+    (void)state;
+    uint8_t *data = make_data(TEXT, BGZF_FILL, 7), *a = must_alloc(BGZF_MAX_BLOCK), *b = must_alloc(BGZF_MAX_BLOCK);
+    uint32_t n = deflate_at(BGZF_LEVEL_DEFAULT, data, a);
+    for (int level = 4; level <= 6; level++) {
+        assert_int_equal(deflate_at(level, data, b), n);
+        assert_memory_equal(a, b, n);
+    }
+    assert_true(deflate_at(3, data, b) != n && deflate_at(7, data, b) != n);
+    free(data);
+    free(a);
+    free(b);
+}
+
+static void test_text_is_deflated_by_an_encoder_for_records(void **state)
+{
+    (void)state;
+    static const int theirs[] = {1, 2, 3, 5, 6, 7, 8, 10, 12};      /* of -l 1 to 9 */
+    uint8_t *data = make_data(TEXT, BGZF_FILL, 8), *a = must_alloc(BGZF_MAX_BLOCK), *b = must_alloc(BGZF_MAX_BLOCK);
+    for (int level = 1; level <= BGZF_LEVEL_MAX; level++) {
+        struct libdeflate_compressor *lib = libdeflate_alloc_compressor(theirs[level - 1]);
+        MUST(lib);
+        size_t size = libdeflate_deflate_compress(lib, data, BGZF_FILL, b, BGZF_MAX_BLOCK);
+        assert_int_equal(deflate_at(BGZF_LEVEL_TEXT + level, data, a), BGZF_HEADER + size + BGZF_FOOTER);
+        assert_memory_equal(a + BGZF_HEADER, b, size);
+        libdeflate_free_compressor(lib);
+    }
+    free(data);
+    free(a);
+    free(b);
+}
+
 static void test_level_above_nine_means_nine(void **state)
 {
     (void)state;
@@ -627,6 +670,8 @@ int main(void)
         cmocka_unit_test(test_every_level_and_size_is_read_by_htslib_and_gunzip),
         cmocka_unit_test(test_eof_block_is_the_one_of_the_format),
         cmocka_unit_test(test_every_level_but_0_compresses),
+        cmocka_unit_test(test_levels_around_the_default_are_the_default),
+        cmocka_unit_test(test_text_is_deflated_by_an_encoder_for_records),
         cmocka_unit_test(test_level_above_nine_means_nine),
         cmocka_unit_test(test_block_does_not_depend_on_the_blocks_before),
         cmocka_unit_test(test_data_gathered_in_place_are_stored_unmoved),

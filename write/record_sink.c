@@ -49,7 +49,7 @@ enum sink_form record_sink_form(const struct sort_opts *opts)
  * only to foresee how long writing takes. */
 static double record_cost(const struct sort_opts *opts)
 {
-    static const double LEVELS[] = {1, 2, 5, 5, 6, 7, 9, 17, 80, 200}, BY_DEFAULT = 6, CRAM = 14, SAM = 1.5;
+    static const double LEVELS[] = {1, 2, 5, 5, 6, 6, 6, 17, 80, 200}, BY_DEFAULT = 6, CRAM = 14, SAM = 1.5;
     int level = opts->out.level;
     if (opts->out.format.format == cram)
         return CRAM;
