@@ -17,7 +17,7 @@ enum {
     /* doc/tried.md says what other numbers cost. */
     MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
     FIRST_RECORDS = 8,            /* tell whether fields are alike */
-    MANY_LENGTHS = 3,             /* of them: mapped reads of another length than the one before, as one odd read makes 2 */
+    MANY_LENGTHS = 3,             /* of them: mapped reads of another length than the one before; an odd one makes 2 */
     MANY_COPIES = 2,              /* of them: alignments of the same read */
     SAME_BASES = 16,              /* bytes of SEQ that tell */
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
