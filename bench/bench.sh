@@ -86,6 +86,10 @@ sort_command() {
             [ "$2" = name ] && command+=(SO=queryname)
             [ "$3" != default ] && command+=("level=$3")
             command+=("I=$4" "O=$5") ;;
+        fgumi)
+            command=("$path" sort -i "$4" -o "$5" --threads "$BENCH_THREADS" -m "${total}M" -T "$work")
+            if [ "$2" = name ]; then command+=(--order queryname); else command+=(--order coordinate); fi
+            [ "$3" != default ] && command+=(--compression-level "$3") ;;
     esac
 }
 

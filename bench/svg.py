@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plain SVG for the plots of dilate.py and paper.py: elements are strings, sizes are pixels."""
+"""Plain SVG for the plots of bars.py, dilate.py and paper.py: elements are strings, sizes are pixels, words may hold markup."""
 
 
 def text(x, y, words, more=""):

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Builds samtools 1.24, the newest, to be measured against: its sources, and those of htslib 1.24, are in an archive of pysam.
+# Links it with libdeflate, as distributions do, and keeps it under ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree.
+# Prints where the program is. Needs what htslib needs, with development files: zlib, bzip2, xz, libcurl, libdeflate.
+#
+#   BENCH_SAMTOOLS=$(sh bench/build_samtools.sh) bench/bench.sh
+set -eu
+cd -- "$(dirname -- "$0")/.."
+version=1.24
+cc=${CC:-$(make -s show-CC)}
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
+program=$cache/samtools-$version-$({ $cc --version; uname -sm; } | cksum | cut -d' ' -f1)
+[ ! -x "$program" ] || { echo "$program"; exit 0; }
+
+mkdir -p "$cache"
+scratch=$(mktemp -d "$cache/build.XXXXXX")
+trap 'rm -rf -- "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# step WHAT COMMAND...: its output is shown if it fails
+step() {
+    what=$1
+    shift
+    "$@" >"$scratch/log" 2>&1 </dev/null || {
+        tail -n 20 "$scratch/log" >&2
+        printf 'samtools %s: %s\n' "$version" "$what" >&2
+        exit 1
+    }
+}
+
+# The viewer needs curses and is not in the archive. --version would print how it was built.
+write_missing() {
+    echo 'int bam_tview_main(void) { return 1; }' >"$samtools/no_tview.c"
+    echo "#define SAMTOOLS_VERSION \"$version\"" >"$samtools/version.h"
+    for name in CC CPPFLAGS CFLAGS LDFLAGS HTSDIR LIBS CURSES_LIB; do
+        echo "#define SAMTOOLS_$name \"\""
+    done >"$samtools/samtools_config_vars.h"
+    : >"$samtools/config.h"
+}
+
+requirement=$(grep "# htslib $version\$" test/htslibs.txt)
+step 'pip could not fetch its sources; is a Python package index within reach?' sh test/fetch_pysam.sh "$requirement" "$scratch"
+samtools=$(echo "$scratch"/pysam-*/samtools) htslib=$(echo "$scratch"/pysam-*/htslib)
+step 'the configure of htslib failed' env -C "$htslib" ./configure -q CC="$cc" CFLAGS='-O2 -g' --with-libdeflate
+step 'htslib does not build' make -C "$htslib" -j"$(getconf _NPROCESSORS_ONLN)" lib-static htslib_static.mk
+write_missing
+rm -f "$samtools"/*.pysam.c
+# shellcheck disable=SC2046
+step 'it does not build' "$cc" -O2 -w -include "$samtools/samtools_config_vars.h" -I"$samtools" -I"$samtools/lz4" -I"$htslib" \
+    -o "$scratch/samtools" "$samtools"/*.c "$samtools/lz4/lz4.c" "$htslib/libhts.a" \
+    $(sed -n 's/^HTSLIB_static_LIBS *= *//p' "$htslib/htslib_static.mk") -lm -lpthread
+mv "$scratch/samtools" "$program"
+echo "$program"
