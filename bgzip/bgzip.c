@@ -213,7 +213,7 @@ static int commit(struct bgzip *b)
 }
 
 /* What is worth a warning: the output is what the input gives. */
-static void warn(const struct bgzip *b)
+static void tell(const struct bgzip *b)
 {
     if (b->result.lacks_eof_block)
         bgzip_say("warning: %s: EOF marker is absent. The input is probably truncated", b->input.path);
@@ -251,7 +251,7 @@ static int one_file(const struct bgzip_opts *opts, const char *in, struct out_fi
             run(&b);
         result = latch_tripped(&b.latch) || check_range(&b) < 0 || commit(&b) < 0 ? -1 : 0;
         if (result == 0)
-            warn(&b);
+            tell(&b);
         else
             bgzip_say("%s", b.latch.message);
     }

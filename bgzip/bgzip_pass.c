@@ -71,7 +71,7 @@ static void compressed_placed(void *pass, uint32_t slot, uint64_t place, uint64_
 }
 
 /* Bytes of a block that is damaged are not written: its fault ends the pass before, in decompressed_placed(). */
-static uint32_t inflate(void *pass, uint32_t slot, const uint8_t **bytes)
+static uint32_t undo_block(void *pass, uint32_t slot, const uint8_t **bytes)
 {
     struct bgzip_pass *p = pass;
     struct pass_block *block = &p->blocks[slot];
@@ -102,7 +102,7 @@ static void decompressed_placed(void *pass, uint32_t slot, uint64_t place, uint6
 
 /* ------------------------------------------------------------- main thread */
 
-static int no_memory(struct bgzip_pass *p)
+static int out_of_memory(struct bgzip_pass *p)
 {
     return latch_fail(p->opt.latch, "%s: out of memory; try fewer threads (-@)", p->opt.path);
 }
@@ -115,14 +115,14 @@ static int alloc_pass(struct bgzip_pass *p)
     struct bgzf_sink_options how = {
         .fd = o->fd, .path = o->out_path, .form = compress ? SINK_BAM : SINK_SAM, .level = o->level,
         .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill, .deflated = deflated,
-        .make = inflate, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
+        .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
     };
     how.part_size = compress ? bgzf_sink_part_size(o->n_threads, o->level, PARTS_MEMORY) : 0;
     p->blocks = calloc(n_slots, sizeof *p->blocks);
     p->codecs = calloc((size_t)o->n_threads, sizeof *p->codecs);
     p->data = compress ? NULL : malloc(((size_t)n_slots + 1) * BGZF_MAX_BLOCK);
     if (!p->blocks || !p->codecs || (!compress && !p->data))
-        return no_memory(p);
+        return out_of_memory(p);
     p->spare = p->data ? p->data + (size_t)n_slots * BGZF_MAX_BLOCK : NULL;
     for (uint32_t i = 0; p->data && i < n_slots; i++)
         p->blocks[i].data = p->data + (size_t)i * BGZF_MAX_BLOCK;
@@ -142,7 +142,7 @@ static int more(struct bgzip_pass *p)
     return byte_window_more(p->opt.input, help, p->sink);
 }
 
-static int compress_blocks(struct bgzip_pass *p)
+static int compress_all(struct bgzip_pass *p)
 {
     struct byte_window *w = p->opt.input;
     struct block_cut cut = p->opt.cut;
@@ -293,19 +293,19 @@ static int deal_member(struct bgzip_pass *p, struct gzip_member *m)
         if (got == 0)
             return fault_here(p, begin, "the file ends inside the gzip data that begin here (truncated file?)");
     }
-    return state == GZIP_MEMBER_NO_MEMORY ? no_memory(p)
+    return state == GZIP_MEMBER_NO_MEMORY ? out_of_memory(p)
          : state == GZIP_MEMBER_IS_DAMAGED ? fault_here(p, begin, "the gzip data that begin here are damaged") : 0;
 }
 
 static int decompress_member(struct bgzip_pass *p)
 {
     struct gzip_member *member = gzip_member_open();
-    int result = member ? deal_member(p, member) : no_memory(p);
+    int result = member ? deal_member(p, member) : out_of_memory(p);
     gzip_member_close(member);
     return result;
 }
 
-static int decompress_blocks(struct bgzip_pass *p)
+static int decompress_all(struct bgzip_pass *p)
 {
     struct bgzf_frame frame;
     while (!is_done(p)) {
@@ -324,7 +324,7 @@ int bgzip_pass_run(struct bgzip_pass *p, struct bgzip_pass_result *result)
 {
     p->result = result;
     *result = (struct bgzip_pass_result){0};
-    return p->opt.compress ? compress_blocks(p) : decompress_blocks(p);
+    return p->opt.compress ? compress_all(p) : decompress_all(p);
 }
 
 struct bgzip_pass *bgzip_pass_open(const struct bgzip_pass_options *options)

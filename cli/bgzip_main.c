@@ -15,7 +15,7 @@
 
 enum { THREADS_MAX = 4096, OPT_BINARY = 256, OPT_VERSION };
 
-static const char short_options[] = "b:cdfghiI:kl:o:rs:t@:";
+static const char short_options[] = ":b:cdfghiI:kl:o:rs:t@:";
 static const struct option long_options[] = {
     {"offset", required_argument, NULL, 'b'},
     {"stdout", no_argument, NULL, 'c'},
@@ -140,8 +140,7 @@ static enum bgzip_args_result parse_one(struct bgzip_opts *o, int c)
     case OPT_VERSION:
         print_version();
         return BGZIP_ARGS_DONE;
-    default:                                     /* getopt has said what is wrong */
-        fputs("See bgzip-omp --help\n", stderr);
+    default:
         return BGZIP_ARGS_MISTAKE;
     }
     return BGZIP_ARGS_RUN;
@@ -178,12 +177,25 @@ static bool is_for_nobody(const struct bgzip_opts *o)
     return o->n_files == 0 && (isatty(STDIN_FILENO) || (writes && isatty(STDOUT_FILENO)));
 }
 
+/* word: the last one that getopt has looked at. */
+static int bad_option(int c, const char *word)
+{
+    if (c == ':')
+        return bgzip_say("option %s needs a value. See bgzip-omp --help", word);
+    if (optopt > 0 && optopt < OPT_BINARY && !strchr(short_options, optopt))
+        return bgzip_say("there is no option -%c. See bgzip-omp --help", optopt);
+    return bgzip_say("there is no option %s, or it takes no value. See bgzip-omp --help", word);
+}
+
 enum bgzip_args_result bgzip_main_parse(struct bgzip_opts *o, int argc, char **argv)
 {
     int c;
     *o = (struct bgzip_opts){.level = BGZF_LEVEL_DEFAULT, .size = UINT64_MAX, .n_threads = default_threads()};
     optind = 1;
+    opterr = 0;
     while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0) {
+        if (c == ':' || c == '?')
+            bad_option(c, argv[optind - 1]);
         enum bgzip_args_result result = parse_one(o, c);
         if (result != BGZIP_ARGS_RUN)
             return result;
