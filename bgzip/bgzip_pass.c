@@ -142,7 +142,7 @@ static int more(struct bgzip_pass *p)
     return byte_window_more(p->opt.input, help, p->sink);
 }
 
-static int compress_all(struct bgzip_pass *p)
+static int bgzip_pass_compress(struct bgzip_pass *p)
 {
     struct byte_window *w = p->opt.input;
     struct block_cut cut = p->opt.cut;
@@ -305,7 +305,7 @@ static int decompress_member(struct bgzip_pass *p)
     return result;
 }
 
-static int decompress_all(struct bgzip_pass *p)
+static int bgzip_pass_decompress(struct bgzip_pass *p)
 {
     struct bgzf_frame frame;
     while (!is_done(p)) {
@@ -324,7 +324,7 @@ int bgzip_pass_run(struct bgzip_pass *p, struct bgzip_pass_result *result)
 {
     p->result = result;
     *result = (struct bgzip_pass_result){0};
-    return p->opt.compress ? compress_all(p) : decompress_all(p);
+    return p->opt.compress ? bgzip_pass_compress(p) : bgzip_pass_decompress(p);
 }
 
 struct bgzip_pass *bgzip_pass_open(const struct bgzip_pass_options *options)
