@@ -250,9 +250,12 @@ endif
 	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(moduledir)"
 	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
 	$(call relative,$(bindir)/samtools-omp,$(namedir)); ln -sf "$$to" "$(DESTDIR)$(namedir)/samtools"
+	ln -sf samtools-omp "$(DESTDIR)$(bindir)/bgzip-omp"
 	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
+	$(INSTALL) -m 644 doc/bgzip-omp.1 "$(DESTDIR)$(man1dir)/bgzip-omp.1"
 	ln -sf samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp.1"
 	$(INSTALL) -m 644 doc/samtools-omp.bash "$(DESTDIR)$(completionsdir)/samtools-omp"
+	ln -sf samtools-omp "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	sed -e 's/@VERSION@/$(VERSION)/' -e "s|@LIBEXEC@|$(namedir)|" doc/samtools-omp.module >"$(DESTDIR)$(moduledir)/samtools-omp"
 	chmod 644 "$(DESTDIR)$(moduledir)/samtools-omp"
 ifeq ($(SAMTOOLS_NAME),yes)
@@ -263,6 +266,7 @@ uninstall:
 	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
 	    if [ "$$(readlink "$(DESTDIR)$$1")" = "$$2" ]; then rm -f "$(DESTDIR)$$1"; fi; shift 2; done
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools" "$(DESTDIR)$(moduledir)/samtools-omp"
+	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sort.1" "$(DESTDIR)$(man1dir)/samtools-omp.1" "$(DESTDIR)$(completionsdir)/samtools-omp"
 	for folder in "$(namedir)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
 	    if [ -d "$(DESTDIR)$$folder" ]; then rmdir "$(DESTDIR)$$folder" || :; fi; done
