@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/input_name.h"
+#include "base/out_file.h"
 #include "bgzip/bgzip_names.h"
 #include "bgzip/bgzip_opts.h"
 #include "bgzip/bgzip_say.h"
@@ -69,14 +71,42 @@ static bool needs_index(const struct bgzip_opts *o)
         || (o->mode == BGZIP_DECOMPRESS && o->ranged && o->offset > 0);
 }
 
-int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+static const char *base_of(const char *name)
 {
-    bool failed = false, writes = opts->mode == BGZIP_COMPRESS || opts->mode == BGZIP_DECOMPRESS;
-    *names = (struct bgzip_names){.out = writes ? out_name(opts, in, &failed) : NULL};
-    if (failed)
-        return -1;
-    if (writes && !names->out)
-        return bgzip_say("out of memory");
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+/* Whether both are one regular file, or will be. */
+static bool is_same(const char *name, const char *other)
+{
+    struct stat st, other_st;
+    char dir[PATH_MAX];
+    if (strcmp(name, "-") == 0 || strcmp(other, "-") == 0)
+        return false;
+    bool there = stat(name, &st) == 0, other_there = stat(other, &other_st) == 0;
+    if (there || other_there)
+        return there && other_there && S_ISREG(st.st_mode) && out_file_is_same(&st, &other_st);
+    return strcmp(base_of(name), base_of(other)) == 0 && stat(out_file_directory(name, dir), &st) == 0
+        && stat(out_file_directory(other, dir), &other_st) == 0 && out_file_is_same(&st, &other_st);
+}
+
+/* No file is written over another one of the same work. */
+static int check_apart(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
+    bool writes_index = names->index && !opts->rebgzip && opts->mode != BGZIP_DECOMPRESS;
+    if (names->out && is_same(names->out, in))
+        return bgzip_say("%s would be written over by its own output", in);
+    if (writes_index && is_same(names->index, in))
+        return bgzip_say("%s would be written over by its own index", in);
+    if (names->index && names->out && is_same(names->index, names->out))
+        return bgzip_say("%s cannot be both the output and the index", names->index);
+    return 0;
+}
+
+/* Finds the name of the index. */
+static int find_index(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
     if (!needs_index(opts))
         return 0;
     if (!opts->index_name && opts->rebgzip)
@@ -87,6 +117,17 @@ int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, c
                          opts->mode == BGZIP_COMPRESS ? "standard output" : "standard input");
     names->index = beside ? joined(beside, ".gzi") : strdup(opts->index_name);
     return names->index ? 0 : bgzip_say("out of memory");
+}
+
+int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
+    bool failed = false, writes = opts->mode == BGZIP_COMPRESS || opts->mode == BGZIP_DECOMPRESS;
+    *names = (struct bgzip_names){.out = writes ? out_name(opts, in, &failed) : NULL};
+    if (failed)
+        return -1;
+    if (writes && !names->out)
+        return bgzip_say("out of memory");
+    return find_index(names, opts, in) < 0 ? -1 : check_apart(names, opts, in);
 }
 
 void bgzip_names_free(struct bgzip_names *names)

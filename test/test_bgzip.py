@@ -380,6 +380,19 @@ def test_a_file_that_fails_takes_others_along(tmp_path):
     assert not (tmp_path / "none yet").exists()
 
 
+def test_a_file_is_written_over_by_its_own_work(tmp_path):
+    (tmp_path / "a").write_bytes(TEXT)
+    ours(["-k", "a"], tmp_path)
+    os.symlink("a.gz", tmp_path / "link")
+    before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
+    for args in (["-o", "a", "a"], ["-o", "./a", "a"], ["-d", "-o", "link", "a.gz"], ["-r", "-I", "a.gz", "a.gz"], ["-r", "-I", "link", "a.gz"],
+                 ["-i", "-I", "a", "-o", "b", "a"], ["-i", "-I", "b", "-o", "./b", "a"], ["-f", "-i", "-I", "link", "a"]):
+        p = ours(args, tmp_path, status=1)
+        assert "written over" in p.stderr or "both the output and the index" in p.stderr
+        assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before, args
+    ours(["-d", "-o", "/dev/null", "a.gz"], tmp_path)
+
+
 @pytest.mark.parametrize("args", [["-z"], ["--foo"], ["-l", "10"], ["-l", "x"], ["-l", "-2"], ["-b"], ["-b", "x"], ["-b", "-1"], ["-s", "1k"],
                                   ["-@", "x"], ["-@", "-1"], ["--keep=1"], ["-g"], ["-g", "-d", "-I", "x"], ["-g", "-i", "-I", "x"],
                                   ["-i"], ["-r"], ["-b", "5"], ["-t", "-b", "5", "-I", "x"], ["-I", "x", "-i", "a", "b"],
