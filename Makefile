@@ -35,6 +35,7 @@ INSTALL  ?= install
 HTS_LIBS ?= -lhts
 DEFLATE_LIBS ?= -ldeflate
 LZ4_LIBS ?= -llz4
+Z_LIBS ?= -lz
 OPENMP_CFLAGS ?= -fopenmp
 
 BUILD    = build
@@ -60,7 +61,7 @@ HARDEN_LDFLAGS := $(call all_taken,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(com
 endif
 ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(HARDEN_CFLAGS) $(CFLAGS)
-LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(EXTRA_LIBS) -lm
+LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(Z_LIBS) $(EXTRA_LIBS) -lm
 
 # What is made goes to the screen in a short line, the command of it with V=1 or if it fails to.
 #   $(call run,WORD,FILE,COMMAND); quiet is for what no line is needed for.
@@ -79,7 +80,7 @@ endif
 
 # The folders, in the order in which a record meets them. Everything but main(), so that unit tests and fuzzers link
 # the same objects.
-FOLDERS  = cli plan read sort spill merge write report order codec bam base
+FOLDERS  = cli bgzip plan read sort spill merge write report order codec bam base
 LIB_SRCS = $(filter-out cli/samtools.c,$(wildcard *.c $(FOLDERS:%=%/*.c)))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 # No library shall take a function of ours for its own.
@@ -147,7 +148,7 @@ $(BUILD)/dilated_samtools: bench/dilated_samtools.c $(BUILD)/cli/samtools.o $(LI
 BENCH_PKGS = $(shell { for p in libzstd libisal; do pkg-config --exists $$p && echo $$p; done; } 2>/dev/null)
 $(patsubst bench/%.c,$(BUILD)/%,$(filter-out bench/dilated_samtools.c,$(wildcard bench/*.c))): $(BUILD)/%: bench/%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(if $(filter libzstd,$(BENCH_PKGS)),-DWITH_ZSTD) $(if $(filter libisal,$(BENCH_PKGS)),-DWITH_ISAL) \
-	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) -lz \
+	$(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS) \
 	$(if $(BENCH_PKGS),$(shell pkg-config --libs $(BENCH_PKGS))))
 
 $(BUILD):
@@ -249,9 +250,12 @@ endif
 	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(moduledir)"
 	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
 	$(call relative,$(bindir)/samtools-omp,$(namedir)); ln -sf "$$to" "$(DESTDIR)$(namedir)/samtools"
+	ln -sf samtools-omp "$(DESTDIR)$(bindir)/bgzip-omp"
 	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
+	$(INSTALL) -m 644 doc/bgzip-omp.1 "$(DESTDIR)$(man1dir)/bgzip-omp.1"
 	ln -sf samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp.1"
 	$(INSTALL) -m 644 doc/samtools-omp.bash "$(DESTDIR)$(completionsdir)/samtools-omp"
+	ln -sf samtools-omp "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	sed -e 's/@VERSION@/$(VERSION)/' -e "s|@LIBEXEC@|$(namedir)|" doc/samtools-omp.module >"$(DESTDIR)$(moduledir)/samtools-omp"
 	chmod 644 "$(DESTDIR)$(moduledir)/samtools-omp"
 ifeq ($(SAMTOOLS_NAME),yes)
@@ -262,6 +266,7 @@ uninstall:
 	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
 	    if [ "$$(readlink "$(DESTDIR)$$1")" = "$$2" ]; then rm -f "$(DESTDIR)$$1"; fi; shift 2; done
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools" "$(DESTDIR)$(moduledir)/samtools-omp"
+	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sort.1" "$(DESTDIR)$(man1dir)/samtools-omp.1" "$(DESTDIR)$(completionsdir)/samtools-omp"
 	for folder in "$(namedir)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
 	    if [ -d "$(DESTDIR)$$folder" ]; then rmdir "$(DESTDIR)$$folder" || :; fi; done

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
+/* `samtools sort` is ours, and so is bgzip, by that name or as a command; every other command goes to the next samtools
+ * on PATH. */
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/affinity.h"
+#include "cli/bgzip_main.h"
 #include "cli/commands.h"
 #include "cli/sort_check.h"
 #include "cli/sort_args.h"
@@ -20,6 +22,12 @@ extern char **environ;          /* not all unistd.h have it */
 static bool is_sort(int argc, char **argv)
 {
     return argc > 1 && strcmp(argv[1], "sort") == 0;
+}
+
+/* Where the words of a bgzip command begin; -1: it is none. */
+static int bgzip_at(int argc, char **argv)
+{
+    return argc > 0 && bgzip_main_is_name(argv[0]) ? 0 : argc > 1 && strcmp(argv[1], "bgzip") == 0 ? 1 : -1;
 }
 
 /* ---------------------------------------------------- idle threads sleep */
@@ -66,7 +74,7 @@ static void settle_early(int argc, char **argv, char **env)
 {
     static char passive[] = "OMP_WAIT_POLICY=passive";
     char program[PATH_MAX];
-    char **more = is_sort(argc, argv) ? with_policy(env, passive) : NULL;
+    char **more = is_sort(argc, argv) || bgzip_at(argc, argv) >= 0 ? with_policy(env, passive) : NULL;
     if (more && find_program(program) == 0)
         syscall(SYS_execve, program, argv, more);
     free(more);
@@ -134,9 +142,11 @@ static int tell(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    if (is_sort(argc, argv)) {
+    int bgzip = bgzip_at(argc, argv);
+    if (bgzip >= 0 || is_sort(argc, argv)) {
         settle_late(argc, argv);
-        return hold_closed_streams() < 0 ? EXIT_FAILURE : sort_main(argc, argv);
+        return hold_closed_streams() < 0 ? EXIT_FAILURE
+             : bgzip >= 0 ? bgzip_main(argc - bgzip, argv + bgzip) : sort_main(argc, argv);
     }
     int status = tell(argc, argv);
     if (status >= 0)

@@ -2,20 +2,42 @@
 /* The default level where the fields of records do not tell: any bytes lazily. */
 #include "codec/deflate_lazy.h"
 
+/* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
+static bool is_text(const uint8_t *in, uint32_t n)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < n; i += SAMPLE_STRIDE)
+        others += in[i] < '\t' || in[i] > '~';
+    return others == 0;
+}
+
+/* Text has long matches, and fields that come again soon: positions inside a match are worth little. Against the
+ * tuning of other bytes: FASTQ 14 % faster, 0.9 % larger; SAM 30 % and 0.9 %; VCF 9 % and 0.1 %. */
+static struct tuning tune_text(uint32_t same, uint32_t pairs)
+{
+    if (same < pairs / 11)
+        return (struct tuning){6, 12, true, true, 32};
+    if (same < pairs / 6)
+        return (struct tuning){6, 12, false, true, 32};
+    return (struct tuning){6, 24, true, true, 48};
+}
+
 /* A second lazy step gains 0.5 % on generated qualities of 40 levels, for 11 % of the speed; the literals of some data
  * cost so little that short matches do not pay (10x reads 0.25 %, unmapped ones 3 %). */
 static struct tuning tune(const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);
+    if (is_text(in, n))
+        return tune_text(same, pairs);
     if (same < pairs / 32)
-        return (struct tuning){0, 32, false, false};
+        return (struct tuning){0, 32, false, false, 0};
     if (same < pairs / 16)
-        return (struct tuning){0, 32, false, true};
+        return (struct tuning){0, 32, false, true, 0};
     if (same < pairs / 9)
-        return (struct tuning){4, 128, true, true};
+        return (struct tuning){4, 128, true, true, 0};
     if (same < pairs / 9 * 2)
-        return (struct tuning){0, 32, true, true};
-    return (struct tuning){6, 32, true, true};
+        return (struct tuning){0, 32, true, true, 0};
+    return (struct tuning){6, 32, true, true, 0};
 }
 
 INLINE void parse_segments(struct deflate_parse *d, struct parse *p)

@@ -21,6 +21,7 @@ struct tuning {
                                      to 8 % faster, 0.1-0.2 % larger */
     bool deep;                    /* the older four positions are looked at too */
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
+    uint32_t sparse_len;          /* of matches that are longer still every third one is inserted; 0: as of others */
 };
 
 static inline void lazy_begin(struct deflate_parse *d)
@@ -132,6 +133,7 @@ INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, st
 INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     struct parse p = *state;
+    const uint32_t sparse_len = t->sparse_len ? t->sparse_len : MAX_MATCH;
     while (p.at < stop) {
         struct match m = {.gain = t->min_gain};
         uint32_t at = p.at, seen = at;
@@ -153,7 +155,7 @@ INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t st
             at = seen;
         }
         put_match(d, &p, at, m.cand, m.len);
-        uint32_t end = min_u32(p.at, p.last), step = m.len > t->dense_len ? 2 : 1;
+        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > t->dense_len) + (m.len > sparse_len);
         for (uint32_t i = seen + 1; i < end; i += step)
             lazy_insert(d, p.in, i);
     }

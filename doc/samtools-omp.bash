@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: MIT
-# bash completion of `samtools-omp sort`, which bash-completion loads on the first completion of samtools-omp, or if
+# bash completion of `samtools-omp sort` and of bgzip-omp, which bash-completion loads on their first completion, or if
 # sourced. It takes the name samtools where that has no completion. Other commands complete as file names.
 _samtools_omp()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=
     COMPREPLY=()
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --help --version --version-only'
+    if [ "${COMP_WORDS[0]##*/}" = bgzip-omp ] || { [ "$COMP_CWORD" -gt 1 ] && [ "${COMP_WORDS[1]}" = bgzip ]; }; then
+        case $prev in
+            -l|--compress-level) words='-1 0 1 2 3 4 5 6 7 8 9' ;;
+            -b|-s|-@|--offset|--size|--threads) return ;;
+            *) [[ $cur == -* ]] && words='-b -c -d -f -g -h -i -I -k -l -o -r -s -t -@ --offset --binary --stdout --decompress
+                --force --rebgzip --help --index --index-name --keep --compress-level --output --reindex --size --test --threads --version' ;;
+        esac
+    elif [ "$COMP_CWORD" -eq 1 ]; then
+        words='sort bgzip view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
@@ -25,5 +32,5 @@ _samtools_omp()
         COMPREPLY=($(compgen -f -- "$cur"))
     fi
 }
-complete -o filenames -F _samtools_omp samtools-omp
+complete -o filenames -F _samtools_omp samtools-omp bgzip-omp
 complete -p samtools >/dev/null 2>&1 || complete -o filenames -F _samtools_omp samtools

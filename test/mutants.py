@@ -210,4 +210,21 @@ MUTANTS = [
     ("base/out_file.c", "        if (wrote < 0)\n            return latch_fail(latch, \"writing", "        if (wrote < 0)\n            return 0 * latch_fail(&(struct latch){0}, \"writing",
      ["unit_out_pipe"], "full disks, also behind htslib's back"),
     ("bam/far_pos.c", "    return nearest(v) == field && v >= least ? v : field;", "    return v;", ["unit_far_pos"], "a tag of ours that a file brought along"),
+
+    # ------------------------------------------------------------ bgzip
+    ("bgzip/bgzip_pass.c", "    if (block->fault)\n        block_failed(", "    if (0)\n        block_failed(",
+     ["test_bgzip.py::test_damage_is_written_or_not_located[bit]"], "a block that is damaged"),
+    ("bgzip/bgzip_pass.c", "    return fault ? fault_here(p, p->opt.file_begin + w->offset, bgzf_fault_text(fault)) : 0;", "    return 0 * (int)fault;",
+     ["test_bgzip.py::test_damage_is_written_or_not_located[emptied]"], "a block whose size became 0"),
+    ("bgzip/bgzip_pass.c", "        if (got == 0)\n            return fault_here(", "        if (0)\n            return fault_here(",
+     ["test_bgzip.py::test_damaged_gzip_is_written[cut]"], "gzip that is cut off"),
+    ("bgzip/gzi_index.c", "        if (place.file <= last.file || place.data < last.data || place.file > INT64_MAX || place.data > INT64_MAX)", "        if (0)",
+     ["unit_gzi_index"], "an index that is out of order"),
+    ("bgzip/bgzip.c", "        result = latch_tripped(&b.latch) || check_range(&b) < 0 || commit(&b) < 0 ? -1 : 0;",
+     "        result = (commit(&b), latch_tripped(&b.latch)) ? -1 : 0;",
+     ["test_bgzip.py::test_damage_is_written_or_not_located[cut]"], "no file gets its name after a failure, and no input goes"),
+    ("bgzip/bgzip_names.c", "    if (opts->force > forced_before || asked(names->out))", "    if (1)",
+     ["test_bgzip.py::test_file_is_overwritten_unasked"], "a file is there already"),
+    ("bgzip/bgzip_names.c", "check_apart(names, opts, in);", "0;",
+     ["test_bgzip.py::test_a_file_is_written_over_by_its_own_work"], "no file is written over by its own work"),
 ]

@@ -23,8 +23,8 @@ echo
 """
 # Names that only the real samtools may have.
 TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/man/man1/samtools-sort.1"]
-OURS = ["bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/samtools-omp",
-        "share/man/man1/samtools-omp-sort.1", "share/man/man1/samtools-omp.1", "share/samtools-omp/modulefiles/samtools-omp"]
+OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/bgzip-omp",
+        "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1", "share/man/man1/samtools-omp-sort.1", "share/man/man1/samtools-omp.1", "share/samtools-omp/modulefiles/samtools-omp"]
 
 
 def make(*args, status=0, cwd=REPO, **env):
@@ -261,7 +261,7 @@ def test_module_file_has_another_folder(tmp_path):
     assert version in p.stderr and (tmp_path / "opt/a b/share/samtools-omp/modulefiles/samtools-omp").read_text().startswith("#%Module")
 
 
-@pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp"])
+@pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp", "bgzip-omp"])
 def test_manual_does_not_render(root, page):
     page = root / "share" / "man" / "man1" / (page + ".1")
     if not shutil.which("man") or not shutil.which("groff"):
@@ -296,6 +296,18 @@ def test_example_of_the_manual_is_refused(root, made, tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+def test_example_of_bgzips_manual_is_refused(root, tmp_path):
+    text = (REPO / "doc" / "bgzip-omp.1").read_text().split(".SH EXAMPLES")[1].replace("\\-", "-")
+    lines = re.search(r"\.EX\n(.*?)\.EE", text, re.S).group(1).splitlines()
+    (tmp_path / "calls.vcf").write_text("##fileformat=VCFv4.2\n" * 20000)
+    assert len(lines) > 4
+    for line in lines:
+        status, out, err = shell("set -e; " + line, "%s/bin:%s" % (root, SYSTEM), cwd=tmp_path)
+        assert (status, err) == (0, ""), (line, err)
+        assert out == ("format=VCF" if " -b " in line else "")
+    assert files(tmp_path / ".")[:1] == ["again.gz"] and (tmp_path / "calls.vcf").stat().st_size == 21 * 20000
+
+
 @pytest.mark.parametrize("before,names", [("", ["samtools-omp", "samtools"]), ("complete -W theirs samtools", ["samtools-omp"])],
                          ids=["alone", "beside"])
 def test_completion_takes_or_lacks_a_name(root, before, names):
@@ -305,10 +317,14 @@ def test_completion_takes_or_lacks_a_name(root, before, names):
 . %s
 complete -p samtools-omp samtools
 for COMP_WORDS in samtools-omp; do COMP_WORDS=(samtools-omp sort --total-m); COMP_CWORD=2; _samtools_omp; echo "${COMPREPLY[@]}"; done
+complete -p bgzip-omp >/dev/null
+COMP_WORDS=(bgzip-omp --reb); COMP_CWORD=1; _samtools_omp; COMP_WORDS=(samtools-omp bgzip --bin); COMP_CWORD=2; echo "${COMPREPLY[@]}"
+_samtools_omp; echo "${COMPREPLY[@]}"
 """ % (before, root / "share/bash-completion/completions/samtools-omp")
     status, out, err = shell(text, SYSTEM, name="bash")
     assert (status, err) == (0, "")
-    assert re.findall(r"-F _samtools_omp (\S+)", out) == names and out.endswith("--total-memory\n")
+    assert re.findall(r"-F _samtools_omp (\S+)", out) == names
+    assert out.endswith("--total-memory\n--rebgzip\n--binary\n")
 
 
 # ---------------------------------------------------------------- the tarball of a release

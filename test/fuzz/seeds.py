@@ -81,6 +81,8 @@ def of_generator():
         of_stream(head, recs[:60])
         of_records([r for r in recs[:160] if len(r) < 2000])
     seed("block", bamgen.bgzf(b""))
+    for places in [], [(40, 100)], [(40, 65280), (41, 65280), (90000, 70000)]:
+        seed("gzi", struct.pack("<IQ", 66000, len(places)) + b"".join(struct.pack("<QQ", *p) for p in places))
 
 
 def of_file(path):

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <htslib/hfile.h>
+#include <htslib/hts.h>
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "base/machine.h"
+#include "base/out_file.h"
+#include "base/task_ring.h"
+#include "bgzip/bgzip.h"
+#include "bgzip/bgzip_names.h"
+#include "bgzip/bgzip_opts.h"
+#include "bgzip/bgzip_pass.h"
+#include "bgzip/bgzip_say.h"
+#include "bgzip/gzi_index.h"
+#include "read/input_file.h"
+#include "read/read_ahead.h"
+
+enum { PIECE = 1 << 20 };        /* bytes that are read at once */
+
+/* The work at one input. */
+struct bgzip {
+    const struct bgzip_opts *opts;
+    const char *in;              /* "-": standard input */
+    struct bgzip_names names;
+    struct input_file input;
+    struct stat st;              /* of the input; mode 0: it is no file */
+    struct read_ahead *ahead;
+    struct out_file *out;        /* the file's own, or that of all */
+    struct out_file own;
+    struct out_file index_file;
+    struct gzi_index index;      /* that is read, or made */
+    struct bgzip_pass_options how;
+    struct bgzip_pass *pass;
+    struct bgzip_pass_result result;
+    int n_threads;
+    struct latch latch;
+};
+
+static bool makes_index(const struct bgzip_opts *o)
+{
+    return o->mode == BGZIP_REINDEX || (o->mode == BGZIP_COMPRESS && o->index && !o->rebgzip);
+}
+
+/* -------------------------------------------------------------------- open */
+
+/* Text and BAM as htslib knows them by their first bytes. */
+static enum cut_kind cut_kind(const struct bgzip *b)
+{
+    htsFormat format;
+    if (b->opts->rebgzip)
+        return CUT_PLACES;
+    if (b->opts->binary || hts_detect_format(b->input.hfile, &format) < 0 || format.compression != no_compression)
+        return CUT_ANYWHERE;
+    switch (format.format) {
+    case bam: return CUT_RECORDS;
+    case text_format: case sam: case vcf: case bed: case fasta_format: case fastq_format: return CUT_LINES;
+    default: return CUT_ANYWHERE;
+    }
+}
+
+static int check_compressed(struct bgzip *b)
+{
+    static const uint8_t magic[2] = {0x1f, 0x8b};
+    uint8_t first[sizeof magic] = {0};
+    ssize_t n = hpeek(b->input.hfile, first, sizeof first);
+    if (n < 0)
+        return input_file_failed(&b->input);
+    return memcmp(first, magic, sizeof magic) == 0 ? 0 : latch_fail(&b->latch, "%s is not compressed", b->input.path);
+}
+
+/* Sets the input to the block in which the range begins. */
+static int begin_range(struct bgzip *b)
+{
+    struct gzi_place place = gzi_index_find(&b->index, b->opts->offset);
+    b->how.skip = b->opts->offset - place.data;
+    b->how.most = b->opts->size;
+    b->how.file_begin = place.file;
+    b->how.only_blocks = b->opts->offset > 0;
+    if (b->opts->offset == 0)
+        return 0;
+    if (b->input.begin < 0)
+        return latch_fail(&b->latch, "%s: -b needs a file, in which places can be gone to", b->input.path);
+    b->input.begin += (off_t)place.file;
+    return 0;
+}
+
+static int open_input(struct bgzip *b)
+{
+    if (input_file_open(&b->input, b->in, &b->latch) < 0)
+        return -1;
+    if (b->input.fd >= 0 && fstat(b->input.fd, &b->st) == 0 && S_ISDIR(b->st.st_mode))
+        return latch_fail(&b->latch, "%s is a directory", b->input.path);
+    b->how = (struct bgzip_pass_options){.path = b->input.path, .most = UINT64_MAX, .level = b->opts->level,
+                                           .compress = b->opts->mode == BGZIP_COMPRESS};
+    if (b->opts->mode == BGZIP_COMPRESS)
+        b->how.cut = (struct block_cut){.kind = cut_kind(b), .places = &b->index};
+    else if (check_compressed(b) < 0)
+        return -1;
+    b->how.only_blocks = b->opts->mode == BGZIP_REINDEX;
+    return 0;
+}
+
+/* Reads the index that is needed. */
+static int read_index(struct bgzip *b)
+{
+    if (b->names.index && !makes_index(b->opts) && gzi_index_read(&b->index, b->names.index, &b->latch) < 0)
+        return -1;
+    return b->opts->ranged ? begin_range(b) : 0;
+}
+
+static int open_outputs(struct bgzip *b)
+{
+    if (makes_index(b->opts) && out_file_open(&b->index_file, b->names.index, &b->latch) < 0)
+        return -1;
+    if (b->out)
+        return 0;
+    b->out = &b->own;
+    return out_file_open(b->out, b->names.out ? b->names.out : "/dev/null", &b->latch);
+}
+
+static int open_all(struct bgzip *b)
+{
+    if (open_input(b) < 0 || read_index(b) < 0 || open_outputs(b) < 0)
+        return -1;
+    b->ahead = read_ahead_open(&b->input, NULL, PIECE, NULL);
+    if (!b->ahead)
+        return latch_fail(&b->latch, "%s: out of memory for read buffers", b->input.path);
+    input_file_advise(&b->input);
+    b->how.input = read_ahead_window(b->ahead);
+    b->how.fd = b->out->fd;
+    b->how.out_path = b->out->path;
+    b->how.latch = &b->latch;
+    b->how.index = makes_index(b->opts) ? &b->index : NULL;
+    b->how.n_threads = b->n_threads;
+    b->pass = bgzip_pass_open(&b->how);
+    return b->pass ? 0 : -1;
+}
+
+/* --------------------------------------------------------------------- run */
+
+/* A signal ends the pass here: threads would be waited for at the end of the parallel region, and one may be stuck in
+ * writing to a pipe that nobody reads. */
+static void leave_by_signal(struct bgzip *b)
+{
+    if (!latch_signalled())
+        return;
+    out_file_abandon(b->out);
+    out_file_abandon(&b->index_file);
+    latch_reraise();
+}
+
+static void in_team(void *bgzip)
+{
+    struct bgzip *b = bgzip;
+    latch_hide_signals(false);
+    if (out_file_begin(b->out, &b->latch) == 0)
+        bgzip_pass_run(b->pass, &b->result);
+    leave_by_signal(b);
+}
+
+static void run(struct bgzip *b)
+{
+    latch_hide_signals(true);
+    task_team(b->n_threads, in_team, b);
+    latch_hide_signals(false);
+}
+
+/* ------------------------------------------------------------------ finish */
+
+/* The output gets the times of the input, as bgzip 1.20 and later do it. */
+static void keep_times(const struct bgzip *b)
+{
+#ifdef __APPLE__
+    struct timespec times[2] = {b->st.st_atimespec, b->st.st_mtimespec};
+#else
+    struct timespec times[2] = {b->st.st_atim, b->st.st_mtim};
+#endif
+    if (b->names.out && strcmp(b->names.out, "-") != 0 && S_ISREG(b->st.st_mode))
+        futimens(b->out->fd, times);             /* who may not set them does without */
+}
+
+static int finish_index(struct bgzip *b)
+{
+    if (!makes_index(b->opts))
+        return 0;
+    return out_file_begin(&b->index_file, &b->latch) < 0
+        || gzi_index_write(&b->index, b->index_file.fd, b->names.index, &b->latch) < 0
+        || out_file_finish(&b->index_file, &b->latch) < 0 ? -1 : 0;
+}
+
+/* Gives the outputs their names, the index last: it is of no use without the file. */
+static int commit(struct bgzip *b)
+{
+    if (b->out == &b->own) {
+        keep_times(b);
+        if (out_file_finish(b->out, &b->latch) < 0 || finish_index(b) < 0 || out_file_commit(b->out, &b->latch) < 0)
+            return -1;
+    } else if (finish_index(b) < 0) {
+        return -1;
+    }
+    if (makes_index(b->opts) && out_file_commit(&b->index_file, &b->latch) < 0)
+        return -1;
+    if (bgzip_names_removes(&b->names, b->opts, b->in) && unlink(b->in) < 0)
+        return latch_fail(&b->latch, "%s was written, but %s cannot be removed: %s", b->names.out, b->in,
+                          strerror(errno));
+    return 0;
+}
+
+/* What is worth a warning: the output is what the input gives. */
+static void tell(const struct bgzip *b)
+{
+    if (b->result.lacks_eof_block)
+        bgzip_say("warning: %s: EOF marker is absent. The input is probably truncated", b->input.path);
+    if (b->result.lacks_places)
+        bgzip_say("warning: %s ends before places of %s. Is it the index of other data?", b->input.path,
+                  b->names.index);
+}
+
+static int check_range(struct bgzip *b)
+{
+    uint64_t data = b->opts->ranged ? b->result.data + (b->opts->offset - b->how.skip) : 0;
+    return b->opts->ranged && b->opts->offset > data
+         ? latch_fail(&b->latch, "%s: -b %llu lies behind the end: it holds %llu bytes", b->input.path,
+                      (unsigned long long)b->opts->offset, (unsigned long long)data) : 0;
+}
+
+static void close_all(struct bgzip *b)
+{
+    bgzip_pass_close(b->pass);
+    read_ahead_close(b->ahead);
+    input_file_close(&b->input);
+    out_file_abandon(&b->own);
+    out_file_abandon(&b->index_file);
+    gzi_index_free(&b->index);
+    bgzip_names_free(&b->names);
+}
+
+/* One file, from beginning to end. out: that of all files, or NULL. -1: failed, and it is printed. */
+static int one_file(const struct bgzip_opts *opts, const char *in, struct out_file *out, int n_threads)
+{
+    struct bgzip b = {.opts = opts, .in = in, .out = out, .own.fd = -1, .index_file.fd = -1, .n_threads = n_threads};
+    int result = -1;
+    if (bgzip_names_find(&b.names, opts, in) == 0 && bgzip_names_may_write(&b.names, opts, in)) {
+        if (open_all(&b) == 0)
+            run(&b);
+        result = latch_tripped(&b.latch) || check_range(&b) < 0 || commit(&b) < 0 ? -1 : 0;
+        if (result == 0)
+            tell(&b);
+        else
+            bgzip_say("%s", b.latch.message);
+    }
+    close_all(&b);
+    return result;
+}
+
+/* ----------------------------------------------------------------- command */
+
+static int all_files(const struct bgzip_opts *o, struct out_file *out, int n_threads)
+{
+    int result = 0;
+    bool shared = out || o->to_stdout;
+    if (o->n_files == 0)
+        return one_file(o, "-", out, n_threads);
+    for (size_t i = 0; i < o->n_files && (result == 0 || !shared); i++)
+        if (one_file(o, o->files[i], out, n_threads) < 0)
+            result = -1;
+    return result;
+}
+
+/* All files go to the output of -o. */
+static int all_to_one(const struct bgzip_opts *o, int n_threads)
+{
+    struct latch latch = {0};
+    struct out_file out;
+    int result = out_file_open(&out, o->output, &latch) < 0 ? -1 : all_files(o, &out, n_threads);
+    if (result == 0 && (out_file_finish(&out, &latch) < 0 || out_file_commit(&out, &latch) < 0))
+        result = -1;
+    out_file_abandon(&out);
+    if (latch.message[0])
+        bgzip_say("%s", latch.message);
+    return result;
+}
+
+int bgzip(const struct bgzip_opts *o)
+{
+    machine_share_heaps();
+    int n_threads = 1 + (o->n_threads > 1 ? machine_threads(o->n_threads - 1) : 0);
+    if (n_threads < o->n_threads)
+        bgzip_say("warning: only %d of %d threads can be started", n_threads, o->n_threads);
+    bool to_one = o->output && o->n_files > 1 && (o->mode == BGZIP_COMPRESS || o->mode == BGZIP_DECOMPRESS);
+    int result = to_one ? all_to_one(o, n_threads) : all_files(o, NULL, n_threads);
+    latch_reraise();
+    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

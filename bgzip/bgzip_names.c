@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/input_name.h"
+#include "base/out_file.h"
+#include "bgzip/bgzip_names.h"
+#include "bgzip/bgzip_opts.h"
+#include "bgzip/bgzip_say.h"
+
+static bool is_stdin(const char *in)
+{
+    return strcmp(in, "-") == 0;
+}
+
+static char *joined(const char *name, const char *ending)
+{
+    char *text = NULL;
+    return asprintf(&text, "%s%s", name, ending) < 0 ? NULL : text;
+}
+
+/* The ending of a file's name, with its dot; NULL: it has none. */
+static const char *ending_of(const char *name)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+    return dot && dot > base ? dot : NULL;
+}
+
+static bool is_known(const char *ending)
+{
+    return strcasecmp(ending, ".gz") == 0 || strcasecmp(ending, ".bgz") == 0 || strcasecmp(ending, ".bgzf") == 0;
+}
+
+/* Without its ending. *failed: the reason is printed. */
+static char *decompressed_name(const struct bgzip_opts *opts, const char *in, bool *failed)
+{
+    const char *ending = ending_of(in);
+    *failed = true;
+    if (!ending)
+        bgzip_say("%s: there is no ending to take off the name; rename it, or use -c or -o", in);
+    else if (!is_known(ending) && opts->force == 0)
+        bgzip_say("%s: unknown ending %s; -f takes it off, -c and -o need none", in, ending);
+    else
+        *failed = false;
+    return *failed ? NULL : strndup(in, (size_t)(ending - in));
+}
+
+/* *failed: the reason is printed. */
+static char *out_name(const struct bgzip_opts *opts, const char *in, bool *failed)
+{
+    if (opts->output)
+        return strdup(opts->output);
+    if (opts->to_stdout || is_stdin(in))
+        return strdup("-");
+    return opts->mode == BGZIP_COMPRESS ? joined(in, ".gz") : decompressed_name(opts, in, failed);
+}
+
+/* The compressed file, beside which its index lies; NULL: it has no name. */
+static const char *compressed_name(const struct bgzip_opts *opts, const struct bgzip_names *names, const char *in)
+{
+    const char *name = opts->mode == BGZIP_COMPRESS && !opts->rebgzip ? names->out : in;
+    return strcmp(name, "-") == 0 ? NULL : name;
+}
+
+static bool needs_index(const struct bgzip_opts *o)
+{
+    return o->mode == BGZIP_REINDEX || (o->mode == BGZIP_COMPRESS && (o->index || o->rebgzip))
+        || (o->mode == BGZIP_DECOMPRESS && o->ranged && o->offset > 0);
+}
+
+static const char *base_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+/* Whether both are one regular file, or will be. */
+static bool is_same(const char *name, const char *other)
+{
+    struct stat st, other_st;
+    char dir[PATH_MAX];
+    if (strcmp(name, "-") == 0 || strcmp(other, "-") == 0)
+        return false;
+    bool there = stat(name, &st) == 0, other_there = stat(other, &other_st) == 0;
+    if (there || other_there)
+        return there && other_there && S_ISREG(st.st_mode) && out_file_is_same(&st, &other_st);
+    return strcmp(base_of(name), base_of(other)) == 0 && stat(out_file_directory(name, dir), &st) == 0
+        && stat(out_file_directory(other, dir), &other_st) == 0 && out_file_is_same(&st, &other_st);
+}
+
+/* No file is written over another one of the same work. */
+static int check_apart(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
+    bool writes_index = names->index && !opts->rebgzip && opts->mode != BGZIP_DECOMPRESS;
+    if (names->out && is_same(names->out, in))
+        return bgzip_say("%s would be written over by its own output", in);
+    if (writes_index && is_same(names->index, in))
+        return bgzip_say("%s would be written over by its own index", in);
+    if (names->index && names->out && is_same(names->index, names->out))
+        return bgzip_say("%s cannot be both the output and the index", names->index);
+    return 0;
+}
+
+/* Finds the name of the index. */
+static int find_index(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
+    if (!needs_index(opts))
+        return 0;
+    if (!opts->index_name && opts->rebgzip)
+        return bgzip_say("-g needs -I and the index whose blocks it is to follow");
+    const char *beside = opts->index_name ? NULL : compressed_name(opts, names, in);
+    if (!opts->index_name && !beside)
+        return bgzip_say("%s has no name for the index to be called after; give one by -I",
+                         opts->mode == BGZIP_COMPRESS ? "standard output" : "standard input");
+    names->index = beside ? joined(beside, ".gzi") : strdup(opts->index_name);
+    return names->index ? 0 : bgzip_say("out of memory");
+}
+
+int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
+    bool failed = false, writes = opts->mode == BGZIP_COMPRESS || opts->mode == BGZIP_DECOMPRESS;
+    *names = (struct bgzip_names){.out = writes ? out_name(opts, in, &failed) : NULL};
+    if (failed)
+        return -1;
+    if (writes && !names->out)
+        return bgzip_say("out of memory");
+    return find_index(names, opts, in) < 0 ? -1 : check_apart(names, opts, in);
+}
+
+void bgzip_names_free(struct bgzip_names *names)
+{
+    free(names->out);
+    free(names->index);
+    *names = (struct bgzip_names){0};
+}
+
+static bool asked(const char *out)
+{
+    if (!isatty(STDIN_FILENO))
+        return false;
+    fprintf(stderr, "bgzip: %s exists; overwrite it (y or n)? ", out);
+    int answer = getchar();
+    for (int c = answer; c != '\n' && c != EOF;)
+        c = getchar();
+    return answer == 'y' || answer == 'Y';
+}
+
+bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
+    if (!names->out || opts->output || strcmp(names->out, "-") == 0 || access(names->out, F_OK) < 0)
+        return true;
+    const char *ending = opts->mode == BGZIP_DECOMPRESS ? ending_of(in) : NULL;
+    int forced_before = ending && !is_known(ending);   /* one -f allows one of the two */
+    if (opts->force > forced_before || asked(names->out))
+        return true;
+    bgzip_say("%s exists; it stays. %s overwrites it", names->out, forced_before ? "A second -f" : "-f");
+    return false;
+}
+
+bool bgzip_names_removes(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
+{
+    return names->out && !opts->keep && !opts->to_stdout && !opts->output && !is_stdin(in) && !input_name_is_url(in);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file bgzip writes for which it reads. */
+#ifndef BGZIP_NAMES_H
+#define BGZIP_NAMES_H
+
+#include <stdbool.h>
+
+struct bgzip_opts;
+
+/* The names of one file's work. They are the struct's own; freed by bgzip_names_free(). */
+struct bgzip_names {
+    char *out;                   /* "-": standard output; NULL: nothing is written */
+    char *index;                 /* the index that is read or written; NULL: none */
+};
+
+/* Finds the names for an input; "-" is standard input. -1: there are none, and the reason is printed. */
+int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
+void bgzip_names_free(struct bgzip_names *names);
+
+/* Whether the output may be written: it is not there, or -f or the user, who is asked on a terminal, says so. False:
+ * the reason is printed. */
+bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
+
+/* Whether the input goes when its output is whole. */
+bool bgzip_names_removes(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "base/task_ring.h"
+#include "bgzf_omp.h"
+#include "bgzip/bgzip_pass.h"
+#include "bgzip/gzi_index.h"
+#include "bgzip/gzip_member.h"
+#include "codec/bgzf_block.h"
+
+enum {
+    /* Blocks under way: enough for every thread while a writer gathers some. A slot takes 128 KiB. */
+    SLOTS = 32, SLOTS_PER_THREAD = 8,
+    PARTS_MEMORY = 4 << 20,      /* bytes for the buffers of the writers */
+};
+_Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
+
+/* What goes into the slot of the sink, or comes out of it. The main thread writes it before the block is handed out,
+ * but for what is said. */
+struct pass_block {
+    const uint8_t *from;         /* data, or a BGZF block; NULL: the bytes are in `data` */
+    atomic_int *users;           /* of those bytes, held until they are used */
+    uint32_t size;               /* bytes of data */
+    uint32_t begin, end;         /* of them: what is written */
+    struct bgzf_frame frame;
+    uint64_t file_offset;
+    uint8_t *data;               /* decompressed: its task writes it */
+    enum bgzf_fault fault;       /* its task writes it */
+};
+
+struct bgzip_pass {
+    struct bgzip_pass_options opt;
+    struct bgzip_pass_result *result;
+    struct bgzf_sink *sink;
+    struct pass_block *blocks;   /* of each slot */
+    uint8_t *data;               /* of all of them, and `spare` */
+    uint8_t *spare;              /* what is decompressed on the main thread */
+    struct bgzf_codec **codecs;  /* of each thread */
+    uint64_t placed;             /* bytes of data in the blocks that have places; who has the ticket's block */
+};
+
+/* ------------------------------------------------------------------- tasks */
+
+static uint32_t fill(void *pass, uint32_t slot, uint8_t *data)
+{
+    const struct pass_block *block = &((struct bgzip_pass *)pass)->blocks[slot];
+    memcpy(data, block->from, block->size);
+    byte_window_release(block->users);
+    return block->size;
+}
+
+static void deflated(void *pass, uint32_t slot, const uint8_t *data, const uint8_t *block, uint32_t length)
+{
+    (void)pass, (void)slot, (void)data, (void)block, (void)length;
+}
+
+static void add_place(struct bgzip_pass *p, uint64_t file, uint64_t data)
+{
+    if (p->opt.index && file > 0 && gzi_index_add(p->opt.index, (struct gzi_place){file, data}) < 0)
+        latch_fail(p->opt.latch, "%s: out of memory for the index", p->opt.path);
+}
+
+static void compressed_placed(void *pass, uint32_t slot, uint64_t place, uint64_t next)
+{
+    struct bgzip_pass *p = pass;
+    (void)next;
+    add_place(p, place, p->placed);
+    p->placed += p->blocks[slot].size;
+}
+
+/* Bytes of a block that is damaged are not written: its fault ends the pass before, in decompressed_placed(). */
+static uint32_t undo_block(void *pass, uint32_t slot, const uint8_t **bytes)
+{
+    struct bgzip_pass *p = pass;
+    struct pass_block *block = &p->blocks[slot];
+    if (block->from) {
+        block->fault = bgzf_block_inflate(bgzf_codec_of(p->codecs, task_thread(), 0), block->from, &block->frame,
+                                          block->data);
+        byte_window_release(block->users);
+    }
+    *bytes = block->data + block->begin;
+    return block->end - block->begin;
+}
+
+static int block_failed(struct bgzip_pass *p, uint64_t file_offset, const char *fault)
+{
+    return latch_fail(p->opt.latch, "%s: at file offset %llu: %s", p->opt.path, (unsigned long long)file_offset,
+                      fault);
+}
+
+/* In the order of the file, so that the first fault is the one that is told. */
+static void decompressed_placed(void *pass, uint32_t slot, uint64_t place, uint64_t next)
+{
+    struct bgzip_pass *p = pass;
+    const struct pass_block *block = &p->blocks[slot];
+    (void)place, (void)next;
+    if (block->fault)
+        block_failed(p, block->file_offset, bgzf_fault_text(block->fault));
+}
+
+/* ------------------------------------------------------------- main thread */
+
+static int out_of_memory(struct bgzip_pass *p)
+{
+    return latch_fail(p->opt.latch, "%s: out of memory; try fewer threads (-@)", p->opt.path);
+}
+
+static int alloc_pass(struct bgzip_pass *p)
+{
+    const struct bgzip_pass_options *o = &p->opt;
+    bool compress = o->compress;
+    uint32_t n_slots = SLOTS + SLOTS_PER_THREAD * (uint32_t)o->n_threads;
+    struct bgzf_sink_options how = {
+        .fd = o->fd, .path = o->out_path, .form = compress ? SINK_BAM : SINK_SAM, .level = o->level,
+        .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill, .deflated = deflated,
+        .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
+    };
+    how.part_size = compress ? bgzf_sink_part_size(o->n_threads, o->level, PARTS_MEMORY) : 0;
+    p->blocks = calloc(n_slots, sizeof *p->blocks);
+    p->codecs = calloc((size_t)o->n_threads, sizeof *p->codecs);
+    p->data = compress ? NULL : malloc(((size_t)n_slots + 1) * BGZF_MAX_BLOCK);
+    if (!p->blocks || !p->codecs || (!compress && !p->data))
+        return out_of_memory(p);
+    p->spare = p->data ? p->data + (size_t)n_slots * BGZF_MAX_BLOCK : NULL;
+    for (uint32_t i = 0; p->data && i < n_slots; i++)
+        p->blocks[i].data = p->data + (size_t)i * BGZF_MAX_BLOCK;
+    p->sink = bgzf_sink_open(&how);
+    return p->sink ? 0 : latch_fail(o->latch, BGZF_SINK_NO_MEMORY, o->out_path);
+}
+
+static bool help(void *sink)
+{
+    return bgzf_sink_help(sink);
+}
+
+/* As byte_window_more(). */
+static int more(struct bgzip_pass *p)
+{
+    bgzf_sink_make_task(p->sink);                /* it may take long until there is more */
+    return byte_window_more(p->opt.input, help, p->sink);
+}
+
+static int bgzip_pass_compress(struct bgzip_pass *p)
+{
+    struct byte_window *w = p->opt.input;
+    struct block_cut cut = p->opt.cut;
+    for (;;) {
+        int got = 1;
+        uint32_t slot;
+        while (w->size < BGZF_FILL && (got = more(p)) > 0)
+            ;
+        if (got < 0 || (w->size > 0 && bgzf_sink_begin(p->sink, &slot) < 0))
+            return -1;
+        if (w->size == 0)
+            break;
+        struct pass_block *block = &p->blocks[slot];
+        block->from = w->data;
+        block->users = byte_window_hold(w);
+        block->size = block_cut_next(&cut, w->data, w->size < BGZF_FILL ? (uint32_t)w->size : BGZF_FILL);
+        byte_window_skip(w, block->size);
+        if (bgzf_sink_hand_out(p->sink) < 0)
+            return -1;
+    }
+    p->result->data = cut.at;
+    p->result->lacks_places = block_cut_lacks_places(&cut);
+    return bgzf_sink_finish(p->sink);
+}
+
+/* Faults of earlier blocks come first, and what is before this one is written. */
+static int fault_here(struct bgzip_pass *p, uint64_t file_offset, const char *fault)
+{
+    return bgzf_sink_finish(p->sink) < 0 ? -1 : block_failed(p, file_offset, fault);
+}
+
+enum { FOUND = 1, FOUND_GZIP };
+
+/* Finds the frame of the next block. FOUND_GZIP: plain gzip begins here; 0: the input ends here; -1: failed. */
+static int find_frame(struct bgzip_pass *p, struct bgzf_frame *frame)
+{
+    struct byte_window *w = p->opt.input;
+    enum bgzf_fault fault;
+    int got = 1;
+    while ((fault = w->size ? bgzf_block_frame(w->data, w->size, frame) : BGZF_MORE) == BGZF_MORE && got > 0)
+        got = more(p);
+    if (fault == BGZF_OK)
+        return FOUND;
+    if (got < 0 || (got == 0 && w->size == 0))
+        return got;
+    if (fault == BGZF_NOT_BGZF && !p->opt.only_blocks)
+        return FOUND_GZIP;
+    return fault_here(p, p->opt.file_begin + w->offset, bgzf_fault_text(fault));
+}
+
+/* Sets what of the n bytes that come next is to be written. False: nothing of them. */
+static bool find_part(struct bgzip_pass *p, uint32_t n, uint32_t *begin, uint32_t *end)
+{
+    uint64_t from = p->result->data, skip = p->opt.skip, left = p->opt.most;
+    *begin = skip <= from ? 0 : skip - from < n ? (uint32_t)(skip - from) : n;
+    left -= from + *begin > skip ? from + *begin - skip : 0;
+    *end = left < n - *begin ? *begin + (uint32_t)left : n;
+    p->result->data += n;
+    return *begin < *end;
+}
+
+static bool is_done(const struct bgzip_pass *p)
+{
+    return p->result->data >= p->opt.skip && p->result->data - p->opt.skip >= p->opt.most;
+}
+
+/* A block without data. Nobody would see by its data that its size was changed to 0. */
+static int check_empty(struct bgzip_pass *p, const struct bgzf_frame *frame)
+{
+    const struct byte_window *w = p->opt.input;
+    uint8_t none;
+    enum bgzf_fault fault = bgzf_block_inflate(bgzf_codec_of(p->codecs, task_thread(), 0), w->data, frame, &none);
+    p->result->lacks_eof_block = frame->size != BGZF_EOF_SIZE;
+    return fault ? fault_here(p, p->opt.file_begin + w->offset, bgzf_fault_text(fault)) : 0;
+}
+
+/* Hands out the block that begins the window. -1: stop. */
+static int deal_block(struct bgzip_pass *p, const struct bgzf_frame *frame)
+{
+    struct byte_window *w = p->opt.input;
+    uint64_t offset = p->opt.file_begin + w->offset;
+    uint32_t slot, begin, end;
+    if (frame->inflated_size == 0) {
+        if (check_empty(p, frame) < 0)
+            return -1;
+        byte_window_skip(w, frame->size);
+        return 0;
+    }
+    p->result->lacks_eof_block = true;
+    add_place(p, offset, p->result->data);
+    if (find_part(p, frame->inflated_size, &begin, &end)) {
+        if (bgzf_sink_begin(p->sink, &slot) < 0)
+            return -1;
+        struct pass_block *block = &p->blocks[slot];
+        *block = (struct pass_block){.from = w->data, .users = byte_window_hold(w), .size = frame->inflated_size,
+                                     .begin = begin, .end = end, .frame = *frame, .file_offset = offset,
+                                     .data = block->data};
+        if (bgzf_sink_hand_out(p->sink) < 0)
+            return -1;
+    }
+    byte_window_skip(w, frame->size);
+    return 0;
+}
+
+/* Fills `spare` from a member of plain gzip. *n: how many bytes there are. 1: it is full, or the member ends; 0: the
+ * input ends; -1: failed. */
+static int fill_from_member(struct bgzip_pass *p, struct gzip_member *m, uint32_t *n, enum gzip_member_state *state)
+{
+    struct byte_window *w = p->opt.input;
+    int got = 1;
+    *n = 0;
+    while (*n < BGZF_MAX_BLOCK && *state == GZIP_MEMBER_GOES_ON && got > 0) {
+        size_t used = w->size, made = BGZF_MAX_BLOCK - *n;
+        *state = gzip_member_inflate(m, w->data, &used, p->spare + *n, &made);
+        byte_window_skip(w, used);
+        *n += (uint32_t)made;
+        if (*state == GZIP_MEMBER_GOES_ON && *n < BGZF_MAX_BLOCK && w->size == 0)
+            got = more(p);
+    }
+    return got;
+}
+
+/* Hands out the bytes in `spare`, which changes places with those of the slot. */
+static int deal_spare(struct bgzip_pass *p, uint32_t n)
+{
+    uint32_t slot, begin, end;
+    if (!find_part(p, n, &begin, &end))
+        return 0;
+    if (bgzf_sink_begin(p->sink, &slot) < 0)
+        return -1;
+    uint8_t *free_now = p->blocks[slot].data;
+    p->blocks[slot] = (struct pass_block){.size = n, .begin = begin, .end = end, .data = p->spare};
+    p->spare = free_now;
+    return bgzf_sink_hand_out(p->sink);
+}
+
+/* Decompresses one member of plain gzip, on the main thread. */
+static int deal_member(struct bgzip_pass *p, struct gzip_member *m)
+{
+    uint64_t begin = p->opt.file_begin + p->opt.input->offset;
+    enum gzip_member_state state = GZIP_MEMBER_GOES_ON;
+    p->result->lacks_eof_block = false;
+    for (int got = 1; state == GZIP_MEMBER_GOES_ON && got > 0 && !is_done(p);) {
+        uint32_t n;
+        got = fill_from_member(p, m, &n, &state);
+        if (got < 0 || deal_spare(p, n) < 0)
+            return -1;
+        if (got == 0)
+            return fault_here(p, begin, "the file ends inside the gzip data that begin here (truncated file?)");
+    }
+    return state == GZIP_MEMBER_NO_MEMORY ? out_of_memory(p)
+         : state == GZIP_MEMBER_IS_DAMAGED ? fault_here(p, begin, "the gzip data that begin here are damaged") : 0;
+}
+
+static int decompress_member(struct bgzip_pass *p)
+{
+    struct gzip_member *member = gzip_member_open();
+    int result = member ? deal_member(p, member) : out_of_memory(p);
+    gzip_member_close(member);
+    return result;
+}
+
+static int bgzip_pass_decompress(struct bgzip_pass *p)
+{
+    struct bgzf_frame frame;
+    while (!is_done(p)) {
+        int found = find_frame(p, &frame);
+        if (found == 0)
+            break;
+        if (found < 0 || (found == FOUND_GZIP ? decompress_member(p) : deal_block(p, &frame)) < 0)
+            return -1;
+    }
+    if (is_done(p))
+        p->result->lacks_eof_block = false;      /* nobody has looked */
+    return bgzf_sink_finish(p->sink);
+}
+
+int bgzip_pass_run(struct bgzip_pass *p, struct bgzip_pass_result *result)
+{
+    p->result = result;
+    *result = (struct bgzip_pass_result){0};
+    return p->opt.compress ? bgzip_pass_compress(p) : bgzip_pass_decompress(p);
+}
+
+struct bgzip_pass *bgzip_pass_open(const struct bgzip_pass_options *options)
+{
+    struct bgzip_pass *p = calloc(1, sizeof *p);
+    if (!p) {
+        latch_fail(options->latch, "%s: out of memory", options->path);
+        return NULL;
+    }
+    p->opt = *options;
+    if (alloc_pass(p) == 0)
+        return p;
+    bgzip_pass_close(p);
+    return NULL;
+}
+
+void bgzip_pass_close(struct bgzip_pass *p)
+{
+    if (!p)
+        return;
+    bgzf_sink_close(p->sink);
+    bgzf_codec_free_all(p->codecs, p->opt.n_threads);
+    free(p->data);
+    free(p->blocks);
+    free(p);
+}
