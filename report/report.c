@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 #include "report/report.h"
 
@@ -98,6 +99,43 @@ double report_speed(const struct report_stage *s)
     return s->any_thread > 0 ? report_mb(s->bytes) / s->any_thread : 0;
 }
 
+uint64_t report_input_bytes(const struct report *r)
+{
+    uint64_t read = r->stages[STAGE_READ].bytes;
+    return r->facts.in.bytes != REPORT_UNKNOWN || read == 0 ? r->facts.in.bytes : read;
+}
+
+/* What went into a pipe is what was written, unless htslib wrote it. */
+uint64_t report_output_bytes(const struct report *r)
+{
+    uint64_t written = r->stages[STAGE_WRITE].bytes;
+    return r->facts.out.bytes != REPORT_UNKNOWN || written == 0 ? r->facts.out.bytes : written;
+}
+
+const char *report_where(enum report_file kind, const struct report_place *place)
+{
+    return kind == REPORT_PIPE ? "pipe" : kind == REPORT_REMOTE ? "remote"
+         : *place->file_system ? place->file_system : "file system unknown";
+}
+
+bool report_spilled(const struct report *r)
+{
+    return r->stages[STAGE_SPILL_WRITE].events > 0;
+}
+
+const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE])
+{
+    char digits[REPORT_COUNT_SIZE];
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = 0;
+    return n == REPORT_UNKNOWN ? strcpy(text, "unknown") : text;
+}
+
 bool report_lists(const struct report_stage *s)
 {
     return s->events || s->busy >= 0.005;
@@ -110,8 +148,19 @@ bool report_lists_nodes(const struct report *r)
     return total > 0 && (r->facts.topology.nodes > 1 || nodes->bytes[memory_nodes_fullest(nodes)] < total);
 }
 
+/* With less, starting is all that takes time. */
+static bool is_enough(const struct report *r)
+{
+    static const uint64_t ENOUGH = 1000000;      /* bytes */
+    return r->bytes >= ENOUGH && r->wall > 0;
+}
+
 double report_serial_per_gb(const struct report *r)
 {
-    static const uint64_t ENOUGH = 1000000;      /* bytes; with less, starting is all that takes time */
-    return r->bytes >= ENOUGH ? r->serial / ((double)r->bytes / 1e9) : -1;
+    return is_enough(r) ? r->serial / ((double)r->bytes / 1e9) : -1;
+}
+
+double report_speed_in_all(const struct report *r)
+{
+    return is_enough(r) ? report_mb(r->bytes) / r->wall : -1;
 }

@@ -10,6 +10,8 @@
 #include "base/memory_nodes.h"
 #include "base/stats.h"
 #include "base/topology.h"
+#include "report/report_host.h"
+#include "report/report_place.h"
 
 #define REPORT_UNKNOWN UINT64_MAX
 
@@ -25,6 +27,9 @@ enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };
 struct report_facts {
     const char *version, *command_line;
     const char *input, *output;  /* names for messages */
+    struct report_host host;
+    struct report_place in, out; /* all inputs, and on which file system the first lies; the output */
+    struct report_place temp;    /* the folder for temporary files, the first of them; its size means nothing */
     enum report_file input_is, output_is;
     bool by_htslib;              /* htslib decodes input or encodes output; its threads are not counted */
     int cpus;                    /* that we may use; 0: not known */
@@ -77,6 +82,9 @@ bool report_is_io(enum stage stage);
  * time cannot fall below it, however many threads there are. -1: the input is too small for such a number. */
 double report_serial_per_gb(const struct report *report);
 
+/* Megabytes of uncompressed input per second of wall time. -1: the input is too small for such a number. */
+double report_speed_in_all(const struct report *report);
+
 static inline double report_mb(uint64_t bytes)
 {
     return (double)bytes / 1e6;
@@ -87,6 +95,21 @@ double report_thread_speed(const struct report_stage *stage);
 
 /* Megabytes per second of all threads together, while at least one was in the stage; 0 if that was not counted. */
 double report_speed(const struct report_stage *stage);
+
+/* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */
+uint64_t report_input_bytes(const struct report *report);
+uint64_t report_output_bytes(const struct report *report);
+
+/* Where a file is, in a word or two: its file system, or what else it is. */
+const char *report_where(enum report_file kind, const struct report_place *place);
+
+/* Whether any temporary data were written. */
+bool report_spilled(const struct report *report);
+
+enum { REPORT_COUNT_SIZE = 32 };
+
+/* Writes the number with its thousands apart, "708,746", or "unknown". Returns text. */
+const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE]);
 
 /* Whether the stage did enough to be listed. */
 bool report_lists(const struct report_stage *stage);

@@ -58,6 +58,8 @@ static const char style[] =
     "svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font-size:12px}"
     "svg .grid{stroke:var(--line);stroke-width:1}svg .row{fill:var(--row)}"
     "svg .phase{stroke:var(--soft);stroke-dasharray:3 3}svg text.phase{stroke:none;fill:var(--ink)}"
+    ".facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(240px,1fr));gap:6px 18px;margin:0}"
+    ".facts dt{color:var(--soft);font-size:13px}.facts dd{margin:0;overflow-wrap:anywhere}"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
     "th{font-weight:500;color:var(--soft);font-size:13px}th,td{padding:4px 9px;text-align:right;white-space:nowrap}"
     "tbody td{border-top:1px solid var(--line)}th:first-child,td:first-child{text-align:left;padding-left:0}"
@@ -109,13 +111,14 @@ static void put_tile(FILE *to, const char *what, const char *format, ...)
 static void put_tiles(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
+    char count[REPORT_COUNT_SIZE];
     fputs("<div class=\"tiles\">\n", to);
     put_tile(to, "wall time", "%.2f s", r->wall);
     put_tile(to, "CPU time", "%.2f s", f->user + f->system);
     put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * r->busy);
-    if (r->wall > 0)
-        put_tile(to, "uncompressed", "%.0f MB/s", report_mb(r->bytes) / r->wall);
-    put_tile(to, "records", "%.2f M", (double)f->records / 1e6);
+    if (report_speed_in_all(r) >= 0)
+        put_tile(to, "uncompressed", "%.0f MB/s", report_speed_in_all(r));
+    put_tile(to, "records", "%s", report_count(f->records, count));
     put_tile(to, "of the work is I/O", "%.0f %%", 100 * r->io);
     if (f->peak_rss != REPORT_UNKNOWN && f->huge != REPORT_UNKNOWN)
         put_tile(to, "peak RSS / huge pages", "%.0f / %.0f MB", report_mb(f->peak_rss), report_mb(f->huge));
@@ -129,6 +132,45 @@ static void put_tiles(const struct report *r, FILE *to)
     else
         put_tile(to, "serial, on one thread", "%.3f s", r->serial);
     fputs("</div>\n", to);
+}
+
+static void put_fact(FILE *to, const char *name, const char *value)
+{
+    fprintf(to, "<div><dt>%s</dt><dd>", name);
+    put_text(to, *value ? value : "unknown");
+    fputs("</dd></div>\n", to);
+}
+
+static void put_file_fact(FILE *to, const char *name, uint64_t bytes, const char *where)
+{
+    char count[REPORT_COUNT_SIZE], text[128];
+    snprintf(text, sizeof text, "%s%s, %s", report_count(bytes, count), bytes == REPORT_UNKNOWN ? " size" : " bytes",
+             where);
+    put_fact(to, name, text);
+}
+
+/* What the numbers are of: machine, files, versions. */
+static void put_facts(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    char text[300], cores[64];
+    fputs("<section><dl class=\"facts\">\n", to);
+    put_fact(to, "host", f->host.name);
+    put_fact(to, "date", f->host.date);
+    put_fact(to, "system", f->host.system);
+    put_fact(to, "CPU", f->host.cpu);
+    put_fact(to, "cores by socket", report_host_cores(&f->host, cores, sizeof cores));
+    snprintf(text, sizeof text, "%.1f GB", (double)f->machine_memory / 1e9);
+    put_fact(to, "memory of the machine", text);
+    put_file_fact(to, "input", report_input_bytes(r), report_where(f->input_is, &f->in));
+    put_file_fact(to, "output", report_output_bytes(r), report_where(f->output_is, &f->out));
+    snprintf(text, sizeof text, "%s, %s", report_where(REPORT_REGULAR, &f->temp), report_spilled(r) ? "used" : "not used");
+    put_fact(to, "temporary folder", text);
+    snprintf(text, sizeof text, "samtools-omp %s, htslib %s, libdeflate %s", f->version, f->host.htslib, f->host.libdeflate);
+    put_fact(to, "versions", text);
+    snprintf(text, sizeof text, "code for %s; the CPU has %s", f->host.code, *f->host.widest ? f->host.widest : "vectors unknown");
+    put_fact(to, "instructions", text);
+    fputs("</dl></section>\n", to);
 }
 
 static void put_advice(const struct report *r, FILE *to)
@@ -382,6 +424,7 @@ void report_html(const struct report *r, const struct stats *stats, FILE *to)
     put_head(r, to);
     put_tiles(r, to);
     put_advice(r, to);
+    put_facts(r, to);
     put_picture(r, stats, to);
     put_stages(r, to);
     put_foot(r, to);

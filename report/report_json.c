@@ -59,6 +59,39 @@ static uint64_t known(int n)
     return n > 0 ? (uint64_t)n : REPORT_UNKNOWN;
 }
 
+/* Text that is empty if it is not known. */
+static void put_known(FILE *to, const char *key, const char *text)
+{
+    if (*text)
+        put_text(to, key, text);
+    else
+        fprintf(to, "  \"%s\": null,\n", key);
+}
+
+static void put_host(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    const struct report_host *h = &f->host;
+    put_known(to, "host", h->name);
+    put_known(to, "date", h->date);
+    put_known(to, "system", h->system);
+    put_known(to, "cpu_model", h->cpu);
+    fputs("  \"socket_cores\": ", to);
+    for (int i = 0; i < h->n_sockets; i++)
+        fprintf(to, "%s%d", i ? ", " : "[", h->socket_cores[i]);
+    fputs(h->n_sockets ? "],\n" : "null,\n", to);
+    put_known(to, "code_path", h->code);
+    put_known(to, "cpu_vectors", h->widest);
+    put_known(to, "htslib", h->htslib);
+    put_known(to, "libdeflate", h->libdeflate);
+    put_count(to, "machine_memory_bytes", f->machine_memory);
+    put_count(to, "input_bytes", report_input_bytes(r));
+    put_count(to, "output_bytes", report_output_bytes(r));
+    put_text(to, "input_where", report_where(f->input_is, &f->in));
+    put_text(to, "output_where", report_where(f->output_is, &f->out));
+    put_text(to, "temp_where", report_where(REPORT_REGULAR, &f->temp));
+}
+
 static void put_nodes(FILE *to, const struct memory_nodes *nodes)
 {
     const char *sep = "{";
@@ -78,6 +111,7 @@ static void put_facts(const struct report *r, FILE *to)
     put_text(to, "command", f->command_line);
     put_text(to, "input", f->input);
     put_text(to, "output", f->output);
+    put_host(r, to);
     put_count(to, "threads", (uint64_t)r->n_threads);
     put_count(to, "idle_threads", (uint64_t)r->idle_threads);
     put_count(to, "cpus", known(f->cpus));

@@ -171,6 +171,45 @@ def test_memory_lies_on_nodes_that_are_not_there(realistic_bam, tmp_path):
         assert all(os.path.exists("/sys/devices/system/node/node" + n) for n in nodes)
 
 
+@pytest.mark.parametrize("where", ["file", "pipe"])
+def test_head_tells_of_another_machine_or_file(realistic_bam, tmp_path, where):
+    """What is not known is null, and nothing else is."""
+    data = realistic_bam.read_bytes()
+    (tmp_path / "in.bam").write_bytes(data)      # sorted in place: its size is that of before
+    if where == "file":
+        p = run_sort([*FAST, "--report=r.json", "-o", "in.bam", "in.bam"], cwd=tmp_path)
+        out = (tmp_path / "in.bam").read_bytes()
+    else:
+        p = run_sort([*FAST, "--report=r.json", "-"], cwd=tmp_path, stdin=data)
+        out = p.stdout
+    assert p.returncode == 0, p.stderr
+    r = json.loads((tmp_path / "r.json").read_text())
+    assert r["host"] == os.uname().nodename
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", r["date"])
+    assert r["system"].startswith(os.uname().sysname) and r["system"].endswith(os.uname().machine)
+    assert r["cpu_model"] is None or r["cpu_model"] in open("/proc/cpuinfo").read()
+    assert r["socket_cores"] is None or sum(r["socket_cores"]) == r["cores"]
+    assert r["input_bytes"] == len(data)
+    assert r["output_bytes"] in (len(out), len(out) - len(bamgen.EOF_BLOCK) if where == "pipe" else None)
+    assert (r["input_where"], r["output_where"]) == ("pipe", "pipe") or where == "file"
+    if os.path.exists("/proc/self/mountinfo"):
+        types = {line.split(" - ")[1].split()[0] for line in open("/proc/self/mountinfo")}
+        assert r["temp_where"] in types and (where == "pipe" or r["input_where"] == r["output_where"] == r["temp_where"])
+    said = subprocess.run([BINARY, "--version"], capture_output=True, text=True).stdout
+    assert "Using htslib %s\n" % r["htslib"] in said and "Samtools-omp %s " % r["version"] in said
+    assert r["machine_memory_bytes"] >= 1 << 20 and r["code_path"] and r["libdeflate"]
+
+
+def test_file_that_output_is_added_to_counts_as_output(realistic_bam, tmp_path):
+    with open(tmp_path / "o.bam", "wb") as f:
+        f.write(b"before" * 100)
+        f.flush()
+        with start([*FAST, "--report=r.json", realistic_bam], stdout=f, cwd=tmp_path) as p:
+            assert p.wait(HANG) == 0, p.stderr.read()
+    r = json.loads((tmp_path / "r.json").read_text())
+    assert r["output_bytes"] == len(sorted_bytes([*FAST, realistic_bam]))
+
+
 def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
     one = {min(os.sched_getaffinity(0))}
     r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
@@ -184,7 +223,7 @@ def test_empty_input_divides_by_zero(made, tmp_path, name):
     assert r["serial"]["s_per_gb"] is None, "it is the time that any program takes to start"
     for format in ("txt", "html"):
         text = reported(tmp_path, [made(name)], "r." + format)
-        assert not re.search(r"\b(nan|inf)\b|s/GB", text)
+        assert not re.search(r"\b(nan|inf)\b|[0-9] s/GB|[0-9] MB/s", text)
 
 
 def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
@@ -211,7 +250,7 @@ def test_report_on_standard_error_spoils_the_output(realistic_bam):
     p = run_sort([*FAST, "--report", realistic_bam])
     assert p.returncode == 0
     assert p.stdout == sorted_bytes([*FAST, realistic_bam])
-    for words in ("wall [0-9.]+ s", "busy", "20000 records", "MB/s", "inflate", "deflate", "serial: [0-9.]+ s/GB"):
+    for words in ("host .*20[0-9-]+T", "CPU .*cores by socket", "htslib [0-9]", "input [0-9,]+ bytes", "wall [0-9.]+ s", "busy", "20000 records", "MB/s", "inflate", "deflate", "serial: [0-9.]+ s/GB"):
         assert re.search(words, p.stderr), p.stderr
     assert len(p.stderr.splitlines()) < 32, "more than a screen"
     assert max(map(len, p.stderr.splitlines())) < 160

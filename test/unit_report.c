@@ -10,6 +10,7 @@ static struct report quiet(void)
     struct report r = {
         .facts = {.version = "1", .command_line = "samtools sort", .input = "in.bam", .output = "out.bam", .cpus = 8,
                   .topology = {8, 1, 1}, .user = 60, .system = 4, .memory = 1 << 30,
+                  .host = {.code = "any CPU", .widest = "", .htslib = "1.16", .libdeflate = "1.14"},
                   .machine_memory = (uint64_t)1 << 40, .peak_rss = 1 << 30, .huge = 1 << 29, .records = 30000000},
         .n_threads = 8, .wall = 10, .busy = 0.8, .bytes = 10000000000,
     };
@@ -341,6 +342,17 @@ static void test_serial_work_of_another_thread_counts_if_it_is_more(void **state
 
 /* ---- text that goes into files ---- */
 
+static void test_number_of_records_is_rounded(void **state)
+{
+    (void)state;
+    static const struct { uint64_t n; const char *text; } cases[] = {
+        {0, "0"}, {999, "999"}, {1000, "1,000"}, {708746, "708,746"}, {1234567890, "1,234,567,890"},
+        {UINT64_MAX - 1, "18,446,744,073,709,551,614"}, {REPORT_UNKNOWN, "unknown"}};
+    char text[REPORT_COUNT_SIZE];
+    for (size_t i = 0; i < N_OF(cases); i++)
+        assert_string_equal(report_count(cases[i].n, text), cases[i].text);
+}
+
 static char *written(void (*write)(FILE *, const char *), const char *argument)
 {
     char *text;
@@ -507,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_threads_that_read_together_look_slow),
         cmocka_unit_test(test_time_per_byte_of_next_to_no_bytes_is_told),
         cmocka_unit_test(test_serial_work_of_another_thread_counts_if_it_is_more),
+        cmocka_unit_test(test_number_of_records_is_rounded),
         cmocka_unit_test(test_strings_of_json_are_valid_whatever_a_file_is_called),
         cmocka_unit_test(test_file_names_are_no_markup_in_the_page),
         cmocka_unit_test(test_page_of_an_empty_input_divides_by_zero),
