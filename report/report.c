@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "report/report.h"
@@ -86,7 +87,16 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     count_stages(r, stats);
     count_shares(r, stats);
     r->bytes = r->stages[STAGE_INFLATE].bytes;
+    report_judge(r);
     report_advise(r);
+}
+
+/* A thread is in the queue also when it wakes up to look for work. So what was used of CPUs counts in any case. */
+double report_busy_share(const struct report *r)
+{
+    double all = r->wall * r->n_threads, queue = r->facts.run_queue > 0 ? r->facts.run_queue : 0;
+    double used = r->facts.user + r->facts.system;
+    return all > 0 ? fmin(fmax(r->busy - queue / all, used / all), r->busy) : 0;
 }
 
 double report_thread_speed(const struct report_stage *s)

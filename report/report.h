@@ -23,6 +23,14 @@ enum {
 /* The kind of a file, for advice. */
 enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };
 
+/* What a faster sort would need more of. */
+enum report_bound {
+    REPORT_BOUND_NONE,           /* nothing alone, or there is no telling */
+    REPORT_BOUND_CPU, REPORT_BOUND_INPUT, REPORT_BOUND_OUTPUT, REPORT_BOUND_TEMP, REPORT_BOUND_MEMORY,
+    REPORT_BOUND_PRODUCER, REPORT_BOUND_CONSUMER,    /* of the pipes we read and write */
+    REPORT_BOUND_ONE_THREAD, REPORT_BOUND_OTHERS,    /* serial work; other programs on our CPUs */
+};
+
 /* What is known beside the clocks; see sort_report.c. */
 struct report_facts {
     const char *version, *command_line;
@@ -36,6 +44,8 @@ struct report_facts {
     struct topology topology;    /* of these CPUs, and of those that a quota of CPU time leaves unused */
     bool bound;                  /* threads are bound to places (OMP_PLACES, OMP_PROC_BIND) */
     double user, system;         /* CPU seconds of the process */
+    double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: not known */
+    uint64_t major_faults;       /* pages that had to be read from a disk */
     uint64_t memory;             /* bytes: -m x -@ */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and how many of them are in huge pages; or REPORT_UNKNOWN */
@@ -57,7 +67,7 @@ struct report {
     int n_threads;
     int idle_threads;            /* threads with next to no work */
     double wall;
-    double busy;                 /* share of the team's time; 0..1 */
+    double busy;                 /* share of the team's time, with that in which there was no CPU; 0..1 */
     double io;                   /* share of all stages' time that reads and writes took; 0..1 */
     uint64_t bytes;              /* of uncompressed input */
     struct report_stage stages[N_STAGES];
@@ -66,6 +76,8 @@ struct report {
     double serial;               /* CPU seconds of that work ... */
     double serial_stages[N_STAGES];   /* ... and of each stage of it */
     double in_turn;              /* CPU seconds of work that any thread does, but only one at a time */
+    enum report_bound bound;
+    char why[REPORT_ADVICE_SIZE];    /* a sentence that follows "bound by ...:" */
     char advice[REPORT_ADVICE_MAX][REPORT_ADVICE_SIZE];   /* "": none */
 };
 
@@ -74,6 +86,19 @@ void report_make(struct report *report, const struct report_facts *facts, const 
 
 /* Fills in the advice, from the other numbers. See report_advice.c. */
 void report_advise(struct report *report);
+
+/* Fills in the verdict, from the other numbers. See report_verdict.c. */
+void report_judge(struct report *report);
+
+/* The verdict as the JSON file has it, and for people. */
+const char *report_bound_key(enum report_bound bound);
+const char *report_bound_name(enum report_bound bound);
+
+/* CPU time that was used, of what the team's threads could have had on the CPUs that there are; 0..1. */
+double report_cpu_share(const struct report *report);
+
+/* The share of the team's time in which threads were busy and did not wait for a CPU; 0..1. */
+double report_busy_share(const struct report *report);
 
 /* Whether the stage reads or writes files. */
 bool report_is_io(enum stage stage);

@@ -58,6 +58,7 @@ static const char style[] =
     "svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font-size:12px}"
     "svg .grid{stroke:var(--line);stroke-width:1}svg .row{fill:var(--row)}"
     "svg .phase{stroke:var(--soft);stroke-dasharray:3 3}svg text.phase{stroke:none;fill:var(--ink)}"
+    ".verdict p{margin:0;font-size:17px}section.verdict{margin:0 0 10px}"
     ".facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(240px,1fr));gap:6px 18px;margin:0}"
     ".facts dt{color:var(--soft);font-size:13px}.facts dd{margin:0;overflow-wrap:anywhere}"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
@@ -115,7 +116,9 @@ static void put_tiles(const struct report *r, FILE *to)
     fputs("<div class=\"tiles\">\n", to);
     put_tile(to, "wall time", "%.2f s", r->wall);
     put_tile(to, "CPU time", "%.2f s", f->user + f->system);
-    put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * r->busy);
+    put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * report_busy_share(r));
+    if (f->run_queue >= 0)
+        put_tile(to, "waited for a CPU", "%.2f s", f->run_queue);
     if (report_speed_in_all(r) >= 0)
         put_tile(to, "uncompressed", "%.0f MB/s", report_speed_in_all(r));
     put_tile(to, "records", "%s", report_count(f->records, count));
@@ -132,6 +135,13 @@ static void put_tiles(const struct report *r, FILE *to)
     else
         put_tile(to, "serial, on one thread", "%.3f s", r->serial);
     fputs("</div>\n", to);
+}
+
+static void put_verdict(const struct report *r, FILE *to)
+{
+    fprintf(to, "<section class=\"verdict\"><p><b>Bound by %s:</b> ", report_bound_name(r->bound));
+    put_text(to, r->why);
+    fputs("</p></section>\n", to);
 }
 
 static void put_fact(FILE *to, const char *name, const char *value)
@@ -422,6 +432,7 @@ static void put_foot(const struct report *r, FILE *to)
 void report_html(const struct report *r, const struct stats *stats, FILE *to)
 {
     put_head(r, to);
+    put_verdict(r, to);
     put_tiles(r, to);
     put_advice(r, to);
     put_facts(r, to);

@@ -53,6 +53,14 @@ static void put_seconds(FILE *to, const char *key, double value)
     fprintf(to, "  \"%s\": %.6f,\n", key, value);
 }
 
+static void put_number(FILE *to, double value, bool is_known)
+{
+    if (is_known)
+        fprintf(to, "%.6f", value);
+    else
+        fputs("null", to);
+}
+
 /* 0 stands for a number that is not known. */
 static uint64_t known(int n)
 {
@@ -122,6 +130,11 @@ static void put_facts(const struct report *r, FILE *to)
     put_seconds(to, "wall_s", r->wall);
     put_seconds(to, "user_s", f->user);
     put_seconds(to, "system_s", f->system);
+    fputs("  \"run_queue_s\": ", to);
+    put_number(to, f->run_queue, f->run_queue >= 0);
+    fputs(",\n", to);
+    put_count(to, "major_faults", f->major_faults);
+    put_seconds(to, "cpu_share", report_cpu_share(r));
     put_seconds(to, "busy_share", r->busy);
     put_seconds(to, "io_share", r->io);
     put_count(to, "memory_bytes", f->memory);
@@ -130,14 +143,6 @@ static void put_facts(const struct report *r, FILE *to)
     put_nodes(to, &f->nodes);
     put_count(to, "records", f->records);
     put_count(to, "bytes", r->bytes);
-}
-
-static void put_number(FILE *to, double value, bool is_known)
-{
-    if (is_known)
-        fprintf(to, "%.6f", value);
-    else
-        fputs("null", to);
 }
 
 /* Writes the stages that took time as "name": seconds, between braces. */
@@ -207,6 +212,13 @@ static void put_slot(const struct stats *stats, int slot, FILE *to)
     fprintf(to, "}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
 }
 
+static void put_verdict(const struct report *r, FILE *to)
+{
+    fprintf(to, "  \"verdict\": {\"bound_by\": \"%s\", \"why\": ", report_bound_key(r->bound));
+    report_json_string(to, r->why);
+    fputs("},\n", to);
+}
+
 static void put_advice(const struct report *r, FILE *to)
 {
     fputs("  \"advice\": [", to);
@@ -228,6 +240,7 @@ void report_json(const struct report *r, const struct stats *stats, FILE *to)
     for (int i = 0; i < stats_slots(stats); i++)
         put_slot(stats, i, to);
     fputs("  ],\n", to);
+    put_verdict(r, to);
     put_advice(r, to);
     fputs("}\n", to);
 }

@@ -27,7 +27,7 @@ static void print_totals(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
     fprintf(to, "  wall %.2f s, CPU %.2f s (system %.2f), %d thread%s busy %.0f %%", r->wall, f->user + f->system,
-            f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * r->busy);
+            f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * report_busy_share(r));
     if (f->cpus)
         fprintf(to, " on %d CPU%s", f->cpus, f->cpus > 1 ? "s" : "");
     if (f->topology.cores)
@@ -40,6 +40,8 @@ static void print_totals(const struct report *r, FILE *to)
         fprintf(to, "; peak RSS %.0f MB", report_mb(f->peak_rss));
     if (f->huge != REPORT_UNKNOWN)
         fprintf(to, ", %.0f MB in huge pages", report_mb(f->huge));
+    if (f->run_queue >= 0)
+        fprintf(to, "; waited for a CPU %.2f s", f->run_queue);
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
 }
 
@@ -91,6 +93,7 @@ static void print_serial(const struct report *r, FILE *to)
 void report_text(const struct report *r, FILE *to)
 {
     fprintf(to, "samtools sort: %s -> %s\n", r->facts.input, r->facts.output);
+    fprintf(to, "  bound by %s: %s\n", report_bound_name(r->bound), r->why);
     print_host(r, to);
     print_totals(r, to);
     print_nodes(r, to);

@@ -107,6 +107,7 @@ static struct report_facts gather_facts(const struct sort_report *s, const struc
 {
     const struct sort_opts *o = s->opts;
     struct machine_usage usage = machine_usage();
+    uint64_t queue = machine_run_queue("");
     bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
     return (struct report_facts){
         .version = SAMTOOLS_OMP_VERSION, .command_line = o->command_line,
@@ -115,7 +116,8 @@ static struct report_facts gather_facts(const struct sort_report *s, const struc
         .input_is = kind_of(o->in, STDIN_FILENO), .output_is = kind_of(o->out.path, STDOUT_FILENO),
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
-        .user = usage.user, .system = usage.system, .memory = o->memory, .machine_memory = machine_memory(),
+        .user = usage.user, .system = usage.system, .run_queue = queue < UINT64_MAX ? (double)queue / 1e9 : -1,
+        .major_faults = usage.major_faults, .memory = o->memory, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
     };
 }

@@ -210,6 +210,28 @@ def test_file_that_output_is_added_to_counts_as_output(realistic_bam, tmp_path):
     assert r["output_bytes"] == len(sorted_bytes([*FAST, realistic_bam]))
 
 
+def test_verdict_is_not_in_all_forms(realistic_bam, tmp_path):
+    """Reading from a pipe that is fed slowly: whoever feeds it is to blame, in all three forms, unless
+    the machine is overrun."""
+    data = realistic_bam.read_bytes()
+    for name in "r.json", "r.txt", "r.html":
+        with start([*FAST, "--report=" + name, "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:
+            for i in range(4):
+                p.stdin.write(data[len(data) * i // 4:len(data) * (i + 1) // 4])
+                p.stdin.flush()
+                time.sleep(0.15)
+            p.stdin.close()
+            assert p.wait(HANG) == 0
+    r = json.loads((tmp_path / "r.json").read_text())
+    verdicts = "cpu input output temporary_disk memory pipe_producer pipe_consumer one_thread other_programs nothing".split()
+    assert r["verdict"]["bound_by"] in verdicts and r["verdict"]["why"].endswith(".")
+    assert 0 <= r["cpu_share"] <= 1 and (r["run_queue_s"] is None or r["run_queue_s"] >= 0)
+    if r["run_queue_s"] is not None and r["run_queue_s"] < 0.1 and r["cpu_share"] < 0.4:
+        assert r["verdict"]["bound_by"] == "pipe_producer"
+    assert re.search(r"^  bound by [a-zA-Z ]+: .*\.$", (tmp_path / "r.txt").read_text(), re.M)
+    assert re.search(r"<b>Bound by [a-zA-Z ]+:</b> [^<]*\.</p>", (tmp_path / "r.html").read_text())
+
+
 def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
     one = {min(os.sched_getaffinity(0))}
     r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
@@ -239,7 +261,7 @@ def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
 def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
     manual = (REPO / "doc" / "samtools-omp-sort.1").read_text().replace("\\", "")
     r = reported(tmp_path, [realistic_bam])
-    keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
+    keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["verdict"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
     assert [k for k in sorted(keys) if not re.search(r"\b%s\b" % k, manual)] == []
 
 
