@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
 
@@ -79,6 +80,35 @@ static void count_shares(struct report *r, const struct stats *stats)
     r->io = all > 0 ? io / all : 0;
 }
 
+/* Adds the slot's spans to what each cell of the time has of each stage. */
+static void add_spans(const struct stats *stats, int slot, double cell, float (*share)[N_STAGES], int cells)
+{
+    struct stats_span span;
+    for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
+        double from = (double)span.start / cell, end = (double)span.end / cell;
+        for (int i = (int)from; i < cells && i < end; i++)
+            share[i][span.stage] += (float)(fmin(end, i + 1) - fmax(from, i));
+    }
+}
+
+/* Of stages in which threads were not counted one by one: the time in which at least one was there, from the spans if
+ * there are any. A cell of the time is full if the threads' parts of it add up to it. */
+static void measure_presence(struct report *r, const struct stats *stats)
+{
+    enum { CELLS = 1 << 14 };
+    float (*share)[N_STAGES] = r->wall > 0 ? calloc(CELLS, sizeof *share) : NULL;
+    for (int slot = 0; share && slot < stats_slots(stats); slot++)
+        add_spans(stats, slot, r->wall * 1e9 / CELLS, share, CELLS);
+    for (enum stage stage = 0; share && stage < N_STAGES; stage++) {
+        double cells = 0;
+        for (int i = 0; i < CELLS; i++)
+            cells += fminf(share[i][stage], 1);
+        if (works(stage) && r->stages[stage].any_thread <= 0)
+            r->stages[stage].any_thread = cells * r->wall / CELLS;
+    }
+    free(share);
+}
+
 void report_make(struct report *r, const struct report_facts *facts, const struct stats *stats)
 {
     *r = (struct report){.facts = *facts, .n_threads = stats_threads(stats), .wall = seconds(stats_wall(stats))};
@@ -86,6 +116,7 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     stats_name(stats, r->critical, r->critical_name);
     count_stages(r, stats);
     count_shares(r, stats);
+    measure_presence(r, stats);
     r->bytes = r->stages[STAGE_INFLATE].bytes;
     report_judge(r);
     report_advise(r);

@@ -58,7 +58,7 @@ struct report_stage {
     double busy;                 /* with the time that it was blocked */
     double blocked;              /* in a system call, without a CPU */
     double critical;             /* how much of busy was on the critical thread */
-    double any_thread;           /* time in which at least one thread was in the stage; 0: not counted (stats.h) */
+    double any_thread;           /* time in which at least one thread was in it; 0: not counted (stats.h, spans) */
     uint64_t bytes, events, records;
 };
 

@@ -86,7 +86,8 @@ static enum report_file kind_of(const char *path, int dash)
     struct stat st;
     if (!is_dash(path) && hisremote(path))
         return REPORT_REMOTE;
-    return (is_dash(path) ? fstat(dash, &st) : stat(path, &st)) == 0 && !S_ISREG(st.st_mode) ? REPORT_PIPE : REPORT_REGULAR;
+    bool there = (is_dash(path) ? fstat(dash, &st) : stat(path, &st)) == 0;
+    return there && !S_ISREG(st.st_mode) ? REPORT_PIPE : REPORT_REGULAR;
 }
 
 /* Into standard output that is a file, other programs may have written before us. */

@@ -389,6 +389,46 @@ def test_page_needs_a_network_or_is_broken(realistic_bam, tmp_path, n):
     assert len(text) < 1 << 21
 
 
+def test_page_is_cut_at_400_pixels(realistic_bam, tmp_path):
+    """Pictures are stretched to the width that there is, and cells of the table become lines that name their column."""
+    text = reported(tmp_path, ["-@", 2, realistic_bam], "r.html")
+    assert not re.search(r"min-width:(?!7[26]0px)[1-9][0-9]{2,}px|overflow-x|white-space:nowrap;?}?(?=td|th)", text)
+    for svg in re.findall("<svg [^>]*>", text):
+        assert 'preserveAspectRatio="none"' in svg and "<text" not in text
+    cells = re.findall("<td([^>]*)>(.*?)</td>", text)
+    assert len(cells) > 100
+    for attributes, content in cells:
+        assert "data-label=" in attributes or "class=\"bar\"" in attributes or content == "" or content.startswith("<i ")
+
+
+def test_page_has_a_word_or_colour_that_is_not_explained(realistic_bam, tmp_path):
+    text = reported(tmp_path, ["-@", 2, "-m", "1M", realistic_bam], "r.html", env=SMALL_ARENA)
+    words = " ".join(re.findall("<dt>(.*?)</dt>", text[text.index('class="words"'):]))
+    tiles, heads = re.findall("</b><span>(.*?)</span>", text), re.findall("<th>(.*?)</th>", text)
+    assert len(tiles) > 6 and len(heads) == 10
+    for word in "wall time", "CPU time", "waited for a CPU", "serial", "peak memory", "huge pages":
+        assert any(word in t for t in tiles) or word == "waited for a CPU"
+        assert word in words
+    for word in "critical", "blocked", "MB/s, each thread", "MB/s, all threads", "in turn", "block", "deal", "record", "range", "bound by":
+        assert word in words
+    legend = dict(re.findall(r'<li><i style="background:(.*?)"></i><b>(.*?)</b> [^<]{5,}</li>', text))
+    listed = re.findall(r'<tr><td><i style="background:(.*?)"></i>(.*?)</td>', text)
+    assert {"idle", "wait", "spill_write"} <= set(legend.values()), "and no two have one colour"
+    assert legend == dict(listed) and len(legend) == len(listed)
+    assert "none" not in legend and ">20,000<" in text
+
+
+def test_rates_of_all_threads_are_those_of_one(realistic_bam, tmp_path):
+    """With a trace, the time in which any thread was in a stage is known of all stages."""
+    r = reported(tmp_path, ["-@", 3, "--trace=t.json", realistic_bam])
+    for name, stage in r["stages"].items():
+        if stage["kind"] == "rest":
+            assert stage["any_thread_s"] is None
+        elif stage["s"] > 1e-3:
+            most = max(s["stages"].get(name, 0) for s in r["slots"])
+            assert most * 0.999 - 1e-3 <= stage["any_thread_s"] <= min(stage["s"], r["wall_s"]) * 1.001 + 1e-3, name
+
+
 def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
     p = run_sort([*FAST, "-@", team, "--trace", "t.json", "--report=r.json", "-o", "o.bam", realistic_bam], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
