@@ -109,6 +109,14 @@ static void measure_presence(struct report *r, const struct stats *stats)
     free(share);
 }
 
+static void measure_memory(struct report *r, const struct stats *stats)
+{
+    const struct curve_point *points;
+    size_t n = stats_curve(stats, &points);
+    double mean = curve_mean_rss(points, n);
+    r->mean_rss = mean > 0 ? (uint64_t)mean : REPORT_UNKNOWN;
+}
+
 void report_make(struct report *r, const struct report_facts *facts, const struct stats *stats)
 {
     *r = (struct report){.facts = *facts, .n_threads = stats_threads(stats), .wall = seconds(stats_wall(stats))};
@@ -117,6 +125,7 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     count_stages(r, stats);
     count_shares(r, stats);
     measure_presence(r, stats);
+    measure_memory(r, stats);
     r->bytes = r->stages[STAGE_INFLATE].bytes;
     report_judge(r);
     report_advise(r);

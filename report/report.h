@@ -71,6 +71,7 @@ struct report {
     double io;                   /* share of all stages' time that reads and writes took; 0..1 */
     uint64_t bytes;              /* of uncompressed input */
     struct report_stage stages[N_STAGES];
+    uint64_t mean_rss;           /* bytes of memory, over time; REPORT_UNKNOWN */
     int critical;                /* the slot with the most serial work: work that it must do alone */
     char critical_name[STATS_NAME_SIZE];
     double serial;               /* CPU seconds of that work ... */

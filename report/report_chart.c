@@ -4,20 +4,22 @@
  *
  *     how many threads were in which stage over time (stacked)
  *     the same for each thread
+ *     what the process used (report_curves.c)
  *     the time
  *
  * and the legend beside them, or below. */
 #include <math.h>
 #include <string.h>
 #include "report/report_chart.h"
+#include "report/report_curves.h"
 #include "report/report_markup.h"
+#include "report/report_plot.h"
 
 enum {
     /* The units of the plots; those of the height are pixels. */
-    PLOT = 1000, AREA = 190,
+    PLOT = REPORT_PLOT_WIDTH, AREA = 190,
     COLUMNS = 500,               /* each 2 units wide */
     CELLS_MAX = 1 << 14,         /* in all rows; bounds the page: about 20 bytes per cell and stage */
-    TICKS = 10,
 };
 
 /* The share of each stage in each column, `columns` of which are in use. */
@@ -82,13 +84,7 @@ static double share_below(const double share[N_STAGES], enum stage stage)
     return below;
 }
 
-/* ------------------------------------------------------------------- plots */
-
-static void begin_plot(FILE *to, const char *kind, double height, const char *about)
-{
-    fprintf(to, "<div class=\"plot %s\" style=\"height:%.0fpx\"><svg viewBox=\"0 0 %d %.0f\" preserveAspectRatio=\"none\" "
-            "role=\"img\" aria-label=\"%s\">\n", kind, height, PLOT, height, about);
-}
+/* ------------------------------------------------------------- all threads */
 
 /* Draws the stage as an area between the steps of its top and of its bottom. */
 static void put_area(const struct cells *cells, enum stage stage, double unit, FILE *to)
@@ -107,72 +103,6 @@ static void put_area(const struct cells *cells, enum stage stage, double unit, F
     fprintf(to, "z\"><title>%s</title></path>\n", stats_stage(stage)->what);
 }
 
-/* The step of an axis: 1, 2 or 5 times a power of ten, so that there are at most TICKS. */
-static double tick_step(double range)
-{
-    double power = pow(10, floor(log10(range / TICKS)));
-    static const double steps[] = {1, 2, 5};
-    int i = 0;
-    while (range / (steps[i] * power) > TICKS) {
-        power *= i == 2 ? 10 : 1;
-        i = (i + 1) % 3;
-    }
-    return steps[i] * power;
-}
-
-/* How many times have a line, the first at 0; *step: the time between them. */
-static int time_ticks(const struct report *r, double *step)
-{
-    *step = tick_step(fmax(r->wall, 1e-3));
-    return r->wall > 0 ? (int)(r->wall / *step) + 1 : 0;
-}
-
-static void put_time_lines(const struct report *r, double height, FILE *to)
-{
-    double step;
-    for (int i = 0, n = time_ticks(r, &step); i < n; i++)
-        fprintf(to, "<path class=\"grid\" d=\"M%.1f 0V%.0f\"/>", PLOT * i * step / r->wall, height);
-    fputc('\n', to);
-}
-
-static void put_time_axis(const struct report *r, FILE *to)
-{
-    double step;
-    int n = time_ticks(r, &step), decimals = step >= 1 ? 0 : (int)ceil(-log10(step));
-    fputs("<div class=\"axis\">", to);
-    for (int i = 0; i < n; i++)
-        fprintf(to, "<span%s style=\"left:%.2f%%\">%.*f s</span>", n > 4 && i % 2 ? " class=\"odd\"" : "",
-                100 * i * step / r->wall, decimals, i * step);
-    fputs("</div>\n", to);
-}
-
-/* The phases that are long enough for their names. */
-static bool phase_begins(const struct stats *stats, enum phase phase, double *at)
-{
-    uint64_t start, end;
-    double wall = (double)stats_wall(stats);
-    bool named = stats_phase_times(stats, phase, &start, &end) && wall > 0 && (double)(end - start) >= wall / 6;
-    *at = named ? (double)start / wall : 0;
-    return named;
-}
-
-static void put_phase_names(const struct stats *stats, FILE *to)
-{
-    static const char *const names[N_PHASES] = {"opening", "reading", "writing", "finishing"};
-    double at;
-    for (enum phase phase = 0; phase < N_PHASES; phase++)
-        if (phase_begins(stats, phase, &at))
-            fprintf(to, "<span class=\"phase\" style=\"left:%.2f%%\">%s</span>", 100 * at, names[phase]);
-}
-
-static void put_phase_marks(const struct stats *stats, double height, FILE *to)
-{
-    double at;
-    for (enum phase phase = 0; phase < N_PHASES; phase++)
-        if (phase_begins(stats, phase, &at) && at > 0)
-            fprintf(to, "<path class=\"mark\" d=\"M%.1f 0V%.0f\"/>", PLOT * at, height);
-}
-
 static void put_areas(struct cells *cells, const struct stats *stats, double unit, FILE *to)
 {
     cells_begin(cells, stats, COLUMNS);
@@ -185,14 +115,13 @@ static void put_areas(struct cells *cells, const struct stats *stats, double uni
 
 static void put_all_threads(struct cells *cells, const struct report *r, const struct stats *stats, FILE *to)
 {
-    int n_slots = stats_slots(stats), step = (int)fmax(tick_step(n_slots), 1);
+    int n_slots = stats_slots(stats), step = (int)fmax(report_plot_step(n_slots), 1);
     double unit = (double)AREA / n_slots;
-    begin_plot(to, "area", AREA, "how many threads are in which stage, over time");
+    report_plot_begin(to, "area", AREA, "how many threads are in which stage, over time");
     put_areas(cells, stats, unit, to);
-    put_time_lines(r, AREA, to);
-    put_phase_marks(stats, AREA, to);
+    report_plot_lines(r, stats, AREA, to);
     fputs("</svg>", to);
-    put_phase_names(stats, to);
+    report_plot_phases(stats, to);
     for (int i = 0; i <= n_slots; i += step)
         fprintf(to, "<span class=\"y\" style=\"top:%.1f%%\">%d%s</span>", 100 - 100.0 * i / n_slots, i,
                 i + step > n_slots ? n_slots > 1 ? " threads" : " thread" : "");
@@ -252,14 +181,13 @@ static void put_rows(struct cells *cells, const struct report *r, const struct s
     double pitch = row_pitch(n_slots), height = pitch - (pitch > 10 ? 3 : 1);
     while (columns * n_slots > CELLS_MAX && columns > COLUMNS / 8)
         columns /= 2;
-    begin_plot(to, "rows", pitch * n_slots, "what each thread does, over time");
+    report_plot_begin(to, "rows", pitch * n_slots, "what each thread does, over time");
     for (int i = 0; i < n_slots; i++) {
         cells_begin(cells, stats, columns);
         add_slot(cells, stats, i);
         put_row(cells, pitch * i, height, to);
     }
-    put_time_lines(r, pitch * n_slots, to);
-    put_phase_marks(stats, pitch * n_slots, to);
+    report_plot_lines(r, stats, pitch * n_slots, to);
     fputs("</svg>", to);
     put_row_names(stats, pitch, height, to);
     fputs("</div>\n", to);
@@ -283,7 +211,8 @@ void report_chart(const struct report *r, const struct stats *stats, FILE *to)
     fputs("<section><h2>Threads over time</h2>\n<div class=\"picture\"><div>\n", to);
     put_all_threads(&cells, r, stats, to);
     put_rows(&cells, r, stats, to);
-    put_time_axis(r, to);
+    report_curves(r, stats, to);
+    report_plot_axis(r, to);
     fputs("</div>\n", to);
     put_legend(r, to);
     fputs("</div></section>\n", to);

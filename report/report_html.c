@@ -27,7 +27,8 @@ static void put_tiles(const struct report *r, FILE *to)
     fputs("<div class=\"tiles\">\n", to);
     put_tile(to, "wall time", "%.2f s", r->wall);
     put_tile(to, "CPU time", "%.2f s", f->user + f->system);
-    put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads, 100 * report_busy_share(r));
+    put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads,
+             100 * report_busy_share(r));
     if (f->run_queue >= 0)
         put_tile(to, "waited for a CPU", "%.2f s", f->run_queue);
     if (report_speed_in_all(r) >= 0)
@@ -85,11 +86,14 @@ static void put_facts(const struct report *r, FILE *to)
     put_fact(to, "memory of the machine", text);
     put_file_fact(to, "input", report_input_bytes(r), report_where(f->input_is, &f->in));
     put_file_fact(to, "output", report_output_bytes(r), report_where(f->output_is, &f->out));
-    snprintf(text, sizeof text, "%s, %s", report_where(REPORT_REGULAR, &f->temp), report_spilled(r) ? "used" : "not used");
+    snprintf(text, sizeof text, "%s, %s", report_where(REPORT_REGULAR, &f->temp),
+             report_spilled(r) ? "used" : "not used");
     put_fact(to, "temporary folder", text);
-    snprintf(text, sizeof text, "samtools-omp %s, htslib %s, libdeflate %s", f->version, f->host.htslib, f->host.libdeflate);
+    snprintf(text, sizeof text, "samtools-omp %s, htslib %s, libdeflate %s", f->version,
+             f->host.htslib, f->host.libdeflate);
     put_fact(to, "versions", text);
-    snprintf(text, sizeof text, "code for %s; the CPU has %s", f->host.code, *f->host.widest ? f->host.widest : "vectors unknown");
+    snprintf(text, sizeof text, "code for %s; the CPU has %s", f->host.code,
+             *f->host.widest ? f->host.widest : "vectors unknown");
     put_fact(to, "instructions", text);
     fputs("</dl></section>\n", to);
 }

@@ -139,6 +139,7 @@ static void put_facts(const struct report *r, FILE *to)
     put_seconds(to, "io_share", r->io);
     put_count(to, "memory_bytes", f->memory);
     put_count(to, "peak_rss_bytes", f->peak_rss);
+    put_count(to, "mean_rss_bytes", r->mean_rss);
     put_count(to, "huge_page_bytes", f->huge);
     put_nodes(to, &f->nodes);
     put_count(to, "records", f->records);
@@ -168,6 +169,31 @@ static void put_phases(const struct stats *stats, FILE *to)
         fprintf(to, "%s\"%s\": {\"start_s\": %.6f, \"s\": %.6f}", sep, stats_phase_name(phase), (double)start / 1e9,
                 (double)(end - start) / 1e9);
         sep = ", ";
+    }
+    fputs("},\n", to);
+}
+
+/* Lists of the same length: times, and what was used until then. */
+static void put_curve(const struct stats *stats, FILE *to)
+{
+    static const char *const keys[] = {"s", "rss_bytes", "cpu_s", "read_bytes", "written_bytes"};
+    const struct curve_point *points;
+    size_t n = stats_curve(stats, &points);
+    fputs("  \"curve\": {", to);
+    for (int key = 0; key < 5; key++) {
+        fprintf(to, "%s\"%s\": [", key ? ", " : "", keys[key]);
+        for (size_t i = 0; i < n; i++) {
+            const struct curve_point *p = &points[i];
+            const uint64_t number[] = {p->ns, p->rss, p->cpu_ns, p->read, p->written};
+            fputs(i ? ", " : "", to);
+            if (key == 0 || key == 2)
+                fprintf(to, "%.4f", (double)number[key] / 1e9);
+            else if (key == 1 && p->rss == 0)
+                fputs("null", to);
+            else
+                fprintf(to, "%llu", (unsigned long long)number[key]);
+        }
+        fputs("]", to);
     }
     fputs("},\n", to);
 }
@@ -234,6 +260,7 @@ void report_json(const struct report *r, const struct stats *stats, FILE *to)
     fputs("{\n", to);
     put_facts(r, to);
     put_phases(stats, to);
+    put_curve(stats, to);
     put_serial(r, to);
     put_stages(r, to);
     fputs("  \"slots\": [\n", to);

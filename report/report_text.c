@@ -38,6 +38,8 @@ static void print_totals(const struct report *r, FILE *to)
         fprintf(to, " at %.0f MB/s", report_speed_in_all(r));
     if (f->peak_rss != REPORT_UNKNOWN)
         fprintf(to, "; peak RSS %.0f MB", report_mb(f->peak_rss));
+    if (r->mean_rss != REPORT_UNKNOWN)
+        fprintf(to, " (mean %.0f)", report_mb(r->mean_rss));
     if (f->huge != REPORT_UNKNOWN)
         fprintf(to, ", %.0f MB in huge pages", report_mb(f->huge));
     if (f->run_queue >= 0)

@@ -49,13 +49,24 @@ static double all_work(const struct report *r)
     return sum;
 }
 
-/* Per thread, and of what could have been work. Where the system does not tell, what is by the clock but not by CPU
- * time. */
+/* By the clock, with what was blocked. */
+static double all_busy(const struct report *r)
+{
+    double sum = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : r->stages[stage].busy;
+    return sum;
+}
+
+/* Per thread. A thread is in the queue also when it wakes up to look for work, so what counts is at most what was busy
+ * without a CPU. Where the system does not tell of the queue, it is what was neither blocked nor on a CPU. */
 static double in_queue(const struct report *r)
 {
-    double queue = r->facts.run_queue;
-    if (queue < 0)
-        queue = r->facts.by_htslib ? 0 : all_work(r) - r->facts.user - r->facts.system;
+    double used = r->facts.user + r->facts.system, queue = r->facts.run_queue;
+    if (r->facts.by_htslib)                      /* whose threads are in no stage */
+        queue = fmax(queue, 0);
+    else
+        queue = queue < 0 ? all_work(r) - used : fmin(queue, all_busy(r) - used);
     return fmin(fmax(queue, 0) / r->n_threads, r->wall);
 }
 

@@ -232,6 +232,40 @@ def test_verdict_is_not_in_all_forms(realistic_bam, tmp_path):
     assert re.search(r"<b>Bound by [a-zA-Z ]+:</b> [^<]*\.</p>", (tmp_path / "r.html").read_text())
 
 
+def test_curve_does_not_come_to_what_the_report_says(realistic_bam, tmp_path):
+    r = reported(tmp_path, ["-@", 2, "-m", "64M", realistic_bam], env=SMALL_ARENA)
+    c, stages = r["curve"], r["stages"]
+    assert set(c) == {"s", "rss_bytes", "cpu_s", "read_bytes", "written_bytes"}
+    assert 2 <= len(c["s"]) <= 256 and len({len(v) for v in c.values()}) == 1
+    for key in "s", "cpu_s", "read_bytes", "written_bytes":
+        assert c[key] == sorted(c[key]), key
+    assert c["s"][-1] == pytest.approx(r["wall_s"], abs=1e-3)
+    assert c["read_bytes"][-1] == stages["read"]["bytes"] + stages["spill_read"]["bytes"]
+    assert c["written_bytes"][-1] == stages["write"]["bytes"] + stages["spill_write"]["bytes"]
+    assert c["cpu_s"][-1] <= r["user_s"] + r["system_s"] + 0.05
+    if c["rss_bytes"][0] is None:
+        assert r["mean_rss_bytes"] is None
+    else:
+        assert min(c["rss_bytes"]) <= r["mean_rss_bytes"] <= max(c["rss_bytes"]) <= r["peak_rss_bytes"] * 1.02 + (1 << 20)
+    page = reported(tmp_path, ["-@", 2, "-m", "64M", realistic_bam], "r.html", env=SMALL_ARENA)
+    assert len(re.findall('class="line"', page)) == 3 + (r["mean_rss_bytes"] is not None)
+    assert re.search("</b>, MB: mean [0-9]+, peak [0-9]+</span>", page) or r["mean_rss_bytes"] is None
+
+
+def test_nobody_asked_and_memory_is_looked_at(realistic_bam, tmp_path):
+    """Without a report, /proc/self/statm is not opened."""
+    trace = tmp_path / "trace"
+    for options, opened in ([], 0), (["--report=r.json"], 1):
+        try:
+            p = subprocess.run(["strace", "-f", "-e", "trace=open,openat", "-o", trace, BINARY, "sort", *FAST, *options, "-o", "o.bam",
+                                realistic_bam], cwd=tmp_path, env=clean_env(), capture_output=True)
+        except FileNotFoundError:
+            pytest.skip("no strace")
+        if p.returncode:
+            pytest.skip("strace is not allowed to trace")
+        assert trace.read_text().count('"/proc/self/statm"') == opened
+
+
 def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
     one = {min(os.sched_getaffinity(0))}
     r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
@@ -261,7 +295,7 @@ def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
 def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
     manual = (REPO / "doc" / "samtools-omp-sort.1").read_text().replace("\\", "")
     r = reported(tmp_path, [realistic_bam])
-    keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["verdict"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
+    keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["verdict"], *r["curve"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
     assert [k for k in sorted(keys) if not re.search(r"\b%s\b" % k, manual)] == []
 
 

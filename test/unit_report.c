@@ -336,7 +336,10 @@ static void test_waiting_for_a_cpu_counts_as_busy(void **state)
     (void)state;
     struct report r = waiting(STAGE_READ, 2, 1);
     r.facts.run_queue = 40;
+    r.stages[STAGE_INFLATE].busy = 60;
     check_verdict(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU, 5.0 s of 10.0 s.");
+    r.stages[STAGE_INFLATE].busy = 18;           /* threads that woke up and found no work */
+    check_verdict(r, REPORT_BOUND_INPUT, "reading was waited for, 2.0 s of 10.0 s.");
     r.busy = 1;
     r.facts.run_queue = 20;
     assert_true(report_busy_share(&r) == 0.75);
