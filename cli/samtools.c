@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `samtools sort` is ours; every other command goes to the next samtools on PATH. */
+/* `samtools sort` is ours, and so is `report`, which samtools does not have; every other command goes to the next
+ * samtools on PATH. */
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 #include "base/affinity.h"
 #include "cli/commands.h"
+#include "cli/report_command.h"
 #include "cli/sort_check.h"
 #include "cli/sort_args.h"
 #include "cli/sort_paths.h"
@@ -138,6 +140,8 @@ int main(int argc, char **argv)
         settle_late(argc, argv);
         return hold_closed_streams() < 0 ? EXIT_FAILURE : sort_main(argc, argv);
     }
+    if (argc > 1 && strcmp(argv[1], "report") == 0)
+        return report_command(argc, argv);
     int status = tell(argc, argv);
     if (status >= 0)
         return status;

@@ -56,7 +56,8 @@ static const char style[] =
     ".odd{display:none}.words{grid-template-columns:1fr}thead{display:none}table,tbody{display:block}"
     "tr{display:grid;grid-template-columns:1fr 1fr;gap:1px 18px;padding:8px 0;border-top:1px solid var(--line)}"
     "tbody td{display:flex;justify-content:space-between;border:0;padding:0;font-size:14px}"
-    "td:first-child,td.bar{grid-column:1/-1}td:first-child{font-weight:600;justify-content:flex-start;align-items:center}"
+    "td:first-child,td.bar{grid-column:1/-1}td:first-child{font-weight:600;justify-content:flex-start;"
+    "align-items:center}"
     "td:empty{display:none}td[data-label]::before{content:attr(data-label);color:var(--soft)}"
     "td.bar{width:auto;padding-top:3px}}";
 

@@ -480,6 +480,54 @@ def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
             assert took / 1e6 == pytest.approx(sum(stages.values()) - stages.get("idle", 0), abs=1e-3)
 
 
+# ---------------------------------------------------------------- two reports
+
+
+def compare(folder, *args):
+    return subprocess.run([BINARY, "report", *args], cwd=folder, env=clean_env(), capture_output=True, text=True, timeout=HANG)
+
+
+def test_two_reports_are_not_compared(realistic_bam, made, tmp_path):
+    a = reported(tmp_path, ["-@", 2, realistic_bam], "a.json")
+    b = reported(tmp_path, ["-@", 1, made("ties")], "b.json")
+    p = compare(tmp_path, "a.json", "b.json")
+    assert p.returncode == 0 and p.stderr == ""
+    assert max(map(len, p.stdout.splitlines())) < 100
+    assert re.search(r"^  wall time, s +%.2f +%.2f +[0-9.]+$" % (a["wall_s"], b["wall_s"]), p.stdout, re.M), p.stdout
+    assert re.search(r"^  records +20,000 +%s +[0-9.]+$" % format(b["records"], ","), p.stdout, re.M), p.stdout
+    assert "records differ" in p.stdout
+    p = compare(tmp_path, "-o", "page.html", "a.json", "a.json")
+    assert (p.returncode, p.stdout, p.stderr) == (0, "", "")
+    page, text = Page(), (tmp_path / "page.html").read_text()
+    page.feed(text)
+    assert page.open == [] and page.loads == [] and "script" not in page.tags
+    assert text.count("20,000") == 2 and "records differ" not in text and not re.search(r"\b(nan|inf)\b", text)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[1, 2", PRECIOUS, b'{"version": "1.0", "results": []}', b"\0" * 1000, b"[" * 100000],
+                         ids=["empty", "object", "cut", "precious", "other", "zeros", "deep"])
+def test_file_that_is_no_report_of_ours_is_compared(realistic_bam, tmp_path, data):
+    reported(tmp_path, [realistic_bam], "a.json")
+    (tmp_path / "x.json").write_bytes(data)
+    p = compare(tmp_path, "a.json", "x.json", "-o", "page.html")
+    assert (p.returncode, p.stdout) == (1, "")
+    assert p.stderr == "samtools report: x.json is not a report of samtools sort --report=FILE.json\n"
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "o.bam", "x.json"]
+
+
+@pytest.mark.parametrize("args,says", [
+    ([], "Usage"), (["a"], "Usage"), (["a", "b", "c"], "Usage"), (["-x", "a", "b"], "Usage"), (["a", "b", "-o"], "Usage"),
+    (["a", "none"], "cannot read a"), (["r", "r", "-o", "r"], "r cannot be both report and page"),
+    (["r", "r", "-o", "no/page"], "cannot write no/page")], ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_mistake_in_what_is_compared_is_not_told(realistic_bam, tmp_path, args, says):
+    reported(tmp_path, [realistic_bam], "r.json")
+    os.rename(tmp_path / "r.json", tmp_path / "r")
+    before = snapshot(tmp_path)
+    p = compare(tmp_path, *args)
+    assert p.returncode == 1 and says in p.stderr and p.stdout == ""
+    assert snapshot(tmp_path) == before
+
+
 # ---------------------------------------------------------------- progress
 
 
