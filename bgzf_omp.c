@@ -662,12 +662,14 @@ static int write_eof(struct bgzf_sink *k)
 {
     struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, k->opt.form == SINK_SAM ? 0 : BGZF_EOF_SIZE};
     uint64_t place = atomic_load(&k->placed), at = (uint64_t)k->begin + place, end = at + eof.iov_len;
+    enum stage before = stats_enter(k->opt.stats, STAGE_WRITE);
     if (k->parts && !latch_tripped(k->opt.latch))
         out_parts_copy(k->parts, eof.iov_base, eof.iov_len, at);
     if (k->parts)
         out_parts_end(k->parts, end);
     else if (eof.iov_len > 0)
         write_at(k, &eof, 1, place);
+    stats_leave(k->opt.stats, before, eof.iov_len);
     if (latch_tripped(k->opt.latch))             /* also if a block before it failed */
         return -1;
     if (k->begin >= 0)

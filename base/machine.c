@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <dirent.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +114,36 @@ struct machine_usage machine_usage(void)
     uint64_t peak = kib_of("/proc/self/status", "VmHWM");
     return (struct machine_usage){(double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6,
                                   (double)u.ru_stime.tv_sec + (double)u.ru_stime.tv_usec / 1e6,
-                                  peak < UINT64_MAX ? peak : (uint64_t)u.ru_maxrss * unit};
+                                  peak < UINT64_MAX ? peak : (uint64_t)u.ru_maxrss * unit,
+                                  (uint64_t)u.ru_majflt};
+}
+
+/* Linux's schedstat of a thread: time on a CPU, time in the queue, turns. Kernels that do not count have zeros. */
+static bool add_queue(const char *path, uint64_t *ns)
+{
+    unsigned long long ran = 0, queued = 0;
+    FILE *file = fopen(path, "r");
+    bool counts = file && fscanf(file, "%llu %llu", &ran, &queued) == 2 && ran > 0;
+    if (file)
+        fclose(file);
+    *ns += counts ? queued : 0;
+    return counts;
+}
+
+uint64_t machine_run_queue(const char *root)
+{
+    char path[4096];
+    uint64_t ns = 0;
+    bool counts = false;
+    snprintf(path, sizeof path, "%s/proc/self/task", root);
+    DIR *tasks = opendir(path);
+    for (const struct dirent *task; tasks && (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "%s/proc/self/task/%.32s/schedstat", root, task->d_name);
+        counts |= task->d_name[0] != '.' && add_queue(path, &ns);
+    }
+    if (tasks)
+        closedir(tasks);
+    return counts ? ns : UINT64_MAX;
 }
 
 uint64_t machine_huge_pages(void)

@@ -35,9 +35,14 @@ struct topology machine_topology(void);
 struct machine_usage {
     double user, system;         /* seconds of CPU time */
     uint64_t peak_rss;           /* bytes */
+    uint64_t major_faults;       /* pages that had to be read from a disk */
 };
 
 struct machine_usage machine_usage(void);
+
+/* Nanoseconds that the threads which now are there were ready to run and had no CPU; UINT64_MAX: not known. root: what
+ * to put before /proc; "" except in tests. */
+uint64_t machine_run_queue(const char *root);
 
 /* Bytes of our memory that now are huge pages; UINT64_MAX: not known. */
 uint64_t machine_huge_pages(void);

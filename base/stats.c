@@ -45,6 +45,7 @@ struct stats {
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; set by the main thread */
     bool cpu_is_counted;         /* from the beginning */
+    struct curve *curve;         /* NULL: none is wanted */
     /* CPU time of the main thread: at the start; once stopped, since the start; set by the main thread */
     uint64_t cpu;
     pthread_mutex_t lock;
@@ -104,7 +105,8 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
     memset(s, 0, slots_size(n_threads));
     s->n_threads = n_threads;
     s->cpu_is_counted = detail >= STATS_CPU;
-    if (detail >= STATS_SPANS && spans_alloc(s) < 0) {
+    s->curve = detail >= STATS_CPU ? curve_new() : NULL;
+    if ((detail >= STATS_CPU && !s->curve) || (detail >= STATS_SPANS && spans_alloc(s) < 0)) {
         stats_free(s);
         return NULL;
     }
@@ -119,15 +121,18 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
 
 void stats_free(struct stats *s)
 {
-    if (s)
+    if (s) {
+        curve_free(s->curve);
         free(s->slots[0].spans);
+    }
     free(s);
 }
 
 size_t stats_memory(int n_threads, enum stats_detail detail)
 {
     size_t spans = detail >= STATS_SPANS ? SPANS_MAX * sizeof(uint64_t) : 0;
-    return slots_size(n_threads) + ((size_t)n_threads + JOINED_MAX) * spans;
+    size_t curve = detail >= STATS_CPU ? sizeof(struct curve) : 0;
+    return slots_size(n_threads) + ((size_t)n_threads + JOINED_MAX) * spans + curve;
 }
 
 /* ------------------------------------------------------------------- spans */
@@ -225,6 +230,18 @@ static uint64_t time_of_change(struct stats *s, enum stage before, enum stage ne
     return now;
 }
 
+/* Bytes that all threads have counted in two stages. */
+static uint64_t bytes_of(const struct stats *s, enum stage a, enum stage b)
+{
+    return stats_total(s, a).bytes + stats_total(s, b).bytes;
+}
+
+static void add_point(struct stats *s, uint64_t now)
+{
+    curve_add(s->curve, now - s->start, bytes_of(s, STAGE_READ, STAGE_SPILL_READ),
+              bytes_of(s, STAGE_WRITE, STAGE_SPILL_WRITE));
+}
+
 /* Ends the slot's stage and begins the next one. */
 static void change(struct stats *s, struct slot *slot, enum stage next)
 {
@@ -240,6 +257,8 @@ static void change(struct stats *s, struct slot *slot, enum stage next)
     slot->stage = next;
     slot->since = now;
     slot->cpu_since = cpu;
+    if (s->curve && curve_due(s->curve, now - s->start))
+        add_point(s, now);
 }
 
 enum stage stats_enter_as(struct stats *s, int number, enum stage stage)
@@ -304,6 +323,8 @@ void stats_stop(struct stats *s)
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     s->wall = now - s->start;
     s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu;
+    if (s->curve)
+        add_point(s, now);
     for (int i = 0; i < stats_slots(s); i++) {
         struct slot *slot = &s->slots[i];
         if (slot->since < now)
@@ -360,6 +381,12 @@ struct stats_count stats_total(const struct stats *s, enum stage stage)
 uint64_t stats_any_thread(const struct stats *s, enum stage stage)
 {
     return s->present[stage].ns;
+}
+
+size_t stats_curve(const struct stats *s, const struct curve_point **points)
+{
+    *points = s->curve ? s->curve->points : NULL;
+    return s->curve ? s->curve->n : 0;
 }
 
 uint64_t stats_wall(const struct stats *s)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/curve.h"
 
 enum stage_kind {
     STAGE_RESTS,                 /* no work */
@@ -76,7 +77,8 @@ struct stats;
 
 enum stats_detail {
     STATS_TIMES,                 /* reads the clock at every change of stage: some 20 ns */
-    STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call and a lock each */
+    STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call and a lock each;
+                                  * and now and then what the process uses (curve.h) */
     STATS_SPANS,                 /* and keeps a record of who did what when */
 };
 
@@ -122,6 +124,9 @@ struct stats_count stats_total(const struct stats *stats, enum stage stage);
 /* Call after stats_stop(). Nanoseconds in which at least one thread was in the stage. From STATS_CPU on, of stages of
  * work that may block; else 0. */
 uint64_t stats_any_thread(const struct stats *stats, enum stage stage);
+
+/* What the process used over time, until stats_stop(). Returns how many points there are; none below STATS_CPU. */
+size_t stats_curve(const struct stats *stats, const struct curve_point **points);
 
 /* Nanoseconds since stats_new(); once stopped, those from stats_new() to stats_stop(). */
 uint64_t stats_wall(const struct stats *stats);

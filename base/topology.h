@@ -15,4 +15,8 @@ struct topology {
 /* Those of these CPUs. root: what to put before /sys; "" except in tests. */
 struct topology topology_of(const char *root, const struct affinity *cpus);
 
+/* How many cores each socket has of these CPUs, in the order of the sockets' numbers. Returns how many sockets there
+ * are, at most `most`; 0: not known. */
+int topology_socket_cores(const char *root, const struct affinity *cpus, int cores[], int most);
+
 #endif

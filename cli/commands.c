@@ -29,6 +29,7 @@ static void print_ours(FILE *to)
     fputs("\n"
           "Commands:\n"
           "     sort           sort alignment file\n"
+          "     report         compare two reports of sort\n"
           "     help [cmd]     display this help message or help for [cmd]\n"
           "     version        detailed version information\n"
           "\n", to);

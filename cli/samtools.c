@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `samtools sort` is ours, and so is bgzip, by that name or as a command; every other command goes to the next samtools
- * on PATH. */
+/* Ours are `samtools sort`, `samtools report`, which samtools does not have, and bgzip, by that name or as a command;
+ * every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -12,6 +12,7 @@
 #include "base/affinity.h"
 #include "cli/bgzip_main.h"
 #include "cli/commands.h"
+#include "cli/report_command.h"
 #include "cli/sort_check.h"
 #include "cli/sort_args.h"
 #include "cli/sort_paths.h"
@@ -148,6 +149,8 @@ int main(int argc, char **argv)
         return hold_closed_streams() < 0 ? EXIT_FAILURE
              : bgzip >= 0 ? bgzip_main(argc - bgzip, argv + bgzip) : sort_main(argc, argv);
     }
+    if (argc > 1 && strcmp(argv[1], "report") == 0)
+        return report_command(argc, argv);
     int status = tell(argc, argv);
     if (status >= 0)
         return status;

@@ -126,14 +126,18 @@ static bool await_input(struct read_ahead *a)
     return ready;
 }
 
-/* Fills a piece. False: no other piece is to be filled. */
+/* Fills a piece. False: no other piece is to be filled. Waiting for the pipe counts as reading: it tells who sets the
+ * pace. */
 static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
 {
     size_t filled = 0, size = a->piece_size;
-    while (filled < size && await_input(a)) {
+    while (filled < size) {
         enum stage before = stats_enter_as(a->stats, a->slot, STAGE_READ);
-        ssize_t n = input_file_read(a->file, piece->data + filled, size - filled);
+        bool ready = await_input(a);
+        ssize_t n = ready ? input_file_read(a->file, piece->data + filled, size - filled) : 0;
         stats_leave_as(a->stats, a->slot, before, n > 0 ? (uint64_t)n : 0);
+        if (!ready)
+            return false;
         filled += n > 0 ? (size_t)n : 0;
         tell(a, piece, filled, n <= 0 || filled == size);
         if (n <= 0)

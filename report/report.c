@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
 
@@ -77,6 +80,43 @@ static void count_shares(struct report *r, const struct stats *stats)
     r->io = all > 0 ? io / all : 0;
 }
 
+/* Adds the slot's spans to what each cell of the time has of each stage. */
+static void add_spans(const struct stats *stats, int slot, double cell, float (*share)[N_STAGES], int cells)
+{
+    struct stats_span span;
+    for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
+        double from = (double)span.start / cell, end = (double)span.end / cell;
+        for (int i = (int)from; i < cells && i < end; i++)
+            share[i][span.stage] += (float)(fmin(end, i + 1) - fmax(from, i));
+    }
+}
+
+/* Of stages in which threads were not counted one by one: the time in which at least one was there, from the spans if
+ * there are any. A cell of the time is full if the threads' parts of it add up to it. */
+static void measure_presence(struct report *r, const struct stats *stats)
+{
+    enum { CELLS = 1 << 14 };
+    float (*share)[N_STAGES] = r->wall > 0 ? calloc(CELLS, sizeof *share) : NULL;
+    for (int slot = 0; share && slot < stats_slots(stats); slot++)
+        add_spans(stats, slot, r->wall * 1e9 / CELLS, share, CELLS);
+    for (enum stage stage = 0; share && stage < N_STAGES; stage++) {
+        double cells = 0;
+        for (int i = 0; i < CELLS; i++)
+            cells += fminf(share[i][stage], 1);
+        if (works(stage) && r->stages[stage].any_thread <= 0)
+            r->stages[stage].any_thread = cells * r->wall / CELLS;
+    }
+    free(share);
+}
+
+static void measure_memory(struct report *r, const struct stats *stats)
+{
+    const struct curve_point *points;
+    size_t n = stats_curve(stats, &points);
+    double mean = curve_mean_rss(points, n);
+    r->mean_rss = mean > 0 ? (uint64_t)mean : REPORT_UNKNOWN;
+}
+
 void report_make(struct report *r, const struct report_facts *facts, const struct stats *stats)
 {
     *r = (struct report){.facts = *facts, .n_threads = stats_threads(stats), .wall = seconds(stats_wall(stats))};
@@ -84,8 +124,19 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     stats_name(stats, r->critical, r->critical_name);
     count_stages(r, stats);
     count_shares(r, stats);
+    measure_presence(r, stats);
+    measure_memory(r, stats);
     r->bytes = r->stages[STAGE_INFLATE].bytes;
+    report_judge(r);
     report_advise(r);
+}
+
+/* A thread is in the queue also when it wakes up to look for work. So what was used of CPUs counts in any case. */
+double report_busy_share(const struct report *r)
+{
+    double all = r->wall * r->n_threads, queue = r->facts.run_queue > 0 ? r->facts.run_queue : 0;
+    double used = r->facts.user + r->facts.system;
+    return all > 0 ? fmin(fmax(r->busy - queue / all, used / all), r->busy) : 0;
 }
 
 double report_thread_speed(const struct report_stage *s)
@@ -96,6 +147,43 @@ double report_thread_speed(const struct report_stage *s)
 double report_speed(const struct report_stage *s)
 {
     return s->any_thread > 0 ? report_mb(s->bytes) / s->any_thread : 0;
+}
+
+uint64_t report_input_bytes(const struct report *r)
+{
+    uint64_t read = r->stages[STAGE_READ].bytes;
+    return r->facts.in.bytes != REPORT_UNKNOWN || read == 0 ? r->facts.in.bytes : read;
+}
+
+/* What went into a pipe is what was written, unless htslib wrote it. */
+uint64_t report_output_bytes(const struct report *r)
+{
+    uint64_t written = r->stages[STAGE_WRITE].bytes;
+    return r->facts.out.bytes != REPORT_UNKNOWN || written == 0 ? r->facts.out.bytes : written;
+}
+
+const char *report_where(enum report_file kind, const struct report_place *place)
+{
+    return kind == REPORT_PIPE ? "pipe" : kind == REPORT_REMOTE ? "remote"
+         : *place->file_system ? place->file_system : "file system unknown";
+}
+
+bool report_spilled(const struct report *r)
+{
+    return r->stages[STAGE_SPILL_WRITE].events > 0;
+}
+
+const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE])
+{
+    char digits[REPORT_COUNT_SIZE];
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = 0;
+    return n == REPORT_UNKNOWN ? strcpy(text, "unknown") : text;
 }
 
 bool report_lists(const struct report_stage *s)
@@ -110,8 +198,19 @@ bool report_lists_nodes(const struct report *r)
     return total > 0 && (r->facts.topology.nodes > 1 || nodes->bytes[memory_nodes_fullest(nodes)] < total);
 }
 
+/* With less, starting is all that takes time. */
+static bool is_enough(const struct report *r)
+{
+    static const uint64_t ENOUGH = 1000000;      /* bytes */
+    return r->bytes >= ENOUGH && r->wall > 0;
+}
+
 double report_serial_per_gb(const struct report *r)
 {
-    static const uint64_t ENOUGH = 1000000;      /* bytes; with less, starting is all that takes time */
-    return r->bytes >= ENOUGH ? r->serial / ((double)r->bytes / 1e9) : -1;
+    return is_enough(r) ? r->serial / ((double)r->bytes / 1e9) : -1;
+}
+
+double report_speed_in_all(const struct report *r)
+{
+    return is_enough(r) ? report_mb(r->bytes) / r->wall : -1;
 }

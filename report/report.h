@@ -10,6 +10,8 @@
 #include "base/memory_nodes.h"
 #include "base/stats.h"
 #include "base/topology.h"
+#include "report/report_host.h"
+#include "report/report_place.h"
 
 #define REPORT_UNKNOWN UINT64_MAX
 
@@ -21,16 +23,29 @@ enum {
 /* The kind of a file, for advice. */
 enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };
 
+/* What a faster sort would need more of. */
+enum report_bound {
+    REPORT_BOUND_NONE,           /* nothing alone, or there is no telling */
+    REPORT_BOUND_CPU, REPORT_BOUND_INPUT, REPORT_BOUND_OUTPUT, REPORT_BOUND_TEMP, REPORT_BOUND_MEMORY,
+    REPORT_BOUND_PRODUCER, REPORT_BOUND_CONSUMER,    /* of the pipes we read and write */
+    REPORT_BOUND_ONE_THREAD, REPORT_BOUND_OTHERS,    /* serial work; other programs on our CPUs */
+};
+
 /* What is known beside the clocks; see sort_report.c. */
 struct report_facts {
     const char *version, *command_line;
     const char *input, *output;  /* names for messages */
+    struct report_host host;
+    struct report_place in, out; /* all inputs, and on which file system the first lies; the output */
+    struct report_place temp;    /* the folder for temporary files, the first of them; its size means nothing */
     enum report_file input_is, output_is;
     bool by_htslib;              /* htslib decodes input or encodes output; its threads are not counted */
     int cpus;                    /* that we may use; 0: not known */
     struct topology topology;    /* of these CPUs, and of those that a quota of CPU time leaves unused */
     bool bound;                  /* threads are bound to places (OMP_PLACES, OMP_PROC_BIND) */
     double user, system;         /* CPU seconds of the process */
+    double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: not known */
+    uint64_t major_faults;       /* pages that had to be read from a disk */
     uint64_t memory;             /* bytes: -m x -@ */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and how many of them are in huge pages; or REPORT_UNKNOWN */
@@ -43,7 +58,7 @@ struct report_stage {
     double busy;                 /* with the time that it was blocked */
     double blocked;              /* in a system call, without a CPU */
     double critical;             /* how much of busy was on the critical thread */
-    double any_thread;           /* time in which at least one thread was in the stage; 0: not counted (stats.h) */
+    double any_thread;           /* time in which at least one thread was in it; 0: not counted (stats.h, spans) */
     uint64_t bytes, events, records;
 };
 
@@ -52,15 +67,18 @@ struct report {
     int n_threads;
     int idle_threads;            /* threads with next to no work */
     double wall;
-    double busy;                 /* share of the team's time; 0..1 */
+    double busy;                 /* share of the team's time, with that in which there was no CPU; 0..1 */
     double io;                   /* share of all stages' time that reads and writes took; 0..1 */
     uint64_t bytes;              /* of uncompressed input */
     struct report_stage stages[N_STAGES];
+    uint64_t mean_rss;           /* bytes of memory, over time; REPORT_UNKNOWN */
     int critical;                /* the slot with the most serial work: work that it must do alone */
     char critical_name[STATS_NAME_SIZE];
     double serial;               /* CPU seconds of that work ... */
     double serial_stages[N_STAGES];   /* ... and of each stage of it */
     double in_turn;              /* CPU seconds of work that any thread does, but only one at a time */
+    enum report_bound bound;
+    char why[REPORT_ADVICE_SIZE];    /* a sentence that follows "bound by ...:" */
     char advice[REPORT_ADVICE_MAX][REPORT_ADVICE_SIZE];   /* "": none */
 };
 
@@ -70,12 +88,28 @@ void report_make(struct report *report, const struct report_facts *facts, const 
 /* Fills in the advice, from the other numbers. See report_advice.c. */
 void report_advise(struct report *report);
 
+/* Fills in the verdict, from the other numbers. See report_verdict.c. */
+void report_judge(struct report *report);
+
+/* The verdict as the JSON file has it, and for people. */
+const char *report_bound_key(enum report_bound bound);
+const char *report_bound_name(enum report_bound bound);
+
+/* CPU time that was used, of what the team's threads could have had on the CPUs that there are; 0..1. */
+double report_cpu_share(const struct report *report);
+
+/* The share of the team's time in which threads were busy and did not wait for a CPU; 0..1. */
+double report_busy_share(const struct report *report);
+
 /* Whether the stage reads or writes files. */
 bool report_is_io(enum stage stage);
 
 /* S: CPU seconds per 10^9 bytes of uncompressed input that a single thread must work alone. The wall
  * time cannot fall below it, however many threads there are. -1: the input is too small for such a number. */
 double report_serial_per_gb(const struct report *report);
+
+/* Megabytes of uncompressed input per second of wall time. -1: the input is too small for such a number. */
+double report_speed_in_all(const struct report *report);
 
 static inline double report_mb(uint64_t bytes)
 {
@@ -87,6 +121,21 @@ double report_thread_speed(const struct report_stage *stage);
 
 /* Megabytes per second of all threads together, while at least one was in the stage; 0 if that was not counted. */
 double report_speed(const struct report_stage *stage);
+
+/* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */
+uint64_t report_input_bytes(const struct report *report);
+uint64_t report_output_bytes(const struct report *report);
+
+/* Where a file is, in a word or two: its file system, or what else it is. */
+const char *report_where(enum report_file kind, const struct report_place *place);
+
+/* Whether any temporary data were written. */
+bool report_spilled(const struct report *report);
+
+enum { REPORT_COUNT_SIZE = 32 };
+
+/* Writes the number with its thousands apart, "708,746", or "unknown". Returns text. */
+const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE]);
 
 /* Whether the stage did enough to be listed. */
 bool report_lists(const struct report_stage *stage);

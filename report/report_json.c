@@ -53,10 +53,51 @@ static void put_seconds(FILE *to, const char *key, double value)
     fprintf(to, "  \"%s\": %.6f,\n", key, value);
 }
 
+static void put_number(FILE *to, double value, bool is_known)
+{
+    if (is_known)
+        fprintf(to, "%.6f", value);
+    else
+        fputs("null", to);
+}
+
 /* 0 stands for a number that is not known. */
 static uint64_t known(int n)
 {
     return n > 0 ? (uint64_t)n : REPORT_UNKNOWN;
+}
+
+/* Text that is empty if it is not known. */
+static void put_known(FILE *to, const char *key, const char *text)
+{
+    if (*text)
+        put_text(to, key, text);
+    else
+        fprintf(to, "  \"%s\": null,\n", key);
+}
+
+static void put_host(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    const struct report_host *h = &f->host;
+    put_known(to, "host", h->name);
+    put_known(to, "date", h->date);
+    put_known(to, "system", h->system);
+    put_known(to, "cpu_model", h->cpu);
+    fputs("  \"socket_cores\": ", to);
+    for (int i = 0; i < h->n_sockets; i++)
+        fprintf(to, "%s%d", i ? ", " : "[", h->socket_cores[i]);
+    fputs(h->n_sockets ? "],\n" : "null,\n", to);
+    put_known(to, "code_path", h->code);
+    put_known(to, "cpu_vectors", h->widest);
+    put_known(to, "htslib", h->htslib);
+    put_known(to, "libdeflate", h->libdeflate);
+    put_count(to, "machine_memory_bytes", f->machine_memory);
+    put_count(to, "input_bytes", report_input_bytes(r));
+    put_count(to, "output_bytes", report_output_bytes(r));
+    put_text(to, "input_where", report_where(f->input_is, &f->in));
+    put_text(to, "output_where", report_where(f->output_is, &f->out));
+    put_text(to, "temp_where", report_where(REPORT_REGULAR, &f->temp));
 }
 
 static void put_nodes(FILE *to, const struct memory_nodes *nodes)
@@ -78,6 +119,7 @@ static void put_facts(const struct report *r, FILE *to)
     put_text(to, "command", f->command_line);
     put_text(to, "input", f->input);
     put_text(to, "output", f->output);
+    put_host(r, to);
     put_count(to, "threads", (uint64_t)r->n_threads);
     put_count(to, "idle_threads", (uint64_t)r->idle_threads);
     put_count(to, "cpus", known(f->cpus));
@@ -88,22 +130,20 @@ static void put_facts(const struct report *r, FILE *to)
     put_seconds(to, "wall_s", r->wall);
     put_seconds(to, "user_s", f->user);
     put_seconds(to, "system_s", f->system);
+    fputs("  \"run_queue_s\": ", to);
+    put_number(to, f->run_queue, f->run_queue >= 0);
+    fputs(",\n", to);
+    put_count(to, "major_faults", f->major_faults);
+    put_seconds(to, "cpu_share", report_cpu_share(r));
     put_seconds(to, "busy_share", r->busy);
     put_seconds(to, "io_share", r->io);
     put_count(to, "memory_bytes", f->memory);
     put_count(to, "peak_rss_bytes", f->peak_rss);
+    put_count(to, "mean_rss_bytes", r->mean_rss);
     put_count(to, "huge_page_bytes", f->huge);
     put_nodes(to, &f->nodes);
     put_count(to, "records", f->records);
     put_count(to, "bytes", r->bytes);
-}
-
-static void put_number(FILE *to, double value, bool is_known)
-{
-    if (is_known)
-        fprintf(to, "%.6f", value);
-    else
-        fputs("null", to);
 }
 
 /* Writes the stages that took time as "name": seconds, between braces. */
@@ -129,6 +169,31 @@ static void put_phases(const struct stats *stats, FILE *to)
         fprintf(to, "%s\"%s\": {\"start_s\": %.6f, \"s\": %.6f}", sep, stats_phase_name(phase), (double)start / 1e9,
                 (double)(end - start) / 1e9);
         sep = ", ";
+    }
+    fputs("},\n", to);
+}
+
+/* Lists of the same length: times, and what was used until then. */
+static void put_curve(const struct stats *stats, FILE *to)
+{
+    static const char *const keys[] = {"s", "rss_bytes", "cpu_s", "read_bytes", "written_bytes"};
+    const struct curve_point *points;
+    size_t n = stats_curve(stats, &points);
+    fputs("  \"curve\": {", to);
+    for (int key = 0; key < 5; key++) {
+        fprintf(to, "%s\"%s\": [", key ? ", " : "", keys[key]);
+        for (size_t i = 0; i < n; i++) {
+            const struct curve_point *p = &points[i];
+            const uint64_t number[] = {p->ns, p->rss, p->cpu_ns, p->read, p->written};
+            fputs(i ? ", " : "", to);
+            if (key == 0 || key == 2)
+                fprintf(to, "%.4f", (double)number[key] / 1e9);
+            else if (key == 1 && p->rss == 0)
+                fputs("null", to);
+            else
+                fprintf(to, "%llu", (unsigned long long)number[key]);
+        }
+        fputs("]", to);
     }
     fputs("},\n", to);
 }
@@ -173,6 +238,13 @@ static void put_slot(const struct stats *stats, int slot, FILE *to)
     fprintf(to, "}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
 }
 
+static void put_verdict(const struct report *r, FILE *to)
+{
+    fprintf(to, "  \"verdict\": {\"bound_by\": \"%s\", \"why\": ", report_bound_key(r->bound));
+    report_json_string(to, r->why);
+    fputs("},\n", to);
+}
+
 static void put_advice(const struct report *r, FILE *to)
 {
     fputs("  \"advice\": [", to);
@@ -188,12 +260,14 @@ void report_json(const struct report *r, const struct stats *stats, FILE *to)
     fputs("{\n", to);
     put_facts(r, to);
     put_phases(stats, to);
+    put_curve(stats, to);
     put_serial(r, to);
     put_stages(r, to);
     fputs("  \"slots\": [\n", to);
     for (int i = 0; i < stats_slots(stats); i++)
         put_slot(stats, i, to);
     fputs("  ],\n", to);
+    put_verdict(r, to);
     put_advice(r, to);
     fputs("}\n", to);
 }

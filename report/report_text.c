@@ -1,23 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/report.h"
 
+static const char *known(const char *text)
+{
+    return *text ? text : "unknown";
+}
+
+static void print_host(const struct report *r, FILE *to)
+{
+    const struct report_facts *f = &r->facts;
+    const struct report_host *h = &f->host;
+    char cores[64], count[REPORT_COUNT_SIZE];
+    fprintf(to, "  host %.48s, %.24s, %.64s\n", known(h->name), known(h->date), known(h->system));
+    fprintf(to, "  CPU %.64s, cores by socket %.32s, memory %.1f GB\n", known(h->cpu),
+            known(report_host_cores(h, cores, sizeof cores)), (double)f->machine_memory / 1e9);
+    fprintf(to, "  samtools-omp %s, htslib %.24s, libdeflate %s; code for %s, CPU has %s\n", f->version, known(h->htslib),
+            known(h->libdeflate), known(h->code), known(h->widest));
+    fprintf(to, "  input %s bytes (%s)", report_count(report_input_bytes(r), count), report_where(f->input_is, &f->in));
+    fprintf(to, ", output %s bytes (%s)", report_count(report_output_bytes(r), count),
+            report_where(f->output_is, &f->out));
+    fprintf(to, ", temporary folder (%s) %s\n", report_where(REPORT_REGULAR, &f->temp),
+            report_spilled(r) ? "used" : "not used");
+}
+
 static void print_totals(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
-    fprintf(to, "samtools sort: %s -> %s\n", f->input, f->output);
     fprintf(to, "  wall %.2f s, CPU %.2f s (system %.2f), %d thread%s busy %.0f %%", r->wall, f->user + f->system,
-            f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * r->busy);
+            f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * report_busy_share(r));
     if (f->cpus)
         fprintf(to, " on %d CPU%s", f->cpus, f->cpus > 1 ? "s" : "");
     if (f->topology.cores)
         fprintf(to, " (cores %d, sockets %d, NUMA nodes %d)", f->topology.cores, f->topology.sockets,
                 f->topology.nodes);
-    fprintf(to, "\n  %llu records, %.0f MB uncompressed at %.0f MB/s", (unsigned long long)f->records,
-            report_mb(r->bytes), r->wall > 0 ? report_mb(r->bytes) / r->wall : 0);
+    fprintf(to, "\n  %llu records, %.0f MB uncompressed", (unsigned long long)f->records, report_mb(r->bytes));
+    if (report_speed_in_all(r) >= 0)
+        fprintf(to, " at %.0f MB/s", report_speed_in_all(r));
     if (f->peak_rss != REPORT_UNKNOWN)
         fprintf(to, "; peak RSS %.0f MB", report_mb(f->peak_rss));
+    if (r->mean_rss != REPORT_UNKNOWN)
+        fprintf(to, " (mean %.0f)", report_mb(r->mean_rss));
     if (f->huge != REPORT_UNKNOWN)
         fprintf(to, ", %.0f MB in huge pages", report_mb(f->huge));
+    if (f->run_queue >= 0)
+        fprintf(to, "; waited for a CPU %.2f s", f->run_queue);
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
 }
 
@@ -68,6 +94,9 @@ static void print_serial(const struct report *r, FILE *to)
 
 void report_text(const struct report *r, FILE *to)
 {
+    fprintf(to, "samtools sort: %s -> %s\n", r->facts.input, r->facts.output);
+    fprintf(to, "  bound by %s: %s\n", report_bound_name(r->bound), r->why);
+    print_host(r, to);
     print_totals(r, to);
     print_nodes(r, to);
     fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <limits.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,9 +24,30 @@ enum stats_detail sort_report_detail(const struct sort_opts *o)
 
 /* ------------------------------------------------------------------- files */
 
+/* Sizes add up; one that is not known makes the sum unknown. */
+static struct report_place place_of_inputs(const struct sort_opts *o)
+{
+    struct report_place all = report_place_of("", o->in, STDIN_FILENO);
+    for (size_t i = 0; i < o->n_more; i++) {
+        uint64_t bytes = report_place_of("", o->more[i], STDIN_FILENO).bytes;
+        bool known = bytes != REPORT_UNKNOWN && all.bytes != REPORT_UNKNOWN;
+        all.bytes = known ? all.bytes + bytes : REPORT_UNKNOWN;
+    }
+    return all;
+}
+
+static bool is_dash(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
 int sort_report_open(struct sort_report *s, const struct sort_opts *o, struct latch *latch)
 {
     *s = (struct sort_report){.opts = o, .report.fd = -1, .trace.fd = -1};
+    if (o->report) {
+        s->in = place_of_inputs(o);
+        s->out_before = is_dash(o->out.path) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;
+    }
     return (o->report_file && out_file_open(&s->report, o->report_file, latch) < 0)
         || (o->trace_file && out_file_open(&s->trace, o->trace_file, latch) < 0) ? -1 : 0;
 }
@@ -56,30 +78,47 @@ void sort_report_measure_memory(struct sort_report *s, const struct bam_arena ar
 
 static const char *name_of(const char *path, const char *dash)
 {
-    return strcmp(path, "-") == 0 ? dash : path;
+    return is_dash(path) ? dash : path;
 }
 
 static enum report_file kind_of(const char *path, int dash)
 {
     struct stat st;
-    bool is_dash = strcmp(path, "-") == 0;
-    if (!is_dash && hisremote(path))
+    if (!is_dash(path) && hisremote(path))
         return REPORT_REMOTE;
-    return (is_dash ? fstat(dash, &st) : stat(path, &st)) == 0 && !S_ISREG(st.st_mode) ? REPORT_PIPE : REPORT_REGULAR;
+    bool there = (is_dash(path) ? fstat(dash, &st) : stat(path, &st)) == 0;
+    return there && !S_ISREG(st.st_mode) ? REPORT_PIPE : REPORT_REGULAR;
+}
+
+/* Into standard output that is a file, other programs may have written before us. */
+static struct report_place place_of_output(const struct sort_report *s)
+{
+    struct report_place out = report_place_of("", s->opts->out.path, STDOUT_FILENO);
+    out.bytes -= out.bytes != REPORT_UNKNOWN && s->out_before != REPORT_UNKNOWN ? s->out_before : 0;
+    return out;
+}
+
+static struct report_place place_of_temp(const struct sort_opts *o)
+{
+    char folder[PATH_MAX];
+    return report_place_of("", out_file_directory(o->temp_prefixes[0], folder), -1);
 }
 
 static struct report_facts gather_facts(const struct sort_report *s, const struct stats *stats, uint64_t records)
 {
     const struct sort_opts *o = s->opts;
     struct machine_usage usage = machine_usage();
+    uint64_t queue = machine_run_queue("");
     bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
     return (struct report_facts){
         .version = SAMTOOLS_OMP_VERSION, .command_line = o->command_line,
         .input = name_of(o->in, "standard input"), .output = name_of(o->out.path, "standard output"),
+        .host = report_host_of(""), .in = s->in, .out = place_of_output(s), .temp = place_of_temp(o),
         .input_is = kind_of(o->in, STDIN_FILENO), .output_is = kind_of(o->out.path, STDOUT_FILENO),
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
-        .user = usage.user, .system = usage.system, .memory = o->memory, .machine_memory = machine_memory(),
+        .user = usage.user, .system = usage.system, .run_queue = queue < UINT64_MAX ? (double)queue / 1e9 : -1,
+        .major_faults = usage.major_faults, .memory = o->memory, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
     };
 }

@@ -8,6 +8,7 @@
 #include "base/memory_nodes.h"
 #include "base/out_file.h"
 #include "base/stats.h"
+#include "report/report_place.h"
 
 struct bam_arena;
 struct latch;
@@ -16,6 +17,8 @@ struct sort_opts;
 struct sort_report {
     const struct sort_opts *opts;
     struct out_file report, trace;
+    struct report_place in;      /* as it was before the sort, which may replace it */
+    uint64_t out_before;         /* bytes that standard output, if it is a file, had before */
     uint64_t huge_pages;         /* bytes */
     struct memory_nodes nodes;
 };

@@ -80,7 +80,7 @@ def test_bytes_are_not_those_of_the_files(realistic_bam, tmp_path, team):
     assert stages["read"]["bytes"] == realistic_bam.stat().st_size
     assert stages["inflate"]["bytes"] == r["bytes"] == plain
     assert stages["gather"]["bytes"] == stages["deflate"]["bytes"] == written
-    assert len(data) - len(bamgen.EOF_BLOCK) <= stages["write"]["bytes"] <= len(data)
+    assert stages["write"]["bytes"] == len(data)
     assert r["records"] == stages["sort"]["records"] == stages["fill"]["records"] == 20000
     assert (r["input"], r["output"]) == (str(realistic_bam), "o.bam")
 
@@ -171,6 +171,101 @@ def test_memory_lies_on_nodes_that_are_not_there(realistic_bam, tmp_path):
         assert all(os.path.exists("/sys/devices/system/node/node" + n) for n in nodes)
 
 
+@pytest.mark.parametrize("where", ["file", "pipe"])
+def test_head_tells_of_another_machine_or_file(realistic_bam, tmp_path, where):
+    """What is not known is null, and nothing else is."""
+    data = realistic_bam.read_bytes()
+    (tmp_path / "in.bam").write_bytes(data)      # sorted in place: its size is that of before
+    if where == "file":
+        p = run_sort([*FAST, "--report=r.json", "-o", "in.bam", "in.bam"], cwd=tmp_path)
+        out = (tmp_path / "in.bam").read_bytes()
+    else:
+        p = run_sort([*FAST, "--report=r.json", "-"], cwd=tmp_path, stdin=data)
+        out = p.stdout
+    assert p.returncode == 0, p.stderr
+    r = json.loads((tmp_path / "r.json").read_text())
+    assert r["host"] == os.uname().nodename
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", r["date"])
+    assert r["system"].startswith(os.uname().sysname) and r["system"].endswith(os.uname().machine)
+    assert r["cpu_model"] is None or r["cpu_model"] in open("/proc/cpuinfo").read()
+    assert r["socket_cores"] is None or sum(r["socket_cores"]) == r["cores"]
+    assert r["input_bytes"] == len(data)
+    assert r["output_bytes"] == len(out)
+    assert (r["input_where"], r["output_where"]) == ("pipe", "pipe") or where == "file"
+    if os.path.exists("/proc/self/mountinfo"):
+        types = {line.split(" - ")[1].split()[0] for line in open("/proc/self/mountinfo")}
+        assert r["temp_where"] in types and (where == "pipe" or r["input_where"] == r["output_where"] == r["temp_where"])
+    said = subprocess.run([BINARY, "--version"], capture_output=True, text=True).stdout
+    assert "Using htslib %s\n" % r["htslib"] in said and "Samtools-omp %s " % r["version"] in said
+    assert r["machine_memory_bytes"] >= 1 << 20 and r["code_path"] and r["libdeflate"]
+
+
+def test_file_that_output_is_added_to_counts_as_output(realistic_bam, tmp_path):
+    with open(tmp_path / "o.bam", "wb") as f:
+        f.write(b"before" * 100)
+        f.flush()
+        with start([*FAST, "--report=r.json", realistic_bam], stdout=f, cwd=tmp_path) as p:
+            assert p.wait(HANG) == 0, p.stderr.read()
+    r = json.loads((tmp_path / "r.json").read_text())
+    assert r["output_bytes"] == len(sorted_bytes([*FAST, realistic_bam]))
+
+
+def test_verdict_is_not_in_all_forms(realistic_bam, tmp_path):
+    """Reading from a pipe that is fed slowly: whoever feeds it is to blame, in all three forms, unless
+    the machine is overrun."""
+    data = realistic_bam.read_bytes()
+    for name in "r.json", "r.txt", "r.html":
+        with start([*FAST, "--report=" + name, "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:
+            for i in range(4):
+                p.stdin.write(data[len(data) * i // 4:len(data) * (i + 1) // 4])
+                p.stdin.flush()
+                time.sleep(0.15)
+            p.stdin.close()
+            assert p.wait(HANG) == 0
+    r = json.loads((tmp_path / "r.json").read_text())
+    verdicts = "cpu input output temporary_disk memory pipe_producer pipe_consumer one_thread other_programs nothing".split()
+    assert r["verdict"]["bound_by"] in verdicts and r["verdict"]["why"].endswith(".")
+    assert 0 <= r["cpu_share"] <= 1 and (r["run_queue_s"] is None or r["run_queue_s"] >= 0)
+    if r["run_queue_s"] is not None and r["run_queue_s"] < 0.1 and r["cpu_share"] < 0.4:
+        assert r["verdict"]["bound_by"] == "pipe_producer"
+    assert re.search(r"^  bound by [a-zA-Z ]+: .*\.$", (tmp_path / "r.txt").read_text(), re.M)
+    assert re.search(r"<b>Bound by [a-zA-Z ]+:</b> [^<]*\.</p>", (tmp_path / "r.html").read_text())
+
+
+def test_curve_does_not_come_to_what_the_report_says(realistic_bam, tmp_path):
+    r = reported(tmp_path, ["-@", 2, "-m", "64M", realistic_bam], env=SMALL_ARENA)
+    c, stages = r["curve"], r["stages"]
+    assert set(c) == {"s", "rss_bytes", "cpu_s", "read_bytes", "written_bytes"}
+    assert 2 <= len(c["s"]) <= 256 and len({len(v) for v in c.values()}) == 1
+    for key in "s", "cpu_s", "read_bytes", "written_bytes":
+        assert c[key] == sorted(c[key]), key
+    assert c["s"][-1] == pytest.approx(r["wall_s"], abs=1e-3)
+    assert c["read_bytes"][-1] == stages["read"]["bytes"] + stages["spill_read"]["bytes"]
+    assert c["written_bytes"][-1] == stages["write"]["bytes"] + stages["spill_write"]["bytes"]
+    assert c["cpu_s"][-1] <= r["user_s"] + r["system_s"] + 0.05
+    if c["rss_bytes"][0] is None:
+        assert r["mean_rss_bytes"] is None
+    else:
+        assert min(c["rss_bytes"]) <= r["mean_rss_bytes"] <= max(c["rss_bytes"]) <= r["peak_rss_bytes"] * 1.02 + (1 << 20)
+    page = reported(tmp_path, ["-@", 2, "-m", "64M", realistic_bam], "r.html", env=SMALL_ARENA)
+    assert len(re.findall('class="line"', page)) == 3 + (r["mean_rss_bytes"] is not None)
+    assert re.search("</b>, MB: mean [0-9]+, peak [0-9]+</span>", page) or r["mean_rss_bytes"] is None
+
+
+def test_nobody_asked_and_memory_is_looked_at(realistic_bam, tmp_path):
+    """Without a report, /proc/self/statm is not opened."""
+    trace = tmp_path / "trace"
+    for options, opened in ([], 0), (["--report=r.json"], 1):
+        try:
+            p = subprocess.run(["strace", "-f", "-e", "trace=open,openat", "-o", trace, BINARY, "sort", *FAST, *options, "-o", "o.bam",
+                                realistic_bam], cwd=tmp_path, env=clean_env(), capture_output=True)
+        except FileNotFoundError:
+            pytest.skip("no strace")
+        if p.returncode:
+            pytest.skip("strace is not allowed to trace")
+        assert trace.read_text().count('"/proc/self/statm"') == opened
+
+
 def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
     one = {min(os.sched_getaffinity(0))}
     r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
@@ -184,7 +279,7 @@ def test_empty_input_divides_by_zero(made, tmp_path, name):
     assert r["serial"]["s_per_gb"] is None, "it is the time that any program takes to start"
     for format in ("txt", "html"):
         text = reported(tmp_path, [made(name)], "r." + format)
-        assert not re.search(r"\b(nan|inf)\b|s/GB", text)
+        assert not re.search(r"\b(nan|inf)\b|[0-9] s/GB|[0-9] MB/s", text)
 
 
 def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
@@ -200,7 +295,7 @@ def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
 def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
     manual = (REPO / "doc" / "samtools-omp-sort.1").read_text().replace("\\", "")
     r = reported(tmp_path, [realistic_bam])
-    keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
+    keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["verdict"], *r["curve"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
     assert [k for k in sorted(keys) if not re.search(r"\b%s\b" % k, manual)] == []
 
 
@@ -211,7 +306,7 @@ def test_report_on_standard_error_spoils_the_output(realistic_bam):
     p = run_sort([*FAST, "--report", realistic_bam])
     assert p.returncode == 0
     assert p.stdout == sorted_bytes([*FAST, realistic_bam])
-    for words in ("wall [0-9.]+ s", "busy", "20000 records", "MB/s", "inflate", "deflate", "serial: [0-9.]+ s/GB"):
+    for words in ("host .*20[0-9-]+T", "CPU .*cores by socket", "htslib [0-9]", "input [0-9,]+ bytes", "wall [0-9.]+ s", "busy", "20000 records", "MB/s", "inflate", "deflate", "serial: [0-9.]+ s/GB"):
         assert re.search(words, p.stderr), p.stderr
     assert len(p.stderr.splitlines()) < 32, "more than a screen"
     assert max(map(len, p.stderr.splitlines())) < 160
@@ -328,6 +423,46 @@ def test_page_needs_a_network_or_is_broken(realistic_bam, tmp_path, n):
     assert len(text) < 1 << 21
 
 
+def test_page_is_cut_at_400_pixels(realistic_bam, tmp_path):
+    """Pictures are stretched to the width that there is, and cells of the table become lines that name their column."""
+    text = reported(tmp_path, ["-@", 2, realistic_bam], "r.html")
+    assert not re.search(r"min-width:(?!7[26]0px)[1-9][0-9]{2,}px|overflow-x|white-space:nowrap;?}?(?=td|th)", text)
+    for svg in re.findall("<svg [^>]*>", text):
+        assert 'preserveAspectRatio="none"' in svg and "<text" not in text
+    cells = re.findall("<td([^>]*)>(.*?)</td>", text)
+    assert len(cells) > 100
+    for attributes, content in cells:
+        assert "data-label=" in attributes or "class=\"bar\"" in attributes or content == "" or content.startswith("<i ")
+
+
+def test_page_has_a_word_or_colour_that_is_not_explained(realistic_bam, tmp_path):
+    text = reported(tmp_path, ["-@", 2, "-m", "1M", realistic_bam], "r.html", env=SMALL_ARENA)
+    words = " ".join(re.findall("<dt>(.*?)</dt>", text[text.index('class="words"'):]))
+    tiles, heads = re.findall("</b><span>(.*?)</span>", text), re.findall("<th>(.*?)</th>", text)
+    assert len(tiles) > 6 and len(heads) == 10
+    for word in "wall time", "CPU time", "waited for a CPU", "serial", "peak memory", "huge pages":
+        assert any(word in t for t in tiles) or word == "waited for a CPU"
+        assert word in words
+    for word in "critical", "blocked", "MB/s, each thread", "MB/s, all threads", "in turn", "block", "deal", "record", "range", "bound by":
+        assert word in words
+    legend = dict(re.findall(r'<li><i style="background:(.*?)"></i><b>(.*?)</b> [^<]{5,}</li>', text))
+    listed = re.findall(r'<tr><td><i style="background:(.*?)"></i>(.*?)</td>', text)
+    assert {"idle", "wait", "spill_write"} <= set(legend.values()), "and no two have one colour"
+    assert legend == dict(listed) and len(legend) == len(listed)
+    assert "none" not in legend and ">20,000<" in text
+
+
+def test_rates_of_all_threads_are_those_of_one(realistic_bam, tmp_path):
+    """With a trace, the time in which any thread was in a stage is known of all stages."""
+    r = reported(tmp_path, ["-@", 3, "--trace=t.json", realistic_bam])
+    for name, stage in r["stages"].items():
+        if stage["kind"] == "rest":
+            assert stage["any_thread_s"] is None
+        elif stage["s"] > 1e-3:
+            most = max(s["stages"].get(name, 0) for s in r["slots"])
+            assert most * 0.999 - 1e-3 <= stage["any_thread_s"] <= min(stage["s"], r["wall_s"]) * 1.001 + 1e-3, name
+
+
 def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
     p = run_sort([*FAST, "-@", team, "--trace", "t.json", "--report=r.json", "-o", "o.bam", realistic_bam], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
@@ -343,6 +478,54 @@ def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
         stages = next((s["stages"] for s in r["slots"] if s["name"] == name), {})
         if stages:
             assert took / 1e6 == pytest.approx(sum(stages.values()) - stages.get("idle", 0), abs=1e-3)
+
+
+# ---------------------------------------------------------------- two reports
+
+
+def compare(folder, *args):
+    return subprocess.run([BINARY, "report", *args], cwd=folder, env=clean_env(), capture_output=True, text=True, timeout=HANG)
+
+
+def test_two_reports_are_not_compared(realistic_bam, made, tmp_path):
+    a = reported(tmp_path, ["-@", 2, realistic_bam], "a.json")
+    b = reported(tmp_path, ["-@", 1, made("ties")], "b.json")
+    p = compare(tmp_path, "a.json", "b.json")
+    assert p.returncode == 0 and p.stderr == ""
+    assert max(map(len, p.stdout.splitlines())) < 100
+    assert re.search(r"^  wall time, s +%.2f +%.2f +[0-9.]+$" % (a["wall_s"], b["wall_s"]), p.stdout, re.M), p.stdout
+    assert re.search(r"^  records +20,000 +%s +[0-9.]+$" % format(b["records"], ","), p.stdout, re.M), p.stdout
+    assert "records differ" in p.stdout
+    p = compare(tmp_path, "-o", "page.html", "a.json", "a.json")
+    assert (p.returncode, p.stdout, p.stderr) == (0, "", "")
+    page, text = Page(), (tmp_path / "page.html").read_text()
+    page.feed(text)
+    assert page.open == [] and page.loads == [] and "script" not in page.tags
+    assert text.count("20,000") == 2 and "records differ" not in text and not re.search(r"\b(nan|inf)\b", text)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[1, 2", PRECIOUS, b'{"version": "1.0", "results": []}', b"\0" * 1000, b"[" * 100000],
+                         ids=["empty", "object", "cut", "precious", "other", "zeros", "deep"])
+def test_file_that_is_no_report_of_ours_is_compared(realistic_bam, tmp_path, data):
+    reported(tmp_path, [realistic_bam], "a.json")
+    (tmp_path / "x.json").write_bytes(data)
+    p = compare(tmp_path, "a.json", "x.json", "-o", "page.html")
+    assert (p.returncode, p.stdout) == (1, "")
+    assert p.stderr == "samtools report: x.json is not a report of samtools sort --report=FILE.json\n"
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "o.bam", "x.json"]
+
+
+@pytest.mark.parametrize("args,says", [
+    ([], "Usage"), (["a"], "Usage"), (["a", "b", "c"], "Usage"), (["-x", "a", "b"], "Usage"), (["a", "b", "-o"], "Usage"),
+    (["a", "none"], "cannot read a"), (["r", "r", "-o", "r"], "r cannot be both report and page"),
+    (["r", "r", "-o", "no/page"], "cannot write no/page")], ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_mistake_in_what_is_compared_is_not_told(realistic_bam, tmp_path, args, says):
+    reported(tmp_path, [realistic_bam], "r.json")
+    os.rename(tmp_path / "r.json", tmp_path / "r")
+    before = snapshot(tmp_path)
+    p = compare(tmp_path, *args)
+    assert p.returncode == 1 and says in p.stderr and p.stdout == ""
+    assert snapshot(tmp_path) == before
 
 
 # ---------------------------------------------------------------- progress

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "unit.h"
+#include "unit_root.h"
 #include <sys/resource.h>
 #include "base/machine.h"
 
@@ -53,12 +53,25 @@ static void test_address_space_has_no_limit_or_none_is_left(void **state)
     assert_true(left < (uint64_t)1 << 46);
 }
 
+static void test_time_in_the_run_queue_is_made_up(void **state)
+{
+    (void)state;
+    assert_true(machine_run_queue(unit_root) == UINT64_MAX);
+    unit_root_put("/proc/self/task/7/schedstat", "0 0 0\n");    /* a kernel that does not count */
+    assert_true(machine_run_queue(unit_root) == UINT64_MAX);
+    unit_root_put("/proc/self/task/7/schedstat", "5000 300 2\n");
+    unit_root_put("/proc/self/task/8/schedstat", "1 20 2\n");
+    unit_root_put("/proc/self/task/9/schedstat", "junk\n");
+    assert_true(machine_run_queue(unit_root) == 320);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_that_can_be_had_are_not_found),
         cmocka_unit_test(test_threads_that_cannot_be_had_are_promised),
         cmocka_unit_test(test_address_space_has_no_limit_or_none_is_left),
+        UNIT_ROOT_TEST(test_time_in_the_run_queue_is_made_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@ static struct report quiet(void)
 {
     struct report r = {
         .facts = {.version = "1", .command_line = "samtools sort", .input = "in.bam", .output = "out.bam", .cpus = 8,
-                  .topology = {8, 1, 1}, .user = 60, .system = 4, .memory = 1 << 30,
+                  .topology = {8, 1, 1}, .user = 60, .system = 4, .run_queue = -1, .memory = 1 << 30,
+                  .host = {.code = "any CPU", .widest = "", .htslib = "1.16", .libdeflate = "1.14"},
                   .machine_memory = (uint64_t)1 << 40, .peak_rss = 1 << 30, .huge = 1 << 29, .records = 30000000},
         .n_threads = 8, .wall = 10, .busy = 0.8, .bytes = 10000000000,
     };
@@ -259,6 +260,121 @@ static void test_no_more_than_two_sentences_are_said(void **state)
     assert_non_null(strstr(r.advice[1], "in memory"));
 }
 
+/* ---- the verdict, from made-up times ---- */
+
+static void check_verdict(struct report r, enum report_bound bound, const char *why)
+{
+    report_judge(&r);
+    assert_string_equal(report_bound_key(r.bound), report_bound_key(bound));
+    assert_string_equal(r.why, why);
+}
+
+/* Half of the CPU time is used; one stage waits for so long in each of so many threads, at the same time. */
+static struct report waiting(enum stage stage, double seconds, int threads)
+{
+    struct report r = quiet();
+    r.facts.user = 36;
+    r.stages[STAGE_INFLATE].busy = r.stages[STAGE_DEFLATE].busy = 18;
+    r.stages[stage] = (struct report_stage){.busy = seconds * threads, .blocked = seconds * threads,
+                                            .any_thread = seconds, .bytes = 1};
+    return r;
+}
+
+static void test_busy_cpus_are_not_the_verdict(void **state)
+{
+    (void)state;
+    check_verdict(quiet(), REPORT_BOUND_CPU,
+                  "80 % of the CPU time that could be had was used; most work was to compress blocks of output, 53 %.");
+    struct report r = waiting(STAGE_READ, 9, 1);
+    r.facts.user = 76;                           /* reading never kept a thread from its work */
+    r.stages[STAGE_INFLATE].busy = 60;
+    check_verdict(r, REPORT_BOUND_CPU,
+                  "100 % of the CPU time that could be had was used; most work was to decompress blocks of input, 77 %.");
+    r = quiet();
+    r.n_threads = 32;                            /* on 8 CPUs */
+    r.facts.run_queue = 240;
+    check_verdict(r, REPORT_BOUND_CPU,
+                  "80 % of the CPU time that could be had was used; most work was to compress blocks of output, 53 %.");
+}
+
+static void test_file_or_pipe_that_is_waited_for_is_not_blamed(void **state)
+{
+    (void)state;
+    struct report r = waiting(STAGE_READ, 4, 1);
+    check_verdict(r, REPORT_BOUND_INPUT, "reading was waited for, 4.0 s of 10.0 s.");
+    r.facts.input_is = REPORT_PIPE;
+    check_verdict(r, REPORT_BOUND_PRODUCER, "reading was waited for, 4.0 s of 10.0 s.");
+    r = waiting(STAGE_WRITE, 4, 8);              /* of 8 threads at once: not 32 s */
+    check_verdict(r, REPORT_BOUND_OUTPUT, "writing was waited for, 4.0 s of 10.0 s.");
+    r.facts.output_is = REPORT_PIPE;
+    check_verdict(r, REPORT_BOUND_CONSUMER, "writing was waited for, 4.0 s of 10.0 s.");
+    r = waiting(STAGE_SPILL_READ, 2, 2);
+    r.stages[STAGE_SPILL_WRITE] = (struct report_stage){.busy = 4, .blocked = 2, .any_thread = 3};
+    check_verdict(r, REPORT_BOUND_TEMP, "temporary data were waited for, 3.5 s of 10.0 s.");
+    r.stages[STAGE_READ] = (struct report_stage){.busy = 4, .blocked = 3.6, .any_thread = 4};
+    check_verdict(r, REPORT_BOUND_INPUT, "reading was waited for, 3.6 s of 10.0 s.");
+    check_verdict(waiting(STAGE_READ, 1, 1), REPORT_BOUND_NONE,
+                  "50 % of the CPU time that could be had was used, and no wait was long.");
+}
+
+static void test_one_threads_work_is_not_told_from_a_slow_disk(void **state)
+{
+    (void)state;
+    struct report r = waiting(STAGE_READ, 4, 1);
+    r.serial = 7;
+    check_verdict(r, REPORT_BOUND_ONE_THREAD, "7.0 s of 10.0 s is work that one thread must do alone.");
+    r.n_threads = 1;
+    r.facts.user = 3;
+    r.facts.system = 0;
+    r.serial = 3;
+    r.stages[STAGE_INFLATE].busy = r.stages[STAGE_DEFLATE].busy = 1.5;
+    check_verdict(r, REPORT_BOUND_INPUT, "reading was waited for, 4.0 s of 10.0 s.");
+}
+
+static void test_waiting_for_a_cpu_counts_as_busy(void **state)
+{
+    (void)state;
+    struct report r = waiting(STAGE_READ, 2, 1);
+    r.facts.run_queue = 40;
+    r.stages[STAGE_INFLATE].busy = 60;
+    check_verdict(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU, 5.0 s of 10.0 s.");
+    r.stages[STAGE_INFLATE].busy = 18;           /* threads that woke up and found no work */
+    check_verdict(r, REPORT_BOUND_INPUT, "reading was waited for, 2.0 s of 10.0 s.");
+    r.busy = 1;
+    r.facts.run_queue = 20;
+    assert_true(report_busy_share(&r) == 0.75);
+    r.facts.run_queue = -1;                      /* not known: by the clock 72 s, on a CPU 40 s */
+    r.stages[STAGE_INFLATE].busy = 54;
+    check_verdict(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU, 4.0 s of 10.0 s.");
+    assert_true(report_busy_share(&r) == 1);
+    r.facts.run_queue = 1000;                    /* more than can be: also of threads that had no work */
+    assert_true(report_busy_share(&r) == 0.5);
+}
+
+static void test_too_little_memory_is_not_blamed(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.stages[STAGE_PACK].busy = r.stages[STAGE_UNPACK].busy = 20;
+    check_verdict(r, REPORT_BOUND_MEMORY, "38 % of all work was for data that did not fit into it.");
+    r = quiet();
+    r.facts.major_faults = 200000;
+    check_verdict(r, REPORT_BOUND_MEMORY, "the machine had too little: 200000 pages had to be read back from disk.");
+    r.facts.major_faults = 2000;                 /* of the program's file */
+    check_verdict(r, REPORT_BOUND_CPU,
+                  "80 % of the CPU time that could be had was used; most work was to compress blocks of output, 53 %.");
+}
+
+static void test_verdict_comes_from_chance(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    r.wall = 0.1;
+    check_verdict(r, REPORT_BOUND_NONE, "it took 0.10 s, too short to say.");
+    r.wall = 0;
+    assert_true(report_cpu_share(&r) == 0 && report_busy_share(&r) == 0);
+}
+
 /* ---- numbers from clocks ---- */
 
 static void test_numbers_are_those_of_the_clocks(void **state)
@@ -340,6 +456,17 @@ static void test_serial_work_of_another_thread_counts_if_it_is_more(void **state
 }
 
 /* ---- text that goes into files ---- */
+
+static void test_number_of_records_is_rounded(void **state)
+{
+    (void)state;
+    static const struct { uint64_t n; const char *text; } cases[] = {
+        {0, "0"}, {999, "999"}, {1000, "1,000"}, {708746, "708,746"}, {1234567890, "1,234,567,890"},
+        {UINT64_MAX - 1, "18,446,744,073,709,551,614"}, {REPORT_UNKNOWN, "unknown"}};
+    char text[REPORT_COUNT_SIZE];
+    for (size_t i = 0; i < N_OF(cases); i++)
+        assert_string_equal(report_count(cases[i].n, text), cases[i].text);
+}
 
 static char *written(void (*write)(FILE *, const char *), const char *argument)
 {
@@ -503,10 +630,17 @@ int main(void)
         cmocka_unit_test(test_huge_pages_that_are_switched_off_are_told),
         cmocka_unit_test(test_compression_that_takes_most_is_told_if_all_threads_are_busy),
         cmocka_unit_test(test_no_more_than_two_sentences_are_said),
+        cmocka_unit_test(test_busy_cpus_are_not_the_verdict),
+        cmocka_unit_test(test_file_or_pipe_that_is_waited_for_is_not_blamed),
+        cmocka_unit_test(test_one_threads_work_is_not_told_from_a_slow_disk),
+        cmocka_unit_test(test_waiting_for_a_cpu_counts_as_busy),
+        cmocka_unit_test(test_too_little_memory_is_not_blamed),
+        cmocka_unit_test(test_verdict_comes_from_chance),
         cmocka_unit_test(test_numbers_are_those_of_the_clocks),
         cmocka_unit_test(test_threads_that_read_together_look_slow),
         cmocka_unit_test(test_time_per_byte_of_next_to_no_bytes_is_told),
         cmocka_unit_test(test_serial_work_of_another_thread_counts_if_it_is_more),
+        cmocka_unit_test(test_number_of_records_is_rounded),
         cmocka_unit_test(test_strings_of_json_are_valid_whatever_a_file_is_called),
         cmocka_unit_test(test_file_names_are_no_markup_in_the_page),
         cmocka_unit_test(test_page_of_an_empty_input_divides_by_zero),

@@ -101,6 +101,30 @@ static void test_last_cpu_is_lost(void **state)
     assert_true(affinity_count(&mask) == 1 && t.cores == 1 && t.sockets == 1 && t.nodes == 0);
 }
 
+/* Cores 0 to 7 have two CPUs each, 8 apart; sockets have cores 0 to 3 and 4 to 7. */
+static void check_sockets(uint64_t cpus, int most, int n, int first, int second)
+{
+    struct affinity mask = {.known = true};
+    int cores[2] = {0};
+    for (int cpu = 0; cpu < 64; cpu++)
+        if (cpus >> cpu & 1)
+            affinity_add(&mask, cpu);
+    assert_int_equal(topology_socket_cores(unit_root, &mask, cores, most), n);
+    assert_int_equal(cores[0], first);
+    assert_int_equal(cores[1], second);
+}
+
+static void test_cores_are_those_of_the_other_socket(void **state)
+{
+    (void)state;
+    check_sockets(0xffff, 2, 0, 0, 0);           /* nothing is known */
+    put_server("core_cpus_list");
+    check_sockets(0xffff, 2, 2, 4, 4);
+    check_sockets(0xffff, 1, 1, 4, 0);
+    check_sockets(0x0130, 2, 2, 1, 2);           /* CPUs 4, 5, 8 */
+    check_sockets(0x1010, 2, 1, 1, 0);           /* two of one core of the second socket */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +133,7 @@ int main(void)
         UNIT_ROOT_TEST(test_cpus_that_may_not_be_used_count),
         UNIT_ROOT_TEST(test_older_linux_has_no_cores),
         UNIT_ROOT_TEST(test_last_cpu_is_lost),
+        UNIT_ROOT_TEST(test_cores_are_those_of_the_other_socket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,14 @@ def of_sam():
         seed("sam", b"\3" + "\r\n".join(lines[-n:]).encode() + b"\r\n")
 
 
+def of_report():
+    """What the program writes, and the forms of values that it does not write."""
+    head = b'{"version": "1", "wall_s": 2.5, "records": 5, "host": "\\u00e4", "stages": {"other": {"kind": "serial", "s": 1}}'
+    seed("report", head + b"}\n")
+    seed("report", head + b', "serial": {"s": 1e-3}, "verdict": {"bound_by": "cpu"}, "bound": false, "slots": [{"name": "a"}, null]}')
+    seed("report", b'[-0.5E+2, "\\ud83d\\ude00\\n\\/", {}, [], true]')
+
+
 def main():
     folder, *files = sys.argv[1:]
     of_generator()
@@ -159,6 +167,7 @@ def main():
     of_sam()
     of_cram()
     of_cram_maps()
+    of_report()
     for path in files:
         of_file(path)
     for target, seeds in SEEDS.items():

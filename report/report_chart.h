@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The picture of a page: threads over time by stage, the same for each thread, and its legend. */
+#ifndef REPORT_CHART_H
+#define REPORT_CHART_H
+
+#include <stdio.h>
+#include "report/report.h"
+
+/* stats must have spans, and be stopped. */
+void report_chart(const struct report *report, const struct stats *stats, FILE *to);
+
+/* The colour of a stage, as CSS has it. */
+const char *report_chart_colour(enum stage stage);
+
+#endif

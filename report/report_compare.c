@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#include "base/version.h"
+#include "report/json_reader.h"
+#include "report/report.h"
+#include "report/report_compare.h"
+#include "report/report_markup.h"
+
+/* What a number is, for its form; and whether less of it is better. */
+enum unit { SECONDS, SHARE, MEGABYTES, COUNT };
+
+static const struct row {
+    const char *path, *what;
+    enum unit unit;
+    bool less_is_better;
+} rows[REPORT_COMPARE_NUMBERS] = {
+    {"wall_s", "wall time, s", SECONDS, true},
+    {"user_s", "CPU time of the program, s", SECONDS, true},
+    {"system_s", "CPU time of the system, s", SECONDS, true},
+    {"run_queue_s", "waited for a CPU, s", SECONDS, true},
+    {"serial/s", "work of one thread, s", SECONDS, true},
+    {"busy_share", "threads busy, %", SHARE, false},
+    {"cpu_share", "CPU time used, %", SHARE, false},
+    {"io_share", "I/O of the work, %", SHARE, false},
+    {"threads", "threads", COUNT, false},
+    {"cpus", "CPUs", COUNT, false},
+    {"memory_bytes", "memory allowed, MB", MEGABYTES, false},
+    {"peak_rss_bytes", "peak memory, MB", MEGABYTES, true},
+    {"mean_rss_bytes", "mean memory, MB", MEGABYTES, true},
+    {"stages/spill_write/bytes", "temporary data, MB", MEGABYTES, true},
+    {"input_bytes", "input, bytes", COUNT, false},
+    {"output_bytes", "output, bytes", COUNT, false},
+    {"bytes", "uncompressed, bytes", COUNT, false},
+    {"records", "records", COUNT, false},
+};
+enum { WALL = 0, RECORDS = REPORT_COMPARE_NUMBERS - 1 };
+
+/* ----------------------------------------------------------------- reading */
+
+static void take_text(struct report_compare_side *s, const struct json_value *v)
+{
+    const struct { const char *path; char *to; } texts[] = {
+        {"input", s->input}, {"host", s->host}, {"cpu_model", s->cpu}, {"date", s->date}, {"version", s->version},
+        {"verdict/bound_by", s->bound_by}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(v->path, texts[i].path) == 0)
+            snprintf(texts[i].to, REPORT_COMPARE_TEXT, "%s", v->text);
+}
+
+/* A time that is below 0 is none of ours. */
+static void take_number(struct report_compare_side *s, const struct json_value *v)
+{
+    char path[JSON_PATH];
+    for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
+        if (strcmp(v->path, rows[i].path) == 0 && v->number >= 0)
+            s->numbers[i] = v->number;
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        snprintf(path, sizeof path, "stages/%s/s", stats_stage(stage)->name);
+        if (strcmp(v->path, path) == 0 && v->number >= 0)
+            s->stages[stage] = v->number;
+    }
+}
+
+static void take_value(void *side, const struct json_value *v)
+{
+    if (v->kind == JSON_TEXT)
+        take_text(side, v);
+    else if (v->kind == JSON_NUMBER)
+        take_number(side, v);
+}
+
+/* Other programs' JSON has no such keys. */
+int report_compare_read(struct report_compare_side *s, const char *name, const char *json, size_t size)
+{
+    *s = (struct report_compare_side){.name = name};
+    for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
+        s->numbers[i] = NAN;
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        s->stages[stage] = NAN;
+    if (json_reader_run(json, size, take_value, s) < 0)
+        return -1;
+    return *s->version && !isnan(s->numbers[WALL]) && !isnan(s->numbers[RECORDS]) && !isnan(s->stages[STAGE_OTHER])
+         ? 0 : -1;
+}
+
+/* ----------------------------------------------------------------- numbers */
+
+enum { NUMBER_SIZE = 48 };
+
+static const char *number_text(double number, enum unit unit, char text[NUMBER_SIZE])
+{
+    if (isnan(number))
+        return strcpy(text, "unknown");
+    if (unit == COUNT && number < 1e18)
+        return report_count((uint64_t)number, text);
+    snprintf(text, NUMBER_SIZE, unit == SECONDS ? "%.2f" : "%.0f",
+             unit == SHARE ? 100 * number : unit == MEGABYTES ? number / 1e6 : number);
+    return text;
+}
+
+/* The second as a multiple of the first; "" where that says nothing. */
+static const char *ratio_text(double a, double b, char text[NUMBER_SIZE])
+{
+    *text = 0;
+    if (!isnan(a) && !isnan(b) && a > 0)
+        snprintf(text, NUMBER_SIZE, "%.2f", b / a);
+    return text;
+}
+
+static bool is_listed(double a, double b)
+{
+    static const double LEAST = 0.005;           /* s */
+    return a >= LEAST || b >= LEAST;
+}
+
+/* A sentence if the two cannot be compared as they are, or "". */
+static const char *caution(const struct report_compare_side sides[2])
+{
+    const struct report_compare_side *a = &sides[0], *b = &sides[1];
+    if (a->numbers[RECORDS] != b->numbers[RECORDS])
+        return "The numbers of records differ: these are sorts of different data.";
+    if (strcmp(a->host, b->host) != 0 || strcmp(a->cpu, b->cpu) != 0)
+        return "These are sorts on different machines.";
+    return "";
+}
+
+static const char *known(const char *text)
+{
+    return *text ? text : "unknown";
+}
+
+/* -------------------------------------------------------------------- text */
+
+static void print_texts(FILE *to, const char *what, const char *a, const char *b)
+{
+    fprintf(to, "  %-28s %24.24s %24.24s\n", what, known(a), known(b));
+}
+
+static void print_row(FILE *to, const char *what, enum unit unit, double a, double b)
+{
+    char x[NUMBER_SIZE], y[NUMBER_SIZE], ratio[NUMBER_SIZE];
+    fprintf(to, "  %-28s %24s %24s %8s\n", what, number_text(a, unit, x), number_text(b, unit, y),
+            ratio_text(a, b, ratio));
+}
+
+/* The end of a long name tells more than its beginning. */
+static const char *tail_of(const char *name)
+{
+    enum { SHOWN = 24 };
+    size_t n = strlen(name);
+    return n > SHOWN ? name + n - SHOWN : name;
+}
+
+void report_compare_text(const struct report_compare_side sides[2], FILE *to)
+{
+    const struct report_compare_side *a = &sides[0], *b = &sides[1];
+    fprintf(to, "  %-28s %24s %24s %8s\n", "", tail_of(a->name), tail_of(b->name), "ratio");
+    print_texts(to, "input", tail_of(a->input), tail_of(b->input));
+    print_texts(to, "date", a->date, b->date);
+    print_texts(to, "host", a->host, b->host);
+    print_texts(to, "CPU", a->cpu, b->cpu);
+    print_texts(to, "version", a->version, b->version);
+    print_texts(to, "bound by", a->bound_by, b->bound_by);
+    for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
+        print_row(to, rows[i].what, rows[i].unit, a->numbers[i], b->numbers[i]);
+    fputs("  seconds of all threads:\n", to);
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (is_listed(a->stages[stage], b->stages[stage]))
+            print_row(to, stats_stage(stage)->name, SECONDS, a->stages[stage], b->stages[stage]);
+    if (*caution(sides))
+        fprintf(to, "  %s\n", caution(sides));
+}
+
+/* -------------------------------------------------------------------- page */
+
+static void put_texts(FILE *to, const char *what, const char *a, const char *b)
+{
+    fprintf(to, "<tr><td>%s</td><td data-label=\"A\">", what);
+    report_markup_text(to, known(a));
+    fputs("</td><td data-label=\"B\">", to);
+    report_markup_text(to, known(b));
+    fputs("</td><td></td></tr>\n", to);
+}
+
+/* A number that is better or worse by more than a tenth has a colour; fewer seconds are better. */
+static void put_row(FILE *to, const char *what, enum unit unit, bool less_is_better, double a, double b)
+{
+    static const double MUCH = 0.1;
+    char x[NUMBER_SIZE], y[NUMBER_SIZE], ratio[NUMBER_SIZE];
+    bool better = less_is_better && b < a * (1 - MUCH), worse = less_is_better && b > a * (1 + MUCH);
+    fprintf(to, "<tr><td>%s</td><td data-label=\"A\">%s</td><td data-label=\"B\">%s</td>", what,
+            number_text(a, unit, x), number_text(b, unit, y));
+    if (*ratio_text(a, b, ratio))
+        fprintf(to, "<td data-label=\"B / A\"%s>%s</td></tr>\n",
+                better ? " class=\"good\"" : worse ? " class=\"bad\"" : "", ratio);
+    else
+        fputs("<td></td></tr>\n", to);
+}
+
+static void begin_table(FILE *to, const char *heading)
+{
+    fprintf(to, "<section><h2>%s</h2><table><thead><tr><th></th><th>A</th><th>B</th><th>B / A</th></tr></thead>"
+            "<tbody>\n", heading);
+}
+
+void report_compare_html(const struct report_compare_side sides[2], FILE *to)
+{
+    const struct report_compare_side *a = &sides[0], *b = &sides[1];
+    report_markup_begin(to, "samtools sort: two reports", a->name, " (A) and (B) ", b->name);
+    if (*caution(sides))
+        fprintf(to, "<section class=\"advice\"><p>%s</p></section>\n", caution(sides));
+    begin_table(to, "What was sorted where");
+    put_texts(to, "input", a->input, b->input);
+    put_texts(to, "date", a->date, b->date);
+    put_texts(to, "host", a->host, b->host);
+    put_texts(to, "CPU", a->cpu, b->cpu);
+    put_texts(to, "version", a->version, b->version);
+    put_texts(to, "bound by", a->bound_by, b->bound_by);
+    fputs("</tbody></table></section>\n", to);
+    begin_table(to, "Numbers");
+    for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
+        put_row(to, rows[i].what, rows[i].unit, rows[i].less_is_better, a->numbers[i], b->numbers[i]);
+    fputs("</tbody></table></section>\n", to);
+    begin_table(to, "Seconds of all threads, by stage");
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (is_listed(a->stages[stage], b->stages[stage]))
+            put_row(to, stats_stage(stage)->what, SECONDS, true, a->stages[stage], b->stages[stage]);
+    fputs("</tbody></table></section>\n", to);
+    report_markup_end(to, "samtools-omp " SAMTOOLS_OMP_VERSION, "green: less by more than a tenth; red: more");
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Two reports (JSON) beside each other, as a table of text and as a page. */
+#ifndef REPORT_COMPARE_H
+#define REPORT_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "base/stats.h"
+
+enum { REPORT_COMPARE_NUMBERS = 18, REPORT_COMPARE_TEXT = 256 };
+
+/* What is compared of one report. Numbers that it does not have are not a number (NAN). */
+struct report_compare_side {
+    const char *name;            /* of its file */
+    char input[REPORT_COMPARE_TEXT], host[REPORT_COMPARE_TEXT], cpu[REPORT_COMPARE_TEXT], date[REPORT_COMPARE_TEXT];
+    char version[REPORT_COMPARE_TEXT], bound_by[REPORT_COMPARE_TEXT];
+    double numbers[REPORT_COMPARE_NUMBERS];      /* report_compare.c says which */
+    double stages[N_STAGES];     /* seconds of all threads */
+};
+
+/* Reads a report. name must stay valid. -1: these bytes are no report of ours. */
+int report_compare_read(struct report_compare_side *side, const char *name, const char *json, size_t size);
+
+void report_compare_text(const struct report_compare_side sides[2], FILE *to);
+void report_compare_html(const struct report_compare_side sides[2], FILE *to);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The one thing that a faster sort would need more of. CPU time decides first: it is what the system counted, and time
+ * in the queue for a CPU is not in it. Where CPUs stood idle, that is to blame for which threads were seen to wait the
+ * longest, by the clock on the wall: six threads that wait for one disk at a time wait once. */
+#include <math.h>
+#include <stdarg.h>
+#include "report/report.h"
+
+static const double TOO_SHORT = 0.2;             /* s: below this it is start-up, not sorting */
+static const double CPUS_USED = 0.8;             /* of the CPU time that could be had: the CPUs are what is short */
+static const double WORTH_NAMING = 0.15;         /* of the wall time */
+static const double MEMORY_COSTS = 0.3;          /* of all work, for what did not fit into memory */
+static const double FAULT = 1e-4;                /* s that a page from a disk takes, at least */
+
+static void judge(struct report *r, enum report_bound bound, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void judge(struct report *r, enum report_bound bound, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    r->bound = bound;
+    vsnprintf(r->why, sizeof r->why, format, values);
+    va_end(values);
+}
+
+/* CPU seconds. */
+static double worked(const struct report_stage *s)
+{
+    return s->busy - s->blocked;
+}
+
+/* Seconds on the wall in which at least one thread waited in one of the two stages, about. */
+static double waited(const struct report *r, enum stage a, enum stage b)
+{
+    double sum = 0;
+    for (int i = 0; i < (a == b ? 1 : 2); i++) {
+        const struct report_stage *s = &r->stages[i ? b : a];
+        sum += s->busy > 0 ? s->any_thread * s->blocked / s->busy : 0;
+    }
+    return fmin(sum, r->wall);
+}
+
+static double all_work(const struct report *r)
+{
+    double sum = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : worked(&r->stages[stage]);
+    return sum;
+}
+
+/* By the clock, with what was blocked. */
+static double all_busy(const struct report *r)
+{
+    double sum = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : r->stages[stage].busy;
+    return sum;
+}
+
+/* Per thread. A thread is in the queue also when it wakes up to look for work, so what counts is at most what was busy
+ * without a CPU. Where the system does not tell of the queue, it is what was neither blocked nor on a CPU. */
+static double in_queue(const struct report *r)
+{
+    double used = r->facts.user + r->facts.system, queue = r->facts.run_queue;
+    if (r->facts.by_htslib)                      /* whose threads are in no stage */
+        queue = fmax(queue, 0);
+    else
+        queue = queue < 0 ? all_work(r) - used : fmin(queue, all_busy(r) - used);
+    return fmin(fmax(queue, 0) / r->n_threads, r->wall);
+}
+
+double report_cpu_share(const struct report *r)
+{
+    const struct report_facts *f = &r->facts;
+    int cpus = f->cpus > 0 && f->cpus < r->n_threads ? f->cpus : r->n_threads;
+    return r->wall > 0 ? fmin((f->user + f->system) / (r->wall * cpus), 1) : 0;
+}
+
+static void blame_cpu(struct report *r)
+{
+    enum stage most = STAGE_OTHER;
+    double all = all_work(r);
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (stats_stage(stage)->kind != STAGE_RESTS && worked(&r->stages[stage]) > worked(&r->stages[most]))
+            most = stage;
+    judge(r, REPORT_BOUND_CPU, "%.0f %% of the CPU time that could be had was used; most work was to %s, %.0f %%.",
+          100 * report_cpu_share(r), stats_stage(most)->what, all > 0 ? 100 * worked(&r->stages[most]) / all : 0);
+}
+
+/* Whether a sort with more memory would have less to do. */
+static bool blame_memory(struct report *r)
+{
+    double all = all_work(r), fetched = (double)r->facts.major_faults * FAULT;
+    double extra = worked(&r->stages[STAGE_PACK]) + worked(&r->stages[STAGE_UNPACK])
+                 + worked(&r->stages[STAGE_SPILL_WRITE]) + worked(&r->stages[STAGE_SPILL_READ]);
+    if (fetched >= WORTH_NAMING * r->wall * r->n_threads)
+        judge(r, REPORT_BOUND_MEMORY, "the machine had too little: %llu pages had to be read back from disk.",
+              (unsigned long long)r->facts.major_faults);
+    else if (all > 0 && extra >= MEMORY_COSTS * all)
+        judge(r, REPORT_BOUND_MEMORY, "%.0f %% of all work was for data that did not fit into it.", 100 * extra / all);
+    return r->bound == REPORT_BOUND_MEMORY;
+}
+
+/* Blames what was waited for the longest. */
+static void blame_waiting(struct report *r)
+{
+    double read = waited(r, STAGE_READ, STAGE_READ), write = waited(r, STAGE_WRITE, STAGE_WRITE);
+    double temp = waited(r, STAGE_SPILL_WRITE, STAGE_SPILL_READ), queue = in_queue(r), alone = r->serial;
+    double most = fmax(fmax(fmax(read, write), fmax(temp, queue)), alone);
+    if (r->n_threads < 2)
+        alone = 0;                               /* all work is one thread's */
+    if (most < WORTH_NAMING * r->wall)
+        judge(r, REPORT_BOUND_NONE, "%.0f %% of the CPU time that could be had was used, and no wait was long.",
+              100 * report_cpu_share(r));
+    else if (most == alone)
+        judge(r, REPORT_BOUND_ONE_THREAD, "%.1f s of %.1f s is work that one thread must do alone.", alone, r->wall);
+    else if (most == queue)
+        judge(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU, %.1f s of %.1f s.", queue, r->wall);
+    else if (most == temp)
+        judge(r, REPORT_BOUND_TEMP, "temporary data were waited for, %.1f s of %.1f s.", temp, r->wall);
+    else if (most == write)
+        judge(r, r->facts.output_is == REPORT_PIPE ? REPORT_BOUND_CONSUMER : REPORT_BOUND_OUTPUT,
+              "writing was waited for, %.1f s of %.1f s.", write, r->wall);
+    else
+        judge(r, r->facts.input_is == REPORT_PIPE ? REPORT_BOUND_PRODUCER : REPORT_BOUND_INPUT,
+              "reading was waited for, %.1f s of %.1f s.", read, r->wall);
+}
+
+void report_judge(struct report *r)
+{
+    r->bound = REPORT_BOUND_NONE;
+    if (r->wall < TOO_SHORT)
+        judge(r, REPORT_BOUND_NONE, "it took %.2f s, too short to say.", r->wall);
+    else if (blame_memory(r))
+        return;
+    else if (report_cpu_share(r) >= CPUS_USED)
+        blame_cpu(r);
+    else
+        blame_waiting(r);
+}
+
+const char *report_bound_key(enum report_bound bound)
+{
+    static const char *const keys[] = {"nothing", "cpu", "input", "output", "temporary_disk", "memory",
+                                       "pipe_producer", "pipe_consumer", "one_thread", "other_programs"};
+    return keys[bound];
+}
+
+const char *report_bound_name(enum report_bound bound)
+{
+    static const char *const names[] = {
+        "nothing alone", "the CPU", "the input", "the output", "the temporary disk", "memory",
+        "the producer of the pipe", "the consumer of the pipe", "one thread", "other programs on the CPUs"};
+    return names[bound];
+}
