@@ -22,6 +22,8 @@ struct sort_output {
 /* REPORT_FOLDER: JSON and HTML, under names of their own in a folder. */
 enum report_format { REPORT_NONE, REPORT_TEXT, REPORT_JSON, REPORT_HTML, REPORT_FOLDER };
 
+enum plan_format { PLAN_NONE, PLAN_TEXT, PLAN_JSON };
+
 struct sort_opts {
     char *in;                    /* "-": standard input; owned */
     char **more;                 /* --add-input: read after it; owned, with the names */
@@ -41,6 +43,7 @@ struct sort_opts {
     const char *checksum;        /* file for sort_files_checksum(), "-": standard output; NULL: none */
     bool checksum_samtools;      /* it gets the table of `samtools checksum`; else our line */
     bool check;                  /* see sort_check(): nothing is sorted or written */
+    enum plan_format plan;       /* see sort_plan(): likewise */
     enum report_format report;
     const char *report_file;     /* NULL: standard error, or the folder */
     const char *report_folder;   /* of REPORT_FOLDER; else NULL */

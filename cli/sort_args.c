@@ -27,7 +27,7 @@ enum {
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
     OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT, OPT_VERIFY, OPT_CHECKSUM,
-    OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS,
+    OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_PLAN,
 };
 
 static const char short_options[] = ":l:um:@:o:O:T:hnNt:MI:K:w:RH";
@@ -49,6 +49,7 @@ static const struct option long_options[] = {
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"report", optional_argument, NULL, OPT_REPORT},
+    {"plan", optional_argument, NULL, OPT_PLAN},
     {"trace", required_argument, NULL, OPT_TRACE},
     {"progress", no_argument, NULL, OPT_PROGRESS},
     {"no-progress", no_argument, NULL, OPT_NO_PROGRESS},
@@ -122,6 +123,7 @@ void sort_args_usage(FILE *to)
           "      --checksum samtools:FILE\n"
           "                          write what `samtools checksum` (1.24) prints of the output\n"
           "      --picard            by read name, in Picard's order\n"
+          "      --plan[=json]       only tell memory, temporary space, time and threads that the sort would take\n"
           "      --progress, --no-progress\n"
           "                          tell how far it is [on a terminal only]\n"
           "      --report[=FILE]     where the time went, and advice; FILE.json and FILE.html too\n"
@@ -237,6 +239,12 @@ static int parse_checksum(struct sort_opts *o, const char *text)
     return *o->checksum ? 0 : message_mistake("--checksum needs a file");
 }
 
+static int parse_plan(struct sort_opts *o, const char *text)
+{
+    o->plan = text ? PLAN_JSON : PLAN_TEXT;
+    return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
+}
+
 static int parse_one(struct parsed *p, int c)
 {
     struct sort_opts *o = p->o;
@@ -269,6 +277,7 @@ static int parse_one(struct parsed *p, int c)
         o->report = optarg && has_suffix(optarg, ".json") ? REPORT_JSON
                   : optarg && has_suffix(optarg, ".html") ? REPORT_HTML : REPORT_TEXT;
         return 0;
+    case OPT_PLAN: return parse_plan(o, optarg);
     case OPT_TRACE: o->trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
@@ -423,9 +432,9 @@ static int settle_memory(struct parsed *p)
     return 0;
 }
 
-/* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else where the environment says, else beside the output. They go to the current directory
- * where no file can be made beside the output, or where that is standard output or what somebody has open: /dev/null,
- * /dev/stdout, a shell's >(command). */
+/* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else where the environment says, else beside the output.
+ * They go to the current directory where no file can be made beside the output, or where that is standard output or
+ * what somebody has open: /dev/null, /dev/stdout, a shell's >(command). */
 static int settle_temp(struct parsed *p)
 {
     struct sort_opts *o = p->o;
@@ -457,6 +466,8 @@ static enum sort_args_result check_operands(struct sort_opts *o, int n, char **o
         return message_mistake("--check looks at one file: --add-input does not go with it");
     if (o->check && (o->report || o->trace_file))
         return message_mistake("--check writes no --report and no --trace");
+    if (o->check && o->plan)
+        return message_mistake("--check and --plan do not go together");
     if (n == 0 && isatty(STDIN_FILENO)) {
         sort_args_usage(stdout);
         return SORT_ARGS_DONE;
@@ -492,7 +503,7 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
     if (settle_memory(&p) < 0 || refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0
         || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_ARGS_ERROR;
-    if (!o->check && !o->report)
+    if (!o->check && !o->plan && !o->report)
         sort_settings_report(o);
     return check_operands(o, argc - optind, argv + optind);
 }
