@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "base/latch.h"
+#include "base/machine.h"
 #include "base/message.h"
 #include "base/out_file.h"
 #include "base/sort_opts.h"
@@ -19,7 +20,7 @@
 #include "report/report.h"
 #include "spill/spill_store.h"
 
-enum { WARNINGS_MAX = 4, WARNING_SIZE = PATH_MAX + 200 };
+enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
 
 /* A directory that is to take files. */
 struct place {
@@ -95,6 +96,9 @@ static void find_warnings(struct plan *p)
     for (size_t i = 0; f->spills && i < p->opts->n_temp_prefixes; i++)
         if (p->temp[i].error)
             warn(p, "no temporary file can be made in %s: %s", p->temp[i].dir, strerror(p->temp[i].error));
+    if (f->sampled && f->memory > machine_memory())
+        warn(p, "the sort takes about %.0f MB of memory, but the machine or its cgroup has %.0f MB. Use a smaller -m",
+             (double)f->memory / 1e6, (double)machine_memory() / 1e6);
     bool shared = *out->dir && p->temp->device == out->device;
     if (f->temporary > p->temp_free)
         warn(p, "temporary data take about %.0f MB, but only %.0f MB are free in %s%s. -T names another place",
@@ -159,8 +163,11 @@ static void put_input(const struct plan *p)
 static void put_spill(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    if (!f->sampled)
+    if (!f->sampled) {
+        printf("fits in memory: up to %.1f MB uncompressed, of which each record takes 16 bytes more%s\n",
+               mb((double)f->fits), p->opts->size_hint > f->fits ? "; not what --size-hint says" : "");
         return;
+    }
     if (!f->spills) {
         printf("sorted: in memory, without temporary files\n");
         return;
@@ -177,11 +184,14 @@ static void put_spill(const struct plan *p)
 
 static void put_time(const struct forecast *f)
 {
+    static const double BUSY = 1.3;
     if (f->cpu_s <= 0)
         return;
     printf("threads: %d; more than %d would not pay here\n", f->n_threads, f->threads_that_pay);
     printf("time: about %.1f s (%.1f s of CPU), if input comes at %.0f MB/s and output goes at %.0f MB/s\n", f->wall_s,
            f->cpu_s, mb((double)f->file_bytes) / f->wall_s, mb(f->output) / f->wall_s);
+    if (f->cost.waited > BUSY)
+        printf("time now: about %.1f s, since other programs want the CPUs\n", f->wall_now_s);
     if (f->threads_that_pay != f->n_threads)
         printf("time with -@ %d: about %.1f s\n", f->threads_that_pay, f->wall_that_pay_s);
 }
@@ -204,13 +214,23 @@ static void put_text(const struct plan *p)
 
 /* -------------------------------------------------------------------- JSON */
 
-/* A number, or null where nobody knows it. */
-static void put_number(const char *name, double value, bool known)
+/* Null where nobody knows it. */
+static void put_number(const char *name, double value, int decimals, bool known)
 {
     if (known)
-        printf("  \"%s\": %.*f,\n", name, fabs(value) < 1000 ? 3 : 0, value);
+        printf("  \"%s\": %.*f,\n", name, decimals, value);
     else
         printf("  \"%s\": null,\n", name);
+}
+
+static void put_count(const char *name, double value, bool known)
+{
+    put_number(name, value, 0, known);
+}
+
+static void put_seconds(const char *name, double value, bool known)
+{
+    put_number(name, value, 3, known);
 }
 
 static void put_list(const char *name, size_t n, const char *(*text)(const struct plan *p, size_t i),
@@ -235,26 +255,28 @@ static void put_json(const struct plan *p)
     printf("{\n  \"input\": ");
     report_json_string(stdout, sort_opts_input(p->opts));
     printf(",\n  \"threads\": %d,\n", f->n_threads);
-    put_number("input_bytes", (double)f->file_bytes, f->file_bytes > 0);
-    put_number("records", f->records, sampled);
-    put_number("record_bytes", f->record_bytes, sampled);
-    put_number("memory_bytes", (double)f->memory, true);
-    put_number("memory_most_bytes", (double)f->memory_most, true);
-    put_number("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
+    put_count("input_bytes", (double)f->file_bytes, f->file_bytes > 0);
+    put_count("records", f->records, sampled);
+    put_count("record_bytes", f->record_bytes, sampled);
+    put_count("memory_bytes", (double)f->memory, true);
+    put_count("memory_most_bytes", (double)f->memory_most, true);
+    put_count("fits_bytes", (double)f->fits, true);
+    put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
     printf("  \"in_memory\": %s,\n", !sampled ? "null" : f->spills ? "false" : "true");
-    put_number("runs", f->runs, sampled);
-    put_number("packed_bytes", f->packed, sampled);
-    put_number("temporary_bytes", f->temporary, sampled);
-    put_number("temporary_free_bytes", p->temp_free, true);
-    put_number("output_bytes", f->output, f->output > 0);
-    put_number("output_free_bytes", p->output.free, *p->output.dir != 0);
-    put_number("cpu_s", f->cpu_s, timed);
-    put_number("wall_s", f->wall_s, timed);
-    put_number("threads_that_pay", f->threads_that_pay, timed);
-    put_number("wall_that_pay_s", f->wall_that_pay_s, timed);
-    put_number("request_mem_mib", (double)r.memory_mib, true);
-    put_number("request_minutes", r.minutes, r.minutes > 0);
-    put_number("request_tmp_mib", (double)r.tmp_mib, true);
+    put_count("runs", f->runs, sampled);
+    put_count("packed_bytes", f->packed, sampled);
+    put_count("temporary_bytes", f->temporary, sampled);
+    put_count("temporary_free_bytes", p->temp_free, true);
+    put_count("output_bytes", f->output, f->output > 0);
+    put_count("output_free_bytes", p->output.free, *p->output.dir != 0);
+    put_seconds("cpu_s", f->cpu_s, timed);
+    put_seconds("wall_s", f->wall_s, timed);
+    put_seconds("wall_now_s", f->wall_now_s, timed);
+    put_count("threads_that_pay", f->threads_that_pay, timed);
+    put_seconds("wall_that_pay_s", f->wall_that_pay_s, timed);
+    put_count("request_mem_mib", (double)r.memory_mib, true);
+    put_count("request_minutes", r.minutes, r.minutes > 0);
+    put_count("request_tmp_mib", (double)r.tmp_mib, true);
     put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
     put_list("warnings", (size_t)p->n_warnings, warning_text, p, "");
     printf("}\n");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "bam/record_checksum.h"
 #include "base/sort_opts.h"
 #include "codec/bgzf_block.h"
@@ -143,11 +145,19 @@ static int time_pack(struct calibration *c, const struct sorted *s)
     return added < 0 ? -1 : 0;
 }
 
+static double wall_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 int calibration_make(struct calibration *c, const struct input_sample *sample, const struct sort_opts *opts,
                      sam_hdr_t *sam, bool spills)
 {
     struct sorted s = {.sample = sample, .keys = malloc(sample->n * sizeof *s.keys), .order.base = sample->arena.base};
     struct sort_rule *rule = sort_rule_new(&opts->order, sam);
+    double wall = wall_clock(), cpu = input_sample_clock();
     int result = -1;
     *c = (struct calibration){
         .inflate = sample->inflate_s / (double)sample->inflated,
@@ -159,6 +169,8 @@ int calibration_make(struct calibration *c, const struct input_sample *sample, c
         bool is_bam = opts->out.format.format == bam;
         result = (is_bam && time_deflate(c, &s, opts->out.level) < 0) || (spills && time_pack(c, &s) < 0) ? -1 : 0;
     }
+    cpu = input_sample_clock() - cpu;
+    c->waited = cpu > 0 ? fmax((wall_clock() - wall) / cpu, 1) : 1;
     sort_rule_free(rule);
     free(s.keys);
     return result;

@@ -15,6 +15,7 @@ struct calibration {
     double pack, unpack;         /* of what goes through temporary files */
     double deflated;             /* bytes of output per byte; 0: not known, the output is not BAM */
     double packed;               /* bytes of temporary data per byte */
+    double waited;               /* wall seconds per CPU second meanwhile: above 1 if other programs want the CPUs */
 };
 
 /* spills: pack and unpack, too. sam: the header of the inputs. The sample is not empty. -1: no memory. */

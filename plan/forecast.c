@@ -55,12 +55,15 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
     f->temporary = fmax(f->packed - (double)sizes.store, 0);
 }
 
+/* sample: NULL, or it may be empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
     f->memory_most = plan->fixed + 2 * (uint64_t)plan->arena_size + plan->merge_memory;
     f->memory = f->memory_most;
-    if (!f->sampled)
+    f->fits = 2 * (uint64_t)plan->arena_size;
+    if (!sample || sample->n == 0)
         return;
+    f->sampled = true;
     f->record_bytes = sample->all_bytes;
     f->records = sample->all_records;
     f->with_keys = f->record_bytes + f->records * sizeof(struct bam_key);
@@ -110,17 +113,32 @@ static uint64_t memory_to_fit(const struct planned *p, double with_keys)
 
 /* -------------------------------------------------------------------- time */
 
+/* What the main thread alone must do, as a part of what inflating takes: it hands out blocks and takes them back. See
+ * doc/design.md for the seconds per GB; as a part they depend less on the machine. */
+static const double SERIAL = 1.0 / 38;
+
+static double serial_s(const struct forecast *f)
+{
+    return SERIAL * f->cost.inflate * f->record_bytes;
+}
+
 double forecast_wall(const struct forecast *f, int n_threads)
 {
     int n = f->cpus > 0 && n_threads > f->cpus ? f->cpus : n_threads;
-    return f->cpu_s / n;
+    return serial_s(f) + (f->cpu_s - serial_s(f)) / n;
 }
 
-/* Starting a thread, and waiting for it at the ends of reading and writing, takes milliseconds: one pays that has more
- * to do. */
-static void forecast_time(struct forecast *f, const struct sort_opts *opts)
+/* As many threads as there are CPUs, but no more than half of whose time is work. And starting a thread, and waiting
+ * for it at the ends of reading and writing, takes milliseconds: one pays that has more to do. */
+static int threads_that_pay(const struct forecast *f)
 {
     static const double LEAST_EACH = 0.05;
+    double most = f->cpus > 0 ? f->cpus : f->n_threads;
+    return (int)fmax(fmin(most, fmin(ceil(f->cpu_s / LEAST_EACH), f->cpu_s / serial_s(f) + 1)), 1);
+}
+
+static void forecast_time(struct forecast *f, const struct sort_opts *opts)
+{
     const struct calibration *c = &f->cost;
     bool is_bam = opts->out.format.format == bam;
     if (!is_bam)
@@ -129,10 +147,9 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     double runs = c->packed > 0 ? f->packed / c->packed : 0;
     f->output = c->deflated * f->record_bytes;
     f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
-    int most = f->cpus > 0 ? f->cpus : f->n_threads;
-    double paying = ceil(f->cpu_s / LEAST_EACH);
-    f->threads_that_pay = paying < most ? (int)paying : most;
+    f->threads_that_pay = threads_that_pay(f);
     f->wall_s = forecast_wall(f, f->n_threads);
+    f->wall_now_s = c->waited * f->wall_s;
     f->wall_that_pay_s = forecast_wall(f, f->threads_that_pay);
 }
 
@@ -152,7 +169,6 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
         goto out;
     f->looked = true;
     f->file_bytes = in->length;
-    f->sampled = sample.n > 0;
     forecast_memory(f, &plan, &sample);
     if (f->sampled && calibration_make(&f->cost, &sample, opts, sam, f->spills) < 0) {
         latch_fail(latch, "out of memory");
@@ -178,11 +194,13 @@ int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch
     *f = (struct forecast){
         .n_threads = opts->n_threads,
         .cpus = machine_cpus(),
-        .memory_most = rings.job.budget + MEMORY_BESIDE,
-        .memory = rings.job.budget + MEMORY_BESIDE,
     };
-    if (!all_files(opts))
+    if (!all_files(opts)) {
+        const struct sort_inputs none = {0};
+        struct memory_plan plan = sort_memory_plan(&rings, opts, &none, 0);
+        forecast_memory(f, &plan, NULL);
         return 0;
+    }
     struct sort_inputs_options how = sort_memory_inputs(opts, &rings, latch, NULL);
     int result = sort_inputs_open(&in, &how) < 0 ? -1 : look(f, opts, &in, &rings, latch);
     sort_inputs_close(&in);

@@ -21,6 +21,7 @@ struct forecast {
     int n_threads, cpus;         /* of -@; that may be used, 0: not known */
     uint64_t memory;             /* that the sort will take, at its peak; without a sample at most */
     uint64_t memory_most;        /* that it may take whatever the records are */
+    uint64_t fits;               /* records with their keys that fit into memory */
     uint64_t memory_to_fit;      /* --total-memory with which nothing leaves memory; 0: it all fits, or not known */
     bool spills;
     double runs;                 /* runs that leave memory, about ... */
@@ -30,7 +31,8 @@ struct forecast {
     double output;               /* of the output file; 0: not known */
     struct calibration cost;
     double cpu_s;                /* CPU seconds, 0: not known */
-    double wall_s;               /* with n_threads, if the disks keep up */
+    double wall_s;               /* with n_threads, if the disks keep up and no other program wants the CPUs */
+    double wall_now_s;           /* while others want them as they do now */
     int threads_that_pay;        /* 0: not known */
     double wall_that_pay_s;      /* with so many */
 };
