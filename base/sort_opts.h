@@ -19,7 +19,10 @@ struct sort_output {
     int index_format;            /* HTS_FMT_CSI, HTS_FMT_BAI or HTS_FMT_CRAI */
 };
 
-enum report_format { REPORT_NONE, REPORT_TEXT, REPORT_JSON, REPORT_HTML };
+/* REPORT_FOLDER: JSON and HTML, under names of their own in a folder. */
+enum report_format { REPORT_NONE, REPORT_TEXT, REPORT_JSON, REPORT_HTML, REPORT_FOLDER };
+
+enum plan_format { PLAN_NONE, PLAN_TEXT, PLAN_JSON };
 
 struct sort_opts {
     char *in;                    /* "-": standard input; owned */
@@ -29,7 +32,7 @@ struct sort_opts {
     struct sort_order order;
     const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
     size_t n_temp_prefixes;      /* ... at least one */
-    char *default_prefix;        /* the one made up; owned */
+    char *default_prefix;        /* the one made up, or the text that those of the environment lie in; owned */
     uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     htsFormat in_format;         /* holds the options of --input-fmt-option; owned */
@@ -40,8 +43,10 @@ struct sort_opts {
     const char *checksum;        /* file for sort_files_checksum(), "-": standard output; NULL: none */
     bool checksum_samtools;      /* it gets the table of `samtools checksum`; else our line */
     bool check;                  /* see sort_check(): nothing is sorted or written */
+    enum plan_format plan;       /* see sort_plan(): likewise */
     enum report_format report;
-    const char *report_file;     /* NULL: standard error */
+    const char *report_file;     /* NULL: standard error, or the folder */
+    const char *report_folder;   /* of REPORT_FOLDER; else NULL */
     const char *trace_file;      /* NULL: none */
     enum progress_when progress;
     char *command_line;          /* for @PG CL; owned */

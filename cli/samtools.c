@@ -16,6 +16,7 @@
 #include "cli/sort_check.h"
 #include "cli/sort_args.h"
 #include "cli/sort_paths.h"
+#include "cli/sort_plan.h"
 #include "cli/upstream.h"
 
 extern char **environ;          /* not all unistd.h have it */
@@ -115,7 +116,7 @@ static int sort_main(int argc, char **argv)
     if (parsed == SORT_ARGS_DONE)
         status = EXIT_SUCCESS;
     else if (parsed == SORT_ARGS_RUN && sort_paths_check(&opts) == 0)
-        status = opts.check ? sort_check(&opts) : bam_sort(&opts);
+        status = opts.check ? sort_check(&opts) : opts.plan ? sort_plan(&opts) : bam_sort(&opts);
     sort_args_free(&opts);
     return status;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,11 +12,11 @@
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
 #include "base/input_name.h"
-#include "base/machine.h"
-#include "base/memory_shares.h"
 #include "base/message.h"
 #include "base/out_file.h"
+#include "cli/memory_size.h"
 #include "cli/sort_args.h"
+#include "cli/sort_settings.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -28,7 +27,7 @@ enum {
     /* Long options without a letter. */
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_TEMPLATE, OPT_PICARD, OPT_WRITE_INDEX, OPT_REFERENCE,
     OPT_INPUT_FMT, OPT_OUTPUT_FMT, OPT_TOTAL_MEMORY, OPT_CHECK, OPT_ADD_INPUT, OPT_VERIFY, OPT_CHECKSUM,
-    OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS,
+    OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_PLAN,
 };
 
 static const char short_options[] = ":l:um:@:o:O:T:hnNt:MI:K:w:RH";
@@ -50,6 +49,7 @@ static const struct option long_options[] = {
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"report", optional_argument, NULL, OPT_REPORT},
+    {"plan", optional_argument, NULL, OPT_PLAN},
     {"trace", required_argument, NULL, OPT_TRACE},
     {"progress", no_argument, NULL, OPT_PROGRESS},
     {"no-progress", no_argument, NULL, OPT_NO_PROGRESS},
@@ -73,7 +73,7 @@ struct parsed {
     struct sort_opts *o;
     int format_given;            /* by -O */
     int level;                   /* of -l, -u */
-    uint64_t per_thread;
+    uint64_t per_thread;         /* of -m; 0: not given */
     uint64_t total;              /* of --total-memory; 0: not given */
     int ascii;                   /* -N was given: names stay ASCII */
     int by_tag;                  /* -t was given */
@@ -123,6 +123,7 @@ void sort_args_usage(FILE *to)
           "      --checksum samtools:FILE\n"
           "                          write what `samtools checksum` (1.24) prints of the output\n"
           "      --picard            by read name, in Picard's order\n"
+          "      --plan[=json]       only tell memory, temporary space, time and threads that the sort would take\n"
           "      --progress, --no-progress\n"
           "                          tell how far it is [on a terminal only]\n"
           "      --report[=FILE]     where the time went, and advice; FILE.json and FILE.html too\n"
@@ -134,7 +135,9 @@ void sort_args_usage(FILE *to)
           "      --verify            inflate every block of output again, compare it, and look at its order\n"
           "      --write-index=bai|csi\n"
           "\n"
-          "The input is replaced safely by -o in.bam in.bam.\n", to);
+          "The input is replaced safely by -o in.bam in.bam.\n"
+          "Defaults from the environment: SAMTOOLS_OMP_TOTAL_MEMORY, SAMTOOLS_OMP_TMPDIR (DIR:DIR...) and\n"
+          "SAMTOOLS_OMP_REPORT (a folder, in which each sort leaves a report).\n", to);
 }
 
 static int out_of_memory(void)
@@ -157,78 +160,6 @@ static int parse_int(const char *text, int *value)
         return -1;
     *value = (int)v;
     return 0;
-}
-
-static uint64_t suffix_factor(char suffix)
-{
-    static const char suffixes[] = "kmgt";
-    const char *found = suffix ? strchr(suffixes, tolower((unsigned char)suffix)) : NULL;
-    return found ? (uint64_t)1 << 10 * (found - suffixes + 1) : 1;
-}
-
-/* The number that text begins with, in any base strtol knows, or with decimals; *end is what follows. */
-static double leading_number(const char *text, char **end)
-{
-    double value = (double)strtoull(text, end, 0);
-    return **end == '.' ? strtod(text, end) : value;
-}
-
-/* A size as samtools reads it (a number, one suffix, the rest ignored), and decimals. */
-static int parse_size(const char *text, uint64_t *size)
-{
-    char *end;
-    errno = 0;
-    double value = leading_number(text, &end);
-    if (end == text || errno || strchr(text, '-'))
-        return -1;
-    value *= (double)suffix_factor(*end);
-    if (value >= (double)((uint64_t)1 << 62))
-        return -1;
-    *size = (uint64_t)value;
-    return 0;
-}
-
-static int too_small(const char *text, uint64_t size)
-{
-    char *suffix;
-    leading_number(text, &suffix);
-    if (*suffix && suffix_factor(*suffix) == 1)
-        return message_mistake("-m %s is %llu bytes: '%s' is no suffix, those are K, M, G and T. The minimum is 1M "
-                               "per thread", text, (unsigned long long)size, suffix);
-    return message_mistake("-m %s is %llu bytes; the minimum is 1M per thread%s", text, (unsigned long long)size,
-                           *suffix ? "" : ". A size without a suffix is in bytes: add M or G");
-}
-
-static int parse_memory(const char *text, uint64_t *per_thread)
-{
-    if (parse_size(text, per_thread) < 0)
-        return message_mistake("-m needs a size such as 768M or 1.5G, not '%s'", text);
-    return *per_thread < MIB ? too_small(text, *per_thread) : 0;
-}
-
-/* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
- * over its limit by a page. */
-static uint64_t share_of_memory(double share)
-{
-    uint64_t there = machine_memory(), most = there > 2 * MEMORY_BESIDE ? there - MEMORY_BESIDE : there / 2;
-    return (uint64_t)fmin(share * (double)there, (double)most);
-}
-
-/* --total-memory: a size, or a share of the memory there is. */
-static int parse_total(const char *text, uint64_t *total)
-{
-    size_t n = strlen(text);
-    if (n > 1 && text[n - 1] == '%') {
-        char *end;
-        double share = strtod(text, &end);
-        if (end == text + n - 1 && share > 0 && share <= 100) {
-            *total = share_of_memory(share / 100);
-            return 0;
-        }
-    } else if (parse_size(text, total) == 0 && *total >= MIB) {
-        return 0;
-    }
-    return message_mistake("--total-memory needs a size of at least 1M, or a share such as 80%%, not '%s'", text);
 }
 
 static int parse_count(const char *option, const char *text, int low, int high, int *value)
@@ -308,6 +239,12 @@ static int parse_checksum(struct sort_opts *o, const char *text)
     return *o->checksum ? 0 : message_mistake("--checksum needs a file");
 }
 
+static int parse_plan(struct sort_opts *o, const char *text)
+{
+    o->plan = text ? PLAN_JSON : PLAN_TEXT;
+    return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
+}
+
 static int parse_one(struct parsed *p, int c)
 {
     struct sort_opts *o = p->o;
@@ -319,13 +256,13 @@ static int parse_one(struct parsed *p, int c)
         return o->out.path ? 0 : out_of_memory();
     case 'O': return parse_format(p, optarg);
     case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; return 0;
-    case 'm': return parse_memory(optarg, &p->per_thread);
+    case 'm': return memory_size_per_thread(optarg, &p->per_thread);
     case 'l':
         if (parse_int(optarg, &p->level) < 0)
             return message_mistake("Invalid compression level: %s", optarg);
         return 0;
     case '@': return parse_count("-@ (--threads)", optarg, 1, THREADS_MAX, &o->n_threads);
-    case OPT_TOTAL_MEMORY: return parse_total(optarg, &p->total);
+    case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &p->total);
     case OPT_NO_PG: o->no_pg = true; return 0;
     case OPT_CHECK: o->check = true; return 0;
     case OPT_VERIFY: o->verify = true; return 0;
@@ -333,13 +270,14 @@ static int parse_one(struct parsed *p, int c)
     case OPT_ADD_INPUT: return add_input(o, optarg);
     case OPT_TMPDIR_ENV: p->tmpdir_env = 1; return 0;
     case OPT_SIZE_HINT:
-        return parse_size(optarg, &o->size_hint) < 0
+        return memory_size_parse(optarg, &o->size_hint) < 0
              ? message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg) : 0;
     case OPT_REPORT:
         o->report_file = optarg;
         o->report = optarg && has_suffix(optarg, ".json") ? REPORT_JSON
                   : optarg && has_suffix(optarg, ".html") ? REPORT_HTML : REPORT_TEXT;
         return 0;
+    case OPT_PLAN: return parse_plan(o, optarg);
     case OPT_TRACE: o->trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
@@ -482,9 +420,21 @@ static int settle_index(struct parsed *p, const char *name)
     return 0;
 }
 
-/* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else beside the output. They go to the current directory
- * where no file can be made beside the output, or where that is standard output or what somebody has open: /dev/null,
- * /dev/stdout, a shell's >(command). */
+/* --total-memory, else -m for each thread, else what the environment says. */
+static int settle_memory(struct parsed *p)
+{
+    uint64_t n = (uint64_t)p->o->n_threads, each = p->per_thread;
+    if (!p->total && !each && sort_settings_memory(&p->total) < 0)
+        return -1;
+    if (!each)
+        each = MEMORY_PER_THREAD_MIB * MIB;
+    p->o->memory = p->total ? p->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
+    return 0;
+}
+
+/* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else where the environment says, else beside the output.
+ * They go to the current directory where no file can be made beside the output, or where that is standard output or
+ * what somebody has open: /dev/null, /dev/stdout, a shell's >(command). */
 static int settle_temp(struct parsed *p)
 {
     struct sort_opts *o = p->o;
@@ -493,6 +443,10 @@ static int settle_temp(struct parsed *p)
         return 0;
     if (p->tmpdir_env && (!tmpdir || !*tmpdir))
         return message_mistake("--tmpdir-env: TMPDIR is not set");
+    if (!p->tmpdir_env && sort_settings_temp(o) < 0)
+        return -1;
+    if (o->n_temp_prefixes)
+        return 0;
     bool here = strcmp(path, "-") == 0 || (strncmp(path, "/dev/", 5) == 0 && !out_file_replaces(path))
              || !out_file_can_add_beside(path);
     int made = p->tmpdir_env ? asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir)
@@ -512,6 +466,8 @@ static enum sort_args_result check_operands(struct sort_opts *o, int n, char **o
         return message_mistake("--check looks at one file: --add-input does not go with it");
     if (o->check && (o->report || o->trace_file))
         return message_mistake("--check writes no --report and no --trace");
+    if (o->check && o->plan)
+        return message_mistake("--check and --plan do not go together");
     if (n == 0 && isatty(STDIN_FILENO)) {
         sort_args_usage(stdout);
         return SORT_ARGS_DONE;
@@ -522,7 +478,7 @@ static enum sort_args_result check_operands(struct sort_opts *o, int n, char **o
 
 enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv)
 {
-    struct parsed p = {.o = o, .level = BGZF_LEVEL_DEFAULT, .per_thread = MEMORY_PER_THREAD_MIB * MIB};
+    struct parsed p = {.o = o, .level = BGZF_LEVEL_DEFAULT};
     *o = (struct sort_opts){.n_threads = default_threads(),
                             .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT}};
     o->command_line = join(argc, argv);
@@ -544,11 +500,11 @@ enum sort_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv
     const char *index_name = split_index_name(o->out.path);
     settle_format(&p);
     settle_order(&p);
-    uint64_t n = (uint64_t)o->n_threads;
-    o->memory = p.total ? p.total : p.per_thread > UINT64_MAX / n ? UINT64_MAX : p.per_thread * n;
-    if (refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0
+    if (settle_memory(&p) < 0 || refuse_url(o->out.path) < 0 || refuse_url(index_name) < 0
         || settle_index(&p, index_name) < 0 || settle_temp(&p) < 0)
         return SORT_ARGS_ERROR;
+    if (!o->check && !o->plan && !o->report)
+        sort_settings_report(o);
     return check_operands(o, argc - optind, argv + optind);
 }
 

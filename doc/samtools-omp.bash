@@ -23,7 +23,7 @@ _samtools_omp()
             *) [[ $cur == -* ]] && words='-n -N -t -M -I -K -w -R -H -l -u -m -@ -o -O -T -h
                 --template-coordinate --picard --check --checksum --checksum=samtools: --verify --add-input --write-index --write-index=bai --write-index=csi
                 --threads --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --size-hint --tmpdir-env --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --total-memory --size-hint --tmpdir-env --report --report= --trace --plan --plan=json --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi
     if [ -n "$words" ]; then

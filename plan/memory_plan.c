@@ -163,7 +163,7 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
         .rings = *rings,
         .slice_size = whole_pages(clamp(all / (SLICE_PART_PER_THREAD * n + SLICE_PART), SLICE_MIN, SLICE_MAX)),
     };
-    size_t fixed = fixed_memory(&p, use);
+    size_t fixed = p.fixed = fixed_memory(&p, use);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
     p.merge_memory = clamp(left / MERGE_PART_OF_LEFT, 0, clamp(all / MERGE_PART, 0, MERGE_MAX));
     p.arena_size = whole_pages(clamp((left - p.merge_memory) / 2, ARENA_MIN, left));

@@ -5,12 +5,9 @@
 #include "merge/merge_ring.h"
 #include "order/minhash.h"
 #include "order/sort_key.h"
-#include "plan/memory_plan.h"
-#include "plan/sort_limits.h"
+#include "plan/sort_memory.h"
 #include "plan/sort_parts.h"
 #include "write/record_sink.h"
-
-static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
 
 static int prepare_minhash(struct sort_parts *s)
 {
@@ -36,44 +33,17 @@ static int prepare_order(struct sort_parts *s)
     return 0;
 }
 
-static struct memory_rings plan_rings(const struct sort_opts *opts)
-{
-    struct memory_job job = {
-        .budget = sort_limits_memory(opts),
-        .n_threads = opts->n_threads,
-        .form = record_sink_form(opts),
-        .level = opts->out.level,
-        .n_inputs = 1 + opts->n_more,
-        .found = block_reader_slot_memory(),
-        .thread_space = sort_limits_thread_space(),
-    };
-    return memory_plan_rings(&job);
-}
-
 /* The second part of the plan: the headers are read, and the index of -I is made. */
 static struct memory_plan plan_memory(const struct sort_parts *s)
 {
-    struct memory_use use = {
-        .header = s->in.header_size,
-        .references = s->in.n_references,
-        .htslib = s->in.memory + sort_files_memory(&s->out, s->sam, s->rings.job.budget)
-                + (s->minhash ? minhash_memory(s->minhash) : 0),
-        .stats = stats_memory(s->opts->n_threads, sort_report_detail(s->opts)),
-    };
-    return memory_plan_make(&s->rings, &use);
+    size_t output = sort_files_memory(&s->out, s->sam, s->rings.job.budget)
+                  + (s->minhash ? minhash_memory(s->minhash) : 0);
+    return sort_memory_plan(&s->rings, s->opts, &s->in, output);
 }
 
 static int open_inputs(struct sort_parts *s)
 {
-    uint64_t budget = s->rings.job.budget;
-    struct sort_inputs_options how = {
-        .opts = s->opts,
-        .rings = s->rings,
-        .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
-        .far = far_pos_fits(&s->opts->out.format),
-        .latch = &s->latch,
-        .stats = s->stats,
-    };
+    struct sort_inputs_options how = sort_memory_inputs(s->opts, &s->rings, &s->latch, s->stats);
     if (sort_inputs_open(&s->in, &how) < 0)
         return -1;
     s->sam = s->in.each->header.sam;
@@ -135,7 +105,7 @@ int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
-    s->rings = plan_rings(s->opts);
+    s->rings = sort_memory_rings(s->opts);
     if (sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0
         || sort_report_open(&s->report, s->opts, &s->latch) < 0 || open_inputs(s) < 0
         || prepare_minhash(s) < 0)

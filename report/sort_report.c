@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "bam_arena.h"
 #include "base/latch.h"
 #include "base/machine.h"
+#include "base/message.h"
 #include "report/report.h"
 #include "base/sort_opts.h"
 #include "report/sort_report.h"
@@ -17,7 +21,7 @@
 
 enum stats_detail sort_report_detail(const struct sort_opts *o)
 {
-    if (o->trace_file || o->report == REPORT_HTML)
+    if (o->trace_file || o->report == REPORT_HTML || o->report == REPORT_FOLDER)
         return STATS_SPANS;
     return o->report ? STATS_CPU : STATS_TIMES;
 }
@@ -125,9 +129,9 @@ static struct report_facts gather_facts(const struct sort_report *s, const struc
 
 /* ----------------------------------------------------------------- writing */
 
-static FILE *stream_of(struct out_file *file)
+/* The descriptor is the stream's, or closed. */
+static FILE *stream_of(int fd)
 {
-    int fd = dup(file->fd);
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
     if (!to && fd >= 0)
         close(fd);
@@ -155,11 +159,72 @@ static int write_file(struct out_file *file, const struct report *r, const struc
 {
     if (out_file_begin(file, latch) < 0)
         return -1;
-    FILE *to = stream_of(file);
+    FILE *to = stream_of(dup(file->fd));
     int error = to ? write_stream(to, r, stats, format) : errno;
     if (error)
         return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(error));
     return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
+}
+
+/* DIR/20261231T235959Z-OUTPUT-PID, in UTC, and of the output's name only what is the same in all shells. */
+static void name_in_folder(char *name, size_t size, const struct sort_opts *o)
+{
+    enum { MOST = 100 };                         /* of the output's name; file systems take 255 bytes */
+    char when[32] = "", output[MOST + 1];
+    struct tm utc;
+    time_t now = time(NULL);
+    const char *slash = strrchr(o->out.path, '/'), *base = strcmp(o->out.path, "-") == 0 ? "stdout"
+                      : slash ? slash + 1 : o->out.path;
+    if (gmtime_r(&now, &utc))
+        strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
+    snprintf(output, sizeof output, "%s", base);
+    for (char *c = output; *c; c++)
+        if (!isascii((unsigned char)*c) || (!isalnum((unsigned char)*c) && !strchr("._-+", *c)))
+            *c = '_';
+    snprintf(name, size, "%s/%s-%s-%ld", o->report_folder, when, output, (long)getpid());
+}
+
+/* Other machines may share the folder, and have the same time and number of process: then numbers follow. Returns the
+ * descriptor, or -1 with errno. */
+static int open_new(char *path, size_t size, const char *name, const char *ending)
+{
+    enum { TRIES = 1000 };
+    int fd = -1;
+    for (int i = 1; i <= TRIES && fd < 0; i++) {
+        char number[16] = "";
+        if (i > 1)
+            snprintf(number, sizeof number, "-%d", i);
+        if (snprintf(path, size, "%s%s%s", name, number, ending) >= (int)size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+    }
+    return fd;
+}
+
+/* The output is complete, and whoever runs the sort did not ask for this report. So an error is a warning. */
+static void write_in_folder(const struct sort_opts *o, const struct report *r, const struct stats *stats)
+{
+    static const struct {
+        const char *ending;
+        enum report_format format;
+    } kinds[] = {{".json", REPORT_JSON}, {".html", REPORT_HTML}};
+    char name[PATH_MAX], path[PATH_MAX];
+    name_in_folder(name, sizeof name, o);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        int fd = open_new(path, sizeof path, name, kinds[i].ending);
+        FILE *to = stream_of(fd);
+        int error = to ? write_stream(to, r, stats, kinds[i].format) : errno;
+        if (error && fd >= 0)
+            unlink(path);
+        if (error) {
+            message_warning("no report in %s: %s", o->report_folder, strerror(error));
+            return;
+        }
+    }
 }
 
 int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
@@ -169,7 +234,9 @@ int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t
         struct report_facts facts = gather_facts(s, stats, records);
         struct report report;
         report_make(&report, &facts, stats);
-        if (!o->report_file)
+        if (o->report == REPORT_FOLDER)
+            write_in_folder(o, &report, stats);
+        else if (!o->report_file)
             report_text(&report, stderr);
         else if (write_file(&s->report, &report, stats, o->report, latch) < 0)
             return -1;

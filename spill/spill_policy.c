@@ -73,22 +73,21 @@ static int start(struct spill_policy *p, const struct spill_outlook *o)
     return 0;
 }
 
-/* Whether what is still to come will fit; 1: yes, 0: no, -1: nobody knows. */
-static int will_fit(const struct spill_outlook *o)
+int spill_policy_will_fit(const struct spill_outlook *o)
 {
     return o->with_keys > 0 ? o->with_keys <= 2 * (double)o->arena_size : -1;
 }
 
 int spill_policy_hurry(struct spill_policy *p, const struct spill_outlook *o)
 {
-    if (o->arena_free >= o->arena_size / 4 || will_fit(o) > 0)
+    if (o->arena_free >= o->arena_size / 4 || spill_policy_will_fit(o) > 0)
         return 0;
     return start(p, o) < 0 ? -1 : 1;
 }
 
 int spill_policy_decide(struct spill_policy *p, const struct spill_outlook *o)
 {
-    return !p->spilling && (will_fit(o) == 0 || !o->other_is_empty) ? start(p, o) : 0;
+    return !p->spilling && (spill_policy_will_fit(o) == 0 || !o->other_is_empty) ? start(p, o) : 0;
 }
 
 /* ------------------------------------------------------- leaving memory */

@@ -73,6 +73,10 @@ int spill_policy_await(struct spill_policy *policy);
 int spill_policy_read_back(struct spill_policy *policy, uint8_t *memory, size_t size, struct record_sink *sink,
                            struct merge_runs *runs);
 
+/* Whether all records fit into both arenas, judged by with_keys and arena_size alone; 1: yes, 0: no, -1: nobody
+ * knows. */
+int spill_policy_will_fit(const struct spill_outlook *outlook);
+
 /* arena_size and slice_size: as planned. expected: bytes of all records, 0 if nobody knows. late: both arenas are full
  * already, so that there is no memory for a store. */
 struct spill_sizes spill_policy_sizes(size_t arena_size, size_t slice_size, double expected, bool late);

@@ -40,14 +40,27 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+const char *spill_store_directory(const char *prefix, char *dir)
+{
+    if (!is_directory(prefix))
+        return out_file_directory(prefix, dir);
+    snprintf(dir, PATH_MAX, "%s", prefix);
+    return dir;
+}
+
 static int set_place(struct volume *v, const char *prefix)
 {
     char dir[PATH_MAX];
-    struct stat st;
-    bool is_directory = stat(prefix, &st) == 0 && S_ISDIR(st.st_mode);
     v->fd = -1;
-    v->dir = strdup(is_directory ? prefix : out_file_directory(prefix, dir));
-    return v->dir && asprintf(&v->template, "%s%s.XXXXXX", prefix, is_directory ? "/samtools-sort" : "") >= 0 ? 0 : -1;
+    v->dir = strdup(spill_store_directory(prefix, dir));
+    const char *name = is_directory(prefix) ? "/samtools-sort" : "";
+    return v->dir && asprintf(&v->template, "%s%s.XXXXXX", prefix, name) >= 0 ? 0 : -1;
 }
 
 struct spill_store *spill_store_open(const struct spill_store_options *options)

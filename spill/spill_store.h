@@ -22,6 +22,9 @@ struct spill_store_options {
     struct stats *stats;         /* may be NULL */
 };
 
+/* Writes the directory in which a prefix has its file to dir[PATH_MAX]. Returns dir. */
+const char *spill_store_directory(const char *prefix, char *dir);
+
 /* NULL: no memory, and the error is recorded in the latch. */
 struct spill_store *spill_store_open(const struct spill_store_options *options);
 void spill_store_close(struct spill_store *store);

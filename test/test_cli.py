@@ -309,7 +309,7 @@ def test_usage_leaves_out_an_option():
     for option in ("-@", "--threads", "-m", "-l", "-u", "-o", "-O", "-T", "--no-PG", "--verbosity", "-n", "-N", "-t", "-M",
                    "-I", "-K", "-w", "-R", "-H", "--template-coordinate", "--write-index", "--reference", "--output-fmt",
                    "--input-fmt-option", "--output-fmt-option", "--picard", "--total-memory", "--report",
-                   "--trace", "--progress", "--no-progress", "-h", "--help"):
+                   "--trace", "--progress", "--no-progress", "--plan", "-h", "--help"):
         assert re.search(r"(^|[\s,])%s(?![\w-])" % re.escape(option), text), option
 
 

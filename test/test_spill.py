@@ -619,6 +619,11 @@ PLACES = {  # options, environment: folder
     "tmpdir_and_output": (["--tmpdir-env", "-o", "sub/out.bam"], {"TMPDIR": "temp"}, "temp"),
     "tmpdir_not_asked_for": ([], {"TMPDIR": "temp"}, "."),
     "T_before_tmpdir": (["--tmpdir-env", "-T", "sub/x"], {"TMPDIR": "temp"}, "sub"),
+    "setting": ([], {"SAMTOOLS_OMP_TMPDIR": "temp"}, "temp"),
+    "setting_and_output": (["-o", "sub/out.bam"], {"SAMTOOLS_OMP_TMPDIR": "temp/", "TMPDIR": "sub"}, "temp"),
+    "T_before_setting": (["-T", "sub/x"], {"SAMTOOLS_OMP_TMPDIR": "temp"}, "sub"),
+    "tmpdir_before_setting": (["--tmpdir-env"], {"SAMTOOLS_OMP_TMPDIR": "temp", "TMPDIR": "sub"}, "sub"),
+    "empty_setting": ([], {"SAMTOOLS_OMP_TMPDIR": ""}, "."),
     "T_needs_no_tmpdir": (["--tmpdir-env", "-T", "sub/x"], {"TMPDIR": ""}, "sub"),
 }
 
@@ -633,14 +638,16 @@ def test_temporary_data_go_elsewhere(desk, jumble, case):
         assert {d for _, d in temp_files(p)} == {os.path.realpath(desk / folder)}
 
 
-def test_several_places_are_not_all_used(desk, hard):
+@pytest.mark.parametrize("setting", [False, True], ids=["T", "setting"])
+def test_several_places_are_not_all_used(desk, hard, setting):
     has_unnamed_files(desk)
     names = ["temp", "b", "c"]
     for x in names[1:]:
         (desk / x).mkdir()
-    args = [w for x in names for w in ("-T", x + "/p")]
+    args = [w for x in names for w in ("-T", x + "/p")] if not setting else []
+    env = {"SAMTOOLS_OMP_TMPDIR": ":".join(names)} if setting else {}
     expected = sorted_bytes(["-u", "--no-PG", hard])
-    with reading(hard.read_bytes()[:-9], ["-u", "--no-PG", "-@", 2, *args], arena(1 << 20), cwd=desk,
+    with reading(hard.read_bytes()[:-9], ["-u", "--no-PG", "-@", 2, *args], arena(1 << 20) | env, cwd=desk,
                  stdout=subprocess.PIPE) as p:
         places = sorted(os.path.realpath(desk / x) for x in names)
         assert until(lambda: sorted(d for _, d in temp_files(p)) == places, p), p.stderr.read()

@@ -34,6 +34,9 @@ int sort_files_open(struct sort_files *files, const struct sort_opts *opts, cons
  * the header of the output. */
 size_t sort_files_memory(const struct sort_files *files, sam_hdr_t *sam, uint64_t budget);
 
+/* The same without what the sink's htslib keeps, and without any file. */
+size_t sort_files_memory_beside(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget);
+
 /* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
  * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
  * and the error is recorded in the latch. */

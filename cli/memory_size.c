@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/machine.h"
+#include "base/memory_shares.h"
+#include "base/message.h"
+#include "cli/memory_size.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static uint64_t suffix_factor(char suffix)
+{
+    static const char suffixes[] = "kmgt";
+    const char *found = suffix ? strchr(suffixes, tolower((unsigned char)suffix)) : NULL;
+    return found ? (uint64_t)1 << 10 * (found - suffixes + 1) : 1;
+}
+
+/* The number that text begins with, in any base strtol knows, or with decimals; *end is what follows. */
+static double leading_number(const char *text, char **end)
+{
+    double value = (double)strtoull(text, end, 0);
+    return **end == '.' ? strtod(text, end) : value;
+}
+
+int memory_size_parse(const char *text, uint64_t *size)
+{
+    char *end;
+    errno = 0;
+    double value = leading_number(text, &end);
+    if (end == text || errno || strchr(text, '-'))
+        return -1;
+    value *= (double)suffix_factor(*end);
+    if (value >= (double)((uint64_t)1 << 62))
+        return -1;
+    *size = (uint64_t)value;
+    return 0;
+}
+
+static int too_small(const char *text, uint64_t size)
+{
+    char *suffix;
+    leading_number(text, &suffix);
+    if (*suffix && suffix_factor(*suffix) == 1)
+        return message_mistake("-m %s is %llu bytes: '%s' is no suffix, those are K, M, G and T. The minimum is 1M "
+                               "per thread", text, (unsigned long long)size, suffix);
+    return message_mistake("-m %s is %llu bytes; the minimum is 1M per thread%s", text, (unsigned long long)size,
+                           *suffix ? "" : ". A size without a suffix is in bytes: add M or G");
+}
+
+int memory_size_per_thread(const char *text, uint64_t *per_thread)
+{
+    if (memory_size_parse(text, per_thread) < 0)
+        return message_mistake("-m needs a size such as 768M or 1.5G, not '%s'", text);
+    return *per_thread < MIB ? too_small(text, *per_thread) : 0;
+}
+
+/* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
+ * over its limit by a page. */
+static uint64_t share_of_memory(double share)
+{
+    uint64_t there = machine_memory(), most = there > 2 * MEMORY_BESIDE ? there - MEMORY_BESIDE : there / 2;
+    return (uint64_t)fmin(share * (double)there, (double)most);
+}
+
+int memory_size_total(const char *name, const char *text, uint64_t *total)
+{
+    size_t n = strlen(text);
+    if (n > 1 && text[n - 1] == '%') {
+        char *end;
+        double share = strtod(text, &end);
+        if (end == text + n - 1 && share > 0 && share <= 100) {
+            *total = share_of_memory(share / 100);
+            return 0;
+        }
+    } else if (memory_size_parse(text, total) == 0 && *total >= MIB) {
+        return 0;
+    }
+    return message_mistake("%s needs a size of at least 1M, or a share such as 80%%, not '%s'", name, text);
+}

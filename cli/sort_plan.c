@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "base/latch.h"
+#include "base/machine.h"
+#include "base/message.h"
+#include "base/out_file.h"
+#include "base/sort_opts.h"
+#include "cli/sort_plan.h"
+#include "plan/forecast.h"
+#include "report/report.h"
+#include "spill/spill_store.h"
+
+enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
+
+/* A directory that is to take files. */
+struct place {
+    char dir[PATH_MAX];
+    double free;                 /* bytes; 0: not known */
+    int error;                   /* why no file can be made there; 0: one can */
+    dev_t device;
+};
+
+struct plan {
+    const struct sort_opts *opts;
+    struct forecast f;
+    struct place output, *temp;  /* output: dir is "" where it is no file */
+    double temp_free;            /* of all file systems of temp together */
+    int n_warnings;
+    char warnings[WARNINGS_MAX][WARNING_SIZE];
+};
+
+/* ------------------------------------------------------------------ places */
+
+static void look_at_place(struct place *p)
+{
+    struct statvfs fs;
+    struct stat st;
+    p->error = access(p->dir, W_OK | X_OK) < 0 ? errno : 0;
+    p->free = statvfs(p->dir, &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_frsize : 0;
+    p->device = stat(p->dir, &st) == 0 ? st.st_dev : 0;
+}
+
+static void look_at_places(struct plan *p)
+{
+    const struct sort_opts *o = p->opts;
+    struct stat st;
+    char target[PATH_MAX];
+    bool there = stat(o->out.path, &st) == 0;
+    if (strcmp(o->out.path, "-") != 0 && (!there || S_ISREG(st.st_mode)) && out_file_target(o->out.path, target) == 0) {
+        out_file_directory(target, p->output.dir);
+        look_at_place(&p->output);
+    }
+    for (size_t i = 0; i < o->n_temp_prefixes; i++) {
+        struct place *t = &p->temp[i];
+        spill_store_directory(o->temp_prefixes[i], t->dir);
+        look_at_place(t);
+        bool again = false;
+        for (size_t k = 0; k < i; k++)
+            again = again || p->temp[k].device == t->device;
+        p->temp_free += again ? 0 : t->free;
+    }
+}
+
+static void warn(struct plan *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void warn(struct plan *p, const char *format, ...)
+{
+    va_list values;
+    if (p->n_warnings == WARNINGS_MAX)
+        return;
+    va_start(values, format);
+    vsnprintf(p->warnings[p->n_warnings++], WARNING_SIZE, format, values);
+    va_end(values);
+}
+
+/* What will not be written, or not fit. Temporary data and output may share a file system. */
+static void find_warnings(struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    const struct place *out = &p->output;
+    if (*out->dir && out->error)
+        warn(p, "no file can be made in %s: %s", out->dir, strerror(out->error));
+    else if (*out->dir && f->output > out->free)
+        warn(p, "the output takes about %.0f MB, but only %.0f MB are free in %s", f->output / 1e6, out->free / 1e6,
+             out->dir);
+    for (size_t i = 0; f->spills && i < p->opts->n_temp_prefixes; i++)
+        if (p->temp[i].error)
+            warn(p, "no temporary file can be made in %s: %s", p->temp[i].dir, strerror(p->temp[i].error));
+    if (f->sampled && f->memory > machine_memory())
+        warn(p, "the sort takes about %.0f MB of memory, but the machine or its cgroup has %.0f MB. Use a smaller -m",
+             (double)f->memory / 1e6, (double)machine_memory() / 1e6);
+    bool shared = *out->dir && p->temp->device == out->device;
+    if (f->temporary > p->temp_free)
+        warn(p, "temporary data take about %.0f MB, but only %.0f MB are free in %s%s. -T names another place",
+             f->temporary / 1e6, p->temp_free / 1e6, p->temp->dir,
+             p->opts->n_temp_prefixes > 1 ? " and the others" : "");
+    else if (f->spills && shared && f->output <= out->free && f->temporary + f->output > p->temp_free)
+        warn(p, "temporary data and output take about %.0f MB together, but only %.0f MB are free in %s. -T names "
+             "another place", (f->temporary + f->output) / 1e6, p->temp_free / 1e6, out->dir);
+}
+
+/* --------------------------------------------------------------- job script */
+
+/* What to ask a batch system for: with slack, since a job is killed for a page too much or a second too long. */
+struct request {
+    uint64_t memory_mib, tmp_mib;    /* tmp: 0: none */
+    int minutes;                 /* 0: not known */
+};
+
+static struct request make_request(const struct forecast *f)
+{
+    static const double MIB = 1 << 20, MEMORY_SLACK = 1.25, TMP_SLACK = 1.3, TIME_SLACK = 3;
+    enum { MINUTES_LEAST = 5 };
+    double most = (double)f->memory_most, memory = f->spills || !f->sampled ? most : MEMORY_SLACK * (double)f->memory;
+    double minutes = ceil(TIME_SLACK * f->wall_s / 60);
+    return (struct request){
+        .memory_mib = (uint64_t)ceil(fmin(memory, most) / MIB),
+        .tmp_mib = (uint64_t)ceil(TMP_SLACK * f->temporary / MIB),
+        .minutes = f->wall_s <= 0 ? 0 : minutes > MINUTES_LEAST ? (int)minutes : MINUTES_LEAST,
+    };
+}
+
+static void put_request(const struct forecast *f)
+{
+    struct request r = make_request(f);
+    printf("#SBATCH --cpus-per-task=%d\n#SBATCH --mem=%" PRIu64 "M\n", f->n_threads, r.memory_mib);
+    if (r.minutes)
+        printf("#SBATCH --time=%02d:%02d:00\n", r.minutes / 60, r.minutes % 60);
+    if (r.tmp_mib)
+        printf("#SBATCH --tmp=%" PRIu64 "M\n", r.tmp_mib);
+}
+
+/* -------------------------------------------------------------------- text */
+
+static double mb(double bytes)
+{
+    return bytes / 1e6;
+}
+
+static void put_input(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    const char *name = sort_opts_input(p->opts);
+    if (!f->looked)
+        printf("input: not a file, so nothing was read: records, temporary space, time and output are not known\n");
+    else if (!f->sampled)
+        printf("input: %s: not BAM with records, so these, temporary space, time and output are not estimated\n", name);
+    else
+        printf("input: %s%s, %.1f MB\nrecords: about %.0f, %.1f MB uncompressed\n", name,
+               p->opts->n_more ? " and others" : "", mb((double)f->file_bytes), f->records, mb(f->record_bytes));
+}
+
+static void put_spill(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    if (!f->sampled) {
+        printf("fits in memory: up to %.1f MB uncompressed, of which each record takes 16 bytes more%s\n",
+               mb((double)f->fits), p->opts->size_hint > f->fits ? "; not what --size-hint says" : "");
+        return;
+    }
+    if (!f->spills) {
+        printf("sorted: in memory, without temporary files\n");
+        return;
+    }
+    printf("sorted: not in memory at once; about %.0f run%s, of which one merge takes %" PRIu64 "\n", f->runs,
+           f->runs > 1 ? "s" : "", f->merged_at_once);
+    printf("temporary: %.1f MB packed, of which %.1f MB go to disk in %zu file%s\n", mb(f->packed), mb(f->temporary),
+           p->opts->n_temp_prefixes, p->opts->n_temp_prefixes > 1 ? "s" : "");
+    for (size_t i = 0; i < p->opts->n_temp_prefixes; i++)
+        printf("temporary place: %s, %.1f MB free\n", p->temp[i].dir, mb(p->temp[i].free));
+    if (f->memory_to_fit)
+        printf("in memory with: --total-memory %.0fM\n", ceil((double)f->memory_to_fit / (1 << 20)));
+}
+
+static void put_time(const struct forecast *f)
+{
+    static const double BUSY = 1.3;
+    if (f->cpu_s <= 0)
+        return;
+    printf("threads: %d; more than %d would not pay here\n", f->n_threads, f->threads_that_pay);
+    printf("time: about %.1f s (%.1f s of CPU), if input comes at %.0f MB/s and output goes at %.0f MB/s\n", f->wall_s,
+           f->cpu_s, mb((double)f->file_bytes) / f->wall_s, mb(f->output) / f->wall_s);
+    if (f->cost.waited > BUSY)
+        printf("time now: about %.1f s, since other programs want the CPUs\n", f->wall_now_s);
+    if (f->threads_that_pay != f->n_threads)
+        printf("time with -@ %d: about %.1f s\n", f->threads_that_pay, f->wall_that_pay_s);
+}
+
+static void put_text(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    put_input(p);
+    printf("memory: %s%.1f MB\n", f->sampled ? "about " : "at most ", mb((double)f->memory));
+    put_spill(p);
+    put_time(f);
+    if (f->output > 0)
+        printf("output: about %.1f MB\n", mb(f->output));
+    if (f->output > 0 && *p->output.dir)
+        printf("output place: %s, %.1f MB free\n", p->output.dir, mb(p->output.free));
+    put_request(f);
+    for (int i = 0; i < p->n_warnings; i++)
+        printf("warning: %s\n", p->warnings[i]);
+}
+
+/* -------------------------------------------------------------------- JSON */
+
+/* Null where nobody knows it. */
+static void put_number(const char *name, double value, int decimals, bool known)
+{
+    if (known)
+        printf("  \"%s\": %.*f,\n", name, decimals, value);
+    else
+        printf("  \"%s\": null,\n", name);
+}
+
+static void put_count(const char *name, double value, bool known)
+{
+    put_number(name, value, 0, known);
+}
+
+static void put_seconds(const char *name, double value, bool known)
+{
+    put_number(name, value, 3, known);
+}
+
+static void put_list(const char *name, size_t n, const char *(*text)(const struct plan *p, size_t i),
+                     const struct plan *p, const char *end)
+{
+    printf("  \"%s\": [", name);
+    for (size_t i = 0; i < n; i++) {
+        fputs(i ? ", " : "", stdout);
+        report_json_string(stdout, text(p, i));
+    }
+    printf("]%s\n", end);
+}
+
+static const char *warning_text(const struct plan *p, size_t i) { return p->warnings[i]; }
+static const char *temp_text(const struct plan *p, size_t i) { return p->temp[i].dir; }
+
+static void put_json(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    struct request r = make_request(f);
+    bool sampled = f->sampled, timed = f->cpu_s > 0;
+    printf("{\n  \"input\": ");
+    report_json_string(stdout, sort_opts_input(p->opts));
+    printf(",\n  \"threads\": %d,\n", f->n_threads);
+    put_count("input_bytes", (double)f->file_bytes, f->file_bytes > 0);
+    put_count("records", f->records, sampled);
+    put_count("record_bytes", f->record_bytes, sampled);
+    put_count("memory_bytes", (double)f->memory, true);
+    put_count("memory_most_bytes", (double)f->memory_most, true);
+    put_count("fits_bytes", (double)f->fits, true);
+    put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
+    printf("  \"in_memory\": %s,\n", !sampled ? "null" : f->spills ? "false" : "true");
+    put_count("runs", f->runs, sampled);
+    put_count("packed_bytes", f->packed, sampled);
+    put_count("temporary_bytes", f->temporary, sampled);
+    put_count("temporary_free_bytes", p->temp_free, true);
+    put_count("output_bytes", f->output, f->output > 0);
+    put_count("output_free_bytes", p->output.free, *p->output.dir != 0);
+    put_seconds("cpu_s", f->cpu_s, timed);
+    put_seconds("wall_s", f->wall_s, timed);
+    put_seconds("wall_now_s", f->wall_now_s, timed);
+    put_count("threads_that_pay", f->threads_that_pay, timed);
+    put_seconds("wall_that_pay_s", f->wall_that_pay_s, timed);
+    put_count("request_mem_mib", (double)r.memory_mib, true);
+    put_count("request_minutes", r.minutes, r.minutes > 0);
+    put_count("request_tmp_mib", (double)r.tmp_mib, true);
+    put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
+    put_list("warnings", (size_t)p->n_warnings, warning_text, p, "");
+    printf("}\n");
+}
+
+int sort_plan(const struct sort_opts *opts)
+{
+    struct latch latch = {0};
+    struct plan *p = calloc(1, sizeof *p);
+    int status = EXIT_FAILURE;
+    if (!p || !(p->temp = calloc(opts->n_temp_prefixes, sizeof *p->temp))) {
+        message_error("out of memory");
+        goto out;
+    }
+    p->opts = opts;
+    if (forecast_make(&p->f, opts, &latch) < 0) {
+        message_error("%s.", latch.message);
+        goto out;
+    }
+    look_at_places(p);
+    find_warnings(p);
+    if (opts->plan == PLAN_JSON)
+        put_json(p);
+    else
+        put_text(p);
+    if (fflush(stdout) == 0)
+        status = EXIT_SUCCESS;
+    else
+        message_error("writing to standard output failed: %s", strerror(errno));
+out:
+    free(p ? p->temp : NULL);
+    free(p);
+    return status;
+}

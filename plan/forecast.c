@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/latch.h"
+#include "base/machine.h"
+#include "base/sort_opts.h"
+#include "order/bam_key.h"
+#include "plan/forecast.h"
+#include "plan/memory_plan.h"
+#include "plan/sort_memory.h"
+#include "read/input_sample.h"
+#include "spill/spill_policy.h"
+#include "write/sort_files.h"
+
+/* Of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in bam_sort.c). */
+static const double FILLED = 31.0 / 32;
+
+/* Whether the path is a regular file: reading a pipe would take data from the sort, and a URL would take time. */
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st)) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A path that is not there is to be reported as the sort does. */
+static bool may_look(const char *path)
+{
+    struct stat st;
+    return is_file(path) || (strcmp(path, "-") != 0 && !input_name_is_url(path) && stat(path, &st) < 0);
+}
+
+static bool all_files(const struct sort_opts *o)
+{
+    bool all = may_look(o->in);
+    for (size_t i = 0; i < o->n_more; i++)
+        all = all && may_look(o->more[i]);
+    return all;
+}
+
+/* --------------------------------------------------------------- decisions */
+
+/* How much goes to disk, by the sizes that the sort will choose. The first arena to leave is as large as planned, those
+ * after it leave room for what is kept packed in memory, and the last one stays. */
+static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
+{
+    struct spill_sizes sizes = spill_policy_sizes(plan->arena_size, plan->slice_size, f->record_bytes, false);
+    double first = FILLED * (double)plan->arena_size, each = FILLED * (double)sizes.arena_size;
+    double more = ceil(fmax(f->with_keys - first, 0) / each) - 1;
+    more = more > 0 ? more : 0;
+    f->runs = 1 + more;
+    f->merged_at_once = sizes.fan_in;
+    f->packed = (first + more * each) / f->with_keys * f->record_bytes * f->cost.packed;
+    f->temporary = fmax(f->packed - (double)sizes.store, 0);
+}
+
+/* sample: NULL, or it may be empty. */
+static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
+{
+    f->memory_most = plan->fixed + 2 * (uint64_t)plan->arena_size + plan->merge_memory;
+    f->memory = f->memory_most;
+    f->fits = 2 * (uint64_t)plan->arena_size;
+    if (!sample || sample->n == 0)
+        return;
+    f->sampled = true;
+    f->record_bytes = sample->all_bytes;
+    f->records = sample->all_records;
+    f->with_keys = f->record_bytes + f->records * sizeof(struct bam_key);
+    struct spill_outlook outlook = {.records = f->record_bytes, .with_keys = f->with_keys,
+                                    .arena_size = plan->arena_size};
+    f->spills = spill_policy_will_fit(&outlook) == 0;
+    f->memory = plan->fixed + (f->spills ? 2 * (uint64_t)plan->arena_size : (uint64_t)f->with_keys);
+}
+
+/* What the plan of memory depends on, beside the budget. */
+struct planned {
+    const struct memory_job *job;
+    const struct sort_opts *opts;
+    const struct sort_inputs *in;
+    size_t output;
+};
+
+static bool fits(const struct planned *p, uint64_t budget, double with_keys)
+{
+    struct memory_job job = *p->job;
+    job.budget = budget;
+    struct memory_rings rings = memory_plan_rings(&job);
+    struct memory_plan plan = sort_memory_plan(&rings, p->opts, p->in, p->output);
+    struct spill_outlook outlook = {.with_keys = with_keys, .arena_size = plan.arena_size};
+    return spill_policy_will_fit(&outlook) > 0;
+}
+
+/* About the least memory with which all fits, as the plan itself divides it. 0: none. */
+static uint64_t memory_to_fit(const struct planned *p, double with_keys)
+{
+    enum { MOST_DOUBLINGS = 32 };
+    uint64_t low = p->job->budget, high = low;
+    int doublings = 0;
+    while (doublings++ < MOST_DOUBLINGS && !fits(p, high, with_keys))
+        high *= 2;
+    if (doublings > MOST_DOUBLINGS)
+        return 0;
+    while (high - low > high / 32) {
+        uint64_t middle = low + (high - low) / 2;
+        if (fits(p, middle, with_keys))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* -------------------------------------------------------------------- time */
+
+/* What the main thread alone must do, as a part of what inflating takes: it hands out blocks and takes them back. See
+ * doc/design.md for the seconds per GB; as a part they depend less on the machine. */
+static const double SERIAL = 1.0 / 38;
+
+static double serial_s(const struct forecast *f)
+{
+    return SERIAL * f->cost.inflate * f->record_bytes;
+}
+
+double forecast_wall(const struct forecast *f, int n_threads)
+{
+    int n = f->cpus > 0 && n_threads > f->cpus ? f->cpus : n_threads;
+    return serial_s(f) + (f->cpu_s - serial_s(f)) / n;
+}
+
+/* As many threads as there are CPUs, but no more than half of whose time is work. And starting a thread, and waiting
+ * for it at the ends of reading and writing, takes milliseconds: one pays that has more to do. */
+static int threads_that_pay(const struct forecast *f)
+{
+    static const double LEAST_EACH = 0.05;
+    double most = f->cpus > 0 ? f->cpus : f->n_threads;
+    return (int)fmax(fmin(most, fmin(ceil(f->cpu_s / LEAST_EACH), f->cpu_s / serial_s(f) + 1)), 1);
+}
+
+static void forecast_time(struct forecast *f, const struct sort_opts *opts)
+{
+    const struct calibration *c = &f->cost;
+    bool is_bam = opts->out.format.format == bam;
+    if (!is_bam)
+        return;
+    double each = c->inflate + c->find + c->sort + c->deflate + (opts->verify ? c->inflate + c->find : 0);
+    double runs = c->packed > 0 ? f->packed / c->packed : 0;
+    f->output = c->deflated * f->record_bytes;
+    f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
+    f->threads_that_pay = threads_that_pay(f);
+    f->wall_s = forecast_wall(f, f->n_threads);
+    f->wall_now_s = c->waited * f->wall_s;
+    f->wall_that_pay_s = forecast_wall(f, f->threads_that_pay);
+}
+
+/* ------------------------------------------------------------ all together */
+
+static int look(struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in,
+                const struct memory_rings *rings, struct latch *latch)
+{
+    sam_hdr_t *sam = in->each->header.sam;
+    struct input_sample sample;
+    size_t output = sort_files_memory_beside(opts, sam, rings->job.budget);
+    int result = -1;
+    if (rings->job.form == SINK_HTSLIB)
+        output += memory_shares_htslib(opts->out.format.format == cram, true, &rings->writer, opts->n_threads).bytes;
+    struct memory_plan plan = sort_memory_plan(rings, opts, in, output);
+    if (input_sample_take(&sample, in, latch) < 0)
+        goto out;
+    f->looked = true;
+    f->file_bytes = in->length;
+    forecast_memory(f, &plan, &sample);
+    if (f->sampled && calibration_make(&f->cost, &sample, opts, sam, f->spills) < 0) {
+        latch_fail(latch, "out of memory");
+        goto out;
+    }
+    if (f->spills) {
+        forecast_runs(f, &plan);
+        struct planned planned = {.job = &rings->job, .opts = opts, .in = in, .output = output};
+        f->memory_to_fit = memory_to_fit(&planned, f->with_keys);
+    }
+    if (f->sampled)
+        forecast_time(f, opts);
+    result = 0;
+out:
+    input_sample_close(&sample);
+    return result;
+}
+
+int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch *latch)
+{
+    struct memory_rings rings = sort_memory_rings(opts);
+    struct sort_inputs in;
+    *f = (struct forecast){
+        .n_threads = opts->n_threads,
+        .cpus = machine_cpus(),
+    };
+    if (!all_files(opts)) {
+        const struct sort_inputs none = {0};
+        struct memory_plan plan = sort_memory_plan(&rings, opts, &none, 0);
+        forecast_memory(f, &plan, NULL);
+        return 0;
+    }
+    struct sort_inputs_options how = sort_memory_inputs(opts, &rings, latch, NULL);
+    int result = sort_inputs_open(&in, &how) < 0 ? -1 : look(f, opts, &in, &rings, latch);
+    sort_inputs_close(&in);
+    return result;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What a sort will take, told before it begins: from the plan of memory that the sort itself makes, and a sample of the
+ * input. Reads some MB, and makes no file. */
+#ifndef FORECAST_H
+#define FORECAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "plan/calibration.h"
+
+struct latch;
+struct sort_opts;
+
+/* Sizes are bytes. What a sample tells is 0 without one: of a pipe, a URL, or a format other than BAM. */
+struct forecast {
+    bool looked;                 /* the inputs are files, and their headers were read */
+    bool sampled;                /* and all are BAM, with records: what follows is estimated */
+    double records, record_bytes;
+    double with_keys;            /* the records and what the sort needs to know of each */
+    uint64_t file_bytes;         /* of the inputs; 0: not known */
+    int n_threads, cpus;         /* of -@; that may be used, 0: not known */
+    uint64_t memory;             /* that the sort will take, at its peak; without a sample at most */
+    uint64_t memory_most;        /* that it may take whatever the records are */
+    uint64_t fits;               /* records with their keys that fit into memory */
+    uint64_t memory_to_fit;      /* --total-memory with which nothing leaves memory; 0: it all fits, or not known */
+    bool spills;
+    double runs;                 /* runs that leave memory, about ... */
+    uint64_t merged_at_once;     /* ... and as many as one merge takes */
+    double packed;               /* bytes of them, packed ... */
+    double temporary;            /* ... and what goes to disk of that */
+    double output;               /* of the output file; 0: not known */
+    struct calibration cost;
+    double cpu_s;                /* CPU seconds, 0: not known */
+    double wall_s;               /* with n_threads, if the disks keep up and no other program wants the CPUs */
+    double wall_now_s;           /* while others want them as they do now */
+    int threads_that_pay;        /* 0: not known */
+    double wall_that_pay_s;      /* with so many */
+};
+
+/* -1: failed, and the error is recorded in the latch: an input that the sort could not read either. */
+int forecast_make(struct forecast *forecast, const struct sort_opts *opts, struct latch *latch);
+
+/* The wall time with so many threads. */
+double forecast_wall(const struct forecast *forecast, int n_threads);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "bam/far_pos.h"
+#include "base/sort_opts.h"
+#include "base/stats.h"
+#include "plan/memory_plan.h"
+#include "plan/sort_limits.h"
+#include "plan/sort_memory.h"
+#include "read/block_reader.h"
+#include "report/sort_report.h"
+#include "write/record_sink.h"
+
+static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
+
+struct memory_rings sort_memory_rings(const struct sort_opts *opts)
+{
+    struct memory_job job = {
+        .budget = sort_limits_memory(opts),
+        .n_threads = opts->n_threads,
+        .form = record_sink_form(opts),
+        .level = opts->out.level,
+        .n_inputs = 1 + opts->n_more,
+        .found = block_reader_slot_memory(),
+        .thread_space = sort_limits_thread_space(),
+    };
+    return memory_plan_rings(&job);
+}
+
+struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct memory_rings *rings,
+                                              struct latch *latch, struct stats *stats)
+{
+    uint64_t budget = rings->job.budget;
+    return (struct sort_inputs_options){
+        .opts = opts,
+        .rings = *rings,
+        .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
+        .far = far_pos_fits(&opts->out.format),
+        .latch = latch,
+        .stats = stats,
+    };
+}
+
+struct memory_plan sort_memory_plan(const struct memory_rings *rings, const struct sort_opts *opts,
+                                    const struct sort_inputs *inputs, size_t output)
+{
+    struct memory_use use = {
+        .header = inputs->header_size,
+        .references = inputs->n_references,
+        .htslib = inputs->memory + output,
+        .stats = stats_memory(opts->n_threads, sort_report_detail(opts)),
+    };
+    return memory_plan_make(rings, &use);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory plan of a sort with these options: what the sort takes, and what --plan tells. */
+#ifndef SORT_MEMORY_H
+#define SORT_MEMORY_H
+
+#include "base/memory_shares.h"
+#include "read/sort_input.h"
+
+struct sort_opts;
+
+/* The first part, before any file is opened. Call it once: see sort_limits_memory(). */
+struct memory_rings sort_memory_rings(const struct sort_opts *opts);
+
+/* How the inputs are opened. */
+struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct memory_rings *rings,
+                                              struct latch *latch, struct stats *stats);
+
+/* The second part: the headers are read. output: bytes of htslib, indexes and the like for the output and the order. */
+struct memory_plan sort_memory_plan(const struct memory_rings *rings, const struct sort_opts *opts,
+                                    const struct sort_inputs *inputs, size_t output);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/latch.h"
+#include "codec/bgzf_block.h"
+#include "read/input_format.h"
+#include "read/input_sample.h"
+#include "read/sort_input.h"
+
+enum {
+    PLACES = 8,                  /* of all files together; two of each at least */
+    PLACE_IN = 512 << 10,        /* bytes read of a place, at most: 4 MB of a file are read in some ms */
+    PLACE_OUT = 1 << 20,         /* the same, inflated: 8 MB are deflated in a second at any level */
+    READ_SIZE = PLACE_IN + BGZF_MAX_BLOCK,
+    HEADER_READ_MAX = 64 << 20,  /* bytes of blocks of the header that are passed over */
+    BLOCKS_MAX = 4096,           /* of a place, whose records are looked for */
+};
+
+/* What is being made. */
+struct sampler {
+    struct input_sample *s;
+    const struct sort_input *in;
+    struct latch *latch;
+    struct bgzf_codec *codec;
+    uint8_t *raw;                /* READ_SIZE bytes of the file */
+    struct bam_key *found;       /* keys of one place */
+    uint64_t inflated, deflated, bytes, n;       /* of this input: blocks, and records in them */
+};
+
+double input_sample_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+/* Where a block begins after which another one follows, or the bytes end; n: nowhere. Record data may look like the
+ * head of a block, but not of two. */
+static size_t find_block(const uint8_t *p, size_t n)
+{
+    struct bgzf_frame frame, next;
+    for (size_t at = 0; at < n; at++) {
+        if (p[at] != 0x1f || bgzf_block_frame(p + at, n - at, &frame) != BGZF_OK)
+            continue;
+        size_t end = at + frame.size;
+        if (end == n || bgzf_block_frame(p + end, n - end, &next) == BGZF_OK)
+            return at;
+    }
+    return n;
+}
+
+/* Passes over the blocks that hold nothing but the header. *offset is where the first other block begins, *skip the
+ * bytes of the header in it. */
+static int pass_header(struct sampler *m, uint64_t *offset, uint64_t *skip)
+{
+    *offset = 0;
+    *skip = m->in->header.size;
+    while (*offset < HEADER_READ_MAX) {
+        ssize_t n = input_file_read_at(&m->in->format->file, m->raw, READ_SIZE, *offset);
+        struct bgzf_frame frame;
+        size_t at = 0;
+        if (n < 0)
+            return -1;
+        while (bgzf_block_frame(m->raw + at, (size_t)n - at, &frame) == BGZF_OK) {
+            if (frame.inflated_size > *skip)
+                return 0;
+            *skip -= frame.inflated_size;
+            *offset += frame.size;
+            at += frame.size;
+        }
+        if (at == 0)
+            return 0;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ places */
+
+/* Lists the records of a walk, if it found any. */
+static bool list_records(struct sampler *m, const struct bam_walk *walk)
+{
+    struct input_sample *s = m->s;
+    if (walk->n == 0)
+        return false;
+    struct bam_key *keys = realloc(s->keys, (s->n + walk->n) * sizeof *keys);
+    if (!keys)
+        return false;
+    s->keys = keys;
+    memcpy(s->keys + s->n, m->found, walk->n * sizeof *keys);
+    s->n += walk->n;
+    s->bytes += walk->end - walk->start;
+    m->n += walk->n;
+    m->bytes += walk->end - walk->start;
+    return true;
+}
+
+/* Inflates blocks from `at` on to the arena, and lists where they begin there. Returns how many. A block that cannot be
+ * inflated ends the place: the sort will tell. */
+static size_t inflate_place(struct sampler *m, size_t at, size_t n, size_t most, uint64_t starts[BLOCKS_MAX])
+{
+    struct bam_arena *a = &m->s->arena;
+    struct bgzf_frame frame;
+    size_t n_blocks = 0, first = a->bottom;
+    double before = input_sample_clock();
+    while (n_blocks < BLOCKS_MAX && at < most && a->bottom - first < PLACE_OUT
+           && bgzf_block_frame(m->raw + at, n - at, &frame) == BGZF_OK) {
+        uint64_t start = a->bottom;
+        if (bgzf_block_inflate(m->codec, m->raw + at, &frame, bam_arena_take(a, frame.inflated_size)) != BGZF_OK) {
+            a->bottom = start;
+            break;
+        }
+        starts[n_blocks++] = start;
+        m->inflated += frame.inflated_size;
+        m->deflated += frame.size;
+        at += frame.size;
+    }
+    m->s->inflate_s += input_sample_clock() - before;
+    m->s->inflated += a->bottom - first;
+    return n_blocks;
+}
+
+/* Takes the records of at most `most` bytes of the file from `offset` on. known: a block begins there, and `skip` bytes
+ * behind its start the first record; else both have to be found. */
+static int take_place(struct sampler *m, uint64_t offset, size_t most, bool known, uint64_t skip)
+{
+    static const size_t MARGIN = PLACE_OUT + BGZF_MAX_BLOCK;
+    uint64_t starts[BLOCKS_MAX];
+    struct bam_arena *a = &m->s->arena;
+    ssize_t n = input_file_read_at(&m->in->format->file, m->raw, most + BGZF_MAX_BLOCK, offset);
+    if (n < 0)
+        return -1;
+    if (bam_arena_room(a) < MARGIN)
+        return 0;
+    size_t at = known ? 0 : find_block(m->raw, (size_t)n);
+    size_t n_blocks = inflate_place(m, at, (size_t)n, most, starts);
+    double before = input_sample_clock();
+    bool listed = false;
+    if (known && n_blocks > 0 && starts[0] + skip <= a->bottom) {
+        struct bam_walk walk = bam_arena_walk(a, starts[0] + skip, a->bottom, m->found);
+        listed = list_records(m, &walk);
+    }
+    for (size_t i = 0; !known && i < n_blocks && !listed; i++) {
+        struct bam_walk walk = bam_arena_guess(a, starts[i], a->bottom, m->found);
+        listed = list_records(m, &walk);
+    }
+    m->s->find_s += input_sample_clock() - before;
+    a->walked = a->bottom;
+    return 0;
+}
+
+static int sample_input(struct sampler *m, size_t places)
+{
+    uint64_t size = m->in->format->size, offset, skip;
+    m->inflated = m->deflated = m->bytes = m->n = 0;
+    if (pass_header(m, &offset, &skip) < 0)
+        return -1;
+    uint64_t left = size > offset ? size - offset : 0, n = (left + PLACE_IN - 1) / PLACE_IN;
+    n = n < places ? n : places;
+    for (uint64_t i = 0; i < n; i++)
+        if (take_place(m, offset + (i ? i * (left - PLACE_IN) / (n - 1) : 0), PLACE_IN, i == 0, skip) < 0)
+            return -1;
+    if (m->n > 0) {
+        double bytes = (double)left * (double)m->inflated / (double)m->deflated - (double)skip;
+        m->s->all_bytes += bytes;
+        m->s->all_records += bytes * (double)m->n / (double)m->bytes;
+    }
+    return 0;
+}
+
+int input_sample_take(struct input_sample *s, const struct sort_inputs *in, struct latch *latch)
+{
+    enum { KEYS = (PLACE_OUT + BGZF_MAX_BLOCK) / BAM_MIN_RECORD + 1 };
+    size_t places = PLACES / in->n > 2 ? PLACES / in->n : 2;
+    struct sampler m = {.s = s, .latch = latch};
+    *s = (struct input_sample){0};
+    for (size_t i = 0; i < in->n; i++)
+        if (in->each[i].format->framing != INPUT_BGZF || in->each[i].format->size == 0)
+            return 0;
+    m.codec = bgzf_codec_new(BGZF_LEVEL_DEFAULT);
+    m.raw = malloc(READ_SIZE);
+    m.found = malloc(KEYS * sizeof *m.found);
+    int result = -1;
+    if (!m.codec || !m.raw || !m.found
+        || bam_arena_init(&s->arena, 2 * in->n * places * (PLACE_OUT + BGZF_MAX_BLOCK)) < 0) {
+        latch_fail(latch, "out of memory");
+        goto out;
+    }
+    s->arena.n_ref = sam_hdr_nref(in->each->header.sam);
+    for (size_t i = 0; i < in->n; i++) {
+        m.in = &in->each[i];
+        if (sample_input(&m, places) < 0)
+            goto out;
+    }
+    if (s->n == 0)
+        s->all_bytes = s->all_records = 0;
+    result = 0;
+out:
+    bgzf_codec_free(m.codec);
+    free(m.raw);
+    free(m.found);
+    return result;
+}
+
+void input_sample_close(struct input_sample *s)
+{
+    bam_arena_free(&s->arena);
+    free(s->keys);
+    *s = (struct input_sample){0};
+}
