@@ -72,7 +72,8 @@ struct memory_plan {
     size_t arena_size;           /* bytes of each of the two arenas */
     size_t slice_size;           /* most bytes of a slice of a run, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */
-    size_t fixed;                /* bytes of all else together */
+    size_t fixed;                /* bytes of all else together ... */
+    size_t spilling;             /* ... and how many of them are not touched if all stays in memory */
 };
 
 /* How many of n_threads threads htslib gets within the room, and what it takes with them: measured with htslib

@@ -70,7 +70,8 @@ static void forecast_memory(struct forecast *f, const struct memory_plan *plan, 
     struct spill_outlook outlook = {.records = f->record_bytes, .with_keys = f->with_keys,
                                     .arena_size = plan->arena_size};
     f->spills = spill_policy_will_fit(&outlook) == 0;
-    f->memory = plan->fixed + (f->spills ? 2 * (uint64_t)plan->arena_size : (uint64_t)f->with_keys);
+    f->memory = f->spills ? plan->fixed + 2 * (uint64_t)plan->arena_size
+              : plan->fixed - plan->spilling + (uint64_t)f->with_keys;
 }
 
 /* What the plan of memory depends on, beside the budget. */

@@ -117,12 +117,18 @@ static size_t rings_memory(const struct memory_rings *r)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }
 
+/* Of what threads pack and load when arenas leave memory. */
+static size_t spill_memory(const struct memory_plan *p)
+{
+    return (size_t)p->rings.job.n_threads * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);
+}
+
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
 {
     size_t n = (size_t)p->rings.job.n_threads;
     return PROGRAM + n * PER_THREAD + use->htslib + use->stats + rings_memory(&p->rings)
          + HEADER_COPIES * use->header + PER_REFERENCE * use->references
-         + n * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);
+         + spill_memory(p);
 }
 
 /* Gives slices the same share of the arenas as in earnest. */
@@ -164,6 +170,7 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
         .slice_size = whole_pages(clamp(all / (SLICE_PART_PER_THREAD * n + SLICE_PART), SLICE_MIN, SLICE_MAX)),
     };
     size_t fixed = p.fixed = fixed_memory(&p, use);
+    p.spilling = spill_memory(&p);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
     p.merge_memory = clamp(left / MERGE_PART_OF_LEFT, 0, clamp(all / MERGE_PART, 0, MERGE_MAX));
     p.arena_size = whole_pages(clamp((left - p.merge_memory) / 2, ARENA_MIN, left));

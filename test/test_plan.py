@@ -10,7 +10,7 @@ import pytest
 
 import bamgen
 from conftest import BINARY, HANG, SANITIZED, clean_env, run_sort, sorted_bytes
-from test_safety import refused, snapshot
+from test_safety import in_name_space, refused, snapshot
 
 NEAR = 0.3
 
@@ -39,7 +39,7 @@ def done(folder, args, **kw):
 # ---------------------------------------------------------------- forecast and fact
 
 KINDS = {  # arguments of gen_bam; of sort
-    "memory": (["--size", "100M"], ["-m", "256M", "-@", "2", "-l", "1"]),
+    "memory": (["--size", "60M"], ["-m", "256M", "-@", "2", "-l", "1"]),
     "spilled": (["--size", "100M"], ["-m", "24M", "-l", "1"]),
     "spilled_by_name": (["--size", "100M"], ["-m", "12M", "-@", "2", "-n", "-l", "1"]),
     "long_spilled": (["--size", "80M", "--long", "--sorted"], ["-m", "16M", "-l", "1"]),
@@ -210,3 +210,18 @@ def test_place_without_room_gets_no_warning(gen_bam, tmp_path):
     assert [bool(re.search(w, t)) for w, t in zip(("file can be made in neither", "temporary file can be made in nowhere"), warnings)] == [True] * 2
     _, warnings = text_of(["-T", "nowhere/x", path], cwd=tmp_path)
     assert warnings == []
+
+
+@pytest.mark.parametrize("args,words", [
+    (["-o", "disk/o.bam"], "the output takes about .* only 0 MB are free in disk"),
+    (["-T", "disk", "-o", "o.bam"], "temporary data take about .* only 0 MB are free in disk"),
+    (["-o", "disk/o.bam", "-T", "."], "the output takes about ")], ids=lambda v: v[0] if isinstance(v, list) else "")
+def test_full_disk_gets_no_warning(gen_bam, tmp_path, args, words):
+    (tmp_path / "disk").mkdir()
+    argv = in_name_space("mount -t tmpfs -o nr_blocks=1 none disk && echo >disk/x", cwd=tmp_path)
+    p = subprocess.run([*argv, BINARY, "sort", "--plan=json", *args, gen_bam("--size", "20M", "--level", 1)], cwd=tmp_path,
+                       capture_output=True, timeout=HANG, env=clean_env(SAMTOOLS_OMP_ARENA="1000000"))
+    assert (p.returncode, p.stderr) == (0, b"")
+    warnings = json.loads(p.stdout)["warnings"]
+    assert len(warnings) == 1 + (args == ["-o", "disk/o.bam"])     # which both go to
+    assert any(re.match(words, w) for w in warnings)
