@@ -164,17 +164,14 @@ static void source_pass(struct bgzf_source *s)
 
 int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
 {
-    while (!s->peeked) {
+    for (uint8_t none; !s->peeked;) {
         int found = source_frame(s);
         if (found <= 0)
             return found;
-        if (s->frame.inflated_size > 0) {
-            s->peeked = 1;
-            s->eof_block = 0;
-        } else {
-            s->eof_block = s->frame.size == BGZF_EOF_SIZE;
-            source_pass(s);
-        }
+        s->peeked = s->frame.inflated_size > 0;
+        s->eof_block = !s->peeked && s->frame.size == BGZF_EOF_SIZE;
+        if (!s->peeked && bgzf_source_inflate(s, &none) < 0)   /* if its size became 0, records would be lost */
+            return -1;
     }
     *inflated_size = s->frame.inflated_size;
     return 1;

@@ -163,6 +163,9 @@ MUTANTS = [
     ("cli/sort_check.c", "    if (c->cut.n)\n        return latch_fail", "    if (0)\n        return latch_fail",
      ["test_check.py::test_damage_passes_the_check"], "--check: the last record is whole"),
 
+    ("bgzf_omp.c", "        if (!s->peeked && bgzf_source_inflate(s, &none) < 0)", "        if (!s->peeked && (source_pass(s), 0))",
+     [SAFETY + "test_damaged_block_passes_or_costs_the_old_output[t1-isize_0]"], "a block whose size became 0"),
+
     # ------------------------------------------------------------ data on the disk
     ("spill/spill_slice.c", "if (n < SPILL_SLICE_HEADER || load_le64(packed) != byte_hash(packed + HASH, n - HASH, 0))", "if (n < SPILL_SLICE_HEADER)",
      ["unit_spill_slice"], "XXH3 of a slice"),

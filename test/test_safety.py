@@ -55,6 +55,8 @@ def damage(data, found, kind, n):
         new[end - 8] ^= 1
     elif kind == "isize_low":
         new[end - 4] ^= 4
+    elif kind == "isize_0":  # no data, it says: then nobody would miss its records
+        new[end - 4:end] = bytes(4)
     elif kind == "isize_huge":
         new[end - 1] = 0x7F
     elif kind == "payload":
@@ -88,7 +90,7 @@ def damage(data, found, kind, n):
     return bytes(new)
 
 
-KINDS = ["crc", "isize_low", "isize_huge", "payload", "reserved_deflate_type", "bsize_small",
+KINDS = ["crc", "isize_low", "isize_0", "isize_huge", "payload", "reserved_deflate_type", "bsize_small",
          "bsize_large", "magic", "no_bc", "method", "cut_in_magic", "cut_in_header",
          "cut_before_bsize", "cut_in_payload", "cut_in_footer", "junk_between", "zeros_between",
          "gzip_between"]
