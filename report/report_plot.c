@@ -7,7 +7,8 @@ enum { TICKS = 10 };
 void report_plot_begin(FILE *to, const char *kind, double height, const char *about)
 {
     fprintf(to, "<div class=\"plot %s\" style=\"height:%.0fpx\"><svg viewBox=\"0 0 %d %.0f\" "
-            "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">\n", kind, height, REPORT_PLOT_WIDTH, height, about);
+            "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">\n", kind, height, REPORT_PLOT_WIDTH, height,
+            about);
 }
 
 double report_plot_step(double range)

@@ -480,6 +480,32 @@ def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
             assert took / 1e6 == pytest.approx(sum(stages.values()) - stages.get("idle", 0), abs=1e-3)
 
 
+def test_trace_is_not_what_perfetto_documents(realistic_bam, tmp_path):
+    """Trace Event Format, JSON Object Format: complete events (X) with name, ts and dur in microseconds, pid and tid; metadata
+    events (M) that name the process and every thread, each with its args."""
+    p = run_sort([*FAST, "-@", "3", "--trace=t.json", "--report=r.json", "-o", "o.bam", realistic_bam], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    r, trace = (json.loads((tmp_path / f).read_text()) for f in ("r.json", "t.json"))
+    events = trace["traceEvents"]
+    assert isinstance(events, list) and trace["displayTimeUnit"] in ("ms", "ns")
+    meta = [e for e in events if e["ph"] == "M"]
+    spans = [e for e in events if e["ph"] == "X"]
+    assert len(meta) + len(spans) == len(events) and len(spans) > 10, "no other kind of event"
+    for e in meta:
+        assert e["name"] in ("process_name", "thread_name", "thread_sort_index") and type(e["pid"]) is int
+        key = "sort_index" if e["name"] == "thread_sort_index" else "name"
+        assert set(e["args"]) == {key} and type(e["args"][key]) is (int if key == "sort_index" else str)
+        assert e["name"] == "process_name" or type(e["tid"]) is int
+    for e in spans:
+        assert set(e) == {"ph", "pid", "tid", "name", "cat", "ts", "dur"}
+        assert type(e["pid"]) is type(e["tid"]) is int and e["name"] and e["cat"]
+        assert e["ts"] >= 0 and e["dur"] >= 0
+    named = {(e["pid"], e["tid"]) for e in meta if e["name"] == "thread_name"}
+    assert {(e["pid"], e["tid"]) for e in spans} <= named and len({pid for pid, tid in named}) == 1
+    end = max(e["ts"] + e["dur"] for e in spans)
+    assert end == pytest.approx(r["wall_s"] * 1e6, rel=1e-3), "microseconds"
+
+
 # ---------------------------------------------------------------- two reports
 
 
