@@ -64,8 +64,8 @@ static inline size_t bgzf_block_guess_end(const uint8_t *p, size_t avail)
 /* What inflating and deflating need. A codec serves one thread at a time. */
 struct bgzf_codec;
 
-/* Makes a codec. level: 0..9 as with samtools' -l (0 stores), or BGZF_LEVEL_DEFAULT; or 0..9 and BGZF_LEVEL_TEXT. Returns
- * NULL if there is no memory. */
+/* Makes a codec. level: 0..9 as with samtools' -l (0 stores), or BGZF_LEVEL_DEFAULT; or 0..9 and BGZF_LEVEL_TEXT.
+ * Returns NULL if there is no memory. */
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
