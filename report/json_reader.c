@@ -260,8 +260,9 @@ static int read_value(struct json_reader *j)
 
 int json_reader_run(const char *json, size_t size, json_value_fn *value, void *arg)
 {
-    struct json_reader j = {.p = json, .end = json + size, .text = malloc(size + 1), .value = value, .arg = arg};
-    int result = j.text && read_value(&j) == 0 && j.p == j.end ? 0 : -1;
-    free(j.text);
+    char *text = malloc(size + 1);
+    struct json_reader j = {.p = json, .end = json + size, .text = text, .value = value, .arg = arg};
+    int result = text && read_value(&j) == 0 && j.p == j.end ? 0 : -1;
+    free(text);
     return result;
 }
