@@ -13,7 +13,7 @@ VERSION = re.search(r'SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base/version.h").re
 @pytest.mark.parametrize("name,pattern", [
     ("debian/changelog", r"samtools-omp \((.*)-\d+\)"), ("packaging/conda/meta.yaml", r'set version = "(.*)"'),
     ("packaging/spack/package.py", r'version\("(.*)"\)'), ("packaging/Containerfile", r"ARG VERSION=(.*)"),
-    ("packaging/Containerfile", r"-t samtools-omp:(\S*)")])
+    ("CITATION.cff", r"\nversion: (.*)"), ("packaging/Containerfile", r"-t samtools-omp:(\S*)")])
 def test_package_has_another_version_than_the_program(name, pattern):
     assert re.search(pattern, (REPO / name).read_text()).group(1) == VERSION
 
