@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
+
+from spack.package import *
+
+
+class SamtoolsOmp(MakefilePackage):
+    """samtools sort on all cores, with the same records in the same order."""
+
+    license("MIT")
+
+    version("0.1.0")
+
+    depends_on("c", type="build")
+    depends_on("gmake", type="build")
+    depends_on("htslib@1.13:")
+    depends_on("libdeflate")
+    depends_on("lz4")
+    depends_on("xxhash")
+    depends_on("samtools", type="run")
+    depends_on("llvm-openmp", when="%apple-clang")
+
+    @property
+    def common_settings(self):
+        settings = [f"CC={spack_cc}", f"prefix={self.prefix}", f"OPENMP_CFLAGS={self.compiler.openmp_flag}"]
+        if self.spec.satisfies("%apple-clang"):
+            settings.append("EXTRA_LIBS=-lomp")
+        return settings
+
+    @property
+    def build_targets(self):
+        return self.common_settings
+
+    @property
+    def install_targets(self):
+        return self.common_settings + ["install"]
+
+    def setup_run_environment(self, env):
+        env.prepend_path("PATH", join_path(self.prefix.libexec, "samtools-omp"))
