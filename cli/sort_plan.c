@@ -71,9 +71,9 @@ static void look_at_places(struct plan *p)
     }
 }
 
-static void warn(struct plan *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void forewarn(struct plan *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void warn(struct plan *p, const char *format, ...)
+static void forewarn(struct plan *p, const char *format, ...)
 {
     va_list values;
     if (p->n_warnings == WARNINGS_MAX)
@@ -89,24 +89,24 @@ static void find_warnings(struct plan *p)
     const struct forecast *f = &p->f;
     const struct place *out = &p->output;
     if (*out->dir && out->error)
-        warn(p, "no file can be made in %s: %s", out->dir, strerror(out->error));
+        forewarn(p, "no file can be made in %s: %s", out->dir, strerror(out->error));
     else if (*out->dir && f->output > out->free)
-        warn(p, "the output takes about %.0f MB, but only %.0f MB are free in %s", f->output / 1e6, out->free / 1e6,
-             out->dir);
+        forewarn(p, "the output takes about %.0f MB, but only %.0f MB are free in %s", f->output / 1e6,
+                 out->free / 1e6, out->dir);
     for (size_t i = 0; f->spills && i < p->opts->n_temp_prefixes; i++)
         if (p->temp[i].error)
-            warn(p, "no temporary file can be made in %s: %s", p->temp[i].dir, strerror(p->temp[i].error));
+            forewarn(p, "no temporary file can be made in %s: %s", p->temp[i].dir, strerror(p->temp[i].error));
     if (f->sampled && f->memory > machine_memory())
-        warn(p, "the sort takes about %.0f MB of memory, but the machine or its cgroup has %.0f MB. Use a smaller -m",
-             (double)f->memory / 1e6, (double)machine_memory() / 1e6);
+        forewarn(p, "the sort takes about %.0f MB of memory, but the machine or its cgroup has %.0f MB. Use a smaller "
+                 "-m", (double)f->memory / 1e6, (double)machine_memory() / 1e6);
     bool shared = *out->dir && p->temp->device == out->device;
     if (f->temporary > p->temp_free)
-        warn(p, "temporary data take about %.0f MB, but only %.0f MB are free in %s%s. -T names another place",
-             f->temporary / 1e6, p->temp_free / 1e6, p->temp->dir,
-             p->opts->n_temp_prefixes > 1 ? " and the others" : "");
+        forewarn(p, "temporary data take about %.0f MB, but only %.0f MB are free in %s%s. -T names another place",
+                 f->temporary / 1e6, p->temp_free / 1e6, p->temp->dir,
+                 p->opts->n_temp_prefixes > 1 ? " and the others" : "");
     else if (f->spills && shared && f->output <= out->free && f->temporary + f->output > p->temp_free)
-        warn(p, "temporary data and output take about %.0f MB together, but only %.0f MB are free in %s. -T names "
-             "another place", (f->temporary + f->output) / 1e6, p->temp_free / 1e6, out->dir);
+        forewarn(p, "temporary data and output take about %.0f MB together, but only %.0f MB are free in %s. -T names "
+                 "another place", (f->temporary + f->output) / 1e6, p->temp_free / 1e6, out->dir);
 }
 
 /* --------------------------------------------------------------- job script */

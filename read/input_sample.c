@@ -99,7 +99,7 @@ static bool list_records(struct sampler *m, const struct bam_walk *walk)
 
 /* Inflates blocks from `at` on to the arena, and lists where they begin there. Returns how many. A block that cannot be
  * inflated ends the place: the sort will tell. */
-static size_t inflate_place(struct sampler *m, size_t at, size_t n, size_t most, uint64_t starts[BLOCKS_MAX])
+static size_t sample_inflate(struct sampler *m, size_t at, size_t n, size_t most, uint64_t starts[BLOCKS_MAX])
 {
     struct bam_arena *a = &m->s->arena;
     struct bgzf_frame frame;
@@ -135,7 +135,7 @@ static int take_place(struct sampler *m, uint64_t offset, size_t most, bool know
     if (bam_arena_room(a) < MARGIN)
         return 0;
     size_t at = known ? 0 : find_block(m->raw, (size_t)n);
-    size_t n_blocks = inflate_place(m, at, (size_t)n, most, starts);
+    size_t n_blocks = sample_inflate(m, at, (size_t)n, most, starts);
     double before = input_sample_clock();
     bool listed = false;
     if (known && n_blocks > 0 && starts[0] + skip <= a->bottom) {

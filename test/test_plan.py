@@ -79,7 +79,7 @@ def test_memory_with_which_all_should_fit_does_not_do(gen_bam, tmp_path):
                                   ["--verify", "--write-index", "-o", "o.bam"]], ids=" ".join)
 def test_small_file_is_counted_wrongly(made, tmp_path, layout, args):
     """All of it is in the sample, whatever its blocks and the order."""
-    path = made("realistic", layout, content=lambda: bamgen.realistic(2000))
+    path = made("realistic-2000", layout, content=lambda: bamgen.realistic(2000))
     real = done(tmp_path, [path])
     (tmp_path / "o.bam").unlink()
     plan = planned([*args, path], cwd=tmp_path)
