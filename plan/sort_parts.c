@@ -70,6 +70,7 @@ static int open_inputs(struct sort_parts *s)
         .opts = s->opts,
         .rings = s->rings,
         .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
+        .part = s->part,
         .far = far_pos_fits(&s->opts->out.format),
         .latch = &s->latch,
         .stats = s->stats,
@@ -130,7 +131,12 @@ static int reserve_memory(struct sort_parts *s)
 
 int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
 {
-    *s = (struct sort_parts){.opts = opts};
+    return sort_parts_open_part(s, opts, NULL);
+}
+
+int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, const struct input_part *part)
+{
+    *s = (struct sort_parts){.opts = opts, .part = part};
     if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(s->opts))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
