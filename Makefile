@@ -107,14 +107,17 @@ $(BUILD)/samtools: $(BUILD)/cli/samtools.o $(LIB_OBJS)
 # For several nodes (doc/mpi.md): the same objects and the folder mpi/.
 MPICC    = mpicc
 MPI_SRCS = $(wildcard mpi/*.c)
-MPI_OBJS = $(MPI_SRCS:%.c=$(BUILD)/%.o)
+MPI_BUILD = $(BUILD)
+MPI_OBJS = $(MPI_SRCS:%.c=$(MPI_BUILD)/%.o)
 mpi: samtools-omp-mpi
 
-samtools-omp-mpi: $(BUILD)/samtools-omp-mpi
+samtools-omp-mpi: $(MPI_BUILD)/samtools-omp-mpi
 	$(quiet)ln -sf $< $@
 
-$(MPI_OBJS): CC = $(MPICC)
-$(BUILD)/samtools-omp-mpi: $(MPI_OBJS) $(LIB_OBJS)
+$(MPI_OBJS): $(MPI_BUILD)/%.o: %.c $(SETTINGS)
+	@mkdir -p $(@D)
+	$(call run,MPICC,$<,$(MPICC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
+$(MPI_BUILD)/samtools-omp-mpi: $(MPI_OBJS) $(LIB_OBJS)
 	$(call run,LINK,$@,$(MPICC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS))
 
 $(BUILD)/%.o: %.c $(SETTINGS)

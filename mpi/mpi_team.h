@@ -19,6 +19,7 @@ enum mpi_team_tag {
     MPI_TEAM_FILL,               /* block_seam.h */
     MPI_TEAM_LEAD,
     MPI_TEAM_BLOCKS,             /* output_gather.h */
+    MPI_TEAM_INDEX,              /* index_gather.h */
 };
 
 /* Starts MPI. -1: it cannot be used; the reason is on stderr. */

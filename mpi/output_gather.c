@@ -53,7 +53,7 @@ static int cut_end(int fd, const char *path, struct latch *latch)
     return 0;
 }
 
-int output_gather(const struct mpi_team *team, int fd, const char *path, struct latch *latch)
+int output_gather(const struct mpi_team *team, int fd, const char *path, uint64_t *places, struct latch *latch)
 {
     uint8_t *chunk = malloc(CHUNK);
     int result = 0;
@@ -63,8 +63,10 @@ int output_gather(const struct mpi_team *team, int fd, const char *path, struct 
         result = send_file(team, fd, path, chunk, latch);
     else if (team->size > 1)
         result = cut_end(fd, path, latch);
-    for (int i = 1; team->rank == 0 && i < team->size && result == 0; i++)
+    for (int i = 1; team->rank == 0 && i < team->size && result == 0; i++) {
+        places[i] = (uint64_t)lseek(fd, 0, SEEK_CUR);
         result = append_file(i, fd, path, chunk, latch);
+    }
     free(chunk);
     return result;
 }

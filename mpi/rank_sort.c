@@ -13,6 +13,7 @@
 #include "merge/merge_ring.h"
 #include "mpi/block_seam.h"
 #include "mpi/exchange.h"
+#include "mpi/index_gather.h"
 #include "mpi/input_split.h"
 #include "mpi/output_gather.h"
 #include "mpi/rank_sort.h"
@@ -60,8 +61,6 @@ const char *rank_sort_refuses(const struct sort_opts *o)
         return "-M is not there yet";
     if (o->in_format.specific)
         return "--input-fmt-option is not there yet";
-    if (o->out.index)
-        return "--write-index is not there yet: use samtools index";
     if (o->verify || o->checksum || o->check)
         return "--verify, --checksum and --check are not there yet";
     if (o->report != REPORT_NONE || o->trace_file)
@@ -91,8 +90,11 @@ static void share_options(struct rank_sort *s)
     s->opts_a.out.level = 0;
     s->opts_a.size_hint = s->opts->size_hint / (uint64_t)s->team.size;
     snprintf(s->part_path, sizeof s->part_path, "%s.rank%d", s->opts->temp_prefixes[0], s->team.rank);
-    if (s->team.rank > 0)
+    s->opts_a.out.index = NULL;
+    if (s->team.rank > 0) {
         s->opts_b.out.path = s->part_path;
+        s->opts_b.out.index = NULL;
+    }
 }
 
 static int agree(const struct rank_sort *s, const struct latch *latch)
@@ -243,12 +245,24 @@ static int put_records(struct rank_sort *s)
     return merged < 0 ? -1 : record_sink_put(s->b.out.sink, &list);
 }
 
+/* The header, which only the first rank writes. */
+static int begin_output(struct rank_sort *s)
+{
+    struct record_sink *sink = s->b.out.sink;
+    if (s->team.rank > 0)
+        return s->opts->out.index ? record_sink_log_index(sink, s->b.sam) : 0;
+    if (sort_files_header(&s->b.out, s->b.sam, s->unplaced) < 0)
+        return -1;
+    record_sink_hold_index(sink);
+    return 0;
+}
+
 static void write_part(void *sort)
 {
     struct rank_sort *s = sort;
     struct merge_runs runs;
     latch_hide_signals(false);
-    if (s->team.rank == 0 && sort_files_header(&s->b.out, s->b.sam, s->unplaced) < 0)
+    if (begin_output(s) < 0)
         return;
     if (bam_sort_begin_merge(&s->b, &runs) == 0 && put_records(s) == 0)
         record_sink_finish(s->b.out.sink);
@@ -273,10 +287,15 @@ static void gather(struct rank_sort *s)
     int fd = s->team.rank == 0 ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         latch_fail(&s->b.latch, "%s cannot be read again: %s", data->path, strerror(errno));
-    if (fd < 0 || output_gather(&s->team, fd, data->path, &s->b.latch) < 0)
+    uint64_t *places = calloc((size_t)s->team.size, sizeof *places);
+    if (!places)
+        latch_fail(&s->b.latch, "out of memory");
+    if (fd < 0 || !places || output_gather(&s->team, fd, data->path, places, &s->b.latch) < 0
+        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->b.out.sink), places, &s->b.latch) < 0))
         mpi_team_abort(&s->team, &s->b.latch);
     if (fd != data->fd)
         close(fd);
+    free(places);
 }
 
 static int write_output(struct rank_sort *s)
