@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <htslib/hts_log.h>
 #include "bam_sort.h"
 #include "base/machine.h"
 #include "merge/merge_ring.h"
@@ -200,6 +201,7 @@ static void measure_records(void *sort)
     struct merge_runs runs;
     struct record_list list;
     latch_hide_signals(false);
+    s->b.spill.keeps_runs = true;
     if (bam_sort_begin_merge(&s->b, &runs) < 0)
         return;
     while (merge_ring_next(s->b.merge, &list) > 0)
@@ -262,6 +264,7 @@ static void write_part(void *sort)
     struct rank_sort *s = sort;
     struct merge_runs runs;
     latch_hide_signals(false);
+    s->b.spill.keeps_runs = false;
     if (begin_output(s) < 0)
         return;
     if (bam_sort_begin_merge(&s->b, &runs) == 0 && put_records(s) == 0)
@@ -360,6 +363,8 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
         return EXIT_FAILURE;
     }
     machine_share_heaps();
+    if (team->rank > 0)
+        hts_verbose = HTS_LOG_ERROR;             /* what all would say is told once */
     s->opts = opts;
     s->team = *team;
     s->n_threads = 1;

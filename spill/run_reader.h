@@ -16,6 +16,7 @@ struct run_reader_options {
     size_t large;                /* see struct spill_gate */
     uint8_t *memory;             /* at a multiple of 16; at least 2 slices for each run */
     size_t memory_size;
+    bool keeps;                  /* the runs stay in the store, to be read once more */
     int n_threads;
     struct latch *latch;
 };

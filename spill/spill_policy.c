@@ -130,6 +130,7 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .large = p->sizes.slice_size,
         .memory = memory,
         .memory_size = size,
+        .keeps = p->keeps_runs,
         .n_threads = p->opt.spill.n_threads,
         .latch = p->opt.spill.latch,
     };
