@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks that lie across two ranks. A block belongs to the rank in which it begins; the records of it that are another
- * rank's go there. write/output_block.c has the rule: a record that does not fit into the open block begins another, and
- * one that fits into none begins a block, and its last segment's block stays open. */
+/* Blocks that lie across two ranks. A block belongs to the rank in which it begins; the records of it that are
+ * another rank's go there. write/output_block.c has the rule: a record that does not fit into the open block begins
+ * another, and one that fits into none begins a block, and its last segment's block stays open. */
 #ifndef BLOCK_SEAM_H
 #define BLOCK_SEAM_H
 
@@ -13,7 +13,7 @@ struct block_seam {
     uint32_t *sizes;             /* of this rank's records, in order */
     size_t n, room;
     size_t n_lead;               /* how many of them, the first ones, are in a block of an earlier rank */
-    uint8_t *lead;               /* a block's worth of the first records; then those in n_lead, and what goes with them */
+    uint8_t *lead;               /* a block's worth of the first records; then n_lead, and what goes with them */
     size_t lead_size;
     uint8_t *tail;               /* records of later ranks that are in this rank's last block */
     size_t tail_size;

@@ -4,8 +4,8 @@
  *   merge of this rank's part --> | for rank 0 | for rank 1 | ... |   sent in this order, 4 messages under way
  *   records for this rank     <-- | of rank 0  | of rank 1  | ... |   taken in this order: that of the input
  *
- * Both go on while somebody asks for more bytes. The stream of s to d waits for those of s to d-1 and of s-1 to d, and for
- * no other: so some stream can always go on. */
+ * Both go on while somebody asks for more bytes. The stream of s to d waits for those of s to d-1 and of s-1 to d,
+ * and for no other: so some stream can always go on. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
@@ -35,8 +35,8 @@ void exchange_start(struct exchange *exchange, struct merge_ring *merge);
 /* Call it when nobody reads from the window any more. */
 void exchange_close(struct exchange *exchange);
 
-/* The records for this rank. Its end comes when this rank has sent all of its own, too. Only the main thread of the team
- * may ask for more. */
+/* The records for this rank. Its end comes when this rank has sent all of its own, too. Only the main thread of the
+ * team may ask for more. */
 struct byte_window *exchange_window(struct exchange *exchange);
 
 #endif

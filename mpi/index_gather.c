@@ -78,7 +78,7 @@ int index_gather(const struct mpi_team *team, struct bam_index *index, const uin
     uint8_t *chunk = malloc(CHUNK);
     struct bam_index_entry *entries = malloc(ENTRIES_MOST * sizeof *entries);
     int result = chunk && entries ? 0 : latch_fail(latch, "out of memory for the index");
-    for (int i = 1; i < team->size && result == 0; i++)
+    for (int i = 1; chunk && entries && i < team->size && result == 0; i++)
         if ((result = receive_log(index, i, places[i], chunk, entries)) < 0)
             latch_fail(latch, "a record cannot be put into the index. Try CSI instead of BAI");
     free(chunk);

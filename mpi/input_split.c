@@ -14,9 +14,13 @@
 enum {
     BLOCK_HEADER = 18, BLOCK_MOST = 65536,
     SAMPLE_BYTES = BLOCK_MOST,   /* what all ranks learn the names' shape from */
-    WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20,   /* bytes of the stream in which records must follow each other */
-    RECORDS_LEAST = 2,           /* so many of them */
+    /* Bytes of the stream in which so many records must follow each other. */
+    WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
 };
+
+#define NO_BAM "%s: over MPI only a regular file of BAM in BGZF is sorted as yet. Nothing was read"
+
+#define NOT_READ "reading %s failed at file offset %llu"
 
 struct file {
     const char *path;
@@ -44,7 +48,7 @@ static int look(struct file *f, struct identity *id)
     if (n < 0)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
     else if (!S_ISREG(st.st_mode) || n < BLOCK_HEADER || bytes[0] != 31 || bytes[1] != 139)
-        latch_fail(f->latch, "%s: over MPI only a regular file of BAM in BGZF is sorted as yet. Nothing was read", f->path);
+        latch_fail(f->latch, NO_BAM, f->path);
     else
         *id = (struct identity){f->size = (uint64_t)st.st_size, (uint64_t)st.st_mtime, byte_hash(bytes, (size_t)n, 0)};
     free(bytes);
@@ -146,7 +150,7 @@ static uint8_t *read_at(const struct file *f, uint64_t offset, size_t n)
     if (p && bgzf_seek(f->bgzf, (int64_t)offset, SEEK_SET) == 0 && bgzf_read(f->bgzf, p, n) == (ssize_t)n)
         return p;
     free(p);
-    latch_fail(f->latch, "reading %s failed at file offset %llu", f->path, (unsigned long long)(offset >> 16));
+    latch_fail(f->latch, NOT_READ, f->path, (unsigned long long)(offset >> 16));
     return NULL;
 }
 
@@ -158,7 +162,7 @@ static int read_head(struct input_split *s, const struct file *f, uint64_t start
     if ((start & 0xffff) == 0)
         return 0;
     if (bgzf_seek(f->bgzf, (int64_t)start, SEEK_SET) < 0 || bgzf_read(f->bgzf, &first, 1) != 1)
-        return latch_fail(f->latch, "reading %s failed at file offset %llu", f->path, (unsigned long long)(start >> 16));
+        return latch_fail(f->latch, NOT_READ, f->path, (unsigned long long)(start >> 16));
     size_t rest = (size_t)(f->bgzf->block_length - (int)(start & 0xffff));
     bool ends_here = start >> 16 == end >> 16;
     s->part.head_size = ends_here ? (size_t)(end - start) : rest;
@@ -211,15 +215,14 @@ static int open_bam(struct input_split *s, struct file *f)
     if (f->bgzf && bgzf_compression(f->bgzf) == 2)
         s->part.sam = bam_hdr_read(f->bgzf);
     if (!s->part.sam)
-        return latch_fail(f->latch, "%s: over MPI only a regular file of BAM in BGZF is sorted as yet. Nothing was read",
-                          f->path);
+        return latch_fail(f->latch, NO_BAM, f->path);
     f->first = (uint64_t)bgzf_tell(f->bgzf);
     f->n_ref = sam_hdr_nref(s->part.sam);
     return 0;
 }
 
-/* starts[size + 1]: where each rank's part begins, and the last one ends. -1: no memory; the same for all ranks. */
-static int share_starts(const struct mpi_team *team, const struct file *f, uint64_t *starts)
+/* starts[size + 1]: where each rank's part begins, and the last one ends. */
+static void share_starts(const struct mpi_team *team, const struct file *f, uint64_t *starts)
 {
     uint64_t data = f->first >> 16, size = (uint64_t)team->size, rank = (uint64_t)team->rank;
     uint64_t mine = rank == 0 ? f->first : find_start(f, data + (f->size - data) / size * rank);
@@ -228,7 +231,6 @@ static int share_starts(const struct mpi_team *team, const struct file *f, uint6
     for (int i = team->size; i > 0; i--)         /* a long record may go through several ranges */
         if (starts[i - 1] > starts[i])
             starts[i - 1] = starts[i];
-    return 0;
 }
 
 static int split_file(struct input_split *s, const struct mpi_team *team, struct file *f)

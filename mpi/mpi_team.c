@@ -28,19 +28,16 @@ int mpi_team_close(int status)
 
 int mpi_team_check_launcher(const struct mpi_team *team, struct latch *latch)
 {
-    static const char *const names[] = {"SLURM_NTASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
+    /* Of a step, not of an allocation: a batch script is one task and sees the allocation's number. */
+    static const char *const names[] = {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
     if (team->size > 1)
         return 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
-        /* Of an allocation, not of a step: one task in a batch script sees the number of the allocation. */
-        if (i == 0 && !getenv("SLURM_STEP_NUM_TASKS"))
-            continue;
-        if (i == 0)
-            value = getenv("SLURM_STEP_NUM_TASKS");
         if (value && atoi(value) > 1)
             return latch_fail(latch, "the launcher started %s tasks (%s), but MPI sees one: it was built for another "
-                              "launcher (srun --mpi=list, or mpirun of the same MPI). Nothing was read", value, names[i]);
+                              "launcher (srun --mpi=list, or mpirun of the same MPI). Nothing was read", value,
+                              names[i]);
     }
     return 0;
 }

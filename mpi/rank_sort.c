@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of a rank. It runs the ordinary driver's steps twice: sort A of what the rank reads of the input, and sort B
- * of what it writes of the output. */
+/* The driver of a rank. It runs the ordinary driver's steps twice: sort A of what the rank reads of the input, and
+ * sort B of what it writes of the output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,6 +40,7 @@ struct rank_sort {
     struct totals in;            /* of all ranks */
     int unplaced;                /* no rank has a record with a reference */
     char part_path[4096];        /* of B's output, but at rank 0: it never gets the name */
+    char nowhere[16];            /* of A's output: nothing is put there */
     int n_threads;
     struct latch latch;          /* of what is neither A's nor B's */
 };
@@ -87,9 +88,10 @@ static void share_options(struct rank_sort *s)
     s->opts_a = s->opts_b = *s->opts;
     s->opts_a.memory = s->opts_b.memory = s->opts->memory / 2;
     s->opts_a.progress = s->opts_b.progress = PROGRESS_NEVER;
-    s->opts_a.out.path = "/dev/null";            /* nothing is put there */
+    s->opts_a.out.path = s->nowhere;
     s->opts_a.out.level = 0;
     s->opts_a.size_hint = s->opts->size_hint / (uint64_t)s->team.size;
+    strcpy(s->nowhere, "/dev/null");
     snprintf(s->part_path, sizeof s->part_path, "%s.rank%d", s->opts->temp_prefixes[0], s->team.rank);
     s->opts_a.out.index = NULL;
     if (s->team.rank > 0) {
@@ -278,8 +280,8 @@ static void compare(struct rank_sort *s)
     struct totals out = add_up((struct totals){record_sink_count(sink), record_sink_checksum(sink), 0});
     if (out.records == s->in.records && out.checksum == s->in.checksum)
         return;
-    latch_fail(&s->b.latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went to the output. "
-               "Memory may be faulty, or this is our bug: please report it", s->opts->in,
+    latch_fail(&s->b.latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went to the "
+               "output. Memory may be faulty, or this is our bug: please report it", s->opts->in,
                (unsigned long long)s->in.records, (unsigned long long)s->in.checksum,
                (unsigned long long)out.records, (unsigned long long)out.checksum);
 }

@@ -135,7 +135,7 @@ int splitters_make(struct splitter *splitters, const struct mpi_team *team, cons
     if (sampled < 0)
         mine.n = 0;                              /* the balance suffers, the order does not */
     int gathered = gather(team, &mine, &all);
-    if (gathered == 0 && team->rank == 0) {
+    if (gathered == 0 && team->rank == 0 && all.each) {
         qsort(all.each, all.n, sizeof *all.each, by_key);
         cut(splitters, team->size, &all, keys_decide);
     }

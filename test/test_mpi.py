@@ -126,8 +126,10 @@ def test_ranks_that_spill_lose_the_order(programs, desk):
     ids=lambda a: a if isinstance(a, str) else " ".join(a))
 def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
     source = write(desk / "in.bam", *bamgen.c_ties())
-    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2, [*args, "-o", desk / "out.bam", source])
-    assert status != 0
+    run = subprocess.run([programs[KINDS[0]], "sort", *args, "-o", desk / "out.bam", source], capture_output=True,
+                         text=True, env=clean_env(**ENV))
+    err = run.stderr
+    assert run.returncode == 1
     assert why in err
     assert "Nothing was read" in err
     assert err.count("over MPI") == 1
@@ -142,6 +144,46 @@ def test_broken_input_is_told_by_each_rank_or_leaves_something(programs, desk):
     status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["-T", desk / "tmp", "-o", desk / "out.bam", source])
     assert status == 1
     assert len([line for line in err.splitlines() if "rank" in line and "in.bam" in line]) == 1, err
+    assert sorted(p.name for p in desk.iterdir()) == ["in.bam"]
+
+
+def ranks_of(job):
+    """The processes that mpirun started, or what it starts them with."""
+    found, wanted = [], {job.pid}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            found.append((int(stat.parent.name), int(stat.read_text().rpartition(")")[2].split()[1]),
+                          (stat.parent / "comm").read_text().strip()))
+        except (OSError, IndexError):
+            pass
+    for _ in range(4):
+        wanted |= {pid for pid, parent, _ in found if parent in wanted}
+    return [pid for pid, _, name in found if pid in wanted and name.startswith("samtools-omp-mp")]
+
+
+def are_sorting(ranks, source):
+    """Whether all have the input open. (While MPI begins, a kill may be mpirun's own matter.)"""
+    try:
+        return len(ranks) == 3 and all(any(os.path.realpath(fd) == str(source) for fd in
+                                           pathlib.Path("/proc/%d/fd" % pid).iterdir()) for pid in ranks)
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_killed_rank_leaves_a_file_or_the_others_wait(programs, desk, last):
+    source = write(desk / "in.bam", *bamgen.incompressible(40000))
+    job = launch(programs[KINDS[0]], KINDS[0], 3, ["-l", "9", "-T", desk / "tmp", "-o", desk / "out.bam", source])
+    try:
+        until = time.monotonic() + 30
+        while not are_sorting(ranks_of(job), source) and job.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert job.poll() is None, "it ended before it could be killed"
+        os.kill(sorted(ranks_of(job))[-1 if last else 0], signal.SIGKILL)
+        job.communicate(timeout=30)
+    finally:
+        job.kill()
+    assert job.returncode != 0
     assert sorted(p.name for p in desk.iterdir()) == ["in.bam"]
 
 

@@ -33,8 +33,8 @@ uint64_t bam_index_memory(sam_hdr_t *sam);
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
 
-/* The same for a file whose beginning another process writes: bam_index_add() keeps what it is told, and nothing else may
- * be called but bam_index_log(). NULL: no memory. */
+/* The same for a file whose beginning another process writes: bam_index_add() keeps what it is told, and nothing else
+ * may be called but bam_index_log(). NULL: no memory. */
 struct bam_index *bam_index_new_log(sam_hdr_t *sam);
 
 /* What was kept: for each block a struct bam_index_block, and its entries. */
