@@ -163,7 +163,9 @@ static int read_head(struct input_split *s, const struct file *f, uint64_t start
         return 0;
     if (bgzf_seek(f->bgzf, (int64_t)start, SEEK_SET) < 0 || bgzf_read(f->bgzf, &first, 1) != 1)
         return latch_fail(f->latch, NOT_READ, f->path, (unsigned long long)(start >> 16));
-    size_t rest = (size_t)(f->bgzf->block_length - (int)(start & 0xffff));
+    /* Behind a block's last byte htslib has forgotten its length. */
+    bool was_last = (uint64_t)bgzf_tell(f->bgzf) >> 16 != start >> 16;
+    size_t rest = was_last ? 1 : (size_t)(f->bgzf->block_length - (int)(start & 0xffff));
     bool ends_here = start >> 16 == end >> 16;
     s->part.head_size = ends_here ? (size_t)(end - start) : rest;
     if (!(s->head = read_at(f, start, s->part.head_size)))
