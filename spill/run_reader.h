@@ -4,6 +4,7 @@
 #ifndef RUN_READER_H
 #define RUN_READER_H
 
+#include <stdbool.h>
 #include "merge/merge_ring.h"
 #include "spill/spill_run.h"
 
@@ -16,9 +17,9 @@ struct run_reader_options {
     size_t large;                /* see struct spill_gate */
     uint8_t *memory;             /* at a multiple of 16; at least 2 slices for each run */
     size_t memory_size;
-    bool keeps;                  /* the runs stay in the store, to be read once more */
     int n_threads;
     struct latch *latch;
+    bool keeps;                  /* the runs stay in the store, to be read once more */
 };
 
 /* Begins to fill buffers. NULL: failed, and the error is recorded in the latch. */
