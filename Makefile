@@ -4,6 +4,7 @@
 #
 #   make              the program, ./samtools      make WERROR=1   warnings are errors
 #   make V=1          shows the whole commands     make -s         shows nothing
+#   make mpi          ./samtools-omp-mpi, for several nodes (MPICC=mpicc)
 #   make check        unit tests and pytest        make check-asan the same, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
@@ -103,6 +104,22 @@ samtools: $(BUILD)/samtools
 
 $(BUILD)/samtools: $(BUILD)/cli/samtools.o $(LIB_OBJS)
 	$(call run,LINK,$@,$(CC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS))
+
+# For several nodes (doc/mpi.md): the same objects and the folder mpi/.
+MPICC    = mpicc
+MPI_SRCS = $(wildcard mpi/*.c)
+MPI_BUILD = $(BUILD)
+MPI_OBJS = $(MPI_SRCS:%.c=$(MPI_BUILD)/%.o)
+mpi: samtools-omp-mpi
+
+samtools-omp-mpi: $(MPI_BUILD)/samtools-omp-mpi
+	$(quiet)ln -sf $< $@
+
+$(MPI_OBJS): $(MPI_BUILD)/%.o: %.c $(SETTINGS)
+	@mkdir -p $(@D)
+	$(call run,MPICC,$<,$(MPICC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
+$(MPI_BUILD)/samtools-omp-mpi: $(MPI_OBJS) $(LIB_OBJS)
+	$(call run,LINK,$@,$(MPICC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS))
 
 $(BUILD)/%.o: %.c $(SETTINGS)
 	@mkdir -p $(@D)
@@ -279,7 +296,7 @@ dist:
 # ---- housekeeping ----
 
 clean:
-	rm -rf build build-* samtools
+	rm -rf build build-* samtools samtools-omp-mpi
 
 distclean: clean
 	rm -rf config.mk config.log config.status configure configure~ autom4te.cache .venv demo bench/work samtools-omp-*.tar.gz samtools-omp-*.tar.gz.sha256
@@ -290,5 +307,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
-.PHONY: all tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
+.PHONY: all mpi tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall dist clean distclean

@@ -17,15 +17,18 @@
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <htslib/hts_log.h>
 #include "base/machine.h"
 #include "base/message.h"
 #include "base/sort_opts.h"
 #include "base/stats.h"
+#include "bam_sort.h"
 #include "merge/merge_ring.h"
 #include "order/minhash.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_parts.h"
+#include "read/input_part.h"
 #include "write/record_sink.h"
 
 /* ---------------------------------------------------- reading and sorting */
@@ -86,6 +89,17 @@ static int take_block(struct sort_parts *s, bool wait)
     return taken > 0 && sort_tasks_close_sublist(&s->sorts, records_to_come(s)) < 0 ? -1 : taken;
 }
 
+/* The bytes of a part that lie behind its blocks. */
+static int put_tail(struct sort_parts *s, const struct input_part *part)
+{
+    if (!part || !part->tail_size)
+        return 0;
+    if (make_room(s, part->tail_size) < 0)
+        return -1;
+    memcpy(bam_arena_take(s->arenas.filled, part->tail_size), part->tail, part->tail_size);
+    return 0;
+}
+
 static int read_input(struct sort_parts *s, struct sort_input *in)
 {
     block_reader_begin(&s->reader, in);
@@ -94,11 +108,10 @@ static int read_input(struct sort_parts *s, struct sort_input *in)
     enum stage before = stats_enter(s->stats, STAGE_DEAL);
     int result = deal_blocks(s, in->source);
     stats_leave(s->stats, before, 0);
-    return result < 0 ? -1 : block_reader_end(&s->reader);
+    return result < 0 || put_tail(s, in->part) < 0 ? -1 : block_reader_end(&s->reader);
 }
 
-/* Afterwards all records are in sorted sublists: of both arenas, or of one arena if there are runs. */
-static int read_and_sort(struct sort_parts *s)
+int bam_sort_read(struct sort_parts *s)
 {
     stats_phase(s->stats, PHASE_READ);
     memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
@@ -205,7 +218,7 @@ static int make_room(struct sort_parts *s, size_t size)
 /* ---------------------------------------------------- merging and writing */
 
 /* Runs come back, a slice at a time, into the arena that is free by now. */
-static int begin_merge(struct sort_parts *s)
+int bam_sort_begin_merge(struct sort_parts *s, struct merge_runs *runs)
 {
     struct bam_arena *spare = arenas_other(&s->arenas);
     struct merge_ring_options how = {
@@ -223,6 +236,7 @@ static int begin_merge(struct sort_parts *s)
     if (how.runs.n > 0 && hts_verbose > HTS_LOG_ERROR)   /* upstream's line: silent below --verbosity 2 */
         fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", how.runs.n,
                 s->arenas.filled->n_sublists);
+    *runs = how.runs;
     return (s->merge = merge_ring_open(&how)) ? 0 : -1;
 }
 
@@ -243,10 +257,11 @@ static int merge_ranges(struct sort_parts *s)
 static int merge_and_write(struct sort_parts *s)
 {
     const struct bam_arena *all = s->arenas.filled;
+    struct merge_runs runs;
     stats_phase(s->stats, PHASE_WRITE);
     if (s->minhash && !minhash_decides(s->minhash))
         record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
-    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || begin_merge(s) < 0
+    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || bam_sort_begin_merge(s, &runs) < 0
         || merge_ranges(s) < 0)
         return -1;
     return sort_files_finish(&s->out, all->n_records, all->checksum + s->sorts.turned);
@@ -270,7 +285,7 @@ static void leave_by_signal(struct sort_parts *s)
 static void in_team(void *parts)
 {
     latch_hide_signals(false);
-    if (read_and_sort(parts) == 0)
+    if (bam_sort_read(parts) == 0)
         merge_and_write(parts);
     leave_by_signal(parts);
 }

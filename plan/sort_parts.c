@@ -44,6 +44,7 @@ static struct memory_plan plan_memory(const struct sort_parts *s)
 static int open_inputs(struct sort_parts *s)
 {
     struct sort_inputs_options how = sort_memory_inputs(s->opts, &s->rings, &s->latch, s->stats);
+    how.part = s->part;
     if (sort_inputs_open(&s->in, &how) < 0)
         return -1;
     s->sam = s->in.each->header.sam;
@@ -100,7 +101,12 @@ static int reserve_memory(struct sort_parts *s)
 
 int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
 {
-    *s = (struct sort_parts){.opts = opts};
+    return sort_parts_open_part(s, opts, NULL);
+}
+
+int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, const struct input_part *part)
+{
+    *s = (struct sort_parts){.opts = opts, .part = part};
     if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(s->opts))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);

@@ -16,8 +16,11 @@
 #include "spill/spill_policy.h"
 #include "write/sort_files.h"
 
+struct input_part;
+
 struct sort_parts {
     const struct sort_opts *opts;
+    const struct input_part *part;   /* what is read of the input; NULL: all */
     struct latch latch;
     struct stats *stats;
     struct sort_report report;
@@ -41,6 +44,9 @@ struct sort_parts {
 /* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
  * mistake is reported before a pipe is waited for. -1: the error is recorded in the latch; close it all the same. */
 int sort_parts_open(struct sort_parts *parts, const struct sort_opts *opts);
+
+/* The same for a process that reads a part of the only input. NULL: all of it. */
+int sort_parts_open_part(struct sort_parts *parts, const struct sort_opts *opts, const struct input_part *part);
 
 /* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes all but stats and report,
  * which measure this, too. A team of n_threads does it if one thread would take long.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "read/block_reader.h"
+#include "read/input_part.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
@@ -107,22 +108,33 @@ void block_reader_begin(struct block_reader *r, struct sort_input *in)
     bgzf_source_on_inflated(in->source, find_records, r);
 }
 
-/* Inflates the first blocks alone and lets the order look at their records. */
-static int place_sample(struct block_reader *r, struct sort_rule *rule)
+/* Lets the order look at these bytes of records. */
+static void learn(struct sort_rule *rule, const uint8_t *data, size_t size, int32_t n_ref)
 {
     const struct bam_record *sample[SAMPLE_RECORDS];
-    struct bam_arena *a = r->arena;
-    uint32_t size;
     size_t n = 0;
-    int found = 1;
-    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(r->in->source, &size)) > 0)
-        if (bgzf_source_inflate(r->in->source, bam_arena_take(a, size)) < 0)
-            return -1;
-    for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(a->base + at, a->bottom - at, a->n_ref).fault; n++) {
-        sample[n] = (const struct bam_record *)(a->base + at);
+    for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(data + at, size - at, n_ref).fault; n++) {
+        sample[n] = (const struct bam_record *)(data + at);
         at += bam_record_size(sample[n]);
     }
     sort_rule_learn(rule, sample, n);
+}
+
+/* Inflates the first blocks alone and lets the order look at their records, or at those that the part brings. */
+static int place_sample(struct block_reader *r, struct sort_rule *rule)
+{
+    const struct input_part *part = r->in->part;
+    struct bam_arena *a = r->arena;
+    uint32_t size;
+    int found = 1;
+    if (part && part->sample) {
+        learn(rule, part->sample, part->sample_size, a->n_ref);
+        return 0;
+    }
+    while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(r->in->source, &size)) > 0)
+        if (bgzf_source_inflate(r->in->source, bam_arena_take(a, size)) < 0)
+            return -1;
+    learn(rule, a->base, a->bottom, a->n_ref);
     return found < 0 ? -1 : 0;
 }
 
@@ -167,6 +179,7 @@ int block_reader_end(struct block_reader *r)
                           "Nothing was written", r->in->name,
                           (unsigned long long)(a->n_records - a->n_before) + 1,
                           (unsigned long long)(a->origin + a->walked), (unsigned long long)r->last_block);
-    bgzf_source_warn_of_end(r->in->source);
+    if (!r->in->part || r->in->part->is_last)
+        bgzf_source_warn_of_end(r->in->source);
     return 0;
 }

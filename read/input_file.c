@@ -39,6 +39,13 @@ void input_file_close(struct input_file *f)
     f->hfile = NULL;
 }
 
+void input_file_limit(struct input_file *f, uint64_t begin, uint64_t end)
+{
+    f->begin = (off_t)begin;
+    f->end = (off_t)end;
+    f->is_part = true;
+}
+
 enum input_access input_file_access(const struct input_file *f)
 {
     return f->fd < 0 ? INPUT_IN_TURN : f->begin >= 0 ? INPUT_ANYWHERE : INPUT_FROM_PIPE;
@@ -95,6 +102,9 @@ ssize_t input_file_read_at(const struct input_file *f, void *buffer, size_t n, u
 {
     size_t done = 0;
     ssize_t got = 1;
+    uint64_t there = (uint64_t)(f->end - f->begin);
+    if (f->is_part && n + offset > there)
+        n = offset < there ? (size_t)(there - offset) : 0;
     while (done < n && got != 0) {
         if (latch_tripped(f->latch))
             return -1;

@@ -15,6 +15,7 @@ struct input_file {
     hFILE *hfile;                /* has read the first bytes, to find out the format; NULL: another owns it */
     int fd;                      /* beneath hfile; -1: none, it is a URL */
     off_t begin, end;            /* where a regular file stood when it was opened, and its size then; -1: it is none */
+    bool is_part;                /* the file goes on behind `end` */
     struct latch *latch;
 };
 
@@ -28,6 +29,9 @@ enum input_access {
 /* path: "-" is standard input. -1: failed, and the error is recorded in the latch; close it all the same. */
 int input_file_open(struct input_file *file, const char *path, struct latch *latch);
 void input_file_close(struct input_file *file);
+
+/* From now on the file is what lies from `begin` to `end` in it. It must be a regular one. */
+void input_file_limit(struct input_file *file, uint64_t begin, uint64_t end);
 
 enum input_access input_file_access(const struct input_file *file);
 

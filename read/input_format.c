@@ -8,6 +8,7 @@
 #include "read/cram_reader.h"
 #include "read/hts_reader.h"
 #include "read/input_format.h"
+#include "read/input_part.h"
 #include "read/read_ahead.h"
 #include "read/sam_reader.h"
 
@@ -113,8 +114,21 @@ static int open_format(struct input_format *in)
     input_file_advise(&in->file);
     if (is_sam)
         return open_sam(in, blocks);
+    if (in->opt.part && (!bam_blocks || input_file_access(&in->file) != INPUT_ANYWHERE))
+        return latch_fail(in->opt.latch, "%s: only a part of a BAM file in BGZF can be read", in->opt.path);
+    if (in->opt.part)
+        input_file_limit(&in->file, in->opt.part->begin, in->opt.part->end);
     in->framing = bam_blocks ? INPUT_BGZF : INPUT_RAW_BAM;
     return open_ahead(in, in->opt.piece_size);
+}
+
+/* What is there before it is opened. */
+static struct input_format *open_window(struct input_format *in, const struct input_options *options)
+{
+    in->opt = *options;
+    in->framing = INPUT_RECORDS;
+    in->window = options->part->window;
+    return in;
 }
 
 struct input_format *input_format_open(const struct input_options *options)
@@ -124,11 +138,15 @@ struct input_format *input_format_open(const struct input_options *options)
         latch_fail(options->latch, "out of memory");
         return NULL;
     }
+    if (options->part && options->part->window)
+        return open_window(in, options);
     int opened = input_file_open(&in->file, options->path, options->latch);
     in->opt = *options;
     in->opt.path = in->file.path;
     if (opened == 0 && open_format(in) == 0) {
         in->length = in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;
+        if (in->opt.part)
+            in->length = in->opt.part->end - in->opt.part->begin;
         in->size = in->framing == INPUT_RECORDS ? 0 : in->length;
         return in;
     }

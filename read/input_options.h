@@ -8,6 +8,7 @@
 #include <htslib/hts.h>
 #include "base/memory_shares.h"
 
+struct input_part;
 struct latch;
 struct stats;
 
@@ -20,6 +21,7 @@ struct input_options {
     uint64_t header_max;         /* most bytes of a SAM header */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
+    const struct input_part *part;   /* all that is read of it; NULL: the whole input */
     bool far;                    /* takes records with positions beyond 32 bits (far_pos.h); else they are refused */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */

@@ -8,11 +8,26 @@
 #include "base/input_name.h"
 #include "bgzf_omp.h"
 #include "read/input_format.h"
+#include "read/input_part.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "read/header_read.h"
 #include "read/sort_input.h"
 #include "base/sort_opts.h"
+
+/* The header of a part, with the records that lie before its blocks. */
+static int take_part(struct sort_input *in, const struct input_part *part, struct latch *latch)
+{
+    in->part = part;
+    in->header.sam = sam_hdr_dup(part->sam);
+    in->header.rest = malloc(part->head_size + 1);
+    if (!in->header.sam || !in->header.rest)
+        return latch_fail(latch, "out of memory");
+    if (part->head_size)
+        memcpy(in->header.rest, part->head, part->head_size);
+    in->header.rest_size = part->head_size;
+    return 0;
+}
 
 static int open_one(struct sort_input *in, const char *path, const struct sort_inputs_options *how)
 {
@@ -27,6 +42,7 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
         .header_max = how->header_max,
         .reference = opts->reference,
         .format_options = opts->in_format.specific,
+        .part = how->part,
         .far = how->far,
         .latch = how->latch,
         .stats = how->stats,
@@ -44,6 +60,8 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     };
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
+    if (how->part)
+        return take_part(in, how->part, how->latch);
     if (in->format->framing != INPUT_RECORDS)
         return header_read(&in->header, in->source, how->header_max, in->name, how->latch);
     in->header.sam = input_format_header(in->format);

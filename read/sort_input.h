@@ -11,6 +11,7 @@
 
 struct bgzf_source;
 struct input_format;
+struct input_part;
 struct latch;
 struct sort_opts;
 struct stats;
@@ -20,6 +21,7 @@ struct sort_input {
     struct input_format *format;
     struct bgzf_source *source;
     struct bam_header header;
+    const struct input_part *part;   /* NULL: the whole input */
 };
 
 struct sort_inputs {
@@ -39,6 +41,7 @@ struct sort_inputs_options {
     const struct sort_opts *opts;
     struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take */
     uint64_t header_max;         /* bytes of a header */
+    const struct input_part *part;   /* of the only input; NULL: all inputs are whole */
     bool far;                    /* as in input_options */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */

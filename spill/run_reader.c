@@ -56,7 +56,7 @@ static void run_load(void *reader, uint32_t index)
         spill_store_expect(r->opt.store, buffer->place[1]);
     if (!latch_tripped(r->opt.latch)
         && spill_load(r->opt.store, *buffer->place, &r->loaders[task_thread()], &buffer->b, buffer->home_is_free,
-                      r->opt.latch) == 0)
+                      r->opt.latch) == 0 && !r->opt.keeps)
         spill_store_free(r->opt.store, *buffer->place);
 }
 

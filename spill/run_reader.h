@@ -4,6 +4,7 @@
 #ifndef RUN_READER_H
 #define RUN_READER_H
 
+#include <stdbool.h>
 #include "merge/merge_ring.h"
 #include "spill/spill_run.h"
 
@@ -18,6 +19,7 @@ struct run_reader_options {
     size_t memory_size;
     int n_threads;
     struct latch *latch;
+    bool keeps;                  /* the runs stay in the store, to be read once more */
 };
 
 /* Begins to fill buffers. NULL: failed, and the error is recorded in the latch. */

@@ -129,10 +129,13 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .large = p->sizes.slice_size,
         .memory = memory,
         .memory_size = size,
+        .keeps = p->keeps_runs,
         .n_threads = p->opt.spill.n_threads,
         .latch = p->opt.spill.latch,
     };
     *runs = (struct merge_runs){0};
+    run_reader_close(p->reader);                 /* of a merge before this one */
+    p->reader = NULL;
     if (!p->spilling)                            /* else there is a run: an arena with records has left */
         return 0;
     if (spill_settle(p->spill, memory, size, &how.slice_size) < 0)

@@ -33,6 +33,7 @@ struct spill_policy {
     struct spill_store *store;
     struct spill *spill;
     struct run_reader *reader;   /* NULL: there are no runs, or they are not read back yet */
+    bool keeps_runs;             /* the owner's: spill_policy_read_back() will be called once more */
     bool spilling;               /* it is known that not all fits into memory ... */
     struct spill_sizes sizes;    /* ... and then this holds */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "write/bam_index.h"
 #include "bam/bam_record.h"
+#include "base/byte_buffer.h"
 #include "base/latch.h"
 
 enum {
@@ -18,6 +19,8 @@ struct bam_index {
     const char *path;
     hts_idx_t *idx;              /* made with the first block of records */
     uint64_t end;                /* virtual offset after the last record */
+    bool logs;                   /* then only the next is used */
+    struct byte_buffer log;
 };
 
 int64_t bam_index_longest(sam_hdr_t *sam)
@@ -63,10 +66,36 @@ struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path)
     return index;
 }
 
+struct bam_index *bam_index_new_log(sam_hdr_t *sam)
+{
+    struct bam_index *index = bam_index_new(sam, HTS_FMT_CSI, NULL);
+    if (index)
+        index->logs = true;
+    return index;
+}
+
+const struct byte_buffer *bam_index_log(const struct bam_index *index)
+{
+    return &index->log;
+}
+
+static int log_block(struct byte_buffer *log, const struct bam_index_block *block,
+                     const struct bam_index_entry *entries)
+{
+    size_t size = block->n * sizeof *entries;
+    if (byte_buffer_reserve(log, log->n + sizeof *block + size) < 0)
+        return -1;
+    memcpy(log->p + log->n, block, sizeof *block);
+    memcpy(log->p + log->n + sizeof *block, entries, size);
+    log->n += sizeof *block + size;
+    return 0;
+}
+
 void bam_index_free(struct bam_index *index)
 {
     if (!index)
         return;
+    free(index->log.p);
     hts_idx_destroy(index->idx);
     free(index);
 }
@@ -95,6 +124,9 @@ static int start(struct bam_index *index, uint64_t offset)
 int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                   const struct bam_index_entry *entries, uint32_t n)
 {
+    struct bam_index_block block = {offset, next, size, n};
+    if (index->logs)
+        return log_block(&index->log, &block, entries);
     if (!index->idx && start(index, offset) < 0)
         return -1;
     for (uint32_t i = 0; i < n; i++) {

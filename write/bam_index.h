@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 
+struct byte_buffer;
 struct latch;
 struct bam_index;
 
@@ -31,6 +32,19 @@ uint64_t bam_index_memory(sam_hdr_t *sam);
 /* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index. NULL: no memory. */
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
+
+/* The same for a file whose beginning another process writes: bam_index_add() keeps what it is told, and nothing else
+ * may be called but bam_index_log(). NULL: no memory. */
+struct bam_index *bam_index_new_log(sam_hdr_t *sam);
+
+/* What was kept: for each block a struct bam_index_block, and its entries. */
+const struct byte_buffer *bam_index_log(const struct bam_index *index);
+
+/* A block, as bam_index_add() was told of it. */
+struct bam_index_block {
+    uint64_t offset, next;
+    uint32_t size, n;
+};
 
 /* Whether the record is still one of these references that can be entered: see bam_record_fits(). */
 bool bam_index_takes(const struct bam_index *index, const uint8_t *record, size_t size);

@@ -23,6 +23,7 @@ struct record_sink {
     struct stats *stats;
     struct progress *progress;   /* NULL: nobody looks */
     double cost;                 /* see record_cost() */
+    bool holds_index;            /* does not save it */
     uint64_t n;
     enum sink_form form;
 };
@@ -150,6 +151,25 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
     return output_blocks_put_header(k->blocks, k->header, size) < 0 ? -1 : output_blocks_flush(k->blocks);
 }
 
+void record_sink_hold_index(struct record_sink *k)
+{
+    k->holds_index = true;
+}
+
+int record_sink_log_index(struct record_sink *k, sam_hdr_t *sam)
+{
+    k->index = bam_index_new_log(sam);
+    if (!k->index || output_blocks_set_index(k->blocks, k->index) < 0)
+        return latch_fail(k->latch, "out of memory for the index");
+    k->holds_index = true;
+    return 0;
+}
+
+struct bam_index *record_sink_index(const struct record_sink *k)
+{
+    return k->index;
+}
+
 void record_sink_set_verify(struct record_sink *k, struct sink_verify *verify)
 {
     k->verify = verify;
@@ -231,7 +251,7 @@ int record_sink_finish(struct record_sink *k)
         return hts_writer_finish(k->hts);
     if (output_blocks_finish(k->blocks) < 0)
         return -1;
-    return k->index ? bam_index_save(k->index, k->latch) : 0;
+    return k->index && !k->holds_index ? bam_index_save(k->index, k->latch) : 0;
 }
 
 uint64_t record_sink_count(const struct record_sink *k)

@@ -10,6 +10,7 @@
 #include "bam/bam_record.h"
 #include "base/sink_form.h"
 
+struct bam_index;
 struct latch;
 struct memory_rings;
 struct progress;
@@ -58,6 +59,15 @@ bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
 bool record_sink_will_pass(const struct record_sink *sink, uint64_t mark);
 void record_sink_make_task(struct record_sink *sink);
 int record_sink_help(struct record_sink *sink);
+
+/* For several processes that write one file. The sink of the file's beginning, which has an index, will not save it
+ * at its end; the others, to which no header is put, keep what the index needs (bam_index_new_log()). Call the first
+ * behind record_sink_header(), the second before the first record. -1: no memory, and the error is in the latch. */
+void record_sink_hold_index(struct record_sink *sink);
+int record_sink_log_index(struct record_sink *sink, sam_hdr_t *sam);
+
+/* NULL: there is none. It stays the sink's. */
+struct bam_index *record_sink_index(const struct record_sink *sink);
 
 /* Writes everything that is left, and the index. -1: failed, and the error is in the latch. */
 int record_sink_finish(struct record_sink *sink);

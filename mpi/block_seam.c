@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "mpi/block_seam.h"
+
+int block_seam_open(struct block_seam *s, size_t n_records)
+{
+    *s = (struct block_seam){.room = n_records};
+    s->sizes = malloc((n_records + 1) * sizeof *s->sizes);
+    s->lead = malloc(BGZF_FILL);
+    s->tail = malloc(BGZF_FILL);
+    return s->sizes && s->lead && s->tail ? 0 : -1;
+}
+
+void block_seam_close(struct block_seam *s)
+{
+    free(s->sizes);
+    free(s->lead);
+    free(s->tail);
+}
+
+void block_seam_add(struct block_seam *s, const struct record_list *list)
+{
+    assert(list->n <= s->room - s->n);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct record_ref *r = &list->records[i];
+        bool all_before = s->n == 0 || s->n_lead == s->n;
+        if (all_before && r->size <= BGZF_FILL - s->lead_size) {
+            memcpy(s->lead + s->lead_size, r->data, r->size);
+            s->lead_size += r->size;
+            s->n_lead++;
+        }
+        s->sizes[s->n++] = r->size;
+    }
+}
+
+/* How full a block is after a record that was put when it had `fill` bytes; 0: no block is open. */
+static uint32_t fill_after(uint32_t fill, uint32_t size)
+{
+    if (size > BGZF_FILL)
+        return (size - 1) % BGZF_FILL + 1;
+    return size > BGZF_FILL - fill ? size : fill + size;
+}
+
+/* Which records go into the block that was open before, and how full the last block is behind all. */
+static uint32_t follow(struct block_seam *s, uint32_t fill)
+{
+    bool begun = fill == 0;
+    s->n_lead = s->lead_size = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        begun = begun || s->sizes[i] > BGZF_FILL - fill;
+        if (!begun) {
+            s->n_lead++;
+            s->lead_size += s->sizes[i];
+        }
+        fill = fill_after(fill, s->sizes[i]);
+    }
+    return fill;
+}
+
+void block_seam_settle(struct block_seam *s, const struct mpi_team *team)
+{
+    uint32_t fill = 0;
+    MPI_Status status;
+    int n = 0, before = team->rank - 1, after = team->rank + 1;
+    if (before >= 0)
+        MPI_Recv(&fill, 1, MPI_UINT32_T, before, MPI_TEAM_FILL, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    fill = follow(s, fill);
+    if (after < team->size) {
+        MPI_Send(&fill, 1, MPI_UINT32_T, after, MPI_TEAM_FILL, MPI_COMM_WORLD);
+        MPI_Recv(s->tail, BGZF_FILL, MPI_BYTE, after, MPI_TEAM_LEAD, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_BYTE, &n);
+    }
+    s->tail_size = (size_t)n;
+    if (before < 0)
+        return;
+    if (s->n_lead == s->n) {                     /* no block begins here: what comes from behind goes on */
+        memcpy(s->lead + s->lead_size, s->tail, s->tail_size);
+        s->lead_size += s->tail_size;
+        s->tail_size = 0;
+    }
+    MPI_Send(s->lead, (int)s->lead_size, MPI_BYTE, before, MPI_TEAM_LEAD, MPI_COMM_WORLD);
+}
+
+size_t block_seam_tail(const struct block_seam *s, struct record_ref *records)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < s->tail_size; n++) {
+        size_t size = bam_record_size((const struct bam_record *)(s->tail + at));
+        records[n] = (struct record_ref){s->tail + at, (uint32_t)size, 0};
+        at += size;
+    }
+    return n;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks that lie across two ranks. A block belongs to the rank in which it begins; the records of it that are
+ * another rank's go there. write/output_block.c has the rule: a record that does not fit into the open block begins
+ * another, and one that fits into none begins a block, and its last segment's block stays open. */
+#ifndef BLOCK_SEAM_H
+#define BLOCK_SEAM_H
+
+#include "codec/bgzf_block.h"
+#include "mpi/mpi_team.h"
+#include "write/record_list.h"
+
+struct block_seam {
+    uint32_t *sizes;             /* of this rank's records, in order */
+    size_t n, room;
+    size_t n_lead;               /* how many of them, the first ones, are in a block of an earlier rank */
+    uint8_t *lead;               /* a block's worth of the first records; then n_lead, and what goes with them */
+    size_t lead_size;
+    uint8_t *tail;               /* records of later ranks that are in this rank's last block */
+    size_t tail_size;
+};
+
+/* For n_records. -1: no memory. Either way, close it. */
+int block_seam_open(struct block_seam *seam, size_t n_records);
+void block_seam_close(struct block_seam *seam);
+
+/* Tells it of this rank's records, all of them, in order. */
+void block_seam_add(struct block_seam *seam, const struct record_list *list);
+
+/* Every rank calls it then. Afterwards n_lead and tail are known. */
+void block_seam_settle(struct block_seam *seam, const struct mpi_team *team);
+
+/* A list of the tail's records, with room for them. Returns how many there are. */
+size_t block_seam_tail(const struct block_seam *seam, struct record_ref *records);
+
+/* Records in a tail at most. */
+enum { BLOCK_SEAM_RECORDS = BGZF_FILL / BAM_MIN_RECORD + 1 };
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_buffer.h"
+#include "base/latch.h"
+#include "codec/bgzf_block.h"
+#include "bam/bam_record.h"
+#include "mpi/index_gather.h"
+#include "write/bam_index.h"
+
+enum {
+    ENTRIES_MOST = BGZF_FILL / BAM_MIN_RECORD + 1,   /* of a block */
+    CHUNK = sizeof(struct bam_index_block) + ENTRIES_MOST * sizeof(struct bam_index_entry),
+};
+
+/* Bytes of the whole blocks at the beginning of log[n] that one message takes. */
+static size_t whole_blocks(const uint8_t *log, size_t n)
+{
+    size_t at = 0;
+    struct bam_index_block block;
+    while (at < n) {
+        memcpy(&block, log + at, sizeof block);
+        size_t size = sizeof block + block.n * sizeof(struct bam_index_entry);
+        assert(size <= CHUNK);
+        if (at + size > CHUNK)
+            break;
+        at += size;
+    }
+    return at;
+}
+
+/* The last message is empty. */
+static void send_log(const struct byte_buffer *log)
+{
+    for (size_t at = 0, n = 1; n > 0; at += n) {
+        n = whole_blocks(log->p + at, log->n - at);
+        MPI_Send(log->p + at, (int)n, MPI_BYTE, 0, MPI_TEAM_INDEX, MPI_COMM_WORLD);
+    }
+}
+
+/* Enters the blocks of chunk[n], which lie behind `place` in the file. entries: room for those of a block. */
+static int enter(struct bam_index *index, const uint8_t *chunk, size_t n, uint64_t place,
+                 struct bam_index_entry *entries)
+{
+    struct bam_index_block block;
+    for (size_t at = 0; at < n; at += block.n * sizeof *entries) {
+        memcpy(&block, chunk + at, sizeof block);
+        at += sizeof block;
+        memcpy(entries, chunk + at, block.n * sizeof *entries);
+        if (bam_index_add(index, place + block.offset, block.size, place + block.next, entries, block.n) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int receive_log(struct bam_index *index, int from, uint64_t place, uint8_t *chunk,
+                       struct bam_index_entry *entries)
+{
+    for (;;) {
+        MPI_Status status;
+        int n;
+        MPI_Recv(chunk, CHUNK, MPI_BYTE, from, MPI_TEAM_INDEX, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_BYTE, &n);
+        if (n == 0)
+            return 0;
+        if (enter(index, chunk, (size_t)n, place, entries) < 0)
+            return -1;
+    }
+}
+
+int index_gather(const struct mpi_team *team, struct bam_index *index, const uint64_t *places, struct latch *latch)
+{
+    if (team->rank > 0) {
+        send_log(bam_index_log(index));
+        return 0;
+    }
+    uint8_t *chunk = malloc(CHUNK);
+    struct bam_index_entry *entries = malloc(ENTRIES_MOST * sizeof *entries);
+    int result = chunk && entries ? 0 : latch_fail(latch, "out of memory for the index");
+    for (int i = 1; chunk && entries && i < team->size && result == 0; i++)
+        if ((result = receive_log(index, i, places[i], chunk, entries)) < 0)
+            latch_fail(latch, "a record cannot be put into the index. Try CSI instead of BAI");
+    free(chunk);
+    free(entries);
+    return result < 0 ? -1 : bam_index_save(index, latch);
+}

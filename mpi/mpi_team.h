@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The ranks of an MPI run, and how they fail. Only the main thread of a rank calls these functions. */
+#ifndef MPI_TEAM_H
+#define MPI_TEAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <mpi.h>
+
+struct latch;
+
+struct mpi_team {
+    int rank, size;
+};
+
+/* Messages between ranks, by what they hold. */
+enum mpi_team_tag {
+    MPI_TEAM_RECORDS = 1,        /* exchange.h */
+    MPI_TEAM_FILL,               /* block_seam.h */
+    MPI_TEAM_LEAD,
+    MPI_TEAM_BLOCKS,             /* output_gather.h */
+    MPI_TEAM_INDEX,              /* index_gather.h */
+};
+
+/* Starts MPI. -1: it cannot be used; the reason is on stderr. */
+int mpi_team_open(struct mpi_team *team, int *argc, char ***argv);
+
+/* Ends MPI. Returns the status to exit with. */
+int mpi_team_close(int status);
+
+/* Refuses a launcher that started more tasks than MPI knows of: each would sort the same file on its own. -1: refused,
+ * and the error is recorded in the latch. */
+int mpi_team_check_launcher(const struct mpi_team *team, struct latch *latch);
+
+/* Every rank calls it at the same place. 0: no rank has an error. -1: some have; the first of them told its own. */
+int mpi_team_agree(const struct mpi_team *team, const struct latch *latch);
+
+/* Ends all ranks with this rank's error, where the others cannot be waited for. */
+_Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *latch);
+
+#endif

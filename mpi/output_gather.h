@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* One file of the ranks' blocks. */
+#ifndef OUTPUT_GATHER_H
+#define OUTPUT_GATHER_H
+
+#include <stdint.h>
+#include "mpi/mpi_team.h"
+
+/* Every rank calls it with its own BGZF file, which stands at its end and is regular. Afterwards rank 0's holds the
+ * blocks of all, in the order of the ranks, and one EOF block, and places[team->size] tell there where those of each
+ * rank begin. path: for messages. -1: failed, and the error is recorded in the latch; then the others must not be
+ * waited for. */
+int output_gather(const struct mpi_team *team, int fd, const char *path, uint64_t *places, struct latch *latch);
+
+#endif

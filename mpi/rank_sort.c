@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver of a rank. It runs the ordinary driver's steps twice: sort A of what the rank reads of the input, and
+ * sort B of what it writes of the output. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <htslib/hts_log.h>
+#include "bam_sort.h"
+#include "base/machine.h"
+#include "merge/merge_ring.h"
+#include "mpi/block_seam.h"
+#include "mpi/exchange.h"
+#include "mpi/index_gather.h"
+#include "mpi/input_split.h"
+#include "mpi/output_gather.h"
+#include "mpi/rank_sort.h"
+#include "plan/sort_limits.h"
+#include "plan/sort_parts.h"
+#include "write/record_sink.h"
+
+/* Sums over all ranks, modulo 2^64. */
+struct totals {
+    uint64_t records, checksum, bytes;
+};
+
+struct rank_sort {
+    const struct sort_opts *opts;
+    struct mpi_team team;
+    struct input_split split;
+    struct sort_opts opts_a, opts_b;
+    struct sort_parts a, b;
+    struct input_part arrivals;  /* B's input */
+    struct splitter *splitters;
+    struct exchange *exchange;
+    struct block_seam seam;
+    struct totals in;            /* of all ranks */
+    int unplaced;                /* no rank has a record with a reference */
+    char part_path[4096];        /* of B's output, but at rank 0: it never gets the name */
+    char nowhere[16];            /* of A's output: nothing is put there */
+    int n_threads;
+    struct latch latch;          /* of what is neither A's nor B's */
+};
+
+/* ---- what is refused ---- */
+
+static bool is_other_than_file(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+}
+
+const char *rank_sort_refuses(const struct sort_opts *o)
+{
+    if (o->n_more || strcmp(o->in, "-") == 0)
+        return "one input that is a regular file is needed";
+    if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
+        return "the output must be BAM in a regular file (-o FILE)";
+    if (o->order.by == SORT_MINHASH)
+        return "-M is not there yet";
+    if (o->in_format.specific)
+        return "--input-fmt-option is not there yet";
+    if (o->verify || o->checksum || o->check)
+        return "--verify, --checksum and --check are not there yet";
+    if (o->report != REPORT_NONE || o->trace_file)
+        return "--report and --trace are not there yet";
+    return NULL;
+}
+
+/* ---- sums ---- */
+
+static struct totals add_up(struct totals mine)
+{
+    struct totals all;
+    uint64_t from[] = {mine.records, mine.checksum, mine.bytes}, to[3];
+    MPI_Allreduce(from, to, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    all = (struct totals){to[0], to[1], to[2]};
+    return all;
+}
+
+/* ---- sort A ---- */
+
+static void share_options(struct rank_sort *s)
+{
+    s->opts_a = s->opts_b = *s->opts;
+    s->opts_a.memory = s->opts_b.memory = s->opts->memory / 2;
+    s->opts_a.progress = s->opts_b.progress = PROGRESS_NEVER;
+    s->opts_a.out.path = s->nowhere;
+    s->opts_a.out.level = 0;
+    s->opts_a.size_hint = s->opts->size_hint / (uint64_t)s->team.size;
+    strcpy(s->nowhere, "/dev/null");
+    snprintf(s->part_path, sizeof s->part_path, "%s.rank%d", s->opts->temp_prefixes[0], s->team.rank);
+    s->opts_a.out.index = NULL;
+    if (s->team.rank > 0) {
+        s->opts_b.out.path = s->part_path;
+        s->opts_b.out.index = NULL;
+    }
+}
+
+static int agree(const struct rank_sort *s, const struct latch *latch)
+{
+    return mpi_team_agree(&s->team, latch);
+}
+
+static void read_part(void *sort)
+{
+    struct rank_sort *s = sort;
+    latch_hide_signals(false);
+    bam_sort_read(&s->a);
+}
+
+static void run_team(struct rank_sort *s, void (*main_thread)(void *))
+{
+    latch_hide_signals(true);
+    task_team(s->n_threads, main_thread, s);
+}
+
+static int sort_part(struct rank_sort *s)
+{
+    sort_parts_open_part(&s->a, &s->opts_a, &s->split.part);
+    if (agree(s, &s->a.latch) < 0)
+        return -1;
+    s->n_threads = sort_limits_threads(s->opts, 0);
+    run_team(s, read_part);
+    if (agree(s, &s->a.latch) < 0)
+        return -1;
+    const struct arenas *arenas = &s->a.arenas;
+    uint64_t n = arenas->filled->n_records;
+    int unplaced = arenas_unplaced(arenas);
+    s->in = add_up((struct totals){n, arenas->filled->checksum, s->a.reader.arena->origin + s->a.reader.arena->walked});
+    MPI_Allreduce(&unplaced, &s->unplaced, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return 0;
+}
+
+/* ---- exchange, and sort B ---- */
+
+static bool keys_decide(const struct rank_sort *s)
+{
+    return !s->a.arenas.filled->rule;
+}
+
+static int open_b(struct rank_sort *s)
+{
+    s->splitters = calloc((size_t)s->team.size, sizeof *s->splitters);
+    struct exchange_options how = {
+        .team = s->team,
+        .rule = s->a.rule,
+        .splitters = s->splitters,
+        .keys_decide = keys_decide(s),
+        .sender = &s->a.latch,
+        .latch = &s->b.latch,
+    };
+    if (!s->splitters || !(s->exchange = exchange_open(&how)))
+        return latch_fail(&s->latch, "out of memory for messages");
+    s->arrivals = (struct input_part){.sam = s->split.part.sam, .window = exchange_window(s->exchange)};
+    s->opts_b.size_hint = s->in.bytes / (uint64_t)s->team.size;
+    if (sort_parts_open_part(&s->b, &s->opts_b, &s->arrivals) < 0)
+        return latch_fail(&s->latch, "%s", s->b.latch.message);
+    return 0;
+}
+
+static int begin_exchange(struct rank_sort *s)
+{
+    struct merge_runs runs;
+    if (bam_sort_begin_merge(&s->a, &runs) < 0)
+        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+    if (splitters_make(s->splitters, &s->team, s->a.arenas.each, &runs, s->a.spill.sizes.slice_size, keys_decide(s),
+                       &s->b.latch) < 0)
+        return -1;
+    exchange_start(s->exchange, s->a.merge);
+    return 0;
+}
+
+static void exchange_records(void *sort)
+{
+    struct rank_sort *s = sort;
+    latch_hide_signals(false);
+    if (begin_exchange(s) == 0)
+        bam_sort_read(&s->b);
+}
+
+static void close_parts(struct sort_parts *p, int n_threads)
+{
+    sort_parts_finish(p, n_threads);
+    if (p->stats) {
+        stats_stop(p->stats);
+        progress_end(&p->progress, false);
+    }
+    sort_report_close(&p->report);
+    stats_free(p->stats);
+    p->stats = NULL;
+}
+
+/* ---- blocks ---- */
+
+/* The first merge of B: sizes alone. */
+static void measure_records(void *sort)
+{
+    struct rank_sort *s = sort;
+    struct merge_runs runs;
+    struct record_list list;
+    latch_hide_signals(false);
+    s->b.spill.keeps_runs = true;
+    if (bam_sort_begin_merge(&s->b, &runs) < 0)
+        return;
+    while (merge_ring_next(s->b.merge, &list) > 0)
+        block_seam_add(&s->seam, &list);
+}
+
+static int find_seam(struct rank_sort *s)
+{
+    if (block_seam_open(&s->seam, s->b.arenas.filled->n_records) < 0)
+        latch_fail(&s->b.latch, "out of memory for the sizes of all records");
+    else
+        run_team(s, measure_records);
+    merge_ring_close(s->b.merge);
+    s->b.merge = NULL;
+    if (agree(s, &s->b.latch) < 0)
+        return -1;
+    block_seam_settle(&s->seam, &s->team);
+    return 0;
+}
+
+/* Takes up to n records off the beginning. Returns how many. */
+static size_t skip(struct record_list *list, size_t n)
+{
+    n = n < list->n ? n : list->n;
+    list->records += n;
+    list->fit = list->fit ? list->fit + n : NULL;
+    list->n -= n;
+    return n;
+}
+
+static int put_records(struct rank_sort *s)
+{
+    struct record_list list;
+    struct record_ref tail[BLOCK_SEAM_RECORDS];
+    size_t lead = s->seam.n_lead;
+    int merged;
+    while ((merged = merge_ring_next(s->b.merge, &list)) > 0) {
+        lead -= skip(&list, lead);
+        if (record_sink_put(s->b.out.sink, &list) < 0)
+            return -1;
+    }
+    list = (struct record_list){.records = tail, .n = block_seam_tail(&s->seam, tail)};
+    return merged < 0 ? -1 : record_sink_put(s->b.out.sink, &list);
+}
+
+/* The header, which only the first rank writes. */
+static int begin_output(struct rank_sort *s)
+{
+    struct record_sink *sink = s->b.out.sink;
+    if (s->team.rank > 0)
+        return s->opts->out.index ? record_sink_log_index(sink, s->b.sam) : 0;
+    if (sort_files_header(&s->b.out, s->b.sam, s->unplaced) < 0)
+        return -1;
+    record_sink_hold_index(sink);
+    return 0;
+}
+
+static void write_part(void *sort)
+{
+    struct rank_sort *s = sort;
+    struct merge_runs runs;
+    latch_hide_signals(false);
+    s->b.spill.keeps_runs = false;
+    if (begin_output(s) < 0)
+        return;
+    if (bam_sort_begin_merge(&s->b, &runs) == 0 && put_records(s) == 0)
+        record_sink_finish(s->b.out.sink);
+}
+
+/* Records in == records out, as in the ordinary sort, but over all ranks. */
+static void compare(struct rank_sort *s)
+{
+    const struct record_sink *sink = s->b.out.sink;
+    struct totals out = add_up((struct totals){record_sink_count(sink), record_sink_checksum(sink), 0});
+    if (out.records == s->in.records && out.checksum == s->in.checksum)
+        return;
+    latch_fail(&s->b.latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went to the "
+               "output. Memory may be faulty, or this is our bug: please report it", s->opts->in,
+               (unsigned long long)s->in.records, (unsigned long long)s->in.checksum,
+               (unsigned long long)out.records, (unsigned long long)out.checksum);
+}
+
+static void gather(struct rank_sort *s)
+{
+    struct out_file *data = &s->b.out.data;
+    int fd = s->team.rank == 0 ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        latch_fail(&s->b.latch, "%s cannot be read again: %s", data->path, strerror(errno));
+    uint64_t *places = calloc((size_t)s->team.size, sizeof *places);
+    if (!places)
+        latch_fail(&s->b.latch, "out of memory");
+    if (fd < 0 || !places || output_gather(&s->team, fd, data->path, places, &s->b.latch) < 0
+        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->b.out.sink), places, &s->b.latch) < 0))
+        mpi_team_abort(&s->team, &s->b.latch);
+    if (fd != data->fd)
+        close(fd);
+    free(places);
+}
+
+static int write_output(struct rank_sort *s)
+{
+    if (find_seam(s) < 0)
+        return -1;
+    run_team(s, write_part);
+    if (agree(s, &s->b.latch) < 0)
+        return -1;
+    compare(s);
+    if (agree(s, &s->b.latch) < 0)
+        return -1;
+    gather(s);
+    return agree(s, &s->b.latch);
+}
+
+/* ---- from beginning to end ---- */
+
+static int sort_all(struct rank_sort *s)
+{
+    if (input_split_open(&s->split, &s->team, s->opts->in, &s->latch) < 0 || sort_part(s) < 0)
+        return -1;
+    open_b(s);
+    if (agree(s, &s->latch) < 0)
+        return -1;
+    run_team(s, exchange_records);
+    if (latch_tripped(&s->b.latch))
+        mpi_team_abort(&s->team, &s->b.latch);
+    close_parts(&s->a, s->n_threads);
+    return write_output(s);
+}
+
+/* Only rank 0's output gets a name, and only if all went well. */
+static int close_all(struct rank_sort *s, int result)
+{
+    if (s->a.stats) {
+        sort_files_abandon(&s->a.out);
+        close_parts(&s->a, s->n_threads);
+    }
+    if (s->b.stats) {
+        if (result < 0 || s->team.rank > 0)
+            sort_files_abandon(&s->b.out);
+        close_parts(&s->b, s->n_threads);
+        if (result == 0)
+            result = agree(s, &s->b.latch);
+    }
+    exchange_close(s->exchange);
+    block_seam_close(&s->seam);
+    input_split_close(&s->split);
+    free(s->splitters);
+    return result;
+}
+
+int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
+{
+    struct rank_sort *s = calloc(1, sizeof *s);
+    struct latch latch = {0};
+    if (!s || mpi_team_check_launcher(team, &latch) < 0)
+        latch_fail(&latch, "out of memory");
+    if (mpi_team_agree(team, &latch) < 0) {
+        free(s);
+        return EXIT_FAILURE;
+    }
+    machine_share_heaps();
+    if (team->rank > 0)
+        hts_verbose = HTS_LOG_ERROR;             /* what all would say is told once */
+    s->opts = opts;
+    s->team = *team;
+    s->n_threads = 1;
+    share_options(s);
+    int result = close_all(s, sort_all(s));
+    free(s);
+    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

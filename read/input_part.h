@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What one of several processes reads of an input that they share. */
+#ifndef INPUT_PART_H
+#define INPUT_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+
+struct byte_window;
+
+/* The records of the part are head, then what is in the blocks of the file or in the window, then tail. All pointers
+ * stay the caller's. */
+struct input_part {
+    sam_hdr_t *sam;              /* the header of the whole input; it is copied */
+    struct byte_window *window;  /* bytes of records that come from elsewhere; NULL: the file is read */
+    uint64_t begin, end;         /* of a BGZF file: where the part's first block begins, and its last one ends */
+    const uint8_t *head, *tail;
+    size_t head_size, tail_size;
+    const uint8_t *sample;       /* records from which the order learns in every process; NULL: the part's own */
+    size_t sample_size;
+    bool is_last;                /* the file ends with it, which is when an EOF block is missed */
+};
+
+#endif
