@@ -170,6 +170,7 @@ def are_sorting(ranks, source):
         return False
 
 
+@pytest.mark.skipif(not LONG, reason="MPI_LONG=1")
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 def test_killed_rank_leaves_a_file_or_the_others_wait(programs, desk, last):
     source = write(desk / "in.bam", *bamgen.incompressible(40000))
