@@ -17,6 +17,7 @@ class SamtoolsOmp(MakefilePackage):
     depends_on("libdeflate")
     depends_on("lz4")
     depends_on("xxhash")
+    depends_on("zlib-api")
     depends_on("samtools", type="run")
     depends_on("llvm-openmp", when="%apple-clang")
 
