@@ -13,6 +13,7 @@ EXEMPT = [
     ("bam_sort.c", "[bam_sort_core] merging from "),   # samtools' one normal line, to the letter
     ("minhash.c", "Building index ... "), ("minhash.c", "done"), ("minhash.c", "failed"),
     ("progress.c", ""),                              # unit_progress.c has its lines
+    ("samtools_mpi.c", "usage: "),
     ("report_command.c", ""),                        # its usage; test_report.py has its messages
 ]
 
