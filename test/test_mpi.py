@@ -22,6 +22,7 @@ LONG = os.environ.get("MPI_LONG") == "1"
 KINDS = [k for k in ("openmpi", "mpich") if shutil.which("mpicc." + k) and shutil.which("mpirun." + k)]
 pytestmark = [
     pytest.mark.skipif(not KINDS, reason="no mpicc.openmpi or mpicc.mpich here"),
+    pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="another build than make's own"),
     pytest.mark.skipif(SANITIZED, reason="MPI libraries leak on their own"),
     pytest.mark.xdist_group("mpi"),
 ]
