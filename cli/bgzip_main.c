@@ -93,17 +93,11 @@ static int parse_value(struct bgzip_opts *o, int c)
 {
     long long n = 0;
     switch (c) {
-    case 'b':
+    case 'b': case 's':
         o->ranged = true;
-        if (parse_number("-b (--offset)", optarg, 0, INT64_MAX, &n) < 0)
+        if (parse_number(c == 'b' ? "-b (--offset)" : "-s (--size)", optarg, 0, INT64_MAX, &n) < 0)
             return -1;
-        o->offset = (uint64_t)n;
-        return 0;
-    case 's':
-        o->ranged = true;
-        if (parse_number("-s (--size)", optarg, 0, INT64_MAX, &n) < 0)
-            return -1;
-        o->size = (uint64_t)n;
+        *(c == 'b' ? &o->offset : &o->size) = (uint64_t)n;
         return 0;
     case 'l':
         if (parse_number("-l (--compress-level)", optarg, BGZF_LEVEL_DEFAULT, BGZF_LEVEL_MAX, &n) < 0)
