@@ -119,20 +119,13 @@ static bool source_help(void *source)
     return task_ring_help(&((struct bgzf_source *)source)->ring);
 }
 
-/* Finds the frame of the block at the window's beginning: in the list of who read it, if it is there. Plain bytes make
- * a block of all that is there. */
-static enum bgzf_fault frame_here(const struct bgzf_source *s, struct bgzf_frame *frame)
+/* Finds the frame of the window's first block. Plain bytes make a block of all that is there. */
+static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byte_window *w, struct bgzf_frame *frame)
 {
-    const struct byte_window *w = s->opt.input;
     if (w->size == 0)
         return BGZF_MORE;
-    if (s->opt.framed) {
-        const struct bgzf_frame *listed = w->frames ? frame_list_find(w->frames, w->offset) : NULL;
-        if (!listed)
-            return bgzf_block_frame(w->data, w->size, frame);
-        *frame = *listed;
-        return BGZF_OK;
-    }
+    if (s->opt.framed)
+        return frame_list_frame(w->frames, w->offset, w->data, w->size, frame);
     uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
     frame->size = frame->inflated_size = w->size < most ? (uint32_t)w->size : most;
     frame->data_offset = 0;
@@ -145,7 +138,7 @@ static int source_frame(struct bgzf_source *s)
     struct byte_window *w = s->opt.input;
     enum bgzf_fault fault;
     int more = 1;
-    while ((fault = frame_here(s, &s->frame)) == BGZF_MORE && more > 0) {
+    while ((fault = first_frame(s, w, &s->frame)) == BGZF_MORE && more > 0) {
         task_ring_make_task(&s->ring);           /* it may take long until there is more */
         more = byte_window_more(w, source_help, s);
     }
@@ -157,8 +150,7 @@ static int source_frame(struct bgzf_source *s)
                       "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
 }
 
-/* The peeked block is done with. If there is no list, the next one's end and the header behind it are fetched: another
- * thread read them. */
+/* The peeked block is done with. Without a list, the next one's end and the header behind it are fetched. */
 static void source_pass(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;

@@ -46,3 +46,13 @@ const struct bgzf_frame *frame_list_find(struct frame_list *list, uint64_t place
         return NULL;
     return &list->frames[list->next].frame;
 }
+
+enum bgzf_fault frame_list_frame(struct frame_list *list, uint64_t place, const uint8_t *p, size_t avail,
+                                 struct bgzf_frame *frame)
+{
+    const struct bgzf_frame *listed = list ? frame_list_find(list, place) : NULL;
+    if (!listed)
+        return bgzf_block_frame(p, avail, frame);
+    *frame = *listed;
+    return BGZF_OK;
+}

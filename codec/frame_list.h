@@ -35,4 +35,9 @@ void frame_list_make(struct frame_list *list, const uint8_t *piece, size_t n, ui
  * call to call. The frame is the list's. */
 const struct bgzf_frame *frame_list_find(struct frame_list *list, uint64_t place);
 
+/* As bgzf_block_frame() of p[avail], which lies at this place of the input. If the block is listed, its bytes are not
+ * looked at. list NULL: there is no list. */
+enum bgzf_fault frame_list_frame(struct frame_list *list, uint64_t place, const uint8_t *p, size_t avail,
+                                 struct bgzf_frame *frame);
+
 #endif

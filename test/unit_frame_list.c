@@ -146,6 +146,25 @@ static void test_more_blocks_than_the_list_has_room_for(void **state)
     unit_free(&file);
 }
 
+static void test_listed_block_is_looked_at_again(void **state)
+{
+    (void)state;
+    struct unit_bytes file = {NULL, 0, 0};
+    struct frame_list list;
+    struct bgzf_frame frame = {0, 0, 0};
+    for (int i = 0; i < 2; i++)
+        unit_append(&file, bgzf_block_eof, BGZF_EOF_SIZE);
+    frame_list_make(&list, file.data, BGZF_EOF_SIZE, 1000);
+    assert_int_equal(frame_list_frame(&list, 1000, NULL, 0, &frame), BGZF_OK);
+    assert_int_equal(frame.size, BGZF_EOF_SIZE);
+    frame.size = 0;
+    assert_int_equal(frame_list_frame(&list, 1000 + BGZF_EOF_SIZE, file.data, 27, &frame), BGZF_MORE);
+    assert_int_equal(frame_list_frame(&list, 1000 + BGZF_EOF_SIZE, file.data, file.n, &frame), BGZF_OK);
+    assert_int_equal(frame.size, BGZF_EOF_SIZE);
+    assert_int_equal(frame_list_frame(NULL, 1000, (const uint8_t *)"plain text", 10, &frame), BGZF_NOT_GZIP);
+    unit_free(&file);
+}
+
 static void test_other_bytes_give_a_list(void **state)
 {
     (void)state;
@@ -171,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_damaged_block_and_those_behind_it_are_listed),
         cmocka_unit_test(test_blocks_inside_a_block_are_taken_for_blocks),
         cmocka_unit_test(test_more_blocks_than_the_list_has_room_for),
+        cmocka_unit_test(test_listed_block_is_looked_at_again),
         cmocka_unit_test(test_other_bytes_give_a_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
