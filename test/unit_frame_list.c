@@ -34,7 +34,8 @@ static void list_piece(struct frame_list *list, const struct unit_bytes *file, s
 {
     uint8_t *piece = malloc(end - begin + !(end - begin));
     MUST(piece);
-    memcpy(piece, file->data + begin, end - begin);
+    if (end > begin)
+        memcpy(piece, file->data + begin, end - begin);
     frame_list_make(list, piece, end - begin, begin);
     free(piece);
 }
