@@ -16,6 +16,7 @@
 #include "bgzf_omp.h"
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
+#include "codec/frame_list.h"
 
 /* ------------------------------------------------------------------ source */
 
@@ -118,15 +119,15 @@ static bool source_help(void *source)
     return task_ring_help(&((struct bgzf_source *)source)->ring);
 }
 
-/* Finds the frame of the block at p. Plain bytes make a block of all that is there. */
-static enum bgzf_fault frame_at(const struct bgzf_source *s, const uint8_t *p, size_t avail, struct bgzf_frame *frame)
+/* Finds the frame of the window's first block. Plain bytes make a block of all that is there. */
+static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byte_window *w, struct bgzf_frame *frame)
 {
-    if (avail == 0)
+    if (w->size == 0)
         return BGZF_MORE;
     if (s->opt.framed)
-        return bgzf_block_frame(p, avail, frame);
+        return frame_list_frame(w->frames, w->offset, w->data, w->size, frame);
     uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
-    frame->size = frame->inflated_size = avail < most ? (uint32_t)avail : most;
+    frame->size = frame->inflated_size = w->size < most ? (uint32_t)w->size : most;
     frame->data_offset = 0;
     return BGZF_OK;
 }
@@ -137,7 +138,7 @@ static int source_frame(struct bgzf_source *s)
     struct byte_window *w = s->opt.input;
     enum bgzf_fault fault;
     int more = 1;
-    while ((fault = frame_at(s, w->data, w->size, &s->frame)) == BGZF_MORE && more > 0) {
+    while ((fault = first_frame(s, w, &s->frame)) == BGZF_MORE && more > 0) {
         task_ring_make_task(&s->ring);           /* it may take long until there is more */
         more = byte_window_more(w, source_help, s);
     }
@@ -149,13 +150,13 @@ static int source_frame(struct bgzf_source *s)
                       "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
 }
 
-/* The peeked block is done with. The next one's end and the header behind it are fetched: another thread read them. */
+/* The peeked block is done with. Without a list, the next one's end and the header behind it are fetched. */
 static void source_pass(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;
     byte_window_skip(w, s->frame.size);
     s->peeked = 0;
-    if (!s->opt.framed)
+    if (!s->opt.framed || w->frames)
         return;
     const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
     __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include "base/task_ring.h"
 
+struct frame_list;
+
 /* The reader may leave fewer bytes than this when it asks for more: one BGZF block. */
 enum { BYTE_WINDOW_KEPT = 65536 };
 
@@ -18,6 +20,8 @@ struct byte_window {
     uint64_t offset;             /* bytes of the input before them */
     atomic_int *users;           /* holds on the memory in which they lie; without `held`, so it may be below 0 */
     int held;                    /* holds not yet added to users: that line belongs to the tasks' caches */
+    struct frame_list *frames;   /* BGZF blocks in them, listed (codec/frame_list.h) from the bytes that the window has
+                                  * there. NULL: there is no list */
     int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* the provider's */
 };
 

@@ -10,6 +10,7 @@
 #include "base/latch.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "codec/frame_list.h"
 #include "read/hts_reader.h"
 #include "read/input_file.h"
 #include "read/read_ahead.h"
@@ -43,6 +44,7 @@ struct read_piece {
     size_t filled;               /* bytes read: set by the main thread before READY, then by the claimer. Others look
                                   * at it once it is DONE, or under the mutex if a thread reads */
     atomic_int users;            /* blocks in it, not yet inflated: see struct byte_window */
+    struct frame_list frames;    /* if tasks read: the claimer makes it before DONE, then it is the main thread's */
 };
 
 struct read_ahead {
@@ -80,7 +82,7 @@ static bool is_done(const struct read_ahead *a, const struct read_piece *piece)
 
 /* ------------------------------------------------------------------- tasks */
 
-/* Reads a piece of a regular file. */
+/* Reads a piece of a regular file, and lists its blocks. */
 static void read_piece(void *ahead, uint32_t slot)
 {
     struct read_ahead *a = ahead;
@@ -90,6 +92,7 @@ static void read_piece(void *ahead, uint32_t slot)
     input_file_expect(a->file, at + EXPECTED * size, size);
     ssize_t n = input_file_read_at(a->file, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
+    frame_list_make(&piece->frames, piece->data, piece->filled, at);
     stats_leave(a->stats, before, piece->filled);
 }
 
@@ -230,6 +233,7 @@ static void move_on(struct read_ahead *a)
     byte_window_leave(w);
     w->data = to;
     w->users = &next->users;
+    w->frames = NULL;                            /* the next one's may not be made yet */
 }
 
 /* 1: the window has grown; 0: the input ends there; -1: not known yet. */
@@ -243,6 +247,7 @@ static int grow_window(struct read_ahead *a)
         pthread_mutex_unlock(&a->mutex);
         if (filled > seen) {
             a->window.size += filled - seen;
+            a->window.frames = a->access == INPUT_ANYWHERE ? &piece->frames : NULL;
             return 1;
         }
         if (done && filled < a->piece_size)
@@ -363,5 +368,5 @@ void read_ahead_close(struct read_ahead *a)
 
 size_t read_ahead_memory(size_t piece_size)
 {
-    return task_ring_memory(N_PIECES) + N_PIECES * (BYTE_WINDOW_KEPT + piece_size);
+    return task_ring_memory(N_PIECES) + N_PIECES * (sizeof(struct read_piece) + BYTE_WINDOW_KEPT + piece_size);
 }
