@@ -320,11 +320,12 @@ for COMP_WORDS in samtools-omp; do COMP_WORDS=(samtools-omp sort --total-m); COM
 complete -p bgzip-omp >/dev/null
 COMP_WORDS=(bgzip-omp --reb); COMP_CWORD=1; _samtools_omp; COMP_WORDS=(samtools-omp bgzip --bin); COMP_CWORD=2; echo "${COMPREPLY[@]}"
 _samtools_omp; echo "${COMPREPLY[@]}"
+COMP_WORDS=(samtools-omp rep); COMP_CWORD=1; _samtools_omp; echo "${COMPREPLY[@]}"
 """ % (before, root / "share/bash-completion/completions/samtools-omp")
     status, out, err = shell(text, SYSTEM, name="bash")
     assert (status, err) == (0, "")
     assert re.findall(r"-F _samtools_omp (\S+)", out) == names
-    assert out.endswith("--total-memory\n--rebgzip\n--binary\n")
+    assert out.endswith("--total-memory\n--rebgzip\n--binary\nreport\n")
 
 
 # ---------------------------------------------------------------- the tarball of a release
