@@ -9,6 +9,7 @@
 #include "bgzip/gzi_index.h"
 #include "bgzip/gzip_member.h"
 #include "codec/bgzf_block.h"
+#include "codec/frame_list.h"
 
 enum {
     /* Blocks under way: enough for every thread while a writer gathers some. A slot takes 128 KiB. */
@@ -182,7 +183,7 @@ static int find_frame(struct bgzip_pass *p, struct bgzf_frame *frame)
     struct byte_window *w = p->opt.input;
     enum bgzf_fault fault;
     int got = 1;
-    while ((fault = w->size ? bgzf_block_frame(w->data, w->size, frame) : BGZF_MORE) == BGZF_MORE && got > 0)
+    while ((fault = frame_list_frame(w->frames, w->offset, w->data, w->size, frame)) == BGZF_MORE && got > 0)
         got = more(p);
     if (fault == BGZF_OK)
         return FOUND;

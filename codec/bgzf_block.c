@@ -150,6 +150,24 @@ enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_fra
     return frame->inflated_size <= BGZF_MAX_BLOCK ? BGZF_OK : BGZF_BAD_SIZE;
 }
 
+static bool is_followed(const uint8_t *p, size_t n)
+{
+    struct bgzf_frame frame, next;
+    if (bgzf_block_frame(p, n, &frame) != BGZF_OK)
+        return false;
+    enum bgzf_fault fault = bgzf_block_frame(p + frame.size, n - frame.size, &next);
+    return fault == BGZF_OK || fault == BGZF_MORE;
+}
+
+size_t bgzf_block_find(const uint8_t *bytes, size_t n)
+{
+    const uint8_t *end = bytes + (n < BGZF_MAX_BLOCK ? n : BGZF_MAX_BLOCK);
+    for (const uint8_t *p = bytes; p < end && (p = memchr(p, bgzf_block_eof[0], (size_t)(end - p))); p++)
+        if (is_followed(p, n - (size_t)(p - bytes)))
+            return (size_t)(p - bytes);
+    return n;
+}
+
 enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {

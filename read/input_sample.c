@@ -37,21 +37,6 @@ double input_sample_clock(void)
 
 /* ------------------------------------------------------------------ blocks */
 
-/* Where a block begins after which another one follows, or the bytes end; n: nowhere. Record data may look like the
- * head of a block, but not of two. */
-static size_t find_block(const uint8_t *p, size_t n)
-{
-    struct bgzf_frame frame, next;
-    for (size_t at = 0; at < n; at++) {
-        if (p[at] != 0x1f || bgzf_block_frame(p + at, n - at, &frame) != BGZF_OK)
-            continue;
-        size_t end = at + frame.size;
-        if (end == n || bgzf_block_frame(p + end, n - end, &next) == BGZF_OK)
-            return at;
-    }
-    return n;
-}
-
 /* Passes over the blocks that hold nothing but the header. *offset is where the first other block begins, *skip the
  * bytes of the header in it. */
 static int pass_header(struct sampler *m, uint64_t *offset, uint64_t *skip)
@@ -134,7 +119,7 @@ static int take_place(struct sampler *m, uint64_t offset, size_t most, bool know
         return -1;
     if (bam_arena_room(a) < MARGIN)
         return 0;
-    size_t at = known ? 0 : find_block(m->raw, (size_t)n);
+    size_t at = known ? 0 : bgzf_block_find(m->raw, (size_t)n);
     size_t n_blocks = sample_inflate(m, at, (size_t)n, most, starts);
     double before = input_sample_clock();
     bool listed = false;
