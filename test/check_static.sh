@@ -32,6 +32,7 @@ versioned() {
     fi
 }
 
+[ -n "$(make -s show-MPI_HEADERS)" ] || echo 'skipped static mpi/: no MPI here (mpicc with mpi.h)'
 static compiler static-compiler
 versioned cppcheck 2.10 static-cppcheck
 versioned clang-tidy 14 static-tidy
