@@ -66,7 +66,7 @@ samtools sort -n -@ 2 -m 2M -T a in.bam | samtools fixmate -m - - | samtools sor
     "process substitution": "samtools sort -@ 2 -o x.bam <(samtools view -b in.bam)",
     "named pipe": "mkfifo p; samtools view -b in.bam > p & samtools sort -o x.bam p; rm p",
     "many in a row": "for f in in other; do samtools sort -T $f $f.bam -o $f.sorted.bam; done; samtools merge -s 1 x.bam in.sorted.bam other.sorted.bam",
-    "two at once": "samtools sort -o x.bam in.bam & samtools sort -o y.bam other.bam; wait %1",
+    "two at once": "samtools sort -o x.bam in.bam & first=$!; samtools sort -o y.bam other.bam; wait $first",
     "closed input": "samtools sort -@ 2 -o x.bam in.bam <&-",
     "log file": "samtools sort -@ 2 -o x.bam in.bam > x.log.txt 2> x.err.txt",
     "time": "TIMEFORMAT=; time samtools sort -o x.bam in.bam",
