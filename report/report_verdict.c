@@ -41,20 +41,18 @@ static double waited(const struct report *r, enum stage a, enum stage b)
     return fmin(sum, r->wall);
 }
 
-static double all_work(const struct report *r)
+/* By the clock, with what was blocked. */
+static double was_busy(const struct report_stage *s)
 {
-    double sum = 0;
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : worked(&r->stages[stage]);
-    return sum;
+    return s->busy;
 }
 
-/* By the clock, with what was blocked. */
-static double all_busy(const struct report *r)
+/* All stages but those of rest. */
+static double sum_of(const struct report *r, double seconds(const struct report_stage *))
 {
     double sum = 0;
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : r->stages[stage].busy;
+        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : seconds(&r->stages[stage]);
     return sum;
 }
 
@@ -66,7 +64,7 @@ static double in_queue(const struct report *r)
     if (r->facts.by_htslib)                      /* whose threads are in no stage */
         queue = fmax(queue, 0);
     else
-        queue = queue < 0 ? all_work(r) - used : fmin(queue, all_busy(r) - used);
+        queue = queue < 0 ? sum_of(r, worked) - used : fmin(queue, sum_of(r, was_busy) - used);
     return fmin(fmax(queue, 0) / r->n_threads, r->wall);
 }
 
@@ -80,7 +78,7 @@ double report_cpu_share(const struct report *r)
 static void blame_cpu(struct report *r)
 {
     enum stage most = STAGE_OTHER;
-    double all = all_work(r);
+    double all = sum_of(r, worked);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (stats_stage(stage)->kind != STAGE_RESTS && worked(&r->stages[stage]) > worked(&r->stages[most]))
             most = stage;
@@ -91,7 +89,7 @@ static void blame_cpu(struct report *r)
 /* Whether a sort with more memory would have less to do. */
 static bool blame_memory(struct report *r)
 {
-    double all = all_work(r), fetched = (double)r->facts.major_faults * FAULT;
+    double all = sum_of(r, worked), fetched = (double)r->facts.major_faults * FAULT;
     double extra = worked(&r->stages[STAGE_PACK]) + worked(&r->stages[STAGE_UNPACK])
                  + worked(&r->stages[STAGE_SPILL_WRITE]) + worked(&r->stages[STAGE_SPILL_READ]);
     if (fetched >= WORTH_NAMING * r->wall * r->n_threads)
@@ -106,10 +104,9 @@ static bool blame_memory(struct report *r)
 static void blame_waiting(struct report *r)
 {
     double read = waited(r, STAGE_READ, STAGE_READ), write = waited(r, STAGE_WRITE, STAGE_WRITE);
-    double temp = waited(r, STAGE_SPILL_WRITE, STAGE_SPILL_READ), queue = in_queue(r), alone = r->serial;
+    double temp = waited(r, STAGE_SPILL_WRITE, STAGE_SPILL_READ), queue = in_queue(r);
+    double alone = r->n_threads > 1 ? r->serial : 0;          /* of one thread it is all work */
     double most = fmax(fmax(fmax(read, write), fmax(temp, queue)), alone);
-    if (r->n_threads < 2)
-        alone = 0;                               /* all work is one thread's */
     if (most < WORTH_NAMING * r->wall)
         judge(r, REPORT_BOUND_NONE, "%.0f %% of the CPU time that could be had was used, and no wait was long.",
               100 * report_cpu_share(r));

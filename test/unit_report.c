@@ -329,6 +329,10 @@ static void test_one_threads_work_is_not_told_from_a_slow_disk(void **state)
     r.serial = 3;
     r.stages[STAGE_INFLATE].busy = r.stages[STAGE_DEFLATE].busy = 1.5;
     check_verdict(r, REPORT_BOUND_INPUT, "reading was waited for, 4.0 s of 10.0 s.");
+    r.serial = 5;                                /* more than any wait, and yet no reason */
+    r.stages[STAGE_WRITE] = r.stages[STAGE_READ];
+    r.stages[STAGE_READ] = (struct report_stage){.busy = 0};
+    check_verdict(r, REPORT_BOUND_OUTPUT, "writing was waited for, 4.0 s of 10.0 s.");
 }
 
 static void test_waiting_for_a_cpu_counts_as_busy(void **state)
