@@ -149,6 +149,39 @@ double report_speed(const struct report_stage *s)
     return s->any_thread > 0 ? report_mb(s->bytes) / s->any_thread : 0;
 }
 
+double report_cycles_per_byte(const struct report *r)
+{
+    return r->facts.cycles != REPORT_UNKNOWN && r->bytes > 0 ? (double)r->facts.cycles / (double)r->bytes : -1;
+}
+
+double report_per_cycle(const struct report *r)
+{
+    const struct report_facts *f = &r->facts;
+    bool known = f->cycles != REPORT_UNKNOWN && f->instructions != REPORT_UNKNOWN && f->cycles > 0;
+    return known ? (double)f->instructions / (double)f->cycles : -1;
+}
+
+const char *report_cycles_line(const struct report *r, char text[REPORT_LINE_SIZE])
+{
+    if (report_cycles_per_byte(r) < 0 || report_per_cycle(r) < 0)
+        snprintf(text, REPORT_LINE_SIZE, "not counted: %s", r->facts.no_cycles);
+    else
+        snprintf(text, REPORT_LINE_SIZE, "%.1f per uncompressed byte, %.2f instructions in each", report_cycles_per_byte(r),
+                 report_per_cycle(r));
+    return text;
+}
+
+const char *report_energy_line(const struct report *r, char text[REPORT_LINE_SIZE])
+{
+    double joules = r->facts.joules;
+    if (joules < 0)
+        snprintf(text, REPORT_LINE_SIZE, "not known: %s", r->facts.no_joules);
+    else
+        snprintf(text, REPORT_LINE_SIZE, "%.1f J of the CPU packages, %.0f W on the average", joules,
+                 r->wall > 0 ? joules / r->wall : 0);
+    return text;
+}
+
 uint64_t report_input_bytes(const struct report *r)
 {
     uint64_t read = r->stages[STAGE_READ].bytes;

@@ -45,6 +45,10 @@ struct report_facts {
     bool bound;                  /* threads are bound to places (OMP_PLACES, OMP_PROC_BIND) */
     double user, system;         /* CPU seconds of the process */
     double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: not known */
+    uint64_t cycles, instructions;   /* of our own code; REPORT_UNKNOWN */
+    const char *no_cycles;       /* why they are not known */
+    double joules;               /* that the CPU packages took, all that ran on them included; below 0: not known */
+    const char *no_joules;       /* why */
     uint64_t major_faults;       /* pages that had to be read from a disk */
     uint64_t memory;             /* bytes: -m x -@ */
     uint64_t machine_memory;
@@ -121,6 +125,15 @@ double report_thread_speed(const struct report_stage *stage);
 
 /* Megabytes per second of all threads together, while at least one was in the stage; 0 if that was not counted. */
 double report_speed(const struct report_stage *stage);
+
+/* Cycles per byte of uncompressed input, and instructions per cycle. -1: not known. */
+double report_cycles_per_byte(const struct report *report);
+double report_per_cycle(const struct report *report);
+
+/* The two in words, or why they are not known; the energy likewise. Returns text. */
+enum { REPORT_LINE_SIZE = 160 };
+const char *report_cycles_line(const struct report *report, char text[REPORT_LINE_SIZE]);
+const char *report_energy_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
 /* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */
 uint64_t report_input_bytes(const struct report *report);

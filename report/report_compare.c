@@ -20,6 +20,8 @@ static const struct row {
     {"user_s", "CPU time of the program, s", SECONDS, true},
     {"system_s", "CPU time of the system, s", SECONDS, true},
     {"run_queue_s", "waited for a CPU, s", SECONDS, true},
+    {"cycles_per_byte", "CPU cycles per byte", SECONDS, true},
+    {"energy_j", "energy of the CPUs, J", COUNT, true},
     {"serial/s", "work of one thread, s", SECONDS, true},
     {"busy_share", "threads busy, %", SHARE, false},
     {"cpu_share", "CPU time used, %", SHARE, false},

@@ -95,6 +95,8 @@ static void put_facts(const struct report *r, FILE *to)
     snprintf(text, sizeof text, "code for %s; the CPU has %s", f->host.code,
              *f->host.widest ? f->host.widest : "vectors unknown");
     put_fact(to, "instructions", text);
+    put_fact(to, "CPU cycles", report_cycles_line(r, text));
+    put_fact(to, "energy", report_energy_line(r, text));
     fputs("</dl></section>\n", to);
 }
 
@@ -212,6 +214,11 @@ static void put_words(FILE *to)
          "The most memory that the process held at any time (RSS)."},
         {"huge pages",
          "Memory in pages of 2 MiB: fewer look-ups of addresses."},
+        {"CPU cycles",
+         "As the CPU counted them while our own code ran, not that of the system. How much of it was vector "
+         "instructions no event tells that all CPUs have; which code ran is under instructions."},
+        {"energy",
+         "What the CPU packages took from start to end, with all that ran on them beside us (RAPL)."},
         {"NUMA node",
          "CPUs with memory of their own; that of other nodes is slower."},
     };

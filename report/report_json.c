@@ -61,6 +61,14 @@ static void put_number(FILE *to, double value, bool is_known)
         fputs("null", to);
 }
 
+/* A number below 0 is not known. */
+static void put_measure(FILE *to, const char *key, double value)
+{
+    fprintf(to, "  \"%s\": ", key);
+    put_number(to, value, value >= 0);
+    fputs(",\n", to);
+}
+
 /* 0 stands for a number that is not known. */
 static uint64_t known(int n)
 {
@@ -130,9 +138,12 @@ static void put_facts(const struct report *r, FILE *to)
     put_seconds(to, "wall_s", r->wall);
     put_seconds(to, "user_s", f->user);
     put_seconds(to, "system_s", f->system);
-    fputs("  \"run_queue_s\": ", to);
-    put_number(to, f->run_queue, f->run_queue >= 0);
-    fputs(",\n", to);
+    put_measure(to, "run_queue_s", f->run_queue);
+    put_count(to, "cycles", f->cycles);
+    put_count(to, "instructions", f->instructions);
+    put_measure(to, "cycles_per_byte", report_cycles_per_byte(r));
+    put_measure(to, "instructions_per_cycle", report_per_cycle(r));
+    put_measure(to, "energy_j", f->joules);
     put_count(to, "major_faults", f->major_faults);
     put_seconds(to, "cpu_share", report_cpu_share(r));
     put_seconds(to, "busy_share", r->busy);

@@ -26,6 +26,7 @@ static void print_host(const struct report *r, FILE *to)
 static void print_totals(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
+    char line[REPORT_LINE_SIZE];
     fprintf(to, "  wall %.2f s, CPU %.2f s (system %.2f), %d thread%s busy %.0f %%", r->wall, f->user + f->system,
             f->system, r->n_threads, r->n_threads > 1 ? "s" : "", 100 * report_busy_share(r));
     if (f->cpus)
@@ -45,6 +46,8 @@ static void print_totals(const struct report *r, FILE *to)
     if (f->run_queue >= 0)
         fprintf(to, "; waited for a CPU %.2f s", f->run_queue);
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
+    fprintf(to, "  CPU cycles: %s\n", report_cycles_line(r, line));
+    fprintf(to, "  energy: %s\n", report_energy_line(r, line));
 }
 
 /* The process has other memory than records and keys, too: the share of huge pages is of all of it. */

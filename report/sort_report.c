@@ -47,8 +47,10 @@ static bool is_dash(const char *path)
 
 int sort_report_open(struct sort_report *s, const struct sort_opts *o, struct latch *latch)
 {
-    *s = (struct sort_report){.opts = o, .report.fd = -1, .trace.fd = -1};
+    *s = (struct sort_report){.opts = o, .report.fd = -1, .trace.fd = -1, .counters.fds = {-1, -1}};
     if (o->report) {
+        cpu_counters_begin(&s->counters, cpu_counter_open);
+        package_energy_begin(&s->energy, "");
         s->in = place_of_inputs(o);
         s->out_before = is_dash(o->out.path) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;
     }
@@ -61,6 +63,7 @@ void sort_report_close(struct sort_report *s)
     if (s->opts) {
         out_file_abandon(&s->report);
         out_file_abandon(&s->trace);
+        cpu_counters_end(&s->counters);
     }
 }
 
@@ -108,11 +111,12 @@ static struct report_place place_of_temp(const struct sort_opts *o)
     return report_place_of("", out_file_directory(o->temp_prefixes[0], folder), -1);
 }
 
-static struct report_facts gather_facts(const struct sort_report *s, const struct stats *stats, uint64_t records)
+static struct report_facts gather_facts(struct sort_report *s, const struct stats *stats, uint64_t records)
 {
     const struct sort_opts *o = s->opts;
     struct machine_usage usage = machine_usage();
     uint64_t queue = machine_run_queue("");
+    double joules = package_energy_joules(&s->energy, "", (double)stats_wall(stats) / 1e9);
     bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
     return (struct report_facts){
         .version = SAMTOOLS_OMP_VERSION, .command_line = o->command_line,
@@ -122,7 +126,9 @@ static struct report_facts gather_facts(const struct sort_report *s, const struc
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .run_queue = queue < UINT64_MAX ? (double)queue / 1e9 : -1,
-        .major_faults = usage.major_faults, .memory = o->memory, .machine_memory = machine_memory(),
+        .cycles = cpu_counters_get(&s->counters, CPU_CYCLES), .no_cycles = cpu_counters_why(&s->counters),
+        .instructions = cpu_counters_get(&s->counters, CPU_INSTRUCTIONS),
+        .joules = joules, .no_joules = package_energy_why(&s->energy), .major_faults = usage.major_faults, .memory = o->memory, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
     };
 }

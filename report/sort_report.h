@@ -5,8 +5,10 @@
 #define SORT_REPORT_H
 
 #include <stdint.h>
+#include "base/cpu_counters.h"
 #include "base/memory_nodes.h"
 #include "base/out_file.h"
+#include "base/package_energy.h"
 #include "base/stats.h"
 #include "report/report_place.h"
 
@@ -20,6 +22,8 @@ struct sort_report {
     struct report_place in;      /* as it was before the sort, which may replace it */
     uint64_t out_before;         /* bytes that standard output, if it is a file, had before */
     uint64_t huge_pages;         /* bytes */
+    struct cpu_counters counters;
+    struct package_energy energy;
     struct memory_nodes nodes;
 };
 

@@ -9,7 +9,7 @@ static struct report quiet(void)
 {
     struct report r = {
         .facts = {.version = "1", .command_line = "samtools sort", .input = "in.bam", .output = "out.bam", .cpus = 8,
-                  .topology = {8, 1, 1}, .user = 60, .system = 4, .run_queue = -1, .memory = 1 << 30,
+                  .topology = {8, 1, 1}, .user = 60, .system = 4, .run_queue = -1, .cycles = 20000000000, .instructions = 50000000000, .joules = 800, .memory = 1 << 30,
                   .host = {.code = "any CPU", .widest = "", .htslib = "1.16", .libdeflate = "1.14"},
                   .machine_memory = (uint64_t)1 << 40, .peak_rss = 1 << 30, .huge = 1 << 29, .records = 30000000},
         .n_threads = 8, .wall = 10, .busy = 0.8, .bytes = 10000000000,
@@ -369,6 +369,20 @@ static void test_too_little_memory_is_not_blamed(void **state)
                   "80 % of the CPU time that could be had was used; most work was to compress blocks of output, 53 %.");
 }
 
+static void test_cycles_and_energy_that_nobody_counted_are_told(void **state)
+{
+    (void)state;
+    struct report r = quiet();
+    char text[REPORT_LINE_SIZE];
+    assert_string_equal(report_cycles_line(&r, text), "2.0 per uncompressed byte, 2.50 instructions in each");
+    assert_string_equal(report_energy_line(&r, text), "800.0 J of the CPU packages, 80 W on the average");
+    r.facts.cycles = REPORT_UNKNOWN;
+    r.facts.joules = -1;
+    r.facts.no_cycles = r.facts.no_joules = "a reason";
+    assert_string_equal(report_cycles_line(&r, text), "not counted: a reason");
+    assert_string_equal(report_energy_line(&r, text), "not known: a reason");
+}
+
 static void test_verdict_comes_from_chance(void **state)
 {
     (void)state;
@@ -639,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_one_threads_work_is_not_told_from_a_slow_disk),
         cmocka_unit_test(test_waiting_for_a_cpu_counts_as_busy),
         cmocka_unit_test(test_too_little_memory_is_not_blamed),
+        cmocka_unit_test(test_cycles_and_energy_that_nobody_counted_are_told),
         cmocka_unit_test(test_verdict_comes_from_chance),
         cmocka_unit_test(test_numbers_are_those_of_the_clocks),
         cmocka_unit_test(test_threads_that_read_together_look_slow),
