@@ -53,8 +53,8 @@ const char *bgzf_fault_text(enum bgzf_fault fault);
  * avail >= BGZF_MAX_BLOCK. */
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame);
 
-/* A guess where the first block begins in bytes[n] of a file: where another one follows, or the bytes end. Data may look
- * like the head of a block, but hardly like two. n: nowhere among the first BGZF_MAX_BLOCK bytes. */
+/* A guess where the first block begins in bytes[n] of a file: where another one follows, or the bytes end. Data may
+ * look like the head of a block, but hardly like two. n: nowhere among the first BGZF_MAX_BLOCK bytes. */
 size_t bgzf_block_find(const uint8_t *bytes, size_t n);
 
 /* A guess where the block at p ends: right if BC is where all writers put it. avail: if the next header is not at hand,

@@ -112,8 +112,8 @@ int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, con
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
     s->rings = sort_memory_rings(s->opts);
-    if (sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0
-        || sort_report_open(&s->report, s->opts, &s->latch) < 0 || open_inputs(s) < 0
+    if (sort_report_open(&s->report, s->opts, &s->latch) < 0         /* first: it counts the cycles of later threads */
+        || sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0 || open_inputs(s) < 0
         || prepare_minhash(s) < 0)
         return -1;
     s->plan = plan_memory(s);

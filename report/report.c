@@ -166,8 +166,8 @@ const char *report_cycles_line(const struct report *r, char text[REPORT_LINE_SIZ
     if (report_cycles_per_byte(r) < 0 || report_per_cycle(r) < 0)
         snprintf(text, REPORT_LINE_SIZE, "not counted: %s", r->facts.no_cycles);
     else
-        snprintf(text, REPORT_LINE_SIZE, "%.1f per uncompressed byte, %.2f instructions in each", report_cycles_per_byte(r),
-                 report_per_cycle(r));
+        snprintf(text, REPORT_LINE_SIZE, "%.1f per uncompressed byte, %.2f instructions in each",
+                 report_cycles_per_byte(r), report_per_cycle(r));
     return text;
 }
 

@@ -21,6 +21,7 @@ static const struct row {
     {"system_s", "CPU time of the system, s", SECONDS, true},
     {"run_queue_s", "waited for a CPU, s", SECONDS, true},
     {"cycles_per_byte", "CPU cycles per byte", SECONDS, true},
+    {"instructions_per_cycle", "instructions per cycle", SECONDS, false},
     {"energy_j", "energy of the CPUs, J", COUNT, true},
     {"serial/s", "work of one thread, s", SECONDS, true},
     {"busy_share", "threads busy, %", SHARE, false},

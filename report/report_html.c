@@ -131,10 +131,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
     const struct stage_info *info = stats_stage(stage);
     double all = r->wall * r->n_threads;
     fprintf(to, "<tr><td><i style=\"background:%s\"></i>%s</td>", report_chart_colour(stage), info->name);
-    if (*kinds[info->kind])
-        fprintf(to, "<td data-label=\"kind\">%s</td>", kinds[info->kind]);
-    else
-        fputs("<td></td>", to);
+    fprintf(to, *kinds[info->kind] ? "<td data-label=\"kind\">%s</td>" : "<td>%s</td>", kinds[info->kind]);
     put_cell(to, "all threads, s", 2, s->busy, true);
     put_cell(to, "per thread, s", 2, s->busy / r->n_threads, true);
     put_cell(to, "critical, s", 2, s->critical, true);

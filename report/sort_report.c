@@ -126,9 +126,10 @@ static struct report_facts gather_facts(struct sort_report *s, const struct stat
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .run_queue = queue < UINT64_MAX ? (double)queue / 1e9 : -1,
-        .cycles = cpu_counters_get(&s->counters, CPU_CYCLES), .no_cycles = cpu_counters_why(&s->counters),
-        .instructions = cpu_counters_get(&s->counters, CPU_INSTRUCTIONS),
-        .joules = joules, .no_joules = package_energy_why(&s->energy), .major_faults = usage.major_faults, .memory = o->memory, .machine_memory = machine_memory(),
+        .cycles = cpu_counters_get(&s->counters, CPU_CYCLES),
+        .instructions = cpu_counters_get(&s->counters, CPU_INSTRUCTIONS), .no_cycles = cpu_counters_why(&s->counters),
+        .joules = joules, .no_joules = package_energy_why(&s->energy), .major_faults = usage.major_faults,
+        .memory = o->memory, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
     };
 }
