@@ -21,8 +21,8 @@ cpu_counter_open_fn cpu_counter_open;
 /* Begins to count: call it before threads are made. open: cpu_counter_open, except in tests. */
 void cpu_counters_begin(struct cpu_counters *counters, cpu_counter_open_fn *open);
 
-/* What was counted until now, or CPU_COUNT_UNKNOWN. It is an estimate if others used the counter, too, so that it did not
- * count all the time. */
+/* What was counted until now, or CPU_COUNT_UNKNOWN. It is an estimate if others used the counter, too, so that
+ * it did not count all the time. */
 uint64_t cpu_counters_get(const struct cpu_counters *counters, int counter);
 
 /* Why there are no counts, and what would help: a constant. */
