@@ -55,7 +55,7 @@ static const char style[] =
     "@media(max-width:760px){main{padding:16px 10px 30px}section{padding:12px}.plot,.axis{margin-left:62px}"
     ".odd{display:none}.words{grid-template-columns:1fr}thead{display:none}table,tbody{display:block}"
     "tr{display:grid;grid-template-columns:1fr 1fr;gap:1px 18px;padding:8px 0;border-top:1px solid var(--line)}"
-    "tbody td{display:flex;justify-content:space-between;border:0;padding:0;font-size:14px}"
+    "tbody td{display:flex;justify-content:space-between;border:0;padding:0;gap:8px;font-size:14px;overflow-wrap:anywhere}"
     "td:first-child,td.bar{grid-column:1/-1}td:first-child{font-weight:600;justify-content:flex-start;"
     "align-items:center}"
     "td:empty{display:none}td[data-label]::before{content:attr(data-label);color:var(--soft)}"
