@@ -57,11 +57,14 @@ int memory_size_per_thread(const char *text, uint64_t *per_thread)
     return *per_thread < MIB ? too_small(text, *per_thread) : 0;
 }
 
+static const uint64_t FOR_WRITING = (uint64_t)32 << 20;    /* the kernel's pages of files; with few it kills sooner than it waits */
+
 /* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
  * over its limit by a page. */
 static uint64_t share_of_memory(double share)
 {
-    uint64_t there = machine_memory(), most = there > 2 * MEMORY_BESIDE ? there - MEMORY_BESIDE : there / 2;
+    uint64_t there = machine_memory(), beside = MEMORY_BESIDE + FOR_WRITING;
+    uint64_t most = there - there / 4 > beside ? there - beside : there / 4;
     return (uint64_t)fmin(share * (double)there, (double)most);
 }
 

@@ -10,6 +10,7 @@ TEST_SAMPLE=1       of every test one set of parameters: for builds with which a
 import collections
 import functools
 import hashlib
+import itertools
 import os
 import pathlib
 import re
@@ -184,6 +185,13 @@ def same_records(ours, expected):
                 "(same set of records, other order)" if sorted(a) == sorted(b) else
                 "(other records)"))
     pytest.fail("%d records came out, expected %d" % (len(a), len(b)))
+
+
+def same_lines(ours, expected, what):
+    """Texts, line by line. An assert of them would look for all that differs: for megabytes that takes an hour."""
+    for i, (x, y) in enumerate(itertools.zip_longest(ours.splitlines(), expected.splitlines())):
+        if x != y:
+            pytest.fail("line %d of %s differs:\n ours     %.300s\n expected %.300s" % (i + 1, what, x, y))
 
 
 def masked_lines(bam, input_lines):

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, HTSLIB_LEAKS, REPO, clean_env, oracle, read_bam, same_bam, same_records, script
+from conftest import BINARY, HANG, HTSLIB_LEAKS, REPO, clean_env, needs_htslib, oracle, read_bam, same_bam, same_lines, same_records, script
 
 pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 
@@ -121,6 +121,8 @@ def plain_text(path):
 
 @pytest.mark.parametrize("name", LINES)
 def test_line_of_a_pipeline_ends_otherwise_than_with_samtools(programs, tmp_path, name):
+    if "CRAM" in name:
+        needs_htslib(1, 16)  # an older one loses read groups that the header lacks
     status, told, left = job(programs, tmp_path / "theirs", LINES[name], "behind")
     ours_status, ours_told, ours_left = job(programs, tmp_path / "ours", LINES[name], "ours", "behind")
     assert ours_status == status and (status != 0) == (name in FAILING), ours_told
@@ -131,7 +133,7 @@ def test_line_of_a_pipeline_ends_otherwise_than_with_samtools(programs, tmp_path
             same_bam(read_bam(ours_left[file]), read_bam(theirs))
             assert (b"+omp" in read_bam(ours_left[file]).text) == ("sort" in LINES[name]), "the other samtools sorted"
         elif file.endswith((".sam", ".txt")):
-            assert plain_text(ours_left[file]) == plain_text(theirs), file
+            same_lines(plain_text(ours_left[file]), plain_text(theirs), file)
         else:
             assert file.endswith((".bai", ".csi", ".cram")) and ours_left[file].stat().st_size, file
 
