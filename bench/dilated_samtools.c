@@ -58,12 +58,22 @@ static void sleep_ns(double ns)
     nanosleep(&(struct timespec){(time_t)(ns / 1e9), (long)(ns - 1e9 * (double)(time_t)(ns / 1e9))}, NULL);
 }
 
-/* The time up to now is over: it shall have taken factor times its CPU time. Time in which the thread waited for a CPU,
- * or woke late, is set off against that; but not what it was blocked for long, as by a disk. */
-static void pay(void)
+static bool rests(enum stage stage)
 {
-    double cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC), most = factor * GRAIN;
-    if (stats_stage(mine.stage)->kind != STAGE_RESTS)
+    return stats_stage(stage)->kind == STAGE_RESTS;
+}
+
+/* The time up to now is over: it shall have taken factor times its CPU time. Time in which the thread waited for a CPU,
+ * or woke late, is set off against that; but not what it was blocked for long, as by a disk. While the debt cannot be
+ * worth a sleep, the CPU clock is not asked: cold, it takes up to 1 us, as long as the main thread has for a block. */
+static void pay_before(enum stage next)
+{
+    double wall = clock_ns(CLOCK_MONOTONIC), most = factor * GRAIN;
+    bool rested = rests(mine.stage);
+    if (rested == rests(next) && (rested || mine.owed + factor * (wall - mine.wall) <= most))
+        return;
+    double cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (!rested)
         mine.owed += factor * (cpu - mine.cpu - clock_cost) - (wall - mine.wall);
     if (mine.owed > most) {
         sleep_ns(mine.owed);
@@ -75,6 +85,11 @@ static void pay(void)
     mine.owed = mine.owed < -most ? -most : mine.owed;
     mine.cpu = cpu;
     mine.wall = wall;
+}
+
+static void pay(void)
+{
+    pay_before(mine.stage);
 }
 
 /* What was since the last payment does not count. */
@@ -149,7 +164,7 @@ struct stats *__wrap_stats_new(int n_threads, enum stats_detail detail)
 enum stage __real_stats_enter(struct stats *stats, enum stage stage);
 enum stage __wrap_stats_enter(struct stats *stats, enum stage stage)
 {
-    pay();
+    pay_before(stage);
     mine.stage = stage;
     return __real_stats_enter(stats, stage);
 }
@@ -157,7 +172,7 @@ enum stage __wrap_stats_enter(struct stats *stats, enum stage stage)
 void __real_stats_leave(struct stats *stats, enum stage before, uint64_t bytes);
 void __wrap_stats_leave(struct stats *stats, enum stage before, uint64_t bytes)
 {
-    pay();
+    pay_before(before);
     mine.stage = before;
     __real_stats_leave(stats, before, bytes);
 }
@@ -165,7 +180,7 @@ void __wrap_stats_leave(struct stats *stats, enum stage before, uint64_t bytes)
 enum stage __real_stats_enter_as(struct stats *stats, int slot, enum stage stage);
 enum stage __wrap_stats_enter_as(struct stats *stats, int slot, enum stage stage)
 {
-    pay();
+    pay_before(stage);
     mine.stage = stage;
     return __real_stats_enter_as(stats, slot, stage);
 }
@@ -173,7 +188,7 @@ enum stage __wrap_stats_enter_as(struct stats *stats, int slot, enum stage stage
 void __real_stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
 void __wrap_stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes)
 {
-    pay();
+    pay_before(before);
     mine.stage = before;
     __real_stats_leave_as(stats, slot, before, bytes);
 }

@@ -31,6 +31,17 @@ const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_
     return from;
 }
 
+size_t run_cut_count(const struct bam_sublist *list, size_t every)
+{
+    return list->n > every / 2 ? (list->n - every / 2 - 1) / every + 1 : 0;
+}
+
+void run_cut_take(const struct bam_sublist *list, size_t every, struct bam_key *samples)
+{
+    for (size_t at = every / 2; at < list->n; at += every)
+        *samples++ = list->keys[at];
+}
+
 size_t run_cut_sample(const struct bam_arena *a, size_t every, struct bam_key *samples, size_t max)
 {
     struct bam_key_order order = bam_arena_order(a);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Keys sampled from the sorted sublists of an arena, where the last merge may cut the order. Sampled keys lie far
+ * apart, each on a page of its own, so that one thread would take 5 ms for 64 Ki of them. Tasks take them, a sublist
+ * each. */
+#ifndef RUN_SAMPLES_H
+#define RUN_SAMPLES_H
+
+#include "bam_arena.h"
+#include "base/task_ring.h"
+
+struct stats;
+
+struct run_samples {
+    const struct bam_arena *arena;
+    size_t every;
+    struct bam_key *keys;        /* sorted once run_samples_take() has returned */
+    size_t n;
+    size_t *first;               /* of each sublist: where its samples go; set before the tasks begin */
+    struct task_ring ring;       /* of the sublists */
+    struct stats *stats;
+};
+
+/* Takes the samples that run_cut_sample() takes. All sublists are sorted. Called by the main thread, which waits for
+ * the team. -1: no memory. */
+int run_samples_take(struct run_samples *samples, const struct bam_arena *arena, size_t every, int n_threads,
+                     struct stats *stats);
+
+/* Call it only when all tasks are done, or with zeros. */
+void run_samples_free(struct run_samples *samples);
+
+#endif
