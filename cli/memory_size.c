@@ -57,7 +57,8 @@ int memory_size_per_thread(const char *text, uint64_t *per_thread)
     return *per_thread < MIB ? too_small(text, *per_thread) : 0;
 }
 
-static const uint64_t FOR_WRITING = (uint64_t)32 << 20;    /* the kernel's pages of files; with few it kills sooner than it waits */
+/* For the kernel's pages of files: with few of them it kills sooner than it waits for a disk. */
+static const uint64_t FOR_WRITING = (uint64_t)32 << 20;
 
 /* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
  * over its limit by a page. */
