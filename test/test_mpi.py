@@ -141,7 +141,8 @@ def test_ranks_that_spill_lose_the_order(programs, desk):
 
 
 @pytest.mark.parametrize("args, why", [
-    (["-M"], "-M"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--add-input", "x.bam"], "one input")],
+    (["-M"], "-M"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--add-input", "x.bam"], "one input"), (["--plan"], "--plan"),
+    (["--progress"], "--progress"), (["--check"], "--check"), (["--report"], "--report")],
     ids=lambda a: a if isinstance(a, str) else " ".join(a))
 def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
     source = write(desk / "in.bam", *bamgen.c_ties())
