@@ -326,6 +326,17 @@ def test_launcher_of_another_mpi_sorts_many_times(programs, desk):
     assert not (desk / "out.bam").exists()
 
 
+def test_mpirun_of_the_other_mpi_sorts_many_times(programs, desk, kind):
+    if len(KINDS) < 2:
+        pytest.skip("one MPI only")
+    source = write(desk / "in.bam", *bamgen.c_ties())
+    other = KINDS[1 - KINDS.index(kind)]
+    status, err = sort_mpi(programs[other], kind, 2, ["-o", desk / "out.bam", source])
+    assert status != 0
+    assert "the launcher started 2 tasks" in err
+    assert not (desk / "out.bam").exists()
+
+
 @pytest.mark.skipif(not LONG, reason="MPI_LONG=1")
 @pytest.mark.parametrize("file", sorted(REAL_DIR.glob("*.bam")), ids=lambda p: p.name)
 @pytest.mark.parametrize("args", [[], ["-n"], ["-N"], ["-t", "NM"], ["--template-coordinate"], ["-m", "4M"]], ids=" ".join)
