@@ -23,8 +23,8 @@ struct unit_message {
 static struct unit_world {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    pthread_barrier_t all;
-    int size;
+    int size, waiting;           /* ranks that wait for the others; macOS has no barriers */
+    unsigned turn;
     struct unit_message box[UNIT_RANKS_MOST][UNIT_RANKS_MOST][MPI_TAGS];
     const void *given[UNIT_RANKS_MOST];   /* to a call of all ranks */
     int given_bytes[UNIT_RANKS_MOST];
@@ -70,11 +70,25 @@ static inline int MPI_Get_count(const MPI_Status *status, int type, int *n)
     return MPI_SUCCESS;
 }
 
+static inline void unit_meet(void)
+{
+    pthread_mutex_lock(&unit_world.lock);
+    unsigned turn = unit_world.turn;
+    if (++unit_world.waiting == unit_world.size) {
+        unit_world.waiting = 0;
+        unit_world.turn++;
+        pthread_cond_broadcast(&unit_world.changed);
+    }
+    while (turn == unit_world.turn)
+        pthread_cond_wait(&unit_world.changed, &unit_world.lock);
+    pthread_mutex_unlock(&unit_world.lock);
+}
+
 static inline void unit_give(const void *data, int bytes)
 {
     unit_world.given[unit_rank] = data;
     unit_world.given_bytes[unit_rank] = bytes;
-    pthread_barrier_wait(&unit_world.all);
+    unit_meet();
 }
 
 static inline int MPI_Bcast(void *data, int n, int type, int root, int comm)
@@ -84,7 +98,7 @@ static inline int MPI_Bcast(void *data, int n, int type, int root, int comm)
     MUST(unit_world.given_bytes[root] == n * type);
     if (unit_rank != root && n > 0)
         memcpy(data, unit_world.given[root], (size_t)(n * type));
-    pthread_barrier_wait(&unit_world.all);
+    unit_meet();
     return MPI_SUCCESS;
 }
 
@@ -100,7 +114,7 @@ static inline int MPI_Gatherv(const void *data, int n, int type, void *to, const
         if (bytes > 0)
             memcpy((char *)to + (places ? places[i] : i * bytes), unit_world.given[i], (size_t)bytes);
     }
-    pthread_barrier_wait(&unit_world.all);
+    unit_meet();
     return MPI_SUCCESS;
 }
 
@@ -133,14 +147,12 @@ static inline void unit_ranks(int size, void (*work)(int rank, void *arg), void 
     struct unit_rank_start starts[UNIT_RANKS_MOST];
     MUST(size <= UNIT_RANKS_MOST);
     unit_world.size = size;
-    MUST(pthread_barrier_init(&unit_world.all, NULL, (unsigned)size) == 0);
     for (int i = 0; i < size; i++) {
         starts[i] = (struct unit_rank_start){i, work, arg};
         MUST(pthread_create(&threads[i], NULL, unit_rank_main, &starts[i]) == 0);
     }
     for (int i = 0; i < size; i++)
         MUST(pthread_join(threads[i], NULL) == 0);
-    pthread_barrier_destroy(&unit_world.all);
 }
 
 #endif
