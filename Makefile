@@ -14,6 +14,7 @@
 #   make scaling      up to 128 threads, in slow motion
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 #   make install SAMTOOLS_NAME=yes                 bin/samtools as well
+#   make install-mpi  what `make mpi` builds, too  (make uninstall removes it)
 #   make dist         the release: tarball with ./configure, and its SHA-256
 
 CC       = cc
@@ -131,6 +132,8 @@ $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
+# Those of mpi/ have an MPI of their own.
+$(BUILD)/unit_block_seam $(BUILD)/unit_splitters: ALL_CPPFLAGS += -Itest/no_mpi
 # Not fortified: some stand in for functions of libc.
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS))
@@ -286,11 +289,17 @@ ifeq ($(SAMTOOLS_NAME),yes)
 	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do ln -sf "$$2" "$(DESTDIR)$$1" || exit 1; shift 2; done
 endif
 
+install-mpi: $(MPI_BUILD)/samtools-omp-mpi
+	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)"
+	$(INSTALL) -m 755 $(MPI_BUILD)/samtools-omp-mpi "$(DESTDIR)$(bindir)/samtools-omp-mpi"
+	$(INSTALL) -m 644 doc/samtools-omp-mpi.1 "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
+
 uninstall:
 	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
 	    if [ "$$(readlink "$(DESTDIR)$$1")" = "$$2" ]; then rm -f "$(DESTDIR)$$1"; fi; shift 2; done
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools" "$(DESTDIR)$(moduledir)/samtools-omp"
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
+	rm -f "$(DESTDIR)$(bindir)/samtools-omp-mpi" "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sort.1" "$(DESTDIR)$(man1dir)/samtools-omp.1" "$(DESTDIR)$(completionsdir)/samtools-omp"
 	for folder in "$(namedir)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
 	    if [ -d "$(DESTDIR)$$folder" ]; then rmdir "$(DESTDIR)$$folder" || :; fi; done
@@ -315,4 +324,4 @@ show-%:
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
 
 .PHONY: all mpi tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
-        static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install uninstall dist clean distclean
+        static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install install-mpi uninstall dist clean distclean

@@ -63,8 +63,10 @@ const char *rank_sort_refuses(const struct sort_opts *o)
         return "-M is not there yet";
     if (o->in_format.specific)
         return "--input-fmt-option is not there yet";
-    if (o->verify || o->checksum || o->check)
-        return "--verify, --checksum and --check are not there yet";
+    if (o->verify || o->checksum || o->check || o->plan)
+        return "--verify, --checksum, --check and --plan are not there yet";
+    if (o->progress == PROGRESS_ALWAYS)
+        return "--progress is not there yet";
     if (o->report != REPORT_NONE || o->trace_file)
         return "--report and --trace are not there yet";
     return NULL;

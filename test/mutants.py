@@ -234,4 +234,8 @@ MUTANTS = [
      ["test_bgzip.py::test_file_is_overwritten_unasked"], "a file is there already"),
     ("bgzip/bgzip_names.c", "check_apart(names, opts, in);", "0;",
      ["test_bgzip.py::test_a_file_is_written_over_by_its_own_work"], "no file is written over by its own work"),
+    # ------------------------------------------------------------ ranks over MPI
+    ("mpi/block_seam.c", "    if (s->n_lead == s->n) {", "    if (0) {", ["unit_block_seam"], "a rank in which no block begins hands on"),
+    ("mpi/splitters.c", "(struct splitter){s->key, tied + inside, s->source}", "(struct splitter){s->key, inside, s->source}",
+     ["unit_splitters"], "records of one key are shared out"),
 ]

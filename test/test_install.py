@@ -26,6 +26,8 @@ TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/ma
 OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/bgzip-omp",
         "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1", "share/man/man1/samtools-omp-sort.1", "share/man/man1/samtools-omp.1", "share/samtools-omp/modulefiles/samtools-omp"]
 
+OF_MPI = ["bin/samtools-omp-mpi", "share/man/man1/samtools-omp-mpi.1"]
+
 
 def make(*args, status=0, cwd=REPO, **env):
     if not MAKE:
@@ -106,6 +108,41 @@ def test_uninstall_leaves_something(tmp_path, prefix, args):
     assert files(tmp_path) == ["usr/keep"]
     assert not list(tmp_path.rglob("*samtools-omp*"))
     install("uninstall", tmp_path, prefix)
+
+
+def install_mpi(tmp_path, prefix):
+    """The program is another file, so that it can be had without MPI."""
+    built = tmp_path / "built" / "samtools-omp-mpi"
+    built.parent.mkdir()
+    shutil.copy(BINARY, built)
+    install("install-mpi", tmp_path / "root", prefix, "-o", built, "MPI_BUILD=%s" % built.parent)
+
+
+@pytest.mark.parametrize("prefix", ["/usr", "/opt/a b/soft", ""], ids=["usr", "space", "none"])
+def test_program_for_several_nodes_is_not_installed_or_stays(tmp_path, prefix):
+    install("install", tmp_path / "root", prefix)
+    install_mpi(tmp_path, prefix)
+    top = tmp_path / "root" / prefix[1:]
+    assert files(top) == sorted(OURS + OF_MPI)
+    assert os.access(top / OF_MPI[0], os.X_OK) and not os.access(top / OF_MPI[1], os.X_OK)
+    install("uninstall", tmp_path / "root", prefix)
+    assert files(tmp_path / "root") == []
+
+
+def test_manual_of_ranks_names_no_option_or_lacks_a_refused_one(tmp_path):
+    """Options as the usage has them; and all that rank_sort.c refuses by name."""
+    text = (REPO / "doc" / "samtools-omp-mpi.1").read_text().replace("\\-", "-").replace("\\", "")
+    text = re.sub(r" (srun|mpirun) .*? samtools-omp-mpi", "", text)
+    usage = subprocess.run([BINARY, "sort", "--help"], capture_output=True, text=True, timeout=HANG)
+    usage = usage.stdout + usage.stderr
+    option = r"(?<![\w-])--?[A-Za-z@][\w-]*"
+    launchers = {"-N", "--ntasks-per-node", "-c", "-n"}
+    named = set(re.findall(option, text.split(".SH DESCRIPTION")[1]))
+    assert named - set(re.findall(option, usage)) - launchers == set()
+    source = (REPO / "mpi" / "rank_sort.c").read_text()
+    refused = re.findall(r'return "([^"]*)"', source.split("rank_sort_refuses")[1].split("\n}")[0])
+    assert len(refused) > 3
+    assert set(re.findall(option, " ".join(refused))) <= named
 
 
 @pytest.mark.parametrize("folders", [("/usr/bin", "/usr/lib/exec"), ("/a/bin", "/b/libexec"), ("/bin", "/libexec"), ("/x", "/x/y")], ids=str)
@@ -261,8 +298,10 @@ def test_module_file_has_another_folder(tmp_path):
     assert version in p.stderr and (tmp_path / "opt/a b/share/samtools-omp/modulefiles/samtools-omp").read_text().startswith("#%Module")
 
 
-@pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp", "bgzip-omp"])
-def test_manual_does_not_render(root, page):
+@pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp", "bgzip-omp", "samtools-omp-mpi"])
+def test_manual_does_not_render(root, tmp_path, page):
+    if page == "samtools-omp-mpi":
+        install_mpi(tmp_path, "/usr")
     page = root / "share" / "man" / "man1" / (page + ".1")
     if not shutil.which("man") or not shutil.which("groff"):
         pytest.skip("no man here")

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """samtools-omp-mpi: the ranks together must write the bytes that one process writes.
 
-Skipped without mpicc and mpirun. Builds `make mpi` for each MPI that is there, in a folder of its own.
-MPI_LONG=1: every layout, order and file, with many ranks and little memory: minutes.
+Skipped without mpicc and mpirun. Builds `make mpi` for OpenMPI and MPICH, where they are, in a folder each.
+MPI_LONG=1: every layout, order and file, with many ranks and little memory, 200 random settings, and each rank killed
+at ten moments: minutes.
 """
 
+import collections
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -20,6 +23,8 @@ from conftest import BINARY, REAL_DIR, REPO, SANITIZED, clean_env
 
 LONG = os.environ.get("MPI_LONG") == "1"
 KINDS = [k for k in ("openmpi", "mpich") if shutil.which("mpicc." + k) and shutil.which("mpirun." + k)]
+BOTH = [pytest.param(k, marks=[] if k in KINDS else pytest.mark.skip(reason="no mpicc.%s or mpirun.%s here" % (k, k)))
+        for k in ("openmpi", "mpich")]
 pytestmark = [
     pytest.mark.skipif(not KINDS, reason="no mpicc.openmpi or mpicc.mpich here"),
     pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="another build than make's own"),
@@ -44,10 +49,16 @@ def programs():
     return made
 
 
-def launch(program, kind, n, args, **kw):
+@pytest.fixture(params=BOTH)
+def kind(request):
+    return request.param
+
+
+def launch(program, kind, n, args, env={}, **kw):
     more = ["--oversubscribe"] if kind == "openmpi" else []
-    return subprocess.Popen(["mpirun." + kind, *more, "-n", str(n), program, "sort", "-@", "1", *map(str, args)],
-                            env=clean_env(**ENV), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    threads = [] if "-@" in args else ["-@", "1"]
+    return subprocess.Popen(["mpirun." + kind, *more, "-n", str(n), program, "sort", *threads, *map(str, args)],
+                            env=clean_env(**ENV, **env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, **kw)
 
 
@@ -60,19 +71,29 @@ def sort_mpi(program, kind, n, args):
     return job.returncode, err.decode(errors="replace")
 
 
-def same(programs, desk, source, ns, args=(), kind=KINDS[0] if KINDS else None, index=False):
-    """Whether n ranks write what one process writes."""
+def same(programs, desk, source, ns, args=(), kind=KINDS[0] if KINDS else None, index=None, refused=False):
+    """Whether n ranks write what one process writes; refused: or refuse what it refuses. index: "csi" or "bai".
+    Returns what the last ranks said."""
     one, many = desk / "one.bam", desk / "many.bam"
-    write = ["--write-index"] if index else []
-    subprocess.run([BINARY, "sort", "--no-PG", *args, *write, "-o", one, source], check=True, env=clean_env(),
-                   stderr=subprocess.DEVNULL)
+
+    def output(path):
+        return ["-o", "%s##idx##%s.bai" % (path, path) if index == "bai" else path, *["--write-index"] * bool(index)]
+
+    alone = subprocess.run([BINARY, "sort", "--no-PG", *args, *output(one), source], env=clean_env(), capture_output=True)
+    assert alone.returncode == 0 or refused, alone.stderr
+    err = None
     for n in ns:
-        status, err = sort_mpi(programs[kind], kind, n, ["--no-PG", *args, *write, "-T", desk / "tmp", "-o", many, source])
-        assert status == 0, err
+        status, err = sort_mpi(programs[kind], kind, n, ["--no-PG", *args, "-T", desk / "tmp", *output(many), source])
+        assert status == alone.returncode, err
+        if status != 0:
+            assert sorted(p.name for p in desk.iterdir()) == ["in.bam"]
+            continue
         assert many.read_bytes() == one.read_bytes(), (n, args)
         if index:
-            assert many.with_suffix(".bam.csi").read_bytes() == one.with_suffix(".bam.csi").read_bytes(), (n, args)
+            assert pathlib.Path("%s.%s" % (many, index)).read_bytes() == pathlib.Path("%s.%s" % (one, index)).read_bytes()
+        assert not list(desk.glob("tmp*")), (n, args)
         many.unlink()
+    return err
 
 
 @pytest.fixture
@@ -105,25 +126,33 @@ def test_keys_of_ranks_disagree(programs, desk, args):
 def test_real_file_or_its_index_differs(programs, desk, name):
     if not (REAL_DIR / name).exists():
         pytest.skip("no %s here" % name)
-    same(programs, desk, REAL_DIR / name, (1, 2, 3, 4, 7) if LONG else (2, 4), index=True)
+    same(programs, desk, REAL_DIR / name, (1, 2, 3, 4, 7) if LONG else (2, 4), index="csi")
 
 
-def test_other_mpi_writes_other_bytes(programs, desk):
-    if len(KINDS) < 2:
-        pytest.skip("one MPI only")
-    source = write(desk / "in.bam", *ordergen.n_traps())
-    same(programs, desk, source, (3,), kind=KINDS[1])
+@pytest.mark.parametrize("args, index", [
+    (["-t", "RG", "-n"], None), (["-N", "-l", "0"], None), (["-@", "3", "-l", "9"], "bai"), (["-@", "2"], "csi")], ids=str)
+def test_setting_or_the_other_mpi_changes_the_bytes(programs, desk, kind, args, index):
+    source = write(desk / "in.bam", *bamgen.realistic(2000))
+    same(programs, desk, source, (2, 5) if LONG else (3,), args, kind, index)
+
+
+def more_than_memory(n=52000):
+    """Each of two ranks gets so much that -m 3M and the 64 MiB beside it do not hold it."""
+    head, records = bamgen.incompressible(n)
+    return bamgen.bgzf(head + b"".join(records), level=0)
 
 
 def test_ranks_that_spill_lose_the_order(programs, desk):
-    """Both sorts of a rank go to temporary files, and come back twice."""
-    source = write(desk / "in.bam", *bamgen.incompressible(40000))
-    same(programs, desk, source, (2,), ["-m", "6M"])
-    assert not [p for p in desk.iterdir() if p.name.startswith("tmp")]
+    """Both sorts of a rank go to temporary files, and come back: rank 0 says so of each merge."""
+    source = desk / "in.bam"
+    source.write_bytes(more_than_memory())
+    told = same(programs, desk, source, (2,), ["-m", "3M", "-l", "0"])
+    assert told.count("merging from") >= 2, told
 
 
 @pytest.mark.parametrize("args, why", [
-    (["-M"], "-M"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--add-input", "x.bam"], "one input")],
+    (["-M"], "-M"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--add-input", "x.bam"], "one input"), (["--plan"], "--plan"),
+    (["--progress"], "--progress"), (["--check"], "--check"), (["--report"], "--report")],
     ids=lambda a: a if isinstance(a, str) else " ".join(a))
 def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
     source = write(desk / "in.bam", *bamgen.c_ties())
@@ -148,45 +177,144 @@ def test_broken_input_is_told_by_each_rank_or_leaves_something(programs, desk):
     assert sorted(p.name for p in desk.iterdir()) == ["in.bam"]
 
 
-def ranks_of(job):
-    """The processes that mpirun started, or what it starts them with."""
-    found, wanted = [], {job.pid}
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+# ---------------------------------------------------------------- random settings
+
+SOURCES = [bamgen.c_ties, bamgen.c_mixed, bamgen.c_all_unmapped, bamgen.c_block_edges, ordergen.n_traps, ordergen.t_all,
+           ordergen.n_late, lambda: bamgen.realistic(3000), lambda: bamgen.incompressible(9000)]
+LAYOUTS = [bamgen.l_htslib, bamgen.l_straddle, bamgen.l_prime_blocks]
+Setting = collections.namedtuple("Setting", "source layout args n kind index")
+
+
+def setting(seed):
+    """Without a source: more than memory."""
+    r = random.Random("ranks %d" % seed)
+    order = r.choice([[], [], [], ["-n"], ["-N"], ["-t", "RG"], ["-t", "NM"], ["-t", "XT", "-n"], ["-t", "XT"]])
+    args = [*order, *r.choice([[], *[["-l", level] for level in "0169"]]), "-@", r.choice("1123"),
+            *r.choice([[], ["-m", "4M"], ["-m", "9M"], ["--no-PG"]])]
+    index = r.choice([None, "csi", "bai"]) if not order else None
+    if LONG and seed % 10 == 9:
+        return Setting(None, None, [*order, "-l", r.choice("01"), "-@", r.choice("12"), "-m", r.choice(("2M", "3M"))],
+                       r.choice((1, 2)), KINDS[seed // 10 % len(KINDS)], index)
+    return Setting(r.randrange(len(SOURCES)), r.randrange(len(LAYOUTS)), args, r.choice((1, 2, 2, 3, 4, 5, 7) if LONG else (2, 3)),
+                   KINDS[seed % len(KINDS)], index)
+
+
+@pytest.mark.parametrize("seed", range(200 if LONG else 8))
+def test_random_setting_changes_the_bytes(programs, desk, seed):
+    s = setting(seed)
+    source = desk / "in.bam"
+    source.write_bytes(LAYOUTS[s.layout](*SOURCES[s.source]()) if s.layout is not None else more_than_memory())
+    same(programs, desk, source, (s.n,), s.args, s.kind, s.index, refused=True)
+
+
+# ---------------------------------------------------------------- killed ranks
+
+KILLED = 3  # ranks
+
+
+def ranks_of(mark):
+    """The processes of ours that have this in their environment, by rank."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            found.append((int(stat.parent.name), int(stat.read_text().rpartition(")")[2].split()[1]),
-                          (stat.parent / "comm").read_text().strip()))
-        except (OSError, IndexError):
-            pass
-    for _ in range(4):
-        wanted |= {pid for pid, parent, _ in found if parent in wanted}
-    return [pid for pid, _, name in found if pid in wanted and name.startswith("samtools-omp-mp")]
+            if not (folder / "comm").read_text().startswith("samtools-omp-mp"):
+                continue
+            env = dict(x.split(b"=", 1) for x in (folder / "environ").read_bytes().split(b"\0") if b"=" in x)
+        except OSError:
+            continue
+        rank = env.get(b"OMPI_COMM_WORLD_RANK", env.get(b"PMI_RANK"))
+        if env.get(b"MPI_TEST") == os.fsencode(mark) and rank is not None:
+            found[int(rank)] = int(folder.name)
+    return found
 
 
-def are_sorting(ranks, source):
+def have_begun(ranks, source):
     """Whether all have the input open. (While MPI begins, a kill may be mpirun's own matter.)"""
     try:
-        return len(ranks) == 3 and all(any(os.path.realpath(fd) == str(source) for fd in
-                                           pathlib.Path("/proc/%d/fd" % pid).iterdir()) for pid in ranks)
+        return len(ranks) == KILLED and all(any(os.path.realpath(fd) == str(source) for fd in
+                                                pathlib.Path("/proc/%d/fd" % pid).iterdir()) for pid in ranks.values())
     except OSError:
         return False
 
 
-@pytest.mark.skipif(not LONG, reason="MPI_LONG=1")
-@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
-def test_killed_rank_leaves_a_file_or_the_others_wait(programs, desk, last):
-    source = write(desk / "in.bam", *bamgen.incompressible(40000))
-    job = launch(programs[KINDS[0]], KINDS[0], 3, ["-l", "9", "-T", desk / "tmp", "-o", desk / "out.bam", source])
+def kill_all(job, mark):
+    for pid in ranks_of(mark).values():
+        os.kill(pid, signal.SIGKILL)
+    if job.poll() is None:
+        os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
+
+
+def begin(programs, kind, source, out):
+    """A sort whose ranks have all begun, and these."""
+    job = launch(programs[kind], kind, KILLED, ["--no-PG", "-l", "6", "-m", "24M", "-T", out.parent / "tmp", "-o", out, source],
+                 env={"MPI_TEST": str(out)}, start_new_session=True)
+    until = time.monotonic() + 30
+    while job.poll() is None and time.monotonic() < until:
+        ranks = ranks_of(out)
+        if have_begun(ranks, source):
+            return job, ranks
+        time.sleep(0.002)
+    return job, {}
+
+
+@pytest.fixture(scope="module")
+def long_sort(programs, tmp_path_factory):
+    """Its input, what it writes, and by kind of MPI its seconds from when the ranks have begun."""
+    folder, spans = tmp_path_factory.mktemp("killed"), {}
+    source, out = write(folder / "in.bam", *bamgen.incompressible(14000)), folder / "out.bam"
+    for kind in KINDS:
+        job, ranks = begin(programs, kind, source, out)
+        begun = time.monotonic()
+        try:
+            _, err = job.communicate(timeout=100)
+        finally:
+            kill_all(job, out)
+        assert job.returncode == 0, err
+        spans[kind] = time.monotonic() - begun
+    return source, out.read_bytes(), spans
+
+
+def kill_at(programs, kind, source, desk, rank, seconds):
+    """(status, seconds after the kill) of a sort, or None if it had ended before."""
+    out = desk / "out.bam"
+    job, ranks = begin(programs, kind, source, out)
     try:
-        until = time.monotonic() + 30
-        while not are_sorting(ranks_of(job), source) and job.poll() is None and time.monotonic() < until:
-            time.sleep(0.01)
-        assert job.poll() is None, "it ended before it could be killed"
-        os.kill(sorted(ranks_of(job))[-1 if last else 0], signal.SIGKILL)
-        job.communicate(timeout=30)
+        time.sleep(seconds if ranks else 0)
+        if rank not in ranks or ranks_of(out).get(rank) != ranks[rank]:
+            return None
+        os.kill(ranks[rank], signal.SIGKILL)
+        begun = time.monotonic()
+        job.communicate(timeout=60)
+        while ranks_of(out) and time.monotonic() < begun + 60:
+            time.sleep(0.02)
+        return job.returncode, time.monotonic() - begun
     finally:
-        job.kill()
-    assert job.returncode != 0
-    assert sorted(p.name for p in desk.iterdir()) == ["in.bam"]
+        kill_all(job, out)
+
+
+MOMENTS = 10 if LONG else 3
+KILLS = [(rank, moment) for rank in range(KILLED) for moment in range(MOMENTS) if LONG or rank == moment]
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/environ").exists(), reason="no /proc that shows ranks")
+@pytest.mark.parametrize("rank, moment", KILLS)
+def test_killed_rank_leaves_a_file_or_the_others_wait(programs, desk, long_sort, kind, rank, moment):
+    source, whole, spans = long_sort
+    seconds, ended = spans[kind] * (moment + 0.3) / MOMENTS, None
+    for _ in range(9):                           # a sort that was faster this time is killed earlier
+        ended = kill_at(programs, kind, source, desk, rank, seconds)
+        if ended and ended[0] != 0:
+            break
+        seconds *= 0.6
+        (desk / "out.bam").unlink(missing_ok=True)
+    assert ended, "it always ended before it could be killed"
+    status, waited = ended
+    assert status != 0
+    assert waited < 10
+    left = sorted(p.name for p in desk.iterdir())
+    # Once the file has its name, ranks have only to leave MPI.
+    assert left == [] or (left == ["out.bam"] and (desk / "out.bam").read_bytes() == whole), left
 
 
 def test_launcher_of_another_mpi_sorts_many_times(programs, desk):
@@ -195,6 +323,17 @@ def test_launcher_of_another_mpi_sorts_many_times(programs, desk):
                          env=clean_env(**ENV, SLURM_STEP_NUM_TASKS="4"))
     assert run.returncode == 1
     assert "the launcher started 4 tasks" in run.stderr
+    assert not (desk / "out.bam").exists()
+
+
+def test_mpirun_of_the_other_mpi_sorts_many_times(programs, desk, kind):
+    if len(KINDS) < 2:
+        pytest.skip("one MPI only")
+    source = write(desk / "in.bam", *bamgen.c_ties())
+    other = KINDS[1 - KINDS.index(kind)]
+    status, err = sort_mpi(programs[other], kind, 2, ["-o", desk / "out.bam", source])
+    assert status != 0
+    assert "the launcher started 2 tasks" in err
     assert not (desk / "out.bam").exists()
 
 
