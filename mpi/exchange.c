@@ -7,7 +7,7 @@
 #include "mpi/exchange.h"
 #include "order/sort_key.h"
 
-enum { MESSAGE = 1 << 20, N_OUT = 4, N_IN = 8 };   /* bytes; messages to others; buffers of what came */
+enum { MESSAGE = 1 << 18, N_OUT = 4, N_IN = 8 };   /* bytes; messages to others; buffers of what came */
 
 struct out_message {
     uint8_t *data;
