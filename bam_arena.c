@@ -17,9 +17,10 @@ enum {
     SIZE_MIN = 256 << 10,        /* bytes of the smallest arena: some blocks and their keys */
     /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly, which is when the first
      * touch takes more than SLOW_NANOSECONDS of CPU time: wall time would count other programs that get the CPU
-     * meanwhile. Clearing 2 MiB takes 0.2 ms; but in a virtual machine that gives its free memory back to the host,
-     * large blocks first, it takes 4 ms, which is 2 s for each GB. */
-    WINDOW = 64 << 20,
+     * meanwhile. Clearing 2 MiB takes 0.1 to 0.2 ms; but in a virtual machine that gives its free memory back to the
+     * host, large blocks first, it takes 4 ms, which is 2 s for each GB. The main thread makes the trial, so that is
+     * up to 6 ms of it for each GB. */
+    WINDOW = 32 << 20,
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys that the main thread lists on its stack */
 };
@@ -110,6 +111,7 @@ int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
     to->checksum = from->checksum;
     to->origin = from->origin + from->walked;
     to->n_before = from->n_before;
+    to->huge_pages_are_slow |= from->huge_pages_are_slow;
     if (bam_arena_room(to) < cut && bam_arena_grow(to, cut) < 0)
         return -1;
     if (cut)

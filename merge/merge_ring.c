@@ -119,7 +119,13 @@ static void begin_flows(struct merge_ring *m)
 static int ring_alloc(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
-    struct task_ring_options ring = {.n_slots = o->n_ranges, .run = run_range, .arg = m};
+    struct task_ring_options ring = {
+        .n_slots = o->n_ranges,
+        .n_threads = o->n_threads > 2 ? o->n_threads : 0,    /* for two, ranges would go in pairs */
+        .bunches = true,
+        .run = run_range,
+        .arg = m,
+    };
     if (task_ring_open(&m->ring, &ring) < 0)
         return -1;
     size_t older = o->arenas[0]->n_sublists;
@@ -485,6 +491,7 @@ static bool help(void *ring)
 {
     struct merge_ring *m = ring;
     record_sink_make_task(m->opt.sink);
+    task_ring_make_task(&m->ring);
     if (!task_ring_empty(&m->ring) && task_ring_run(&m->ring, task_ring_oldest(&m->ring)))
         return true;
     const struct merge_runs *runs = &m->opt.runs;
