@@ -86,9 +86,9 @@ static void make_task(struct task_ring *r, uint64_t n)
     run_slots(r, n);
 }
 
-/* Gives half of what it has to another task, as often as needed. Then runs the oldest slots that no task has begun with,
- * whichever they are: tasks of halves begin late, and the main thread takes slots back in their order. There are as
- * many as all tasks so far were made for, so these slots have been handed out. */
+/* Gives half of what it has to another task, as often as needed. Then runs the oldest slots that no task has begun
+ * with, whichever they are: tasks of halves begin late, and the main thread takes slots back in their order. There are
+ * as many as all tasks so far were made for, so these slots have been handed out. */
 static void run_slots(struct task_ring *r, uint64_t n)
 {
     for (; n > r->part; n -= n / 2)
