@@ -102,7 +102,9 @@ static void forget(void)
 /* --------------------------------------------------------- memory at hand */
 
 /* A virtual machine may take milliseconds to touch 2 MiB for the first time. In slow motion whoever does that holds up
- * all others. So SAMTOOLS_DILATION_TOUCH bytes are touched before main(), and moved to where the arenas are. */
+ * all others. So SAMTOOLS_DILATION_TOUCH bytes are touched before main(), and moved to where the arenas are. All other
+ * memory should be such as somebody has just given back: without that, buffers took main() up to 40 ms before it had
+ * read a block. */
 enum { HUGE_PAGE = 2 << 20, PART_OF_KEYS = 16 };
 
 static uint8_t *pool;
@@ -111,6 +113,17 @@ static size_t pool_size;
 static size_t huge_pages(size_t size)
 {
     return size / HUGE_PAGE * HUGE_PAGE;
+}
+
+static void touch_and_give_back(void)
+{
+    static const size_t OTHERS = (size_t)512 << 20;
+    void *p = mmap(NULL, OTHERS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return;
+    for (size_t at = 0; at < OTHERS; at += 4096)
+        ((volatile uint8_t *)p)[at] = 0;
+    munmap(p, OTHERS);
 }
 
 static __attribute__((constructor)) void touch_pool(void)
@@ -125,6 +138,7 @@ static __attribute__((constructor)) void touch_pool(void)
         ((volatile uint8_t *)p)[at] = 0;
     pool = p;
     pool_size = size;
+    touch_and_give_back();
 }
 
 static void move_pool(uint8_t *to, size_t size)
