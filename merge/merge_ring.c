@@ -99,12 +99,12 @@ static size_t n_records_of(const struct bam_arena *a)
     return n;
 }
 
-static int sample_arena(struct merge_ring *m, int i, size_t source)
+static int open_samples(struct merge_ring *m, int i, size_t source)
 {
     const struct bam_arena *a = m->opt.arenas[i];
     m->samples[i].base = a->base;
     m->samples[i].source = source;
-    return run_samples_take(&m->samples[i].all, a, m->sample_records, m->opt.n_threads, m->opt.stats);
+    return run_samples_open(&m->samples[i].all, a, m->sample_records, m->opt.n_threads, m->opt.stats);
 }
 
 static void run_range(void *ring, uint32_t index);
@@ -134,8 +134,8 @@ static int ring_alloc(struct merge_ring *m)
     m->flows = calloc(o->runs.n + 1, sizeof *m->flows);
     m->ranges = calloc(o->n_ranges, sizeof *m->ranges);
     m->spare = calloc(o->n_spare + 1, sizeof *m->spare);
-    if (!m->first || !m->taken || !m->flows || !m->ranges || !m->spare || sample_arena(m, 0, o->runs.n) < 0
-        || sample_arena(m, 1, o->runs.n + older) < 0)
+    if (!m->first || !m->taken || !m->flows || !m->ranges || !m->spare || open_samples(m, 0, o->runs.n) < 0
+        || open_samples(m, 1, o->runs.n + older) < 0)
         return -1;
     begin_flows(m);
     for (struct range *range = m->ranges; range < m->ranges + o->n_ranges; range++) {
@@ -181,6 +181,8 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
         choose_sizes(m);
         enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
         int result = ring_alloc(m);
+        for (int i = 0; result == 0 && i < N_ARENAS; i++)
+            run_samples_take(&m->samples[i].all);    /* its tasks may be late, so nothing may fail behind it */
         stats_leave(m->opt.stats, before, 0);
         if (result == 0)
             return m;

@@ -13,35 +13,32 @@ static void sample_sublist(void *samples, uint32_t number)
     stats_leave(s->stats, before, 0);
 }
 
-static int alloc(struct run_samples *s, int n_threads)
+int run_samples_open(struct run_samples *s, const struct bam_arena *arena, size_t every, int n_threads,
+                     struct stats *stats)
 {
-    size_t n = s->arena->n_sublists;
+    size_t n = arena->n_sublists;
     struct task_ring_options ring = {
         .n_slots = (uint32_t)n, .n_threads = n_threads, .bunches = true, .run = sample_sublist, .arg = s,
     };
+    *s = (struct run_samples){.arena = arena, .every = every, .stats = stats};
     if (!(s->first = malloc((n + 1) * sizeof *s->first)))
         return -1;
     for (size_t i = 0; i < n; i++) {
         s->first[i] = s->n;
-        s->n += run_cut_count(&s->arena->sublists[i], s->every);
+        s->n += run_cut_count(&arena->sublists[i], every);
     }
     s->keys = malloc((s->n + 1) * sizeof *s->keys);
     return s->keys ? task_ring_open(&s->ring, &ring) : -1;
 }
 
-int run_samples_take(struct run_samples *s, const struct bam_arena *arena, size_t every, int n_threads,
-                     struct stats *stats)
+void run_samples_take(struct run_samples *s)
 {
-    struct bam_key_order order = bam_arena_order(arena);
-    *s = (struct run_samples){.arena = arena, .every = every, .stats = stats};
-    if (alloc(s, n_threads) < 0)
-        return -1;
-    for (size_t i = 0; i < arena->n_sublists; i++)
+    struct bam_key_order order = bam_arena_order(s->arena);
+    while (!task_ring_full(&s->ring))
         task_ring_hand_out(&s->ring);
     for (; !task_ring_empty(&s->ring); task_ring_take(&s->ring))
-        task_ring_wait(&s->ring, task_ring_oldest(&s->ring), TASK_DONE, NULL, stats);
+        task_ring_wait(&s->ring, task_ring_oldest(&s->ring), TASK_DONE, NULL, s->stats);
     sort_run(s->keys, s->n, &order);
-    return 0;
 }
 
 void run_samples_free(struct run_samples *s)

@@ -13,19 +13,22 @@ struct stats;
 struct run_samples {
     const struct bam_arena *arena;
     size_t every;
-    struct bam_key *keys;        /* sorted once run_samples_take() has returned */
+    struct bam_key *keys;        /* sorted, once taken */
     size_t n;
     size_t *first;               /* of each sublist: where its samples go; set before the tasks begin */
     struct task_ring ring;       /* of the sublists */
     struct stats *stats;
 };
 
-/* Takes the samples that run_cut_sample() takes. All sublists are sorted. Called by the main thread, which waits for
- * the team. -1: no memory. */
-int run_samples_take(struct run_samples *samples, const struct bam_arena *arena, size_t every, int n_threads,
+/* Makes room for the samples that run_cut_sample() takes. All sublists are sorted. -1: no memory; then free what there
+ * is. */
+int run_samples_open(struct run_samples *samples, const struct bam_arena *arena, size_t every, int n_threads,
                      struct stats *stats);
 
-/* Call it only when all tasks are done, or with zeros. */
+/* Takes them, once. Called by the main thread, which waits for the team. */
+void run_samples_take(struct run_samples *samples);
+
+/* Call it when nothing was taken yet, or when all tasks are done: late ones still look at the ring. */
 void run_samples_free(struct run_samples *samples);
 
 #endif

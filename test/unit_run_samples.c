@@ -34,7 +34,8 @@ static struct taking *taking_new(size_t n_lists)
 static void take(void *arg)
 {
     struct taking *t = arg;
-    t->result = run_samples_take(&t->samples, &t->arena, t->every, t->n_threads, NULL);
+    t->result = run_samples_open(&t->samples, &t->arena, t->every, t->n_threads, NULL);
+    run_samples_take(&t->samples);
 }
 
 static void test_team_takes_what_one_thread_takes(void **state)
