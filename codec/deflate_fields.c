@@ -30,8 +30,8 @@ enum {
 };
 
 static const struct effort effort = {.many_literals = MANY_LITERALS, .lazy = true};
-static const struct tuning seq_tuning = {.min_gain = 4, .dense_len = 32, .two_steps = true};
-static const struct tuning tag_tuning = {.dense_len = 16, .deep = true, .two_steps = true};
+static const struct tuning seq_tuning = {.wide = true, .min_gain = 4, .dense_len = 32, .two_steps = true};
+static const struct tuning tag_tuning = {.wide = true, .dense_len = 16, .deep = true, .two_steps = true};
 
 /* What a record is compared with. */
 struct history {
@@ -101,7 +101,7 @@ INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t
     struct fields f;
     for (uint32_t at = 0; at < end && find_fields(p->in, p->n, at, &f); at = f.end)
         for (uint32_t x = f.seq; x < min_u32(f.qual, p->last); x += SEQ_STRIDE)
-            lazy_insert(d, p->in, x);
+            lazy_insert(d, p->in, x, true);
 }
 
 /* Up to the end; or to what is no record, or copies: then the rest is not done. */
@@ -112,7 +112,7 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     struct fields f;
     bool alike = true;
     qual_costs_make(&costs);
-    lazy_begin(d);
+    lazy_begin(d, true);
     for (uint32_t at = 0; at < p->n; at = f.end) {
         p->at = max_u32(at, p->anchor);
         if (!find_fields(p->in, p->n, at, &f))

@@ -31,7 +31,7 @@ _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 static const uint8_t fixed_places[N_FIXED_PLACES] = {4, 24, 0, 16, 12, 13, 32};
 static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};        /* so far before it */
 
-static const struct tuning name_tuning = {.dense_len = 16, .two_steps = true};
+static const struct tuning name_tuning = {.wide = true, .dense_len = 16, .two_steps = true};
 
 struct heads {
     uint32_t record[N_BEFORE];                     /* where they begin, the last first */

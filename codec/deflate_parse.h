@@ -79,7 +79,10 @@ struct deflate_parse {
             uint8_t tag_head[2 << 13];
         };
         struct {
-            struct bucket long_head[1 << LONG_BITS];
+            union {
+                struct bucket long_head[1 << LONG_BITS];
+                uint64_t near_head[1 << LONG_BITS];      /* the newer four alone */
+            };
             uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
         };
     };

@@ -143,6 +143,44 @@ INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s)
     return best;
 }
 
+#ifdef __x86_64__
+NEWER_AVX2 static inline __m256i max64(__m256i a, __m256i b)
+{
+    return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b));
+}
+
+/* The same of all MAX_DISTS, without a loop: 3 to 6 % of the speed. Bit 63 of same[] is not set. */
+NEWER_AVX2 static inline uint32_t best_of_all(const uint64_t *same, uint32_t s)
+{
+    __m256i run[8], best[8], other;
+    UNROLL(8)
+    for (int i = 0; i < 8; i++) {
+        __m256i x = _mm256_srl_epi64(_mm256_loadu_si256((const void *)(same + 4 * i)), _mm_cvtsi32_si128((int)s));
+        best[i] = run[i] = _mm256_andnot_si256(_mm256_add_epi64(x, _mm256_set1_epi64x(1)), x);
+    }
+    UNROLL(3)
+    for (int step = 4; step > 0; step /= 2)
+        UNROLL(4)
+        for (int i = 0; i < step; i++)
+            best[i] = max64(best[i], best[i + step]);
+    other = max64(best[0], _mm256_permute4x64_epi64(best[0], 0x4e));
+    best[0] = max64(other, _mm256_shuffle_epi32(other, 0x4e));
+    uint64_t longest = (uint64_t)_mm256_extract_epi64(best[0], 0);
+    uint32_t which = 0;
+    UNROLL(8)
+    for (int i = 0; i < 8; i++)
+        which |= (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(run[i], best[0]))) << 4 * i;
+    return (uint32_t)__builtin_popcountll(longest) << 5 | (31 - (uint32_t)__builtin_ctz(which));
+}
+_Static_assert(MAX_DISTS == 32, "eight words of four");
+#else
+#define best_of_all(same, s) best_of(same, MAX_DISTS, s)
+#endif
+
+/* best_of() as `agree` has it: compiled for processors that have AVX2, or not. */
+#define BEST_OF(same, n, s, agree) \
+    ((n) == MAX_DISTS && (agree) == agree64_avx2 ? best_of_all(same, s) : best_of(same, n, s))
+
 /* What such a match saves, in quarter bytes, less the bits of its distance. */
 INLINE int32_t gain_of(uint32_t best, const uint32_t *dist)
 {
@@ -165,9 +203,9 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
         }
         step = WINDOW - MIN_MATCH + 1;
         for (starts &= below(to - x); starts;) {
-            uint32_t s = (uint32_t)__builtin_ctzll(starts), best = best_of(same, n, s);
+            uint32_t s = (uint32_t)__builtin_ctzll(starts), best = BEST_OF(same, n, s, agree);
             while (lazy && starts >> s & 2) {
-                uint32_t next = best_of(same, n, s + 1);
+                uint32_t next = BEST_OF(same, n, s + 1, agree);
                 if (gain_of(next, dist) <= gain_of(best, dist) + 1)
                     break;
                 best = next;
