@@ -18,8 +18,8 @@ enum {
     /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly, which is when the first
      * touch takes more than SLOW_NANOSECONDS of CPU time: wall time would count other programs that get the CPU
      * meanwhile. Clearing 2 MiB takes 0.1 to 0.2 ms; but in a virtual machine that gives its free memory back to the
-     * host, large blocks first, it takes 4 ms, which is 2 s for each GB. The main thread makes the trial, so that is
-     * up to 6 ms of it for each GB. */
+     * host, large blocks first, it takes 4 ms, which is 2 s for each GB. The main thread makes the trials, which take
+     * it up to 6 ms for each GB. */
     WINDOW = 32 << 20,
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys that the main thread lists on its stack */

@@ -13,7 +13,7 @@
 enum { TASKS_PER_THREAD = 2 };
 /* If a thread sleeps, who makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main thread is too
  * slow for them, and then that makes it slower still. So in a large team it makes a task of a bunch. The thread that
- * gets the bunch makes tasks of its parts, and wakes others. */
+ * gets the bunch makes tasks of its parts, which are halves of groups, and wakes others. */
 enum { THREADS_PER_GROUP = 8, GROUPS_MOST = 8, BUNCHES_LEAST = 8 };
 
 /* As many slots as leave every thread of the team some tasks. */
