@@ -33,7 +33,7 @@ struct mark {
 
 struct tracer {
     FILE *file;
-    int io;                                      /* /proc/self/io */
+    int rank, io;                                /* io: /proc/self/io */
     uint64_t read, written, own_reads;           /* bytes so far; those of /proc/self/io itself */
     struct mark last;                            /* end of the call before */
     enum seen seen;
@@ -136,32 +136,42 @@ static uint64_t size_of(int count, MPI_Datatype type)
 
 /* ---- a slower network ---- */
 
+static bool is_slowed(void)
+{
+    return t.latency > 0 || t.bandwidth > 0;
+}
+
 static double cost(uint64_t bytes)
 {
     return t.slower * (t.latency + (t.bandwidth > 0 ? (double)bytes / t.bandwidth : 0));
 }
 
-/* Whether what has come would have come over that network, too. */
-static bool is_there(uint64_t bytes)
+/* When a message that is seen now would have come. Behind another one its latency has passed already. */
+static double arrival_of(uint64_t bytes)
 {
-    double clock = clock_s(CLOCK_MONOTONIC);
-    if (t.latency <= 0 && t.bandwidth <= 0)
-        return true;
-    if (!t.kept_back) {
-        double from = t.link_free > clock ? t.link_free : clock;
-        t.arrival = from + cost(bytes);
-        t.kept_back = true;
-    }
-    return clock >= t.arrival;
+    double clock = clock_s(CLOCK_MONOTONIC), latency = t.slower * t.latency;
+    double from = clock - t.link_free < latency ? t.link_free : clock + latency;
+    return from + cost(bytes) - latency;
 }
 
-static void account(uint64_t bytes)
+/* Whether what has come would have come over that network, too. */
+static bool is_there(uint64_t bytes, int source)
 {
-    if (t.kept_back)
-        t.link_free = t.arrival;
-    else if (t.latency > 0 || t.bandwidth > 0)
-        sleep_until(t.link_free = clock_s(CLOCK_MONOTONIC) + cost(bytes));
+    if (!is_slowed() || source == t.rank)
+        return true;
+    if (!t.kept_back)
+        t.arrival = arrival_of(bytes);
+    t.kept_back = true;
+    return clock_s(CLOCK_MONOTONIC) >= t.arrival;
+}
+
+static void account(uint64_t bytes, int source)
+{
+    if (!is_slowed() || source == t.rank)
+        return;
+    t.link_free = t.kept_back ? t.arrival : arrival_of(bytes);
     t.kept_back = false;
+    sleep_until(t.link_free);
 }
 
 /* A collective call takes one message after the other, as a tree of them. */
@@ -171,7 +181,7 @@ static void account_all(uint64_t bytes)
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     while (1 << rounds < size)
         rounds++;
-    if (t.latency > 0 || t.bandwidth > 0)
+    if (is_slowed())
         sleep_until(clock_s(CLOCK_MONOTONIC) + rounds * cost(bytes));
 }
 
@@ -186,15 +196,14 @@ static double setting(const char *name, double otherwise)
 static void begin(void)
 {
     char path[4096];
-    int rank;
     const char *prefix = getenv("MPI_TRACE");
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &t.rank);
     t.apart = setting("MPI_TRACE_APART", 0) > 0;
     t.slower = setting("MPI_TRACE_SLOWER", 1);
     t.bandwidth = setting("MPI_TRACE_BANDWIDTH", 0);
     t.latency = setting("MPI_TRACE_LATENCY", 0);
     t.io = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
-    snprintf(path, sizeof path, "%s.%d", prefix ? prefix : "", rank);
+    snprintf(path, sizeof path, "%s.%d", prefix ? prefix : "", t.rank);
     t.file = prefix ? fopen(path, "w") : NULL;
     if (t.file)
         fputs(COLUMNS "\n", t.file);
@@ -255,7 +264,7 @@ int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_C
     PMPI_Get_count(&own, type, &n);
     if (status != MPI_STATUS_IGNORE)
         *status = own;
-    account(size_of(n, type));
+    account(size_of(n, type), own.MPI_SOURCE);
     leave(m, "Recv", own.MPI_SOURCE, own.MPI_TAG, size_of(n, type));
     return result;
 }
@@ -267,7 +276,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
     int n = 0, result = PMPI_Iprobe(source, tag, comm, flag, &own);
     if (*flag) {
         PMPI_Get_count(&own, MPI_BYTE, &n);
-        *flag = is_there((uint64_t)n);
+        *flag = is_there((uint64_t)n, own.MPI_SOURCE);
         if (status != MPI_STATUS_IGNORE)
             *status = own;
     }

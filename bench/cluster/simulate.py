@@ -59,8 +59,9 @@ class Cluster:
         client, inside = links("client", self.c["files_node"]), links("inside", LOCAL)
         shared = self.link(zone, "shared", self.c["files"])
         for i, a in enumerate(self.nodes):
-            self.route(zone, a, self.files, up[i], client[i], shared)
-            self.route(zone, self.files, a, shared, client[i], down[i])
+            beside = self.c.get("files_beside_network")
+            self.route(zone, a, self.files, *([] if beside else [up[i]]), client[i], shared)
+            self.route(zone, self.files, a, shared, client[i], *([] if beside else [down[i]]))
             for j, b in enumerate(self.nodes):
                 self.route(zone, a, b, *([inside[i]] if i == j else [up[i], down[j]]))
 
