@@ -88,7 +88,8 @@ def run_costs(prefix):
             total[key] += value
     total["n"] = len(ranks)
     total["bytes"] = total["receive", "bytes"]
-    total["sorting"] = max((e.work for e in ranks[0] if e.call == "Bcast" and e.bytes == 24 * (len(ranks) - 1)), default=0)
+    splitters = 24 * (len(ranks) - 1)
+    total["sorting"] = max((e.work for e in ranks[0] if e.call == "Bcast" and e.bytes == splitters), default=0)
     return total
 
 
@@ -112,7 +113,8 @@ def main():
         messages = sum(n for key, n in sent.items() if key[2:] == (RECORDS, "messages"))
         gb = c["bytes"] / 1e9
         print("| %d | %.3f | " % (c["n"], gb) + " | ".join("%.4f" % (c.get(name, 0) / gb) for name in names)
-              + " | %.3f | %.3f | %d |" % (c["sort_a", "read"] / c["bytes"], c["write", "written"] / c["bytes"], messages))
+              + " | %.3f | %.3f | %d |" % (
+                  c["sort_a", "read"] / c["bytes"], c["write", "written"] / c["bytes"], messages))
 
 
 if __name__ == "__main__":

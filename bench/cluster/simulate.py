@@ -21,8 +21,8 @@ SAMPLES, SAMPLE_SIZE = 8192, 24  # mpi/splitters.c
 
 
 class Cluster:
-    """Everything that is shared is a link of SimGrid's, and its users share it fairly: networks, the file system, scratch,
-    and also cores, over which seconds of work go (Python's binding of 3.32 stops when it puts work on another host)."""
+    """What is shared is a link of SimGrid's, and its users share it fairly: networks, the file system, scratch, and
+    also cores, over which seconds of work go (Python's binding of 3.32 stops when it puts work on another host)."""
 
     def __init__(self, c):
         self.c, zone = c, NetZone.create_full_zone("cluster")
@@ -30,9 +30,11 @@ class Cluster:
         self.nodes = [zone.create_host("node%d" % i, 1) for i in range(c["nodes"])]
         self.files = zone.create_host("files", 1)
         self.connect(zone)
-        self.reads, self.writes = (self.resources(zone, c["nodes"], name, c[name]) for name in ("scratch_read", "scratch_write"))
+        self.reads = self.resources(zone, c["nodes"], "scratch_read", c["scratch_read"])
+        self.writes = self.resources(zone, c["nodes"], "scratch_write", c["scratch_write"])
         speed = c["cores"] / c["ranks_per_node"] * c["efficiency"]
-        self.cores, self.mains = (self.resources(zone, self.n, name, rate * UNIT) for name, rate in (("cores", speed), ("main", 1)))
+        self.cores = self.resources(zone, self.n, "cores", speed * UNIT)
+        self.mains = self.resources(zone, self.n, "main", UNIT)
         zone.seal()
 
     def resources(self, zone, n, name, rate):
@@ -197,7 +199,9 @@ class Sort:
         self.together("exchange")
 
     def seam(self, rank):
-        runs = [(lambda size: self.disk(rank, False, size), self.bytes * self.rule["spill_ratio"])] if self.spills else []
+        runs = []
+        if self.spills:
+            runs.append((lambda size: self.disk(rank, False, size), self.bytes * self.rule["spill_ratio"]))
         self.stream(rank, self.bytes * self.cost("measure"), runs)
         self.together("measure")
         follow = self.bytes * self.rule["follow"] / 1e9
@@ -249,8 +253,8 @@ class Sort:
 
 
 def main():
-    engine = Engine([sys.argv[0], "--log=root.thres:critical", "--cfg=network/model:CM02", "--cfg=network/crosstraffic:0",
-                     "--cfg=network/TCP-gamma:1e15", "--cfg=contexts/stack-size:256"])
+    engine = Engine([sys.argv[0], "--log=root.thres:critical", "--cfg=network/model:CM02",
+                     "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:1e15", "--cfg=contexts/stack-size:256"])
     c = json.loads(sys.argv[1])
     cluster = Cluster(c)
     sort = Sort(cluster, c)
