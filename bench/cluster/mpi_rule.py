@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Reads what mpi_trace.c wrote, and makes the rule of it: what each step of a sort costs per byte of records.
+
+    mpi_rule.py PREFIX[=PREFIX...] ...     table: each step's cost in each run; all that was sent must have been received. At least two ranks
+"""
+import collections
+import glob
+import sys
+
+RECORDS, FILL, LEAD, BLOCKS, INDEX = range(1, 6)          # mpi/mpi_team.h
+STEPS = "split sort_a sample exchange measure follow write gather".split()
+
+Event = collections.namedtuple("Event", "call peer tag bytes work main wait inside wall inside_wall read written")
+
+
+def read_rank(path):
+    with open(path) as file:
+        next(file)
+        return [Event(fields[0], *map(int, fields[1:4]), *map(float, fields[4:10]), *map(int, fields[10:]))
+                for fields in map(str.split, file)]
+
+
+def read_run(prefix):
+    """The events of each rank."""
+    paths = glob.glob(glob.escape(prefix) + ".[0-9]*")
+    return [read_rank(path) for path in sorted(paths, key=lambda path: int(path.rsplit(".", 1)[1]))]
+
+
+def traffic(ranks):
+    """Bytes and messages from rank to rank, by tag: as sent, and as received."""
+    sent, received = collections.Counter(), collections.Counter()
+    for rank, events in enumerate(ranks):
+        for e in events:
+            if e.call in ("Send", "Isend"):
+                sent[rank, e.peer, e.tag] += e.bytes
+                sent[rank, e.peer, e.tag, "messages"] += 1
+            elif e.call == "Recv":
+                received[e.peer, rank, e.tag] += e.bytes
+                received[e.peer, rank, e.tag, "messages"] += 1
+    return sent, received
+
+
+def steps(events):
+    """What the events belong to, one after the other. A step ends with a call that only it has."""
+    step, kinds = "split", []
+    for e in events:
+        if step == "split" and e.call == "Allreduce" and e.bytes > 4:
+            step = "sample"
+        elif step == "sample" and e.tag == RECORDS:
+            step = "exchange"
+        elif step == "exchange" and e.tag != RECORDS:
+            step = "measure"
+        elif step == "measure" and e.tag in (FILL, LEAD):
+            step = "follow"
+        elif step == "follow" and e.tag not in (FILL, LEAD):
+            step = "write"
+        elif step == "write" and e.call == "Bcast":
+            step = "gather"
+        kinds.append(step)
+    # The Allreduce before that of the sums ends sort A.
+    ends = [i for i, kind in enumerate(kinds) if kind == "sample"]
+    if ends:
+        kinds[ends[0] - 1] = "sort_a"
+    return kinds
+
+
+def rank_costs(events):
+    """Of each step: CPU seconds of all threads, bytes read and written. Of the exchange, its two sides apart."""
+    cost = collections.defaultdict(float)
+    for e, step in zip(events, steps(events)):
+        cost[step] += e.work
+        cost[step, "read"] += e.read
+        cost[step, "written"] += e.written
+        if step == "exchange":
+            side = "send" if e.call == "Isend" else "receive"
+            cost[side] += e.work + e.inside
+            cost[side, "bytes"] += e.bytes
+            cost[side, "copy"] += e.inside
+    return cost
+
+
+def run_costs(prefix):
+    """Sums over the ranks of a run; n: ranks; bytes: of records."""
+    total = collections.defaultdict(float)
+    ranks = read_run(prefix)
+    for events in ranks:
+        for key, value in rank_costs(events).items():
+            total[key] += value
+    total["n"] = len(ranks)
+    total["bytes"] = total["receive", "bytes"]
+    splitters = 24 * (len(ranks) - 1)
+    total["sorting"] = max((e.work for e in ranks[0] if e.call == "Bcast" and e.bytes == splitters), default=0)
+    return total
+
+
+def median_costs(prefixes):
+    """Of several runs of one kind: the median of each figure."""
+    runs = [run_costs(prefix) for prefix in prefixes]
+    keys = set().union(*runs)
+    return {key: sorted(run[key] for run in runs)[len(runs) // 2] for key in keys}
+
+
+def main():
+    names = "sort_a send receive measure follow write gather".split()
+    print("| ranks | GB | " + " | ".join(names) + " | read B/B | written B/B | messages |")
+    print("|---:|---:|" + "---:|" * (len(names) + 3))
+    for group in sys.argv[1:]:
+        prefixes = group.split("=")
+        c = median_costs(prefixes)
+        sent, received = traffic(read_run(prefixes[0]))
+        if sent != received:
+            sys.exit("%s: what was sent is not what was received" % prefixes[0])
+        messages = sum(n for key, n in sent.items() if key[2:] == (RECORDS, "messages"))
+        gb = c["bytes"] / 1e9
+        print("| %d | %.3f | " % (c["n"], gb) + " | ".join("%.4f" % (c.get(name, 0) / gb) for name in names)
+              + " | %.3f | %.3f | %d |" % (
+                  c["sort_a", "read"] / c["bytes"], c["write", "written"] / c["bytes"], messages))
+
+
+if __name__ == "__main__":
+    main()
