@@ -198,7 +198,8 @@ static void close_parts(struct sort_parts *p, int n_threads)
 
 /* ---- blocks ---- */
 
-/* The first merge of B: sizes alone. */
+/* The first merge of B: where the blocks lie. If all records are in memory, their order is kept, and nothing is merged
+ * again: sort A has given back more memory than that takes. */
 static void measure_records(void *sort)
 {
     struct rank_sort *s = sort;
@@ -208,16 +209,15 @@ static void measure_records(void *sort)
     s->b.spill.keeps_runs = true;
     if (bam_sort_begin_merge(&s->b, &runs) < 0)
         return;
+    if (block_seam_open(&s->seam, s->b.arenas.filled->n_records, runs.n == 0) < 0)
+        latch_fail(&s->b.latch, "out of memory for the order of all records");
     while (merge_ring_next(s->b.merge, &list) > 0)
         block_seam_add(&s->seam, &list);
 }
 
 static int find_seam(struct rank_sort *s)
 {
-    if (block_seam_open(&s->seam, s->b.arenas.filled->n_records) < 0)
-        latch_fail(&s->b.latch, "out of memory for the sizes of all records");
-    else
-        run_team(s, measure_records);
+    run_team(s, measure_records);
     merge_ring_close(s->b.merge);
     s->b.merge = NULL;
     if (agree(s, &s->b.latch) < 0)
@@ -236,19 +236,37 @@ static size_t skip(struct record_list *list, size_t n)
     return n;
 }
 
-static int put_records(struct rank_sort *s)
+static int put_merged(struct rank_sort *s)
 {
     struct record_list list;
-    struct record_ref tail[BLOCK_SEAM_RECORDS];
+    struct merge_runs runs;
     size_t lead = s->seam.n_lead;
     int merged;
+    s->b.spill.keeps_runs = false;
+    if (bam_sort_begin_merge(&s->b, &runs) < 0)
+        return -1;
     while ((merged = merge_ring_next(s->b.merge, &list)) > 0) {
         lead -= skip(&list, lead);
         if (record_sink_put(s->b.out.sink, &list) < 0)
             return -1;
     }
-    list = (struct record_list){.records = tail, .n = block_seam_tail(&s->seam, tail)};
-    return merged < 0 ? -1 : record_sink_put(s->b.out.sink, &list);
+    return merged;
+}
+
+static int put_kept(struct rank_sort *s)
+{
+    struct record_list list = s->seam.kept;
+    skip(&list, s->seam.n_lead);
+    return record_sink_put(s->b.out.sink, &list);
+}
+
+static int put_records(struct rank_sort *s)
+{
+    struct record_ref tail[BLOCK_SEAM_RECORDS];
+    if ((s->seam.sizes ? put_merged(s) : put_kept(s)) < 0)
+        return -1;
+    struct record_list list = {.records = tail, .n = block_seam_tail(&s->seam, tail)};
+    return record_sink_put(s->b.out.sink, &list);
 }
 
 /* The header, which only the first rank writes. */
@@ -266,12 +284,8 @@ static int begin_output(struct rank_sort *s)
 static void write_part(void *sort)
 {
     struct rank_sort *s = sort;
-    struct merge_runs runs;
     latch_hide_signals(false);
-    s->b.spill.keeps_runs = false;
-    if (begin_output(s) < 0)
-        return;
-    if (bam_sort_begin_merge(&s->b, &runs) == 0 && put_records(s) == 0)
+    if (begin_output(s) == 0 && put_records(s) == 0)
         record_sink_finish(s->b.out.sink);
 }
 
