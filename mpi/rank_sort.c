@@ -307,6 +307,13 @@ static void compare(struct rank_sort *s)
                (unsigned long long)out.records, (unsigned long long)out.checksum);
 }
 
+/* MPI ends a process without what exit() does: its output may have a temporary name. */
+static _Noreturn void abort_all(struct rank_sort *s)
+{
+    sort_files_abandon(&s->b.out);
+    mpi_team_abort(&s->team, &s->b.latch);
+}
+
 static void gather(struct rank_sort *s)
 {
     struct out_file *data = &s->b.out.data;
@@ -316,9 +323,9 @@ static void gather(struct rank_sort *s)
     uint64_t *places = calloc((size_t)s->team.size, sizeof *places);
     if (!places)
         latch_fail(&s->b.latch, "out of memory");
-    if (fd < 0 || !places || output_gather(&s->team, fd, data->path, places, &s->b.latch) < 0
+    if (fd < 0 || !places || output_gather(&s->team, fd, data->path, data->temp, places, &s->b.latch) < 0
         || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->b.out.sink), places, &s->b.latch) < 0))
-        mpi_team_abort(&s->team, &s->b.latch);
+        abort_all(s);
     if (fd != data->fd)
         close(fd);
     free(places);
@@ -349,7 +356,7 @@ static int sort_all(struct rank_sort *s)
         return -1;
     run_team(s, exchange_records);
     if (latch_tripped(&s->b.latch))
-        mpi_team_abort(&s->team, &s->b.latch);
+        abort_all(s);
     close_parts(&s->a, s->n_threads);
     return write_output(s);
 }
