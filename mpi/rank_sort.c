@@ -137,7 +137,8 @@ static int sort_part(struct rank_sort *s)
     const struct arenas *arenas = &s->a.arenas;
     uint64_t n = arenas->filled->n_records;
     int unplaced = arenas_unplaced(arenas);
-    s->in = add_up((struct totals){n, arenas->filled->checksum, s->a.reader.arena->origin + s->a.reader.arena->walked});
+    const struct bam_arena *last = s->a.reader.arena;
+    s->in = add_up((struct totals){n, arenas->filled->checksum, last->origin + last->walked});
     MPI_Allreduce(&unplaced, &s->unplaced, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     return 0;
 }
