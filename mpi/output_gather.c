@@ -62,7 +62,8 @@ static bool is_told(const struct stat *st, const struct shared_file *shared, boo
         && (!same_host || (uint64_t)st->st_dev == shared->device);
 }
 
-/* -1: it cannot be had under this name. stat() comes first: to open what is not ours, such as a pipe, may wait or act. */
+/* -1: it cannot be had under this name. stat() comes first: to open what is not ours, such as a pipe, may wait or
+ * act. */
 static int open_told(const char *name, const struct shared_file *shared, bool same_host)
 {
     struct stat st;

@@ -163,7 +163,11 @@ static int open_b(struct rank_sort *s)
     };
     if (!s->splitters || !(s->exchange = exchange_open(&how)))
         return latch_fail(&s->latch, "out of memory for messages");
-    s->arrivals = (struct input_part){.sam = s->split.part.sam, .window = exchange_window(s->exchange), .beside = BESIDE};
+    s->arrivals = (struct input_part){
+        .sam = s->split.part.sam,
+        .window = exchange_window(s->exchange),
+        .beside = BESIDE,
+    };
     s->opts_b.size_hint = s->in.bytes / (uint64_t)s->team.size;
     if (sort_parts_open_part(&s->b, &s->opts_b, &s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
