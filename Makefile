@@ -133,7 +133,7 @@ $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
 # Those of mpi/ have an MPI of their own.
-$(BUILD)/unit_block_seam $(BUILD)/unit_splitters: ALL_CPPFLAGS += -Itest/no_mpi
+$(BUILD)/unit_block_seam $(BUILD)/unit_output_gather $(BUILD)/unit_splitters: ALL_CPPFLAGS += -Itest/no_mpi
 # Not fortified: some stand in for functions of libc.
 $(BUILD)/unit_%: test/unit_%.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) -lcmocka $(LIBS))

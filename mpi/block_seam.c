@@ -4,17 +4,22 @@
 #include <string.h>
 #include "mpi/block_seam.h"
 
-int block_seam_open(struct block_seam *s, size_t n_records)
+int block_seam_open(struct block_seam *s, size_t n_records, bool keeps)
 {
     *s = (struct block_seam){.room = n_records};
-    s->sizes = malloc((n_records + 1) * sizeof *s->sizes);
     s->lead = malloc(BGZF_FILL);
     s->tail = malloc(BGZF_FILL);
-    return s->sizes && s->lead && s->tail ? 0 : -1;
+    if (!s->lead || !s->tail)
+        return -1;
+    if (keeps)
+        return record_list_alloc(&s->kept, n_records + 1);
+    s->sizes = malloc((n_records + 1) * sizeof *s->sizes);
+    return s->sizes ? 0 : -1;
 }
 
 void block_seam_close(struct block_seam *s)
 {
+    record_list_free(&s->kept);
     free(s->sizes);
     free(s->lead);
     free(s->tail);
@@ -31,8 +36,17 @@ void block_seam_add(struct block_seam *s, const struct record_list *list)
             s->lead_size += r->size;
             s->n_lead++;
         }
-        s->sizes[s->n++] = r->size;
+        if (s->sizes)
+            s->sizes[s->n] = r->size;
+        else
+            record_list_add(&s->kept, r->data, r->size);
+        s->n++;
     }
+}
+
+static uint32_t size_of(const struct block_seam *s, size_t i)
+{
+    return s->sizes ? s->sizes[i] : s->kept.records[i].size;
 }
 
 /* How full a block is after a record that was put when it had `fill` bytes; 0: no block is open. */
@@ -49,12 +63,13 @@ static uint32_t follow(struct block_seam *s, uint32_t fill)
     bool begun = fill == 0;
     s->n_lead = s->lead_size = 0;
     for (size_t i = 0; i < s->n; i++) {
-        begun = begun || s->sizes[i] > BGZF_FILL - fill;
+        uint32_t size = size_of(s, i);
+        begun = begun || size > BGZF_FILL - fill;
         if (!begun) {
             s->n_lead++;
-            s->lead_size += s->sizes[i];
+            s->lead_size += size;
         }
-        fill = fill_after(fill, s->sizes[i]);
+        fill = fill_after(fill, size);
     }
     return fill;
 }

@@ -10,7 +10,8 @@
 #include "write/record_list.h"
 
 struct block_seam {
-    uint32_t *sizes;             /* of this rank's records, in order */
+    struct record_list kept;     /* this rank's records, in order, if it keeps them; else empty, and ... */
+    uint32_t *sizes;             /* ... their sizes; else NULL */
     size_t n, room;
     size_t n_lead;               /* how many of them, the first ones, are in a block of an earlier rank */
     uint8_t *lead;               /* a block's worth of the first records; then n_lead, and what goes with them */
@@ -19,8 +20,9 @@ struct block_seam {
     size_t tail_size;
 };
 
-/* For n_records. -1: no memory. Either way, close it. */
-int block_seam_open(struct block_seam *seam, size_t n_records);
+/* For n_records. keeps: they stay where they are, and all of them are listed in `kept`: 18 bytes for each, not 4.
+ * -1: no memory. Either way, close it. */
+int block_seam_open(struct block_seam *seam, size_t n_records, bool keeps);
 void block_seam_close(struct block_seam *seam);
 
 /* Tells it of this rank's records, all of them, in order. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "base/latch.h"
 #include "base/message.h"
+#include "base/task_ring.h"
 #include "mpi/mpi_team.h"
 
 int mpi_team_open(struct mpi_team *team, int *argc, char ***argv)
@@ -42,10 +43,23 @@ int mpi_team_check_launcher(const struct mpi_team *team, struct latch *latch)
     return 0;
 }
 
+/* MPI would spin, perhaps for minutes, on a core that another rank or program wants. */
+static void wait_for(MPI_Request *request)
+{
+    unsigned spins = 0;
+    for (int done = 0; !done;) {
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done)
+            task_pause(&spins);
+    }
+}
+
 int mpi_team_agree(const struct mpi_team *team, const struct latch *latch)
 {
     int mine = latch_tripped(latch) ? team->rank : team->size, first;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Request request;
+    MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+    wait_for(&request);
     if (first == team->size)
         return 0;
     if (first == team->rank)

@@ -22,6 +22,10 @@
 #include "plan/sort_parts.h"
 #include "write/record_sink.h"
 
+/* Memory that a sort leaves to the other one. Both are there while records are exchanged, and each plans with 64 MiB
+ * beside -m; but neither has a full sink then, and the program, 14 MiB, is there once. Measured, with a margin. */
+static const size_t BESIDE = (size_t)8 << 20;
+
 /* Sums over all ranks, modulo 2^64. */
 struct totals {
     uint64_t records, checksum, bytes;
@@ -122,6 +126,7 @@ static void run_team(struct rank_sort *s, void (*main_thread)(void *))
 
 static int sort_part(struct rank_sort *s)
 {
+    s->split.part.beside = BESIDE;
     sort_parts_open_part(&s->a, &s->opts_a, &s->split.part);
     if (agree(s, &s->a.latch) < 0)
         return -1;
@@ -132,7 +137,8 @@ static int sort_part(struct rank_sort *s)
     const struct arenas *arenas = &s->a.arenas;
     uint64_t n = arenas->filled->n_records;
     int unplaced = arenas_unplaced(arenas);
-    s->in = add_up((struct totals){n, arenas->filled->checksum, s->a.reader.arena->origin + s->a.reader.arena->walked});
+    const struct bam_arena *last = s->a.reader.arena;
+    s->in = add_up((struct totals){n, arenas->filled->checksum, last->origin + last->walked});
     MPI_Allreduce(&unplaced, &s->unplaced, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     return 0;
 }
@@ -157,7 +163,11 @@ static int open_b(struct rank_sort *s)
     };
     if (!s->splitters || !(s->exchange = exchange_open(&how)))
         return latch_fail(&s->latch, "out of memory for messages");
-    s->arrivals = (struct input_part){.sam = s->split.part.sam, .window = exchange_window(s->exchange)};
+    s->arrivals = (struct input_part){
+        .sam = s->split.part.sam,
+        .window = exchange_window(s->exchange),
+        .beside = BESIDE,
+    };
     s->opts_b.size_hint = s->in.bytes / (uint64_t)s->team.size;
     if (sort_parts_open_part(&s->b, &s->opts_b, &s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
@@ -198,7 +208,8 @@ static void close_parts(struct sort_parts *p, int n_threads)
 
 /* ---- blocks ---- */
 
-/* The first merge of B: sizes alone. */
+/* The first merge of B: where the blocks lie. If all records are in memory, their order is kept, and nothing is merged
+ * again: sort A has given back more memory than that takes. */
 static void measure_records(void *sort)
 {
     struct rank_sort *s = sort;
@@ -208,16 +219,15 @@ static void measure_records(void *sort)
     s->b.spill.keeps_runs = true;
     if (bam_sort_begin_merge(&s->b, &runs) < 0)
         return;
+    if (block_seam_open(&s->seam, s->b.arenas.filled->n_records, runs.n == 0) < 0)
+        latch_fail(&s->b.latch, "out of memory for the order of all records");
     while (merge_ring_next(s->b.merge, &list) > 0)
         block_seam_add(&s->seam, &list);
 }
 
 static int find_seam(struct rank_sort *s)
 {
-    if (block_seam_open(&s->seam, s->b.arenas.filled->n_records) < 0)
-        latch_fail(&s->b.latch, "out of memory for the sizes of all records");
-    else
-        run_team(s, measure_records);
+    run_team(s, measure_records);
     merge_ring_close(s->b.merge);
     s->b.merge = NULL;
     if (agree(s, &s->b.latch) < 0)
@@ -236,19 +246,37 @@ static size_t skip(struct record_list *list, size_t n)
     return n;
 }
 
-static int put_records(struct rank_sort *s)
+static int put_merged(struct rank_sort *s)
 {
     struct record_list list;
-    struct record_ref tail[BLOCK_SEAM_RECORDS];
+    struct merge_runs runs;
     size_t lead = s->seam.n_lead;
     int merged;
+    s->b.spill.keeps_runs = false;
+    if (bam_sort_begin_merge(&s->b, &runs) < 0)
+        return -1;
     while ((merged = merge_ring_next(s->b.merge, &list)) > 0) {
         lead -= skip(&list, lead);
         if (record_sink_put(s->b.out.sink, &list) < 0)
             return -1;
     }
-    list = (struct record_list){.records = tail, .n = block_seam_tail(&s->seam, tail)};
-    return merged < 0 ? -1 : record_sink_put(s->b.out.sink, &list);
+    return merged;
+}
+
+static int put_kept(struct rank_sort *s)
+{
+    struct record_list list = s->seam.kept;
+    skip(&list, s->seam.n_lead);
+    return record_sink_put(s->b.out.sink, &list);
+}
+
+static int put_records(struct rank_sort *s)
+{
+    struct record_ref tail[BLOCK_SEAM_RECORDS];
+    if ((s->seam.sizes ? put_merged(s) : put_kept(s)) < 0)
+        return -1;
+    struct record_list list = {.records = tail, .n = block_seam_tail(&s->seam, tail)};
+    return record_sink_put(s->b.out.sink, &list);
 }
 
 /* The header, which only the first rank writes. */
@@ -266,12 +294,8 @@ static int begin_output(struct rank_sort *s)
 static void write_part(void *sort)
 {
     struct rank_sort *s = sort;
-    struct merge_runs runs;
     latch_hide_signals(false);
-    s->b.spill.keeps_runs = false;
-    if (begin_output(s) < 0)
-        return;
-    if (bam_sort_begin_merge(&s->b, &runs) == 0 && put_records(s) == 0)
+    if (begin_output(s) == 0 && put_records(s) == 0)
         record_sink_finish(s->b.out.sink);
 }
 
@@ -288,6 +312,13 @@ static void compare(struct rank_sort *s)
                (unsigned long long)out.records, (unsigned long long)out.checksum);
 }
 
+/* MPI ends a process without what exit() does: its output may have a temporary name. */
+static _Noreturn void abort_all(struct rank_sort *s)
+{
+    sort_files_abandon(&s->b.out);
+    mpi_team_abort(&s->team, &s->b.latch);
+}
+
 static void gather(struct rank_sort *s)
 {
     struct out_file *data = &s->b.out.data;
@@ -297,9 +328,9 @@ static void gather(struct rank_sort *s)
     uint64_t *places = calloc((size_t)s->team.size, sizeof *places);
     if (!places)
         latch_fail(&s->b.latch, "out of memory");
-    if (fd < 0 || !places || output_gather(&s->team, fd, data->path, places, &s->b.latch) < 0
+    if (fd < 0 || !places || output_gather(&s->team, fd, data->path, data->temp, places, &s->b.latch) < 0
         || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->b.out.sink), places, &s->b.latch) < 0))
-        mpi_team_abort(&s->team, &s->b.latch);
+        abort_all(s);
     if (fd != data->fd)
         close(fd);
     free(places);
@@ -330,7 +361,7 @@ static int sort_all(struct rank_sort *s)
         return -1;
     run_team(s, exchange_records);
     if (latch_tripped(&s->b.latch))
-        mpi_team_abort(&s->team, &s->b.latch);
+        abort_all(s);
     close_parts(&s->a, s->n_threads);
     return write_output(s);
 }

@@ -7,6 +7,7 @@
 #include "order/sort_key.h"
 #include "plan/sort_memory.h"
 #include "plan/sort_parts.h"
+#include "read/input_part.h"
 #include "write/record_sink.h"
 
 static int prepare_minhash(struct sort_parts *s)
@@ -37,7 +38,7 @@ static int prepare_order(struct sort_parts *s)
 static struct memory_plan plan_memory(const struct sort_parts *s)
 {
     size_t output = sort_files_memory(&s->out, s->sam, s->rings.job.budget)
-                  + (s->minhash ? minhash_memory(s->minhash) : 0);
+                  + (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
     return sort_memory_plan(&s->rings, s->opts, &s->in, output);
 }
 

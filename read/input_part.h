@@ -20,6 +20,7 @@ struct input_part {
     size_t head_size, tail_size;
     const uint8_t *sample;       /* records from which the order learns in every process; NULL: the part's own */
     size_t sample_size;
+    size_t beside;               /* bytes of memory that the process needs meanwhile for what the sort does not know */
     bool is_last;                /* the file ends with it, which is when an EOF block is missed */
 };
 

@@ -237,6 +237,10 @@ MUTANTS = [
      ["test_bgzip.py::test_a_file_is_written_over_by_its_own_work"], "no file is written over by its own work"),
     # ------------------------------------------------------------ ranks over MPI
     ("mpi/block_seam.c", "    if (s->n_lead == s->n) {", "    if (0) {", ["unit_block_seam"], "a rank in which no block begins hands on"),
+    ("mpi/output_gather.c", "S_ISREG(st->st_mode) && (uint64_t)st->st_ino == shared->inode", "true", ["unit_output_gather"],
+     "a rank writes to rank 0's file only: inode"),
+    ("mpi/output_gather.c", "(!same_host || (uint64_t)st->st_dev == shared->device)", "true", ["unit_output_gather"],
+     "a rank writes to rank 0's file only: device"),
     ("mpi/splitters.c", "(struct splitter){s->key, tied + inside, s->source}", "(struct splitter){s->key, inside, s->source}",
      ["unit_splitters"], "records of one key are shared out"),
 ]

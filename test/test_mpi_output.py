@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""samtools-omp-mpi: who writes the blocks of the ranks into the one file. Skipped as test_mpi.py is."""
+"""samtools-omp-mpi: who writes the blocks of the ranks into the one file, and the memory of a rank. Skipped as
+test_mpi.py is."""
 
-import random
 import shutil
 import subprocess
+import sys
 
 import pytest
 
+import bamgen
 import test_mpi
-from conftest import BINARY, clean_env
-from test_mpi import desk, programs  # noqa: F401 (fixtures)
+from conftest import BINARY, REPO, clean_env
+from test_mpi import desk, kind, programs  # noqa: F401 (fixtures)
 
 pytestmark = test_mpi.pytestmark
 KIND = test_mpi.KINDS[0] if test_mpi.KINDS else None
@@ -17,34 +19,90 @@ KIND = test_mpi.KINDS[0] if test_mpi.KINDS else None
 
 @pytest.fixture
 def source(tmp_path):
-    path = tmp_path / "in.sam"
-    dice = random.Random(5)
-    with open(path, "w") as f:
-        f.write("@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000000\n")
-        for i in range(40000):
-            bases = "".join(dice.choices("ACGT", k=50))
-            f.write(f"r{i}\t0\ta\t{dice.randrange(1, 900000)}\t60\t50M\t*\t0\t0\t{bases}\t{'I' * 50}\n")
-    subprocess.run([BINARY, "sort", "-n", "-o", tmp_path / "in.bam", path], check=True, env=clean_env(),
-                   stderr=subprocess.DEVNULL)
-    return tmp_path / "in.bam"
+    return test_mpi.write(tmp_path / "in.bam", *bamgen.realistic(20000))
 
 
 def test_own_writes_of_ranks_change_the_bytes(programs, desk, source):  # noqa: F811
     test_mpi.same(programs, desk, source, [1, 2, 3, 4, 7], index="csi")
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
-def test_one_rank_writes_the_blocks_of_all(programs, desk, source, tmp_path):  # noqa: F811
-    """Each rank but the first must open the first one's file."""
-    script, logs = tmp_path / "traced", tmp_path / "logs"
+def traced(programs, desk, source, kind, env=()):
+    """What each of three ranks opens for writing only, by rank; the desk has their output afterwards."""
+    if not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode:
+        pytest.skip("no strace that may trace here")
+    script, logs = desk / "traced", desk / "logs"
     logs.mkdir()
-    script.write_text(f'#!/bin/sh\nexec strace -f -e trace=open,openat -o {logs}/$$ {programs[KIND]} "$@"\n')
+    more = " ".join("-E " + e for e in env)
+    script.write_text(f"""#!/bin/sh
+exec strace -f {more} -e trace=open,openat -o {logs}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} {programs[kind]} "$@"
+""")
     script.chmod(0o755)
-    if subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode != 0:
-        pytest.skip("strace may not trace here")
-    status, err = test_mpi.sort_mpi(script, KIND, 3, ["-T", desk / "tmp", "-o", desk / "out.bam", source])
+    status, err = test_mpi.sort_mpi(script, kind, 3, ["--no-PG", "-T", desk / "tmp", "-o", desk / "out.bam", source])
     assert status == 0, err
-    opened = [any("/proc/" in line and "/fd/" in line and "/proc/self" not in line and "O_WRONLY" in line
-                  and "= -1" not in line for line in log.read_text(errors="replace").splitlines())
-              for log in logs.iterdir()]
-    assert sorted(opened) == [False, True, True]
+    return [[line.split('"')[1] for line in log.read_text(errors="replace").splitlines()
+             if "O_WRONLY" in line and "= -1" not in line and '"' in line] for log in sorted(logs.iterdir())]
+
+
+def shared_by_process(names):
+    return any(name.startswith("/proc/") and "/fd/" in name and "/self/" not in name for name in names)
+
+
+def test_one_rank_writes_the_blocks_of_all(programs, desk, source):  # noqa: F811
+    """Each rank but the first must open the first one's file."""
+    opened = traced(programs, desk, source, KIND)
+    assert [shared_by_process(names) for names in opened] == [False, True, True]
+
+
+@pytest.fixture
+def apart(programs, desk, kind):  # noqa: F811
+    """What lets ranks believe that each has a host of its own."""
+    shim = desk / "apart_shim.so"
+    subprocess.run(["mpicc." + kind, "-shared", "-fPIC", "-o", shim, REPO / "test/apart_shim.c"], check=True)
+    return shim
+
+
+def whole(desk, source):
+    subprocess.run([BINARY, "sort", "--no-PG", "-o", desk / "one.bam", source], check=True, env=clean_env())
+    return (desk / "one.bam").read_bytes()
+
+
+def test_ranks_on_other_hosts_send_other_bytes(programs, desk, source, kind, apart):  # noqa: F811
+    """Where the output has no name, they cannot open it."""
+    opened = traced(programs, desk, source, kind, [f"LD_PRELOAD={apart}"])
+    assert not any(shared_by_process(names) or any("out.bam" in name for name in names) for names in opened)
+    assert (desk / "out.bam").read_bytes() == whole(desk, source)
+
+
+def test_ranks_on_other_hosts_send_what_they_could_write(programs, desk, source, kind, apart, fault_shim):  # noqa: F811
+    """Where it has one from the beginning, as on NFS."""
+    env = [f"LD_PRELOAD={apart}:{fault_shim['LD_PRELOAD']}", "FAULT_NAMED=1"]
+    opened = traced(programs, desk, source, kind, env)
+    assert [any(".out.bam.tmp-" in name for name in names) for names in opened[1:]] == [True, True]
+    assert (desk / "out.bam").read_bytes() == whole(desk, source)
+    assert not [p.name for p in desk.iterdir() if "tmp" in p.name]
+
+
+def peak(programs, desk, n, source, kind):
+    """MiB that the largest of n ranks took at -m 16M -@ 1."""
+    script, peaks = desk / "measured", desk / "peaks"
+    script.write_text(f"""#!{sys.executable}
+import os, resource, subprocess, sys
+status = subprocess.call([{str(programs[kind])!r}, *sys.argv[1:]])
+with open("{peaks}", "a") as f:
+    f.write("%d\\n" % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)
+""")
+    script.chmod(0o755)
+    peaks.write_text("")
+    status, err = test_mpi.sort_mpi(script, kind, n, ["-m", "16M", "-l", "0", "-T", desk / "tmp", "-o", desk / "out.bam", source])
+    assert status == 0, err
+    return max(map(int, peaks.read_text().split())) / 1024
+
+
+def test_two_sorts_of_a_rank_take_the_memory_twice(programs, desk, tmp_path):  # noqa: F811
+    """The promise of one process, -m and 64 MiB. MPI's own memory, and the program's, show with a small input."""
+    small = test_mpi.write(tmp_path / "small.bam", *bamgen.c_ties())
+    large = tmp_path / "large.bam"
+    large.write_bytes(test_mpi.more_than_memory())
+    program = 4                                  # MiB that it takes without MPI, or a little more
+    assert peak(programs, desk, 2, large, KIND) < 16 + 64 + peak(programs, desk, 2, small, KIND) - program

@@ -9,6 +9,7 @@ struct world {
     struct unit_bytes bytes;                     /* the records, in the whole order */
     struct record_ref records[RECORDS_MOST];
     size_t n, first[RANKS_MOST + 1];             /* the first record of each rank */
+    bool keeps;
     int owner[RECORDS_MOST];                     /* the rank in which its block began; by brute force */
     int size;
     size_t n_lead[RANKS_MOST], n_tail[RANKS_MOST];   /* what was found */
@@ -24,13 +25,16 @@ static void be_rank(int rank, void *arg)
     struct block_seam seam;
     struct record_ref tail[BLOCK_SEAM_RECORDS];
     size_t at = w->first[rank], end = w->first[rank + 1];
-    MUST(block_seam_open(&seam, end - at) == 0);
+    MUST(block_seam_open(&seam, end - at, w->keeps) == 0);
     while (at < end) {                           /* in lists of 7 */
         size_t n = end - at < 7 ? end - at : 7;
         block_seam_add(&seam, &(struct record_list){.records = w->records + at, .n = n});
         at += n;
     }
     block_seam_settle(&seam, &team);
+    MUST(seam.kept.n == (w->keeps ? end - w->first[rank] : 0));
+    for (size_t i = 0; i < seam.kept.n; i++)
+        MUST(seam.kept.records[i].data == w->records[w->first[rank] + i].data);
     w->n_lead[rank] = seam.n_lead;
     w->n_tail[rank] = block_seam_tail(&seam, tail);
     for (size_t i = 0; i < w->n_tail[rank]; i++)
@@ -68,8 +72,9 @@ static void deal(uint64_t *seed, int size, bool unfair)
     }
 }
 
-static void expect_blocks_as_of_one_process(void)
+static void expect_blocks(bool keeps)
 {
+    world.keeps = keeps;
     unit_ranks(world.size, be_rank, &world);
     for (int r = 0; r < world.size; r++) {
         size_t lead = 0, tail = 0, bytes = 0;
@@ -86,6 +91,12 @@ static void expect_blocks_as_of_one_process(void)
         assert_int_equal(world.tail[r].n, bytes);
         unit_free(&world.tail[r]);
     }
+}
+
+static void expect_blocks_as_of_one_process(void)
+{
+    expect_blocks(false);
+    expect_blocks(true);
 }
 
 static void begin(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI for unit tests of mpi/, in one process and without its library: the ranks of a test are threads. It has the few
- * calls that mpi/splitters.c and mpi/block_seam.c make, for MPI_COMM_WORLD only. The Makefile puts this folder before
+ * calls that mpi/splitters.c, mpi/block_seam.c and mpi/output_gather.c make, in the way they make them. The Makefile puts this folder before
  * that of a true <mpi.h>. */
 #ifndef NO_MPI_H
 #define NO_MPI_H
@@ -10,6 +10,8 @@
 
 enum { UNIT_RANKS_MOST = 32, MPI_TAGS = 16 };
 enum { MPI_BYTE = 1, MPI_INT = 4, MPI_UINT32_T = 4, MPI_COMM_WORLD = 0, MPI_SUCCESS = 0 };   /* types: their bytes */
+enum { MPI_UINT64_T = 8, MPI_MIN = 1, MPI_LAND, MPI_SUM, MPI_COMM_TYPE_SHARED = 1, MPI_INFO_NULL = 0 };
+typedef int MPI_Comm;            /* 0: all ranks; above: those of one host, and its number */
 typedef struct { int bytes; } MPI_Status;
 #define MPI_STATUS_IGNORE NULL
 
@@ -28,6 +30,7 @@ static struct unit_world {
     struct unit_message box[UNIT_RANKS_MOST][UNIT_RANKS_MOST][MPI_TAGS];
     const void *given[UNIT_RANKS_MOST];   /* to a call of all ranks */
     int given_bytes[UNIT_RANKS_MOST];
+    int host[UNIT_RANKS_MOST];   /* from 1 on; 0: not told, and one host has all such ranks */
 } unit_world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local int unit_rank;
@@ -122,6 +125,56 @@ static inline int MPI_Gather(const void *data, int n, int type, void *to, int n_
 {
     (void)n_to;
     return MPI_Gatherv(data, n, type, to, NULL, NULL, type_to, root, comm);
+}
+
+static inline int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+    (void)comm;
+    *rank = unit_rank;
+    return MPI_SUCCESS;
+}
+
+static inline int MPI_Comm_split_type(MPI_Comm comm, int type, int key, int info, MPI_Comm *host)
+{
+    (void)comm, (void)type, (void)key, (void)info;
+    *host = 1 + unit_world.host[unit_rank];
+    return MPI_SUCCESS;
+}
+
+static inline int MPI_Comm_free(MPI_Comm *comm)
+{
+    (void)comm;
+    return MPI_SUCCESS;
+}
+
+/* One int. Ranks of all hosts call it at the same time. */
+static inline int MPI_Allreduce(const void *data, void *to, int n, int type, int op, MPI_Comm comm)
+{
+    int result = *(const int *)data;
+    MUST(n == 1 && type == MPI_INT && (op == MPI_MIN || op == MPI_LAND));
+    unit_give(data, type);
+    for (int i = 0; i < unit_world.size; i++) {
+        int other = *(const int *)unit_world.given[i];
+        if (comm != MPI_COMM_WORLD && comm != 1 + unit_world.host[i])
+            continue;
+        result = op == MPI_LAND ? result && other : other < result ? other : result;
+    }
+    unit_meet();
+    *(int *)to = result;
+    return MPI_SUCCESS;
+}
+
+/* The sum of one number of each rank before. */
+static inline int MPI_Exscan(const void *data, void *to, int n, int type, int op, MPI_Comm comm)
+{
+    uint64_t sum = 0;
+    MUST(n == 1 && type == MPI_UINT64_T && op == MPI_SUM && comm == MPI_COMM_WORLD);
+    unit_give(data, type);
+    for (int i = 0; i < unit_rank; i++)
+        sum += *(const uint64_t *)unit_world.given[i];
+    unit_meet();
+    *(uint64_t *)to = sum;
+    return MPI_SUCCESS;
 }
 
 /* ---- ranks ---- */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* The blocks of all ranks in rank 0's file: where each rank's go, and which file a rank may write to. */
+#include "unit.h"
+#include "mpi/output_gather.c"
+
+enum { RANKS = 4, BYTES_MOST = 9 << 20 };
+
+struct world {
+    char name[PATH_MAX];         /* of rank 0's file; "": none is told */
+    int fd[RANKS];
+    size_t size[RANKS];          /* without the EOF block */
+};
+
+static int temp_file(char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "/tmp/unit_output_gather-XXXXXX");
+    int fd = mkstemp(path);
+    MUST(fd >= 0);
+    return fd;
+}
+
+static void be_rank(int rank, void *arg)
+{
+    struct world *w = arg;
+    struct mpi_team team = {rank, RANKS};
+    struct latch latch = {0};
+    uint64_t places[RANKS];
+    MUST(output_gather(&team, w->fd[rank], "out", rank == 0 ? w->name : "", places, &latch) == 0);
+    for (int i = 0, at = 0; rank == 0 && i < RANKS; at += (int)w->size[i++])
+        MUST(places[i] == (uint64_t)at);
+}
+
+static uint8_t byte_of(int rank, size_t i)
+{
+    return (uint8_t)(i * 7 + i / 251 + (size_t)rank * 31);
+}
+
+static void make_parts(struct world *w, char paths[RANKS][PATH_MAX])
+{
+    static const size_t sizes[RANKS] = {100, BYTES_MOST, 0, CHUNK + 1};
+    uint8_t *bytes = must_alloc(BYTES_MOST + EOF_BLOCK);
+    for (int r = 0; r < RANKS; r++) {
+        w->size[r] = sizes[r];
+        for (size_t i = 0; i < sizes[r] + EOF_BLOCK; i++)
+            bytes[i] = i < sizes[r] ? byte_of(r, i) : (uint8_t)(200 + i - sizes[r]);
+        w->fd[r] = temp_file(paths[r]);
+        MUST(write(w->fd[r], bytes, sizes[r] + EOF_BLOCK) == (ssize_t)(sizes[r] + EOF_BLOCK));
+    }
+    free(bytes);
+}
+
+static void expect_whole(const struct world *w)
+{
+    size_t total = EOF_BLOCK, at = 0;
+    for (int r = 0; r < RANKS; r++)
+        total += w->size[r];
+    uint8_t *bytes = must_alloc(total);
+    assert_int_equal(lseek(w->fd[0], 0, SEEK_END), total);
+    assert_int_equal(pread(w->fd[0], bytes, total, 0), total);
+    for (int r = 0; r < RANKS; r++)
+        for (size_t i = 0; i < w->size[r]; i++)
+            MUST(bytes[at++] == byte_of(r, i));
+    for (size_t i = 0; i < EOF_BLOCK; i++)
+        MUST(bytes[at++] == 200 + i);
+    free(bytes);
+}
+
+static void gather_on(const int hosts[RANKS], bool named)
+{
+    struct world w = {.name = ""};
+    char paths[RANKS][PATH_MAX];
+    memcpy(unit_world.host, hosts, RANKS * sizeof *hosts);
+    make_parts(&w, paths);
+    if (named)
+        strcpy(w.name, paths[0]);
+    unit_ranks(RANKS, be_rank, &w);
+    expect_whole(&w);
+    for (int r = 0; r < RANKS; r++) {
+        close(w.fd[r]);
+        unlink(paths[r]);
+    }
+}
+
+static void test_blocks_lie_elsewhere(void **state)
+{
+    (void)state;
+    static const int hosts[][RANKS] = {{0, 0, 0, 0}, {0, 1, 2, 3}, {0, 0, 1, 1}, {1, 0, 0, 1}};
+    for (size_t i = 0; i < N_OF(hosts); i++)
+        for (int named = 0; named < 2; named++)
+            gather_on(hosts[i], named);
+}
+
+/* Numbers of processes, and names, may be of other files on another host or in another container. */
+static void test_other_file_is_written_to(void **state)
+{
+    (void)state;
+    char path[PATH_MAX], other[PATH_MAX];
+    int fd = temp_file(path), fd_other = temp_file(other);
+    struct shared_file told = describe(fd, path);
+    int opened = open_told(path, &told, true);
+    assert_true(opened >= 0);
+    close(opened);
+    assert_int_equal(open_told(other, &told, true), -1);
+    assert_int_equal(open_told(other, &told, false), -1);
+    told.device++;
+    assert_int_equal(open_told(path, &told, true), -1);
+    opened = open_told(path, &told, false);      /* another host numbers devices in its own way */
+    assert_true(opened >= 0);
+    close(opened);
+    close(fd);
+    close(fd_other);
+    unlink(path);
+    unlink(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks_lie_elsewhere),
+        cmocka_unit_test(test_other_file_is_written_to),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
