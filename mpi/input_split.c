@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/bgzf.h>
+#include <htslib/hfile.h>
 #include "bam/bam_record.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "mpi/input_split.h"
+#include "mpi/text_split.h"
 
 enum {
     BLOCK_HEADER = 18, BLOCK_MOST = 65536,
@@ -18,7 +20,7 @@ enum {
     WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
 };
 
-#define NO_BAM "%s: over MPI only a regular file of BAM in BGZF is sorted as yet. Nothing was read"
+#define NO_INPUT "%s: over MPI only a regular file of BAM in BGZF or of SAM text is sorted as yet. Nothing was read"
 
 #define NOT_READ "reading %s failed at file offset %llu"
 
@@ -28,6 +30,7 @@ struct file {
     BGZF *bgzf;
     uint64_t size, first;        /* first: virtual offset of the first record */
     int32_t n_ref;
+    bool is_text;
     struct latch *latch;
 };
 
@@ -47,8 +50,8 @@ static int look(struct file *f, struct identity *id)
     ssize_t n = f->fd < 0 || fstat(f->fd, &st) < 0 ? -1 : pread(f->fd, bytes, BLOCK_MOST, 0);
     if (n < 0)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
-    else if (!S_ISREG(st.st_mode) || n < BLOCK_HEADER || bytes[0] != 31 || bytes[1] != 139)
-        latch_fail(f->latch, NO_BAM, f->path);
+    else if (!S_ISREG(st.st_mode))
+        latch_fail(f->latch, NO_INPUT, f->path);
     else
         *id = (struct identity){f->size = (uint64_t)st.st_size, (uint64_t)st.st_mtime, byte_hash(bytes, (size_t)n, 0)};
     free(bytes);
@@ -211,28 +214,76 @@ static int read_edges(struct input_split *s, const struct file *f, uint64_t star
 
 /* ---- all together ---- */
 
-static int open_bam(struct input_split *s, struct file *f)
+static void open_bam(struct input_split *s, struct file *f)
 {
     f->bgzf = bgzf_open(f->path, "r");
-    if (f->bgzf && bgzf_compression(f->bgzf) == 2)
+    if (f->bgzf)
         s->part.sam = bam_hdr_read(f->bgzf);
-    if (!s->part.sam)
-        return latch_fail(f->latch, NO_BAM, f->path);
+    if (!s->part.sam) {
+        latch_fail(f->latch, "%s: its header cannot be read", f->path);
+        return;
+    }
     f->first = (uint64_t)bgzf_tell(f->bgzf);
     f->n_ref = sam_hdr_nref(s->part.sam);
-    return 0;
+}
+
+/* As the ordinary program decides what it reads. */
+static void open_file(struct input_split *s, struct file *f, struct text_split *text)
+{
+    htsFormat format = {.format = unknown_format};
+    hFILE *file = hopen(f->path, "r");
+    int known = file ? hts_detect_format(file, &format) : -1;
+    if (file)
+        hclose_abruptly(file);
+    f->is_text = format.format == sam && format.compression == no_compression;
+    if (known < 0)
+        latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
+    else if (format.format == empty_format && format.compression != bgzf)
+        latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
+    else if (!f->is_text && (format.format != bam || format.compression != bgzf))
+        latch_fail(f->latch, NO_INPUT, f->path);
+    else if (!f->is_text)
+        open_bam(s, f);
+    else if (text_split_open(text) == 0)
+        f->first = text->first;
+    if (f->is_text) {
+        s->part.sam = text->sam;
+        s->part.sample = s->sample = text->sample.p;
+        s->part.sample_size = text->sample.n;
+    }
 }
 
 /* starts[size + 1]: where each rank's part begins, and the last one ends. */
-static void share_starts(const struct mpi_team *team, const struct file *f, uint64_t *starts)
+static void share_starts(const struct mpi_team *team, const struct file *f, const struct text_split *text,
+                         uint64_t *starts)
 {
-    uint64_t data = f->first >> 16, size = (uint64_t)team->size, rank = (uint64_t)team->rank;
-    uint64_t mine = rank == 0 ? f->first : find_start(f, data + (f->size - data) / size * rank);
+    unsigned shift = f->is_text ? 0 : 16;
+    uint64_t data = f->first >> shift, size = (uint64_t)team->size, rank = (uint64_t)team->rank;
+    uint64_t from = data + (f->size - data) / size * rank;
+    uint64_t mine = rank == 0 ? f->first : f->is_text ? text_split_find(text, from) : find_start(f, from);
     MPI_Allgather(&mine, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, MPI_COMM_WORLD);
-    starts[team->size] = f->size << 16;
+    starts[team->size] = f->size << shift;
     for (int i = team->size; i > 0; i--)         /* a long record may go through several ranges */
         if (starts[i - 1] > starts[i])
             starts[i - 1] = starts[i];
+}
+
+static void share_file(struct input_split *s, const struct mpi_team *team, const struct file *f,
+                       const struct text_split *text)
+{
+    uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
+    if (!starts)
+        latch_fail(f->latch, "out of memory");
+    if (mpi_team_agree(team, f->latch) == 0) {
+        share_starts(team, f, text, starts);
+        if (f->is_text) {
+            s->part.begin = starts[team->rank];
+            s->part.end = starts[team->rank + 1];
+        } else {
+            read_edges(s, f, starts[team->rank], starts[team->rank + 1]);
+        }
+    }
+    free(starts);
 }
 
 static int split_file(struct input_split *s, const struct mpi_team *team, struct file *f)
@@ -241,15 +292,11 @@ static int split_file(struct input_split *s, const struct mpi_team *team, struct
     look(f, &id);
     if (mpi_team_agree(team, f->latch) < 0 || check_same(team, f, id) < 0)
         return -1;
-    open_bam(s, f);
-    uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
-    if (!starts)
-        latch_fail(f->latch, "out of memory");
-    if (mpi_team_agree(team, f->latch) == 0) {
-        share_starts(team, f, starts);
-        read_edges(s, f, starts[team->rank], starts[team->rank + 1]);
-    }
-    free(starts);
+    struct text_split text = {.path = f->path, .fd = f->fd, .size = f->size, .latch = f->latch};
+    open_file(s, f, &text);
+    if (mpi_team_agree(team, f->latch) < 0)
+        return -1;
+    share_file(s, team, f, &text);
     return mpi_team_agree(team, f->latch);
 }
 
