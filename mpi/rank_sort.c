@@ -56,11 +56,11 @@ static bool is_other_than_file(const char *path)
 const char *rank_sort_refuses(const struct sort_opts *o)
 {
     if (o->n_more || strcmp(o->in, "-") == 0)
-        return "one input that is a regular file is needed";
+        return o->n_more ? "--add-input is not there yet" : "an input that is a regular file is needed";
     if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->order.by == SORT_MINHASH)
-        return "-M is not there yet";
+        return o->order.index_fasta ? "-I is not there yet" : "-M is not there yet";
     if (o->in_format.specific)
         return "--input-fmt-option is not there yet";
     if (o->verify || o->checksum || o->check || o->plan)
@@ -164,11 +164,21 @@ static int open_b(struct rank_sort *s)
     return 0;
 }
 
+/* Of the merge that all records of the input go through. The two of sort B are nobody's business. */
+static void tell_merge(const struct rank_sort *s, const struct merge_runs *runs)
+{
+    uint64_t mine[] = {runs->n, s->a.arenas.filled->n_sublists}, all[2];
+    MPI_Reduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (s->team.rank == 0)
+        bam_sort_tell_merge(all[0], all[1]);
+}
+
 static int begin_exchange(struct rank_sort *s)
 {
     struct merge_runs runs;
     if (bam_sort_begin_merge(&s->a, &runs) < 0)
         return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+    tell_merge(s, &runs);
     if (splitters_make(s->splitters, &s->team, s->a.arenas.each, &runs, s->a.spill.sizes.slice_size, keys_decide(s),
                        &s->b.latch) < 0)
         return -1;
@@ -360,7 +370,7 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
 {
     struct rank_sort *s = calloc(1, sizeof *s);
     struct latch latch = {0};
-    if (!s || mpi_team_check_launcher(team, &latch) < 0)
+    if (!s)
         latch_fail(&latch, "out of memory");
     if (mpi_team_agree(team, &latch) < 0) {
         free(s);
