@@ -55,8 +55,11 @@ static bool is_other_than_file(const char *path)
 
 const char *rank_sort_refuses(const struct sort_opts *o)
 {
-    if (o->n_more || strcmp(o->in, "-") == 0)
-        return o->n_more ? "--add-input is not there yet" : "an input that is a regular file is needed";
+    bool from_stdin = strcmp(o->in, "-") == 0;
+    for (size_t i = 0; i < o->n_more; i++)
+        from_stdin = from_stdin || strcmp(o->more[i], "-") == 0;
+    if (from_stdin)
+        return "inputs must be regular files";
     if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->order.by == SORT_MINHASH)
@@ -96,6 +99,7 @@ static void share_options(struct rank_sort *s)
     strcpy(s->nowhere, "/dev/null");
     snprintf(s->part_path, sizeof s->part_path, "%s.rank%d", s->opts->temp_prefixes[0], s->team.rank);
     s->opts_a.out.index = NULL;
+    s->opts_b.n_more = 0;                        /* its only input is what the ranks send */
     if (s->team.rank > 0) {
         s->opts_b.out.path = s->part_path;
         s->opts_b.out.index = NULL;
@@ -122,7 +126,7 @@ static void run_team(struct rank_sort *s, void (*main_thread)(void *))
 
 static int sort_part(struct rank_sort *s)
 {
-    sort_parts_open_part(&s->a, &s->opts_a, &s->split.part);
+    sort_parts_open_part(&s->a, &s->opts_a, s->split.parts);
     if (agree(s, &s->a.latch) < 0)
         return -1;
     s->n_threads = sort_limits_threads(s->opts, 0);
@@ -157,8 +161,9 @@ static int open_b(struct rank_sort *s)
     };
     if (!s->splitters || !(s->exchange = exchange_open(&how)))
         return latch_fail(&s->latch, "out of memory for messages");
-    s->arrivals = (struct input_part){.sam = s->split.part.sam, .window = exchange_window(s->exchange)};
-    s->opts_b.size_hint = s->in.bytes / (uint64_t)s->team.size;
+    s->arrivals = (struct input_part){.sam = s->split.sam, .window = exchange_window(s->exchange)};
+    /* The bytes are those of the last input alone. */
+    s->opts_b.size_hint = s->opts->n_more ? 0 : s->in.bytes / (uint64_t)s->team.size;
     if (sort_parts_open_part(&s->b, &s->opts_b, &s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
     return 0;
@@ -333,7 +338,7 @@ static int write_output(struct rank_sort *s)
 
 static int sort_all(struct rank_sort *s)
 {
-    if (input_split_open(&s->split, &s->team, s->opts->in, &s->latch) < 0 || sort_part(s) < 0)
+    if (input_split_open(&s->split, &s->team, s->opts, &s->latch) < 0 || sort_part(s) < 0)
         return -1;
     open_b(s);
     if (agree(s, &s->latch) < 0)

@@ -5,11 +5,12 @@ Skipped without mpicc and mpirun.
 """
 
 import random
+import subprocess
 
 import pytest
 
 import bamgen
-from conftest import REAL_DIR
+from conftest import BINARY, REAL_DIR, clean_env
 from test_mpi import KINDS, desk, kind, programs, pytestmark, same, sort_mpi  # noqa: F401
 
 
@@ -104,3 +105,31 @@ def test_empty_or_other_text_is_taken_for_sam(programs, desk):
         assert status == 1
         assert why in err
         assert not (desk / "out.bam").exists()
+
+
+def tied(first, n, group=b"a"):
+    head = b"@SQ\tSN:c\tLN:1000\n@RG\tID:%s\tSM:s\n" % group
+    return head + b"".join(b"r%d\t0\tc\t%d\t1\t1M\t*\t0\t0\tA\tI\tRG:Z:%s\n" % (first + i, 9 + i % 2, group) for i in range(n))
+
+
+@pytest.mark.parametrize("args", [[], ["-n"], ["-t", "RG"]], ids=" ".join)
+def test_ties_of_several_inputs_change_places(programs, desk, kind, args):
+    """BAM among SAM, one input without records, and one much larger than the others: ranks get parts of one or of many."""
+    (desk / "a.sam").write_bytes(tied(0, 40, b"a"))
+    (desk / "e.sam").write_bytes(tied(0, 0, b"e"))
+    (desk / "c.sam").write_bytes(tied(40, 3000, b"c"))
+    (desk / "d.sam").write_bytes(tied(3040, 7, b"d"))
+    subprocess.run([BINARY, "sort", "--no-PG", "-o", desk / "b.bam", desk / "c.sam"], check=True,
+                   capture_output=True, env=clean_env())
+    more = [a for name in ("e.sam", "b.bam", "c.sam", "a.sam", "d.sam") for a in ("--add-input", desk / name)]
+    same(programs, desk, desk / "a.sam", (1, 2, 7) if not args else (3,), [*args, *more], kind, None if args else "csi")
+
+
+def test_inputs_that_do_not_fit_together_are_sorted(programs, desk):
+    (desk / "a.sam").write_bytes(tied(0, 40))
+    (desk / "b.sam").write_bytes(tied(0, 40).replace(b"LN:1000", b"LN:2000"))
+    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2,
+                           ["-o", desk / "out.bam", "--add-input", desk / "b.sam", desk / "a.sam"])
+    assert status == 1
+    assert len([line for line in err.splitlines() if "b.sam" in line]) == 1, err
+    assert sorted(p.name for p in desk.iterdir()) == ["a.sam", "b.sam"]
