@@ -55,10 +55,7 @@ static bool is_other_than_file(const char *path)
 
 const char *rank_sort_refuses(const struct sort_opts *o)
 {
-    bool from_stdin = strcmp(o->in, "-") == 0;
-    for (size_t i = 0; i < o->n_more; i++)
-        from_stdin = from_stdin || strcmp(o->more[i], "-") == 0;
-    if (from_stdin)
+    if (strcmp(o->in, "-") == 0)                 /* --add-input takes no standard input anyway */
         return "inputs must be regular files";
     if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";

@@ -10,8 +10,8 @@
 
 struct byte_window;
 
-/* The records of the part are head, then what is in the blocks or lines of the file or in the window, then tail. All pointers
- * stay the caller's. */
+/* The records of the part are head, then what is in the blocks or lines of the file or in the window, then tail. All
+ * pointers stay the caller's. */
 struct input_part {
     sam_hdr_t *sam;              /* the header of the whole input; it is copied */
     struct byte_window *window;  /* bytes of records that come from elsewhere; NULL: the file is read */

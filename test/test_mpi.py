@@ -152,7 +152,7 @@ def test_ranks_that_spill_lose_the_order(programs, desk):
 
 @pytest.mark.parametrize("args, why", [
     (["-M"], "-M"), (["-I", "x.fa"], "-I"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--plan"], "--plan"),
-    (["--add-input", "-"], "regular files"), (["--input-fmt-option", "required_fields=0"], "--input-fmt-option"),
+    (["--input-fmt-option", "required_fields=0"], "--input-fmt-option"),
     (["--progress"], "--progress"), (["--check"], "--check"), (["--report"], "--report")],
     ids=lambda a: a if isinstance(a, str) else " ".join(a))
 def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
