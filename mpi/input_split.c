@@ -319,7 +319,8 @@ static void take_part(struct split_file *f, uint64_t start, uint64_t end)
     f->part.end = end;
 }
 
-/* The ranges of bytes are those of all files, one behind the other: so the ranks' parts are in the order of the input. */
+/* The ranges of bytes are those of all files, one behind the other: so the ranks' parts are in the order of the
+ * input. */
 static void share_files(const struct mpi_team *team, struct split_file *files, size_t n, uint64_t *starts)
 {
     uint64_t all = 0;
