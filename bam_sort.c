@@ -217,6 +217,13 @@ static int make_room(struct sort_parts *s, size_t size)
 
 /* ---------------------------------------------------- merging and writing */
 
+void bam_sort_tell_merge(uint64_t n_runs, uint64_t n_sublists)
+{
+    if (n_runs > 0 && hts_verbose > HTS_LOG_ERROR)   /* upstream's line: silent below --verbosity 2 */
+        fprintf(stderr, "[bam_sort_core] merging from %llu files and %llu in-memory blocks...\n",
+                (unsigned long long)n_runs, (unsigned long long)n_sublists);
+}
+
 /* Runs come back, a slice at a time, into the arena that is free by now. */
 int bam_sort_begin_merge(struct sort_parts *s, struct merge_runs *runs)
 {
@@ -233,9 +240,6 @@ int bam_sort_begin_merge(struct sort_parts *s, struct merge_runs *runs)
     };
     if (spill_policy_read_back(&s->spill, spare->base, spare->size, s->out.sink, &how.runs) < 0)
         return -1;
-    if (how.runs.n > 0 && hts_verbose > HTS_LOG_ERROR)   /* upstream's line: silent below --verbosity 2 */
-        fprintf(stderr, "[bam_sort_core] merging from %zu files and %zu in-memory blocks...\n", how.runs.n,
-                s->arenas.filled->n_sublists);
     *runs = how.runs;
     return (s->merge = merge_ring_open(&how)) ? 0 : -1;
 }
@@ -261,8 +265,10 @@ static int merge_and_write(struct sort_parts *s)
     stats_phase(s->stats, PHASE_WRITE);
     if (s->minhash && !minhash_decides(s->minhash))
         record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
-    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || bam_sort_begin_merge(s, &runs) < 0
-        || merge_ranges(s) < 0)
+    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || bam_sort_begin_merge(s, &runs) < 0)
+        return -1;
+    bam_sort_tell_merge(runs.n, all->n_sublists);
+    if (merge_ranges(s) < 0)
         return -1;
     return sort_files_finish(&s->out, all->n_records, all->checksum + s->sorts.turned);
 }

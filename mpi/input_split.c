@@ -6,10 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/bgzf.h>
+#include <htslib/hfile.h>
 #include "bam/bam_record.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
+#include "bam/bam_header.h"
+#include "base/sort_opts.h"
 #include "mpi/input_split.h"
+#include "mpi/text_split.h"
 
 enum {
     BLOCK_HEADER = 18, BLOCK_MOST = 65536,
@@ -18,16 +22,20 @@ enum {
     WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
 };
 
-#define NO_BAM "%s: over MPI only a regular file of BAM in BGZF is sorted as yet. Nothing was read"
+#define NO_INPUT "%s: over MPI only a regular file of BAM in BGZF or of SAM text is sorted as yet. Nothing was read"
 
 #define NOT_READ "reading %s failed at file offset %llu"
 
-struct file {
+struct split_file {
     const char *path;
     int fd;
     BGZF *bgzf;
     uint64_t size, first;        /* first: virtual offset of the first record */
     int32_t n_ref;
+    bool is_text;
+    struct text_split text;
+    struct input_part part;      /* what this rank reads */
+    uint8_t *head, *tail, *sample;   /* what it points to, with its header */
     struct latch *latch;
 };
 
@@ -38,7 +46,7 @@ struct identity {
     uint64_t size, seconds, beginning;
 };
 
-static int look(struct file *f, struct identity *id)
+static int look(struct split_file *f, struct identity *id)
 {
     struct stat st;
     uint8_t *bytes = malloc(BLOCK_MOST);
@@ -47,15 +55,15 @@ static int look(struct file *f, struct identity *id)
     ssize_t n = f->fd < 0 || fstat(f->fd, &st) < 0 ? -1 : pread(f->fd, bytes, BLOCK_MOST, 0);
     if (n < 0)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
-    else if (!S_ISREG(st.st_mode) || n < BLOCK_HEADER || bytes[0] != 31 || bytes[1] != 139)
-        latch_fail(f->latch, NO_BAM, f->path);
+    else if (!S_ISREG(st.st_mode))
+        latch_fail(f->latch, NO_INPUT, f->path);
     else
         *id = (struct identity){f->size = (uint64_t)st.st_size, (uint64_t)st.st_mtime, byte_hash(bytes, (size_t)n, 0)};
     free(bytes);
     return latch_tripped(f->latch) ? -1 : 0;
 }
 
-static int check_same(const struct mpi_team *team, const struct file *f, struct identity mine)
+static int check_same(const struct mpi_team *team, const struct split_file *f, struct identity mine)
 {
     struct identity first = mine;
     MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -77,7 +85,7 @@ static uint32_t block_size(const uint8_t *p, size_t n)
 }
 
 /* The first block at or behind a place in the file. f->size: there is none. */
-static uint64_t find_block(const struct file *f, uint64_t from)
+static uint64_t find_block(const struct split_file *f, uint64_t from)
 {
     enum { LOOK = 2 * BLOCK_MOST + BLOCK_HEADER };
     uint8_t *p = malloc(LOOK);
@@ -110,7 +118,7 @@ static size_t find_record(const uint8_t *p, size_t n, int32_t n_ref, bool whole)
     return n;
 }
 
-static int64_t virtual_of(const struct file *f, uint64_t block, uint8_t *scratch, size_t n)
+static int64_t virtual_of(const struct split_file *f, uint64_t block, uint8_t *scratch, size_t n)
 {
     if (bgzf_seek(f->bgzf, (int64_t)(block << 16), SEEK_SET) < 0 || bgzf_read(f->bgzf, scratch, n) != (ssize_t)n)
         return -1;
@@ -119,7 +127,7 @@ static int64_t virtual_of(const struct file *f, uint64_t block, uint8_t *scratch
 
 /* Virtual offset of the first record behind a place in the file; the file's end if none is found. Then the rank before
  * reads what there is, and tells of the damage, if it is that. */
-static uint64_t find_start(const struct file *f, uint64_t from)
+static uint64_t find_start(const struct split_file *f, uint64_t from)
 {
     uint64_t block = find_block(f, from), none = f->size << 16;
     for (size_t window = WINDOW_FIRST; block < f->size && window <= WINDOW_MOST; window *= 4) {
@@ -144,7 +152,7 @@ static uint64_t find_start(const struct file *f, uint64_t from)
 /* ---- what lies in blocks that two parts share ---- */
 
 /* Reads n bytes of the stream at a virtual offset. NULL: failed. */
-static uint8_t *read_at(const struct file *f, uint64_t offset, size_t n)
+static uint8_t *read_at(const struct split_file *f, uint64_t offset, size_t n)
 {
     uint8_t *p = malloc(n + 1);
     if (p && bgzf_seek(f->bgzf, (int64_t)offset, SEEK_SET) == 0 && bgzf_read(f->bgzf, p, n) == (ssize_t)n)
@@ -155,10 +163,10 @@ static uint8_t *read_at(const struct file *f, uint64_t offset, size_t n)
 }
 
 /* The rest of the block in which the part begins. */
-static int read_head(struct input_split *s, const struct file *f, uint64_t start, uint64_t end)
+static int read_head(struct split_file *f, uint64_t start, uint64_t end)
 {
     uint8_t first;
-    s->part.begin = start >> 16;
+    f->part.begin = start >> 16;
     if ((start & 0xffff) == 0)
         return 0;
     if (bgzf_seek(f->bgzf, (int64_t)start, SEEK_SET) < 0 || bgzf_read(f->bgzf, &first, 1) != 1)
@@ -167,108 +175,214 @@ static int read_head(struct input_split *s, const struct file *f, uint64_t start
     bool was_last = (uint64_t)bgzf_tell(f->bgzf) >> 16 != start >> 16;
     size_t rest = was_last ? 1 : (size_t)(f->bgzf->block_length - (int)(start & 0xffff));
     bool ends_here = start >> 16 == end >> 16;
-    s->part.head_size = ends_here ? (size_t)(end - start) : rest;
-    if (!(s->head = read_at(f, start, s->part.head_size)))
+    f->part.head_size = ends_here ? (size_t)(end - start) : rest;
+    if (!(f->head = read_at(f, start, f->part.head_size)))
         return -1;
-    s->part.head = s->head;
-    s->part.begin = ends_here ? end >> 16 : (uint64_t)bgzf_tell(f->bgzf) >> 16;
+    f->part.head = f->head;
+    f->part.begin = ends_here ? end >> 16 : (uint64_t)bgzf_tell(f->bgzf) >> 16;
     return 0;
 }
 
-static int read_tail(struct input_split *s, const struct file *f, uint64_t start, uint64_t end)
+static int read_tail(struct split_file *f, uint64_t start, uint64_t end)
 {
-    s->part.end = end >> 16;
-    if (start >> 16 == end >> 16 && s->part.head_size)
+    f->part.end = end >> 16;
+    if (start >> 16 == end >> 16 && f->part.head_size)
         return 0;
-    s->part.tail_size = (size_t)(end & 0xffff);
-    if (s->part.tail_size && !(s->tail = read_at(f, end >> 16 << 16, s->part.tail_size)))
+    f->part.tail_size = (size_t)(end & 0xffff);
+    if (f->part.tail_size && !(f->tail = read_at(f, end >> 16 << 16, f->part.tail_size)))
         return -1;
-    s->part.tail = s->tail;
+    f->part.tail = f->tail;
     return 0;
 }
 
 /* Records of the file's beginning, of which the last may be cut. */
-static int read_sample(struct input_split *s, const struct file *f)
+static int read_sample(struct split_file *f)
 {
     ssize_t n = -1;
-    s->sample = malloc(SAMPLE_BYTES);
-    if (s->sample && bgzf_seek(f->bgzf, (int64_t)f->first, SEEK_SET) == 0)
-        n = bgzf_read(f->bgzf, s->sample, SAMPLE_BYTES);
-    s->part.sample = s->sample;
-    s->part.sample_size = n > 0 ? (size_t)n : 0;
-    return s->sample ? 0 : latch_fail(f->latch, "out of memory");
+    f->sample = malloc(SAMPLE_BYTES);
+    if (f->sample && bgzf_seek(f->bgzf, (int64_t)f->first, SEEK_SET) == 0)
+        n = bgzf_read(f->bgzf, f->sample, SAMPLE_BYTES);
+    f->part.sample = f->sample;
+    f->part.sample_size = n > 0 ? (size_t)n : 0;
+    return f->sample ? 0 : latch_fail(f->latch, "out of memory");
 }
 
-static int read_edges(struct input_split *s, const struct file *f, uint64_t start, uint64_t end)
+static int read_edges(struct split_file *f, uint64_t start, uint64_t end)
 {
-    if (start < end && (read_head(s, f, start, end) < 0 || read_tail(s, f, start, end) < 0))
+    if (start < end && (read_head(f, start, end) < 0 || read_tail(f, start, end) < 0))
         return -1;
     if (start >= end)
-        s->part.begin = s->part.end = end >> 16;
-    s->part.is_last = s->part.end == f->size && s->part.begin < s->part.end;
-    return read_sample(s, f);
+        f->part.begin = f->part.end = end >> 16;
+    f->part.is_last = f->part.end == f->size && f->part.begin < f->part.end;
+    return read_sample(f);
 }
 
 /* ---- all together ---- */
 
-static int open_bam(struct input_split *s, struct file *f)
+static void open_bam(struct split_file *f)
 {
     f->bgzf = bgzf_open(f->path, "r");
-    if (f->bgzf && bgzf_compression(f->bgzf) == 2)
-        s->part.sam = bam_hdr_read(f->bgzf);
-    if (!s->part.sam)
-        return latch_fail(f->latch, NO_BAM, f->path);
+    if (f->bgzf)
+        f->part.sam = bam_hdr_read(f->bgzf);
+    if (!f->part.sam) {
+        latch_fail(f->latch, "%s: its header cannot be read", f->path);
+        return;
+    }
     f->first = (uint64_t)bgzf_tell(f->bgzf);
-    f->n_ref = sam_hdr_nref(s->part.sam);
-    return 0;
+    f->n_ref = sam_hdr_nref(f->part.sam);
 }
 
-/* starts[size + 1]: where each rank's part begins, and the last one ends. */
-static void share_starts(const struct mpi_team *team, const struct file *f, uint64_t *starts)
+static void open_text(struct split_file *f)
 {
-    uint64_t data = f->first >> 16, size = (uint64_t)team->size, rank = (uint64_t)team->rank;
-    uint64_t mine = rank == 0 ? f->first : find_start(f, data + (f->size - data) / size * rank);
+    f->text = (struct text_split){.path = f->path, .fd = f->fd, .size = f->size, .latch = f->latch};
+    text_split_open(&f->text);
+    f->first = f->text.first;
+    f->part.sam = f->text.sam;
+    f->part.sample = f->sample = f->text.sample.p;
+    f->part.sample_size = f->text.sample.n;
+}
+
+/* As the ordinary program decides what it reads. */
+static void open_format(struct split_file *f)
+{
+    htsFormat format = {.format = unknown_format};
+    hFILE *file = hopen(f->path, "r");
+    int known = file ? hts_detect_format(file, &format) : -1;
+    if (file)
+        hclose_abruptly(file);
+    f->is_text = format.format == sam && format.compression == no_compression;
+    if (known < 0)
+        latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
+    else if (format.format == empty_format && format.compression != bgzf)
+        latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
+    else if (f->is_text)
+        open_text(f);
+    else if (format.format == bam && format.compression == bgzf)
+        open_bam(f);
+    else
+        latch_fail(f->latch, NO_INPUT, f->path);
+}
+
+static int open_file(struct split_file *f, const struct mpi_team *team, const char *path, struct latch *latch)
+{
+    struct identity id = {0};
+    *f = (struct split_file){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC), .latch = latch};
+    look(f, &id);
+    if (mpi_team_agree(team, latch) < 0 || check_same(team, f, id) < 0)
+        return -1;
+    open_format(f);
+    return mpi_team_agree(team, latch);
+}
+
+/* What the rank gets to keep stays. */
+static void close_file(struct split_file *f)
+{
+    if (f->bgzf)
+        bgzf_close(f->bgzf);
+    if (f->fd >= 0)
+        close(f->fd);
+    f->bgzf = NULL;
+    f->fd = -1;
+}
+
+/* Where the file's data begin. */
+static uint64_t data_of(const struct split_file *f)
+{
+    return f->is_text ? f->first : f->first >> 16;
+}
+
+/* starts[size + 1]: where each rank's part of the file begins, and the last one ends. skip: bytes of data before this
+ * rank's range, counted from the file's own. */
+static void share_starts(const struct mpi_team *team, const struct split_file *f, int64_t skip, uint64_t *starts)
+{
+    uint64_t mine, end = f->is_text ? f->size : f->size << 16, from = data_of(f) + (uint64_t)skip;
+    if (skip <= 0)
+        mine = f->first;
+    else if (from >= f->size)
+        mine = end;
+    else
+        mine = f->is_text ? text_split_find(&f->text, from) : find_start(f, from);
     MPI_Allgather(&mine, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, MPI_COMM_WORLD);
-    starts[team->size] = f->size << 16;
+    starts[team->size] = end;
     for (int i = team->size; i > 0; i--)         /* a long record may go through several ranges */
         if (starts[i - 1] > starts[i])
             starts[i - 1] = starts[i];
 }
 
-static int split_file(struct input_split *s, const struct mpi_team *team, struct file *f)
+static void take_part(struct split_file *f, uint64_t start, uint64_t end)
 {
-    struct identity id = {0};
-    look(f, &id);
-    if (mpi_team_agree(team, f->latch) < 0 || check_same(team, f, id) < 0)
-        return -1;
-    open_bam(s, f);
-    uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
-    if (!starts)
-        latch_fail(f->latch, "out of memory");
-    if (mpi_team_agree(team, f->latch) == 0) {
-        share_starts(team, f, starts);
-        read_edges(s, f, starts[team->rank], starts[team->rank + 1]);
+    if (!f->is_text) {
+        read_edges(f, start, end);
+        return;
     }
-    free(starts);
-    return mpi_team_agree(team, f->latch);
+    f->part.begin = start;
+    f->part.end = end;
 }
 
-int input_split_open(struct input_split *s, const struct mpi_team *team, const char *path, struct latch *latch)
+/* The ranges of bytes are those of all files, one behind the other: so the ranks' parts are in the order of the
+ * input. */
+static void share_files(const struct mpi_team *team, struct split_file *files, size_t n, uint64_t *starts)
 {
-    *s = (struct input_split){.head = NULL};
-    struct file f = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC), .latch = latch};
-    int result = split_file(s, team, &f);
-    if (f.bgzf)
-        bgzf_close(f.bgzf);
-    if (f.fd >= 0)
-        close(f.fd);
-    return result;
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += files[i].size - data_of(&files[i]);
+    int64_t skip = (int64_t)(all / (uint64_t)team->size * (uint64_t)team->rank);
+    for (size_t i = 0; i < n; i++) {
+        share_starts(team, &files[i], skip, starts);
+        take_part(&files[i], starts[team->rank], starts[team->rank + 1]);
+        skip -= (int64_t)(files[i].size - data_of(&files[i]));
+    }
+}
+
+/* The header of all inputs, as the ordinary program merges them. */
+static int merge_headers(struct input_split *s, struct latch *latch)
+{
+    if (!(s->sam = sam_hdr_dup(s->files->part.sam)))
+        return latch_fail(latch, "out of memory");
+    for (size_t i = 1; i < s->n; i++) {
+        sam_hdr_t *from = sam_hdr_dup(s->files[i].part.sam);
+        int merged = from ? bam_header_merge(s->sam, from, s->files[i].path, latch)
+                          : latch_fail(latch, "out of memory");
+        sam_hdr_destroy(from);
+        if (merged < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int input_split_open(struct input_split *s, const struct mpi_team *team, const struct sort_opts *opts,
+                     struct latch *latch)
+{
+    size_t n = 1 + opts->n_more;
+    *s = (struct input_split){.files = calloc(n, sizeof *s->files), .parts = calloc(n, sizeof *s->parts)};
+    uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
+    if (!s->files || !s->parts || !starts)
+        latch_fail(latch, "out of memory");
+    bool opened = mpi_team_agree(team, latch) == 0;
+    for (; opened && s->n < n; s->n++)
+        opened = open_file(&s->files[s->n], team, s->n ? opts->more[s->n - 1] : opts->in, latch) == 0;
+    if (opened)
+        merge_headers(s, latch);
+    opened = opened && mpi_team_agree(team, latch) == 0;
+    if (opened)
+        share_files(team, s->files, n, starts);
+    for (size_t i = 0; i < s->n; i++) {
+        close_file(&s->files[i]);
+        s->parts[i] = s->files[i].part;
+    }
+    free(starts);
+    return opened ? mpi_team_agree(team, latch) : -1;
 }
 
 void input_split_close(struct input_split *s)
 {
-    sam_hdr_destroy(s->part.sam);
-    free(s->head);
-    free(s->tail);
-    free(s->sample);
+    for (size_t i = 0; i < s->n; i++) {
+        sam_hdr_destroy(s->files[i].part.sam);
+        free(s->files[i].head);
+        free(s->files[i].tail);
+        free(s->files[i].sample);
+    }
+    sam_hdr_destroy(s->sam);
+    free(s->files);
+    free(s->parts);
 }

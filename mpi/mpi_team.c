@@ -27,18 +27,26 @@ int mpi_team_close(int status)
     return status;
 }
 
-int mpi_team_check_launcher(const struct mpi_team *team, struct latch *latch)
+int mpi_team_check_launcher(const struct mpi_team *team)
 {
     /* Of a step, not of an allocation: a batch script is one task and sees the allocation's number. */
-    static const char *const names[] = {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
+    static const struct {
+        const char *n_tasks, *task;
+    } names[] = {
+        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+        {"PMI_SIZE", "PMI_RANK"},
+        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    };
     if (team->size > 1)
         return 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && atoi(value) > 1)
-            return latch_fail(latch, "the launcher started %s tasks (%s), but MPI sees one: it was built for another "
-                              "launcher (srun --mpi=list, or mpirun of the same MPI). Nothing was read", value,
-                              names[i]);
+        const char *n = getenv(names[i].n_tasks), *task = getenv(names[i].task);
+        if (!n || atoi(n) <= 1)
+            continue;
+        if (!task || atoi(task) == 0)            /* all see the same, and one tells */
+            message_error("the launcher started %s tasks (%s), but MPI sees one: it was built for another launcher "
+                          "(srun --mpi=list, or mpirun of the same MPI). Nothing was read.", n, names[i].n_tasks);
+        return -1;
     }
     return 0;
 }

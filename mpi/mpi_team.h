@@ -29,8 +29,8 @@ int mpi_team_open(struct mpi_team *team, int *argc, char ***argv);
 int mpi_team_close(int status);
 
 /* Refuses a launcher that started more tasks than MPI knows of: each would sort the same file on its own. -1: refused,
- * and the error is recorded in the latch. */
-int mpi_team_check_launcher(const struct mpi_team *team, struct latch *latch);
+ * which the first of the tasks told. */
+int mpi_team_check_launcher(const struct mpi_team *team);
 
 /* Every rank calls it at the same place. 0: no rank has an error. -1: some have; the first of them told its own. */
 int mpi_team_agree(const struct mpi_team *team, const struct latch *latch);

@@ -59,12 +59,12 @@ static bool is_other_than_file(const char *path)
 
 const char *rank_sort_refuses(const struct sort_opts *o)
 {
-    if (o->n_more || strcmp(o->in, "-") == 0)
-        return "one input that is a regular file is needed";
+    if (strcmp(o->in, "-") == 0)                 /* --add-input takes no standard input anyway */
+        return "inputs must be regular files";
     if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->order.by == SORT_MINHASH)
-        return "-M is not there yet";
+        return o->order.index_fasta ? "-I is not there yet" : "-M is not there yet";
     if (o->in_format.specific)
         return "--input-fmt-option is not there yet";
     if (o->verify || o->checksum || o->check || o->plan)
@@ -100,6 +100,7 @@ static void share_options(struct rank_sort *s)
     strcpy(s->nowhere, "/dev/null");
     snprintf(s->part_path, sizeof s->part_path, "%s.rank%d", s->opts->temp_prefixes[0], s->team.rank);
     s->opts_a.out.index = NULL;
+    s->opts_b.n_more = 0;                        /* its only input is what the ranks send */
     if (s->team.rank > 0) {
         s->opts_b.out.path = s->part_path;
         s->opts_b.out.index = NULL;
@@ -126,8 +127,8 @@ static void run_team(struct rank_sort *s, void (*main_thread)(void *))
 
 static int sort_part(struct rank_sort *s)
 {
-    s->split.part.beside = BESIDE;
-    sort_parts_open_part(&s->a, &s->opts_a, &s->split.part);
+    s->split.parts[0].beside = BESIDE;
+    sort_parts_open_part(&s->a, &s->opts_a, s->split.parts);
     if (agree(s, &s->a.latch) < 0)
         return -1;
     s->n_threads = sort_limits_threads(s->opts, 0);
@@ -164,14 +165,24 @@ static int open_b(struct rank_sort *s)
     if (!s->splitters || !(s->exchange = exchange_open(&how)))
         return latch_fail(&s->latch, "out of memory for messages");
     s->arrivals = (struct input_part){
-        .sam = s->split.part.sam,
+        .sam = s->split.sam,
         .window = exchange_window(s->exchange),
         .beside = BESIDE,
     };
-    s->opts_b.size_hint = s->in.bytes / (uint64_t)s->team.size;
+    /* The bytes are those of the last input alone. */
+    s->opts_b.size_hint = s->opts->n_more ? 0 : s->in.bytes / (uint64_t)s->team.size;
     if (sort_parts_open_part(&s->b, &s->opts_b, &s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
     return 0;
+}
+
+/* Of the merge that all records of the input go through. The two of sort B are nobody's business. */
+static void tell_merge(const struct rank_sort *s, const struct merge_runs *runs)
+{
+    uint64_t mine[] = {runs->n, s->a.arenas.filled->n_sublists}, all[2];
+    MPI_Reduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (s->team.rank == 0)
+        bam_sort_tell_merge(all[0], all[1]);
 }
 
 static int begin_exchange(struct rank_sort *s)
@@ -179,6 +190,7 @@ static int begin_exchange(struct rank_sort *s)
     struct merge_runs runs;
     if (bam_sort_begin_merge(&s->a, &runs) < 0)
         return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+    tell_merge(s, &runs);
     if (splitters_make(s->splitters, &s->team, s->a.arenas.each, &runs, s->a.spill.sizes.slice_size, keys_decide(s),
                        &s->b.latch) < 0)
         return -1;
@@ -354,7 +366,7 @@ static int write_output(struct rank_sort *s)
 
 static int sort_all(struct rank_sort *s)
 {
-    if (input_split_open(&s->split, &s->team, s->opts->in, &s->latch) < 0 || sort_part(s) < 0)
+    if (input_split_open(&s->split, &s->team, s->opts, &s->latch) < 0 || sort_part(s) < 0)
         return -1;
     open_b(s);
     if (agree(s, &s->latch) < 0)
@@ -391,7 +403,7 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
 {
     struct rank_sort *s = calloc(1, sizeof *s);
     struct latch latch = {0};
-    if (!s || mpi_team_check_launcher(team, &latch) < 0)
+    if (!s)
         latch_fail(&latch, "out of memory");
     if (mpi_team_agree(team, &latch) < 0) {
         free(s);

@@ -53,6 +53,8 @@ int main(int argc, char **argv)
     if (mpi_team_open(&team, &argc, &argv) < 0)
         return EXIT_FAILURE;
     signal(SIGXFSZ, SIG_IGN);
+    if (mpi_team_check_launcher(&team) < 0)
+        return mpi_team_close(EXIT_FAILURE);
     bool sorts = argc > 1 && strcmp(argv[1], "sort") == 0;
     return mpi_team_close(sorts ? sort_main(&team, argc, argv) : usage(team.rank));
 }

@@ -20,7 +20,7 @@ struct input_part;
 
 struct sort_parts {
     const struct sort_opts *opts;
-    const struct input_part *part;   /* what is read of the input; NULL: all */
+    const struct input_part *part;   /* what is read of each input; NULL: all */
     struct latch latch;
     struct stats *stats;
     struct sort_report report;
@@ -45,7 +45,7 @@ struct sort_parts {
  * mistake is reported before a pipe is waited for. -1: the error is recorded in the latch; close it all the same. */
 int sort_parts_open(struct sort_parts *parts, const struct sort_opts *opts);
 
-/* The same for a process that reads a part of the only input. NULL: all of it. */
+/* The same for a process that reads a part of each input. NULL: all of them. */
 int sort_parts_open_part(struct sort_parts *parts, const struct sort_opts *opts, const struct input_part *part);
 
 /* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes all but stats and report,

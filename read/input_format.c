@@ -112,12 +112,13 @@ static int open_format(struct input_format *in)
     if (has_filter(in->opt.format_options) || !(is_sam || bam_blocks || bam_plain))
         return open_htslib(in, &format);
     input_file_advise(&in->file);
-    if (is_sam)
-        return open_sam(in, blocks);
-    if (in->opt.part && (!bam_blocks || input_file_access(&in->file) != INPUT_ANYWHERE))
-        return latch_fail(in->opt.latch, "%s: only a part of a BAM file in BGZF can be read", in->opt.path);
+    bool has_parts = (bam_blocks || (is_sam && plain)) && input_file_access(&in->file) == INPUT_ANYWHERE;
+    if (in->opt.part && !has_parts)
+        return latch_fail(in->opt.latch, "%s: only a part of BAM in BGZF or of SAM text can be read", in->opt.path);
     if (in->opt.part)
         input_file_limit(&in->file, in->opt.part->begin, in->opt.part->end);
+    if (is_sam)
+        return open_sam(in, blocks);
     in->framing = bam_blocks ? INPUT_BGZF : INPUT_RAW_BAM;
     return open_ahead(in, in->opt.piece_size);
 }

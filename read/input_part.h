@@ -10,12 +10,12 @@
 
 struct byte_window;
 
-/* The records of the part are head, then what is in the blocks of the file or in the window, then tail. All pointers
- * stay the caller's. */
+/* The records of the part are head, then what is in the blocks or lines of the file or in the window, then tail. All
+ * pointers stay the caller's. */
 struct input_part {
     sam_hdr_t *sam;              /* the header of the whole input; it is copied */
     struct byte_window *window;  /* bytes of records that come from elsewhere; NULL: the file is read */
-    uint64_t begin, end;         /* of a BGZF file: where the part's first block begins, and its last one ends */
+    uint64_t begin, end;         /* of the file: where the part's first block or line begins, and its last one ends */
     const uint8_t *head, *tail;
     size_t head_size, tail_size;
     const uint8_t *sample;       /* records from which the order learns in every process; NULL: the part's own */

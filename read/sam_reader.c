@@ -11,6 +11,7 @@
 #include "base/hts_file.h"
 #include "read/header_read.h"
 #include "read/hts_reader.h"
+#include "read/input_part.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "read/sam_reader.h"
@@ -286,6 +287,9 @@ static int tell_fault(const struct sam_reader *r, const struct sam_chunk *c)
         [SAM_NO_MEMORY] = "cannot be read: out of memory",
     };
     uint64_t number = r->n + c->n + 1;
+    if (r->opt.part)                             /* nobody knows how many lines are before it */
+        return latch_fail(r->opt.latch, "%s: line %llu from file offset %llu on %s", r->opt.path,
+                          (unsigned long long)number, (unsigned long long)r->opt.part->begin, why[c->fault]);
     return latch_fail(r->opt.latch, "%s: record %llu (line %llu) %s", r->opt.path, (unsigned long long)number,
                       (unsigned long long)(r->header_lines + number), why[c->fault]);
 }
@@ -348,6 +352,15 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     return found < 0 ? -1 : 0;
 }
 
+static int copy_header(struct sam_reader *r, sam_hdr_t **copy)
+{
+    if (!(*copy = sam_hdr_dup(r->header)))
+        return no_memory_for(r, "the header");
+    if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* makes htslib parse the text, which it puts off */
+        return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
+    return 0;
+}
+
 static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, sam_hdr_t **copy)
 {
     /* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
@@ -361,11 +374,14 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, 
     if (!reader)
         return -1;
     hts_reader_close(reader);
-    if (!(*copy = sam_hdr_dup(r->header)))
-        return no_memory_for(r, "the header");
-    if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* makes htslib parse the text, which it puts off */
-        return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
-    return 0;
+    return copy_header(r, copy);
+}
+
+/* A part has no header of its own. */
+static int take_header(struct sam_reader *r, sam_hdr_t **copy)
+{
+    r->header = sam_hdr_dup(r->opt.part->sam);
+    return r->header ? copy_header(r, copy) : no_memory_for(r, "the header");
 }
 
 /* Reads the header. The lines behind it that its last block has are put into the first chunk. */
@@ -428,7 +444,8 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, con
     if (options->sam.tight)
         machine_keep_heaps_small();              /* lines longer than a chunk make it larger for a while */
     r->source = bgzf_source_open(&from);
-    if (r->source && alloc_chunks(r) == 0 && read_header(r, header) == 0)
+    if (r->source && alloc_chunks(r) == 0
+        && (options->part ? take_header(r, header) : read_header(r, header)) == 0)
         return r;
     sam_reader_close(r);
     return NULL;

@@ -10,7 +10,8 @@
 struct byte_window;
 struct sam_reader;
 
-/* Reads the header; *header becomes a copy of it, for the caller to change and to destroy. The text, plain or in BGZF
+/* Reads the header; *header becomes a copy of it, for the caller to change and to destroy. If options->part is set, the
+ * header is taken from there, and the text is the lines of the part. The text, plain or in BGZF
  * blocks, stays the caller's, but only the reader may use it until it is closed. NULL: failed, and the error is
  * recorded in the latch. */
 struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options,

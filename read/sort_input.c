@@ -29,7 +29,8 @@ static int take_part(struct sort_input *in, const struct input_part *part, struc
     return 0;
 }
 
-static int open_one(struct sort_input *in, const char *path, const struct sort_inputs_options *how)
+static int open_one(struct sort_input *in, const char *path, const struct input_part *part,
+                    const struct sort_inputs_options *how)
 {
     const struct sort_opts *opts = how->opts;
     in->name = input_name_shown(path);
@@ -42,7 +43,7 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
         .header_max = how->header_max,
         .reference = opts->reference,
         .format_options = opts->in_format.specific,
-        .part = how->part,
+        .part = part,
         .far = how->far,
         .latch = how->latch,
         .stats = how->stats,
@@ -60,8 +61,8 @@ static int open_one(struct sort_input *in, const char *path, const struct sort_i
     };
     if (!(in->source = bgzf_source_open(&from)))
         return -1;
-    if (how->part)
-        return take_part(in, how->part, how->latch);
+    if (part)
+        return take_part(in, part, how->latch);
     if (in->format->framing != INPUT_RECORDS)
         return header_read(&in->header, in->source, how->header_max, in->name, how->latch);
     in->header.sam = input_format_header(in->format);
@@ -111,7 +112,8 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     while (inputs->n < 1 + opts->n_more) {
         struct sort_input *in = &inputs->each[inputs->n++];
         bool first = inputs->n == 1;
-        if (open_one(in, first ? opts->in : opts->more[inputs->n - 2], how) < 0
+        const struct input_part *part = how->part ? &how->part[inputs->n - 1] : NULL;
+        if (open_one(in, first ? opts->in : opts->more[inputs->n - 2], part, how) < 0
             || (!first && bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch) < 0))
             return -1;
     }

@@ -41,7 +41,7 @@ struct sort_inputs_options {
     const struct sort_opts *opts;
     struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take */
     uint64_t header_max;         /* bytes of a header */
-    const struct input_part *part;   /* of the only input; NULL: all inputs are whole */
+    const struct input_part *part;   /* of each input; NULL: all inputs are whole */
     bool far;                    /* as in input_options */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */

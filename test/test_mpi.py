@@ -143,15 +143,16 @@ def more_than_memory(n=52000):
 
 
 def test_ranks_that_spill_lose_the_order(programs, desk):
-    """Both sorts of a rank go to temporary files, and come back: rank 0 says so of each merge."""
+    """Both sorts of a rank go to temporary files, and come back: rank 0 says so once."""
     source = desk / "in.bam"
     source.write_bytes(more_than_memory())
     told = same(programs, desk, source, (2,), ["-m", "3M", "-l", "0"])
-    assert told.count("merging from") >= 2, told
+    assert told.count("merging from") == 1, told
 
 
 @pytest.mark.parametrize("args, why", [
-    (["-M"], "-M"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--add-input", "x.bam"], "one input"), (["--plan"], "--plan"),
+    (["-M"], "-M"), (["-I", "x.fa"], "-I"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--plan"], "--plan"),
+    (["--input-fmt-option", "required_fields=0"], "--input-fmt-option"),
     (["--progress"], "--progress"), (["--check"], "--check"), (["--report"], "--report")],
     ids=lambda a: a if isinstance(a, str) else " ".join(a))
 def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
@@ -333,7 +334,7 @@ def test_mpirun_of_the_other_mpi_sorts_many_times(programs, desk, kind):
     other = KINDS[1 - KINDS.index(kind)]
     status, err = sort_mpi(programs[other], kind, 2, ["-o", desk / "out.bam", source])
     assert status != 0
-    assert "the launcher started 2 tasks" in err
+    assert err.count("the launcher started 2 tasks") == 1
     assert not (desk / "out.bam").exists()
 
 

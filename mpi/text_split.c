@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "bam/bam1_bytes.h"
+#include "base/hts_file.h"
+#include "base/latch.h"
+#include "mpi/text_split.h"
+
+enum { PIECE = 1 << 16, HEADER_MOST = 1 << 30, SAMPLE_RECORDS = 256 };
+
+/* Reads up to n bytes at a place in the file. Fewer come only at its end, or if the error is recorded in the latch. */
+static size_t read_at(const struct text_split *t, void *buffer, size_t n, uint64_t from)
+{
+    size_t done = 0;
+    ssize_t got = 1;
+    while (done < n && got != 0) {
+        got = pread(t->fd, (char *)buffer + done, n - done, (off_t)(from + done));
+        if (got < 0 && errno != EINTR) {
+            latch_fail(t->latch, "reading %s failed: %s", t->path, strerror(errno));
+            return done;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return done;
+}
+
+/* ---- the header ---- */
+
+/* Skips the header's lines that are whole in text[n], from `at` on. */
+static size_t skip_lines(const char *text, size_t at, size_t n)
+{
+    const char *newline;
+    while (at < n && text[at] == '@' && (newline = memchr(text + at, '\n', n - at)))
+        at = (size_t)(newline - text) + 1;
+    return at;
+}
+
+/* Reads until there is a line that is none of the header's. Returns where it begins. */
+static size_t read_header(const struct text_split *t, struct byte_buffer *text)
+{
+    size_t at = 0, got = PIECE;
+    while (got == PIECE && !latch_tripped(t->latch) && (at == text->n || text->p[at] == '@')) {
+        if (text->n > HEADER_MOST)
+            latch_fail(t->latch, "%s: a header of more than 1 GiB. Nothing was read", t->path);
+        else if (byte_buffer_reserve(text, text->n + PIECE) < 0)
+            latch_fail(t->latch, "%s: out of memory for the header", t->path);
+        else
+            text->n += got = read_at(t, text->p + text->n, PIECE, text->n);
+        at = skip_lines((char *)text->p, at, text->n);
+    }
+    return at < text->n && text->p[at] == '@' ? text->n : at;
+}
+
+/* htslib knows SAM without a header only by a record behind it. */
+static void parse_header(struct text_split *t, const uint8_t *text, size_t size)
+{
+    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
+    bool ended = size == 0 || text[size - 1] == '\n';
+    hFILE *bytes = hts_file_of_bytes(text, size, line + ended);
+    samFile *file = bytes ? hts_hopen(bytes, t->path, "r") : NULL;
+    t->sam = file ? sam_hdr_read(file) : NULL;
+    if (file)
+        hts_close(file);
+    else if (bytes)
+        hclose_abruptly(bytes);
+    if (!t->sam)
+        latch_fail(t->latch, "%s: its header cannot be read", t->path);
+}
+
+/* ---- the sample ---- */
+
+/* Lines that cannot be parsed end it: the rank that has them tells. */
+static void parse_sample(struct text_split *t, char *line, const char *end)
+{
+    sam_hdr_t *header = sam_hdr_dup(t->sam);     /* parsing may change it */
+    bam1_t *record = bam_init1();
+    char *newline;
+    int parsed = 0;
+    for (int i = 0; header && record && i < SAMPLE_RECORDS && parsed >= 0 && line < end; i++, line = newline + 1) {
+        if (!(newline = memchr(line, '\n', (size_t)(end - line))))
+            break;
+        size_t n = (size_t)(newline - line) - (newline > line && newline[-1] == '\r');
+        kstring_t text = {n, n + 1, line};
+        line[n] = '\0';
+        parsed = sam_parse1(&text, header, record);
+        if (parsed >= 0)
+            parsed = bam1_bytes_append(&t->sample, record);
+    }
+    bam_destroy1(record);
+    sam_hdr_destroy(header);
+}
+
+static void take_sample(struct text_split *t)
+{
+    char *text = malloc(PIECE);
+    size_t n = text ? read_at(t, text, PIECE, t->first) : 0;
+    if (text && byte_buffer_reserve(&t->sample, PIECE) == 0)
+        parse_sample(t, text, text + n);
+    else
+        latch_fail(t->latch, "out of memory");
+    free(text);
+}
+
+int text_split_open(struct text_split *t)
+{
+    struct byte_buffer text = {NULL, 0, 0};
+    t->first = read_header(t, &text);
+    if (!latch_tripped(t->latch))
+        parse_header(t, text.p, t->first);
+    free(text.p);
+    if (!latch_tripped(t->latch))
+        take_sample(t);
+    return latch_tripped(t->latch) ? -1 : 0;
+}
+
+uint64_t text_split_find(const struct text_split *t, uint64_t from)
+{
+    char *piece = malloc(PIECE);
+    uint64_t at = from - 1, found = t->size;     /* a line begins at `from` itself if a newline lies before it */
+    size_t n = PIECE;
+    if (from <= t->first) {
+        free(piece);
+        return t->first;
+    }
+    while (piece && found == t->size && n == PIECE) {
+        n = read_at(t, piece, PIECE, at);
+        const char *newline = memchr(piece, '\n', n);
+        if (newline)
+            found = at + (uint64_t)(newline - piece) + 1;
+        at += n;
+    }
+    if (!piece)
+        latch_fail(t->latch, "out of memory");
+    free(piece);
+    return found;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a SAM file: they begin where a line does, so no guess is needed. */
+#ifndef TEXT_SPLIT_H
+#define TEXT_SPLIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+#include "base/byte_buffer.h"
+
+struct latch;
+
+struct text_split {
+    const char *path;            /* for messages; the caller's, as the file */
+    int fd;
+    uint64_t size, first;        /* bytes of the file, and where its first record begins */
+    sam_hdr_t *sam;              /* the caller takes both of these */
+    struct byte_buffer sample;   /* the file's first records, as BAM */
+    struct latch *latch;
+};
+
+/* Reads the header and the sample of a regular file that begins as SAM does. path, fd, size and latch are set. -1:
+ * failed, and the error is recorded in the latch. */
+int text_split_open(struct text_split *text);
+
+/* Where the first line begins at or behind a place in the file; the file's size if none does. If reading fails, the
+ * error is recorded in the latch. */
+uint64_t text_split_find(const struct text_split *text, uint64_t from);
+
+#endif

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""samtools-omp-mpi: whatever form the input has, the ranks must write what one process writes.
+
+Skipped without mpicc and mpirun.
+"""
+
+import random
+import subprocess
+
+import pytest
+
+import bamgen
+from conftest import BINARY, REAL_DIR, clean_env
+from test_mpi import KINDS, desk, kind, programs, pytestmark, same, sort_mpi  # noqa: F401
+
+
+def to_sam(desk, data, name="in.sam"):
+    """The file's text, as the ordinary program writes it, in the order of the input."""
+    import pysam
+    source = desk / "given.bam"
+    source.write_bytes(data)
+    path = desk / name
+    with pysam.AlignmentFile(str(source), check_sq=False) as given, \
+            pysam.AlignmentFile(str(path), "wh", header=given.header) as text:
+        for record in given.fetch(until_eof=True):
+            text.write(record)
+    source.unlink()
+    return path
+
+
+@pytest.mark.parametrize("args", [[], ["-n"], ["-N"], ["-t", "NM"], ["-t", "RG", "-n"]], ids=" ".join)
+def test_sam_parts_lose_a_line_or_the_order(programs, desk, kind, args):
+    source = to_sam(desk, bamgen.l_htslib(*bamgen.realistic(1500)))
+    same(programs, desk, source, (2, 3, 7) if not args else (3,), args, kind, index=None if args else "csi")
+
+
+@pytest.mark.parametrize("text", [
+    b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:1000\n",
+    b"@SQ\tSN:c\tLN:1000",
+    b"@SQ\tSN:c\tLN:1000\nr\t0\tc\t9\t1\t1M\t*\t0\t0\tA\tI",
+    b"@SQ\tSN:c\tLN:1000\r\nr\t0\tc\t9\t1\t1M\t*\t0\t0\tA\tI\r\nq\t0\tc\t7\t1\t1M\t*\t0\t0\tA\tI\r\n",
+    b"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\nq\t4\t*\t0\t0\t*\t*\t0\t0\tC\tI\n",
+    b"@SQ\tSN:c\tLN:1000\n" + b"".join(b"r%d\t0\tc\t9\t1\t1M\t*\t0\t0\tA\tI\n" % i for i in range(50)),
+    b"@SQ\tSN:c\tLN:1000\n" + b"r\t0\tc\t9\t1\t*\t*\t0\t0\t" + b"A" * 300000 + b"\t*\nq\t0\tc\t7\t1\t1M\t*\t0\t0\tA\tI\n",
+], ids=["header_only", "no_newline", "one", "cr", "no_header", "ties", "long_line"])
+def test_small_sam_is_cut_within_a_line(programs, desk, text):
+    source = desk / "in.sam"
+    source.write_bytes(text)
+    same(programs, desk, source, (1, 4))
+
+
+def test_long_header_of_sam_is_not_whole(programs, desk):
+    source = desk / "in.sam"
+    source.write_bytes(b"".join(b"@SQ\tSN:chr%d\tLN:1000\n" % i for i in range(9000))
+                       + b"".join(b"r\t0\tchr%d\t9\t1\t1M\t*\t0\t0\tA\tI\n" % (i * 977 % 9000) for i in range(2000)))
+    same(programs, desk, source, (3,))
+
+
+def test_ranks_that_spill_sam_lose_the_order(programs, desk):
+    """A base takes 1.5 bytes in BAM without qualities: about 160 MB of records from 105 MB of text."""
+    source, r = desk / "in.sam", random.Random(4)
+    bases = "".join(r.choices("ACGT", k=8000))
+    with open(source, "w") as text:
+        text.write("@SQ\tSN:c\tLN:100000\n")
+        for i in range(26000):
+            at = r.randrange(4000)
+            text.write("r%d\t0\tc\t%d\t1\t*\t*\t0\t0\t%s\t*\n" % (i, r.randrange(1, 9000), bases[at:at + 4000]))
+    told = same(programs, desk, source, (2,), ["-m", "2M", "-l", "0"])
+    assert "merging from" in told
+
+
+@pytest.mark.parametrize("name", ["test2.bam"])
+def test_real_sam_differs(programs, desk, name):
+    if not (REAL_DIR / name).exists():
+        pytest.skip("no %s here" % name)
+    same(programs, desk, to_sam(desk, (REAL_DIR / name).read_bytes()), (4,), index="csi")
+
+
+@pytest.mark.parametrize("where", [0.1, 0.9])
+def test_broken_line_is_told_by_each_rank_or_leaves_something(programs, desk, where):
+    source = to_sam(desk, bamgen.l_htslib(*bamgen.realistic(1500)), "in.sam")
+    lines = source.read_bytes().split(b"\n")
+    n_header = sum(line.startswith(b"@") for line in lines)
+    bad = n_header + int((len(lines) - n_header) * where)
+    at = len(b"\n".join(lines[:bad])) + 1
+    lines[bad] = b"no record"
+    source.write_bytes(b"\n".join(lines))
+    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["-T", desk / "tmp", "-o", desk / "out.bam", source])
+    assert status == 1
+    told = [line for line in err.splitlines() if ": rank" in line]
+    assert len(told) == 1, err
+    number, offset = int(told[0].split(" line ")[1].split()[0]), int(told[0].split("file offset ")[1].split()[0])
+    data = source.read_bytes()
+    assert data[offset - 1:offset] == b"\n"
+    assert data[offset:].split(b"\n")[number - 1] == b"no record"
+    assert offset <= at
+    assert sorted(p.name for p in desk.iterdir()) == ["in.sam"]
+
+
+def test_empty_or_other_text_is_taken_for_sam(programs, desk):
+    for text, why in ((b"", "empty"), (b"hello\n", "over MPI only")):
+        source = desk / "in.sam"
+        source.write_bytes(text)
+        status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2, ["-o", desk / "out.bam", source])
+        assert status == 1
+        assert why in err
+        assert not (desk / "out.bam").exists()
+
+
+def tied(first, n, group=b"a"):
+    head = b"@SQ\tSN:c\tLN:1000\n@RG\tID:%s\tSM:s\n" % group
+    return head + b"".join(b"r%d\t0\tc\t%d\t1\t1M\t*\t0\t0\tA\tI\tRG:Z:%s\n" % (first + i, 9 + i % 2, group) for i in range(n))
+
+
+@pytest.mark.parametrize("args", [[], ["-n"], ["-t", "RG"]], ids=" ".join)
+def test_ties_of_several_inputs_change_places(programs, desk, kind, args):
+    """BAM among SAM, one input without records, and one much larger than the others: ranks get parts of one or of many."""
+    (desk / "a.sam").write_bytes(tied(0, 40, b"a"))
+    (desk / "e.sam").write_bytes(tied(0, 0, b"e"))
+    (desk / "c.sam").write_bytes(tied(40, 3000, b"c"))
+    (desk / "d.sam").write_bytes(tied(3040, 7, b"d"))
+    subprocess.run([BINARY, "sort", "--no-PG", "-o", desk / "b.bam", desk / "c.sam"], check=True,
+                   capture_output=True, env=clean_env())
+    more = [a for name in ("e.sam", "b.bam", "c.sam", "a.sam", "d.sam") for a in ("--add-input", desk / name)]
+    same(programs, desk, desk / "a.sam", (1, 2, 7) if not args else (3,), [*args, *more], kind, None if args else "csi")
+
+
+def test_inputs_that_do_not_fit_together_are_sorted(programs, desk):
+    (desk / "a.sam").write_bytes(tied(0, 40))
+    (desk / "b.sam").write_bytes(tied(0, 40).replace(b"LN:1000", b"LN:2000"))
+    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2,
+                           ["-o", desk / "out.bam", "--add-input", desk / "b.sam", desk / "a.sam"])
+    assert status == 1
+    assert len([line for line in err.splitlines() if "b.sam" in line]) == 1, err
+    assert sorted(p.name for p in desk.iterdir()) == ["a.sam", "b.sam"]
