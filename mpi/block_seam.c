@@ -4,12 +4,58 @@
 #include <string.h>
 #include "mpi/block_seam.h"
 
+/* ---- chains of blocks ---- */
+
+static int open_chains(struct block_chains *c)
+{
+    c->into = calloc(BLOCK_SEAM_RECORDS, sizeof *c->into);
+    c->begin = calloc(BLOCK_SEAM_RECORDS, sizeof *c->begin);
+    c->open = calloc(BLOCK_SEAM_RECORDS, sizeof *c->open);
+    return c->into && c->begin && c->open ? 0 : -1;
+}
+
+static void close_chains(struct block_chains *c)
+{
+    free(c->into);
+    free(c->begin);
+    free(c->open);
+}
+
+/* How full the last block of a chain is. */
+static uint32_t fill_of(const struct block_chains *c, size_t chain)
+{
+    while (c->into[chain] != chain)
+        chain = c->into[chain];
+    return (uint32_t)(c->bytes - c->begin[chain]);
+}
+
+/* Adds a record to all chains. Those whose last block has no room for it begin one with it. number: of the chain that begins
+ * with it; -1: none does. */
+static void add_to_chains(struct block_chains *c, uint32_t size, int number)
+{
+    int begun = number;
+    for (; c->n > 0 && size > BGZF_FILL - (c->bytes - c->begin[c->open[c->first]]); c->n--) {
+        uint16_t chain = c->open[c->first];
+        begun = begun < 0 ? chain : begun;
+        c->into[chain] = (uint16_t)begun;
+        c->first = (c->first + 1) % BLOCK_SEAM_RECORDS;
+    }
+    if (begun >= 0) {
+        c->into[begun] = (uint16_t)begun;
+        c->begin[begun] = c->bytes;
+        c->open[(c->first + c->n++) % BLOCK_SEAM_RECORDS] = (uint16_t)begun;
+    }
+    c->bytes += size > BGZF_FILL ? (size - 1) % BGZF_FILL + 1 : size;
+}
+
+/* ---- the records of a rank ---- */
+
 int block_seam_open(struct block_seam *s, size_t n_records, bool keeps)
 {
     *s = (struct block_seam){.room = n_records};
     s->lead = malloc(BGZF_FILL);
     s->tail = malloc(BGZF_FILL);
-    if (!s->lead || !s->tail)
+    if (!s->lead || !s->tail || open_chains(&s->chains) < 0)
         return -1;
     if (keeps)
         return record_list_alloc(&s->kept, n_records + 1);
@@ -23,6 +69,7 @@ void block_seam_close(struct block_seam *s)
     free(s->sizes);
     free(s->lead);
     free(s->tail);
+    close_chains(&s->chains);
 }
 
 void block_seam_add(struct block_seam *s, const struct record_list *list)
@@ -30,7 +77,8 @@ void block_seam_add(struct block_seam *s, const struct record_list *list)
     assert(list->n <= s->room - s->n);
     for (size_t i = 0; i < list->n; i++) {
         const struct record_ref *r = &list->records[i];
-        bool all_before = s->n == 0 || s->n_lead == s->n;
+        bool all_before = s->n_lead == s->n;
+        add_to_chains(&s->chains, r->size, all_before ? (int)s->n : -1);
         if (all_before && r->size <= BGZF_FILL - s->lead_size) {
             memcpy(s->lead + s->lead_size, r->data, r->size);
             s->lead_size += r->size;
@@ -49,29 +97,17 @@ static uint32_t size_of(const struct block_seam *s, size_t i)
     return s->sizes ? s->sizes[i] : s->kept.records[i].size;
 }
 
-/* How full a block is after a record that was put when it had `fill` bytes; 0: no block is open. */
-static uint32_t fill_after(uint32_t fill, uint32_t size)
-{
-    if (size > BGZF_FILL)
-        return (size - 1) % BGZF_FILL + 1;
-    return size > BGZF_FILL - fill ? size : fill + size;
-}
-
-/* Which records go into the block that was open before, and how full the last block is behind all. */
+/* Which records go into the block that was open before, with `fill` bytes, and how full the last block is behind all. One
+ * rank does this after the other, so only the first records are looked at. */
 static uint32_t follow(struct block_seam *s, uint32_t fill)
 {
-    bool begun = fill == 0;
     s->n_lead = s->lead_size = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        uint32_t size = size_of(s, i);
-        begun = begun || size > BGZF_FILL - fill;
-        if (!begun) {
-            s->n_lead++;
-            s->lead_size += size;
-        }
-        fill = fill_after(fill, size);
+    while (fill > 0 && s->n_lead < s->n && size_of(s, s->n_lead) <= BGZF_FILL - fill) {
+        uint32_t size = size_of(s, s->n_lead++);
+        s->lead_size += size;
+        fill += size;
     }
-    return fill;
+    return s->n_lead == s->n ? fill : fill_of(&s->chains, s->n_lead);
 }
 
 void block_seam_settle(struct block_seam *s, const struct mpi_team *team)

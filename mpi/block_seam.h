@@ -9,6 +9,16 @@
 #include "mpi/mpi_team.h"
 #include "write/record_list.h"
 
+/* For each record with which this rank's first block may begin: the blocks from there on. Those that come to begin with
+ * the same record are the same from it on, so one chain goes over into the other. */
+struct block_chains {
+    uint16_t *into;              /* the chain that a chain has gone over into; itself */
+    uint64_t *begin;             /* of a chain: where its last block begins, in bytes */
+    uint16_t *open;              /* chains by the begin of their last block: a ring */
+    size_t first, n;
+    uint64_t bytes;              /* of all records so far; a long one has those of its last block only */
+};
+
 struct block_seam {
     struct record_list kept;     /* this rank's records, in order, if it keeps them; else empty, and ... */
     uint32_t *sizes;             /* ... their sizes; else NULL */
@@ -18,6 +28,7 @@ struct block_seam {
     size_t lead_size;
     uint8_t *tail;               /* records of later ranks that are in this rank's last block */
     size_t tail_size;
+    struct block_chains chains;
 };
 
 /* For n_records. keeps: they stay where they are, and all of them are listed in `kept`: 18 bytes for each, not 4.
