@@ -312,6 +312,17 @@ int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_O
     return result;
 }
 
+/* Its line is written when it begins: ranks then poll until all have. */
+int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    struct mark m = enter();
+    int result = PMPI_Iallreduce(in, out, count, type, op, comm, request);
+    account_all(2 * size_of(count, type));
+    leave(m, "Allreduce", -1, -1, size_of(count, type));
+    return result;
+}
+
 int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct mark m = enter();

@@ -204,15 +204,11 @@ class Sort:
             runs.append((lambda size: self.disk(rank, False, size), self.bytes * self.rule["spill_ratio"]))
         self.stream(rank, self.bytes * self.cost("measure"), runs)
         self.together("measure")
-        follow = self.bytes * self.rule["follow"] / 1e9
-        if self.c["seam_by_scan"]:                             # each rank follows twice, at once with the others
-            self.cluster.compute(rank, 2 * follow, main=True).wait()
-        else:
-            if rank > 0:
-                Mailbox.by_name("fill%d" % rank).get()
-            self.cluster.compute(rank, follow, main=True).wait()
-            if rank + 1 < self.n:
-                Mailbox.by_name("fill%d" % (rank + 1)).put(0, 4)
+        if rank > 0:
+            Mailbox.by_name("fill%d" % rank).get()
+        self.cluster.compute(rank, self.rule["follow"], main=True).wait()
+        if rank + 1 < self.n:
+            Mailbox.by_name("fill%d" % (rank + 1)).put(0, 4)
         self.together("seam")
 
     def write(self, rank):
