@@ -86,7 +86,7 @@ def same(programs, desk, source, ns, args=(), kind=KINDS[0] if KINDS else None, 
         status, err = sort_mpi(programs[kind], kind, n, ["--no-PG", *args, "-T", desk / "tmp", *output(many), source])
         assert status == alone.returncode, err
         if status != 0:
-            assert sorted(p.name for p in desk.iterdir()) == ["in.bam"]
+            assert not [p.name for p in desk.iterdir() if p != source]
             continue
         assert many.read_bytes() == one.read_bytes(), (n, args)
         if index:
@@ -342,4 +342,4 @@ def test_mpirun_of_the_other_mpi_sorts_many_times(programs, desk, kind):
 @pytest.mark.parametrize("file", sorted(REAL_DIR.glob("*.bam")), ids=lambda p: p.name)
 @pytest.mark.parametrize("args", [[], ["-n"], ["-N"], ["-t", "NM"], ["--template-coordinate"], ["-m", "4M"]], ids=" ".join)
 def test_some_file_and_order_differs(programs, desk, file, args):
-    same(programs, desk, file, (2, 4, 7), args)
+    same(programs, desk, file, (2, 4, 7), args, refused="--template-coordinate" in args)   # without MC tags
