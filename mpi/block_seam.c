@@ -29,8 +29,8 @@ static uint32_t fill_of(const struct block_chains *c, size_t chain)
     return (uint32_t)(c->bytes - c->begin[chain]);
 }
 
-/* Adds a record to all chains. Those whose last block has no room for it begin one with it. number: of the chain that begins
- * with it; -1: none does. */
+/* Adds a record to all chains. Those whose last block has no room for it begin one with it. number: of the chain that
+ * begins with it; -1: none does. */
 static void add_to_chains(struct block_chains *c, uint32_t size, int number)
 {
     int begun = number;
@@ -97,8 +97,8 @@ static uint32_t size_of(const struct block_seam *s, size_t i)
     return s->sizes ? s->sizes[i] : s->kept.records[i].size;
 }
 
-/* Which records go into the block that was open before, with `fill` bytes, and how full the last block is behind all. One
- * rank does this after the other, so only the first records are looked at. */
+/* Which records go into the block that was open before, with `fill` bytes, and how full the last block is behind all.
+ * One rank does this after the other, so only the first records are looked at. */
 static uint32_t follow(struct block_seam *s, uint32_t fill)
 {
     s->n_lead = s->lead_size = 0;

@@ -245,19 +245,19 @@ static void open_text(struct split_file *f)
 /* As the ordinary program decides what it reads. */
 static void open_format(struct split_file *f)
 {
-    htsFormat format = {.format = unknown_format};
+    htsFormat found = {0};
     hFILE *file = hopen(f->path, "r");
-    int known = file ? hts_detect_format(file, &format) : -1;
+    int known = file ? hts_detect_format(file, &found) : -1;
     if (file)
         hclose_abruptly(file);
-    f->is_text = format.format == sam && format.compression == no_compression;
+    f->is_text = found.format == sam && found.compression == no_compression;
     if (known < 0)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
-    else if (format.format == empty_format && format.compression != bgzf)
+    else if (found.format == empty_format && found.compression != bgzf)
         latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
     else if (f->is_text)
         open_text(f);
-    else if (format.format == bam && format.compression == bgzf)
+    else if (found.format == bam && found.compression == bgzf)
         open_bam(f);
     else
         latch_fail(f->latch, NO_INPUT, f->path);

@@ -236,6 +236,9 @@ MUTANTS = [
     ("bgzip/bgzip_names.c", "check_apart(names, opts, in);", "0;",
      ["test_bgzip.py::test_a_file_is_written_over_by_its_own_work"], "no file is written over by its own work"),
     # ------------------------------------------------------------ ranks over MPI
+    ("mpi/block_seam.c", "c->n > 0 && size > BGZF_FILL - (", "c->n > 0 && size >= BGZF_FILL - (", ["unit_block_seam"],
+     "chains of blocks end where blocks do"),
+    ("mpi/block_seam.c", "        c->into[chain] = (uint16_t)begun;\n", "", ["unit_block_seam"], "chains that meet are one"),
     ("mpi/block_seam.c", "    if (s->n_lead == s->n) {", "    if (0) {", ["unit_block_seam"], "a rank in which no block begins hands on"),
     ("mpi/output_gather.c", "S_ISREG(st->st_mode) && (uint64_t)st->st_ino == shared->inode", "true", ["unit_output_gather"],
      "a rank writes to rank 0's file only: inode"),
