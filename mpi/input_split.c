@@ -257,7 +257,7 @@ static void open_format(struct split_file *f)
         latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
     else if (f->is_text)
         open_text(f);
-    else if (found.format == bam && found.compression == bgzf)
+    else if (found.compression == bgzf && (found.format == bam || found.category != sequence_data))
         open_bam(f);
     else
         latch_fail(f->latch, NO_INPUT, f->path);

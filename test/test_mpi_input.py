@@ -56,6 +56,13 @@ def test_long_header_of_sam_is_not_whole(programs, desk):
     same(programs, desk, source, (3,))
 
 
+def test_bam_whose_first_block_is_empty_is_refused(programs, desk, kind):
+    """htslib tells no format of it, but one process sorts it."""
+    source = desk / "in.bam"
+    source.write_bytes(bamgen.EOF_BLOCK + bamgen.l_htslib(*bamgen.realistic(300)))
+    same(programs, desk, source, (2,), [], kind)
+
+
 def test_ranks_that_spill_sam_lose_the_order(programs, desk):
     """A base takes 1.5 bytes in BAM without qualities: about 160 MB of records from 105 MB of text."""
     source, r = desk / "in.sam", random.Random(4)
