@@ -319,7 +319,7 @@ static int threads_to_be_had(const struct sort_parts *s)
 
 int bam_sort(const struct sort_opts *opts)
 {
-    struct sort_parts s;
+    struct sort_parts s = {0};
     int n_threads = 1;
     machine_share_heaps();
     if (sort_parts_open(&s, opts) == 0) {

@@ -14,6 +14,8 @@
 #include "base/sort_opts.h"
 #include "mpi/input_split.h"
 #include "mpi/text_split.h"
+#include "mpi/whole_input.h"
+#include "read/input_format.h"
 
 enum {
     BLOCK_HEADER = 18, BLOCK_MOST = 65536,
@@ -21,8 +23,6 @@ enum {
     /* Bytes of the stream in which so many records must follow each other. */
     WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
 };
-
-#define NO_INPUT "%s: over MPI only a regular file of BAM in BGZF or of SAM text is sorted as yet. Nothing was read"
 
 #define NOT_READ "reading %s failed at file offset %llu"
 
@@ -32,7 +32,11 @@ struct split_file {
     BGZF *bgzf;
     uint64_t size, first;        /* first: virtual offset of the first record */
     int32_t n_ref;
+    bool is_stream;              /* a pipe or a URL: only rank 0 can read it, and only once */
+    bool is_whole;               /* one rank reads all of it, as it must a stream */
     bool is_text;
+    int reader;                  /* of what is whole */
+    struct whole_input whole;
     struct text_split text;
     struct input_part part;      /* what this rank reads */
     uint8_t *head, *tail, *sample;   /* what it points to, with its header */
@@ -56,11 +60,17 @@ static int look(struct split_file *f, struct identity *id)
     if (n < 0)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
-        latch_fail(f->latch, NO_INPUT, f->path);
+        latch_fail(f->latch, "%s is no regular file here, but it is one for rank 0", f->path);
     else
         *id = (struct identity){f->size = (uint64_t)st.st_size, (uint64_t)st.st_mtime, byte_hash(bytes, (size_t)n, 0)};
     free(bytes);
     return latch_tripped(f->latch) ? -1 : 0;
+}
+
+static bool is_stream(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") == 0 || hisremote(path) || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
 
 static int check_same(const struct mpi_team *team, const struct split_file *f, struct identity mine)
@@ -242,36 +252,45 @@ static void open_text(struct split_file *f)
     f->part.sample_size = f->text.sample.n;
 }
 
-/* As the ordinary program decides what it reads. */
-static void open_format(struct split_file *f)
+static void open_format(struct split_file *f, const struct sort_opts *opts)
 {
     htsFormat found = {0};
     hFILE *file = hopen(f->path, "r");
     int known = file ? hts_detect_format(file, &found) : -1;
     if (file)
         hclose_abruptly(file);
-    f->is_text = found.format == sam && found.compression == no_compression;
-    if (known < 0)
+    if (known < 0) {
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
-    else if (found.format == empty_format && found.compression != bgzf)
+        return;
+    }
+    enum input_kind kind = input_format_kind(&found, opts->in_format.specific);
+    f->is_text = kind == INPUT_SAM_PLAIN;
+    f->is_whole = kind != INPUT_SAM_PLAIN && kind != INPUT_BAM_BLOCKS;
+    if (kind == INPUT_EMPTY)
         latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
     else if (f->is_text)
         open_text(f);
-    else if (found.compression == bgzf && (found.format == bam || found.category != sequence_data))
+    else if (!f->is_whole)
         open_bam(f);
-    else
-        latch_fail(f->latch, NO_INPUT, f->path);
 }
 
-static int open_file(struct split_file *f, const struct mpi_team *team, const char *path, struct latch *latch)
+/* Of what is whole nothing is read yet. */
+static int open_file(struct split_file *f, const struct mpi_team *team, const char *path,
+                     const struct sort_inputs_options *how)
 {
     struct identity id = {0};
-    *f = (struct split_file){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC), .latch = latch};
+    int stream = team->rank == 0 && is_stream(path);
+    *f = (struct split_file){.path = path, .fd = -1, .latch = how->latch};
+    MPI_Bcast(&stream, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    f->is_stream = f->is_whole = stream;
+    if (stream)
+        return 0;
+    f->fd = open(path, O_RDONLY | O_CLOEXEC);
     look(f, &id);
-    if (mpi_team_agree(team, latch) < 0 || check_same(team, f, id) < 0)
+    if (mpi_team_agree(team, f->latch) < 0 || check_same(team, f, id) < 0)
         return -1;
-    open_format(f);
-    return mpi_team_agree(team, latch);
+    open_format(f, how->opts);
+    return mpi_team_agree(team, f->latch);
 }
 
 /* What the rank gets to keep stays. */
@@ -291,47 +310,83 @@ static uint64_t data_of(const struct split_file *f)
     return f->is_text ? f->first : f->first >> 16;
 }
 
-/* starts[size + 1]: where each rank's part of the file begins, and the last one ends. skip: bytes of data before this
- * rank's range, counted from the file's own. */
+/* Of what is whole only the beginning has a place. */
+static uint64_t end_of(const struct split_file *f)
+{
+    return f->is_whole ? 1 : f->is_text ? f->size : f->size << 16;
+}
+
+/* Where this rank's part begins. skip: bytes of data before the rank's range, counted from the file's own. */
+static uint64_t start_of(const struct split_file *f, int64_t skip)
+{
+    uint64_t from = data_of(f) + (uint64_t)skip;
+    if (skip <= 0)
+        return f->first;
+    if (f->is_whole || from >= f->size)
+        return end_of(f);
+    return f->is_text ? text_split_find(&f->text, from) : find_start(f, from);
+}
+
+/* starts[size + 1]: where each rank's part of the file begins, and the last one ends. */
 static void share_starts(const struct mpi_team *team, const struct split_file *f, int64_t skip, uint64_t *starts)
 {
-    uint64_t mine, end = f->is_text ? f->size : f->size << 16, from = data_of(f) + (uint64_t)skip;
-    if (skip <= 0)
-        mine = f->first;
-    else if (from >= f->size)
-        mine = end;
-    else
-        mine = f->is_text ? text_split_find(&f->text, from) : find_start(f, from);
+    uint64_t mine = start_of(f, skip);
     MPI_Allgather(&mine, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, MPI_COMM_WORLD);
-    starts[team->size] = end;
+    starts[team->size] = end_of(f);
     for (int i = team->size; i > 0; i--)         /* a long record may go through several ranges */
         if (starts[i - 1] > starts[i])
             starts[i - 1] = starts[i];
 }
 
-static void take_part(struct split_file *f, uint64_t start, uint64_t end)
+static void take_part(struct split_file *f, const struct mpi_team *team, const uint64_t *starts)
 {
-    if (!f->is_text) {
+    uint64_t start = starts[team->rank], end = starts[team->rank + 1];
+    if (f->is_whole) {
+        while (starts[f->reader + 1] == starts[f->reader])
+            f->reader++;
+    } else if (f->is_text) {
+        f->part.begin = start;
+        f->part.end = end;
+    } else {
         read_edges(f, start, end);
-        return;
     }
-    f->part.begin = start;
-    f->part.end = end;
+}
+
+/* The first of the files that can be shared. The parts of the ranks must be in the order of the input: so rank 0, which
+ * reads the streams, reads what comes before them, too. */
+static size_t first_shared(const struct split_file *files, size_t n)
+{
+    while (n > 0 && !files[n - 1].is_stream)
+        n--;
+    return n;
 }
 
 /* The ranges of bytes are those of all files, one behind the other: so the ranks' parts are in the order of the
  * input. */
 static void share_files(const struct mpi_team *team, struct split_file *files, size_t n, uint64_t *starts)
 {
+    size_t first = first_shared(files, n);
     uint64_t all = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = first; i < n; i++)
         all += files[i].size - data_of(&files[i]);
     int64_t skip = (int64_t)(all / (uint64_t)team->size * (uint64_t)team->rank);
     for (size_t i = 0; i < n; i++) {
-        share_starts(team, &files[i], skip, starts);
-        take_part(&files[i], starts[team->rank], starts[team->rank + 1]);
-        skip -= (int64_t)(files[i].size - data_of(&files[i]));
+        bool shared = i >= first;
+        share_starts(team, &files[i], shared ? skip : team->rank ? INT64_MAX >> 1 : 0, starts);
+        take_part(&files[i], team, starts);
+        skip -= shared ? (int64_t)(files[i].size - data_of(&files[i])) : 0;
     }
+}
+
+static int open_whole(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct split_file *f = &s->files[i];
+        s->has_whole = s->has_whole || f->is_whole;
+        if (f->is_whole && whole_input_open(&f->whole, team, f->reader, f->path, how, &f->part) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* The header of all inputs, as the ordinary program merges them. */
@@ -350,28 +405,34 @@ static int merge_headers(struct input_split *s, struct latch *latch)
     return 0;
 }
 
-int input_split_open(struct input_split *s, const struct mpi_team *team, const struct sort_opts *opts,
-                     struct latch *latch)
+/* All but the headers' merge. -1: some rank failed, and that was told. */
+static int open_parts(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how,
+                      uint64_t *starts)
 {
-    size_t n = 1 + opts->n_more;
+    const struct sort_opts *opts = how->opts;
+    for (; s->n < 1 + opts->n_more; s->n++)
+        if (open_file(&s->files[s->n], team, s->n ? opts->more[s->n - 1] : opts->in, how) < 0)
+            return -1;
+    share_files(team, s->files, s->n, starts);
+    return mpi_team_agree(team, how->latch) < 0 ? -1 : open_whole(s, team, how);
+}
+
+int input_split_open(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how)
+{
+    size_t n = 1 + how->opts->n_more;
     *s = (struct input_split){.files = calloc(n, sizeof *s->files), .parts = calloc(n, sizeof *s->parts)};
     uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
     if (!s->files || !s->parts || !starts)
-        latch_fail(latch, "out of memory");
-    bool opened = mpi_team_agree(team, latch) == 0;
-    for (; opened && s->n < n; s->n++)
-        opened = open_file(&s->files[s->n], team, s->n ? opts->more[s->n - 1] : opts->in, latch) == 0;
+        latch_fail(how->latch, "out of memory");
+    bool opened = mpi_team_agree(team, how->latch) == 0 && open_parts(s, team, how, starts) == 0;
     if (opened)
-        merge_headers(s, latch);
-    opened = opened && mpi_team_agree(team, latch) == 0;
-    if (opened)
-        share_files(team, s->files, n, starts);
+        merge_headers(s, how->latch);
     for (size_t i = 0; i < s->n; i++) {
         close_file(&s->files[i]);
         s->parts[i] = s->files[i].part;
     }
     free(starts);
-    return opened ? mpi_team_agree(team, latch) : -1;
+    return opened ? mpi_team_agree(team, how->latch) : -1;
 }
 
 void input_split_close(struct input_split *s)
@@ -381,6 +442,7 @@ void input_split_close(struct input_split *s)
         free(s->files[i].head);
         free(s->files[i].tail);
         free(s->files[i].sample);
+        whole_input_close(&s->files[i].whole);
     }
     sam_hdr_destroy(s->sam);
     free(s->files);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of BAM and SAM files that a rank reads: all inputs, one behind the other, are cut into ranges of bytes.
+/* The parts of the inputs that a rank reads: all inputs, one behind the other, are cut into ranges of bytes. What
+ * cannot be cut is read by the rank in whose range it begins.
  * Of BAM each rank guesses where the first record of its range begins; the rank before it reads up to there, and so
  * finds out whether the guess was right. */
 #ifndef INPUT_SPLIT_H
@@ -8,7 +9,7 @@
 #include "mpi/mpi_team.h"
 #include "read/input_part.h"
 
-struct sort_opts;
+struct sort_inputs_options;
 struct split_file;
 
 struct input_split {
@@ -16,12 +17,12 @@ struct input_split {
     sam_hdr_t *sam;              /* the header of all inputs together; owned, as the next */
     struct split_file *files;
     size_t n;                    /* how many were opened */
+    bool has_whole;              /* some of them are read by one rank each */
 };
 
-/* Every rank calls it. Checks first that all see the same regular files. -1: some rank failed, and that was told.
- * Either way, close it. */
-int input_split_open(struct input_split *split, const struct mpi_team *team, const struct sort_opts *opts,
-                     struct latch *latch);
+/* Every rank calls it; how is as for sort_inputs_open(). Checks first that all see the same files. -1: some rank
+ * failed, and that was told. Either way, close it. */
+int input_split_open(struct input_split *split, const struct mpi_team *team, const struct sort_inputs_options *how);
 void input_split_close(struct input_split *split);
 
 #endif

@@ -19,6 +19,7 @@
 #include "mpi/output_gather.h"
 #include "mpi/rank_sort.h"
 #include "plan/sort_limits.h"
+#include "plan/sort_memory.h"
 #include "plan/sort_parts.h"
 #include "write/record_sink.h"
 
@@ -59,14 +60,10 @@ static bool is_other_than_file(const char *path)
 
 const char *rank_sort_refuses(const struct sort_opts *o)
 {
-    if (strcmp(o->in, "-") == 0)                 /* --add-input takes no standard input anyway */
-        return "inputs must be regular files";
     if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->order.by == SORT_MINHASH)
         return o->order.index_fasta ? "-I is not there yet" : "-M is not there yet";
-    if (o->in_format.specific)
-        return "--input-fmt-option is not there yet";
     if (o->verify || o->checksum || o->check || o->plan)
         return "--verify, --checksum, --check and --plan are not there yet";
     if (o->progress == PROGRESS_ALWAYS)
@@ -125,13 +122,21 @@ static void run_team(struct rank_sort *s, void (*main_thread)(void *))
     task_team(s->n_threads, main_thread, s);
 }
 
+/* What is read by one rank may be all there is. */
+static void expect_all(struct rank_sort *s)
+{
+    if (s->split.has_whole)
+        s->opts_a.size_hint = s->opts->size_hint;
+}
+
 static int sort_part(struct rank_sort *s)
 {
     s->split.parts[0].beside = BESIDE;
+    expect_all(s);
     sort_parts_open_part(&s->a, &s->opts_a, s->split.parts);
     if (agree(s, &s->a.latch) < 0)
         return -1;
-    s->n_threads = sort_limits_threads(s->opts, 0);
+    s->n_threads = sort_limits_threads(s->opts, s->a.in.n_threads);
     run_team(s, read_part);
     if (agree(s, &s->a.latch) < 0)
         return -1;
@@ -364,9 +369,16 @@ static int write_output(struct rank_sort *s)
 
 /* ---- from beginning to end ---- */
 
+static int open_split(struct rank_sort *s)
+{
+    struct memory_rings rings = sort_memory_rings(&s->opts_a);
+    struct sort_inputs_options how = sort_memory_inputs(&s->opts_a, &rings, &s->a.latch, NULL);
+    return input_split_open(&s->split, &s->team, &how);
+}
+
 static int sort_all(struct rank_sort *s)
 {
-    if (input_split_open(&s->split, &s->team, s->opts, &s->latch) < 0 || sort_part(s) < 0)
+    if (open_split(s) < 0 || sort_part(s) < 0)
         return -1;
     open_b(s);
     if (agree(s, &s->latch) < 0)

@@ -107,7 +107,8 @@ int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
 
 int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, const struct input_part *part)
 {
-    *s = (struct sort_parts){.opts = opts, .part = part};
+    s->opts = opts;
+    s->part = part;
     if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(s->opts))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);

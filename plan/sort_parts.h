@@ -42,7 +42,8 @@ struct sort_parts {
 };
 
 /* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
- * mistake is reported before a pipe is waited for. -1: the error is recorded in the latch; close it all the same. */
+ * mistake is reported before a pipe is waited for. parts are zero; only the latch may be in use. -1: the error is
+ * recorded in the latch; close it all the same. */
 int sort_parts_open(struct sort_parts *parts, const struct sort_opts *opts);
 
 /* The same for a process that reads a part of each input. NULL: all of them. */

@@ -67,7 +67,7 @@ static int follow(struct growing *g)
     return 1;
 }
 
-static sam_hdr_t *parse(const uint8_t *data, size_t size)
+sam_hdr_t *header_parse(const uint8_t *data, size_t size)
 {
     hFILE *file = hts_file_of_bytes(data, size, "");
     samFile *bam = file ? hts_hopen(file, "mem:", "r") : NULL;
@@ -124,7 +124,7 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
         return -1;
     }
     if (complete > 0)
-        header->sam = parse(g.bytes.p, g.at);
+        header->sam = header_parse(g.bytes.p, g.at);
     if (!header->sam || !names_fit(header->sam)) {
         const char *why = g.bytes.n == 0 ? "it is empty"
                         : complete == 0 ? "it ends inside the header (truncated file?)"

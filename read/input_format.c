@@ -95,31 +95,43 @@ static int open_sam(struct input_format *in, bool in_blocks)
     return 0;
 }
 
-/* Decides by the first bytes who reads the file. */
+enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options)
+{
+    /* htslib looks into the first block only, which may be empty or too short. What it does not know there is left to
+     * header_read(). */
+    bool blocks = format->compression == bgzf, plain = format->compression == no_compression;
+    bool is_bam = format->format == bam || (blocks && format->category != sequence_data);
+    if (format->format == empty_format && !blocks)
+        return INPUT_EMPTY;
+    if (has_filter(options) || !(blocks || plain))
+        return INPUT_OF_HTSLIB;
+    if (is_bam)
+        return blocks ? INPUT_BAM_BLOCKS : INPUT_BAM_PLAIN;
+    if (format->format == sam)
+        return blocks ? INPUT_SAM_BLOCKS : INPUT_SAM_PLAIN;
+    return INPUT_OF_HTSLIB;
+}
+
 static int open_format(struct input_format *in)
 {
     htsFormat format;
     if (hts_detect_format(in->file.hfile, &format) < 0)
         return input_file_failed(&in->file);
-    /* htslib looks into the first block only, which may be empty or too short. What it does not know there is left to
-     * header_read(). */
-    bool blocks = format.compression == bgzf, plain = format.compression == no_compression;
-    bool is_sam = format.format == sam && (blocks || plain);
-    bool bam_blocks = blocks && (format.format == bam || format.category != sequence_data);
-    bool bam_plain = plain && format.format == bam;
-    if (format.format == empty_format && !bam_blocks)
+    enum input_kind kind = input_format_kind(&format, in->opt.format_options);
+    if (kind == INPUT_EMPTY)
         return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);
-    if (has_filter(in->opt.format_options) || !(is_sam || bam_blocks || bam_plain))
+    if (kind == INPUT_OF_HTSLIB)
         return open_htslib(in, &format);
     input_file_advise(&in->file);
-    bool has_parts = (bam_blocks || (is_sam && plain)) && input_file_access(&in->file) == INPUT_ANYWHERE;
+    bool has_parts = (kind == INPUT_BAM_BLOCKS || kind == INPUT_SAM_PLAIN)
+                   && input_file_access(&in->file) == INPUT_ANYWHERE;
     if (in->opt.part && !has_parts)
         return latch_fail(in->opt.latch, "%s: only a part of BAM in BGZF or of SAM text can be read", in->opt.path);
     if (in->opt.part)
         input_file_limit(&in->file, in->opt.part->begin, in->opt.part->end);
-    if (is_sam)
-        return open_sam(in, blocks);
-    in->framing = bam_blocks ? INPUT_BGZF : INPUT_RAW_BAM;
+    if (kind == INPUT_SAM_PLAIN || kind == INPUT_SAM_BLOCKS)
+        return open_sam(in, kind == INPUT_SAM_BLOCKS);
+    in->framing = kind == INPUT_BAM_BLOCKS ? INPUT_BGZF : INPUT_RAW_BAM;
     return open_ahead(in, in->opt.piece_size);
 }
 

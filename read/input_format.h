@@ -32,6 +32,17 @@ struct input_format {
     struct sam_reader *sam;      /* NULL: the input is not SAM */
 };
 
+/* What an input is, and so who reads it. */
+enum input_kind {
+    INPUT_EMPTY,                 /* not even a header */
+    INPUT_BAM_BLOCKS, INPUT_BAM_PLAIN,   /* BAM in BGZF, or without compression */
+    INPUT_SAM_PLAIN, INPUT_SAM_BLOCKS,   /* text, or that in BGZF */
+    INPUT_OF_HTSLIB,             /* all that htslib decodes, and what it must filter */
+};
+
+/* Decides it by the first bytes, as htslib has detected them, and by --input-fmt-option (may be NULL). */
+enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options);
+
 /* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is
  * recorded in the latch. */
 struct input_format *input_format_open(const struct input_options *options);

@@ -29,10 +29,16 @@ static int take_part(struct sort_input *in, const struct input_part *part, struc
     return 0;
 }
 
-static int open_one(struct sort_input *in, const char *path, const struct input_part *part,
+int sort_input_open(struct sort_input *in, const char *path, const struct input_part *part,
                     const struct sort_inputs_options *how)
 {
     const struct sort_opts *opts = how->opts;
+    if (part && part->opened) {
+        *in = *part->opened;
+        *part->opened = (struct sort_input){.name = in->name};
+        in->part = part;
+        return 0;
+    }
     in->name = input_name_shown(path);
     struct input_options file = {
         .path = path,
@@ -113,7 +119,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
         struct sort_input *in = &inputs->each[inputs->n++];
         bool first = inputs->n == 1;
         const struct input_part *part = how->part ? &how->part[inputs->n - 1] : NULL;
-        if (open_one(in, first ? opts->in : opts->more[inputs->n - 2], part, how) < 0
+        if (sort_input_open(in, first ? opts->in : opts->more[inputs->n - 2], part, how) < 0
             || (!first && bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch) < 0))
             return -1;
     }
@@ -124,14 +130,17 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     return 0;
 }
 
+void sort_input_close(struct sort_input *in)
+{
+    bgzf_source_close(in->source);               /* before what it reads from */
+    input_format_close(in->format);
+    bam_header_free(&in->header);
+}
+
 void sort_inputs_close(struct sort_inputs *inputs)
 {
-    for (size_t i = 0; i < inputs->n; i++) {
-        struct sort_input *in = &inputs->each[i];
-        bgzf_source_close(in->source);           /* before what it reads from */
-        input_format_close(in->format);
-        bam_header_free(&in->header);
-    }
+    for (size_t i = 0; i < inputs->n; i++)
+        sort_input_close(&inputs->each[i]);
     free(inputs->each);
     *inputs = (struct sort_inputs){.each = NULL};
 }

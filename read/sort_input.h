@@ -47,6 +47,12 @@ struct sort_inputs_options {
     struct stats *stats;         /* may be NULL */
 };
 
+/* Opens one input, and reads its header unless a part brings it. NULL: all of it. -1: failed, and the error is recorded
+ * in the latch; close it all the same. */
+int sort_input_open(struct sort_input *input, const char *path, const struct input_part *part,
+                    const struct sort_inputs_options *options);
+void sort_input_close(struct sort_input *input);
+
 /* Opens opts->in and opts->more, reads their headers, and adds those of the others to the first one's. -1: failed, and
  * the error is recorded in the latch; close them all the same. */
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *options);

@@ -105,7 +105,7 @@ def test_broken_line_is_told_by_each_rank_or_leaves_something(programs, desk, wh
 
 
 def test_empty_or_other_text_is_taken_for_sam(programs, desk):
-    for text, why in ((b"", "empty"), (b"hello\n", "over MPI only")):
+    for text, why in ((b"", "empty"), (b"hello\n", "does not hold alignments")):
         source = desk / "in.sam"
         source.write_bytes(text)
         status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2, ["-o", desk / "out.bam", source])

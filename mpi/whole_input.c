@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_buffer.h"
+#include "base/input_name.h"
+#include "base/latch.h"
+#include "mpi/whole_input.h"
+#include "read/header_read.h"
+#include "read/input_part.h"
+
+enum { SAMPLE_BYTES = 65536 };   /* from which all ranks learn the shape of names */
+
+/* What the reader tells the others: a header, then a sample. */
+struct news {
+    uint8_t *bytes;
+    uint64_t header, sample;     /* bytes of each */
+};
+
+/* The first records, which stay the input's, too: it gives them out before its other blocks. */
+static int read_sample(struct sort_input *in, struct latch *latch)
+{
+    struct byte_buffer rest = {in->header.rest, in->header.rest_size, in->header.rest_size};
+    int found = 1;
+    while (rest.n < SAMPLE_BYTES && found > 0)
+        found = header_read_block(&rest, in->source, SIZE_MAX, in->name, latch);
+    in->header.rest = rest.p;
+    in->header.rest_size = rest.n;
+    return found;
+}
+
+static int pack(struct news *news, const struct sort_input *in, struct latch *latch)
+{
+    size_t header;
+    uint8_t *bytes;
+    if (bam_header_bytes(in->header.sam, &news->bytes, &header) < 0)
+        return latch_fail(latch, "%s: out of memory for the header", in->name);
+    news->header = header;
+    news->sample = in->header.rest_size < SAMPLE_BYTES ? in->header.rest_size : SAMPLE_BYTES;
+    if (header + news->sample > INT_MAX)
+        return latch_fail(latch, "%s: a header of more than 2 GB", in->name);
+    if (!(bytes = realloc(news->bytes, header + news->sample + 1)))
+        return latch_fail(latch, "%s: out of memory for the header", in->name);
+    news->bytes = bytes;
+    if (news->sample)
+        memcpy(bytes + header, in->header.rest, news->sample);
+    return 0;
+}
+
+static void read_first(struct whole_input *w, struct news *news, const char *path,
+                       const struct sort_inputs_options *how)
+{
+    if (sort_input_open(&w->in, path, NULL, how) == 0 && read_sample(&w->in, how->latch) >= 0)
+        pack(news, &w->in, how->latch);
+}
+
+static int spread(struct news *news, const struct mpi_team *team, int reader, struct latch *latch)
+{
+    uint64_t sizes[] = {news->header, news->sample};
+    MPI_Bcast(sizes, 2, MPI_UINT64_T, reader, MPI_COMM_WORLD);
+    news->header = sizes[0];
+    news->sample = sizes[1];
+    if (!news->bytes && !(news->bytes = malloc(sizes[0] + sizes[1] + 1)))
+        latch_fail(latch, "out of memory for a header");
+    if (mpi_team_agree(team, latch) < 0)
+        return -1;
+    MPI_Bcast(news->bytes, (int)(sizes[0] + sizes[1]), MPI_BYTE, reader, MPI_COMM_WORLD);
+    return 0;
+}
+
+static int no_more(struct byte_window *window, task_help_fn *help, void *arg)
+{
+    (void)window;
+    (void)help;
+    (void)arg;
+    return 0;
+}
+
+static void take(struct whole_input *w, struct news *news, bool reads, const char *path, struct input_part *part,
+                 struct latch *latch)
+{
+    w->nothing.more = no_more;
+    part->sam = header_parse(news->bytes, news->header);
+    part->opened = reads ? &w->in : NULL;
+    part->window = reads ? NULL : &w->nothing;
+    part->is_last = reads;
+    memmove(news->bytes, news->bytes + news->header, news->sample);
+    part->sample = w->sample = news->bytes;
+    part->sample_size = news->sample;
+    news->bytes = NULL;
+    if (!part->sam)
+        latch_fail(latch, "%s: its header cannot be read", input_name_shown(path));
+}
+
+int whole_input_open(struct whole_input *w, const struct mpi_team *team, int reader, const char *path,
+                     const struct sort_inputs_options *how, struct input_part *part)
+{
+    struct news news = {0};
+    bool reads = team->rank == reader;
+    if (reads)
+        read_first(w, &news, path, how);
+    bool spreads = mpi_team_agree(team, how->latch) == 0 && spread(&news, team, reader, how->latch) == 0;
+    if (spreads)
+        take(w, &news, reads, path, part, how->latch);
+    free(news.bytes);
+    return spreads ? mpi_team_agree(team, how->latch) : -1;
+}
+
+void whole_input_close(struct whole_input *w)
+{
+    sort_input_close(&w->in);
+    free(w->sample);
+}

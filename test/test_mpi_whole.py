@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""samtools-omp-mpi: inputs that cannot be cut, as a pipe and CRAM. One rank reads them, and all ranks write what one
+process writes.
+
+Skipped without mpicc and mpirun.
+"""
+
+import gzip
+import subprocess
+
+import pytest
+
+import bamgen
+from conftest import BINARY, clean_env
+from test_mpi import KINDS, desk, kind, launch, programs, pytestmark, same, sort_mpi  # noqa: F401
+from test_mpi_input import tied, to_sam
+
+FORMS = ["bam", "raw", "sam", "sam.gz", "sam.bgz", "cram"]
+
+
+def form_of(desk, form, data):
+    """The same records in another form of file."""
+    source, path = desk / "given.bam", desk / ("in." + form)
+    if form == "bam":
+        path.write_bytes(data)
+    elif form == "raw":
+        path.write_bytes(gzip.decompress(data))
+    elif form == "sam":
+        to_sam(desk, data, path.name)
+    elif form == "sam.gz":
+        path.write_bytes(gzip.compress(to_sam(desk, data).read_bytes()))
+        (desk / "in.sam").unlink()
+    elif form == "sam.bgz":
+        path.write_bytes(bamgen.bgzf(to_sam(desk, data).read_bytes()))
+        (desk / "in.sam").unlink()
+    else:
+        import pysam
+        source.write_bytes(data)
+        with pysam.AlignmentFile(str(source), check_sq=False) as given, \
+                pysam.AlignmentFile(str(path), "wc", header=given.header, format_options=[b"no_ref=1"]) as cram:
+            for record in given.fetch(until_eof=True):
+                cram.write(record)
+        source.unlink()
+    return path
+
+
+def through_pipe(programs, desk, source, args=(), kind=KINDS[0] if KINDS else None, n=3):
+    """Whether n ranks write the same from a pipe as one process writes from the file."""
+    one, many = desk / "one.bam", desk / "many.bam"
+    subprocess.run([BINARY, "sort", "--no-PG", *args, "-o", one, source], check=True, capture_output=True,
+                   env=clean_env())
+    fifo = kind == "mpich"                       # its mpirun loses what it hands on to a program that does not read at once
+    if fifo:
+        subprocess.run(["mkfifo", desk / "fifo"], check=True)
+    with subprocess.Popen(["dd", "status=none", "if=%s" % source, *["of=%s" % (desk / "fifo")] * fifo],
+                          stdout=subprocess.PIPE) as feed:
+        job = launch(programs[kind], kind, n, ["--no-PG", *args, "-T", desk / "tmp", "-o", many,
+                                               desk / "fifo" if fifo else "-"], stdin=feed.stdout)
+        _, err = job.communicate(timeout=100)
+    if fifo:
+        (desk / "fifo").unlink()
+    assert job.returncode == 0, err
+    assert many.read_bytes() == one.read_bytes()
+    assert not list(desk.glob("tmp*"))
+
+
+@pytest.mark.parametrize("form", FORMS[1:2] + FORMS[3:])
+def test_file_that_cannot_be_cut_differs(programs, desk, form):
+    source = form_of(desk, form, bamgen.l_htslib(*bamgen.realistic(1500)))
+    same(programs, desk, source, (1, 3), ["-n"])
+    same(programs, desk, source, (4,), index="csi")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_pipe_differs(programs, desk, form):
+    through_pipe(programs, desk, form_of(desk, form, bamgen.l_htslib(*bamgen.realistic(1500))))
+
+
+@pytest.mark.parametrize("args", [["-n"], ["-N"], ["-t", "NM"]], ids=" ".join)
+def test_keys_of_a_pipe_have_one_code_each_rank(programs, desk, kind, args):
+    through_pipe(programs, desk, form_of(desk, "bam", bamgen.l_htslib(*bamgen.realistic(1500))), args, kind, 4)
+
+
+@pytest.mark.parametrize("n_records", [0, 1, 2])
+def test_few_records_of_a_pipe_are_lost(programs, desk, n_records):
+    source = desk / "in.sam"
+    source.write_bytes(tied(0, n_records))
+    through_pipe(programs, desk, source, ["-n"], n=4)
+
+
+def test_pipe_that_spills_differs(programs, desk):
+    head, records = bamgen.incompressible(9000)
+    source = desk / "in.bam"
+    source.write_bytes(bamgen.bgzf(head + b"".join(records), level=0))
+    through_pipe(programs, desk, source, ["-m", "3M", "-l", "0"], n=2)
+
+
+@pytest.mark.parametrize("names", [("a.sam", "b.raw", "c.sam", "d.cram", "c.sam"), ("b.raw", "d.cram", "a.sam")],
+                         ids=["behind", "first"])
+@pytest.mark.parametrize("piped", [False, True], ids=["files", "pipe"])
+def test_ties_with_inputs_that_are_cut_change_places(programs, desk, kind, names, piped):
+    """All records have one of two keys, so their order is that of the inputs."""
+    (desk / "a.sam").write_bytes(tied(0, 40, b"a"))
+    (desk / "c.sam").write_bytes(tied(40, 3000, b"c"))
+    for name in ("b.raw", "d.cram"):
+        (desk / "t.sam").write_bytes(tied(4000, 900, name[:1].encode()))
+        made = subprocess.run([BINARY, "sort", "--no-PG", "-n", "-l", "1", "-o", desk / "t.bam", desk / "t.sam"],
+                              capture_output=True, env=clean_env())
+        assert made.returncode == 0, made.stderr
+        form_of(desk, name[2:], (desk / "t.bam").read_bytes()).rename(desk / name)
+    more = [a for name in names[1:] for a in ("--add-input", desk / name)]
+    if piped:
+        through_pipe(programs, desk, desk / names[0], more, kind)
+    else:
+        same(programs, desk, desk / names[0], (2, 5), more, kind)
+
+
+def test_what_comes_before_a_pipe_comes_after_it(programs, desk):
+    """The pipe is the second input: rank 0 has to read the first one, too."""
+    one, many = desk / "one.bam", desk / "many.bam"
+    for name, first in (("a.sam", 0), ("b.sam", 3000), ("c.sam", 6000)):
+        (desk / name).write_bytes(tied(first, 2000))
+    more = ["--add-input", desk / "b.sam", "--add-input", desk / "c.sam", desk / "a.sam"]
+    subprocess.run([BINARY, "sort", "--no-PG", "-o", one, *more], check=True, capture_output=True, env=clean_env())
+    subprocess.run(["mkfifo", desk / "fifo"], check=True)
+    more[1] = desk / "fifo"
+    with subprocess.Popen(["sh", "-c", "cat b.sam > fifo"], cwd=desk):
+        status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["--no-PG", "-o", many, *more])
+    assert status == 0, err
+    assert many.read_bytes() == one.read_bytes()
+
+
+def test_filter_is_ignored(programs, desk):
+    source = form_of(desk, "bam", bamgen.l_htslib(*bamgen.realistic(1500)))
+    same(programs, desk, source, (3,), ["--input-fmt-option", "filter=flag & 16"])
+    import pysam
+    flags = [record.flag for record in pysam.AlignmentFile(str(desk / "one.bam"), check_sq=False)]
+    assert flags and all(flag & 16 for flag in flags)
+
+
+@pytest.mark.parametrize("form", ["cram", "sam.gz", "raw"])
+@pytest.mark.parametrize("piped", [False, True], ids=["file", "pipe"])
+def test_cut_input_is_sorted_or_told_by_each_rank(programs, desk, form, piped):
+    source = form_of(desk, form, bamgen.l_htslib(*bamgen.realistic(9000)))
+    data = source.read_bytes()
+    source.write_bytes(data[:len(data) - 41])
+    args = ["-T", desk / "tmp", "-o", desk / "out.bam", "-" if piped else source]
+    with open(source) as stdin:
+        job = launch(programs[KINDS[0]], KINDS[0], 3, args, **({"stdin": stdin} if piped else {}))
+        _, err = job.communicate(timeout=100)
+    assert job.returncode == 1
+    told = [line for line in err.decode().splitlines() if ": rank " in line]
+    assert len(told) == 1 and ("standard input" if piped else source.name) in told[0], err
+    assert [p.name for p in desk.iterdir()] == [source.name]
+
+
+def test_input_that_is_not_there_is_waited_for(programs, desk):
+    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2, ["-o", desk / "out.bam", desk / "none.cram"])
+    assert status == 1
+    assert err.count("none.cram") == 1
+    assert not list(desk.iterdir())
