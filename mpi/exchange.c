@@ -35,6 +35,7 @@ struct exchange {
     struct in_message in[N_IN];
     unsigned current;            /* the one that the window lies in */
     int from;                    /* team.size: all is there */
+    uint64_t bytes[N_EXCHANGE_COUNTS];
 };
 
 /* ---- for whom a record is ---- */
@@ -134,6 +135,8 @@ static int send_some(struct exchange *x)
             return -1;
         MPI_Isend(x->out[i].data, n, MPI_BYTE, x->to, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &x->out[i].request);
         sent = 1;
+        x->bytes[EXCHANGE_MERGED] += (uint64_t)n;
+        x->bytes[EXCHANGE_SENT] += x->to == x->opt.team.rank ? 0 : (uint64_t)n;
         if (n == 0) {
             x->to++;
             x->upto = limit(x);
@@ -167,6 +170,7 @@ static void receive(struct exchange *x, struct in_message *next, int n)
     w->users = &next->users;
     MPI_Recv(next->data, n, MPI_BYTE, x->from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     w->size += (size_t)n;
+    x->bytes[EXCHANGE_RECEIVED] += x->from == x->opt.team.rank ? 0 : (uint64_t)n;
 }
 
 /* 1: the window has grown; 0: nothing came, or there is no room for it. */
@@ -266,6 +270,11 @@ void exchange_close(struct exchange *x)
         if (x->in[i].data)
             free(x->in[i].data - BYTE_WINDOW_KEPT);
     free(x);
+}
+
+uint64_t exchange_bytes(const struct exchange *x, enum exchange_count count)
+{
+    return x->bytes[count];
 }
 
 struct byte_window *exchange_window(struct exchange *x)

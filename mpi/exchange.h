@@ -35,6 +35,15 @@ void exchange_start(struct exchange *exchange, struct merge_ring *merge);
 /* Call it when nobody reads from the window any more. */
 void exchange_close(struct exchange *exchange);
 
+enum exchange_count {
+    EXCHANGE_MERGED,             /* this rank's records */
+    EXCHANGE_SENT, EXCHANGE_RECEIVED,   /* to and from other ranks */
+    N_EXCHANGE_COUNTS,
+};
+
+/* Bytes so far. */
+uint64_t exchange_bytes(const struct exchange *exchange, enum exchange_count count);
+
 /* The records for this rank. Its end comes when this rank has sent all of its own, too. Only the main thread of the
  * team may ask for more. */
 struct byte_window *exchange_window(struct exchange *exchange);

@@ -17,6 +17,8 @@
 #include "mpi/index_gather.h"
 #include "mpi/input_split.h"
 #include "mpi/output_gather.h"
+#include "mpi/rank_pages.h"
+#include "mpi/rank_report.h"
 #include "mpi/rank_sort.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_memory.h"
@@ -42,6 +44,7 @@ struct rank_sort {
     struct splitter *splitters;
     struct exchange *exchange;
     struct block_seam seam;
+    struct rank_report report;
     struct totals in;            /* of all ranks */
     int unplaced;                /* no rank has a record with a reference */
     char part_path[4096];        /* of B's output, but at rank 0: it never gets the name */
@@ -68,8 +71,8 @@ const char *rank_sort_refuses(const struct sort_opts *o)
         return "--verify, --checksum, --check and --plan are not there yet";
     if (o->progress == PROGRESS_ALWAYS)
         return "--progress is not there yet";
-    if (o->report != REPORT_NONE || o->trace_file)
-        return "--report and --trace are not there yet";
+    if (o->trace_file)
+        return "--trace is not there yet";
     return NULL;
 }
 
@@ -91,6 +94,8 @@ static void share_options(struct rank_sort *s)
     s->opts_a = s->opts_b = *s->opts;
     s->opts_a.memory = s->opts_b.memory = s->opts->memory / 2;
     s->opts_a.progress = s->opts_b.progress = PROGRESS_NEVER;
+    s->opts_a.report = s->opts_b.report = REPORT_NONE;   /* there is one of all */
+    s->opts_a.report_file = s->opts_b.report_file = NULL;
     s->opts_a.out.path = s->nowhere;
     s->opts_a.out.level = 0;
     s->opts_a.size_hint = s->opts->size_hint / (uint64_t)s->team.size;
@@ -134,10 +139,13 @@ static int sort_part(struct rank_sort *s)
     s->split.parts[0].beside = BESIDE;
     expect_all(s);
     sort_parts_open_part(&s->a, &s->opts_a, s->split.parts);
+    rank_report_end(&s->report, RANK_OPEN);
     if (agree(s, &s->a.latch) < 0)
         return -1;
     s->n_threads = sort_limits_threads(s->opts, s->a.in.n_threads);
+    rank_report_begin(&s->report, RANK_READ);
     run_team(s, read_part);
+    rank_report_end(&s->report, RANK_READ);
     if (agree(s, &s->a.latch) < 0)
         return -1;
     const struct arenas *arenas = &s->a.arenas;
@@ -211,10 +219,11 @@ static void exchange_records(void *sort)
         bam_sort_read(&s->b);
 }
 
-static void close_parts(struct sort_parts *p, int n_threads)
+static void close_parts(struct rank_sort *s, struct sort_parts *p)
 {
-    sort_parts_finish(p, n_threads);
+    sort_parts_finish(p, s->n_threads);
     if (p->stats) {
+        s->report.mine.temporary += stats_total(p->stats, STAGE_SPILL_WRITE).bytes;
         stats_stop(p->stats);
         progress_end(&p->progress, false);
     }
@@ -244,7 +253,9 @@ static void measure_records(void *sort)
 
 static int find_seam(struct rank_sort *s)
 {
+    rank_report_begin(&s->report, RANK_MEASURE);
     run_team(s, measure_records);
+    rank_report_end(&s->report, RANK_MEASURE);
     merge_ring_close(s->b.merge);
     s->b.merge = NULL;
     if (agree(s, &s->b.latch) < 0)
@@ -353,24 +364,48 @@ static void gather(struct rank_sort *s)
     free(places);
 }
 
+static void count_output(struct rank_sort *s)
+{
+    struct stat st;
+    if (fstat(s->b.out.data.fd, &st) == 0)
+        s->report.mine.written = (uint64_t)st.st_size;
+}
+
 static int write_output(struct rank_sort *s)
 {
     if (find_seam(s) < 0)
         return -1;
+    rank_report_begin(&s->report, RANK_BLOCKS);
     run_team(s, write_part);
+    rank_report_end(&s->report, RANK_BLOCKS);
     if (agree(s, &s->b.latch) < 0)
         return -1;
     compare(s);
     if (agree(s, &s->b.latch) < 0)
         return -1;
+    count_output(s);
+    rank_report_begin(&s->report, RANK_JOIN);
     gather(s);
+    rank_report_end(&s->report, RANK_JOIN);
     return agree(s, &s->b.latch);
 }
 
 /* ---- from beginning to end ---- */
 
+static void count_exchange(struct rank_sort *s)
+{
+    struct rank_numbers *mine = &s->report.mine;
+    mine->bytes = exchange_bytes(s->exchange, EXCHANGE_MERGED);
+    mine->sent = exchange_bytes(s->exchange, EXCHANGE_SENT);
+    mine->received = exchange_bytes(s->exchange, EXCHANGE_RECEIVED);
+    mine->records = s->a.arenas.filled->n_records;
+    mine->n_threads = s->n_threads;
+}
+
 static int open_split(struct rank_sort *s)
 {
+    rank_report_start(&s->report);
+    rank_report_begin(&s->report, RANK_OPEN);
     struct memory_rings rings = sort_memory_rings(&s->opts_a);
     struct sort_inputs_options how = sort_memory_inputs(&s->opts_a, &rings, &s->a.latch, NULL);
     return input_split_open(&s->split, &s->team, &how);
@@ -383,10 +418,13 @@ static int sort_all(struct rank_sort *s)
     open_b(s);
     if (agree(s, &s->latch) < 0)
         return -1;
+    rank_report_begin(&s->report, RANK_EXCHANGE);
     run_team(s, exchange_records);
+    rank_report_end(&s->report, RANK_EXCHANGE);
     if (latch_tripped(&s->b.latch))
         abort_all(s);
-    close_parts(&s->a, s->n_threads);
+    count_exchange(s);
+    close_parts(s, &s->a);
     return write_output(s);
 }
 
@@ -395,12 +433,12 @@ static int close_all(struct rank_sort *s, int result)
 {
     if (s->a.stats) {
         sort_files_abandon(&s->a.out);
-        close_parts(&s->a, s->n_threads);
+        close_parts(s, &s->a);
     }
     if (s->b.stats) {
         if (result < 0 || s->team.rank > 0)
             sort_files_abandon(&s->b.out);
-        close_parts(&s->b, s->n_threads);
+        close_parts(s, &s->b);
         if (result == 0)
             result = agree(s, &s->b.latch);
     }
@@ -428,7 +466,13 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
     s->team = *team;
     s->n_threads = 1;
     share_options(s);
-    int result = close_all(s, sort_all(s));
+    rank_report_open(&s->report, opts, team, &s->latch);
+    int result = agree(s, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;
+    if (result == 0) {
+        rank_report_write(&s->report, rank_pages_put, &s->latch);
+        result = agree(s, &s->latch);
+    }
+    rank_report_close(&s->report);
     free(s);
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

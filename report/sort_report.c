@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "bam_arena.h"
 #include "base/latch.h"
 #include "base/machine.h"
-#include "base/message.h"
 #include "report/report.h"
+#include "report/report_file.h"
 #include "base/sort_opts.h"
 #include "report/sort_report.h"
 #include "base/version.h"
@@ -136,117 +132,36 @@ static struct report_facts gather_facts(struct sort_report *s, const struct stat
 
 /* ----------------------------------------------------------------- writing */
 
-/* The descriptor is the stream's, or closed. */
-static FILE *stream_of(int fd)
-{
-    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!to && fd >= 0)
-        close(fd);
-    return to;
-}
+struct what {
+    const struct report *report; /* NULL: the trace */
+    const struct stats *stats;
+};
 
-/* Writes the report to the stream, or the trace if r is NULL, and closes the stream. Returns 0 or the error; of a
- * write that failed early, errno may no longer tell the cause. */
-static int write_stream(FILE *to, const struct report *r, const struct stats *stats, enum report_format format)
+static void put(FILE *to, enum report_format format, const void *arg)
 {
-    if (!r)
-        report_trace(stats, to);
+    const struct what *what = arg;
+    if (!what->report)
+        report_trace(what->stats, to);
     else if (format == REPORT_HTML)
-        report_html(r, stats, to);
+        report_html(what->report, what->stats, to);
     else if (format == REPORT_JSON)
-        report_json(r, stats, to);
+        report_json(what->report, what->stats, to);
     else
-        report_text(r, to);
-    int error = fflush(to) != 0 ? errno : ferror(to) ? EIO : 0;
-    return fclose(to) != 0 && !error ? errno : error;
-}
-
-static int write_file(struct out_file *file, const struct report *r, const struct stats *stats,
-                      enum report_format format, struct latch *latch)
-{
-    if (out_file_begin(file, latch) < 0)
-        return -1;
-    FILE *to = stream_of(dup(file->fd));
-    int error = to ? write_stream(to, r, stats, format) : errno;
-    if (error)
-        return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(error));
-    return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
-}
-
-/* DIR/20261231T235959Z-OUTPUT-PID, in UTC, and of the output's name only what is the same in all shells. */
-static void name_in_folder(char *name, size_t size, const struct sort_opts *o)
-{
-    enum { MOST = 100 };                         /* of the output's name; file systems take 255 bytes */
-    char when[32] = "", output[MOST + 1];
-    struct tm utc;
-    time_t now = time(NULL);
-    const char *slash = strrchr(o->out.path, '/'), *base = strcmp(o->out.path, "-") == 0 ? "stdout"
-                      : slash ? slash + 1 : o->out.path;
-    if (gmtime_r(&now, &utc))
-        strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
-    snprintf(output, sizeof output, "%s", base);
-    for (char *c = output; *c; c++)
-        if (!isascii((unsigned char)*c) || (!isalnum((unsigned char)*c) && !strchr("._-+", *c)))
-            *c = '_';
-    snprintf(name, size, "%s/%s-%s-%ld", o->report_folder, when, output, (long)getpid());
-}
-
-/* Other machines may share the folder, and have the same time and number of process: then numbers follow. Returns the
- * descriptor, or -1 with errno. */
-static int open_new(char *path, size_t size, const char *name, const char *ending)
-{
-    enum { TRIES = 1000 };
-    int fd = -1;
-    for (int i = 1; i <= TRIES && fd < 0; i++) {
-        char number[16] = "";
-        if (i > 1)
-            snprintf(number, sizeof number, "-%d", i);
-        if (snprintf(path, size, "%s%s%s", name, number, ending) >= (int)size) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST)
-            return -1;
-    }
-    return fd;
-}
-
-/* The output is complete, and whoever runs the sort did not ask for this report. So an error is a warning. */
-static void write_in_folder(const struct sort_opts *o, const struct report *r, const struct stats *stats)
-{
-    static const struct {
-        const char *ending;
-        enum report_format format;
-    } kinds[] = {{".json", REPORT_JSON}, {".html", REPORT_HTML}};
-    char name[PATH_MAX], path[PATH_MAX];
-    name_in_folder(name, sizeof name, o);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        int fd = open_new(path, sizeof path, name, kinds[i].ending);
-        FILE *to = stream_of(fd);
-        int error = to ? write_stream(to, r, stats, kinds[i].format) : errno;
-        if (error && fd >= 0)
-            unlink(path);
-        if (error) {
-            message_warning("no report in %s: %s", o->report_folder, strerror(error));
-            return;
-        }
-    }
+        report_text(what->report, to);
 }
 
 int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
 {
     const struct sort_opts *o = s->opts;
+    struct what what = {.stats = stats};
     if (o->report) {
         struct report_facts facts = gather_facts(s, stats, records);
         struct report report;
         report_make(&report, &facts, stats);
-        if (o->report == REPORT_FOLDER)
-            write_in_folder(o, &report, stats);
-        else if (!o->report_file)
-            report_text(&report, stderr);
-        else if (write_file(&s->report, &report, stats, o->report, latch) < 0)
+        what.report = &report;
+        if (report_file_put(&s->report, o, put, &what, latch) < 0)
             return -1;
     }
-    return o->trace_file ? write_file(&s->trace, NULL, stats, REPORT_NONE, latch) : 0;
+    what.report = NULL;
+    return o->trace_file ? report_file_write(&s->trace, REPORT_NONE, put, &what, latch) : 0;
 }

@@ -152,7 +152,7 @@ def test_ranks_that_spill_lose_the_order(programs, desk):
 
 @pytest.mark.parametrize("args, why", [
     (["-M"], "-M"), (["-I", "x.fa"], "-I"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--plan"], "--plan"),
-    (["--progress"], "--progress"), (["--check"], "--check"), (["--report"], "--report")],
+    (["--progress"], "--progress"), (["--check"], "--check"), (["--trace=t.json"], "--trace")],
     ids=lambda a: a if isinstance(a, str) else " ".join(a))
 def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
     source = write(desk / "in.bam", *bamgen.c_ties())

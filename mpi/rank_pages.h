@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of all ranks as text, as JSON and as a page. */
+#ifndef RANK_PAGES_H
+#define RANK_PAGES_H
+
+#include <stdio.h>
+#include "base/sort_opts.h"
+
+/* report: a struct rank_report that has the numbers of all ranks. */
+void rank_pages_put(FILE *to, enum report_format format, const void *report);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/latch.h"
+#include "base/message.h"
+#include "report/report_file.h"
+
+/* The descriptor is the stream's, or closed. */
+static FILE *stream_of(int fd)
+{
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!to && fd >= 0)
+        close(fd);
+    return to;
+}
+
+/* Writes it to the stream, and closes that. Returns 0 or the error; of a write that failed early, errno may no longer
+ * tell the cause. */
+static int write_stream(FILE *to, enum report_format format, report_file_fn *put, const void *arg)
+{
+    put(to, format, arg);
+    int error = fflush(to) != 0 ? errno : ferror(to) ? EIO : 0;
+    return fclose(to) != 0 && !error ? errno : error;
+}
+
+int report_file_write(struct out_file *file, enum report_format format, report_file_fn *put, const void *arg,
+                      struct latch *latch)
+{
+    if (out_file_begin(file, latch) < 0)
+        return -1;
+    FILE *to = stream_of(dup(file->fd));
+    int error = to ? write_stream(to, format, put, arg) : errno;
+    if (error)
+        return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(error));
+    return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
+}
+
+/* DIR/20261231T235959Z-OUTPUT-PID, in UTC, and of the output's name only what is the same in all shells. */
+static void name_in_folder(char *name, size_t size, const struct sort_opts *o)
+{
+    enum { MOST = 100 };                         /* of the output's name; file systems take 255 bytes */
+    char when[32] = "", output[MOST + 1];
+    struct tm utc;
+    time_t now = time(NULL);
+    const char *slash = strrchr(o->out.path, '/'), *base = strcmp(o->out.path, "-") == 0 ? "stdout"
+                      : slash ? slash + 1 : o->out.path;
+    if (gmtime_r(&now, &utc))
+        strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
+    snprintf(output, sizeof output, "%s", base);
+    for (char *c = output; *c; c++)
+        if (!isascii((unsigned char)*c) || (!isalnum((unsigned char)*c) && !strchr("._-+", *c)))
+            *c = '_';
+    snprintf(name, size, "%s/%s-%s-%ld", o->report_folder, when, output, (long)getpid());
+}
+
+/* Other machines may share the folder, and have the same time and number of process: then numbers follow. Returns the
+ * descriptor, or -1 with errno. */
+static int open_new(char *path, size_t size, const char *name, const char *ending)
+{
+    enum { TRIES = 1000 };
+    int fd = -1;
+    for (int i = 1; i <= TRIES && fd < 0; i++) {
+        char number[16] = "";
+        if (i > 1)
+            snprintf(number, sizeof number, "-%d", i);
+        if (snprintf(path, size, "%s%s%s", name, number, ending) >= (int)size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+    }
+    return fd;
+}
+
+static void write_in_folder(const struct sort_opts *o, report_file_fn *put, const void *arg)
+{
+    static const struct {
+        const char *ending;
+        enum report_format format;
+    } kinds[] = {{".json", REPORT_JSON}, {".html", REPORT_HTML}};
+    char name[PATH_MAX], path[PATH_MAX];
+    name_in_folder(name, sizeof name, o);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        int fd = open_new(path, sizeof path, name, kinds[i].ending);
+        FILE *to = stream_of(fd);
+        int error = to ? write_stream(to, kinds[i].format, put, arg) : errno;
+        if (error && fd >= 0)
+            unlink(path);
+        if (error) {
+            message_warning("no report in %s: %s", o->report_folder, strerror(error));
+            return;
+        }
+    }
+}
+
+int report_file_put(struct out_file *file, const struct sort_opts *o, report_file_fn *put, const void *arg,
+                    struct latch *latch)
+{
+    if (o->report == REPORT_FOLDER)
+        write_in_folder(o, put, arg);
+    else if (!o->report_file)
+        put(stderr, o->report, arg);
+    else
+        return report_file_write(file, o->report, put, arg, latch);
+    return 0;
+}

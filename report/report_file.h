@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a report goes: a file that the user named, a folder in which each sort leaves one, or standard error. */
+#ifndef REPORT_FILE_H
+#define REPORT_FILE_H
+
+#include <stdio.h>
+#include "base/out_file.h"
+#include "base/sort_opts.h"
+
+struct latch;
+
+/* Writes the report in one of its forms. */
+typedef void report_file_fn(FILE *to, enum report_format format, const void *arg);
+
+/* Writes a file that is open, and gives it its name. -1: failed, and the error is recorded in the latch. */
+int report_file_write(struct out_file *file, enum report_format format, report_file_fn *put, const void *arg,
+                      struct latch *latch);
+
+/* The same wherever the options want the report; file is open if they name one. Call it when the output is complete.
+ * Whoever has set a folder may not be who runs the sort, so an error there is a warning only. */
+int report_file_put(struct out_file *file, const struct sort_opts *opts, report_file_fn *put, const void *arg,
+                    struct latch *latch);
+
+#endif
