@@ -66,6 +66,13 @@ void machine_keep_heaps_small(void)
 #endif
 }
 
+void machine_give_back_heaps(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 static void *wait_for_others(void *started)
 {
     pthread_mutex_lock(started);

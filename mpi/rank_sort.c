@@ -146,6 +146,8 @@ static int sort_part(struct rank_sort *s)
     rank_report_begin(&s->report, RANK_READ);
     run_team(s, read_part);
     rank_report_end(&s->report, RANK_READ);
+    sort_inputs_end(&s->a.in);                   /* what decodes CRAM takes memory that sort B needs */
+    machine_give_back_heaps();
     if (agree(s, &s->a.latch) < 0)
         return -1;
     const struct arenas *arenas = &s->a.arenas;

@@ -130,11 +130,24 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     return 0;
 }
 
-void sort_input_close(struct sort_input *in)
+static void end_input(struct sort_input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
     input_format_close(in->format);
+    in->source = NULL;
+    in->format = NULL;
+}
+
+void sort_input_close(struct sort_input *in)
+{
+    end_input(in);
     bam_header_free(&in->header);
+}
+
+void sort_inputs_end(struct sort_inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->n; i++)
+        end_input(&inputs->each[i]);
 }
 
 void sort_inputs_close(struct sort_inputs *inputs)

@@ -57,7 +57,9 @@ void sort_input_close(struct sort_input *input);
  * the error is recorded in the latch; close them all the same. */
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *options);
 
-/* Call it after the parallel region, because late tasks still look at the sources. */
+/* Gives back all but the headers, when everything is read; close them all the same. Call this and the next after the
+ * parallel region, because late tasks still look at the sources. */
+void sort_inputs_end(struct sort_inputs *inputs);
 void sort_inputs_close(struct sort_inputs *inputs);
 
 #endif

@@ -6,6 +6,7 @@ Skipped without mpicc and mpirun.
 """
 
 import gzip
+import json
 import subprocess
 
 import pytest
@@ -152,6 +153,20 @@ def test_cut_input_is_sorted_or_told_by_each_rank(programs, desk, form, piped):
     told = [line for line in err.decode().splitlines() if ": rank " in line]
     assert len(told) == 1 and ("standard input" if piped else source.name) in told[0], err
     assert [p.name for p in desk.iterdir()] == [source.name]
+
+
+def test_decoding_cram_takes_memory_of_the_second_sort(programs, desk, gen_bam):
+    """-m 16M and 64 MiB; and 12 MiB that MPI takes."""
+    import pysam
+    source = desk / "in.cram"
+    pysam.view("-C", "--output-fmt-option", "no_ref=1", "-o", str(source), str(gen_bam("--size", "300M", "--level", "1")),
+               catch_stdout=False)
+    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 1, ["-m", "16M", "-l", "0", "--report=%s" % (desk / "r.json"),
+                                                            "-T", desk / "tmp", "-o", desk / "out.bam", source])
+    assert status == 0, err
+    rank, = json.loads((desk / "r.json").read_text())["ranks"]
+    assert rank["temporary_bytes"] > 0
+    assert rank["peak_rss"] <= (16 + 64 + 12) << 20, rank
 
 
 def test_input_that_is_not_there_is_waited_for(programs, desk):
