@@ -230,6 +230,7 @@ int bam_sort_begin_merge(struct sort_parts *s, struct merge_runs *runs)
     struct bam_arena *spare = arenas_other(&s->arenas);
     struct merge_ring_options how = {
         .arenas = {spare, s->arenas.filled},
+        .n_arenas = 2,
         .sink = s->out.sink,
         .n_ranges = s->rings.merge_ranges,
         .n_spare = s->rings.merge_spare,

@@ -9,7 +9,6 @@
 #include "base/task_ring.h"
 
 enum {
-    N_ARENAS = 2,
     /* The sublists may be cut once per RECORDS_PER_SAMPLE records. With n sublists, the records of a range differ from
      * what is wanted by 0.4 sqrt(n) times as many: 700 if n is 100. If they outgrow the list, all threads wait for the
      * second pass: with 512, 64 threads wrote 0.94 GB with 75 % efficiency, not 90 (slow motion). SAMPLES_MAX bounds
@@ -48,8 +47,6 @@ struct spare_list {
 struct samples {
     struct run_samples all;
     size_t next;
-    const uint8_t *base;
-    size_t source;               /* number of the arena's first sublist */
 };
 
 /* Tells how many records of a run are before a key: keys are taken to be evenly spread between the first keys of two
@@ -63,7 +60,7 @@ struct run_flow {
 struct merge_ring {
     struct merge_ring_options opt;
     const struct sort_rule *rule;   /* see struct run_merge */
-    size_t n_sources;            /* runs, then the arenas' sublists */
+    size_t n_sources;            /* runs, then the arenas' sublists. For cuts, all sublists of an arena are one source */
     size_t sample_records;       /* of a sublist, between two samples */
     size_t range_records;        /* wanted in a range */
     size_t steps_max;            /* slices that may begin in a range, so that other ranges get some too */
@@ -71,7 +68,7 @@ struct merge_ring {
     struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
     struct spare_list *spare;    /* main thread only, as all below; used in turn */
     size_t next_spare;
-    struct samples samples[N_ARENAS];
+    struct samples samples[MERGE_ARENAS_MAX];   /* of each arena */
     /* The range that is being planned: */
     struct run_cut from;         /* where it begins, ... */
     bool is_first;               /* ... unless it begins with the first record of all */
@@ -99,12 +96,13 @@ static size_t n_records_of(const struct bam_arena *a)
     return n;
 }
 
-static int open_samples(struct merge_ring *m, int i, size_t source)
+static int open_samples(struct merge_ring *m)
 {
-    const struct bam_arena *a = m->opt.arenas[i];
-    m->samples[i].base = a->base;
-    m->samples[i].source = source;
-    return run_samples_open(&m->samples[i].all, a, m->sample_records, m->opt.n_threads, m->opt.stats);
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
+        if (run_samples_open(&m->samples[i].all, m->opt.arenas[i], m->sample_records, m->opt.n_threads,
+                             m->opt.stats) < 0)
+            return -1;
+    return 0;
 }
 
 static void run_range(void *ring, uint32_t index);
@@ -128,14 +126,12 @@ static int ring_alloc(struct merge_ring *m)
     };
     if (task_ring_open(&m->ring, &ring) < 0)
         return -1;
-    size_t older = o->arenas[0]->n_sublists;
     m->first = calloc(o->runs.n + 1, sizeof *m->first);
     m->taken = calloc(o->runs.n + 1, sizeof *m->taken);
     m->flows = calloc(o->runs.n + 1, sizeof *m->flows);
     m->ranges = calloc(o->n_ranges, sizeof *m->ranges);
     m->spare = calloc(o->n_spare + 1, sizeof *m->spare);
-    if (!m->first || !m->taken || !m->flows || !m->ranges || !m->spare || open_samples(m, 0, o->runs.n) < 0
-        || open_samples(m, 1, o->runs.n + older) < 0)
+    if (!m->first || !m->taken || !m->flows || !m->ranges || !m->spare || open_samples(m) < 0)
         return -1;
     begin_flows(m);
     for (struct range *range = m->ranges; range < m->ranges + o->n_ranges; range++) {
@@ -155,7 +151,9 @@ static int ring_alloc(struct merge_ring *m)
 static void choose_sizes(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
-    size_t threads = (size_t)o->n_threads, in_memory = n_records_of(o->arenas[0]) + n_records_of(o->arenas[1]);
+    size_t threads = (size_t)o->n_threads, in_memory = 0;
+    for (size_t i = 0; i < o->n_arenas; i++)
+        in_memory += n_records_of(o->arenas[i]);
     size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
     m->range_records = o->n_records / 4 * 3;     /* so that the next cut, too, is rarely beyond the list's end */
     if (o->runs.n == 0 && share < m->range_records)
@@ -175,13 +173,15 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
     struct merge_ring *m = calloc(1, sizeof *m);
     if (m) {
         m->opt = *options;
-        m->rule = bam_arena_order(options->arenas[1]).rule;
-        m->n_sources = options->runs.n + options->arenas[0]->n_sublists + options->arenas[1]->n_sublists;
+        m->rule = bam_arena_order(options->arenas[0]).rule;
+        m->n_sources = options->runs.n;
+        for (size_t i = 0; i < options->n_arenas; i++)
+            m->n_sources += options->arenas[i]->n_sublists;
         m->is_first = m->is_begun = true;
         choose_sizes(m);
         enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
         int result = ring_alloc(m);
-        for (int i = 0; result == 0 && i < N_ARENAS; i++)
+        for (size_t i = 0; result == 0 && i < options->n_arenas; i++)
             run_samples_take(&m->samples[i].all);    /* its tasks may be late, so nothing may fail behind it */
         stats_leave(m->opt.stats, before, 0);
         if (result == 0)
@@ -203,7 +203,7 @@ void merge_ring_close(struct merge_ring *m)
     }
     for (uint32_t i = 0; m->spare && i < m->opt.n_spare; i++)
         record_list_free(&m->spare[i].list);
-    for (int i = 0; i < N_ARENAS; i++)
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
         run_samples_free(&m->samples[i].all);
     free(m->spare);
     task_ring_close(&m->ring, !latch_tripped(m->opt.latch));
@@ -249,15 +249,14 @@ static int next_slice(void *arg, size_t number, struct merge_source *source)
 static void begin_range(struct range *range)
 {
     const struct merge_ring *m = range->ring;
-    size_t source = m->opt.runs.n;
     run_merge_reset(&range->merge);
     for (size_t i = 0; i < m->opt.runs.n; i++)
         run_merge_add(&range->merge, (struct merge_source){0});
-    for (int i = 0; i < N_ARENAS; i++)
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
         for (size_t j = 0; j < m->opt.arenas[i]->n_sublists; j++) {
             const struct bam_sublist *list = &m->opt.arenas[i]->sublists[j];
             struct merge_source whole = {list->keys, list->keys + list->n, m->opt.arenas[i]->base};
-            run_merge_add(&range->merge, part_of(range, source++, whole));
+            run_merge_add(&range->merge, part_of(range, m->opt.runs.n + i, whole));
         }
     run_merge_start(&range->merge, next_slice, range);   /* next_slice() does not fail */
     range->begun = true;
@@ -330,11 +329,11 @@ static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
 static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct run_cut *cut)
 {
     struct samples *from = NULL;
-    for (int i = 0; i < N_ARENAS; i++) {
+    for (size_t i = 0; i < m->opt.n_arenas; i++) {
         struct samples *s = &m->samples[i];
         if (s->next == s->all.n)
             continue;
-        struct run_cut other = {s->all.keys[s->next], s->base, s->source};
+        struct run_cut other = {s->all.keys[s->next], m->opt.arenas[i]->base, m->opt.runs.n + i};
         if ((!found && !from) || run_cut_before(&other, cut, m->rule)) {
             *cut = other;
             from = s;
@@ -360,7 +359,7 @@ static double records_before(const struct merge_ring *m, const struct run_cut *c
 {
     uint64_t key = cut->key.sort;
     double records = 0;
-    for (int i = 0; i < N_ARENAS; i++)
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
         records += (double)(m->samples[i].next * m->sample_records);
     for (const struct run_flow *flow = m->flows; flow < m->flows + m->opt.runs.n; flow++) {
         double part = key <= flow->first ? 0 : key >= flow->next ? 1
@@ -375,7 +374,7 @@ static void take_back(struct merge_ring *m)
 {
     size_t run = m->last.source;
     if (run >= m->opt.runs.n) {
-        m->samples[m->last.base != m->samples[0].base].next--;
+        m->samples[run - m->opt.runs.n].next--;
         return;
     }
     m->taken[run]--;
@@ -389,7 +388,7 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     const struct merge_runs *runs = &m->opt.runs;
     size_t run = cut->source;
     if (run >= runs->n) {
-        m->samples[cut->base != m->samples[0].base].next++;
+        m->samples[run - runs->n].next++;
         return 1;
     }
     if (!runs->ready(runs->reader, run, m->taken[run], idle))

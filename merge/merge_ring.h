@@ -49,8 +49,12 @@ struct merge_runs {
     bool (*help)(void *reader);
 };
 
+/* The two of a sort; over MPI also two that lie between parts of them. */
+enum { MERGE_ARENAS_MAX = 6 };
+
 struct merge_ring_options {
-    const struct bam_arena *arenas[2];   /* sublists sorted; the older arena first */
+    const struct bam_arena *arenas[MERGE_ARENAS_MAX];   /* sublists sorted; in the order of the input */
+    size_t n_arenas;
     struct merge_runs runs;      /* older than the arenas' records */
     struct record_sink *sink;    /* whose blocks the main thread deflates while it waits */
     uint32_t n_ranges;           /* in the ring; at least 2. Each has a list */

@@ -11,7 +11,7 @@ bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const stru
                                             (const struct bam_record *)bam_key_record(b->base, b->key)) : 0;
     if (by_record)
         return by_record < 0;
-    return a->base != b->base ? a->source < b->source : a->key.place < b->key.place;
+    return a->source != b->source ? a->source < b->source : a->key.place < b->key.place;
 }
 
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,

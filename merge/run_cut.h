@@ -15,15 +15,15 @@
 struct run_cut {
     struct bam_key key;          /* of the first record that is not before the cut */
     const uint8_t *base;         /* what the key's place is relative to; any if keys decide and the source is a run */
-    size_t source;               /* number of the source that holds the record, as run_merge counts them */
+    size_t source;               /* number of the run, or of the arena's sublists, in the order of the input */
 };
 
 /* Whether cut a is before cut b. rule: see struct run_merge. */
 bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule);
 
 /* The first key that is not before the cut, in a part of source number `source`; part.end if there is none. Between
- * equal keys of one base their places decide, else their sources. So all sublists of an arena may count as one source.
- * But do not search the run that holds the cut: its slices have different bases and the same source. */
+ * equal keys of one source their places decide, else their sources: all sublists of an arena are one source. But do
+ * not search the run that holds the cut: its slices have different bases. */
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
                                    struct merge_source part, size_t source);
 

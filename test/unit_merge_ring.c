@@ -154,6 +154,7 @@ static int read_and_write(struct reading *r)
         return -1;
     struct merge_ring_options how = {
         .arenas = {&r->arenas[0], &r->arenas[1]},
+        .n_arenas = 2,
         .runs = r->reader ? run_reader_runs(r->reader) : (struct merge_runs){0},
         .sink = r->sink,
         .n_ranges = r->n_ranges,
