@@ -100,8 +100,9 @@ static int put_tail(struct sort_parts *s, const struct input_part *part)
     return 0;
 }
 
-static int read_input(struct sort_parts *s, struct sort_input *in)
+int bam_sort_read_input(struct sort_parts *s, size_t number)
 {
+    struct sort_input *in = &s->in.each[number];
     block_reader_begin(&s->reader, in);
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
@@ -111,15 +112,25 @@ static int read_input(struct sort_parts *s, struct sort_input *in)
     return result < 0 || put_tail(s, in->part) < 0 ? -1 : block_reader_end(&s->reader);
 }
 
-int bam_sort_read(struct sort_parts *s)
+void bam_sort_begin_reading(struct sort_parts *s)
 {
     stats_phase(s->stats, PHASE_READ);
     memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
     block_reader_set_arena(&s->reader, s->arenas.filled);
-    for (size_t i = 0; i < s->in.n; i++)
-        if (read_input(s, &s->in.each[i]) < 0)
-            return -1;
+}
+
+int bam_sort_end_reading(struct sort_parts *s)
+{
     return sort_tasks_close_rest(&s->sorts) < 0 || end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
+}
+
+int bam_sort_read(struct sort_parts *s)
+{
+    bam_sort_begin_reading(s);
+    for (size_t i = 0; i < s->in.n; i++)
+        if (bam_sort_read_input(s, i) < 0)
+            return -1;
+    return bam_sort_end_reading(s);
 }
 
 /* ----------------------------------------------- full arenas become runs */
@@ -225,10 +236,10 @@ void bam_sort_tell_merge(uint64_t n_runs, uint64_t n_sublists)
 }
 
 /* Runs come back, a slice at a time, into the arena that is free by now. */
-int bam_sort_begin_merge(struct sort_parts *s, struct merge_runs *runs)
+int bam_sort_prepare_merge(struct sort_parts *s, struct merge_ring_options *how)
 {
     struct bam_arena *spare = arenas_other(&s->arenas);
-    struct merge_ring_options how = {
+    *how = (struct merge_ring_options){
         .arenas = {spare, s->arenas.filled},
         .n_arenas = 2,
         .sink = s->out.sink,
@@ -239,10 +250,12 @@ int bam_sort_begin_merge(struct sort_parts *s, struct merge_runs *runs)
         .latch = &s->latch,
         .stats = s->stats,
     };
-    if (spill_policy_read_back(&s->spill, spare->base, spare->size, s->out.sink, &how.runs) < 0)
-        return -1;
-    *runs = how.runs;
-    return (s->merge = merge_ring_open(&how)) ? 0 : -1;
+    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->out.sink, &how->runs);
+}
+
+int bam_sort_begin_merge(struct sort_parts *s, const struct merge_ring_options *how)
+{
+    return (s->merge = merge_ring_open(how)) ? 0 : -1;
 }
 
 /* Loop 4: while there is a merged range (a part of the order, which a task merged from all sublists and runs), puts
@@ -262,13 +275,14 @@ static int merge_ranges(struct sort_parts *s)
 static int merge_and_write(struct sort_parts *s)
 {
     const struct bam_arena *all = s->arenas.filled;
-    struct merge_runs runs;
+    struct merge_ring_options how;
     stats_phase(s->stats, PHASE_WRITE);
     if (s->minhash && !minhash_decides(s->minhash))
         record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
-    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || bam_sort_begin_merge(s, &runs) < 0)
+    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || bam_sort_prepare_merge(s, &how) < 0
+        || bam_sort_begin_merge(s, &how) < 0)
         return -1;
-    bam_sort_tell_merge(runs.n, all->n_sublists);
+    bam_sort_tell_merge(how.runs.n, all->n_sublists);
     if (merge_ranges(s) < 0)
         return -1;
     return sort_files_finish(&s->out, all->n_records, all->checksum + s->sorts.turned);

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Two steps of the driver, for those who sort a part of an input (mpi/). Call them on the main thread of a team. */
+/* Steps of the driver, for those who sort a part of an input (mpi/). Call them on the main thread of a team. */
 #ifndef BAM_SORT_H
 #define BAM_SORT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-struct merge_runs;
+struct merge_ring_options;
 struct sort_parts;
 
-/* Afterwards all records are in sorted sublists: of both arenas, or of one arena if there are runs. -1: stop. */
+/* Reads all inputs. Afterwards all records are in sorted sublists: of both arenas, or of one arena if there are runs.
+ * -1: stop. */
 int bam_sort_read(struct sort_parts *parts);
 
-/* Opens the merge of all that was read: parts->merge. *runs: those that left memory. It may be closed behind the team
- * and opened once more. -1: stop. */
-int bam_sort_begin_merge(struct sort_parts *parts, struct merge_runs *runs);
+/* The same one after the other: begins, reads an input, and ends. Before the end, sublists need not be sorted. */
+void bam_sort_begin_reading(struct sort_parts *parts);
+int bam_sort_read_input(struct sort_parts *parts, size_t number);
+int bam_sort_end_reading(struct sort_parts *parts);
+
+/* What is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1: stop. */
+int bam_sort_prepare_merge(struct sort_parts *parts, struct merge_ring_options *how);
+
+/* Opens parts->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
+int bam_sort_begin_merge(struct sort_parts *parts, const struct merge_ring_options *how);
 
 /* Tells on stderr, as upstream does, that runs are merged, if there are any. */
 void bam_sort_tell_merge(uint64_t n_runs, uint64_t n_sublists);

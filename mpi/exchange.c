@@ -6,55 +6,103 @@
 #include "merge/merge_ring.h"
 #include "mpi/exchange.h"
 #include "order/sort_key.h"
+#include "write/record_list.h"
 
-enum { MESSAGE = 1 << 18, N_OUT = 4, N_IN = 8 };   /* bytes; messages to others; buffers of what came */
+enum {
+    MESSAGE = 1 << 18,           /* bytes of a message at most: large enough for a network, and stays in cache */
+    PIECES = 4096,               /* records of a message at most */
+    N_OUT_LEAST = 4, N_OUT_MOST = 32,   /* messages on their way; more for more threads that fill them */
+    N_IN = 8,                    /* buffers of what came */
+};
 
+/* A message to another rank: the main thread lists its records, a task copies them, and the main thread sends it. */
 struct out_message {
     uint8_t *data;
+    struct record_ref *pieces;
+    size_t n, size;              /* pieces, and bytes of all */
+    int to;
     MPI_Request request;
 };
 
 struct in_message {
     uint8_t *data;               /* behind BYTE_WINDOW_KEPT bytes for what was left before it */
+    size_t size;                 /* 0: the stream ends */
+    MPI_Request request;
     atomic_int users;
 };
 
 struct exchange {
     struct byte_window window;   /* first: more() is called with it */
     struct exchange_options opt;
+    struct exchange_records records;
+    int steps;                   /* streams that this rank sends, and receives */
+    int first_steps;             /* of those received: how many are the first input */
+    uint64_t bytes[N_EXCHANGE_COUNTS];
     /* What is sent: */
-    struct out_message out[N_OUT];
-    struct merge_ring *merge;
-    struct record_list list;     /* merged last */
-    size_t at, upto;             /* the next record of the list, and the first one not for `to` */
-    size_t offset;               /* bytes of the next record that are sent */
-    int to;                      /* team.size: all is sent */
+    struct out_message *out;
+    struct task_ring ring;       /* of these; taken back when MPI has them */
+    uint64_t sent, taken;        /* messages given to MPI, and taken back */
+    int sending;                 /* step of the stream that is listed; steps: all are */
+    size_t offset;               /* bytes of the next record that are listed */
+    struct merge_source part;    /* of the list: its records not yet listed */
+    size_t list;                 /* number of the part */
+    struct record_list merged;   /* merged last: */
+    size_t at, upto;             /* its next record, and the first one not for this stream */
     bool ended;                  /* the merge has no more lists */
-    uint64_t tied_key, tied;     /* bytes of records with that key that are behind us */
+    uint64_t tied;               /* bytes of records behind us that tie with the splitter */
     /* What is received: */
     struct in_message in[N_IN];
-    unsigned current;            /* the one that the window lies in */
-    int from;                    /* team.size: all is there */
-    uint64_t bytes[N_EXCHANGE_COUNTS];
+    uint64_t posted;             /* messages that MPI has a buffer for */
+    uint64_t current;            /* the one that the window lies in */
+    int posting, receiving;      /* steps: of the message posted next, and of that which comes next to the window */
+    int inputs;                  /* that have ended */
 };
 
-/* ---- for whom a record is ---- */
+/* ---- who sends to whom ---- */
 
-static uint64_t key_of(const struct exchange *x, size_t i)
+/* At this step. By: see above. */
+static int receiver(const struct exchange *x, int step)
 {
-    uint64_t key = 0;
-    sort_key_make(x->opt.rule, (const struct bam_record *)x->list.records[i].data, &key);
-    return key;
+    const struct mpi_team *t = &x->opt.team;
+    return x->records.shares ? (t->rank + t->size - 1 - step) % t->size : step;
 }
 
-/* The first record from `at` on with a key not below (above: beyond) this one. */
-static size_t find_key(const struct exchange *x, uint64_t key, bool above)
+static int sender(const struct exchange *x, int step)
 {
-    size_t low = x->at, high = x->list.n;
+    const struct mpi_team *t = &x->opt.team;
+    return x->records.shares ? (t->rank + 1 + step) % t->size : step;
+}
+
+/* ---- which records, in memory ---- */
+
+/* The next part of the stream. False: there is none. */
+static bool next_part(struct exchange *x)
+{
+    const struct record_shares *shares = x->records.shares;
+    const struct merge_source *parts = record_shares_of(shares, receiver(x, x->sending));
+    while (x->part.next == x->part.end && x->list < shares->n_lists)
+        x->part = parts[x->list++];
+    return x->part.next < x->part.end;
+}
+
+/* ---- which records, merged ---- */
+
+static int against(const struct exchange *x, const struct splitter *s, size_t i)
+{
+    uint64_t key = 0;
+    const uint8_t *record = x->merged.records[i].data;
+    sort_key_make(x->records.rule, (const struct bam_record *)record, &key);
+    return splitter_compare(s, x->records.keys_decide ? NULL : x->records.rule, key, record);
+}
+
+/* The first record from `at` on that does not come before what ties with the splitter, or (ties: before and with) it. */
+static size_t find(const struct exchange *x, const struct splitter *s, bool ties)
+{
+    size_t low = x->at, high = x->merged.n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        uint64_t k = key_of(x, middle);
-        if (k < key || (above && k == key))
+        int order = against(x, s, middle);
+        if (order < 0 || (ties && order == 0))
             low = middle + 1;
         else
             high = middle;
@@ -62,140 +110,259 @@ static size_t find_key(const struct exchange *x, uint64_t key, bool above)
     return low;
 }
 
-/* Of records that share the splitter's key, this rank sends the first ones down. */
-static size_t part_ties(struct exchange *x, const struct splitter *s, size_t i)
+/* Of this rank's records that tie with the splitter, the first ones are below it. */
+static size_t part_ties(struct exchange *x, const struct splitter *s, size_t from, size_t to)
 {
-    if (x->tied_key != s->key)
-        x->tied = 0;
-    x->tied_key = s->key;
-    for (; i < x->list.n && x->tied < s->bytes && key_of(x, i) == s->key; i++)
-        x->tied += x->list.records[i].size;
-    return i;
+    for (; from < to && x->tied < s->bytes; from++)
+        x->tied += x->merged.records[from].size;
+    return from;
 }
 
-/* The end of the list's records for rank x->to. */
+/* The end of the list's records for this stream. */
 static size_t limit(struct exchange *x)
 {
-    if (x->to >= x->opt.team.size - 1)
-        return x->list.n;
-    const struct splitter *s = &x->opt.splitters[x->to];
+    if ((size_t)x->sending >= x->records.splitters->n)
+        return x->merged.n;
+    const struct splitter *s = &x->records.splitters->each[x->sending];
     int rank = x->opt.team.rank;
-    size_t i = find_key(x, s->key, x->opt.keys_decide && rank < s->source);
-    return x->opt.keys_decide && rank == s->source ? part_ties(x, s, i) : i;
+    size_t from = find(x, s, false);
+    return rank > s->source ? from : rank < s->source ? find(x, s, true) : part_ties(x, s, from, find(x, s, true));
+}
+
+/* Whether what ties with the one ties with the other. */
+static bool tie(const struct exchange *x, const struct splitter *a, const struct splitter *b)
+{
+    if (a->key != b->key || a->source != b->source || !a->record != !b->record)
+        return false;
+    return !a->record || sort_key_compare(x->records.rule, (const struct bam_record *)a->record,
+                                          (const struct bam_record *)b->record) == 0;
+}
+
+static bool all_filled(const struct exchange *x)
+{
+    for (uint64_t i = x->sent; i < task_ring_head(&x->ring); i++)
+        if (task_ring_state(&x->ring, task_ring_slot(&x->ring, i)) != TASK_DONE)
+            return false;
+    return true;
+}
+
+/* Makes sure that there is a record at x->at, unless the merge has ended. 1: done; 0: not yet, because messages still
+ * need the records merged last; -1: stop. */
+static int merge_more(struct exchange *x)
+{
+    while (x->at == x->merged.n && !x->ended) {
+        if (!all_filled(x))
+            return 0;
+        int more = merge_ring_next(x->records.merge, &x->merged);
+        if (more < 0)
+            return -1;
+        x->ended = more == 0;
+        x->merged.n = x->ended ? 0 : x->merged.n;
+        x->at = 0;
+        x->upto = limit(x);
+    }
+    return 1;
+}
+
+/* ---- listing ---- */
+
+/* What of a record is not yet listed, of which a message takes as much as it can. False: the message is full. */
+static bool list_record(struct exchange *x, struct out_message *m, const uint8_t *record, size_t size)
+{
+    size_t left = size - x->offset, room = MESSAGE - m->size, n = left < room ? left : room;
+    if (m->n == PIECES || n == 0)
+        return false;
+    m->pieces[m->n++] = (struct record_ref){record + x->offset, (uint32_t)n, 0};
+    m->size += n;
+    x->bytes[EXCHANGE_LISTED] += n;
+    x->offset = n < left ? x->offset + n : 0;
+    return n == left;
+}
+
+static void list_parts(struct exchange *x, struct out_message *m)
+{
+    while (next_part(x)) {
+        const struct bam_key *key = x->part.next;
+        if (!list_record(x, m, bam_key_record(x->part.base, *key), bam_key_record_size(x->part.base, *key)))
+            return;
+        x->part.next++;
+    }
+}
+
+static int list_merged(struct exchange *x, struct out_message *m)
+{
+    int more;
+    while ((more = merge_more(x)) > 0 && x->at < x->upto) {
+        if (!list_record(x, m, x->merged.records[x->at].data, x->merged.records[x->at].size))
+            return 1;
+        x->at++;
+    }
+    return more;
+}
+
+/* The stream is listed. */
+static void end_stream(struct exchange *x)
+{
+    const struct splitters *s = x->records.splitters;
+    size_t step = (size_t)x->sending++;
+    x->list = 0;
+    if (x->records.shares)
+        return;
+    if (step + 1 < s->n && !tie(x, &s->each[step], &s->each[step + 1]))
+        x->tied = 0;
+    x->upto = limit(x);
+}
+
+/* Lists the next message of the stream, and hands it to a task. An empty one ends the stream. 1: done; 0: not yet; -1:
+ * stop. */
+static int hand_out(struct exchange *x)
+{
+    struct out_message *m = &x->out[task_ring_next(&x->ring)];
+    m->n = m->size = 0;
+    m->to = receiver(x, x->sending);
+    int more = 1;
+    if (x->records.shares)
+        list_parts(x, m);
+    else
+        more = list_merged(x, m);
+    if (more < 0 || (more == 0 && m->n == 0))
+        return more;
+    if (m->n == 0)
+        end_stream(x);
+    task_ring_hand_out(&x->ring);
+    return 1;
+}
+
+static void fill(void *exchange, uint32_t slot)
+{
+    enum { AHEAD = 4 };
+    const struct exchange *x = exchange;
+    const struct out_message *m = &x->out[slot];
+    uint8_t *to = m->data;
+    for (size_t i = 0; i < m->n; i++) {
+        if (i + AHEAD < m->n)
+            record_list_prefetch(&m->pieces[i + AHEAD]);
+        memcpy(to, m->pieces[i].data, m->pieces[i].size);
+        to += m->pieces[i].size;
+    }
 }
 
 /* ---- sending ---- */
 
-/* 1: there is a record for x->to; 0: its records are all sent; -1: stop. */
-static int next_record(struct exchange *x)
+static void count(struct exchange *x, enum exchange_count what, size_t bytes, int rank)
 {
-    while (x->at == x->list.n && !x->ended) {
-        int merged = merge_ring_next(x->merge, &x->list);
-        if (merged < 0)
-            return -1;
-        x->ended = merged == 0;
-        x->list.n = x->ended ? 0 : x->list.n;
-        x->at = 0;
-        x->upto = limit(x);
-    }
-    return x->at < x->upto;
+    x->bytes[what] += rank == x->opt.team.rank ? 0 : bytes;
 }
 
-/* Fills a message for x->to. Returns its size, 0 if there are no more records for it; -1: stop. */
-static int fill(struct exchange *x, uint8_t *data)
+/* Gives MPI what is filled, in turn. */
+static void send_filled(struct exchange *x)
 {
-    size_t n = 0;
-    int more = 1;
-    while (n < MESSAGE && (more = next_record(x)) > 0) {
-        const struct record_ref *r = &x->list.records[x->at];
-        size_t part = r->size - x->offset;
-        part = part < MESSAGE - n ? part : MESSAGE - n;
-        memcpy(data + n, r->data + x->offset, part);
-        n += part;
-        x->offset += part;
-        if (x->offset == r->size) {
-            x->at++;
-            x->offset = 0;
-        }
+    for (; x->sent < task_ring_head(&x->ring); x->sent++) {
+        uint32_t slot = task_ring_slot(&x->ring, x->sent);
+        struct out_message *m = &x->out[slot];
+        if (task_ring_state(&x->ring, slot) != TASK_DONE)
+            return;
+        MPI_Isend(m->data, (int)m->size, MPI_BYTE, m->to, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &m->request);
+        count(x, EXCHANGE_SENT, m->size, m->to);
     }
-    return more < 0 ? -1 : (int)n;
 }
 
-/* Sends what can be sent now. 1: something was; 0: nothing; -1: stop. */
+static void take_sent(struct exchange *x)
+{
+    for (; x->taken < x->sent; x->taken++) {
+        int done;
+        MPI_Test(&x->out[task_ring_oldest(&x->ring)].request, &done, MPI_STATUS_IGNORE);
+        if (!done)
+            return;
+        task_ring_take(&x->ring);
+    }
+}
+
+/* Does what can be done now. The message that goes next is filled here if no task has begun with it: else a thread that
+ * is alone would send only while it has nothing to receive, and its neighbours would wait. 1: something was done; 0:
+ * nothing; -1: stop. */
 static int send_some(struct exchange *x)
 {
-    int sent = 0;
-    for (int i = 0; i < N_OUT && x->to < x->opt.team.size; i++) {
-        int free = 1;
-        MPI_Test(&x->out[i].request, &free, MPI_STATUS_IGNORE);
-        if (!free)
-            continue;
-        int n = fill(x, x->out[i].data);
-        if (n < 0)
+    uint64_t before = x->sent;
+    take_sent(x);
+    for (int more = 1; more > 0 && x->sending < x->steps && !task_ring_full(&x->ring);)
+        if ((more = hand_out(x)) < 0)
             return -1;
-        MPI_Isend(x->out[i].data, n, MPI_BYTE, x->to, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &x->out[i].request);
-        sent = 1;
-        x->bytes[EXCHANGE_MERGED] += (uint64_t)n;
-        x->bytes[EXCHANGE_SENT] += x->to == x->opt.team.rank ? 0 : (uint64_t)n;
-        if (n == 0) {
-            x->to++;
-            x->upto = limit(x);
-        }
-    }
-    return sent;
+    if (x->sent < task_ring_head(&x->ring))
+        task_ring_run(&x->ring, task_ring_slot(&x->ring, x->sent));
+    send_filled(x);
+    return x->sent > before;
 }
 
-static bool all_sent(struct exchange *x)
+static bool all_sent(const struct exchange *x)
 {
-    int done = 0;
-    for (int i = 0; i < N_OUT; i++) {
-        MPI_Test(&x->out[i].request, &done, MPI_STATUS_IGNORE);
-        if (!done)
-            return false;
-    }
-    return x->to == x->opt.team.size;
+    return x->sending == x->steps && task_ring_empty(&x->ring);
 }
 
 /* ---- receiving ---- */
 
-/* Receives n bytes into the next buffer, where they follow what is left in the window. */
-static void receive(struct exchange *x, struct in_message *next, int n)
+static struct in_message *message(struct exchange *x, uint64_t number)
+{
+    return &x->in[number % N_IN];
+}
+
+/* Has MPI receive the messages that are there, as long as there are buffers that nobody uses. */
+static void post(struct exchange *x)
+{
+    while (x->posting < x->steps && x->posted + 1 < x->current + N_IN) {
+        struct in_message *m = message(x, x->posted + 1);
+        MPI_Status status;
+        int came, n, from = sender(x, x->posting);
+        if (atomic_load_explicit(&m->users, memory_order_acquire) > 0)
+            return;
+        MPI_Iprobe(from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &came, &status);
+        if (!came)
+            return;
+        MPI_Get_count(&status, MPI_BYTE, &n);
+        MPI_Irecv(m->data, n, MPI_BYTE, from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &m->request);
+        count(x, EXCHANGE_RECEIVED, (size_t)n, from);
+        m->size = (size_t)n;
+        x->posted++;
+        x->posting += n == 0;
+    }
+}
+
+/* Moves the window to the next message, which follows what is left in it. */
+static void move_window(struct exchange *x)
 {
     struct byte_window *w = &x->window;
+    struct in_message *next = message(x, ++x->current);
     assert(w->size <= BYTE_WINDOW_KEPT);
     uint8_t *to = next->data - w->size;
     memcpy(to, w->data, w->size);
     byte_window_leave(w);
     w->data = to;
     w->users = &next->users;
-    MPI_Recv(next->data, n, MPI_BYTE, x->from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    w->size += (size_t)n;
-    x->bytes[EXCHANGE_RECEIVED] += x->from == x->opt.team.rank ? 0 : (uint64_t)n;
+    w->size += next->size;
+    x->receiving += next->size == 0;
 }
 
-/* 1: the window has grown; 0: nothing came, or there is no room for it. */
-static int receive_some(struct exchange *x)
+/* The first input is there. */
+static bool first_ends(const struct exchange *x)
 {
-    while (x->from < x->opt.team.size) {
-        unsigned number = (x->current + 1) % N_IN;
-        MPI_Status status;
-        int came, n;
-        MPI_Iprobe(x->from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &came, &status);
-        if (!came)
-            return 0;
-        MPI_Get_count(&status, MPI_BYTE, &n);
-        if (n == 0) {
-            MPI_Recv(NULL, 0, MPI_BYTE, x->from++, MPI_TEAM_RECORDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            continue;
-        }
-        if (atomic_load_explicit(&x->in[number].users, memory_order_acquire) > 0)
-            return 0;
-        receive(x, &x->in[number], n);
-        x->current = number;
-        return 1;
-    }
-    return 0;
+    return x->inputs == 0 && x->receiving == x->first_steps;
 }
+
+/* Whether the window has grown. */
+static bool receive_some(struct exchange *x)
+{
+    int done = 1;
+    size_t before = x->window.size;
+    post(x);
+    while (x->window.size == before && x->current < x->posted && !first_ends(x) && done) {
+        MPI_Test(&message(x, x->current + 1)->request, &done, MPI_STATUS_IGNORE);
+        if (done)
+            move_window(x);
+    }
+    return x->window.size > before;
+}
+
+/* ---- the window ---- */
 
 static int stop(struct exchange *x)
 {
@@ -204,18 +371,26 @@ static int stop(struct exchange *x)
     return -1;
 }
 
+/* Whether an input ends here. */
+static bool ends(struct exchange *x)
+{
+    bool first = first_ends(x), second = x->inputs == 1 && x->receiving == x->steps && all_sent(x);
+    x->inputs += first || second;
+    return first || second;
+}
+
 static int more(struct byte_window *window, task_help_fn *help, void *arg)
 {
     struct exchange *x = (struct exchange *)window;
     for (unsigned spins = 0; !latch_tripped(x->opt.latch);) {
-        if (receive_some(x))
-            return 1;
-        int sent = send_some(x);
+        int sent = send_some(x), before = x->receiving;
         if (sent < 0)
             return stop(x);
-        if (x->from == x->opt.team.size && all_sent(x))
+        if (ends(x))
             return 0;
-        if (sent || help(arg))
+        if (receive_some(x))
+            return 1;
+        if (sent || x->receiving > before || task_ring_help(&x->ring) || help(arg))
             spins = 0;
         else
             task_pause(&spins);
@@ -227,9 +402,15 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
 
 static int alloc(struct exchange *x)
 {
-    for (int i = 0; i < N_OUT; i++) {
-        x->out[i].request = MPI_REQUEST_NULL;
-        if (!(x->out[i].data = malloc(MESSAGE)))
+    uint32_t n = (uint32_t)x->opt.n_threads + 2;
+    n = n < N_OUT_LEAST ? N_OUT_LEAST : n > N_OUT_MOST ? N_OUT_MOST : n;
+    struct task_ring_options ring = {.n_slots = n, .run = fill, .arg = x};
+    if (task_ring_open(&x->ring, &ring) < 0 || !(x->out = calloc(n, sizeof *x->out)))
+        return -1;
+    for (uint32_t i = 0; i < n; i++) {
+        x->out[i].data = malloc(MESSAGE);
+        x->out[i].pieces = malloc(PIECES * sizeof *x->out[i].pieces);
+        if (!x->out[i].data || !x->out[i].pieces)
             return -1;
     }
     for (int i = 0; i < N_IN; i++) {
@@ -255,20 +436,27 @@ struct exchange *exchange_open(const struct exchange_options *options)
     return NULL;
 }
 
-void exchange_start(struct exchange *x, struct merge_ring *merge)
+void exchange_start(struct exchange *x, const struct exchange_records *records)
 {
-    x->merge = merge;
+    int size = x->opt.team.size;
+    x->records = *records;
+    x->steps = records->shares ? size - 1 : size;
+    x->first_steps = records->shares ? size - 1 - x->opt.team.rank : size;
 }
 
 void exchange_close(struct exchange *x)
 {
     if (!x)
         return;
-    for (int i = 0; i < N_OUT; i++)
+    for (uint32_t i = 0; x->out && i < x->ring.opt.n_slots; i++) {
         free(x->out[i].data);
+        free(x->out[i].pieces);
+    }
     for (int i = 0; i < N_IN; i++)
         if (x->in[i].data)
             free(x->in[i].data - BYTE_WINDOW_KEPT);
+    task_ring_close(&x->ring, !latch_tripped(x->opt.latch));
+    free(x->out);
     free(x);
 }
 

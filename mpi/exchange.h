@@ -1,42 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorted records on their way to the ranks that write them.
+/* Records on their way to the ranks that write them. All records that one rank sends to another are a stream; a rank
+ * takes one stream after the other.
  *
- *   merge of this rank's part --> | for rank 0 | for rank 1 | ... |   sent in this order, 4 messages under way
- *   records for this rank     <-- | of rank 0  | of rank 1  | ... |   taken in this order: that of the input
+ *   where all records are in memory (record_shares.h), rank r of n, which keeps its own records:
+ *     sends to        r - 1, r - 2, ..., 0, n - 1, ..., r + 1
+ *     receives from   r + 1, ..., n - 1 | 0, ..., r - 1          at each step every rank sends, and every rank receives
  *
- * Both go on while somebody asks for more bytes. The stream of s to d waits for those of s to d-1 and of s-1 to d,
- * and for no other: so some stream can always go on. */
+ *   where some have left memory, so that a rank merges its records, once, in order:
+ *     sends to        0, 1, ..., n - 1
+ *     receives from   0, 1, ..., n - 1 |                         those of r are for r, too
+ *
+ * What comes is one input, and what comes behind the bar another. In each of them the ranks are in the order of the
+ * input, so records that tie are, too. Each stream waits for the one before it of its sender and of its receiver, and
+ * for no other: so some stream can always go on. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
 #include "base/byte_window.h"
 #include "mpi/mpi_team.h"
-#include "mpi/splitters.h"
+#include "mpi/record_shares.h"
 
 struct exchange;
 struct merge_ring;
 struct sort_rule;
 
+/* What this rank sends. */
+struct exchange_records {
+    const struct record_shares *shares;     /* if all ranks have theirs in memory; else NULL, and ... */
+    struct merge_ring *merge;               /* ... these, with */
+    const struct splitters *splitters;
+    const struct sort_rule *rule;           /* makes the keys of which the splitters are */
+    bool keys_decide;                       /* records of equal keys tie */
+};
+
 struct exchange_options {
     struct mpi_team team;
-    const struct sort_rule *rule;   /* makes the keys of which the splitters are */
-    const struct splitter *splitters;   /* team.size - 1 */
-    bool keys_decide;            /* as in splitters_make() */
+    int n_threads;
     const struct latch *sender;  /* of the merge */
     struct latch *latch;         /* of who reads */
 };
 
-/* splitters may be filled later. NULL: no memory, and the error is recorded in the latch. */
+/* NULL: no memory, and the error is recorded in the latch. */
 struct exchange *exchange_open(const struct exchange_options *options);
 
-/* Call it before anybody reads from the window: merge gives this rank's records. */
-void exchange_start(struct exchange *exchange, struct merge_ring *merge);
+/* Call it before anybody reads from the window. */
+void exchange_start(struct exchange *exchange, const struct exchange_records *records);
 
-/* Call it when nobody reads from the window any more. */
+/* Call it when nobody reads from the window any more, behind the team: late tasks still look at messages. */
 void exchange_close(struct exchange *exchange);
 
 enum exchange_count {
-    EXCHANGE_MERGED,             /* this rank's records */
+    EXCHANGE_LISTED,             /* for whatever rank */
     EXCHANGE_SENT, EXCHANGE_RECEIVED,   /* to and from other ranks */
     N_EXCHANGE_COUNTS,
 };
@@ -44,8 +58,8 @@ enum exchange_count {
 /* Bytes so far. */
 uint64_t exchange_bytes(const struct exchange *exchange, enum exchange_count count);
 
-/* The records for this rank. Its end comes when this rank has sent all of its own, too. Only the main thread of the
- * team may ask for more. */
+/* The records for this rank: two inputs, so it ends twice. The second end comes when this rank has sent all of its own,
+ * too. Only the main thread of the team may ask for more. */
 struct byte_window *exchange_window(struct exchange *exchange);
 
 #endif

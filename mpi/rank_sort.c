@@ -17,6 +17,7 @@
 #include "mpi/index_gather.h"
 #include "mpi/input_split.h"
 #include "mpi/output_gather.h"
+#include "mpi/rank_lists.h"
 #include "mpi/rank_pages.h"
 #include "mpi/rank_report.h"
 #include "mpi/rank_sort.h"
@@ -29,6 +30,9 @@
  * beside -m; but neither has a full sink then, and the program, 14 MiB, is there once. Measured, with a margin. */
 static const size_t BESIDE = (size_t)8 << 20;
 
+/* Bytes for each record of a rank that keeps a log for the index, about. */
+enum { INDEX_MEMORY = 32 };
+
 /* Sums over all ranks, modulo 2^64. */
 struct totals {
     uint64_t records, checksum, bytes;
@@ -40,8 +44,12 @@ struct rank_sort {
     struct input_split split;
     struct sort_opts opts_a, opts_b;
     struct sort_parts a, b;
-    struct input_part arrivals;  /* B's input */
-    struct splitter *splitters;
+    char *arrivals_name;         /* of B's inputs: */
+    struct input_part arrivals[2];   /* see exchange.h */
+    struct splitters splitters;
+    struct rank_lists lists;     /* of A */
+    struct record_shares shares;
+    bool keeps;                  /* all ranks keep their own records in A, until they are written */
     struct exchange *exchange;
     struct block_seam seam;
     struct rank_report report;
@@ -102,7 +110,9 @@ static void share_options(struct rank_sort *s)
     strcpy(s->nowhere, "/dev/null");
     snprintf(s->part_path, sizeof s->part_path, "%s.rank%d", s->opts->temp_prefixes[0], s->team.rank);
     s->opts_a.out.index = NULL;
-    s->opts_b.n_more = 0;                        /* its only input is what the ranks send */
+    s->opts_b.more = &s->arrivals_name;
+    s->opts_b.n_more = 1;
+    s->arrivals_name = s->opts->in;
     if (s->team.rank > 0) {
         s->opts_b.out.path = s->part_path;
         s->opts_b.out.index = NULL;
@@ -161,64 +171,130 @@ static int sort_part(struct rank_sort *s)
 
 /* ---- exchange, and sort B ---- */
 
-static bool keys_decide(const struct rank_sort *s)
+/* NULL: keys decide. */
+static const struct sort_rule *deciding_rule(const struct rank_sort *s)
 {
-    return !s->a.arenas.filled->rule;
+    return s->a.arenas.filled->rule;
 }
 
 static int open_b(struct rank_sort *s)
 {
-    s->splitters = calloc((size_t)s->team.size, sizeof *s->splitters);
     struct exchange_options how = {
         .team = s->team,
-        .rule = s->a.rule,
-        .splitters = s->splitters,
-        .keys_decide = keys_decide(s),
+        .n_threads = s->n_threads,
         .sender = &s->a.latch,
         .latch = &s->b.latch,
     };
-    if (!s->splitters || !(s->exchange = exchange_open(&how)))
-        return latch_fail(&s->latch, "out of memory for messages");
-    s->arrivals = (struct input_part){
-        .sam = s->split.sam,
-        .window = exchange_window(s->exchange),
-        .beside = BESIDE,
-    };
-    /* The bytes are those of the last input alone. */
-    s->opts_b.size_hint = s->opts->n_more ? 0 : s->in.bytes / (uint64_t)s->team.size;
-    if (sort_parts_open_part(&s->b, &s->opts_b, &s->arrivals) < 0)
+    if (!(s->exchange = exchange_open(&how)))
+        return latch_fail(&s->latch, "%s", s->b.latch.message);
+    for (int i = 0; i < 2; i++)
+        s->arrivals[i] = (struct input_part){
+            .sam = s->split.sam,
+            .window = exchange_window(s->exchange),
+            .sample = s->split.parts[0].sample,
+            .sample_size = s->split.parts[0].sample_size,
+            .beside = BESIDE,
+        };
+    if (sort_parts_open_part(&s->b, &s->opts_b, s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
     return 0;
 }
 
 /* Of the merge that all records of the input go through. The two of sort B are nobody's business. */
-static void tell_merge(const struct rank_sort *s, const struct merge_runs *runs)
+static void tell_merge(const struct rank_sort *s, size_t n_runs)
 {
-    uint64_t mine[] = {runs->n, s->a.arenas.filled->n_sublists}, all[2];
+    uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
     MPI_Reduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (s->team.rank == 0)
         bam_sort_tell_merge(all[0], all[1]);
 }
 
-static int begin_exchange(struct rank_sort *s)
+static bool all_ranks(bool mine)
 {
-    struct merge_runs runs;
-    if (bam_sort_begin_merge(&s->a, &runs) < 0)
-        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
-    tell_merge(s, &runs);
-    if (splitters_make(s->splitters, &s->team, s->a.arenas.each, &runs, s->a.spill.sizes.slice_size, keys_decide(s),
-                       &s->b.latch) < 0)
-        return -1;
-    exchange_start(s->exchange, s->a.merge);
+    int has = mine, all;
+    MPI_Allreduce(&has, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return all;
+}
+
+/* Whether B's arenas hold all that comes, and all memory does what is there until records are written. A record may be
+ * cut where one arena ends, and then lies in both. */
+static bool has_room(const struct rank_sort *s)
+{
+    const uint64_t MARGIN = (uint64_t)1 << 20;
+    const struct record_shares *shares = &s->shares;
+    uint64_t come = shares->bytes_come + shares->records_come * sizeof(struct bam_key);
+    uint64_t written = shares->records[s->team.rank] + shares->records_come;
+    uint64_t lists = written * (record_list_memory(1) + (s->opts->out.index ? INDEX_MEMORY : 0));
+    return come + 2 * shares->largest + MARGIN <= 2 * (uint64_t)s->b.arenas.filled->size
+        && arenas_taken(&s->a.arenas) + come + lists <= sort_limits_memory(s->opts);
+}
+
+static int share_out(struct rank_sort *s, const struct splitters_options *how)
+{
+    if (record_shares_make(&s->shares, &s->splitters, how) < 0)
+        return latch_fail(&s->b.latch, "out of memory for the ranks' shares");
+    record_shares_tell(&s->shares, &s->team);
+    s->keeps = all_ranks(has_room(s));
+    s->b.spill.fits = s->keeps;
     return 0;
 }
 
+/* Cuts the order. If all ranks have all of their records in memory, and room for what comes, they keep their own. */
+static int divide(struct rank_sort *s, struct merge_ring_options *merge)
+{
+    bool in_memory = all_ranks(!s->a.spill.spilling);
+    struct splitters_options how = {
+        .team = &s->team,
+        .rule = deciding_rule(s),
+        .runs = &merge->runs,
+        .slice_size = s->a.spill.sizes.slice_size,
+        .latch = &s->b.latch,
+    };
+    if (rank_lists_make(&s->lists, &s->a.arenas) < 0)
+        return latch_fail(&s->b.latch, "out of memory for the list of sublists");
+    if (!in_memory && bam_sort_prepare_merge(&s->a, merge) < 0)
+        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+    tell_merge(s, merge->runs.n);
+    how.lists = s->lists.all;
+    how.n_lists = s->lists.n;
+    if (splitters_make(&s->splitters, &how) < 0 || (in_memory && share_out(s, &how) < 0))
+        return -1;
+    if (in_memory && !s->keeps)
+        return bam_sort_prepare_merge(&s->a, merge);
+    return 0;
+}
+
+static int begin_exchange(struct rank_sort *s)
+{
+    struct merge_ring_options merge = {.n_arenas = 0};
+    if (divide(s, &merge) < 0)
+        return -1;
+    if (!s->keeps && bam_sort_begin_merge(&s->a, &merge) < 0)
+        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+    struct exchange_records records = {
+        .shares = s->keeps ? &s->shares : NULL,
+        .merge = s->a.merge,
+        .splitters = &s->splitters,
+        .rule = s->a.rule,
+        .keys_decide = !deciding_rule(s),
+    };
+    exchange_start(s->exchange, &records);
+    return 0;
+}
+
+/* Sorts what comes. What ranks behind this one send is in sublists of its own, since the merge puts it last. */
 static void exchange_records(void *sort)
 {
     struct rank_sort *s = sort;
     latch_hide_signals(false);
-    if (begin_exchange(s) == 0)
-        bam_sort_read(&s->b);
+    if (begin_exchange(s) < 0)
+        return;
+    bam_sort_begin_reading(&s->b);
+    if (bam_sort_read_input(&s->b, 0) < 0 || sort_tasks_close_rest(&s->b.sorts) < 0)
+        return;
+    rank_lists_note_behind(&s->lists, &s->b.arenas);
+    if (bam_sort_read_input(&s->b, 1) == 0)
+        bam_sort_end_reading(&s->b);
 }
 
 static void close_parts(struct rank_sort *s, struct sort_parts *p)
@@ -236,18 +312,35 @@ static void close_parts(struct rank_sort *s, struct sort_parts *p)
 
 /* ---- blocks ---- */
 
+/* All that this rank writes. */
+static int begin_merge(struct rank_sort *s, size_t *n_runs)
+{
+    struct merge_ring_options how;
+    if (bam_sort_prepare_merge(&s->b, &how) < 0)
+        return -1;
+    if (s->keeps)
+        rank_lists_merge(&s->lists, &s->shares, s->team.rank, &s->a.arenas, &s->b.arenas, &how);
+    *n_runs = how.runs.n;
+    return bam_sort_begin_merge(&s->b, &how);
+}
+
+static uint64_t records_to_write(const struct rank_sort *s)
+{
+    return s->b.arenas.filled->n_records + (s->keeps ? s->shares.records[s->team.rank] : 0);
+}
+
 /* The first merge of B: where the blocks lie. If all records are in memory, their order is kept, and nothing is merged
  * again: sort A has given back more memory than that takes. */
 static void measure_records(void *sort)
 {
     struct rank_sort *s = sort;
-    struct merge_runs runs;
+    size_t n_runs;
     struct record_list list;
     latch_hide_signals(false);
     s->b.spill.keeps_runs = true;
-    if (bam_sort_begin_merge(&s->b, &runs) < 0)
+    if (begin_merge(s, &n_runs) < 0)
         return;
-    if (block_seam_open(&s->seam, s->b.arenas.filled->n_records, runs.n == 0) < 0)
+    if (block_seam_open(&s->seam, records_to_write(s), n_runs == 0) < 0)
         latch_fail(&s->b.latch, "out of memory for the order of all records");
     while (merge_ring_next(s->b.merge, &list) > 0)
         block_seam_add(&s->seam, &list);
@@ -279,11 +372,10 @@ static size_t skip(struct record_list *list, size_t n)
 static int put_merged(struct rank_sort *s)
 {
     struct record_list list;
-    struct merge_runs runs;
-    size_t lead = s->seam.n_lead;
+    size_t n_runs, lead = s->seam.n_lead;
     int merged;
     s->b.spill.keeps_runs = false;
-    if (bam_sort_begin_merge(&s->b, &runs) < 0)
+    if (begin_merge(s, &n_runs) < 0)
         return -1;
     while ((merged = merge_ring_next(s->b.merge, &list)) > 0) {
         lead -= skip(&list, lead);
@@ -397,7 +489,7 @@ static int write_output(struct rank_sort *s)
 static void count_exchange(struct rank_sort *s)
 {
     struct rank_numbers *mine = &s->report.mine;
-    mine->bytes = exchange_bytes(s->exchange, EXCHANGE_MERGED);
+    mine->bytes = exchange_bytes(s->exchange, EXCHANGE_LISTED) + (s->keeps ? s->shares.bytes[s->team.rank] : 0);
     mine->sent = exchange_bytes(s->exchange, EXCHANGE_SENT);
     mine->received = exchange_bytes(s->exchange, EXCHANGE_RECEIVED);
     mine->records = s->a.arenas.filled->n_records;
@@ -426,7 +518,8 @@ static int sort_all(struct rank_sort *s)
     if (latch_tripped(&s->b.latch))
         abort_all(s);
     count_exchange(s);
-    close_parts(s, &s->a);
+    if (!s->keeps)
+        close_parts(s, &s->a);
     return write_output(s);
 }
 
@@ -447,7 +540,9 @@ static int close_all(struct rank_sort *s, int result)
     exchange_close(s->exchange);
     block_seam_close(&s->seam);
     input_split_close(&s->split);
-    free(s->splitters);
+    record_shares_free(&s->shares);
+    rank_lists_free(&s->lists);
+    splitters_free(&s->splitters);
     return result;
 }
 

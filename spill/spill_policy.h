@@ -34,6 +34,7 @@ struct spill_policy {
     struct spill *spill;
     struct run_reader *reader;   /* NULL: there are no runs, or they are not read back yet */
     bool keeps_runs;             /* the owner's: spill_policy_read_back() will be called once more */
+    bool fits;                   /* the owner's: it is known that nothing need leave */
     bool spilling;               /* it is known that not all fits into memory ... */
     struct spill_sizes sizes;    /* ... and then this holds */
 };

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "mpi/record_shares.h"
+
+/* Of this rank's records that tie with the splitter, the first ones are below it. *tied: bytes of those in the lists
+ * before. Returns the first record that is not below. */
+static const struct bam_key *part_ties(const struct splitter *s, struct merge_source ties, uint64_t *tied)
+{
+    for (; ties.next < ties.end && *tied < s->bytes; ties.next++)
+        *tied += bam_key_record_size(ties.base, *ties.next);
+    return ties.next;
+}
+
+/* Ends the parts of one rank at its splitter, and begins those of the next one there. */
+static void cut_lists(struct record_shares *shares, int rank, const struct splitter *s,
+                      const struct splitters_options *o)
+{
+    struct merge_source *part = shares->parts + (size_t)rank * shares->n_lists;
+    uint64_t tied = 0;
+    for (size_t i = 0; i < shares->n_lists; i++, part++) {
+        struct merge_source list = o->lists[i];
+        struct merge_source ties = {splitter_find(s, o->rule, list, false), list.end, list.base};
+        if (s->source >= o->team->rank)
+            ties.end = splitter_find(s, o->rule, ties, true);
+        part->end = s->source > o->team->rank ? ties.end
+                  : s->source < o->team->rank ? ties.next : part_ties(s, ties, &tied);
+        part[shares->n_lists] = (struct merge_source){part->end, list.end, list.base};
+    }
+}
+
+static void count(struct record_shares *shares)
+{
+    const struct merge_source *part = shares->parts;
+    for (int r = 0; r < shares->size; r++)
+        for (size_t i = 0; i < shares->n_lists; i++, part++) {
+            shares->records[r] += (uint64_t)(part->end - part->next);
+            for (const struct bam_key *key = part->next; key < part->end; key++) {
+                uint64_t size = bam_key_record_size(part->base, *key);
+                shares->bytes[r] += size;
+                shares->largest = size > shares->largest ? size : shares->largest;
+            }
+        }
+}
+
+int record_shares_make(struct record_shares *shares, const struct splitters *splitters,
+                       const struct splitters_options *o)
+{
+    size_t size = splitters->n + 1;
+    *shares = (struct record_shares){.size = (int)size, .n_lists = o->n_lists};
+    shares->parts = calloc(size * o->n_lists + 1, sizeof *shares->parts);
+    shares->bytes = calloc(size, sizeof *shares->bytes);
+    shares->records = calloc(size, sizeof *shares->records);
+    shares->from = calloc(size, 2 * sizeof *shares->from);
+    if (!shares->parts || !shares->bytes || !shares->records || !shares->from)
+        return -1;
+    for (size_t i = 0; i < o->n_lists; i++)
+        shares->parts[i] = o->lists[i];
+    for (size_t r = 0; r < splitters->n; r++)
+        cut_lists(shares, (int)r, &splitters->each[r], o);
+    count(shares);
+    return 0;
+}
+
+void record_shares_tell(struct record_shares *shares, const struct mpi_team *team)
+{
+    uint64_t *bytes = shares->from, *records = shares->from + team->size;
+    MPI_Alltoall(shares->bytes, 1, MPI_UINT64_T, bytes, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+    MPI_Alltoall(shares->records, 1, MPI_UINT64_T, records, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+    for (int r = 0; r < team->size; r++)
+        if (r != team->rank) {
+            shares->bytes_come += bytes[r];
+            shares->records_come += records[r];
+        }
+}
+
+void record_shares_free(struct record_shares *shares)
+{
+    free(shares->parts);
+    free(shares->bytes);
+    free(shares->records);
+    free(shares->from);
+    *shares = (struct record_shares){.parts = NULL};
+}

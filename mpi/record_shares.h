@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of a rank's records are for which rank, where all are in memory: a part of each sorted sublist. */
+#ifndef RECORD_SHARES_H
+#define RECORD_SHARES_H
+
+#include "mpi/splitters.h"
+
+struct record_shares {
+    int size;                    /* ranks */
+    size_t n_lists;
+    struct merge_source *parts;  /* for rank r, of sublist i: parts[r * n_lists + i] */
+    uint64_t *bytes, *records;   /* for each rank */
+    uint64_t largest;            /* bytes of the largest record */
+    uint64_t *from;              /* what each rank has for this one: bytes, then records */
+    uint64_t bytes_come, records_come;   /* what other ranks have for this one, all together */
+};
+
+/* Finds what this rank has for each one. options: those that made the splitters. -1: no memory; free them all the
+ * same. */
+int record_shares_make(struct record_shares *shares, const struct splitters *splitters,
+                       const struct splitters_options *options);
+/* Every rank calls it then, to learn what others have for it. */
+void record_shares_tell(struct record_shares *shares, const struct mpi_team *team);
+void record_shares_free(struct record_shares *shares);
+
+/* The parts of all sublists that are for one rank. */
+static inline const struct merge_source *record_shares_of(const struct record_shares *shares, int rank)
+{
+    return shares->parts + (size_t)rank * shares->n_lists;
+}
+
+#endif
