@@ -189,14 +189,13 @@ static void list_parts(struct exchange *x, struct out_message *m)
     }
 }
 
+/* All records of a message are of one list, since the list before is gone by then. */
 static int list_merged(struct exchange *x, struct out_message *m)
 {
-    int more;
-    while ((more = merge_more(x)) > 0 && x->at < x->upto) {
+    int more = merge_more(x);
+    for (; more > 0 && x->at < x->upto; x->at++)
         if (!list_record(x, m, x->merged.records[x->at].data, x->merged.records[x->at].size))
             return 1;
-        x->at++;
-    }
     return more;
 }
 
