@@ -397,7 +397,7 @@ static int share(struct splitters *s, const struct mpi_team *team, bool failed)
 }
 
 /* Every rank makes the same calls of MPI, whoever has failed. */
-static int make(struct splitters *out, const struct splitters_options *o, uint64_t *keys)
+static int find_splitters(struct splitters *out, const struct splitters_options *o, uint64_t *keys)
 {
     struct samples mine = {.each = NULL}, all = {.each = NULL};
     uint8_t *records = NULL;
@@ -422,7 +422,7 @@ int splitters_make(struct splitters *out, const struct splitters_options *o)
     *out = (struct splitters){.n = (size_t)o->team->size - 1};
     uint64_t *keys = calloc(out->n + 1, sizeof *keys);
     out->each = calloc(out->n + 1, sizeof *out->each);
-    int result = all_have(keys && out->each) ? make(out, o, keys) : -1;
+    int result = all_have(keys && out->each) ? find_splitters(out, o, keys) : -1;
     free(keys);
     return result < 0 ? latch_fail(o->latch, "out of memory for the keys of all ranks") : 0;
 }

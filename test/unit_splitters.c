@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the order is cut for the ranks: equal shares whatever the keys are, and each record for one rank. */
 #include "unit.h"
+#include "mpi/record_shares.c"
 #include "mpi/splitters.c"
 
 enum { RANKS_MOST = 16, RECORDS_MOST = 40000 };   /* the second: of a rank */
@@ -13,9 +14,13 @@ struct part {
 
 struct world {
     struct part parts[RANKS_MOST];
-    struct splitter found[RANKS_MOST][RANKS_MOST];
+    struct splitters found[RANKS_MOST];
+    struct record_shares shares[RANKS_MOST];   /* unless as_run */
+    struct sort_rule *rule;      /* compares records of equal keys; NULL: they tie */
+    const uint8_t *base;         /* of the records that it compares */
     int size;
-    bool keys_decide, as_run;    /* as_run: the records have left memory, in slices of so many */
+    size_t each;                 /* bytes of each record; 0: they differ */
+    bool as_run;                 /* the records have left memory, in slices of so many */
     uint64_t total;
 };
 
@@ -45,20 +50,38 @@ static void be_rank(int rank, void *arg)
     struct mpi_team team = {rank, w->size};
     struct latch latch = {0};
     static const size_t room = RECORDS_MOST;
-    size_t half = part->n / 3, n_lists = 0;
-    struct bam_sublist lists[2] = {{part->keys, half}, {part->keys + half, part->n - half}};
-    struct bam_arena arenas[2] = {{.base = NULL}, {.base = NULL}};
+    const struct bam_key *keys = part->keys, *half = keys + part->n / 3, *end = keys + part->n;
+    struct merge_source lists[2] = {{keys, half, w->base}, {half, end, w->base}};
     struct merge_runs runs = {.n = w->as_run, .reader = part, .first_key = first_key};
+    struct splitters_options how = {&team, lists, w->as_run ? 0 : 2, w->rule, &runs, RECORD * SLICE_RECORDS, &latch};
     MUST(part->n <= room);
-    for (int a = 0; a < 2 && !w->as_run; a++) {
-        arenas[a].sublists = &lists[a];
-        arenas[a].n_sublists = lists[a].n > 0;
-        n_lists += arenas[a].n_sublists;
-        for (size_t i = 0; i < lists[a].n; i++)
-            arenas[a].walked += bam_key_record_size(NULL, lists[a].keys[i]);
+    MUST(splitters_make(&w->found[rank], &how) == 0 && !latch_tripped(&latch));
+    if (w->as_run)
+        return;
+    MUST(record_shares_make(&w->shares[rank], &w->found[rank], &how) == 0);
+    record_shares_tell(&w->shares[rank], &team);
+}
+
+/* Whether the ranks share their records out as the splitters say, and know what comes. */
+static void expect_shares(const size_t *n)
+{
+    for (int to = 0; to < world.size; to++) {
+        const struct record_shares *mine = &world.shares[to];
+        uint64_t records = 0;
+        for (int r = 0; r < world.size; r++)
+            records += world.shares[r].records[to];
+        assert_int_equal(records, n[to]);
+        assert_int_equal(mine->records_come, records - mine->records[to]);
+        assert_int_equal(mine->bytes_come, mine->records_come * world.each);
     }
-    MUST(splitters_make(w->found[rank], &team, arenas, &runs, RECORD * SLICE_RECORDS, w->keys_decide, &latch) == 0);
-    MUST(!latch_tripped(&latch) && n_lists <= 2);
+}
+
+static void drop_splitters(void)
+{
+    for (int r = 0; r < world.size; r++) {
+        splitters_free(&world.found[r]);
+        record_shares_free(&world.shares[r]);
+    }
 }
 
 /* n records of each rank; key(): of record i of a rank. */
@@ -68,7 +91,9 @@ static void make(int size, size_t n, uint64_t (*key)(uint64_t *seed, int rank, s
     world.size = size;
     world.total = 0;
     world.as_run = false;
-    world.keys_decide = true;
+    world.each = spread ? 0 : RECORD;
+    world.rule = NULL;
+    world.base = NULL;
     for (int r = 0; r < size; r++) {
         struct part *part = &world.parts[r];
         part->n = n;
@@ -83,25 +108,51 @@ static void make(int size, size_t n, uint64_t (*key)(uint64_t *seed, int rank, s
     }
 }
 
-/* The rank that a record is for, by what splitters.h says. tied: bytes of those before it of this key and source. */
-static int rank_for(const struct splitter *s, int size, uint64_t key, int source, uint64_t tied)
+/* The rank that a record is for, by what splitters.h says. tied: bytes of this source's records before it that tie with
+ * it. */
+static int rank_for(const struct splitters *s, struct bam_key key, int source, uint64_t tied)
 {
-    int to = 0;
-    for (; to < size - 1; to++) {
-        bool with_key = key == s[to].key && (source < s[to].source || (source == s[to].source && tied < s[to].bytes));
-        if (key < s[to].key || (world.keys_decide && with_key))
+    size_t to = 0;
+    for (; to < s->n; to++) {
+        const struct splitter *at = &s->each[to];
+        int order = splitter_compare(at, world.rule, key.sort, bam_key_record(world.base, key));
+        if (order < 0 || (order == 0 && (source < at->source || (source == at->source && tied < at->bytes))))
             break;
     }
-    return to;
+    return (int)to;
+}
+
+static int in_whole_order(const void *a, const void *b)
+{
+    const struct bam_key *x = a, *y = b;
+    struct bam_key_order order = {world.rule, world.base};
+    return bam_key_less(&order, x, y) ? -1 : bam_key_less(&order, y, x);
+}
+
+static bool is_tie(struct bam_key x, struct bam_key y)
+{
+    return x.sort == y.sort && (!world.rule || sort_key_compare(world.rule,
+        (const struct bam_record *)bam_key_record(world.base, x), (const struct bam_record *)bam_key_record(world.base, y)) == 0);
+}
+
+static void expect_same_splitters(void)
+{
+    for (int r = 1; r < world.size; r++)
+        for (size_t i = 0; i < world.found[0].n; i++) {
+            const struct splitter *x = &world.found[r].each[i], *y = &world.found[0].each[i];
+            assert_true(x->key == y->key && x->bytes == y->bytes && x->source == y->source);
+            assert_int_equal(!x->record, !y->record);
+            if (x->record)
+                assert_memory_equal(x->record, y->record, bam_record_size((const struct bam_record *)x->record));
+        }
 }
 
 /* Bytes and records for each rank. */
-static void share(uint64_t *bytes, size_t *n)
+static void share_out(uint64_t *bytes, size_t *n)
 {
     static struct bam_key sorted[RECORDS_MOST];
     unit_ranks(world.size, be_rank, &world);
-    for (int r = 1; r < world.size; r++)
-        assert_memory_equal(world.found[r], world.found[0], sizeof(struct splitter) * (size_t)(world.size - 1));
+    expect_same_splitters();
     memset(bytes, 0, sizeof *bytes * RANKS_MOST);
     memset(n, 0, sizeof *n * RANKS_MOST);
     for (int r = 0; r < world.size; r++) {
@@ -109,24 +160,27 @@ static void share(uint64_t *bytes, size_t *n)
         uint64_t tied = 0;
         int last = 0;
         memcpy(sorted, part->keys, part->n * sizeof *sorted);
-        qsort(sorted, part->n, sizeof *sorted, key_before);
+        qsort(sorted, part->n, sizeof *sorted, in_whole_order);
         for (size_t i = 0; i < part->n; i++) {
-            tied = i > 0 && sorted[i].sort == sorted[i - 1].sort ? tied : 0;
-            int to = rank_for(world.found[0], world.size, sorted[i].sort, r, tied);
+            tied = i > 0 && is_tie(sorted[i], sorted[i - 1]) ? tied : 0;
+            int to = rank_for(&world.found[0], sorted[i], r, tied);
             assert_true(to >= last);             /* what a rank merges goes to the ranks in turn */
             last = to;
-            tied += bam_key_record_size(NULL, sorted[i]);
-            bytes[to] += bam_key_record_size(NULL, sorted[i]);
+            tied += bam_key_record_size(world.base, sorted[i]);
+            bytes[to] += bam_key_record_size(world.base, sorted[i]);
             n[to]++;
         }
     }
+    if (!world.as_run && world.each)
+        expect_shares(n);
+    drop_splitters();
 }
 
 static void expect_equal_shares(void)
 {
     uint64_t bytes[RANKS_MOST], each = world.total / (uint64_t)world.size;
     size_t n[RANKS_MOST];
-    share(bytes, n);
+    share_out(bytes, n);
     for (int r = 0; r < world.size; r++)
         assert_in_range(bytes[r], each - each / 50, each + each / 50);
 }
@@ -205,7 +259,7 @@ static void test_few_records_go_to_one_rank(void **state)
         make(16, 10, kinds[k], 0);
         for (int r = 1; r < world.size; r++)
             world.parts[r].n = 0;
-        share(bytes, n);
+        share_out(bytes, n);
         for (int r = 0; r < world.size; r++) {
             assert_in_range(n[r], 0, 1);
             total += n[r];
@@ -213,27 +267,73 @@ static void test_few_records_go_to_one_rank(void **state)
     }
     assert_int_equal(total, 10 * N_OF(kinds));
     make(16, 0, any_key, 0);
-    share(bytes, n);
+    share_out(bytes, n);
 }
 
-/* Where records of one key are compared further, they must come to one rank. */
-static void test_records_of_one_key_are_parted(void **state)
+/* ---- records that are compared ---- */
+
+enum { NAMED = 64 };             /* bytes of a record with a name of 20 digits, two bases, and what else */
+
+/* All records share a key, and have other names: reversed or not, or some few. */
+static void make_named(int size, size_t n, uint32_t distinct, uint8_t *records)
+{
+    static const struct sort_order by_name = {.by = SORT_NAME_ASCII};
+    uint64_t seed = (uint64_t)size + n;
+    sam_hdr_t *header = sam_hdr_init();
+    make(size, n, is_unmapped, 0);
+    world.rule = sort_rule_new(&by_name, header);
+    world.base = records;
+    world.each = NAMED;
+    world.total = n * (uint64_t)size * NAMED;
+    sam_hdr_destroy(header);
+    for (int r = 0; r < size; r++)
+        for (size_t i = 0; i < n; i++) {
+            uint8_t *p = records + ((size_t)r * n + i) * NAMED;
+            struct bam_record *record = (struct bam_record *)p;
+            memset(p, 0, NAMED);
+            store_le32(record->block_size, NAMED - 4);
+            record->name_len = 21;
+            store_le32(record->seq_len, 2);
+            snprintf((char *)record->data, 21, "%020u", unit_below(&seed, distinct));
+            world.parts[r].keys[i] = (struct bam_key){UINT64_MAX, bam_key_place((uint64_t)(p - records), NAMED)};
+        }
+    for (int r = 0; r < size; r++) {
+        struct part *part = &world.parts[r];
+        qsort(part->keys, n / 3, sizeof *part->keys, in_whole_order);
+        qsort(part->keys + n / 3, n - n / 3, sizeof *part->keys, in_whole_order);
+    }
+}
+
+static void test_records_of_one_key_stay_on_one_rank(void **state)
+{
+    (void)state;
+    static const uint32_t distinct[] = {1000000000, 5000, 3, 1};
+    static const int sizes[] = {2, 3, 7, 16};
+    uint8_t *records = must_alloc((size_t)16 * 12000 * NAMED);
+    for (size_t d = 0; d < N_OF(distinct); d++)
+        for (size_t s = 0; s < N_OF(sizes); s++) {
+            make_named(sizes[s], 12000, distinct[d], records);
+            expect_equal_shares();
+            sort_rule_free(world.rule);
+        }
+    free(records);
+}
+
+/* No record is in memory, so only keys are known: those of one key stay together, all on one rank or the next. */
+static void test_records_of_one_key_that_left_memory_are_parted(void **state)
 {
     (void)state;
     uint64_t bytes[RANKS_MOST];
-    size_t n[RANKS_MOST];
-    make(4, 12000, of_few, 100);
-    world.keys_decide = false;
-    share(bytes, n);
-    for (int to = 0; to < world.size - 1; to++)
-        assert_int_equal(world.found[0][to].bytes, 0);
-    int holders = 0;
+    size_t n[RANKS_MOST], holders = 0;
+    uint8_t *records = must_alloc((size_t)4 * 12000 * NAMED);
+    make_named(4, 12000, 1000000000, records);
+    world.as_run = true;
+    share_out(bytes, n);
     for (int r = 0; r < world.size; r++)
         holders += n[r] > 0;
-    assert_in_range(holders, 2, 3);
-    make(7, 12000, any_key, 100);
-    world.keys_decide = false;
-    expect_equal_shares();
+    assert_int_equal(holders, 1);
+    sort_rule_free(world.rule);
+    free(records);
 }
 
 int main(void)
@@ -242,7 +342,8 @@ int main(void)
         cmocka_unit_test(test_share_of_a_rank_is_too_large),
         cmocka_unit_test(test_share_of_a_rank_that_spilled_is_too_large),
         cmocka_unit_test(test_few_records_go_to_one_rank),
-        cmocka_unit_test(test_records_of_one_key_are_parted),
+        cmocka_unit_test(test_records_of_one_key_stay_on_one_rank),
+        cmocka_unit_test(test_records_of_one_key_that_left_memory_are_parted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
