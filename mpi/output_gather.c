@@ -13,7 +13,7 @@
 #include "base/out_file.h"
 #include "mpi/output_gather.h"
 
-enum { CHUNK = 4 << 20, EOF_BLOCK = 28 };        /* bytes; the second: SAMv1 section 4.1.2 */
+enum { CHUNK = 512 << 10, EOF_BLOCK = 28 };      /* bytes; the first stays in a cache; the second: SAMv1 section 4.1.2 */
 
 /* Takes the EOF block off. */
 static int cut_end(int fd, const char *path, struct latch *latch)
