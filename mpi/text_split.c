@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "bam/bam1_bytes.h"
-#include "base/hts_file.h"
 #include "base/latch.h"
 #include "mpi/text_split.h"
+#include "read/sam_reader.h"
 
 enum { PIECE = 1 << 16, HEADER_MOST = 1 << 30, SAMPLE_RECORDS = 256 };
 
@@ -54,22 +54,6 @@ static size_t read_header(const struct text_split *t, struct byte_buffer *text)
     return at < text->n && text->p[at] == '@' ? text->n : at;
 }
 
-/* htslib knows SAM without a header only by a record behind it. */
-static void parse_header(struct text_split *t, const uint8_t *text, size_t size)
-{
-    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
-    bool ended = size == 0 || text[size - 1] == '\n';
-    hFILE *bytes = hts_file_of_bytes(text, size, line + ended);
-    samFile *file = bytes ? hts_hopen(bytes, t->path, "r") : NULL;
-    t->sam = file ? sam_hdr_read(file) : NULL;
-    if (file)
-        hts_close(file);
-    else if (bytes)
-        hclose_abruptly(bytes);
-    if (!t->sam)
-        latch_fail(t->latch, "%s: its header cannot be read", t->path);
-}
-
 /* ---- the sample ---- */
 
 /* Lines that cannot be parsed end it: the rank that has them tells. */
@@ -107,9 +91,10 @@ static void take_sample(struct text_split *t)
 int text_split_open(struct text_split *t)
 {
     struct byte_buffer text = {NULL, 0, 0};
+    struct input_options how = {.path = t->path, .n_threads = 1, .latch = t->latch};
     t->first = read_header(t, &text);
     if (!latch_tripped(t->latch))
-        parse_header(t, text.p, t->first);
+        t->sam = sam_reader_header(text.p, t->first, &how);
     free(text.p);
     if (!latch_tripped(t->latch))
         take_sample(t);
