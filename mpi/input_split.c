@@ -244,7 +244,7 @@ static void open_bam(struct split_file *f)
 
 static void open_text(struct split_file *f)
 {
-    f->text = (struct text_split){.path = f->path, .fd = f->fd, .size = f->size, .latch = f->latch};
+    f->text.file = (struct input_file){.path = f->path, .fd = f->fd, .end = (off_t)f->size, .latch = f->latch};
     text_split_open(&f->text);
     f->first = f->text.first;
     f->part.sam = f->text.sam;
