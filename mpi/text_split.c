@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam1_bytes.h"
