@@ -125,6 +125,8 @@ int main(void) { return !BZ2_bzlibVersion(); }' -lbz2 ;;
 int main(void) { return !lzma_version_number(); }' -llzma ;;
     curl)       compiles '#include <curl/curl.h>
 int main(void) { return !curl_version(); }' -lcurl ;;
+    openmpi|mpich) have "mpirun.$1" && (cc=mpicc.$1 && compiles '#include <mpi.h>
+int main(void) { return MPI_Init(0, 0); }') ;;    # the names of Debian, where both can be installed
     isal)       compiles '#include <isa-l/igzip_lib.h>
 int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lisal ;;
     esac
@@ -134,6 +136,7 @@ build_needs='make compiler openmp htslib libdeflate lz4 zlib xxhash'
 test_needs='cmocka python'
 extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
 check_extra_needs='sanitizers cppcheck clang-tidy'    # clang's, for data races and fuzzing: the same
+mpi_needs='openmpi mpich'    # of samtools-omp-mpi, which is tested with each of them: the same
 htslib_needs='bzip2 lzma curl'    # of all CRAM and of URLs, for the other versions of htslib: the same
 
 # missing NEED...: those that are not there
@@ -164,6 +167,8 @@ packages() {
         apt/bzip2)      echo libbz2-dev ;;
         apt/lzma)       echo liblzma-dev ;;
         apt/curl)       echo libcurl4-gnutls-dev ;;
+        apt/openmpi)    echo libopenmpi-dev openmpi-bin ;;
+        apt/mpich)      echo libmpich-dev mpich ;;
         apt/sanitizers) echo clang libomp-dev libclang-rt-dev llvm ;;
         dnf/compiler)   echo gcc ;;
         dnf/openmp)     if is_clang; then echo libomp-devel; else echo gcc; fi ;;
@@ -178,6 +183,8 @@ packages() {
         dnf/bzip2)      echo bzip2-devel ;;
         dnf/lzma)       echo xz-devel ;;
         dnf/curl)       echo libcurl-devel ;;
+        dnf/openmpi)    echo openmpi-devel ;;    # on PATH after `module load mpi`
+        dnf/mpich)      echo mpich-devel ;;
         dnf/clang-tidy) echo clang-tools-extra ;;
         dnf/sanitizers) echo clang compiler-rt libomp-devel llvm ;;
         apk/make|apk/compiler) echo build-base ;;
@@ -193,11 +200,14 @@ packages() {
         apk/bzip2)      echo bzip2-dev ;;
         apk/lzma)       echo xz-dev ;;
         apk/curl)       echo curl-dev ;;
+        apk/openmpi)    echo openmpi openmpi-dev ;;
         apk/clang-tidy) echo clang-extra-tools ;;
         apk/sanitizers) echo clang compiler-rt openmp-dev llvm ;;
         brew/make|brew/compiler) ;;    # not Homebrew's: xcode-select --install
         brew/openmp)    echo libomp ;;
         brew/isal)      echo isa-l ;;
+        brew/openmpi)   echo open-mpi ;;
+        apk/mpich|brew/mpich|conda/mpich) ;;    # its files have the names of Open MPI's: one of them will do
         brew/lzma|conda/lzma) echo xz ;;
         conda/compiler) echo c-compiler ;;
         conda/openmp)   if is_clang; then echo llvm-openmp; else echo libgomp; fi ;;
@@ -298,9 +308,7 @@ set_up() {
     wanted=$(packages $manager $lacking)
     echo "missing: $lacking"
     echo "installing with $manager: $wanted"
-    if [ $manager = apt ]; then
-        quietly $sudo apt-get update -q || echo 'apt-get update failed; going on with the lists that are here' >&2
-    fi
+    update_lists
     quietly run_manager $wanted || cannot_install "$manager could not install $wanted(no network, perhaps)" "$lacking"
     read_settings
     lacking=$(missing "$@")
@@ -310,6 +318,16 @@ set_up() {
     fi
     try_to_set_up $extra_needs
     echo "everything is there: $*"
+}
+
+# Lists of packages may be old, or not there at all. Once is enough.
+updated=''
+# shellcheck disable=SC2086
+update_lists() {
+    if [ "$manager" = apt ] && [ -z "$updated" ]; then
+        quietly $sudo apt-get update -q || echo 'apt-get update failed; going on with the lists that are here' >&2
+        updated=yes
+    fi
 }
 
 # try_to_set_up NEED...: installs what is nice to have, where that can be done
@@ -322,6 +340,8 @@ try_to_set_up() {
             continue
         fi
         wanted=$(packages "$manager" "$need")
+        [ -n "$wanted" ] || continue
+        update_lists
         echo "optional, for $need: $wanted$(size_of $wanted)"
         quietly run_manager $wanted 2>/dev/null || echo "not available here, and not needed: $need"
     done
@@ -378,8 +398,8 @@ set_up_extras() {
         echo "NO_EXTRAS is set: nothing more is installed"
         return
     fi
-    step 'Optional tools: clang for data races and fuzzing, static checks; NO_EXTRAS=1 leaves them out'
-    try_to_set_up $check_extra_needs $htslib_needs
+    step 'Optional tools: clang for data races and fuzzing, static checks, MPI; NO_EXTRAS=1 leaves them out'
+    try_to_set_up $check_extra_needs $mpi_needs $htslib_needs
     echo 'done'
 }
 

@@ -36,10 +36,12 @@ size_t run_cut_count(const struct bam_sublist *list, size_t every)
     return list->n > every / 2 ? (list->n - every / 2 - 1) / every + 1 : 0;
 }
 
-void run_cut_take(const struct bam_sublist *list, size_t every, struct bam_key *samples)
+size_t run_cut_take(const struct bam_sublist *list, size_t every, struct bam_key *samples, size_t max)
 {
-    for (size_t at = every / 2; at < list->n; at += every)
-        *samples++ = list->keys[at];
+    size_t n = 0;
+    for (size_t at = every / 2; at < list->n && n < max; at += every)
+        samples[n++] = list->keys[at];
+    return n;
 }
 
 size_t run_cut_sample(const struct bam_arena *a, size_t every, struct bam_key *samples, size_t max)
@@ -47,8 +49,7 @@ size_t run_cut_sample(const struct bam_arena *a, size_t every, struct bam_key *s
     struct bam_key_order order = bam_arena_order(a);
     size_t n = 0;
     for (size_t i = 0; i < a->n_sublists; i++)
-        for (size_t at = every / 2; at < a->sublists[i].n && n < max; at += every)
-            samples[n++] = a->sublists[i].keys[at];
+        n += run_cut_take(&a->sublists[i], every, samples + n, max - n);
     sort_run(samples, n, &order);
     return n;
 }

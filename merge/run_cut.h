@@ -27,9 +27,11 @@ bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const stru
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
                                    struct merge_source part, size_t source);
 
-/* Takes one of every `every` keys of a sorted sublist, beginning with key every / 2. They are so many: */
+/* How many keys there are if one of every `every` keys of a sorted sublist is taken, beginning with key every / 2. */
 size_t run_cut_count(const struct bam_sublist *list, size_t every);
-void run_cut_take(const struct bam_sublist *list, size_t every, struct bam_key *samples);
+
+/* Takes them, at most max. Returns how many. */
+size_t run_cut_take(const struct bam_sublist *list, size_t every, struct bam_key *samples, size_t max);
 
 /* Takes those of each sublist of the arena, and sorts them. Takes at most max; returns how many. */
 size_t run_cut_sample(const struct bam_arena *arena, size_t every, struct bam_key *samples, size_t max);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdint.h>
 #include <stdlib.h>
 #include "base/stats.h"
 #include "merge/run_cut.h"
@@ -9,7 +10,7 @@ static void sample_sublist(void *samples, uint32_t number)
 {
     struct run_samples *s = samples;
     enum stage before = stats_enter(s->stats, STAGE_MERGE);
-    run_cut_take(&s->arena->sublists[number], s->every, s->keys + s->first[number]);
+    run_cut_take(&s->arena->sublists[number], s->every, s->keys + s->first[number], SIZE_MAX);
     stats_leave(s->stats, before, 0);
 }
 

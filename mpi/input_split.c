@@ -244,7 +244,7 @@ static void open_bam(struct split_file *f)
 
 static void open_text(struct split_file *f)
 {
-    f->text = (struct text_split){.path = f->path, .fd = f->fd, .size = f->size, .latch = f->latch};
+    f->text.file = (struct input_file){.path = f->path, .fd = f->fd, .end = (off_t)f->size, .latch = f->latch};
     text_split_open(&f->text);
     f->first = f->text.first;
     f->part.sam = f->text.sam;
@@ -265,7 +265,7 @@ static void open_format(struct split_file *f, const struct sort_opts *opts)
     }
     enum input_kind kind = input_format_kind(&found, opts->in_format.specific);
     f->is_text = kind == INPUT_SAM_PLAIN;
-    f->is_whole = kind != INPUT_SAM_PLAIN && kind != INPUT_BAM_BLOCKS;
+    f->is_whole = !input_format_has_parts(kind);
     if (kind == INPUT_EMPTY)
         latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
     else if (f->is_text)

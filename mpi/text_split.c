@@ -1,31 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "bam/bam1_bytes.h"
-#include "base/hts_file.h"
 #include "base/latch.h"
 #include "mpi/text_split.h"
+#include "read/sam_reader.h"
 
 enum { PIECE = 1 << 16, HEADER_MOST = 1 << 30, SAMPLE_RECORDS = 256 };
-
-/* Reads up to n bytes at a place in the file. Fewer come only at its end, or if the error is recorded in the latch. */
-static size_t read_at(const struct text_split *t, void *buffer, size_t n, uint64_t from)
-{
-    size_t done = 0;
-    ssize_t got = 1;
-    while (done < n && got != 0) {
-        got = pread(t->fd, (char *)buffer + done, n - done, (off_t)(from + done));
-        if (got < 0 && errno != EINTR) {
-            latch_fail(t->latch, "reading %s failed: %s", t->path, strerror(errno));
-            return done;
-        }
-        done += got > 0 ? (size_t)got : 0;
-    }
-    return done;
-}
 
 /* ---- the header ---- */
 
@@ -41,33 +22,18 @@ static size_t skip_lines(const char *text, size_t at, size_t n)
 /* Reads until there is a line that is none of the header's. Returns where it begins. */
 static size_t read_header(const struct text_split *t, struct byte_buffer *text)
 {
-    size_t at = 0, got = PIECE;
-    while (got == PIECE && !latch_tripped(t->latch) && (at == text->n || text->p[at] == '@')) {
+    size_t at = 0;
+    ssize_t got = PIECE;
+    while (got == PIECE && !latch_tripped(t->file.latch) && (at == text->n || text->p[at] == '@')) {
         if (text->n > HEADER_MOST)
-            latch_fail(t->latch, "%s: a header of more than 1 GiB. Nothing was read", t->path);
+            latch_fail(t->file.latch, "%s: a header of more than 1 GiB. Nothing was read", t->file.path);
         else if (byte_buffer_reserve(text, text->n + PIECE) < 0)
-            latch_fail(t->latch, "%s: out of memory for the header", t->path);
-        else
-            text->n += got = read_at(t, text->p + text->n, PIECE, text->n);
+            latch_fail(t->file.latch, "%s: out of memory for the header", t->file.path);
+        else if ((got = input_file_read_at(&t->file, text->p + text->n, PIECE, text->n)) > 0)
+            text->n += (size_t)got;
         at = skip_lines((char *)text->p, at, text->n);
     }
     return at < text->n && text->p[at] == '@' ? text->n : at;
-}
-
-/* htslib knows SAM without a header only by a record behind it. */
-static void parse_header(struct text_split *t, const uint8_t *text, size_t size)
-{
-    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
-    bool ended = size == 0 || text[size - 1] == '\n';
-    hFILE *bytes = hts_file_of_bytes(text, size, line + ended);
-    samFile *file = bytes ? hts_hopen(bytes, t->path, "r") : NULL;
-    t->sam = file ? sam_hdr_read(file) : NULL;
-    if (file)
-        hts_close(file);
-    else if (bytes)
-        hclose_abruptly(bytes);
-    if (!t->sam)
-        latch_fail(t->latch, "%s: its header cannot be read", t->path);
 }
 
 /* ---- the sample ---- */
@@ -96,44 +62,45 @@ static void parse_sample(struct text_split *t, char *line, const char *end)
 static void take_sample(struct text_split *t)
 {
     char *text = malloc(PIECE);
-    size_t n = text ? read_at(t, text, PIECE, t->first) : 0;
+    ssize_t n = text ? input_file_read_at(&t->file, text, PIECE, t->first) : 0;
     if (text && byte_buffer_reserve(&t->sample, PIECE) == 0)
-        parse_sample(t, text, text + n);
+        parse_sample(t, text, text + (n > 0 ? n : 0));
     else
-        latch_fail(t->latch, "out of memory");
+        latch_fail(t->file.latch, "out of memory");
     free(text);
 }
 
 int text_split_open(struct text_split *t)
 {
     struct byte_buffer text = {NULL, 0, 0};
+    struct input_options how = {.path = t->file.path, .n_threads = 1, .latch = t->file.latch};
     t->first = read_header(t, &text);
-    if (!latch_tripped(t->latch))
-        parse_header(t, text.p, t->first);
+    if (!latch_tripped(t->file.latch))
+        t->sam = sam_reader_header(text.p, t->first, &how);
     free(text.p);
-    if (!latch_tripped(t->latch))
+    if (!latch_tripped(t->file.latch))
         take_sample(t);
-    return latch_tripped(t->latch) ? -1 : 0;
+    return latch_tripped(t->file.latch) ? -1 : 0;
 }
 
 uint64_t text_split_find(const struct text_split *t, uint64_t from)
 {
     char *piece = malloc(PIECE);
-    uint64_t at = from - 1, found = t->size;     /* a line begins at `from` itself if a newline lies before it */
-    size_t n = PIECE;
+    /* A line begins at `from` itself if a newline lies before it. */
+    uint64_t at = from - 1, end = (uint64_t)t->file.end, found = end;
+    ssize_t n = PIECE;
     if (from <= t->first) {
         free(piece);
         return t->first;
     }
-    while (piece && found == t->size && n == PIECE) {
-        n = read_at(t, piece, PIECE, at);
-        const char *newline = memchr(piece, '\n', n);
+    for (; piece && found == end && n == PIECE; at += PIECE) {
+        n = input_file_read_at(&t->file, piece, PIECE, at);
+        const char *newline = n > 0 ? memchr(piece, '\n', (size_t)n) : NULL;
         if (newline)
             found = at + (uint64_t)(newline - piece) + 1;
-        at += n;
     }
     if (!piece)
-        latch_fail(t->latch, "out of memory");
+        latch_fail(t->file.latch, "out of memory");
     free(piece);
     return found;
 }

@@ -7,20 +7,17 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "base/byte_buffer.h"
-
-struct latch;
+#include "read/input_file.h"
 
 struct text_split {
-    const char *path;            /* for messages; the caller's, as the file */
-    int fd;
-    uint64_t size, first;        /* bytes of the file, and where its first record begins */
+    struct input_file file;      /* the caller closes it */
+    uint64_t first;              /* where its first record begins */
     sam_hdr_t *sam;              /* the caller takes both of these */
     struct byte_buffer sample;   /* the file's first records, as BAM */
-    struct latch *latch;
 };
 
-/* Reads the header and the sample of a regular file that begins as SAM does. path, fd, size and latch are set. -1:
- * failed, and the error is recorded in the latch. */
+/* Reads the header and the sample of a regular file that begins as SAM does. `file` is set, all of it from its
+ * beginning on. -1: failed, and the error is recorded in its latch. */
 int text_split_open(struct text_split *text);
 
 /* Where the first line begins at or behind a place in the file; the file's size if none does. If reading fails, the

@@ -112,6 +112,11 @@ enum input_kind input_format_kind(const htsFormat *format, const hts_opt *option
     return INPUT_OF_HTSLIB;
 }
 
+bool input_format_has_parts(enum input_kind kind)
+{
+    return kind == INPUT_BAM_BLOCKS || kind == INPUT_SAM_PLAIN;
+}
+
 static int open_format(struct input_format *in)
 {
     htsFormat format;
@@ -123,8 +128,7 @@ static int open_format(struct input_format *in)
     if (kind == INPUT_OF_HTSLIB)
         return open_htslib(in, &format);
     input_file_advise(&in->file);
-    bool has_parts = (kind == INPUT_BAM_BLOCKS || kind == INPUT_SAM_PLAIN)
-                   && input_file_access(&in->file) == INPUT_ANYWHERE;
+    bool has_parts = input_format_has_parts(kind) && input_file_access(&in->file) == INPUT_ANYWHERE;
     if (in->opt.part && !has_parts)
         return latch_fail(in->opt.latch, "%s: only a part of BAM in BGZF or of SAM text can be read", in->opt.path);
     if (in->opt.part)

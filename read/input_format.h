@@ -43,6 +43,9 @@ enum input_kind {
 /* Decides it by the first bytes, as htslib has detected them, and by --input-fmt-option (may be NULL). */
 enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options);
 
+/* Whether several processes can read a part each of a file of that kind. */
+bool input_format_has_parts(enum input_kind kind);
+
 /* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is
  * recorded in the latch. */
 struct input_format *input_format_open(const struct input_options *options);

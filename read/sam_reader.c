@@ -352,6 +352,27 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     return found < 0 ? -1 : 0;
 }
 
+/* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
+ * without a header. */
+sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options)
+{
+    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
+    bool ended = size == 0 || text[size - 1] == '\n';
+    sam_hdr_t *header = NULL;
+    hFILE *file = hts_file_of_bytes(text, size, line + ended);
+    if (!file) {
+        latch_fail(options->latch, "%s: out of memory for the header", options->path);
+        return NULL;
+    }
+    struct hts_reader *reader = hts_reader_open(file, options, NULL, &header);
+    if (reader) {
+        hts_reader_close(reader);
+        return header;
+    }
+    sam_hdr_destroy(header);
+    return NULL;
+}
+
 static int copy_header(struct sam_reader *r, sam_hdr_t **copy)
 {
     if (!(*copy = sam_hdr_dup(r->header)))
@@ -363,18 +384,8 @@ static int copy_header(struct sam_reader *r, sam_hdr_t **copy)
 
 static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, sam_hdr_t **copy)
 {
-    /* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
-     * without a header. */
-    static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
-    bool ended = size == 0 || text[size - 1] == '\n';
-    hFILE *file = hts_file_of_bytes(text, size, line + ended);
-    if (!file)
-        return no_memory_for(r, "the header");
-    struct hts_reader *reader = hts_reader_open(file, &r->opt, NULL, &r->header);
-    if (!reader)
-        return -1;
-    hts_reader_close(reader);
-    return copy_header(r, copy);
+    r->header = sam_reader_header(text, size, &r->opt);
+    return r->header ? copy_header(r, copy) : -1;
 }
 
 /* A part has no header of its own. */

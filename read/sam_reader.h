@@ -10,6 +10,10 @@
 struct byte_window;
 struct sam_reader;
 
+/* Makes a header of its text, by htslib. options: as for sam_reader_open(). It belongs to the caller.
+ * NULL: failed, and the error is recorded in the latch. */
+sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options);
+
 /* Reads the header; *header becomes a copy of it, for the caller to change and to destroy. If options->part is set, the
  * header is taken from there, and the text is the lines of the part. The text, plain or in BGZF
  * blocks, stays the caller's, but only the reader may use it until it is closed. NULL: failed, and the error is

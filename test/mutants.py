@@ -5,6 +5,8 @@ them. A new guard brings its row."""
 
 GUARDS = "test_guards.py::"
 SAFETY = "test_safety.py::"
+MPI_INPUT = "test_mpi_input.py::"
+MPI_WHOLE = "test_mpi_whole.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
 SUM_FIRST = """    if (!o->verify)
@@ -246,4 +248,27 @@ MUTANTS = [
      "a rank writes to rank 0's file only: device"),
     ("mpi/splitters.c", "(struct splitter){s->key, tied + inside, s->source}", "(struct splitter){s->key, inside, s->source}",
      ["unit_splitters"], "records of one key are shared out"),
+    ("mpi/text_split.c", "+ (uint64_t)(newline - piece) + 1;", "+ (uint64_t)(newline - piece);",
+     [MPI_INPUT + "test_small_sam_is_cut_within_a_line[ties]"], "a part of text begins behind a newline"),
+    ("mpi/text_split.c", "    return at < text->n && text->p[at] == '@' ? text->n : at;", "    return at;",
+     [MPI_INPUT + "test_small_sam_is_cut_within_a_line[no_newline]"], "a header may lack its last newline"),
+    ("mpi/text_split.c", "(at == text->n || text->p[at] == '@')", "at == text->n",
+     [MPI_INPUT + "test_long_header_of_sam_is_not_whole"], "a header goes on behind the first piece"),
+    ("mpi/text_split.c", "    while (at < n && text[at] == '@' && ", "    while (at < n && ",
+     [MPI_INPUT + "test_small_sam_is_cut_within_a_line[one]", MPI_INPUT + "test_small_sam_is_cut_within_a_line[cr]"],
+     "a header ends where a line is none of its"),
+    ("mpi/input_split.c", "fault == BAM_CUT && found >= RECORDS_LEAST", "fault == BAM_CUT",
+     ["test_mpi.py::test_random_setting_changes_the_bytes"], "records follow each other where a part begins"),
+    ("mpi/input_split.c", "bool was_last = (uint64_t)bgzf_tell(f->bgzf) >> 16 != start >> 16;", "bool was_last = false;",
+     ["test_mpi.py::test_random_setting_changes_the_bytes"], "a record that begins with a block's last byte"),
+    ("mpi/input_split.c", "    while (n > 0 && !files[n - 1].is_stream)\n        n--;\n", "    n = 0 * files->is_stream;\n",
+     [MPI_WHOLE + "test_what_comes_before_a_pipe_comes_after_it"], "what comes before a pipe is rank 0's"),
+    ("mpi/input_split.c", "        while (starts[f->reader + 1] == starts[f->reader])\n            f->reader++;\n", "",
+     [MPI_WHOLE + "test_ties_with_inputs_that_are_cut_change_places"], "a file that is not cut is read where it lies among the inputs"),
+    ("mpi/input_split.c", "f->part.sample = f->sample = f->text.sample.p;", "f->sample = f->text.sample.p;",
+     [MPI_INPUT + "test_sam_parts_lose_a_line_or_the_order[openmpi--n]"], "all ranks learn the keys of text from one sample"),
+    ("mpi/input_split.c", "        skip -= shared ? (int64_t)(files[i].size - data_of(&files[i])) : 0;\n", "",
+     [MPI_INPUT + "test_ties_of_several_inputs_change_places"], "inputs lie one behind the other"),
+    ("mpi/input_split.c", "        if (starts[i - 1] > starts[i])\n", "        if (0)\n",
+     ["test_mpi.py::test_ranks_part_ties_and_empty_inputs_otherwise_than_one_process"], "no part begins behind the next one"),
 ]

@@ -9,6 +9,7 @@ import pytest
 from conftest import REPO, script
 
 APT = """case $* in
+update*) echo "lists" >>installed.txt ;;
 *--assume-no*) echo 'After this operation, 350 MB of additional disk space will be used.' ;;
 *install*) echo "$@" >>installed.txt ;;
 esac
@@ -28,12 +29,13 @@ esac
 
 @pytest.fixture
 def tree(tmp_path):
-    """A tree in which nothing can be built, on a machine without clang and with a package manager of ours."""
+    """A tree in which nothing can be built, on a machine without clang and MPI and with a package manager of ours."""
     (tmp_path / "test").mkdir()
     shutil.copy(REPO / "bootstrap.sh", tmp_path)
     shutil.copy(REPO / "test" / "htslibs.txt", tmp_path / "test")
     script(tmp_path / "bin" / "apt-get", APT)
-    script(tmp_path / "bin" / "clang", "exit 1\n")
+    for name in ("clang", "mpicc.openmpi", "mpicc.mpich"):
+        script(tmp_path / "bin" / name, "exit 1\n")
     script(tmp_path / "bin" / "sudo", "[ \"$1\" != -n ] || shift\nexec \"$@\"\n")
     script(tmp_path / "bin" / "make", MAKE)
     return tmp_path
@@ -53,6 +55,18 @@ def test_optional_tools_are_installed_without_a_word(tree):
     assert "optional, for sanitizers: clang" in said and "(350 MB on disk)" in said, said
     assert "NO_EXTRAS=1 leaves them out" in said
     assert " clang " in installed
+
+
+def test_mpi_is_not_installed_and_its_tests_are_skipped(tree):
+    said, installed = check(tree)
+    assert "optional, for openmpi: libopenmpi-dev openmpi-bin" in said and "optional, for mpich: libmpich-dev mpich" in said, said
+    assert " libopenmpi-dev " in installed and " libmpich-dev " in installed
+
+
+def test_nothing_optional_can_be_installed_without_lists_of_packages(tree):
+    """Where all that is needed is here, nothing else has fetched them."""
+    _, installed = check(tree)
+    assert installed.splitlines()[0] == "lists" and installed.count("lists") == 1
 
 
 def test_optional_tools_are_installed_though_not_wanted(tree):

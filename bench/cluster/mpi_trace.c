@@ -332,24 +332,6 @@ int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op o
     return result;
 }
 
-int MPI_Scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    struct mark m = enter();
-    int result = PMPI_Scan(in, out, count, type, op, comm);
-    account_all(size_of(count, type));
-    leave(m, "Scan", -1, -1, size_of(count, type));
-    return result;
-}
-
-int MPI_Barrier(MPI_Comm comm)
-{
-    struct mark m = enter();
-    int result = PMPI_Barrier(comm);
-    account_all(0);
-    leave(m, "Barrier", -1, -1, 0);
-    return result;
-}
-
 int MPI_Allgather(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type,
                   MPI_Comm comm)
 {
