@@ -69,6 +69,29 @@ def test_temporary_data_are_not_counted(programs, desk):
     assert all(rank["temporary_bytes"] > 1 << 20 for rank in json.loads((desk / "r.json").read_text())["ranks"])
 
 
+@pytest.mark.parametrize("args", [[], ["-n"], ["-t", "ZZ"], ["-t", "ZZ", "-N"]], ids=" ".join)
+def test_ranks_have_unequal_parts(programs, desk, args):
+    """Also where no key decides: no record has the tag ZZ."""
+    data = bamgen.l_htslib(*bamgen.realistic(12000))
+    status, err = sort_with(programs, desk, 4, ["-l", "0", *args, "--report=%s" % (desk / "r.json")], data)
+    assert status == 0, err
+    written = [rank["written_bytes"] for rank in json.loads((desk / "r.json").read_text())["ranks"]]
+    assert max(written) - min(written) < sum(written) / 4 / 50 + 2 * 65536, written
+
+
+def test_rank_sends_what_is_its_own(programs, desk):
+    """Of an input that is sorted, each rank reads what it writes; of names in no order, it writes a third."""
+    subprocess.run([BINARY, "sort", "--no-PG", "-o", desk / "sorted.bam", "-"], check=True, env=clean_env(),
+                   input=bamgen.l_htslib(*bamgen.realistic(12000)), capture_output=True)
+    data = (desk / "sorted.bam").read_bytes()
+    for args, least, most in ([], 0, 0.1), (["-n"], 0.5, 0.8):
+        status, err = sort_with(programs, desk, 3, [*args, "--report=%s" % (desk / "r.json")], data)
+        assert status == 0, err
+        ranks = json.loads((desk / "r.json").read_text())["ranks"]
+        sent, read = (sum(rank[key] for rank in ranks) for key in ("sent_bytes", "read_bytes"))
+        assert least <= sent / read <= most, (args, sent, read)
+
+
 def test_report_changes_the_output(programs, desk):
     assert sort_with(programs, desk, 2, ["--report"])[0] == 0
     many = (desk / "out.bam").read_bytes()
