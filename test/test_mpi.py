@@ -7,6 +7,7 @@ at ten moments: minutes.
 """
 
 import collections
+import fcntl
 import os
 import pathlib
 import random
@@ -29,7 +30,6 @@ pytestmark = [
     pytest.mark.skipif(not KINDS, reason="no mpicc.openmpi or mpicc.mpich here"),
     pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="another build than make's own"),
     pytest.mark.skipif(SANITIZED, reason="MPI libraries leak on their own"),
-    pytest.mark.xdist_group("mpi"),
 ]
 ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_WAIT_POLICY": "passive",
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
@@ -37,15 +37,16 @@ ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 
 @pytest.fixture(scope="module")
 def programs():
-    """The program, by kind of MPI."""
-    made = {}
-    for kind in KINDS:
-        build = pathlib.Path(BINARY).resolve().parent
-        made[kind] = build / kind / "samtools-omp-mpi"
-        run = subprocess.run(["make", "-s", "-j2", "BUILD=" + build.name, "MPICC=mpicc." + kind,
-                              "MPI_BUILD=%s/%s" % (build.name, kind), str(made[kind].relative_to(REPO))],
-                             cwd=REPO, capture_output=True, text=True)
-        assert run.returncode == 0, run.stderr
+    """The program, by kind of MPI. Tests run in several processes, of which one builds."""
+    build, made = pathlib.Path(BINARY).resolve().parent, {}
+    with open(build / "mpi.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for kind in KINDS:
+            made[kind] = build / kind / "samtools-omp-mpi"
+            run = subprocess.run(["make", "-s", "-j2", "BUILD=" + build.name, "MPICC=mpicc." + kind,
+                                  "MPI_BUILD=%s/%s" % (build.name, kind), str(made[kind].relative_to(REPO))],
+                                 cwd=REPO, capture_output=True, text=True)
+            assert run.returncode == 0, run.stderr
     return made
 
 

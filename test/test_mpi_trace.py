@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the recorder is preloaded"),
     pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="another build than make's own"),
     pytest.mark.skipif(SANITIZED, reason="MPI libraries leak on their own"),
-    pytest.mark.xdist_group("mpi"),
 ]
 
 
