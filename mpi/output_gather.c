@@ -11,9 +11,14 @@
 #include <unistd.h>
 #include "base/latch.h"
 #include "base/out_file.h"
+#include "base/task_ring.h"
 #include "mpi/output_gather.h"
 
-enum { CHUNK = 512 << 10, EOF_BLOCK = 28 };      /* bytes; the first stays in a cache; the second: SAMv1 section 4.1.2 */
+enum {
+    CHUNK = 512 << 10,           /* bytes: a chunk stays in a cache while it is copied */
+    COPIERS = 8,                 /* threads at most, which is what a file system can take from a node */
+    EOF_BLOCK = 28,              /* bytes; SAMv1 section 4.1.2 */
+};
 
 /* Takes the EOF block off. */
 static int cut_end(int fd, const char *path, struct latch *latch)
@@ -90,15 +95,15 @@ static int open_shared(const struct shared_file *shared, bool same_host)
 
 /* Every rank calls it. Before others write to rank 0's file from their hosts, its own bytes must have left its host:
  * where two ranks' blocks meet, both write to one page. Returns what open_shared() does, at rank 0 -1. */
-static int share(const struct mpi_team *team, int fd, const char *path, const char *name, struct latch *latch)
+static int share(const struct mpi_team *team, const struct output_part *part, struct latch *latch)
 {
     struct shared_file file = {.fd = -1};
     int beside = is_beside_first(), all_beside;
     MPI_Allreduce(&beside, &all_beside, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (team->rank == 0) {
-        file = describe(fd, name);
-        if (!all_beside && file.name[0] && fsync(fd) < 0)
-            latch_fail(latch, "writing %s failed: %s", path, strerror(errno));
+        file = describe(part->fd, part->name);
+        if (!all_beside && file.name[0] && fsync(part->fd) < 0)
+            latch_fail(latch, "writing %s failed: %s", part->path, strerror(errno));
     }
     MPI_Bcast(&file, sizeof file, MPI_BYTE, 0, MPI_COMM_WORLD);
     return team->rank > 0 ? open_shared(&file, beside) : -1;
@@ -110,25 +115,81 @@ static int put(int fd, const char *path, uint8_t *chunk, size_t n, uint64_t at, 
     return out_file_write_at(fd, path, &iov, 1, (off_t)at, latch);
 }
 
-/* Writes the first bytes of this rank's file to `place` of the shared one, or sends them to rank 0 if that is -1. */
-static int copy_file(int fd, const char *path, int shared, uint64_t place, uint64_t size, uint8_t *chunk,
-                     struct latch *latch)
+/* Reads what a chunk at this place of the part has. Returns its bytes, or -1. */
+static ssize_t get(const struct output_part *part, uint8_t *chunk, uint64_t at, uint64_t size, struct latch *latch)
 {
-    for (uint64_t at = 0; at < size;) {
-        size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
-        ssize_t got = pread(fd, chunk, n, (off_t)at);
-        if (got <= 0)
-            return latch_fail(latch, "reading %s failed: %s", path, got < 0 ? strerror(errno) : "it is too short");
-        if (shared < 0)
-            MPI_Send(chunk, (int)got, MPI_BYTE, 0, MPI_TEAM_BLOCKS, MPI_COMM_WORLD);
-        else if (put(shared, path, chunk, (size_t)got, place + at, latch) < 0)
-            return -1;
-        at += (uint64_t)got;
-    }
-    return 0;
+    size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
+    ssize_t got = pread(part->fd, chunk, n, (off_t)at);
+    if (got <= 0)
+        return latch_fail(latch, "reading %s failed: %s", part->path, got < 0 ? strerror(errno) : "it is too short");
+    return got;
 }
 
-static int receive_file(int from, int fd, const char *path, uint64_t place, uint64_t size, uint8_t *chunk,
+static int send_file(const struct output_part *part, uint64_t size, struct latch *latch)
+{
+    uint8_t *chunk = malloc(CHUNK);
+    if (!chunk)
+        return latch_fail(latch, "out of memory");
+    for (uint64_t at = 0; at < size && !latch_tripped(latch);) {
+        ssize_t got = get(part, chunk, at, size, latch);
+        if (got > 0)
+            MPI_Send(chunk, (int)got, MPI_BYTE, 0, MPI_TEAM_BLOCKS, MPI_COMM_WORLD);
+        at += got > 0 ? (uint64_t)got : 0;
+    }
+    free(chunk);
+    return latch_tripped(latch) ? -1 : 0;
+}
+
+/* This rank's blocks on their way to rank 0's file. */
+struct copying {
+    const struct output_part *part;
+    int shared;                  /* that file */
+    uint64_t place, size;        /* of this rank's blocks in it */
+    struct task_ring ring;       /* of copiers, a thread each ... */
+    uint8_t *chunks;             /* ... with a buffer each */
+    _Atomic uint64_t next;       /* chunk that none has begun with */
+    struct latch *latch;
+};
+
+/* Copies chunks until there are no more. */
+static void copy_chunks(void *copying, uint32_t slot)
+{
+    struct copying *c = copying;
+    uint8_t *chunk = c->chunks + (size_t)slot * CHUNK;
+    uint64_t at;
+    while (!latch_tripped(c->latch) && (at = atomic_fetch_add(&c->next, 1) * CHUNK) < c->size)
+        for (uint64_t end = c->size - at < CHUNK ? c->size : at + CHUNK; at < end && !latch_tripped(c->latch);) {
+            ssize_t got = get(c->part, chunk, at, end, c->latch);
+            if (got > 0 && put(c->shared, c->part->path, chunk, (size_t)got, c->place + at, c->latch) == 0)
+                at += (uint64_t)got;
+        }
+}
+
+static void copy_in_team(void *copying)
+{
+    struct copying *c = copying;
+    while (!task_ring_full(&c->ring))
+        task_ring_hand_out(&c->ring);
+    for (; !task_ring_empty(&c->ring); task_ring_take(&c->ring))
+        task_ring_wait(&c->ring, task_ring_oldest(&c->ring), TASK_DONE, NULL, NULL);
+}
+
+static int copy_file(const struct output_part *part, int shared, uint64_t place, uint64_t size, struct latch *latch)
+{
+    int n_threads = part->n_threads < COPIERS ? part->n_threads : COPIERS;
+    struct copying c = {.part = part, .shared = shared, .place = place, .size = size, .latch = latch};
+    struct task_ring_options ring = {.n_slots = (uint32_t)n_threads, .run = copy_chunks, .arg = &c};
+    c.chunks = malloc((size_t)n_threads * CHUNK);
+    if (c.chunks && task_ring_open(&c.ring, &ring) == 0)
+        task_team(n_threads, copy_in_team, &c);
+    else
+        latch_fail(latch, "out of memory");
+    task_ring_close(&c.ring, true);
+    free(c.chunks);
+    return latch_tripped(latch) ? -1 : 0;
+}
+
+static int receive_file(int from, const struct output_part *part, uint64_t place, uint64_t size, uint8_t *chunk,
                         struct latch *latch)
 {
     while (size > 0) {
@@ -136,7 +197,7 @@ static int receive_file(int from, int fd, const char *path, uint64_t place, uint
         int n;
         MPI_Recv(chunk, CHUNK, MPI_BYTE, from, MPI_TEAM_BLOCKS, MPI_COMM_WORLD, &status);
         MPI_Get_count(&status, MPI_BYTE, &n);
-        if (put(fd, path, chunk, (size_t)n, place, latch) < 0)
+        if (put(part->fd, part->path, chunk, (size_t)n, place, latch) < 0)
             return -1;
         place += (uint64_t)n;
         size -= (uint64_t)n;
@@ -165,36 +226,45 @@ static uint64_t tell_places(const struct mpi_team *team, uint64_t mine, bool sen
     return place;
 }
 
-/* Brings this rank's bytes into the file; rank 0 takes what the others send. sent: room for a number of each rank. */
-static int bring_together(const struct mpi_team *team, int fd, const char *path, const char *name, uint64_t *places,
-                          uint64_t *sent, uint8_t *chunk, struct latch *latch)
+/* Rank 0 takes what the others send: sent[] bytes each. */
+static int receive_files(const struct mpi_team *team, const struct output_part *part, const uint64_t *places,
+                         const uint64_t *sent, struct latch *latch)
 {
-    uint64_t mine = size_of(team, fd, path, latch);
-    if (latch_tripped(latch))
-        return -1;
-    int shared = share(team, fd, path, name, latch);
-    uint64_t place = tell_places(team, mine, team->rank > 0 && shared < 0, places, sent);
-    int result = latch_tripped(latch) ? -1 : 0;
-    if (team->rank > 0 && result == 0)
-        result = copy_file(fd, path, shared, place, mine, chunk, latch);
-    for (int i = 1; team->rank == 0 && i < team->size && result == 0; i++)
-        result = receive_file(i, fd, path, places[i], sent[i], chunk, latch);
-    if (shared >= 0 && close(shared) < 0 && result == 0)
-        result = latch_fail(latch, "writing %s failed: %s", path, strerror(errno));
+    uint8_t *chunk = malloc(CHUNK);
+    int result = chunk ? 0 : latch_fail(latch, "out of memory");
+    for (int i = 1; i < team->size && result == 0; i++)
+        result = receive_file(i, part, places[i], sent[i], chunk, latch);
+    free(chunk);
     return result;
 }
 
-int output_gather(const struct mpi_team *team, int fd, const char *path, const char *name, uint64_t *places,
-                  struct latch *latch)
+/* Brings this rank's bytes into the file. sent: room for a number of each rank. */
+static int bring_together(const struct mpi_team *team, const struct output_part *part, uint64_t *places,
+                          uint64_t *sent, struct latch *latch)
+{
+    uint64_t mine = size_of(team, part->fd, part->path, latch);
+    if (latch_tripped(latch))
+        return -1;
+    int shared = share(team, part, latch);
+    uint64_t place = tell_places(team, mine, team->rank > 0 && shared < 0, places, sent);
+    int result = latch_tripped(latch) ? -1 : 0;
+    if (team->rank == 0 && result == 0)
+        result = receive_files(team, part, places, sent, latch);
+    else if (result == 0)
+        result = shared < 0 ? send_file(part, mine, latch) : copy_file(part, shared, place, mine, latch);
+    if (shared >= 0 && close(shared) < 0 && result == 0)
+        result = latch_fail(latch, "writing %s failed: %s", part->path, strerror(errno));
+    return result;
+}
+
+int output_gather(const struct mpi_team *team, const struct output_part *part, uint64_t *places, struct latch *latch)
 {
     uint64_t *sent = calloc((size_t)team->size, sizeof *sent);
-    uint8_t *chunk = malloc(CHUNK);
-    int result = chunk && sent ? 0 : latch_fail(latch, "out of memory");
+    int result = sent ? 0 : latch_fail(latch, "out of memory");
     if (result == 0 && team->rank == 0 && team->size > 1)
-        result = cut_end(fd, path, latch);
+        result = cut_end(part->fd, part->path, latch);
     if (result == 0)
-        result = bring_together(team, fd, path, name, places, sent, chunk, latch);
-    free(chunk);
+        result = bring_together(team, part, places, sent, latch);
     free(sent);
     return result;
 }

@@ -447,10 +447,11 @@ static void gather(struct rank_sort *s)
     int fd = s->team.rank == 0 ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         latch_fail(&s->b.latch, "%s cannot be read again: %s", data->path, strerror(errno));
+    struct output_part part = {fd, data->path, data->temp, s->n_threads};
     uint64_t *places = calloc((size_t)s->team.size, sizeof *places);
     if (!places)
         latch_fail(&s->b.latch, "out of memory");
-    if (fd < 0 || !places || output_gather(&s->team, fd, data->path, data->temp, places, &s->b.latch) < 0
+    if (fd < 0 || !places || output_gather(&s->team, &part, places, &s->b.latch) < 0
         || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->b.out.sink), places, &s->b.latch) < 0))
         abort_all(s);
     if (fd != data->fd)
