@@ -116,7 +116,7 @@ int main(void) { return XXH3_64bits("", 0) == 0; }' ;;
 #include <cmocka.h>
 int main(void) { const struct CMUnitTest t[1] = { { 0 } }; return cmocka_run_group_tests(t, 0, 0); }' -lcmocka ;;
     python)     "${PYTHON:-python3}" -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
-    autoconf|cppcheck|clang-tidy) have "$1" ;;
+    autoconf|cppcheck|clang-tidy|strace) have "$1" ;;
     sanitizers) have clang && have llvm-symbolizer && printf 'int LLVMFuzzerTestOneInput(void) { return 0; }\n' >"$scratch/probe.c" &&
                 clang -fopenmp -fsanitize=fuzzer,address -o "$scratch/probe" "$scratch/probe.c" >"$scratch/probe.log" 2>&1 ;;
     bzip2)      compiles '#include <bzlib.h>
@@ -135,7 +135,7 @@ int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lis
 build_needs='make compiler openmp htslib libdeflate lz4 zlib xxhash'
 test_needs='cmocka python'
 extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
-check_extra_needs='sanitizers cppcheck clang-tidy'    # clang's, for data races and fuzzing: the same
+check_extra_needs='sanitizers cppcheck clang-tidy strace'    # clang's, for data races and fuzzing: the same
 mpi_needs='openmpi mpich'    # of samtools-omp-mpi, which is tested with each of them: the same
 htslib_needs='bzip2 lzma curl'    # of all CRAM and of URLs, for the other versions of htslib: the same
 
@@ -207,6 +207,7 @@ packages() {
         brew/openmp)    echo libomp ;;
         brew/isal)      echo isa-l ;;
         brew/openmpi)   echo open-mpi ;;
+        brew/strace) ;;                # Linux only
         apk/mpich|brew/mpich|conda/mpich) ;;    # its files have the names of Open MPI's: one of them will do
         brew/lzma|conda/lzma) echo xz ;;
         conda/compiler) echo c-compiler ;;
