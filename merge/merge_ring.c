@@ -60,7 +60,7 @@ struct run_flow {
 struct merge_ring {
     struct merge_ring_options opt;
     const struct sort_rule *rule;   /* see struct run_merge */
-    size_t n_sources;            /* runs, then the arenas' sublists. For cuts, all sublists of an arena are one source */
+    size_t n_sources;            /* runs, then the arenas' sublists; for cuts, those of an arena are one source */
     size_t sample_records;       /* of a sublist, between two samples */
     size_t range_records;        /* wanted in a range */
     size_t steps_max;            /* slices that may begin in a range, so that other ranges get some too */

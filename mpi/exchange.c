@@ -95,7 +95,8 @@ static int against(const struct exchange *x, const struct splitter *s, size_t i)
     return splitter_compare(s, x->records.keys_decide ? NULL : x->records.rule, key, record);
 }
 
-/* The first record from `at` on that does not come before what ties with the splitter, or (ties: before and with) it. */
+/* The first record from `at` on that does not come before what ties with the splitter, or (ties: before and with)
+ * it. */
 static size_t find(const struct exchange *x, const struct splitter *s, bool ties)
 {
     size_t low = x->at, high = x->merged.n;

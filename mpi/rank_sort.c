@@ -69,8 +69,24 @@ static bool is_other_than_file(const char *path)
     return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
 
+static bool is_stdin(const char *path)
+{
+    return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
+}
+
+static bool reads_stdin(const struct sort_opts *o)
+{
+    bool reads = is_stdin(o->in);
+    for (size_t i = 0; i < o->n_more; i++)
+        reads = reads || is_stdin(o->more[i]);
+    return reads;
+}
+
+/* PRTE_LAUNCHED: mpirun of Open MPI 5 has started the rank (openpmix/prrte issue 2220). */
 const char *rank_sort_refuses(const struct sort_opts *o)
 {
+    if (reads_stdin(o) && getenv("PRTE_LAUNCHED"))
+        return "mpirun of Open MPI 5 may hand on parts of standard input twice: name a file or a named pipe";
     if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->order.by == SORT_MINHASH)

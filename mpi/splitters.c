@@ -225,8 +225,9 @@ static int find_heavy(const struct splitters *cuts, const struct samples *all, u
 }
 
 /* Appends a record without SEQ and QUAL. It is still one that the order can compare. */
-static int append(struct byte_buffer *to, uint64_t key, const struct bam_record *r)
+static int append(struct byte_buffer *to, uint64_t key, const uint8_t *record)
 {
+    const struct bam_record *r = (const struct bam_record *)record;
     size_t size = bam_record_size(r), l_seq = load_le32(r->seq_len), dropped = (l_seq + 1) / 2 + l_seq;
     size_t front = BAM_FIXED + (size_t)r->name_len + 4 * (size_t)load_le16(r->n_cigar);
     struct record_head head = {.key = key, .size = (uint32_t)(size - dropped)};
@@ -237,8 +238,8 @@ static int append(struct byte_buffer *to, uint64_t key, const struct bam_record 
     uint8_t *p = to->p + to->n;
     memcpy(p, &head, sizeof head);
     p += sizeof head;
-    memcpy(p, r, front);
-    memcpy(p + front, (const uint8_t *)r + front + dropped, size - front - dropped);
+    memcpy(p, record, front);
+    memcpy(p + front, record + front + dropped, size - front - dropped);
     store_le32(((struct bam_record *)p)->block_size, head.size - 4);
     store_le32(((struct bam_record *)p)->seq_len, 0);
     to->n += sizeof head + head.size;
@@ -267,7 +268,7 @@ static int sample_records(struct byte_buffer *to, const struct splitters_options
         struct merge_source part = with_key(&o->lists[i], key);
         size_t size = (size_t)(part.end - part.next);
         for (at += i == 0 ? step / 2 : 0; at < size; at += step)
-            if (to->n < most && append(to, key, (const struct bam_record *)bam_key_record(part.base, part.next[at])) < 0)
+            if (to->n < most && append(to, key, bam_key_record(part.base, part.next[at])) < 0)
                 return -1;
         at -= size;
     }

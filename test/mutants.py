@@ -5,6 +5,7 @@ them. A new guard brings its row."""
 
 GUARDS = "test_guards.py::"
 SAFETY = "test_safety.py::"
+MPI = "test_mpi.py::"
 MPI_INPUT = "test_mpi_input.py::"
 MPI_WHOLE = "test_mpi_whole.py::"
 
@@ -246,8 +247,20 @@ MUTANTS = [
      "a rank writes to rank 0's file only: inode"),
     ("mpi/output_gather.c", "(!same_host || (uint64_t)st->st_dev == shared->device)", "true", ["unit_output_gather"],
      "a rank writes to rank 0's file only: device"),
-    ("mpi/splitters.c", "(struct splitter){s->key, tied + inside, s->source}", "(struct splitter){s->key, inside, s->source}",
-     ["unit_splitters"], "records of one key are shared out"),
+    ("mpi/splitters.c", "splitter_at(s, tied + (", "splitter_at(s, (", ["unit_splitters"], "records of one key are shared out"),
+    ("mpi/splitters.c", "        result = replace_keys(all, *records, counts, o->team->size, o->rule);\n", "",
+     ["unit_splitters"], "records that are no ties are shared out, too"),
+    ("mpi/splitters.c", "    if (!rule || !s->record)\n        return rule != NULL;", "    if (!rule || !s->record)\n        return 0;",
+     ["unit_splitters"], "records of a key that is all that is known stay together"),
+    ("mpi/record_shares.c", "    for (; ties.next < ties.end && *tied < s->bytes; ties.next++)", "    for (; ties.next < ties.end; ties.next++)",
+     ["unit_splitters"], "a rank parts its own ties"),
+    ("mpi/exchange.c", "        x->tied = 0;\n", "", [MPI + "test_random_setting_changes_the_bytes"], "ties are counted for each splitter"),
+    ("mpi/exchange.c", "        if (!all_filled(x))\n            return 0;\n", "", [MPI + "test_ranks_that_spill_lose_the_order"],
+     "records stay until they are copied"),
+    ("mpi/rank_lists.c", "older->sublists + behind[0], older->n_sublists - behind[0]", "older->sublists, behind[0]",
+     [MPI + "test_ranks_part_ties_and_empty_inputs_otherwise_than_one_process"], "what ranks before have comes first"),
+    ("mpi/rank_sort.c", " || sort_tasks_close_rest(&s->b.sorts) < 0)", ")",
+     [MPI + "test_ranks_part_ties_and_empty_inputs_otherwise_than_one_process"], "what ranks behind have is in sublists of its own"),
     ("mpi/text_split.c", "+ (uint64_t)(newline - piece) + 1;", "+ (uint64_t)(newline - piece);",
      [MPI_INPUT + "test_small_sam_is_cut_within_a_line[ties]"], "a part of text begins behind a newline"),
     ("mpi/text_split.c", "    return at < text->n && text->p[at] == '@' ? text->n : at;", "    return at;",

@@ -167,6 +167,14 @@ def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
     assert not (desk / "out.bam").exists()
 
 
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_launcher_that_spoils_standard_input_is_trusted(programs, desk, name):
+    run = subprocess.run([programs[KINDS[0]], "sort", "-o", desk / "out.bam", name], capture_output=True, stdin=subprocess.DEVNULL,
+                         text=True, env=clean_env(**ENV, PRTE_LAUNCHED="1"))
+    assert run.returncode == 1 and "named pipe. Nothing was read" in run.stderr
+    assert not (desk / "out.bam").exists()
+
+
 def test_broken_input_is_told_by_each_rank_or_leaves_something(programs, desk):
     data = bytearray(bamgen.l_htslib(*bamgen.realistic(2000)))
     data[len(data) // 3] ^= 0x55
