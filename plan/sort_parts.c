@@ -17,6 +17,8 @@ static int prepare_minhash(struct sort_parts *s)
     if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
         return latch_fail(&s->latch, "%s: too many references for -M", sort_opts_input(s->opts));
     if (!(s->minhash = minhash_new(&s->opts->order)))
+        return latch_fail(&s->latch, "out of memory");
+    if (minhash_build_index(s->minhash, true))
         return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
     return 0;
 }
