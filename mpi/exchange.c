@@ -42,9 +42,7 @@ struct exchange {
 
 static uint64_t key_of(const struct exchange *x, size_t i)
 {
-    uint64_t key = 0;
-    sort_key_make(x->opt.rule, (const struct bam_record *)x->list.records[i].data, &key);
-    return key;
+    return sort_key_sorted(x->opt.rule, x->opt.minhash, (const struct bam_record *)x->list.records[i].data);
 }
 
 /* The first record from `at` on with a key not below (above: beyond) this one. */

@@ -15,11 +15,13 @@
 
 struct exchange;
 struct merge_ring;
+struct minhash;
 struct sort_rule;
 
 struct exchange_options {
     struct mpi_team team;
-    const struct sort_rule *rule;   /* makes the keys of which the splitters are */
+    const struct sort_rule *rule;   /* this and the next make the keys of which the splitters are */
+    const struct minhash *minhash;   /* of -M; else NULL */
     const struct splitter *splitters;   /* team.size - 1 */
     bool keys_decide;            /* as in splitters_make() */
     const struct latch *sender;  /* of the merge */
