@@ -183,7 +183,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
             break;
         w.n++;
         size_t size = bam_record_size(r);
-        w.n_fix += (uint32_t)verdict.needs_fix;
+        w.n_fix += (uint32_t)(verdict.needs_fix && !arena->mended);
         w.checksum += record_checksum(record, size);
         w.end += size;
     }

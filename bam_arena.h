@@ -53,6 +53,7 @@ struct bam_arena {
     size_t sublist_top;          /* top, when the open sublist began */
     struct bam_sublist *sublists;
     size_t n_sublists, max_sublists;
+    bool mended;                 /* the records came mended: bam_record_fix() changes none */
     int32_t n_ref;               /* number of @SQ lines: reference ids are below it */
     const struct sort_rule *rule;   /* makes the keys; NULL: coordinate order */
 };

@@ -25,7 +25,6 @@
 #include "base/stats.h"
 #include "bam_sort.h"
 #include "merge/merge_ring.h"
-#include "order/minhash.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_parts.h"
 #include "read/input_part.h"
@@ -277,8 +276,6 @@ static int merge_and_write(struct sort_parts *s)
     const struct bam_arena *all = s->arenas.filled;
     struct merge_ring_options how;
     stats_phase(s->stats, PHASE_WRITE);
-    if (s->minhash && !minhash_decides(s->minhash))
-        record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
     if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || bam_sort_prepare_merge(s, &how) < 0
         || bam_sort_begin_merge(s, &how) < 0)
         return -1;

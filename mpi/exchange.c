@@ -89,9 +89,8 @@ static bool next_part(struct exchange *x)
 
 static int against(const struct exchange *x, const struct splitter *s, size_t i)
 {
-    uint64_t key = 0;
     const uint8_t *record = x->merged.records[i].data;
-    sort_key_make(x->records.rule, (const struct bam_record *)record, &key);
+    uint64_t key = sort_key_sorted(x->records.rule, x->records.minhash, (const struct bam_record *)record);
     return splitter_compare(s, x->records.keys_decide ? NULL : x->records.rule, key, record);
 }
 

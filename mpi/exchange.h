@@ -22,6 +22,7 @@
 
 struct exchange;
 struct merge_ring;
+struct minhash;
 struct sort_rule;
 
 /* What this rank sends. */
@@ -29,7 +30,8 @@ struct exchange_records {
     const struct record_shares *shares;     /* if all ranks have theirs in memory; else NULL, and ... */
     struct merge_ring *merge;               /* ... these, with */
     const struct splitters *splitters;
-    const struct sort_rule *rule;           /* makes the keys of which the splitters are */
+    const struct sort_rule *rule;           /* this and the next make the keys of which the splitters are */
+    const struct minhash *minhash;          /* of -M; else NULL */
     bool keys_decide;                       /* records of equal keys tie */
 };
 

@@ -21,6 +21,7 @@
 #include "mpi/rank_pages.h"
 #include "mpi/rank_report.h"
 #include "mpi/rank_sort.h"
+#include "order/minhash.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_memory.h"
 #include "plan/sort_parts.h"
@@ -89,8 +90,6 @@ const char *rank_sort_refuses(const struct sort_opts *o)
         return "mpirun of Open MPI 5 may hand on parts of standard input twice: name a file or a named pipe";
     if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
-    if (o->order.by == SORT_MINHASH)
-        return o->order.index_fasta ? "-I is not there yet" : "-M is not there yet";
     if (o->verify || o->checksum || o->check || o->plan)
         return "--verify, --checksum, --check and --plan are not there yet";
     if (o->progress == PROGRESS_ALWAYS)
@@ -163,6 +162,7 @@ static void expect_all(struct rank_sort *s)
 static int sort_part(struct rank_sort *s)
 {
     s->split.parts[0].beside = BESIDE;
+    s->split.parts[0].silent = s->team.rank > 0;
     expect_all(s);
     sort_parts_open_part(&s->a, &s->opts_a, s->split.parts);
     rank_report_end(&s->report, RANK_OPEN);
@@ -173,6 +173,8 @@ static int sort_part(struct rank_sort *s)
     run_team(s, read_part);
     rank_report_end(&s->report, RANK_READ);
     sort_inputs_end(&s->a.in);                   /* what decodes CRAM takes memory that sort B needs */
+    if (s->a.minhash)
+        minhash_drop_index(s->a.minhash);        /* as does the index of -I */
     machine_give_back_heaps();
     if (agree(s, &s->a.latch) < 0)
         return -1;
@@ -180,7 +182,8 @@ static int sort_part(struct rank_sort *s)
     uint64_t n = arenas->filled->n_records;
     int unplaced = arenas_unplaced(arenas);
     const struct bam_arena *last = s->a.reader.arena;
-    s->in = add_up((struct totals){n, arenas->filled->checksum, last->origin + last->walked});
+    uint64_t checksum = arenas->filled->checksum + s->a.sorts.turned;
+    s->in = add_up((struct totals){n, checksum, last->origin + last->walked});
     MPI_Allreduce(&unplaced, &s->unplaced, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     return 0;
 }
@@ -209,8 +212,11 @@ static int open_b(struct rank_sort *s)
             .window = exchange_window(s->exchange),
             .sample = s->split.parts[0].sample,
             .sample_size = s->split.parts[0].sample_size,
+            .prepared = true,
             .beside = BESIDE,
         };
+    /* The bytes are those of the last input alone. */
+    s->opts_b.size_hint = s->opts->n_more ? 0 : s->in.bytes / (uint64_t)s->team.size;
     if (sort_parts_open_part(&s->b, &s->opts_b, s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
     return 0;
@@ -292,6 +298,7 @@ static int begin_exchange(struct rank_sort *s)
         .merge = s->a.merge,
         .splitters = &s->splitters,
         .rule = s->a.rule,
+        .minhash = s->a.minhash,
         .keys_decide = !deciding_rule(s),
     };
     exchange_start(s->exchange, &records);

@@ -60,7 +60,8 @@ struct minhash {
     uint64_t mask;               /* the 2 * kmer bits of a k-mer */
     /* other_digit[], shifted to where the k-mer of the reverse strand takes it in */
     uint64_t other[16];
-    struct kmer_index index;
+    const char *fasta;           /* of -I; NULL: none */
+    struct kmer_index index;     /* of the FASTA: empty before it is built, and once it is dropped */
 };
 
 static size_t index_bytes(int log2_slots)
@@ -87,6 +88,7 @@ static void table_free(struct kmer_index *index)
 {
     if (index->slots)
         munmap(index->slots, index_bytes(index->log2_slots));
+    index->slots = NULL;
 }
 
 /* Multiplicative hashing (Knuth 6.4). The upper bits of the product choose the slot; the next three
@@ -287,17 +289,28 @@ static int index_sequences(struct minhash *m, const char *fasta)
     return result;
 }
 
-/* Builds the index and prints the same words to stderr as samtools. */
-static int build_index(struct minhash *m, const char *fasta)
+/* It prints the same words as samtools. */
+const char *minhash_build_index(struct minhash *m, bool tells)
 {
-    fputs("Building index ... ", stderr);
-    fflush(stderr);
-    if (index_sequences(m, fasta) != 0) {
-        fprintf(stderr, "failed: %s: %s\n", fasta, errno ? strerror(errno) : "not a file of sequences");
-        return -1;
+    const char *cause = NULL;
+    if (!m->fasta)
+        return NULL;
+    if (tells) {
+        fputs("Building index ... ", stderr);
+        fflush(stderr);
     }
-    fputs("done\n", stderr);
-    return 0;
+    if (index_sequences(m, m->fasta) != 0)
+        cause = errno ? strerror(errno) : "not a file of sequences";
+    if (tells && cause)
+        fprintf(stderr, "failed: %s: %s\n", m->fasta, cause);
+    else if (tells)
+        fputs("done\n", stderr);
+    return cause;
+}
+
+void minhash_drop_index(struct minhash *m)
+{
+    table_free(&m->index);
 }
 
 /* ---- ranks ---- */
@@ -418,7 +431,7 @@ void minhash_rank(const struct minhash *m, const struct bam_record *r, struct mi
 {
     const uint8_t *seq = r->data + seq_offset(r);
     int64_t len = load_le32(r->seq_len);
-    if (m->index.slots)
+    if (m->fasta)
         rank_by_index(m, seq, len, rank);
     else
         rank_by_hash(m, seq, len, rank);
@@ -492,12 +505,12 @@ struct minhash_rank minhash_kept(const struct bam_record *r)
 /* Without an index a hash has 2 * kmer bits, and one more because HASH_BASE was added. */
 static bool offset_fits_key(const struct minhash *m)
 {
-    return !m->index.slots && 2 * m->kmer + 1 + MINHASH_OFFSET_BITS + 1 <= 63;
+    return !m->fasta && 2 * m->kmer + 1 + MINHASH_OFFSET_BITS + 1 <= 63;
 }
 
 bool minhash_decides(const struct minhash *m)
 {
-    return m->index.slots || offset_fits_key(m);
+    return m->fasta || offset_fits_key(m);
 }
 
 /*   63  62                                  0
@@ -512,7 +525,7 @@ uint64_t minhash_key(const struct minhash *m, const struct bam_record *r)
     struct minhash_rank rank = minhash_kept(r);
     uint64_t reverse = (bam_record_flag(r) & FLAG_REVERSE) != 0;
     uint64_t unplaced = (uint64_t)1 << 63;
-    if (m->index.slots)
+    if (m->fasta)
         return unplaced | rank.hash << 1 | reverse;
     if (offset_fits_key(m))
         return unplaced | rank.hash << (MINHASH_OFFSET_BITS + 1) | (uint64_t)rank.offset << 1 | reverse;
@@ -545,10 +558,7 @@ struct minhash *minhash_new(const struct sort_order *order)
     m->mask = ((uint64_t)1 << (2 * m->kmer)) - 1;
     for (int i = 0; i < 16; i++)
         m->other[i] = (uint64_t)other_digit[i] << (2 * (m->kmer - 1));
-    if (order->index_fasta && build_index(m, order->index_fasta) != 0) {
-        minhash_free(m);
-        return NULL;
-    }
+    m->fasta = order->index_fasta;
     return m;
 }
 

@@ -17,7 +17,7 @@
 /* The longest k-mer, the bits of a hash (2 for each base of that k-mer), and the bits of an offset. */
 enum { MINHASH_KMER_MAX = 31, MINHASH_HASH_BITS = 62, MINHASH_OFFSET_BITS = 17 };
 
-/* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change once made. */
+/* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change while they do. */
 struct minhash;
 
 /* Where a read without reference stands in the order: the lower hash comes first, then the lower
@@ -30,11 +30,18 @@ struct minhash_rank {
     bool reverse;                /* the minimiser is on the other strand, so minhash_apply() turns the read */
 };
 
-/* Makes the settings from the order; kmer is clipped to 1..31. With an index it reads the whole FASTA, or any other
- * file that htslib reads, and prints "Building index ... done" to stderr. Returns NULL if there is no memory or the
- * FASTA cannot be read; the cause of the latter has been printed to stderr. */
+/* Makes the settings from the order; kmer is clipped to 1..31. They do for the keys of reads that keep their ranks. The
+ * order's FASTA stays the caller's. NULL: no memory. */
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
+
+/* Builds the index of -I, which minhash_rank() needs; does nothing without -I. It reads the whole FASTA, or any other
+ * file that htslib reads. tells: prints "Building index ... done" or "... failed: FILE: CAUSE" to stderr. Returns NULL,
+ * or the cause of its failure. */
+const char *minhash_build_index(struct minhash *m, bool tells);
+
+/* Gives the memory of the index back. No read can be ranked any more; keys stay what they were. */
+void minhash_drop_index(struct minhash *m);
 
 /* Bytes of memory that the index takes; 0 without one. */
 size_t minhash_memory(const struct minhash *m);

@@ -114,6 +114,15 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
     return BAM_OK;
 }
 
+uint64_t sort_key_sorted(const struct sort_rule *rule, const struct minhash *minhash, const struct bam_record *r)
+{
+    uint64_t key = 0;
+    if (minhash)
+        return minhash_key(minhash, r);
+    sort_key_make(rule, r, &key);                /* had no fault before, so has none now */
+    return key;
+}
+
 int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b)
 {
     if (rule->order.by == SORT_TEMPLATE)

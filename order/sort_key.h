@@ -11,6 +11,7 @@
 /* An order prepared for one input: it knows the libraries of the @RG lines and the shape of the names.
  * Tasks share it. Nothing in it changes after sort_rule_learn() and sort_rule_expect_far(). */
 struct sort_rule;
+struct minhash;
 
 /* Prepares the order for input with the header `sam`, which stays the caller's and may be changed
  * afterwards. Returns NULL if there is no memory. */
@@ -25,6 +26,10 @@ void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *rec
 /* Makes the key of a checked record. If a comes before b in the order, then key(a) <= key(b). Returns a fault for
  * records that lack a tag which the order needs, or have it with a wrong type (BAM_NO_MC and so on). */
 enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key);
+
+/* The key that a sorted record has: that of sort_key_make() or, where reads keep their ranks of -M, of minhash_key().
+ * minhash: of -M; else NULL. */
+uint64_t sort_key_sorted(const struct sort_rule *rule, const struct minhash *minhash, const struct bam_record *r);
 
 /* Compares two records by the whole order. Returns < 0, 0 or > 0; 0 is a tie, which the order of the
  * input decides. Both records must be checked ones for which sort_key_make() returned no fault. */

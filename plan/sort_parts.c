@@ -10,6 +10,23 @@
 #include "read/input_part.h"
 #include "write/record_sink.h"
 
+static bool is_prepared(const struct sort_parts *s)
+{
+    return s->part && s->part->prepared;
+}
+
+static int build_index(struct sort_parts *s)
+{
+    bool silent = s->part && s->part->silent;
+    const char *cause = minhash_build_index(s->minhash, !silent);
+    if (!cause)
+        return 0;
+    if (!silent)
+        return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
+    return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made: %s: %s", s->opts->order.index_fasta,
+                      cause);
+}
+
 static int prepare_minhash(struct sort_parts *s)
 {
     if (s->opts->order.by != SORT_MINHASH)
@@ -17,8 +34,14 @@ static int prepare_minhash(struct sort_parts *s)
     if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
         return latch_fail(&s->latch, "%s: too many references for -M", sort_opts_input(s->opts));
     if (!(s->minhash = minhash_new(&s->opts->order)))
-        return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
-    return 0;
+        return latch_fail(&s->latch, "out of memory");
+    return is_prepared(s) ? 0 : build_index(s);
+}
+
+/* Whether a read's rank is needed once it has its key: the merge compares ranks, or another sort makes keys of them. */
+static bool keep_ranks(const struct sort_parts *s)
+{
+    return s->minhash && (s->part || !minhash_decides(s->minhash));
 }
 
 static int prepare_order(struct sort_parts *s)
@@ -31,6 +54,10 @@ static int prepare_order(struct sort_parts *s)
         sort_rule_expect_far(s->rule);
     bool keys_do = s->minhash ? minhash_decides(s->minhash) && !far : sort_key_decides(s->rule);
     arenas_set_order(&s->arenas, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule);
+    if (is_prepared(s))
+        arenas_set_mended(&s->arenas);
+    if (keep_ranks(s))
+        record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
     return 0;
 }
 
@@ -91,6 +118,8 @@ static int reserve_memory(struct sort_parts *s)
         .source_slots = s->rings.source_slots,
         .n_threads = s->opts->n_threads,
         .minhash = s->minhash,
+        .are_ranked = is_prepared(s),
+        .keep_ranks = keep_ranks(s),
         .arena_is_sorted = spill_policy_arena_is_sorted,
         .arg = &s->spill,
         .latch = &s->latch,

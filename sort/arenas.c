@@ -40,6 +40,11 @@ void arenas_set_order(struct arenas *p, int32_t n_ref, const struct sort_rule *r
     }
 }
 
+void arenas_set_mended(struct arenas *p)
+{
+    p->each[0].mended = p->each[1].mended = true;
+}
+
 double arenas_with_keys(const struct arenas *p, double records)
 {
     const struct bam_arena *a = p->filled;

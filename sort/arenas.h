@@ -29,6 +29,9 @@ void arenas_give_back(const struct arenas *arenas, size_t share, size_t n_shares
 /* What both must know of the records: number of references, and order. rule: see struct bam_arena. */
 void arenas_set_order(struct arenas *arenas, int32_t n_ref, const struct sort_rule *rule);
 
+/* The records to come were mended by another sort. (-M keeps ranks in fields that their bins seem to disagree with.) */
+void arenas_set_mended(struct arenas *arenas);
+
 /* The one that is not filled. It holds the older records, or none. */
 static inline struct bam_arena *arenas_other(struct arenas *arenas)
 {

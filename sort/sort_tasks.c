@@ -22,8 +22,9 @@ void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
 }
 
 /* -M: ranks a read and turns it. Returns by how much that changes the checksum of what is written. */
-static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint64_t *key)
+static uint64_t rank_record(const struct sort_tasks_options *o, struct bam_record *r, uint64_t *key)
 {
+    const struct minhash *m = o->minhash;
     struct minhash_rank rank;
     size_t size = bam_record_size(r);
     uint64_t before = record_checksum((const uint8_t *)r, size);
@@ -32,23 +33,23 @@ static uint64_t rank_record(const struct minhash *m, struct bam_record *r, uint6
     *key = minhash_key(m, r);
     minhash_finish(r);
     uint64_t after = record_checksum((const uint8_t *)r, size);
-    if (!minhash_decides(m))
-        minhash_keep(r, &rank);                  /* the merge still compares them */
+    if (o->keep_ranks)
+        minhash_keep(r, &rank);
     return after - before;
 }
 
 /* -M: gives every key of a sublist its -M key, and turns reads without reference as their rank says. This waits until
  * the sublist is closed, because a walk from a wrong guess must change nothing. Returns the sum of rank_record(). */
-static uint64_t rank_sublist(const struct minhash *m, uint8_t *base, struct bam_sublist sublist)
+static uint64_t rank_sublist(const struct sort_tasks_options *o, uint8_t *base, struct bam_sublist sublist)
 {
     uint64_t delta = 0;
     for (size_t i = 0; i < sublist.n; i++) {
         struct bam_key *key = &sublist.keys[i];
         struct bam_record *r = (struct bam_record *)(base + (key->place >> BAM_KEY_SIZE_BITS));
-        if (minhash_applies(r))
-            delta += rank_record(m, r, &key->sort);
+        if (minhash_applies(r) && !o->are_ranked)
+            delta += rank_record(o, r, &key->sort);
         else
-            key->sort = minhash_key(m, r);
+            key->sort = minhash_key(o->minhash, r);
     }
     return delta;
 }
@@ -66,7 +67,7 @@ static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, st
         return;
     enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
     if (p->opt.minhash)
-        atomic_fetch_add(&p->turned, rank_sublist(p->opt.minhash, arena->base, sublist));
+        atomic_fetch_add(&p->turned, rank_sublist(&p->opt, arena->base, sublist));
     sort_run(sublist.keys, sublist.n, &order);
     stats_records(p->opt.stats, sublist.n);
     stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);

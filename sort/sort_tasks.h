@@ -13,7 +13,9 @@ struct sort_tasks_options {
     const struct arenas *arenas; /* may be opened later */
     uint32_t source_slots;       /* a block's keys are in their places when so many more blocks are taken back */
     int n_threads;
-    const struct minhash *minhash;   /* of -M; else NULL */
+    const struct minhash *minhash;   /* of -M; else NULL. The next two are of -M, too: */
+    bool are_ranked;             /* another sort has turned the reads, which keep their ranks */
+    bool keep_ranks;             /* the reads keep their ranks when they are sorted */
     void (*arena_is_sorted)(void *arg);   /* see sort_tasks_end_arena() */
     void *arg;                   /* of arena_is_sorted */
     struct latch *latch;
@@ -67,7 +69,7 @@ bool sort_tasks_help(void *sorts);
 /* Call after the last sublist, while no arena is on its way out. Waits, and works, until all are sorted. -1: stop. */
 int sort_tasks_finish(struct sort_tasks *sorts);
 
-/* Clears the rank that -M keeps in a record unless minhash_decides(). Call it after the merge for each record. */
+/* Clears the rank that -M keeps in a record (keep_ranks). Call it after the merge for each record. */
 void sort_tasks_finish_record(uint8_t *record);
 
 #endif

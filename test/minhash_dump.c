@@ -152,7 +152,7 @@ int main(int argc, char **argv)
     if (argc - optind != 2)
         die("usage: minhash_dump [-K n] [-w n] [-R] [-H] [-I fasta] [-s] in.bam out.bam");
     struct minhash *m = minhash_new(&order);
-    if (!m)
+    if (!m || minhash_build_index(m, true))
         return EXIT_FAILURE;
     struct bytes b = read_all(argv[optind]);
     int32_t n_ref;

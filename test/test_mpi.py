@@ -63,8 +63,8 @@ def launch(program, kind, n, args, env={}, **kw):
                             env=clean_env(**ENV, **env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
 
 
-def sort_mpi(program, kind, n, args):
-    job = launch(program, kind, n, args)
+def sort_mpi(program, kind, n, args, env={}):
+    job = launch(program, kind, n, args, env)
     try:
         _, err = job.communicate(timeout=100)
     finally:
@@ -72,9 +72,9 @@ def sort_mpi(program, kind, n, args):
     return job.returncode, err.decode(errors="replace")
 
 
-def same(programs, desk, source, ns, args=(), kind=KINDS[0] if KINDS else None, index=None, refused=False):
-    """Whether n ranks write what one process writes; refused: or refuse what it refuses. index: "csi" or "bai".
-    Returns what the last ranks said."""
+def same(programs, desk, source, ns, args=(), kind=KINDS[0] if KINDS else None, index=None, refused=False, env={}):
+    """Whether n ranks write what one process writes; refused: or refuse what it refuses. index: "csi" or "bai". env: of the
+    ranks. Returns what the last ranks said."""
     one, many = desk / "one.bam", desk / "many.bam"
 
     def output(path):
@@ -84,7 +84,7 @@ def same(programs, desk, source, ns, args=(), kind=KINDS[0] if KINDS else None, 
     assert alone.returncode == 0 or refused, alone.stderr
     err = None
     for n in ns:
-        status, err = sort_mpi(programs[kind], kind, n, ["--no-PG", *args, "-T", desk / "tmp", *output(many), source])
+        status, err = sort_mpi(programs[kind], kind, n, ["--no-PG", *args, "-T", desk / "tmp", *output(many), source], env)
         assert status == alone.returncode, err
         if status != 0:
             assert not [p.name for p in desk.iterdir() if p != source]
@@ -151,8 +151,75 @@ def test_ranks_that_spill_lose_the_order(programs, desk):
     assert told.count("merging from") == 1, told
 
 
+# ---------------------------------------------------------------- minimisers
+
+# Keys that decide, and keys of too long k-mers, beside which records are compared; the index has keys of its own.
+MINHASH = [["-M"], ["-M", "-K", "25"], ["-I", "genome.fa", "-w", "30"], ["-M", "-R", "-H", "-K", "9"]]
+
+
+def half_placed(n=8000):
+    """Reads with and without reference; those without have fields and bins that the order clears or keeps."""
+    r = bamgen.rng("half placed")
+    return bamgen.header(), [
+        bamgen.record("p%d" % i, r.choice((0, 16, 4)), r.randrange(3), r.randrange(900), cigar=[]) if r.random() < .3
+        else ordergen.unplaced(r, i, ordergen.genome_read(r, r.choice((20, 80, 150)))) for i in range(n)]
+
+
+@pytest.fixture
+def ranked(programs, desk, monkeypatch):
+    """As same(), beside the genome of the reads."""
+    (desk.parent / "genome.fa").write_text(">g\n%s\n" % ordergen.genome())
+    monkeypatch.chdir(desk.parent)
+    return lambda *args, **kw: same(programs, desk, *args, **kw)
+
+
+@pytest.mark.parametrize("args", MINHASH, ids=" ".join)
+@pytest.mark.parametrize("shape", ["m_ties", "m_placed", "c_all_unmapped", "c_header_only"] if LONG else ["m_placed"])
+def test_ranks_rank_reads_otherwise_than_one_process(desk, ranked, shape, args):
+    source = write(desk / "in.bam", *getattr(bamgen if shape[0] == "c" else ordergen, shape)(), bamgen.l_prime_blocks)
+    ranked(source, (1, 2, 3, 7) if LONG else (3,), args)
+
+
+def test_header_says_sorted_or_not_by_one_ranks_reads(desk, ranked):
+    """Only the last of the ranks has a read with a reference, and only the first one in the other input."""
+    head, reads = ordergen.m_overlapping()
+    placed = bamgen.record("placed", 0, 1, 7)
+    for records in (reads, [*reads, placed], [placed, *reads]):
+        ranked(write(desk / "in.bam", head, records, bamgen.l_prime_blocks), (3,), ["-M"], index="csi")
+
+
+@pytest.mark.parametrize("args", MINHASH, ids=" ".join)
+def test_ranks_are_lost_in_temporary_files_or_the_index_sees_them(desk, ranked, kind, args):
+    """Both sorts of each of the last ranks spill. One rank tells of the index of minimisers."""
+    source = write(desk / "in.bam", *half_placed())
+    told = ranked(source, (5, 2) if LONG else (3,), args, kind, "csi", env={"SAMTOOLS_OMP_ARENA": "270000"})
+    assert told.count("merging from") == 1, told
+    assert told.count("Building index ... done") == ("-I" in args), told
+
+
+@pytest.mark.parametrize("form", ["sam", "cram,no_ref=1"])
+def test_form_of_the_input_changes_ranks(desk, ranked, form):
+    source = write(desk / "bam.bam", *ordergen.m_overlapping())
+    other = desk / "other"
+    subprocess.run([BINARY, "sort", "--no-PG", "-n", "-O", form, "-o", other, source], check=True, env=clean_env())
+    ranked(other, (3,), ["-M"])
+
+
+def test_each_rank_says_that_the_index_of_minimisers_cannot_be_made(programs, desk):
+    source = write(desk / "in.bam", *ordergen.m_ties())
+    (desk / "junk.fa").write_text("what?\n")
+    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["-I", desk / "junk.fa", "-o", desk / "out.bam", source])
+    assert status == 1
+    assert err.count("Building index ... failed") == err.count("rank 0: the index of minimisers") == 1, err
+    assert err.count("cannot be made") == 1
+    assert not (desk / "out.bam").exists()
+
+
+# ---------------------------------------------------------------- refused, broken
+
+
 @pytest.mark.parametrize("args, why", [
-    (["-M"], "-M"), (["-I", "x.fa"], "-I"), (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--plan"], "--plan"),
+    (["-O", "sam"], "BAM"), (["--verify"], "--verify"), (["--plan"], "--plan"),
     (["--progress"], "--progress"), (["--check"], "--check"), (["--trace=t.json"], "--trace")],
     ids=lambda a: a if isinstance(a, str) else " ".join(a))
 def test_what_cannot_be_had_is_not_refused(programs, desk, args, why):
@@ -189,7 +256,7 @@ def test_broken_input_is_told_by_each_rank_or_leaves_something(programs, desk):
 # ---------------------------------------------------------------- random settings
 
 SOURCES = [bamgen.c_ties, bamgen.c_mixed, bamgen.c_all_unmapped, bamgen.c_block_edges, ordergen.n_traps, ordergen.t_all,
-           ordergen.n_late, lambda: bamgen.realistic(3000), lambda: bamgen.incompressible(9000)]
+           ordergen.n_late, ordergen.m_placed, half_placed, lambda: bamgen.realistic(3000), lambda: bamgen.incompressible(9000)]
 LAYOUTS = [bamgen.l_htslib, bamgen.l_straddle, bamgen.l_prime_blocks]
 Setting = collections.namedtuple("Setting", "source layout args n kind index")
 
@@ -197,10 +264,11 @@ Setting = collections.namedtuple("Setting", "source layout args n kind index")
 def setting(seed):
     """Without a source: more than memory."""
     r = random.Random("ranks %d" % seed)
-    order = r.choice([[], [], [], ["-n"], ["-N"], ["-t", "RG"], ["-t", "NM"], ["-t", "XT", "-n"], ["-t", "XT"]])
+    order = r.choice([[], [], [], ["-n"], ["-N"], ["-t", "RG"], ["-t", "NM"], ["-t", "XT", "-n"], ["-t", "XT"], ["-M"],
+                      ["-M", "-K", "25"], ["-M", "-R"], ["-M", "-H", "-K", "7"]])
     args = [*order, *r.choice([[], *[["-l", level] for level in "0169"]]), "-@", r.choice("1123"),
             *r.choice([[], ["-m", "4M"], ["-m", "9M"], ["--no-PG"]])]
-    index = r.choice([None, "csi", "bai"]) if not order else None
+    index = r.choice([None, "csi", "bai"]) if not order or order[0] == "-M" else None
     if LONG and seed % 10 == 9:
         return Setting(None, None, [*order, "-l", r.choice("01"), "-@", r.choice("12"), "-m", r.choice(("2M", "3M"))],
                        r.choice((1, 2)), KINDS[seed // 10 % len(KINDS)], index)
@@ -348,6 +416,7 @@ def test_mpirun_of_the_other_mpi_sorts_many_times(programs, desk, kind):
 
 @pytest.mark.skipif(not LONG, reason="MPI_LONG=1")
 @pytest.mark.parametrize("file", sorted(REAL_DIR.glob("*.bam")), ids=lambda p: p.name)
-@pytest.mark.parametrize("args", [[], ["-n"], ["-N"], ["-t", "NM"], ["--template-coordinate"], ["-m", "4M"]], ids=" ".join)
+@pytest.mark.parametrize("args", [[], ["-n"], ["-N"], ["-t", "NM"], ["--template-coordinate"], ["-m", "4M"], ["-M"],
+                                  ["-M", "-K", "25"]], ids=" ".join)
 def test_some_file_and_order_differs(programs, desk, file, args):
     same(programs, desk, file, (2, 4, 7), args, refused="--template-coordinate" in args)   # without MC tags

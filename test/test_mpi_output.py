@@ -82,7 +82,7 @@ def test_ranks_on_other_hosts_send_what_they_could_write(programs, desk, source,
     assert not [p.name for p in desk.iterdir() if "tmp" in p.name]
 
 
-def peak(programs, desk, n, source, kind):
+def peak(programs, desk, n, source, kind, args=()):
     """MiB that the largest of n ranks took at -m 16M -@ 1."""
     script, peaks = desk / "measured", desk / "peaks"
     script.write_text(f"""#!{sys.executable}
@@ -94,7 +94,7 @@ sys.exit(status)
 """)
     script.chmod(0o755)
     peaks.write_text("")
-    status, err = test_mpi.sort_mpi(script, kind, n, ["-m", "16M", "-l", "0", "-T", desk / "tmp", "-o", desk / "out.bam", source])
+    status, err = test_mpi.sort_mpi(script, kind, n, [*args, "-m", "16M", "-l", "0", "-T", desk / "tmp", "-o", desk / "out.bam", source])
     assert status == 0, err
     return max(map(int, peaks.read_text().split())) / 1024
 
@@ -106,3 +106,13 @@ def test_two_sorts_of_a_rank_take_the_memory_twice(programs, desk, tmp_path):  #
     large.write_bytes(test_mpi.more_than_memory())
     program = 4                                  # MiB that it takes without MPI, or a little more
     assert peak(programs, desk, 2, large, KIND) < 16 + 64 + peak(programs, desk, 2, small, KIND) - program
+
+
+def test_index_of_minimisers_stays_beside_the_second_sort(programs, desk, tmp_path):  # noqa: F811
+    """That of 30 Mb takes 36 MB, and each rank has one."""
+    source, fasta = tmp_path / "large.bam", tmp_path / "genome.fa"
+    source.write_bytes(test_mpi.more_than_memory())
+    r = bamgen.rng("genome")
+    fasta.write_bytes(b"".join(b">c%d\n%s\n" % (i, r.randbytes(300000).translate(b"ACGT" * 64)) for i in range(100)))
+    mpi = 14                                     # MiB that it takes, or a little more
+    assert peak(programs, desk, 2, source, KIND, ["-I", fasta, "-w", "50"]) < 16 + 64 + mpi

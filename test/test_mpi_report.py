@@ -12,7 +12,7 @@ import pytest
 
 import bamgen
 from conftest import BINARY, clean_env
-from test_mpi import KINDS, desk, kind, launch, more_than_memory, programs, pytestmark, sort_mpi, write  # noqa: F401
+from test_mpi import KINDS, desk, half_placed, kind, launch, more_than_memory, programs, pytestmark, sort_mpi, write  # noqa: F401
 
 STEPS = ["open", "read", "exchange", "measure", "blocks", "join"]
 
@@ -61,6 +61,15 @@ def test_numbers_do_not_add_up(programs, desk, kind, n):
     assert slowest["step"] in ("read", "measure", "blocks")
     assert abs(max(s["end"] - s["begin"] for s in own) - slowest["seconds"]) < 1e-5
     assert abs(own[slowest["rank"]]["end"] - own[slowest["rank"]]["begin"] - slowest["seconds"]) < 1e-5
+
+
+@pytest.mark.parametrize("args", [["-n"], ["-M"], ["-M", "-K", "25"]], ids=" ".join)
+def test_one_rank_gets_most_records_of_an_order(programs, desk, args):
+    data = bamgen.l_htslib(*half_placed())
+    status, err = sort_with(programs, desk, 3, [*args, "-l", "0", "--report=%s" % (desk / "r.json")], data)
+    assert status == 0, err
+    written = [rank["written_bytes"] for rank in json.loads((desk / "r.json").read_text())["ranks"]]
+    assert max(written) < 1.5 * sum(written) / 3, written
 
 
 def test_temporary_data_are_not_counted(programs, desk):

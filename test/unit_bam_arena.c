@@ -347,6 +347,9 @@ static void test_records_to_mend_are_counted(void **state)
     assert_int_equal(w.n, s.n);
     assert_int_equal(w.n_fix, 2);
     assert_memory_equal(arena.base, s.bytes.data, s.bytes.n);        /* a walk changes nothing */
+    arena.mended = true;
+    assert_int_equal(bam_arena_walk(&arena, 0, s.bytes.n, keys).n_fix, 0);
+    arena.mended = false;
     stream_free(&s);
 }
 

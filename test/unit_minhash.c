@@ -22,7 +22,7 @@ static struct minhash *indexed(const char *sequence, struct sort_order order)
     unit_write(fd, "\n", 1);
     order.index_fasta = unit_fd_path(path, fd);
     struct minhash *m = minhash_new(&order);
-    MUST(m);
+    MUST(m && !minhash_build_index(m, true));
     close(fd);
     return m;
 }
@@ -305,7 +305,29 @@ static void test_a_missing_index_file_is_an_error(void **state)
 {
     (void)state;
     struct sort_order order = {.kmer = 20, .window = 100, .index_fasta = "/nonexistent/x.fa"};
-    assert_null(minhash_new(&order));
+    struct minhash *m = minhash_new(&order);
+    assert_string_equal(minhash_build_index(m, false), "No such file or directory");
+    minhash_free(m);
+}
+
+static void test_keys_change_when_the_index_is_dropped_or_never_built(void **state)
+{
+    (void)state;
+    struct sort_order order = {.kmer = 8, .window = 20};
+    struct minhash *m = indexed(reference, order);
+    order.index_fasta = "not read";
+    struct minhash *never = minhash_new(&order);
+    struct bam_record *r = make_read("GATTGGAAGAAAACCTGGCGCC", 4);
+    struct minhash_rank rank;
+    minhash_rank(m, r, &rank);
+    minhash_apply(r, &rank);
+    uint64_t key = minhash_key(m, r);
+    minhash_drop_index(m);
+    assert_true(minhash_memory(m) == 0 && minhash_decides(m) && minhash_decides(never));
+    assert_true(minhash_key(m, r) == key && minhash_key(never, r) == key);
+    free(r);
+    minhash_free(m);
+    minhash_free(never);
 }
 
 /* ---- order ---- */
@@ -445,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_reads_lie_along_the_sequence),
         cmocka_unit_test(test_index_grows_past_its_first_size),
         cmocka_unit_test(test_a_missing_index_file_is_an_error),
+        cmocka_unit_test(test_keys_change_when_the_index_is_dropped_or_never_built),
         cmocka_unit_test(test_keys_never_contradict_the_order),
         cmocka_unit_test(test_order_is_that_of_samtools),
     };
