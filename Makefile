@@ -321,7 +321,7 @@ distclean: clean
 show-%:
 	@echo '$($*)'
 
--include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d)
+-include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d $(MPI_OBJS:.o=.d))
 
 .PHONY: all mpi tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install install-mpi uninstall dist clean distclean
