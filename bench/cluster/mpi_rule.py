@@ -34,7 +34,7 @@ def traffic(ranks):
             if e.call in ("Send", "Isend"):
                 sent[rank, e.peer, e.tag] += e.bytes
                 sent[rank, e.peer, e.tag, "messages"] += 1
-            elif e.call == "Recv":
+            elif e.call in ("Recv", "Irecv"):
                 received[e.peer, rank, e.tag] += e.bytes
                 received[e.peer, rank, e.tag, "messages"] += 1
     return sent, received
