@@ -214,13 +214,6 @@ static void begin(void)
     t.since = t.last.wall;
 }
 
-int MPI_Init(int *argc, char ***argv)
-{
-    int result = PMPI_Init(argc, argv);
-    begin();
-    return result;
-}
-
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int result = PMPI_Init_thread(argc, argv, required, provided);
@@ -266,6 +259,16 @@ int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_C
         *status = own;
     account(size_of(n, type), own.MPI_SOURCE);
     leave(m, "Recv", own.MPI_SOURCE, own.MPI_TAG, size_of(n, type));
+    return result;
+}
+
+/* Its line is the receipt. What is slower has come late to the Iprobe before it. */
+int MPI_Irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct mark m = enter();
+    int result = PMPI_Irecv(buf, count, type, source, tag, comm, request);
+    account(size_of(count, type), source);
+    leave(m, "Irecv", source, tag, size_of(count, type));
     return result;
 }
 
@@ -323,12 +326,32 @@ int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_
     return result;
 }
 
+int MPI_Reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+    struct mark m = enter();
+    int result = PMPI_Reduce(in, out, count, type, op, root, comm);
+    account_all(size_of(count, type));
+    leave(m, "Reduce", root, -1, size_of(count, type));
+    return result;
+}
+
 int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct mark m = enter();
     int result = PMPI_Exscan(in, out, count, type, op, comm);
     account_all(size_of(count, type));
     leave(m, "Exscan", -1, -1, size_of(count, type));
+    return result;
+}
+
+/* bytes: for each rank. */
+int MPI_Alltoall(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type,
+                 MPI_Comm comm)
+{
+    struct mark m = enter();
+    int result = PMPI_Alltoall(in, n_in, in_type, out, n_out, out_type, comm);
+    account_all(size_of(n_in, in_type));
+    leave(m, "Alltoall", -1, -1, size_of(n_in, in_type));
     return result;
 }
 

@@ -17,7 +17,8 @@ from simgrid import Actor, Barrier, Comm, Engine, LinkInRoute, Mailbox, NetZone,
 PIECES = 64                      # of a rank's bytes, at least, so that computing and moving overlap
 LOCAL = 10e9                     # bytes/s from a rank to another on its node
 UNIT = 1e9                       # a second of work is so many bytes of a link
-SAMPLES, SAMPLE_SIZE = 8192, 24  # mpi/splitters.c
+SAMPLES, SAMPLE_SIZE, SPLITTER_SIZE = 8192, 40, 32   # mpi/splitters.[ch]
+KEPT = 2.15                      # a rank keeps its own records if -m has so many times their bytes: rank_sort.c
 
 
 class Cluster:
@@ -87,8 +88,8 @@ class Sort:
     def __init__(self, cluster, c):
         self.cluster, self.c, self.rule, self.n = cluster, c, c["rule"], cluster.n
         self.bytes = c["bytes"] / self.n                       # of a rank's records
-        self.spills = self.bytes > c["memory"] / c["ranks_per_node"] / 2
-        self.per_node = math.ceil(PIECES / self.n)             # pieces from one rank to another
+        self.spills = self.bytes * KEPT > c["memory"] / c["ranks_per_node"]
+        self.per_rank = math.ceil(PIECES / self.n)             # pieces from one rank to another
         self.barrier, self.ends = Barrier(self.n), {}
         self.done = [Barrier(3) for _ in range(self.n)]
 
@@ -130,63 +131,65 @@ class Sort:
         self.together("sort A")
 
     def splitters(self, rank):
-        if self.n > 1 and not self.c["free_splitters"]:
-            size = SAMPLES * SAMPLE_SIZE
-            if rank > 0:
-                Mailbox.by_name("samples").put_async(rank, size).wait()
-                Mailbox.by_name("splitters%d" % rank).get()
-            else:
-                for _ in range(1, self.n):
-                    Mailbox.by_name("samples").get()
-                count = SAMPLES * self.n
-                self.cluster.compute(0, count * self.rule["sample"] * math.log2(count), main=True).wait()
-                for i in range(1, self.n):
-                    Mailbox.by_name("splitters%d" % i).put(0, SAMPLE_SIZE * self.n)
+        if not self.spills:
+            self.cluster.compute(rank, self.bytes * self.cost("list"), main=True).wait()
+        if rank > 0:
+            Mailbox.by_name("samples").put_async(rank, SAMPLES * SAMPLE_SIZE).wait()
+            Mailbox.by_name("splitters%d" % rank).get()
+        else:
+            for _ in range(1, self.n):
+                Mailbox.by_name("samples").get()
+            count = SAMPLES * self.n
+            self.cluster.compute(0, count * self.rule["cut"] * math.log2(count), main=True).wait()
+            for i in range(1, self.n):
+                Mailbox.by_name("splitters%d" % i).put(0, SPLITTER_SIZE * self.n)
         self.together("splitters")
 
     def partners(self, rank, sends):
-        """Today both sides go from rank 0 to the last one; staggered, each begins behind itself."""
-        if not self.c["staggered"]:
+        """In memory each rank begins beside itself and keeps its own; else all go from 0 to the last (exchange.h)."""
+        if self.spills:
             return range(self.n)
-        return [(rank + (i if sends else -i)) % self.n for i in range(self.n)]
+        return [(rank + (-i if sends else i)) % self.n for i in range(1, self.n)]
 
     def piece_cost(self, side, size):
-        """CPU seconds of a piece: all threads', and the main thread's alone."""
-        whole, alone = size * self.cost(side), size * self.rule[side + "_main"] / 1e9
-        return (whole, 0) if self.c["shared_main"] else (whole - alone, alone)
+        """CPU seconds of a piece: all threads', half of the exchange on each side, and the main thread's alone."""
+        whole, alone = size * self.cost("exchange") / 2, size * self.rule[side + "_main"] / 1e9
+        return max(whole - alone, 0), alone
 
     def send(self, rank):
-        size, on_way = self.bytes / self.n / self.per_node, None
+        size, on_way = self.bytes / self.n / self.per_rank, []
         whole, alone = self.piece_cost("send", size)
         for to in self.partners(rank, True):
             box = Mailbox.by_name("%d-%d" % (rank, to))
-            for _ in range(self.per_node):
-                merge = self.cluster.compute(rank, whole)
-                read = self.disk(rank, False, size * self.rule["spill_ratio"]) if self.spills else None
+            for _ in range(self.per_rank):
+                copies = [self.cluster.compute(rank, whole)]
+                if self.spills:
+                    copies.append(self.disk(rank, False, size * self.rule["spill_ratio"]))
                 self.cluster.compute(rank, alone, main=True).wait()
-                merge.wait()
-                if read:
-                    read.wait()
-                if on_way:
-                    on_way.wait()
-                on_way = box.put_async(rank, max(1, int(size)))
-        on_way.wait()
+                for activity in copies + on_way:
+                    activity.wait()
+                on_way = [box.put_async(rank, max(1, int(size)))]
+        for activity in on_way:
+            activity.wait()
         self.done[rank].wait()
 
     def receive(self, rank):
-        size, sorts = self.bytes / self.n / self.per_node, []
+        size, sorts = self.bytes / self.n / self.per_rank, []
         whole, alone = self.piece_cost("receive", size)
-        for source in self.partners(rank, False):
-            box = Mailbox.by_name("%d-%d" % (source, rank))
-            for _ in range(self.per_node):
-                box.get()
-                self.cluster.compute(rank, alone, main=True).wait()
-                if len(sorts) > 2:
-                    for activity in sorts.pop(0):
-                        activity.wait()
-                sorts.append([self.cluster.compute(rank, whole)])
-                if self.spills:
-                    sorts[-1].append(self.disk(rank, True, size * self.rule["spill_ratio"]))
+        boxes = [Mailbox.by_name("%d-%d" % (source, rank)) for source in self.partners(rank, False)
+                 for _ in range(self.per_rank)]
+        coming = boxes[0].get_async() if boxes else None
+        for i in range(len(boxes)):
+            coming[0].wait()
+            if i + 1 < len(boxes):                             # comes while the main thread has this one
+                coming = boxes[i + 1].get_async()
+            self.cluster.compute(rank, alone, main=True).wait()
+            if len(sorts) > 2:
+                for activity in sorts.pop(0):
+                    activity.wait()
+            sorts.append([self.cluster.compute(rank, whole)])
+            if self.spills:
+                sorts[-1].append(self.disk(rank, True, size * self.rule["spill_ratio"]))
         for activity in sum(sorts, []):
             activity.wait()
         self.done[rank].wait()
