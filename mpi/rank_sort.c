@@ -279,6 +279,8 @@ static int divide(struct rank_sort *s, struct merge_ring_options *merge)
     tell_merge(s, merge->runs.n);
     how.lists = s->lists.all;
     how.n_lists = s->lists.n;
+    how.bytes = s->a.arenas.each[0].walked + s->a.arenas.each[1].walked;
+    how.n_threads = s->n_threads;
     if (splitters_make(&s->splitters, &how) < 0 || (in_memory && share_out(s, &how) < 0))
         return -1;
     if (in_memory && !s->keeps)

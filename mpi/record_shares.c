@@ -28,18 +28,41 @@ static void cut_lists(struct record_shares *shares, int rank, const struct split
     }
 }
 
+/* In a task: what a sublist has for each rank. */
+static void count_list(void *of, uint32_t list)
+{
+    struct record_shares *shares = of;
+    uint64_t *bytes = shares->counted + list * ((size_t)shares->size + 1), *largest = bytes + shares->size;
+    for (int r = 0; r < shares->size; r++) {
+        const struct merge_source *part = record_shares_of(shares, r) + list;
+        for (const struct bam_key *key = part->next; key < part->end; key++) {
+            uint64_t size = bam_key_record_size(part->base, *key);
+            bytes[r] += size;
+            *largest = size > *largest ? size : *largest;
+        }
+    }
+}
+
+static void add_list(struct record_shares *shares, size_t list)
+{
+    const uint64_t *bytes = shares->counted + list * ((size_t)shares->size + 1), *largest = bytes + shares->size;
+    for (int r = 0; r < shares->size; r++) {
+        const struct merge_source *part = record_shares_of(shares, r) + list;
+        shares->bytes[r] += bytes[r];
+        shares->records[r] += (uint64_t)(part->end - part->next);
+    }
+    shares->largest = *largest > shares->largest ? *largest : shares->largest;
+}
+
 static void count(struct record_shares *shares)
 {
-    const struct merge_source *part = shares->parts;
-    for (int r = 0; r < shares->size; r++)
-        for (size_t i = 0; i < shares->n_lists; i++, part++) {
-            shares->records[r] += (uint64_t)(part->end - part->next);
-            for (const struct bam_key *key = part->next; key < part->end; key++) {
-                uint64_t size = bam_key_record_size(part->base, *key);
-                shares->bytes[r] += size;
-                shares->largest = size > shares->largest ? size : shares->largest;
-            }
-        }
+    struct task_ring *ring = &shares->ring;
+    while (!task_ring_full(ring))
+        task_ring_hand_out(ring);
+    for (size_t i = 0; i < shares->n_lists; i++, task_ring_take(ring)) {
+        task_ring_wait(ring, task_ring_oldest(ring), TASK_DONE, NULL, NULL);
+        add_list(shares, i);
+    }
 }
 
 int record_shares_make(struct record_shares *shares, const struct splitters *splitters,
@@ -51,7 +74,11 @@ int record_shares_make(struct record_shares *shares, const struct splitters *spl
     shares->bytes = calloc(size, sizeof *shares->bytes);
     shares->records = calloc(size, sizeof *shares->records);
     shares->from = calloc(size, 2 * sizeof *shares->from);
-    if (!shares->parts || !shares->bytes || !shares->records || !shares->from)
+    shares->counted = calloc(o->n_lists * (size + 1) + 1, sizeof *shares->counted);
+    struct task_ring_options ring = {.n_slots = (uint32_t)o->n_lists, .n_threads = o->n_threads, .run = count_list,
+                                     .arg = shares};
+    if (!shares->parts || !shares->bytes || !shares->records || !shares->from || !shares->counted
+        || task_ring_open(&shares->ring, &ring) < 0)
         return -1;
     for (size_t i = 0; i < o->n_lists; i++)
         shares->parts[i] = o->lists[i];
@@ -79,5 +106,7 @@ void record_shares_free(struct record_shares *shares)
     free(shares->bytes);
     free(shares->records);
     free(shares->from);
+    free(shares->counted);
+    task_ring_close(&shares->ring, true);
     *shares = (struct record_shares){.parts = NULL};
 }

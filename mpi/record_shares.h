@@ -3,6 +3,7 @@
 #ifndef RECORD_SHARES_H
 #define RECORD_SHARES_H
 
+#include "base/task_ring.h"
 #include "mpi/splitters.h"
 
 struct record_shares {
@@ -11,12 +12,14 @@ struct record_shares {
     struct merge_source *parts;  /* for rank r, of sublist i: parts[r * n_lists + i] */
     uint64_t *bytes, *records;   /* for each rank */
     uint64_t largest;            /* bytes of the largest record */
+    struct task_ring ring;       /* of the sublists: tasks count */
+    uint64_t *counted;           /* of each sublist: bytes for each rank, then its largest record */
     uint64_t *from;              /* what each rank has for this one: bytes, then records */
     uint64_t bytes_come, records_come;   /* what other ranks have for this one, all together */
 };
 
-/* Finds what this rank has for each one. options: those that made the splitters. -1: no memory; free them all the
- * same. */
+/* Finds what this rank has for each one, in a team. options: those that made the splitters. -1: no memory; free them
+ * all the same, behind the team. */
 int record_shares_make(struct record_shares *shares, const struct splitters *splitters,
                        const struct splitters_options *options);
 /* Every rank calls it then, to learn what others have for it. */

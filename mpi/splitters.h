@@ -27,6 +27,8 @@ struct splitters_options {
     const struct mpi_team *team;
     const struct merge_source *lists;   /* the sorted sublists in memory, in the order of the input */
     size_t n_lists;
+    uint64_t bytes;              /* of the records in them */
+    int n_threads;
     const struct sort_rule *rule;       /* compares records of equal keys; NULL: they tie */
     const struct merge_runs *runs;      /* what left memory */
     size_t slice_size;           /* bytes of a slice of the runs, about */

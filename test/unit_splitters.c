@@ -53,7 +53,17 @@ static void be_rank(int rank, void *arg)
     const struct bam_key *keys = part->keys, *half = keys + part->n / 3, *end = keys + part->n;
     struct merge_source lists[2] = {{keys, half, w->base}, {half, end, w->base}};
     struct merge_runs runs = {.n = w->as_run, .reader = part, .first_key = first_key};
-    struct splitters_options how = {&team, lists, w->as_run ? 0 : 2, w->rule, &runs, RECORD * SLICE_RECORDS, &latch};
+    struct splitters_options how = {
+        .team = &team,
+        .lists = lists,
+        .n_lists = w->as_run ? 0 : 2,
+        .bytes = w->total / (uint64_t)w->size,
+        .n_threads = 1,
+        .rule = w->rule,
+        .runs = &runs,
+        .slice_size = RECORD * SLICE_RECORDS,
+        .latch = &latch,
+    };
     MUST(part->n <= room);
     MUST(splitters_make(&w->found[rank], &how) == 0 && !latch_tripped(&latch));
     if (w->as_run)
