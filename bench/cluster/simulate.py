@@ -17,8 +17,13 @@ from simgrid import Actor, Barrier, Comm, Engine, LinkInRoute, Mailbox, NetZone,
 PIECES = 64                      # of a rank's bytes, at least, so that computing and moving overlap
 LOCAL = 10e9                     # bytes/s from a rank to another on its node
 UNIT = 1e9                       # a second of work is so many bytes of a link
-SAMPLES, SAMPLE_SIZE, SPLITTER_SIZE = 8192, 40, 32   # mpi/splitters.[ch]
+SAMPLE_SIZE, SPLITTER_SIZE = 40, 32   # mpi/splitters.[ch]
 KEPT = 2.15                      # a rank keeps its own records if -m has so many times their bytes: rank_sort.c
+
+
+def samples(ranks):
+    """Of each rank (mpi/splitters.c)."""
+    return min(8192, max(2048, 2**18 // ranks))
 
 
 class Cluster:
@@ -134,12 +139,12 @@ class Sort:
         if not self.spills:
             self.cluster.compute(rank, self.bytes * self.cost("list"), main=True).wait()
         if rank > 0:
-            Mailbox.by_name("samples").put_async(rank, SAMPLES * SAMPLE_SIZE).wait()
+            Mailbox.by_name("samples").put_async(rank, samples(self.n) * SAMPLE_SIZE).wait()
             Mailbox.by_name("splitters%d" % rank).get()
         else:
             for _ in range(1, self.n):
                 Mailbox.by_name("samples").get()
-            count = SAMPLES * self.n
+            count = samples(self.n) * self.n
             self.cluster.compute(0, count * self.rule["cut"] * math.log2(count), main=True).wait()
             for i in range(1, self.n):
                 Mailbox.by_name("splitters%d" % i).put(0, SPLITTER_SIZE * self.n)
