@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/task_ring.h"
@@ -43,7 +44,11 @@ int mpi_team_check_launcher(const struct mpi_team *team)
         const char *n = getenv(names[i].n_tasks), *task = getenv(names[i].task);
         if (!n || atoi(n) <= 1)
             continue;
-        if (!task || atoi(task) == 0)            /* all see the same, and one tells */
+        /* All see the same, and the first one tells. Others wait for that: when a task has failed, a launcher may end
+         * all of them. */
+        if (task && atoi(task) > 0)
+            sleep(1);
+        else
             message_error("the launcher started %s tasks (%s), but MPI sees one: it was built for another launcher "
                           "(srun --mpi=list, or mpirun of the same MPI). Nothing was read.", n, names[i].n_tasks);
         return -1;
