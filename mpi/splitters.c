@@ -130,6 +130,8 @@ static int gather_keys(const struct mpi_team *team, const struct samples *mine, 
             all->n += (size_t)counts[i] / sizeof *all->each;
         all->each = (struct sample *)(void *)bytes;
         all->room = all->n;
+    } else {
+        free(bytes);
     }
     free(counts);
     return result;
