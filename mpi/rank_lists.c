@@ -36,6 +36,15 @@ void rank_lists_note_behind(struct rank_lists *l, const struct arenas *b)
         l->n_behind[i] = b->each[i].n_sublists;
 }
 
+/* The parts of an arena's sublists. */
+static void narrow(struct bam_sublist *to, const struct bam_arena *arena, const struct merge_source *parts)
+{
+    for (size_t i = 0; i < arena->n_sublists; i++) {
+        struct bam_key *keys = arena->sublists[i].keys;
+        to[i] = (struct bam_sublist){keys + (parts[i].next - keys), (size_t)(parts[i].end - parts[i].next)};
+    }
+}
+
 /* Lets the merge see some sublists of an arena. */
 static void show(struct rank_lists *l, struct merge_ring_options *how, const struct bam_arena *arena,
                  struct bam_sublist *lists, size_t n)
@@ -53,8 +62,8 @@ void rank_lists_merge(struct rank_lists *l, const struct record_shares *shares, 
     const struct merge_source *own = record_shares_of(shares, rank);
     struct bam_arena *older = arenas_other(b), *newer = b->filled;
     size_t behind[] = {l->n_behind[older - b->each], l->n_behind[newer - b->each]};
-    for (size_t i = 0; i < l->n; i++)            /* a sublist is not written to: the merge only reads keys */
-        l->own[i] = (struct bam_sublist){(struct bam_key *)own[i].next, (size_t)(own[i].end - own[i].next)};
+    narrow(l->own, arenas_other(a), own);
+    narrow(l->own + l->n_older, a->filled, own + l->n_older);
     how->n_arenas = 0;
     show(l, how, older, older->sublists + behind[0], older->n_sublists - behind[0]);
     show(l, how, newer, newer->sublists + behind[1], newer->n_sublists - behind[1]);
