@@ -157,3 +157,13 @@ uint64_t machine_huge_pages(void)
 {
     return kib_of("/proc/self/smaps_rollup", "AnonHugePages");
 }
+
+uint64_t machine_program_memory(void)
+{
+    static uint64_t at_first = UINT64_MAX;
+    if (at_first == UINT64_MAX) {
+        uint64_t now = kib_of("/proc/self/status", "VmRSS");
+        at_first = now < UINT64_MAX ? now : 0;
+    }
+    return at_first;
+}

@@ -50,4 +50,8 @@ uint64_t machine_run_queue(const char *root);
 /* Bytes of our memory that now are huge pages; UINT64_MAX: not known. */
 uint64_t machine_huge_pages(void);
 
+/* Bytes that the program and its libraries took of memory when this was called first, which is before anything large is
+ * allocated; 0: not known. By the main thread only. */
+uint64_t machine_program_memory(void);
+
 #endif

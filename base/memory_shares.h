@@ -20,6 +20,7 @@ struct memory_job {
     size_t found;                /* bytes of one list of the records found in a block */
     size_t thread_space;         /* bytes of addresses that one more thread takes; 0: addresses have no limit */
     enum sink_form form;         /* of the output */
+    size_t program;              /* see machine_program_memory() */
 };
 
 /* What is known once the headers are read. */

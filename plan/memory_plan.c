@@ -14,7 +14,8 @@
 #define MIB ((size_t)1 << 20)
 
 /* What does not depend on the budget. */
-static const size_t PROGRAM = 14 * MIB;          /* code, libraries, what the allocator keeps */
+static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; a third of all at most */
+static const size_t PROGRAM_GROWS = 12 * MIB;    /* since the program began; Debian's htslib, which takes 3 then */
 static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator's heap for it */
 /* htslib keeps a header as text, in a parsed form, and as a dictionary of names. Measured with 250,000 and 500,000
  * lines of 25 to 50 bytes, htslib 1.16. */
@@ -117,6 +118,14 @@ static size_t rings_memory(const struct memory_rings *r)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }
 
+/* libhts alone may bring 30 libraries, for URLs. */
+static size_t program_memory(const struct memory_job *job)
+{
+    enum { PROGRAM_PART = 3 };
+    size_t most = all_of(job->budget) / PROGRAM_PART;
+    return clamp(job->program + PROGRAM_GROWS, PROGRAM_MIN, most > PROGRAM_MIN ? most : PROGRAM_MIN);
+}
+
 /* Of what threads pack and load when arenas leave memory. */
 static size_t spill_memory(const struct memory_plan *p)
 {
@@ -126,7 +135,7 @@ static size_t spill_memory(const struct memory_plan *p)
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
 {
     size_t n = (size_t)p->rings.job.n_threads;
-    return PROGRAM + n * PER_THREAD + use->htslib + use->stats + rings_memory(&p->rings)
+    return program_memory(&p->rings.job) + n * PER_THREAD + use->htslib + use->stats + rings_memory(&p->rings)
          + HEADER_COPIES * use->header + PER_REFERENCE * use->references
          + spill_memory(p);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam/far_pos.h"
+#include "base/machine.h"
 #include "base/sort_opts.h"
 #include "base/stats.h"
 #include "plan/memory_plan.h"
@@ -19,6 +20,7 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts)
         .form = record_sink_form(opts),
         .level = opts->out.level,
         .n_inputs = 1 + opts->n_more,
+        .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),
         .thread_space = sort_limits_thread_space(),
     };

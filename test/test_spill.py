@@ -937,7 +937,7 @@ def heavy(gen_bam, tmp_path_factory):
     return make
 
 
-def peak(args, folder):
+def peak(args, folder, **env):
     """Peak resident set by the kernel's account, in bytes; whether data left memory. Not through a child of
     this process: the kernel counts what that had before it became the program."""
     timed = pathlib.Path(os.path.realpath(BINARY)).parent / "timed"
@@ -945,7 +945,8 @@ def peak(args, folder):
         pytest.skip("no timed: make tools")
     with open(folder / "err", "w+") as err:
         p = subprocess.run([timed, folder / "timed", BINARY, "sort", "--no-PG", "-T", folder, *map(str, args)],
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, env=clean_env(), timeout=HANG)
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err,
+                           env=clean_env() | {k: str(v) for k, v in env.items()}, timeout=HANG)
         err.seek(0)
         told = err.read()
     assert p.returncode == 0, told
@@ -979,6 +980,19 @@ def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n,
     print("%.1f MiB over the budget" % (over / MIB))
     assert went or n == 64
     assert over <= ALLOWANCE
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
+    """libhts with URLs brings 30 libraries more than without. Here one takes 8 MiB, as the program starts."""
+    (tmp_path / "large.c").write_text("""
+        #include <string.h>
+        static char large[8 << 20];
+        __attribute__((constructor)) static void touch(void) { memset(large, 1, sizeof large); }""")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", tmp_path / "large.so", tmp_path / "large.c"], check=True)
+    used, went = peak(["-l", 1, "-m", "1M", heavy("long", 72)], tmp_path, LD_PRELOAD=tmp_path / "large.so")
+    assert went and used > 9 * MIB
+    assert used - MIB <= ALLOWANCE
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")

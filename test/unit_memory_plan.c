@@ -45,7 +45,7 @@ static void for_all(check_fn *check)
             for (size_t l = 0; l < N_OF(levels); l++)
                 for (size_t i = 0; i < N_OF(inputs); i++)
                     for (size_t h = 0; h < N_OF(headers); h++) {
-                        struct memory_job job = {budgets[b], threads[t], levels[l], inputs[i], FOUND, 0, SINK_BAM};
+                        struct memory_job job = {budgets[b], threads[t], levels[l], inputs[i], FOUND, 0, SINK_BAM, 0};
                         struct memory_use use = {.header = headers[h]};
                         struct memory_plan plan = plan_of(&job, &use);
                         check(&use, &plan);
@@ -198,7 +198,7 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
         for (size_t i = 0; i < N_OF(inputs); i++) {
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
-                struct memory_job job = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM};
+                struct memory_job job = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
                 struct memory_use use = {.header = 1000};
                 struct memory_plan plan = plan_of(&job, &use);
                 if (plan.arena_size + plan.arena_size / 8 < last)
@@ -215,7 +215,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
                                     (uint64_t)1 << 62, UINT64_MAX - ALLOWANCE + 1, UINT64_MAX};
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
-            struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM};
+            struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
@@ -253,7 +253,7 @@ static void test_arena_size_of_the_environment(void **state)
             char text[32];
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
-            struct memory_job job = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM};
+            struct memory_job job = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             unsetenv("SAMTOOLS_OMP_ARENA");
@@ -291,13 +291,34 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
-                struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM};
+                struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
                 struct memory_rings rings = memory_plan_rings(&job);
                 struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
                 assert_memory_equal(&plan.rings, &rings, sizeof rings);
                 assert_memory_equal(&little.rings, &rings, sizeof rings);
                 assert_true(plan.arena_size <= little.arena_size);
             }
+}
+
+/* Arenas give them what they take, but not more than a third of all. */
+static void test_libraries_take_memory_that_is_not_there(void **state)
+{
+    (void)state;
+    static const struct memory_use none = {0};
+    for (size_t b = 0; b < N_OF(budgets); b++) {
+        struct memory_job job = {budgets[b], 1, BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+        struct memory_plan plain = plan_of(&job, &none);
+        job.program = 3 * MIB;
+        struct memory_plan small = plan_of(&job, &none);
+        job.program = 9 * MIB;
+        struct memory_plan large = plan_of(&job, &none);
+        job.program = 1000 * MIB;
+        struct memory_plan huge = plan_of(&job, &none);
+        assert_int_equal(plain.fixed, small.fixed - 1 * MIB);
+        assert_int_equal(large.fixed, small.fixed + 6 * MIB);
+        assert_true(2 * large.arena_size + large.merge_memory <= 2 * small.arena_size + small.merge_memory - 6 * MIB + 4096);
+        assert_true(huge.fixed <= plain.fixed + (budgets[b] + ALLOWANCE) / 3);
+    }
 }
 
 /* What htslib takes for all inputs and the output, with as many threads as it is let have. */
@@ -319,7 +340,7 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++)
                 for (size_t k = 0; k < N_OF(spaces); k++) {
-                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_HTSLIB};
+                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_HTSLIB, 0};
                     struct memory_rings rings = memory_plan_rings(&job);
                     struct memory_use use = {.htslib = htslib_takes(&rings)};
                     struct memory_plan plan = memory_plan_make(&rings, &use);
@@ -354,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_arena_size_of_the_environment),
         cmocka_unit_test(test_chunks_of_sam_are_useless_or_too_much),
         cmocka_unit_test(test_huge_header_changes_rings_that_are_open),
+        cmocka_unit_test(test_libraries_take_memory_that_is_not_there),
         cmocka_unit_test(test_several_cram_files_take_more_than_there_is),
         cmocka_unit_test(test_threads_of_htslib_take_addresses_that_are_not_there),
     };
