@@ -159,6 +159,12 @@ void task_ring_hand_out(struct task_ring *r)
         task_ring_make_task(r);
 }
 
+void task_ring_hand_out_all(struct task_ring *r)
+{
+    while (!task_ring_full(r))
+        task_ring_hand_out(r);
+}
+
 void task_ring_take(struct task_ring *r)
 {
     task_ring_release(r, task_ring_slot(r, r->tail++));
@@ -233,6 +239,12 @@ void task_ring_wait(struct task_ring *r, uint32_t slot, enum task_state state, c
         return;
     task_ring_make_task(r);
     task_wait(slot_is_there, help_ring, &w, stats);
+}
+
+void task_ring_take_all(struct task_ring *r, struct stats *stats)
+{
+    for (; !task_ring_empty(r); task_ring_take(r))
+        task_ring_wait(r, task_ring_oldest(r), TASK_DONE, NULL, stats);
 }
 
 /* ------------------------------------------------------------------ the team */

@@ -174,6 +174,9 @@ void task_ring_make_task(struct task_ring *ring);
 /* Makes the next slot READY, and a task as soon as a group is full, or a bunch if threads lack work. */
 void task_ring_hand_out(struct task_ring *ring);
 
+/* Hands out all slots that are not. */
+void task_ring_hand_out_all(struct task_ring *ring);
+
 /* Takes the oldest slot back and releases it. */
 void task_ring_take(struct task_ring *ring);
 
@@ -195,6 +198,9 @@ void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats
  * tasks before. */
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
                     struct stats *stats);
+
+/* Takes all slots back, each when it is DONE. */
+void task_ring_take_all(struct task_ring *ring, struct stats *stats);
 
 /* Waits a little for another thread, which has a core or wants this one. *spins counts pauses since the last work. */
 void task_pause(unsigned *spins);

@@ -35,10 +35,8 @@ int run_samples_open(struct run_samples *s, const struct bam_arena *arena, size_
 void run_samples_take(struct run_samples *s)
 {
     struct bam_key_order order = bam_arena_order(s->arena);
-    while (!task_ring_full(&s->ring))
-        task_ring_hand_out(&s->ring);
-    for (; !task_ring_empty(&s->ring); task_ring_take(&s->ring))
-        task_ring_wait(&s->ring, task_ring_oldest(&s->ring), TASK_DONE, NULL, s->stats);
+    task_ring_hand_out_all(&s->ring);
+    task_ring_take_all(&s->ring, s->stats);
     sort_run(s->keys, s->n, &order);
 }
 

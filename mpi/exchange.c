@@ -60,7 +60,7 @@ struct exchange {
 
 /* ---- who sends to whom ---- */
 
-/* At this step. By: see above. */
+/* The rank that is sent to at this step; exchange.h has the table. */
 static int receiver(const struct exchange *x, int step)
 {
     const struct mpi_team *t = &x->opt.team;

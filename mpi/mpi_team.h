@@ -3,6 +3,7 @@
 #ifndef MPI_TEAM_H
 #define MPI_TEAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <mpi.h>
@@ -34,6 +35,14 @@ int mpi_team_check_launcher(const struct mpi_team *team);
 
 /* Every rank calls it at the same place. 0: no rank has an error. -1: some have; the first of them told its own. */
 int mpi_team_agree(const struct mpi_team *team, const struct latch *latch);
+
+/* Every rank calls it at the same place: whether it is so at all of them. */
+static inline bool mpi_team_all(bool mine)
+{
+    int is_so = mine, all;
+    MPI_Allreduce(&is_so, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return all;
+}
 
 /* Ends all ranks with this rank's error, where the others cannot be waited for. */
 _Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *latch);

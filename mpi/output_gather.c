@@ -98,8 +98,7 @@ static int open_shared(const struct shared_file *shared, bool same_host)
 static int share(const struct mpi_team *team, const struct output_part *part, struct latch *latch)
 {
     struct shared_file file = {.fd = -1};
-    int beside = is_beside_first(), all_beside;
-    MPI_Allreduce(&beside, &all_beside, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    bool beside = is_beside_first(), all_beside = mpi_team_all(beside);
     if (team->rank == 0) {
         file = describe(part->fd, part->name);
         if (!all_beside && file.name[0] && fsync(part->fd) < 0)
@@ -168,10 +167,8 @@ static void copy_chunks(void *copying, uint32_t slot)
 static void copy_in_team(void *copying)
 {
     struct copying *c = copying;
-    while (!task_ring_full(&c->ring))
-        task_ring_hand_out(&c->ring);
-    for (; !task_ring_empty(&c->ring); task_ring_take(&c->ring))
-        task_ring_wait(&c->ring, task_ring_oldest(&c->ring), TASK_DONE, NULL, NULL);
+    task_ring_hand_out_all(&c->ring);
+    task_ring_take_all(&c->ring, NULL);
 }
 
 static int copy_file(const struct output_part *part, int shared, uint64_t place, uint64_t size, struct latch *latch)

@@ -55,7 +55,7 @@ struct rank_sort {
     struct block_seam seam;
     struct rank_report report;
     struct totals in;            /* of all ranks */
-    int unplaced;                /* no rank has a record with a reference */
+    bool unplaced;               /* no rank has a record with a reference */
     char part_path[4096];        /* of B's output, but at rank 0: it never gets the name */
     char nowhere[16];            /* of A's output: nothing is put there */
     int n_threads;
@@ -180,11 +180,10 @@ static int sort_part(struct rank_sort *s)
         return -1;
     const struct arenas *arenas = &s->a.arenas;
     uint64_t n = arenas->filled->n_records;
-    int unplaced = arenas_unplaced(arenas);
     const struct bam_arena *last = s->a.reader.arena;
     uint64_t checksum = arenas->filled->checksum + s->a.sorts.turned;
     s->in = add_up((struct totals){n, checksum, last->origin + last->walked});
-    MPI_Allreduce(&unplaced, &s->unplaced, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    s->unplaced = mpi_team_all(arenas_unplaced(arenas));
     return 0;
 }
 
@@ -231,13 +230,6 @@ static void tell_merge(const struct rank_sort *s, size_t n_runs)
         bam_sort_tell_merge(all[0], all[1]);
 }
 
-static bool all_ranks(bool mine)
-{
-    int has = mine, all;
-    MPI_Allreduce(&has, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    return all;
-}
-
 /* Whether B's arenas hold all that comes, and all memory does what is there until records are written. A record may be
  * cut where one arena ends, and then lies in both. */
 static bool has_room(const struct rank_sort *s)
@@ -256,7 +248,7 @@ static int share_out(struct rank_sort *s, const struct splitters_options *how)
     if (record_shares_make(&s->shares, &s->splitters, how) < 0)
         return latch_fail(&s->b.latch, "out of memory for the ranks' shares");
     record_shares_tell(&s->shares, &s->team);
-    s->keeps = all_ranks(has_room(s));
+    s->keeps = mpi_team_all(has_room(s));
     s->b.spill.fits = s->keeps;
     return 0;
 }
@@ -264,7 +256,7 @@ static int share_out(struct rank_sort *s, const struct splitters_options *how)
 /* Cuts the order. If all ranks have all of their records in memory, and room for what comes, they keep their own. */
 static int divide(struct rank_sort *s, struct merge_ring_options *merge)
 {
-    bool in_memory = all_ranks(!s->a.spill.spilling);
+    bool in_memory = mpi_team_all(!s->a.spill.spilling);
     struct splitters_options how = {
         .team = &s->team,
         .rule = deciding_rule(s),

@@ -56,13 +56,10 @@ static void add_list(struct record_shares *shares, size_t list)
 
 static void count(struct record_shares *shares)
 {
-    struct task_ring *ring = &shares->ring;
-    while (!task_ring_full(ring))
-        task_ring_hand_out(ring);
-    for (size_t i = 0; i < shares->n_lists; i++, task_ring_take(ring)) {
-        task_ring_wait(ring, task_ring_oldest(ring), TASK_DONE, NULL, NULL);
+    task_ring_hand_out_all(&shares->ring);
+    task_ring_take_all(&shares->ring, NULL);
+    for (size_t i = 0; i < shares->n_lists; i++)
         add_list(shares, i);
-    }
 }
 
 int record_shares_make(struct record_shares *shares, const struct splitters *splitters,

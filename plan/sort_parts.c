@@ -210,13 +210,9 @@ static void finish_files(struct sort_parts *s)
 static void close_in_team(void *parts)
 {
     struct sort_parts *s = parts;
-    while (!task_ring_full(&s->closing))
-        task_ring_hand_out(&s->closing);
+    task_ring_hand_out_all(&s->closing);
     finish_files(s);
-    while (!task_ring_empty(&s->closing)) {
-        task_ring_wait(&s->closing, task_ring_oldest(&s->closing), TASK_DONE, NULL, s->stats);
-        task_ring_take(&s->closing);
-    }
+    task_ring_take_all(&s->closing, s->stats);
 }
 
 static void close_alone(struct sort_parts *s)

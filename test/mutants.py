@@ -248,7 +248,7 @@ MUTANTS = [
     ("mpi/output_gather.c", "(!same_host || (uint64_t)st->st_dev == shared->device)", "true", ["unit_output_gather"],
      "a rank writes to rank 0's file only: device"),
     ("mpi/splitters.c", "splitter_at(s, tied + (", "splitter_at(s, (", ["unit_splitters"], "records of one key are shared out"),
-    ("mpi/splitters.c", "        result = replace_keys(all, *records, counts, o->team->size, o->rule);\n", "",
+    ("mpi/splitters.c", "        result = heavy_keys_replace(all, *records, counts, o->team->size, o->rule);\n", "",
      ["unit_splitters"], "records that are no ties are shared out, too"),
     ("mpi/record_shares.c", "    for (; ties.next < ties.end && *tied < s->bytes; ties.next++)", "    for (; ties.next < ties.end; ties.next++)",
      ["unit_splitters"], "a rank parts its own ties"),

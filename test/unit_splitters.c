@@ -2,6 +2,8 @@
 /* Where the order is cut for the ranks: equal shares whatever the keys are, and each record for one rank. */
 #include "unit.h"
 #include "mpi/record_shares.c"
+#include "mpi/heavy_keys.c"
+#include "mpi/key_samples.c"
 #include "mpi/splitters.c"
 
 enum { RANKS_MOST = 16, RECORDS_MOST = 40000 };   /* the second: of a rank */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include "base/byte_buffer.h"
+#include "mpi/heavy_keys.h"
+
+enum {
+    RECORD_SAMPLES = 2048,       /* records of each rank, shared by the keys that need them, ... */
+    RECORDS_LEAST = 64,          /* ... but so many of each key at least */
+    RECORD_MOST = 1 << 16,       /* bytes of a sampled record */
+    HEAVY = 256,                 /* a key needs records if it has more than 1 / HEAVY of a rank's share */
+    RECORDS_MEMORY = 32 << 20, RECORDS_MEMORY_LEAST = 128 << 10,   /* bytes at rank 0; of each rank */
+};
+
+/* How records travel. */
+struct record_head {
+    uint64_t key;
+    uint32_t size;               /* of the record that follows */
+};
+
+int heavy_keys_find(const struct splitters *cuts, const struct key_samples *all, uint64_t *keys)
+{
+    uint64_t share = key_samples_sum(all) / (cuts->n + 1);
+    int n = 0;
+    for (size_t c = 0; c < cuts->n; c++) {
+        uint64_t key = cuts->each[c].key, bytes = 0;
+        for (size_t i = key_samples_find(all, all->n, key); i < all->n && all->each[i].key == key; i++)
+            bytes += all->each[i].bytes;
+        if (bytes > share / HEAVY && (n == 0 || keys[n - 1] != key))
+            keys[n++] = key;
+    }
+    return n;
+}
+
+/* Appends a record without SEQ and QUAL. It is still one that the order can compare. */
+static int append_record(struct byte_buffer *to, uint64_t key, const uint8_t *record)
+{
+    const struct bam_record *r = (const struct bam_record *)record;
+    size_t size = bam_record_size(r), l_seq = load_le32(r->seq_len), dropped = (l_seq + 1) / 2 + l_seq;
+    size_t front = BAM_FIXED + (size_t)r->name_len + 4 * (size_t)load_le16(r->n_cigar);
+    struct record_head head = {.key = key, .size = (uint32_t)(size - dropped)};
+    if (head.size > RECORD_MOST)
+        return 0;
+    if (byte_buffer_reserve(to, to->n + sizeof head + head.size) < 0)
+        return -1;
+    uint8_t *p = to->p + to->n;
+    memcpy(p, &head, sizeof head);
+    p += sizeof head;
+    memcpy(p, record, front);
+    memcpy(p + front, record + front + dropped, size - front - dropped);
+    store_le32(((struct bam_record *)p)->block_size, head.size - 4);
+    store_le32(((struct bam_record *)p)->seq_len, 0);
+    to->n += sizeof head + head.size;
+    return 0;
+}
+
+/* The part of a list that has one key. */
+static struct merge_source with_key(const struct merge_source *list, uint64_t key)
+{
+    struct splitter at = {.key = key};
+    return (struct merge_source){splitter_find(&at, NULL, *list, false), splitter_find(&at, NULL, *list, true),
+                                 list->base};
+}
+
+/* Evenly spread records of one key: `wanted`, or as many as fit into so many bytes. */
+static int sample_records(struct byte_buffer *to, const struct splitters_options *o, uint64_t key, size_t wanted,
+                          size_t most)
+{
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < o->n_lists; i++) {
+        struct merge_source part = with_key(&o->lists[i], key);
+        n += (size_t)(part.end - part.next);
+    }
+    size_t step = n / wanted + 1;
+    for (size_t i = 0; i < o->n_lists; i++) {
+        struct merge_source part = with_key(&o->lists[i], key);
+        size_t size = (size_t)(part.end - part.next);
+        for (at += i == 0 ? step / 2 : 0; at < size; at += step)
+            if (to->n < most && append_record(to, key, bam_key_record(part.base, part.next[at])) < 0)
+                return -1;
+        at -= size;
+    }
+    return 0;
+}
+
+int heavy_keys_records(struct byte_buffer *to, const struct splitters_options *o, const uint64_t *keys, int n)
+{
+    size_t wanted = RECORD_SAMPLES / (size_t)n + RECORDS_LEAST, all = RECORDS_MEMORY / (size_t)o->team->size;
+    size_t memory = all < RECORDS_MEMORY_LEAST ? RECORDS_MEMORY_LEAST : all;
+    for (int i = 0; i < n; i++)
+        if (sample_records(to, o, keys[i], wanted, memory / (size_t)n * (size_t)(i + 1)) < 0)
+            return -1;
+    return 0;
+}
+
+/* Bytes of a rank's records with this key, by the n sorted samples. These stand for nothing any more. */
+static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int source)
+{
+    uint64_t bytes = 0;
+    for (size_t i = key_samples_find(all, n, key); i < n && all->each[i].key == key; i++)
+        if (all->each[i].source == source) {
+            bytes += all->each[i].bytes;
+            all->each[i].bytes = 0;
+        }
+    return bytes;
+}
+
+/* The records of one rank and one key, from p on, share the bytes that its samples of the key have, the first n of
+ * all. Returns where they end; NULL: no memory. */
+static const uint8_t *replace_key(struct key_samples *all, size_t n, const uint8_t *p, const uint8_t *end, int source,
+                                  const struct sort_rule *rule)
+{
+    struct record_head first, head;
+    size_t records = 0;
+    memcpy(&first, p, sizeof first);
+    for (const uint8_t *q = p; q < end; q += sizeof head + head.size, records++) {
+        memcpy(&head, q, sizeof head);
+        if (head.key != first.key)
+            break;
+    }
+    uint64_t bytes = take_key(all, n, first.key, source);
+    for (size_t i = 0; i < records; i++, p += sizeof head + head.size) {
+        memcpy(&head, p, sizeof head);
+        uint64_t part = bytes / records + (i < bytes % records);
+        if (key_samples_add(all, (struct key_sample){first.key, part, source, p + sizeof head, rule}) < 0)
+            return NULL;
+    }
+    return p;
+}
+
+int heavy_keys_replace(struct key_samples *all, const uint8_t *records, const int *counts, int size,
+                       const struct sort_rule *rule)
+{
+    size_t n = all->n;
+    for (int source = 0; source < size; records += counts[source++])
+        for (const uint8_t *p = records; p < records + counts[source];)
+            if (!(p = replace_key(all, n, p, records + counts[source], source, rule)))
+                return -1;
+    return 0;
+}

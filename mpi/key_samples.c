@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_buffer.h"
+#include "mpi/key_samples.h"
+#include "order/sort_key.h"
+
+/* Keys of each rank: one for 0.012 % of its bytes if ranks are few. Rank 0 sorts those of all ranks alone, 2^18 of them
+ * in 40 ms. With many ranks, errors of one make up for those of others. */
+enum { SAMPLES = 8192, SAMPLES_LEAST = 2048, SAMPLES_OF_ALL = 1 << 18 };
+
+int key_samples_add(struct key_samples *s, struct key_sample sample)
+{
+    if (s->n == s->room) {
+        size_t room = s->room ? 2 * s->room : SAMPLES;
+        struct key_sample *larger = realloc(s->each, room * sizeof *larger);
+        if (!larger)
+            return -1;
+        s->each = larger;
+        s->room = room;
+    }
+    s->each[s->n++] = sample;
+    return 0;
+}
+
+/* ---- keys of this rank ---- */
+
+/* How a key travels. */
+struct key_part {
+    uint64_t key, bytes;
+};
+
+static int append_key(struct byte_buffer *to, struct key_part part)
+{
+    if (byte_buffer_reserve(to, to->n + sizeof part) < 0)
+        return -1;
+    memcpy(to->p + to->n, &part, sizeof part);
+    to->n += sizeof part;
+    return 0;
+}
+
+/* The middle one of some neighbours stands for them: so a cut at its key is as often too early as too late. */
+static int take_list(struct byte_buffer *to, const struct merge_source *list, uint64_t step)
+{
+    struct key_part part = {0};
+    for (const struct bam_key *key = list->next; key < list->end; key++) {
+        if (part.bytes <= step / 2)
+            part.key = key->sort;
+        part.bytes += bam_key_record_size(list->base, *key);
+        if (part.bytes < step && key + 1 < list->end)
+            continue;
+        if (append_key(to, part) < 0)
+            return -1;
+        part.bytes = 0;
+    }
+    return 0;
+}
+
+static uint64_t wanted(int size)
+{
+    int part = SAMPLES_OF_ALL / size;
+    return (uint64_t)(part > SAMPLES ? SAMPLES : part < SAMPLES_LEAST ? SAMPLES_LEAST : part);
+}
+
+static int take_keys(struct byte_buffer *to, const struct splitters_options *o)
+{
+    uint64_t key, step = o->bytes / wanted(o->team->size) + 1;
+    for (size_t i = 0; i < o->n_lists; i++)
+        if (take_list(to, &o->lists[i], step) < 0)
+            return -1;
+    for (size_t run = 0; run < o->runs->n; run++)
+        for (size_t slice = 0; o->runs->first_key(o->runs->reader, run, slice, &key); slice++)
+            if (append_key(to, (struct key_part){key, o->slice_size}) < 0)
+                return -1;
+    return 0;
+}
+
+/* ---- rank 0 gets what all have ---- */
+
+int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size_t size, uint8_t **all, int **counts)
+{
+    int n = size <= INT32_MAX ? (int)size : 0, *places = NULL, failed = 0;
+    size_t bytes = 0;
+    *all = NULL;
+    *counts = team->rank == 0 ? calloc((size_t)team->size, 2 * sizeof **counts) : NULL;
+    failed = team->rank == 0 && !*counts;
+    MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (failed)
+        return -1;
+    MPI_Gather(&n, 1, MPI_INT, *counts, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (team->rank == 0) {
+        places = *counts + team->size;
+        for (int i = 0; i < team->size; i++) {
+            places[i] = (int)bytes;
+            bytes += (size_t)(*counts)[i];
+        }
+        *all = bytes <= INT32_MAX ? malloc(bytes + 1) : NULL;
+        failed = !*all;
+    }
+    MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!failed)
+        MPI_Gatherv(mine, n, MPI_BYTE, *all, *counts, places, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return failed ? -1 : 0;
+}
+
+/* At rank 0. -1: no memory. */
+static int unpack(struct key_samples *all, const uint8_t *bytes, const int *counts, int size)
+{
+    struct key_part part;
+    for (int source = 0; source < size; bytes += counts[source++])
+        for (size_t i = 0; i < (size_t)counts[source] / sizeof part; i++) {
+            memcpy(&part, bytes + i * sizeof part, sizeof part);
+            if (key_samples_add(all, (struct key_sample){part.key, part.bytes, source, NULL, NULL}) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+int key_samples_gather(struct key_samples *all, const struct splitters_options *o)
+{
+    struct byte_buffer mine = {.p = NULL};
+    uint8_t *bytes;
+    int *counts;
+    if (take_keys(&mine, o) < 0)
+        mine.n = 0;                              /* the balance suffers, the order does not */
+    int result = key_samples_gather_bytes(o->team, mine.p, mine.n, &bytes, &counts);
+    if (result == 0 && o->team->rank == 0)
+        result = unpack(all, bytes, counts, o->team->size);
+    free(mine.p);
+    free(bytes);
+    free(counts);
+    return mpi_team_all(result == 0) ? 0 : -1;
+}
+
+/* ---- their order ---- */
+
+/* Those that only have a key come first. */
+static int compare(const struct key_sample *x, const struct key_sample *y)
+{
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    if (!x->record || !y->record)
+        return (x->record != NULL) - (y->record != NULL);
+    return sort_key_compare(x->rule, (const struct bam_record *)x->record, (const struct bam_record *)y->record);
+}
+
+int key_samples_compare(const struct key_sample *x, const struct key_sample *y)
+{
+    int order = compare(x, y);
+    return order ? order : x->source < y->source ? -1 : x->source > y->source;
+}
+
+static int in_order(const void *a, const void *b)
+{
+    return key_samples_compare(a, b);
+}
+
+void key_samples_sort(struct key_samples *samples)
+{
+    qsort(samples->each, samples->n, sizeof *samples->each, in_order);
+}
+
+size_t key_samples_find(const struct key_samples *all, size_t n, uint64_t key)
+{
+    size_t from = 0;
+    while (n > 0) {
+        size_t half = n / 2;
+        bool before = all->each[from + half].key < key;
+        from += before ? half + 1 : 0;
+        n = before ? n - half - 1 : half;
+    }
+    return from;
+}
+
+uint64_t key_samples_sum(const struct key_samples *all)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < all->n; i++)
+        total += all->each[i].bytes;
+    return total;
+}
