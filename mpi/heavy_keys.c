@@ -17,12 +17,12 @@ struct record_head {
     uint32_t size;               /* of the record that follows */
 };
 
-int heavy_keys_find(const struct splitters *cuts, const struct key_samples *all, uint64_t *keys)
+int heavy_keys_find(const struct splitter *cuts, size_t n_cuts, const struct key_samples *all, uint64_t *keys)
 {
-    uint64_t share = key_samples_sum(all) / (cuts->n + 1);
+    uint64_t share = key_samples_sum(all) / (n_cuts + 1);
     int n = 0;
-    for (size_t c = 0; c < cuts->n; c++) {
-        uint64_t key = cuts->each[c].key, bytes = 0;
+    for (size_t c = 0; c < n_cuts; c++) {
+        uint64_t key = cuts[c].key, bytes = 0;
         for (size_t i = key_samples_find(all, all->n, key); i < all->n && all->each[i].key == key; i++)
             bytes += all->each[i].bytes;
         if (bytes > share / HEAVY && (n == 0 || keys[n - 1] != key))
@@ -62,7 +62,7 @@ static struct merge_source with_key(const struct merge_source *list, uint64_t ke
 }
 
 /* Evenly spread records of one key: `wanted`, or as many as fit into so many bytes. */
-static int sample_records(struct byte_buffer *to, const struct splitters_options *o, uint64_t key, size_t wanted,
+static int sample_records(struct byte_buffer *to, const struct records_read *o, uint64_t key, size_t wanted,
                           size_t most)
 {
     size_t n = 0, at = 0;
@@ -82,7 +82,7 @@ static int sample_records(struct byte_buffer *to, const struct splitters_options
     return 0;
 }
 
-int heavy_keys_records(struct byte_buffer *to, const struct splitters_options *o, const uint64_t *keys, int n)
+int heavy_keys_records(struct byte_buffer *to, const struct records_read *o, const uint64_t *keys, int n)
 {
     size_t wanted = RECORD_SAMPLES / (size_t)n + RECORDS_LEAST, all = RECORDS_MEMORY / (size_t)o->team->size;
     size_t memory = all < RECORDS_MEMORY_LEAST ? RECORDS_MEMORY_LEAST : all;

@@ -62,7 +62,7 @@ static uint64_t wanted(int size)
     return (uint64_t)(part > SAMPLES ? SAMPLES : part < SAMPLES_LEAST ? SAMPLES_LEAST : part);
 }
 
-static int take_keys(struct byte_buffer *to, const struct splitters_options *o)
+static int take_keys(struct byte_buffer *to, const struct records_read *o)
 {
     uint64_t key, step = o->bytes / wanted(o->team->size) + 1;
     for (size_t i = 0; i < o->n_lists; i++)
@@ -116,7 +116,7 @@ static int unpack(struct key_samples *all, const uint8_t *bytes, const int *coun
     return 0;
 }
 
-int key_samples_gather(struct key_samples *all, const struct splitters_options *o)
+int key_samples_gather(struct key_samples *all, const struct records_read *o)
 {
     struct byte_buffer mine = {.p = NULL};
     uint8_t *bytes;

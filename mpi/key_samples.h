@@ -4,7 +4,21 @@
 #define KEY_SAMPLES_H
 
 #include <stdint.h>
-#include "mpi/splitters.h"
+#include "merge/merge_ring.h"
+#include "mpi/mpi_team.h"
+
+/* What a rank has read. */
+struct records_read {
+    const struct mpi_team *team;
+    const struct merge_source *lists;   /* the sorted sublists in memory, in the order of the input */
+    size_t n_lists;
+    uint64_t bytes;              /* of the records in them */
+    int n_threads;
+    const struct sort_rule *rule;       /* compares records of equal keys; NULL: they tie */
+    const struct merge_runs *runs;      /* what left memory */
+    size_t slice_size;           /* bytes of a slice of the runs, about */
+    struct latch *latch;
+};
 
 /* One of some neighbours in a sorted list, and their bytes. */
 struct key_sample {
@@ -24,7 +38,7 @@ struct key_samples {
 int key_samples_add(struct key_samples *samples, struct key_sample sample);
 
 /* Rank 0 gets the keys of all ranks. Every rank calls it. -1 at each of them: rank 0 has no memory. */
-int key_samples_gather(struct key_samples *all, const struct splitters_options *options);
+int key_samples_gather(struct key_samples *all, const struct records_read *read);
 
 /* Rank 0 gets bytes of all ranks, one rank's behind the other's, and *counts of each rank. The caller frees both; other
  * ranks get none. Every rank calls it. -1 at each of them: rank 0 has no memory. */

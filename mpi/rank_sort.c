@@ -243,7 +243,7 @@ static bool has_room(const struct rank_sort *s)
         && arenas_taken(&s->a.arenas) + come + lists <= sort_limits_memory(s->opts);
 }
 
-static int share_out(struct rank_sort *s, const struct splitters_options *how)
+static int share_out(struct rank_sort *s, const struct records_read *how)
 {
     if (record_shares_make(&s->shares, &s->splitters, how) < 0)
         return latch_fail(&s->b.latch, "out of memory for the ranks' shares");
@@ -257,7 +257,7 @@ static int share_out(struct rank_sort *s, const struct splitters_options *how)
 static int divide(struct rank_sort *s, struct merge_ring_options *merge)
 {
     bool in_memory = mpi_team_all(!s->a.spill.spilling);
-    struct splitters_options how = {
+    struct records_read how = {
         .team = &s->team,
         .rule = deciding_rule(s),
         .runs = &merge->runs,

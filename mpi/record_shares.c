@@ -13,7 +13,7 @@ static const struct bam_key *part_ties(const struct splitter *s, struct merge_so
 
 /* Ends the parts of one rank at its splitter, and begins those of the next one there. */
 static void cut_lists(struct record_shares *shares, int rank, const struct splitter *s,
-                      const struct splitters_options *o)
+                      const struct records_read *o)
 {
     struct merge_source *part = shares->parts + (size_t)rank * shares->n_lists;
     uint64_t tied = 0;
@@ -63,7 +63,7 @@ static void count(struct record_shares *shares)
 }
 
 int record_shares_make(struct record_shares *shares, const struct splitters *splitters,
-                       const struct splitters_options *o)
+                       const struct records_read *o)
 {
     size_t size = splitters->n + 1;
     *shares = (struct record_shares){.size = (int)size, .n_lists = o->n_lists};

@@ -18,10 +18,11 @@ struct record_shares {
     uint64_t bytes_come, records_come;   /* what other ranks have for this one, all together */
 };
 
-/* Finds what this rank has for each one, in a team. options: those that made the splitters. -1: no memory; free them
- * all the same, behind the team. */
+/* Finds what this rank has for each one, in a team; the splitters were made of what it has read. -1: no memory; free
+ * them all the same, behind the team. */
 int record_shares_make(struct record_shares *shares, const struct splitters *splitters,
-                       const struct splitters_options *options);
+                       const struct records_read *read);
+
 /* Every rank calls it then, to learn what others have for it. */
 void record_shares_tell(struct record_shares *shares, const struct mpi_team *team);
 void record_shares_free(struct record_shares *shares);

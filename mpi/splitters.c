@@ -8,7 +8,6 @@
 #include "mpi/heavy_keys.h"
 #include "mpi/key_samples.h"
 #include "mpi/splitters.h"
-#include "order/sort_key.h"
 
 /* ---- cutting ---- */
 
@@ -45,11 +44,11 @@ static void cut(struct splitters *out, struct key_samples *all, bool keys_decide
 
 /* Cuts again with records of the keys that too many share, which rank 0 finds; keys: room for them. all: at rank 0, as
  * *records, in which their records lie then. -1: no memory there. */
-static int cut_heavy(struct splitters *out, struct key_samples *all, const struct splitters_options *o, uint64_t *keys,
+static int cut_heavy(struct splitters *out, struct key_samples *all, const struct records_read *o, uint64_t *keys,
                      uint8_t **records)
 {
     struct byte_buffer mine = {.p = NULL};
-    int *counts, rank = o->team->rank, n = rank == 0 ? heavy_keys_find(out, all, keys) : 0;
+    int *counts, rank = o->team->rank, n = rank == 0 ? heavy_keys_find(out->each, out->n, all, keys) : 0;
     MPI_Bcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (n == 0)
         return 0;
@@ -103,7 +102,7 @@ static int share(struct splitters *s, const struct mpi_team *team, bool failed)
 }
 
 /* Every rank makes the same calls of MPI, whoever has failed. */
-static int find_splitters(struct splitters *out, const struct splitters_options *o, uint64_t *keys)
+static int find_splitters(struct splitters *out, const struct records_read *o, uint64_t *keys)
 {
     struct key_samples all = {.each = NULL};
     uint8_t *records = NULL;
@@ -120,7 +119,7 @@ static int find_splitters(struct splitters *out, const struct splitters_options 
     return result;
 }
 
-int splitters_make(struct splitters *out, const struct splitters_options *o)
+int splitters_make(struct splitters *out, const struct records_read *o)
 {
     *out = (struct splitters){.n = (size_t)o->team->size - 1};
     uint64_t *keys = calloc(out->n + 1, sizeof *keys);
@@ -135,32 +134,4 @@ void splitters_free(struct splitters *s)
     free(s->each);
     free(s->records);
     *s = (struct splitters){.each = NULL};
-}
-
-/* ---- what they say ---- */
-
-int splitter_compare(const struct splitter *s, const struct sort_rule *rule, uint64_t key, const uint8_t *record)
-{
-    if (key != s->key)
-        return key < s->key ? -1 : 1;
-    if (!rule || !s->record)
-        return rule != NULL;
-    return sort_key_compare(rule, (const struct bam_record *)record, (const struct bam_record *)s->record);
-}
-
-const struct bam_key *splitter_find(const struct splitter *s, const struct sort_rule *rule, struct merge_source list,
-                                    bool ties)
-{
-    const struct bam_key *from = list.next;
-    for (size_t n = (size_t)(list.end - from); n > 0;) {
-        size_t half = n / 2;
-        int order = splitter_compare(s, rule, from[half].sort, bam_key_record(list.base, from[half]));
-        if (order < 0 || (ties && order == 0)) {
-            from += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return from;
 }

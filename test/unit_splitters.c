@@ -4,6 +4,7 @@
 #include "mpi/record_shares.c"
 #include "mpi/heavy_keys.c"
 #include "mpi/key_samples.c"
+#include "mpi/splitter.c"
 #include "mpi/splitters.c"
 
 enum { RANKS_MOST = 16, RECORDS_MOST = 40000 };   /* the second: of a rank */
@@ -55,7 +56,7 @@ static void be_rank(int rank, void *arg)
     const struct bam_key *keys = part->keys, *half = keys + part->n / 3, *end = keys + part->n;
     struct merge_source lists[2] = {{keys, half, w->base}, {half, end, w->base}};
     struct merge_runs runs = {.n = w->as_run, .reader = part, .first_key = first_key};
-    struct splitters_options how = {
+    struct records_read how = {
         .team = &team,
         .lists = lists,
         .n_lists = w->as_run ? 0 : 2,
