@@ -111,12 +111,16 @@ MPICC    = mpicc
 MPI_SRCS = $(wildcard mpi/*.c)
 MPI_BUILD = $(BUILD)
 MPI_OBJS = $(MPI_SRCS:%.c=$(MPI_BUILD)/%.o)
-mpi: samtools-omp-mpi
+mpi: $(MPI_BUILD)/samtools-omp-mpi
+	$(quiet)ln -sf $< samtools-omp-mpi
 
-samtools-omp-mpi: $(MPI_BUILD)/samtools-omp-mpi
-	$(quiet)ln -sf $< $@
+# Which MPI it is: the same mpicc may be another one tomorrow (module load). Who installs may have none.
+$(MPI_BUILD)/mpicc.show: always
+	@mkdir -p $(@D)
+	@if $(MPICC) -show >$@.new 2>/dev/null && ! cmp -s $@.new $@; then mv $@.new $@; else rm -f $@.new; fi
+	@[ -e $@ ] || : >$@
 
-$(MPI_OBJS): $(MPI_BUILD)/%.o: %.c $(SETTINGS)
+$(MPI_OBJS): $(MPI_BUILD)/%.o: %.c $(SETTINGS) $(MPI_BUILD)/mpicc.show
 	@mkdir -p $(@D)
 	$(call run,MPICC,$<,$(MPICC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
 $(MPI_BUILD)/samtools-omp-mpi: $(MPI_OBJS) $(LIB_OBJS)
@@ -323,5 +327,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d $(MPI_OBJS:.o=.d))
 
-.PHONY: all mpi tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
+.PHONY: all always mpi tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install install-mpi uninstall dist clean distclean

@@ -166,6 +166,20 @@ int block_reader_take(struct block_reader *r, bool wait)
     return 1;
 }
 
+/* What comes last is the beginning of a record. Several processes guess where records begin, and that may be wrong. */
+static int record_is_cut(const struct block_reader *r)
+{
+    const struct bam_arena *a = r->arena;
+    bool ends = !r->in->part || r->in->part->is_last;
+    return latch_fail(r->opt.latch, "%s: %s inside record %llu, which begins at byte %llu of the uncompressed data, in or "
+                      "before the block at file offset %llu: %s. Nothing was written", r->in->name,
+                      ends ? "the file ends" : "this process's part ends",
+                      (unsigned long long)(a->n_records - a->n_before) + 1,
+                      (unsigned long long)(a->origin + a->walked), (unsigned long long)r->last_block,
+                      ends ? "it is truncated" : "the file is damaged there, or the record holds what looks like records; "
+                                                 "sort it with one process");
+}
+
 int block_reader_end(struct block_reader *r)
 {
     struct bam_arena *a = r->arena;
@@ -174,11 +188,7 @@ int block_reader_end(struct block_reader *r)
     if (bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.latch, &origin) < 0)
         return -1;
     if (a->walked != a->bottom)
-        return latch_fail(r->opt.latch, "%s: the file ends inside record %llu, which begins at byte %llu of the "
-                          "uncompressed data, in or before the block at file offset %llu: it is truncated. "
-                          "Nothing was written", r->in->name,
-                          (unsigned long long)(a->n_records - a->n_before) + 1,
-                          (unsigned long long)(a->origin + a->walked), (unsigned long long)r->last_block);
+        return record_is_cut(r);
     if (!r->in->part || r->in->part->is_last)
         bgzf_source_warn_of_end(r->in->source);
     return 0;

@@ -56,9 +56,16 @@ def is_unit(test):
     return test.startswith("unit_")
 
 
+def make_mpi(folder, tests):
+    """What tests of mpi/ build for themselves. There an error of the compiler would pass for a dead mutant."""
+    for kind in ("openmpi", "mpich") if any(t.startswith("test_mpi") for t in tests) else ():
+        if shutil.which("mpicc." + kind):
+            make(folder, ["MPICC=mpicc." + kind, "MPI_BUILD=build/" + kind, "build/%s/samtools-omp-mpi" % kind])
+
+
 def targets_of(tests):
     units = ["build/" + t for t in tests if is_unit(t)]
-    programs = ["build/samtools", "build/faulty_samtools", "build/fault_shim.so", "build/gen_bam"]
+    programs = ["build/samtools", "build/faulty_samtools", "build/fault_shim.so", "build/gen_bam", "build/timed"]
     return units + (programs if len(units) < len(tests) else [])
 
 
@@ -113,6 +120,7 @@ def restore(folder, pristine, file):
 def check_unchanged(pristine, tests):
     """The tests that pass with the program as it is; the others were skipped. Any that fails ends the whole."""
     make(pristine, targets_of(tests))
+    make_mpi(pristine, tests)
     passed = set()
     for test in [t for t in tests if is_unit(t)]:
         status, out = run([pristine / "build" / test], pristine, TOO_LONG)
@@ -135,6 +143,7 @@ def check_mutant(folder, pristine, row, passed):
     try:
         mutate(folder, file, old, new)
         make(folder, targets_of(tests))
+        make_mpi(folder, tests)
         dead = why_dead(folder, tests)
         return ("ok", dead) if dead else ("FAILED", "survived: no test of %s notices" % ", ".join(tests))
     except Broken as why:

@@ -7,6 +7,7 @@ GUARDS = "test_guards.py::"
 SAFETY = "test_safety.py::"
 MPI = "test_mpi.py::"
 MPI_INPUT = "test_mpi_input.py::"
+MPI_OUT = "test_mpi_output.py::"
 MPI_WHOLE = "test_mpi_whole.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
@@ -187,6 +188,9 @@ MUTANTS = [
     ("spill/spill_store.c", "    return latch_tripped(s->latch) ? -1 : all_full(s, n);", "    return 0;", ["unit_spill_store"], "full disks"),
 
     # ------------------------------------------------------------ memory
+    ("plan/memory_plan.c", "clamp(job->program + PROGRAM_GROWS, ", "clamp(0, ", ["unit_memory_plan"], "libraries take memory"),
+    ("plan/sort_memory.c", "(size_t)machine_program_memory()", "0", ["test_spill.py::test_libraries_take_more_memory_than_promised"],
+     "what libraries take at the start"),
     ("plan/memory_plan.c", "    size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;", "    size_t left = all;", ["unit_memory_plan"],
      "arenas get what is left"),
     ("plan/memory_plan.c", "all_of(job->budget) / HTSLIB_PART / n_files", "all_of(job->budget) / HTSLIB_PART", ["unit_memory_plan"], "inputs share what htslib may take"),
@@ -256,8 +260,10 @@ MUTANTS = [
      "records stay until they are copied"),
     ("mpi/rank_lists.c", "newer->sublists + behind[1], newer->n_sublists - behind[1]", "newer->sublists, behind[1]",
      [MPI + "test_ranks_part_ties_and_empty_inputs_otherwise_than_one_process"], "what ranks before have comes first"),
-    ("mpi/rank_sort.c", " || sort_tasks_close_rest(&s->b.sorts) < 0)", ")",
+    ("mpi/rank_exchange.c", " || sort_tasks_close_rest(&s->b.sorts) < 0)", ")",
      [MPI + "test_ranks_part_ties_and_empty_inputs_otherwise_than_one_process"], "what ranks behind have is in sublists of its own"),
+    ("mpi/rank_sort.c", "s->opts_b.memory = s->opts->memory / 2;", "s->opts_b.memory = s->opts->memory;",
+     [MPI_OUT + "test_two_sorts_of_a_rank_take_the_memory_twice"], "two sorts share the memory"),
     ("mpi/text_split.c", "+ (uint64_t)(newline - piece) + 1;", "+ (uint64_t)(newline - piece);",
      [MPI_INPUT + "test_small_sam_is_cut_within_a_line[ties]"], "a part of text begins behind a newline"),
     ("mpi/text_split.c", "    return at < text->n && text->p[at] == '@' ? text->n : at;", "    return at;",
@@ -267,6 +273,8 @@ MUTANTS = [
     ("mpi/text_split.c", "    while (at < n && text[at] == '@' && ", "    while (at < n && ",
      [MPI_INPUT + "test_small_sam_is_cut_within_a_line[one]", MPI_INPUT + "test_small_sam_is_cut_within_a_line[cr]"],
      "a header ends where a line is none of its"),
+    ("mpi/input_split.c", "fault == BAM_CUT && found >= RECORDS_LEAST", "fault == BAM_CUT && found >= RECORDS_LEAST - 1",
+     [MPI_INPUT + "test_part_begins_at_what_looks_like_a_record[openmpi]"], "one record may look so"),
     ("mpi/input_split.c", "f->part.tail_size = (size_t)(end & 0xffff);", "f->part.tail_size = 0 * (size_t)end;",
      ["test_mpi.py::test_keys_of_ranks_disagree"], "a block that two parts share: what lies before the next one's"),
     ("mpi/input_split.c", "shared ? skip : team->rank ? INT64_MAX >> 1 : 0", "skip",

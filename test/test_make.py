@@ -24,14 +24,15 @@ done
 
 @pytest.fixture
 def make(tmp_path):
-    """make(OPTION...): what it said, and its errors. Each call builds all."""
+    """make(OPTION...): what it said, and its errors. Each call builds all, unless it keeps what is built."""
     program = next(filter(shutil.which, ("gmake", "make")), None)
     if not program:
         pytest.skip("no make here")
     compiler = script(tmp_path / "cc", COMPILER)
 
-    def run(*args, status=0, **env):
-        shutil.rmtree(tmp_path / "build", ignore_errors=True)
+    def run(*args, status=0, keep=False, **env):
+        if not keep:
+            shutil.rmtree(tmp_path / "build", ignore_errors=True)
         clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V", "CC")}
         args = [str(tmp_path / arg) if arg.startswith("build/") else arg for arg in args]
         p = subprocess.run([program, "--no-print-directory", *args, "CC=%s" % compiler, "BUILD=%s" % (tmp_path / "build")],
@@ -80,3 +81,15 @@ def test_rule_shows_its_command():
     rules = (REPO / "Makefile").read_text()
     assert not re.search(r"^\t@?(\$\(CC\)|\$\(CPPCHECK\)|clang-tidy)", rules, re.M)
     assert len(re.findall(r"^\t\$\(call run,", rules, re.M)) >= 11
+
+
+def test_objects_of_the_mpi_before_are_linked(make, tmp_path):
+    """The same mpicc, which is another one behind `module load`. Where there is none, what is built stays."""
+    shown = 'if [ "$1" = -show ]; then echo "$SHOWS"; exit "${SHOW_STATUS:-0}"; fi\n'
+    mpicc = "MPICC=%s" % script(tmp_path / "mpicc", shown + COMPILER)
+
+    def compiled(**env):
+        return make(mpicc, "build/mpi/mpi_team.o", keep=True, **env)[0].count("MPICC mpi/mpi_team.c")
+
+    assert [compiled(SHOWS="cc -lone"), compiled(SHOWS="cc -lone"), compiled(SHOWS="cc -ltwo"), compiled(SHOWS="cc -ltwo"),
+            compiled(SHOWS="", SHOW_STATUS="1")] == [1, 0, 1, 0, 0]

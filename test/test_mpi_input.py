@@ -140,3 +140,27 @@ def test_inputs_that_do_not_fit_together_are_sorted(programs, desk):
     assert status == 1
     assert len([line for line in err.splitlines() if "b.sam" in line]) == 1, err
     assert sorted(p.name for p in desk.iterdir()) == ["a.sam", "b.sam"]
+
+
+def of_fakes(complete, n=240):
+    """Records with tags that hold what looks like records: `complete` small ones, then the beginning of a large one."""
+    small = bamgen.record("f", tid=0, pos=3)
+    large = (1 << 20).to_bytes(4, "little") + small[4:]
+    fakes = (small * complete + large) * 200
+    tag = b"XXBC" + len(fakes).to_bytes(4, "little") + fakes
+    return [bamgen.record("r%d" % i, tid=0, pos=i * 77 % 900, tags=tag) for i in range(n)]
+
+
+def test_part_begins_at_what_looks_like_a_record(programs, desk, kind):
+    source = desk / "in.bam"
+    source.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(of_fakes(1)), level=1))
+    same(programs, desk, source, (2, 5), kind=kind)
+
+
+def test_part_that_begins_within_a_record_is_written(programs, desk):
+    """Three in a row are taken for records. Then a part ends within one."""
+    source = desk / "in.bam"
+    source.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(of_fakes(3)), level=1))
+    status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["-o", desk / "out.bam", source])
+    assert status == 1 and "in.bam: this process's part ends inside record" in err and "with one process" in err, err
+    assert [p.name for p in desk.iterdir()] == ["in.bam"]

@@ -100,12 +100,12 @@ sys.exit(status)
 
 
 def test_two_sorts_of_a_rank_take_the_memory_twice(programs, desk, tmp_path):  # noqa: F811
-    """The promise of one process, -m and 64 MiB. MPI's own memory, and the program's, show with a small input."""
-    small = test_mpi.write(tmp_path / "small.bam", *bamgen.c_ties())
+    """The promise of one process, -m and 64 MiB. What MPI takes is in it."""
     large = tmp_path / "large.bam"
-    large.write_bytes(test_mpi.more_than_memory())
-    program = 4                                  # MiB that it takes without MPI, or a little more
-    assert peak(programs, desk, 2, large, KIND) < 16 + 64 + peak(programs, desk, 2, small, KIND) - program
+    large.write_bytes(test_mpi.more_than_memory(150000))
+    took = peak(programs, desk, 2, large, KIND)
+    print("%.1f MiB" % took)
+    assert took < 16 + 64
 
 
 def test_index_of_minimisers_stays_beside_the_second_sort(programs, desk, tmp_path):  # noqa: F811
@@ -114,5 +114,5 @@ def test_index_of_minimisers_stays_beside_the_second_sort(programs, desk, tmp_pa
     source.write_bytes(test_mpi.more_than_memory())
     r = bamgen.rng("genome")
     fasta.write_bytes(b"".join(b">c%d\n%s\n" % (i, r.randbytes(300000).translate(b"ACGT" * 64)) for i in range(100)))
-    mpi = 14                                     # MiB that it takes, or a little more
-    assert peak(programs, desk, 2, source, KIND, ["-I", fasta, "-w", "50"]) < 16 + 64 + mpi
+    took = peak(programs, desk, 2, source, KIND, ["-I", fasta, "-w", "50"])
+    assert took < 16 + 64

@@ -18,7 +18,7 @@ PIECES = 64                      # of a rank's bytes, at least, so that computin
 LOCAL = 10e9                     # bytes/s from a rank to another on its node
 UNIT = 1e9                       # a second of work is so many bytes of a link
 SAMPLE_SIZE, SPLITTER_SIZE = 16, 32   # mpi/key_samples.c, mpi/splitter.h
-KEPT = 2.15                      # a rank keeps its own records if -m has so many times their bytes: rank_sort.c
+KEPT = 2.15                      # a rank keeps its own records if -m has so many times their bytes: rank_exchange.c
 
 
 def samples(ranks):

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "bam_sort.h"
+#include "mpi/rank_exchange.h"
+#include "mpi/rank_parts.h"
+#include "plan/sort_limits.h"
+
+/* Bytes for each record of a rank that keeps a log for the index, about. */
+enum { INDEX_MEMORY = 32 };
+
+/* NULL: keys decide. */
+static const struct sort_rule *deciding_rule(const struct rank_parts *s)
+{
+    return s->a.arenas.filled->rule;
+}
+
+static int open_b(struct rank_parts *s)
+{
+    struct exchange_options how = {
+        .team = s->team,
+        .n_threads = s->n_threads,
+        .sender = &s->a.latch,
+        .latch = &s->b.latch,
+    };
+    if (!(s->exchange = exchange_open(&how)))
+        return latch_fail(&s->latch, "%s", s->b.latch.message);
+    for (int i = 0; i < 2; i++)
+        s->arrivals[i] = (struct input_part){
+            .sam = s->split.sam,
+            .window = exchange_window(s->exchange),
+            .sample = s->split.parts[0].sample,
+            .sample_size = s->split.parts[0].sample_size,
+            .prepared = true,
+            .beside = RANK_PARTS_BESIDE,
+        };
+    /* The bytes are those of the last input alone. */
+    s->opts_b.size_hint = s->opts->n_more ? 0 : s->in.bytes / (uint64_t)s->team.size;
+    if (sort_parts_open_part(&s->b, &s->opts_b, s->arrivals) < 0)
+        return latch_fail(&s->latch, "%s", s->b.latch.message);
+    return 0;
+}
+
+/* Of the merge that all records of the input go through. The two of sort B are nobody's business. */
+static void tell_merge(const struct rank_parts *s, size_t n_runs)
+{
+    uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
+    MPI_Reduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (s->team.rank == 0)
+        bam_sort_tell_merge(all[0], all[1]);
+}
+
+/* Whether B's arenas hold all that comes, and all memory does what is there until records are written. A record may be
+ * cut where one arena ends, and then lies in both. */
+static bool has_room(const struct rank_parts *s)
+{
+    const uint64_t MARGIN = (uint64_t)1 << 20;
+    const struct record_shares *shares = &s->shares;
+    uint64_t come = shares->bytes_come + shares->records_come * sizeof(struct bam_key);
+    uint64_t written = shares->records[s->team.rank] + shares->records_come;
+    uint64_t lists = written * (record_list_memory(1) + (s->opts->out.index ? INDEX_MEMORY : 0));
+    return come + 2 * shares->largest + MARGIN <= 2 * (uint64_t)s->b.arenas.filled->size
+        && arenas_taken(&s->a.arenas) + come + lists <= sort_limits_memory(s->opts);
+}
+
+static int share_out(struct rank_parts *s, const struct records_read *how)
+{
+    if (record_shares_make(&s->shares, &s->splitters, how) < 0)
+        return latch_fail(&s->b.latch, "out of memory for the ranks' shares");
+    record_shares_tell(&s->shares, &s->team);
+    s->keeps = mpi_team_all(has_room(s));
+    s->b.spill.fits = s->keeps;
+    return 0;
+}
+
+/* Cuts the order. If all ranks have all of their records in memory, and room for what comes, they keep their own. */
+static int divide(struct rank_parts *s, struct merge_ring_options *merge)
+{
+    bool in_memory = mpi_team_all(!s->a.spill.spilling);
+    struct records_read how = {
+        .team = &s->team,
+        .rule = deciding_rule(s),
+        .runs = &merge->runs,
+        .slice_size = s->a.spill.sizes.slice_size,
+        .latch = &s->b.latch,
+    };
+    if (rank_lists_make(&s->lists, &s->a.arenas) < 0)
+        return latch_fail(&s->b.latch, "out of memory for the list of sublists");
+    if (!in_memory && bam_sort_prepare_merge(&s->a, merge) < 0)
+        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+    tell_merge(s, merge->runs.n);
+    how.lists = s->lists.all;
+    how.n_lists = s->lists.n;
+    how.bytes = s->a.arenas.each[0].walked + s->a.arenas.each[1].walked;
+    how.n_threads = s->n_threads;
+    if (splitters_make(&s->splitters, &how) < 0 || (in_memory && share_out(s, &how) < 0))
+        return -1;
+    if (in_memory && !s->keeps)
+        return bam_sort_prepare_merge(&s->a, merge);
+    return 0;
+}
+
+static int begin_exchange(struct rank_parts *s)
+{
+    struct merge_ring_options merge = {.n_arenas = 0};
+    if (divide(s, &merge) < 0)
+        return -1;
+    if (!s->keeps && bam_sort_begin_merge(&s->a, &merge) < 0)
+        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+    struct exchange_records records = {
+        .shares = s->keeps ? &s->shares : NULL,
+        .merge = s->a.merge,
+        .splitters = &s->splitters,
+        .rule = s->a.rule,
+        .minhash = s->a.minhash,
+        .keys_decide = !deciding_rule(s),
+    };
+    exchange_start(s->exchange, &records);
+    return 0;
+}
+
+/* Sorts what comes. What ranks behind this one send is in sublists of its own, since the merge puts it last. */
+static void exchange_records(void *sort)
+{
+    struct rank_parts *s = sort;
+    latch_hide_signals(false);
+    if (begin_exchange(s) < 0)
+        return;
+    bam_sort_begin_reading(&s->b);
+    if (bam_sort_read_input(&s->b, 0) < 0 || sort_tasks_close_rest(&s->b.sorts) < 0)
+        return;
+    rank_lists_note_behind(&s->lists, &s->b.arenas);
+    if (bam_sort_read_input(&s->b, 1) == 0)
+        bam_sort_end_reading(&s->b);
+}
+
+static void count_exchange(struct rank_parts *s)
+{
+    struct rank_numbers *mine = &s->report.mine;
+    mine->bytes = exchange_bytes(s->exchange, EXCHANGE_LISTED) + (s->keeps ? s->shares.bytes[s->team.rank] : 0);
+    mine->sent = exchange_bytes(s->exchange, EXCHANGE_SENT);
+    mine->received = exchange_bytes(s->exchange, EXCHANGE_RECEIVED);
+    mine->records = s->a.arenas.filled->n_records;
+    mine->n_threads = s->n_threads;
+}
+
+int rank_exchange(struct rank_parts *s)
+{
+    open_b(s);
+    if (rank_parts_agree(s, &s->latch) < 0)
+        return -1;
+    rank_report_begin(&s->report, RANK_EXCHANGE);
+    rank_parts_run(s, exchange_records);
+    rank_report_end(&s->report, RANK_EXCHANGE);
+    if (latch_tripped(&s->b.latch))
+        rank_parts_abort(s);
+    count_exchange(s);
+    return 0;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "bam_sort.h"
+#include "mpi/index_gather.h"
+#include "mpi/output_gather.h"
+#include "mpi/rank_output.h"
+#include "mpi/rank_parts.h"
+#include "write/record_sink.h"
+
+/* All that this rank writes. */
+static int begin_merge(struct rank_parts *s, size_t *n_runs)
+{
+    struct merge_ring_options how;
+    if (bam_sort_prepare_merge(&s->b, &how) < 0)
+        return -1;
+    if (s->keeps)
+        rank_lists_merge(&s->lists, &s->shares, s->team.rank, &s->a.arenas, &s->b.arenas, &how);
+    *n_runs = how.runs.n;
+    return bam_sort_begin_merge(&s->b, &how);
+}
+
+static uint64_t records_to_write(const struct rank_parts *s)
+{
+    return s->b.arenas.filled->n_records + (s->keeps ? s->shares.records[s->team.rank] : 0);
+}
+
+/* The first merge of B: where the blocks lie. If all records are in memory, their order is kept, and nothing is merged
+ * again: sort A has given back more memory than that takes. */
+static void measure_records(void *sort)
+{
+    struct rank_parts *s = sort;
+    size_t n_runs;
+    struct record_list list;
+    latch_hide_signals(false);
+    s->b.spill.keeps_runs = true;
+    if (begin_merge(s, &n_runs) < 0)
+        return;
+    if (block_seam_open(&s->seam, records_to_write(s), n_runs == 0) < 0)
+        latch_fail(&s->b.latch, "out of memory for the order of all records");
+    while (merge_ring_next(s->b.merge, &list) > 0)
+        block_seam_add(&s->seam, &list);
+}
+
+static int find_seam(struct rank_parts *s)
+{
+    rank_report_begin(&s->report, RANK_MEASURE);
+    rank_parts_run(s, measure_records);
+    rank_report_end(&s->report, RANK_MEASURE);
+    merge_ring_close(s->b.merge);
+    s->b.merge = NULL;
+    if (rank_parts_agree(s, &s->b.latch) < 0)
+        return -1;
+    block_seam_settle(&s->seam, &s->team);
+    return 0;
+}
+
+/* Takes up to n records off the beginning. Returns how many. */
+static size_t skip(struct record_list *list, size_t n)
+{
+    n = n < list->n ? n : list->n;
+    list->records += n;
+    list->fit = list->fit ? list->fit + n : NULL;
+    list->n -= n;
+    return n;
+}
+
+static int put_merged(struct rank_parts *s)
+{
+    struct record_list list;
+    size_t n_runs, lead = s->seam.n_lead;
+    int merged;
+    s->b.spill.keeps_runs = false;
+    if (begin_merge(s, &n_runs) < 0)
+        return -1;
+    while ((merged = merge_ring_next(s->b.merge, &list)) > 0) {
+        lead -= skip(&list, lead);
+        if (record_sink_put(s->b.out.sink, &list) < 0)
+            return -1;
+    }
+    return merged;
+}
+
+static int put_kept(struct rank_parts *s)
+{
+    struct record_list list = s->seam.kept;
+    skip(&list, s->seam.n_lead);
+    return record_sink_put(s->b.out.sink, &list);
+}
+
+static int put_records(struct rank_parts *s)
+{
+    struct record_ref tail[BLOCK_SEAM_RECORDS];
+    if ((s->seam.sizes ? put_merged(s) : put_kept(s)) < 0)
+        return -1;
+    struct record_list list = {.records = tail, .n = block_seam_tail(&s->seam, tail)};
+    return record_sink_put(s->b.out.sink, &list);
+}
+
+/* The header, which only the first rank writes. */
+static int begin_output(struct rank_parts *s)
+{
+    struct record_sink *sink = s->b.out.sink;
+    if (s->team.rank > 0)
+        return s->opts->out.index ? record_sink_log_index(sink, s->b.sam) : 0;
+    if (sort_files_header(&s->b.out, s->b.sam, s->unplaced) < 0)
+        return -1;
+    record_sink_hold_index(sink);
+    return 0;
+}
+
+static void write_part(void *sort)
+{
+    struct rank_parts *s = sort;
+    latch_hide_signals(false);
+    if (begin_output(s) == 0 && put_records(s) == 0)
+        record_sink_finish(s->b.out.sink);
+}
+
+/* Records in == records out, as in the ordinary sort, but over all ranks. */
+static void compare(struct rank_parts *s)
+{
+    const struct record_sink *sink = s->b.out.sink;
+    struct rank_totals mine = {record_sink_count(sink), record_sink_checksum(sink), 0};
+    struct rank_totals out = rank_parts_add_up(mine);
+    if (out.records == s->in.records && out.checksum == s->in.checksum)
+        return;
+    latch_fail(&s->b.latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went to the "
+               "output. Memory may be faulty, or this is our bug: please report it", s->opts->in,
+               (unsigned long long)s->in.records, (unsigned long long)s->in.checksum,
+               (unsigned long long)out.records, (unsigned long long)out.checksum);
+}
+
+static void gather(struct rank_parts *s)
+{
+    struct out_file *data = &s->b.out.data;
+    int fd = s->team.rank == 0 ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        latch_fail(&s->b.latch, "%s cannot be read again: %s", data->path, strerror(errno));
+    struct output_part part = {fd, data->path, data->temp, s->n_threads};
+    uint64_t *places = calloc((size_t)s->team.size, sizeof *places);
+    if (!places)
+        latch_fail(&s->b.latch, "out of memory");
+    if (fd < 0 || !places || output_gather(&s->team, &part, places, &s->b.latch) < 0
+        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->b.out.sink), places, &s->b.latch) < 0))
+        rank_parts_abort(s);
+    if (fd != data->fd)
+        close(fd);
+    free(places);
+}
+
+static void count_output(struct rank_parts *s)
+{
+    struct stat st;
+    if (fstat(s->b.out.data.fd, &st) == 0)
+        s->report.mine.written = (uint64_t)st.st_size;
+}
+
+int rank_output(struct rank_parts *s)
+{
+    if (find_seam(s) < 0)
+        return -1;
+    rank_report_begin(&s->report, RANK_BLOCKS);
+    rank_parts_run(s, write_part);
+    rank_report_end(&s->report, RANK_BLOCKS);
+    if (rank_parts_agree(s, &s->b.latch) < 0)
+        return -1;
+    compare(s);
+    if (rank_parts_agree(s, &s->b.latch) < 0)
+        return -1;
+    count_output(s);
+    rank_report_begin(&s->report, RANK_JOIN);
+    gather(s);
+    rank_report_end(&s->report, RANK_JOIN);
+    return rank_parts_agree(s, &s->b.latch);
+}

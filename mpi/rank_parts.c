@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/rank_parts.h"
+
+struct rank_totals rank_parts_add_up(struct rank_totals mine)
+{
+    uint64_t from[] = {mine.records, mine.checksum, mine.bytes}, all[3];
+    MPI_Allreduce(from, all, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    return (struct rank_totals){all[0], all[1], all[2]};
+}
+
+int rank_parts_agree(const struct rank_parts *s, const struct latch *latch)
+{
+    return mpi_team_agree(&s->team, latch);
+}
+
+void rank_parts_run(struct rank_parts *s, void (*main_thread)(void *))
+{
+    latch_hide_signals(true);
+    task_team(s->n_threads, main_thread, s);
+}
+
+/* MPI ends a process without what exit() does: its output may have a temporary name. */
+_Noreturn void rank_parts_abort(struct rank_parts *s)
+{
+    sort_files_abandon(&s->b.out);
+    mpi_team_abort(&s->team, &s->b.latch);
+}
+
+void rank_parts_close(struct rank_parts *s, struct sort_parts *p)
+{
+    sort_parts_finish(p, s->n_threads);
+    if (p->stats) {
+        s->report.mine.temporary += stats_total(p->stats, STAGE_SPILL_WRITE).bytes;
+        stats_stop(p->stats);
+        progress_end(&p->progress, false);
+    }
+    sort_report_close(&p->report);
+    stats_free(p->stats);
+    p->stats = NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What a rank sorts with: sort A of what it reads of the input, and sort B of what it writes of the output. */
+#ifndef RANK_PARTS_H
+#define RANK_PARTS_H
+
+#include "mpi/block_seam.h"
+#include "mpi/exchange.h"
+#include "mpi/input_split.h"
+#include "mpi/rank_lists.h"
+#include "mpi/rank_report.h"
+#include "plan/sort_parts.h"
+
+/* Sums over all ranks, modulo 2^64. */
+struct rank_totals {
+    uint64_t records, checksum, bytes;
+};
+
+struct rank_parts {
+    const struct sort_opts *opts;
+    struct mpi_team team;
+    struct input_split split;
+    struct sort_opts opts_a, opts_b;
+    struct sort_parts a, b;
+    char *arrivals_name;         /* of B's inputs: */
+    struct input_part arrivals[2];   /* see exchange.h */
+    struct splitters splitters;
+    struct rank_lists lists;     /* of A */
+    struct record_shares shares;
+    bool keeps;                  /* all ranks keep their own records in A, until they are written */
+    struct exchange *exchange;
+    struct block_seam seam;
+    struct rank_report report;
+    struct rank_totals in;       /* of all ranks */
+    bool unplaced;               /* no rank has a record with a reference */
+    char part_path[4096];        /* of B's output, but at rank 0: it never gets the name */
+    char nowhere[16];            /* of A's output: nothing is put there */
+    int n_threads;
+    struct latch latch;          /* of what is neither A's nor B's */
+};
+
+/* Memory that a sort leaves to the other one. Both are there while records are exchanged, and each plans with 64 MiB
+ * beside -m; but neither has a full sink then, and the program and MPI are there once. Measured, with a margin. */
+static const size_t RANK_PARTS_BESIDE = (size_t)3 << 20;
+
+/* The sums, over all ranks, of what each has. Every rank calls it. */
+struct rank_totals rank_parts_add_up(struct rank_totals mine);
+
+/* See mpi_team_agree(). */
+int rank_parts_agree(const struct rank_parts *parts, const struct latch *latch);
+
+/* Runs main_thread(parts) with the rank's threads. */
+void rank_parts_run(struct rank_parts *parts, void (*main_thread)(void *));
+
+/* Ends all ranks with the error of sort B. */
+_Noreturn void rank_parts_abort(struct rank_parts *parts);
+
+/* Ends one of the two sorts, which has no records any more that are needed. */
+void rank_parts_close(struct rank_parts *parts, struct sort_parts *sort);
+
+#endif
