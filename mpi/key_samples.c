@@ -124,7 +124,7 @@ int key_samples_gather(struct key_samples *all, const struct records_read *o)
     if (take_keys(&mine, o) < 0)
         mine.n = 0;                              /* the balance suffers, the order does not */
     int result = key_samples_gather_bytes(o->team, mine.p, mine.n, &bytes, &counts);
-    if (result == 0 && o->team->rank == 0)
+    if (result == 0 && bytes)
         result = unpack(all, bytes, counts, o->team->size);
     free(mine.p);
     free(bytes);

@@ -171,13 +171,13 @@ static int record_is_cut(const struct block_reader *r)
 {
     const struct bam_arena *a = r->arena;
     bool ends = !r->in->part || r->in->part->is_last;
-    return latch_fail(r->opt.latch, "%s: %s inside record %llu, which begins at byte %llu of the uncompressed data, in or "
-                      "before the block at file offset %llu: %s. Nothing was written", r->in->name,
-                      ends ? "the file ends" : "this process's part ends",
+    const char *what = ends ? "the file ends" : "this process's part ends";
+    const char *why = ends ? "it is truncated" : "the file is damaged there, or the record holds what looks like "
+                                                 "records; sort it with one process";
+    return latch_fail(r->opt.latch, "%s: %s inside record %llu, which begins at byte %llu of the uncompressed data, in "
+                      "or before the block at file offset %llu: %s. Nothing was written", r->in->name, what,
                       (unsigned long long)(a->n_records - a->n_before) + 1,
-                      (unsigned long long)(a->origin + a->walked), (unsigned long long)r->last_block,
-                      ends ? "it is truncated" : "the file is damaged there, or the record holds what looks like records; "
-                                                 "sort it with one process");
+                      (unsigned long long)(a->origin + a->walked), (unsigned long long)r->last_block, why);
 }
 
 int block_reader_end(struct block_reader *r)
