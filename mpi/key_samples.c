@@ -157,7 +157,8 @@ static int in_order(const void *a, const void *b)
 
 void key_samples_sort(struct key_samples *samples)
 {
-    qsort(samples->each, samples->n, sizeof *samples->each, in_order);
+    if (samples->n > 0)
+        qsort(samples->each, samples->n, sizeof *samples->each, in_order);
 }
 
 size_t key_samples_find(const struct key_samples *all, size_t n, uint64_t key)
