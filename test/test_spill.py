@@ -984,15 +984,16 @@ def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n,
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
-    """libhts with URLs brings 30 libraries more than without. Here one takes 8 MiB, as the program starts."""
+    """libhts with URLs brings 30 libraries more than without. Here one takes 10 MiB, as the program starts. (A third
+    of all is counted at most, so not much more will do where libhts brings them, too.)"""
     (tmp_path / "large.c").write_text("""
         #include <string.h>
-        static char large[8 << 20];
+        static char large[10 << 20];
         __attribute__((constructor)) static void touch(void) { memset(large, 1, sizeof large); }""")
     subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", tmp_path / "large.so", tmp_path / "large.c"], check=True)
-    used, went = peak(["-l", 1, "-m", "1M", heavy("long", 72)], tmp_path, LD_PRELOAD=tmp_path / "large.so")
-    assert went and used > 9 * MIB
-    assert used - MIB <= ALLOWANCE
+    used, went = peak(["-l", 1, "-m", "1M", "-@", 8, heavy("long", 72)], tmp_path, LD_PRELOAD=tmp_path / "large.so")
+    assert went
+    assert used - 8 * MIB <= ALLOWANCE
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
