@@ -251,8 +251,8 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return 0;
     unsigned long long number = arena->n_records - arena->n_before + 1;
     if (w->fault >= BAM_NO_MC)                   /* the file itself is not broken */
-        return latch_fail(latch, "%s: record %llu: %s. Nothing was written", origin->file, number,
-                          bam_fault_text(w->fault));
+        return latch_fail(latch, "%s: record %llu (%s): %s. Nothing was written", origin->file, number,
+                          bam_record_name((const struct bam_record *)(arena->base + w->end)), bam_fault_text(w->fault));
     return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block "
                       "at file offset %llu) is broken: %s. Nothing was written; make the file anew or "
                       "cut it before this record", origin->file, number, (unsigned long long)(arena->origin + w->end),

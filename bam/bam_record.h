@@ -50,7 +50,11 @@ _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view")
     X(BAM_BAD_CIGAR, "CIGAR and SEQ differ in length") \
     X(BAM_BAD_CG, "its CIGAR in the CG tag cannot be read") \
     /* a tag that the order needs is missing or has a wrong type: */ \
-    X(BAM_NO_MC, "a paired read has no MC tag; run samtools fixmate -m on the file first") \
+    X(BAM_NO_MC, "a paired read has no MC tag; run samtools fixmate on the file first") \
+    X(BAM_NO_MC_SUPPLEMENTARY, "a paired supplementary read has no MC tag; samtools fixmate sets it since version " \
+      "1.24. Run that, or leave such reads out: samtools view -F 0x800") \
+    X(BAM_NO_MC_SECONDARY, "a paired secondary read has no MC tag, and samtools fixmate sets none; leave such reads " \
+      "out: samtools view -F 0x100") \
     X(BAM_BAD_MC, "its MC tag is not a string that holds a CIGAR") \
     X(BAM_BAD_MI, "its MI tag is not a string") \
     X(BAM_BAD_CB, "its CB tag is not a string")

@@ -77,6 +77,7 @@ struct parsed {
     uint64_t total;              /* of --total-memory; 0: not given */
     int ascii;                   /* -N was given: names stay ASCII */
     int by_tag;                  /* -t was given */
+    bool many_tags;              /* and so was another tag */
     int tmpdir_env;
     int write_index;
     const char *index_format;    /* of --write-index=...; NULL: by the name */
@@ -162,6 +163,17 @@ static int parse_int(const char *text, int *value)
     return 0;
 }
 
+static int set_tag(struct parsed *p, const char *text)
+{
+    struct sort_order *order = &p->o->order;
+    char tag[sizeof order->tag] = {0};
+    memcpy(tag, text, strnlen(text, sizeof tag));
+    p->many_tags |= p->by_tag && memcmp(order->tag, tag, sizeof tag) != 0;
+    memcpy(order->tag, tag, sizeof tag);
+    p->by_tag = 1;
+    return 0;
+}
+
 static int parse_count(const char *option, const char *text, int low, int high, int *value)
 {
     if (parse_int(text, value) < 0)
@@ -180,11 +192,7 @@ static int parse_order(struct parsed *p, int c)
     case OPT_TEMPLATE: order->by = SORT_TEMPLATE; return 0;
     case 'I': order->index_fasta = input_name_local(optarg); /* fall through */
     case 'M': order->by = SORT_MINHASH; return 0;
-    case 't':
-        memset(order->tag, 0, sizeof order->tag);
-        memcpy(order->tag, optarg, strnlen(optarg, sizeof order->tag));
-        p->by_tag = 1;
-        return 0;
+    case 't': return set_tag(p, optarg);
     case 'K': return parse_count("-K", optarg, 1, KMER_MAX, &order->kmer);
     case 'w': return parse_count("-w", optarg, 1, INT_MAX, &order->window);
     case 'R': order->no_reverse = true; return 0;
@@ -367,6 +375,8 @@ static void settle_order(struct parsed *p)
         order->by = SORT_NAME_ASCII;
     if (!p->by_tag)
         return;
+    if (p->many_tags)                            /* as in samtools; of sort(1), -k -k means more */
+        message_warning("-t is given several times: only the last one counts, -t %.2s", order->tag);
     /* samtools takes it, too. */
     if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
         message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it",

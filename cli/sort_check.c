@@ -73,6 +73,9 @@ static ssize_t take_record(struct sort_check *c, uint8_t *at, size_t avail)
     if (!verdict.fault && verdict.needs_fix && bam_record_fix(now) < 0)
         return latch_fail(&c->latch, "out of memory");
     enum bam_fault fault = verdict.fault ? verdict.fault : sort_key_make(c->rule, now, &key);
+    if (fault >= BAM_NO_MC)                      /* the record is sound, so it has a name */
+        return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s): %s", sort_opts_input(c->opts), c->n,
+                          bam_record_name(now), bam_fault_text(fault));
     if (fault)
         return latch_fail(&c->latch, "%s: record %" PRIu64 ": %s", sort_opts_input(c->opts), c->n,
                           bam_fault_text(fault));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 #include "base/message.h"
 #include "base/sort_opts.h"
 #include "cli/sort_paths.h"
+#include "spill/spill_store.h"
 
 static const char *base_of(const char *path)
 {
@@ -81,6 +83,29 @@ static bool is_pipe_again(const struct sort_opts *o, size_t i)
     return false;
 }
 
+/* Whether nothing tells beforehand how much an input holds. */
+static bool has_pipe(const struct sort_opts *o)
+{
+    struct stat st;
+    for (size_t i = 0; i <= o->n_more; i++)
+        if (!look(input(o, i), STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
+            return true;
+    return false;
+}
+
+/* Of places where no temporary file can be made: a sort of a file fails at its start if it needs them, but a pipe might
+ * be read for hours. They are no mistake, for samtools sorts what fits into memory. The place that is taken if the user
+ * names none counts only where nobody knows whether it is needed. */
+static void warn_of_places(const struct sort_opts *o)
+{
+    char dir[PATH_MAX];
+    bool named = !o->default_prefix;
+    for (size_t i = 0; i < o->n_temp_prefixes && (named || has_pipe(o)); i++)
+        if (access(spill_store_directory(o->temp_prefixes[i], dir), W_OK | X_OK) < 0)
+            message_warning("no temporary file can be made in %s: %s. The sort will fail if the records do not fit "
+                            "into memory. -T names another place", dir, strerror(errno));
+}
+
 int sort_paths_check(const struct sort_opts *o)
 {
     const struct {
@@ -104,5 +129,7 @@ int sort_paths_check(const struct sort_opts *o)
             if (file[k].path && same_output(file[i].path, file[k].path))
                 return refuse(file[i].path, file[k].what, file[i].what);
     }
+    if (!o->check && !o->plan)
+        warn_of_places(o);
     return 0;
 }

@@ -166,7 +166,8 @@ static enum bam_fault view_make(const struct bam_record *r, struct template_view
         own = (struct template_end){own_position(r), bam_record_ref_id(r), flag & BAM_FREVERSE};
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
         if (!tags.mc.type)
-            return BAM_NO_MC;
+            return flag & BAM_FSECONDARY ? BAM_NO_MC_SECONDARY
+                 : flag & BAM_FSUPPLEMENTARY ? BAM_NO_MC_SUPPLEMENTARY : BAM_NO_MC;
         if (!bam_record_aux_is_text(tags.mc.type))
             return BAM_BAD_MC;
         mate.ref = (int32_t)load_le32(r->next_ref_id);

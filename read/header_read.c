@@ -6,6 +6,7 @@
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "bgzf_omp.h"
+#include "read/first_bytes.h"
 #include "read/header_read.h"
 
 enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };
@@ -111,6 +112,20 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
         header->rest = smaller;
 }
 
+/* Records in the latch why there is no header. complete: as follow() has it. */
+static void tell_fault(const struct growing *g, int complete, const char *path, struct latch *latch)
+{
+    char begin[FIRST_BYTES_TEXT];
+    const char *why = g->bytes.n == 0 ? "it is empty"
+                    : complete == 0 ? "it ends inside the header (truncated file?)"
+                    : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
+    if (complete < 0 && memcmp(g->bytes.p, BAM_HEADER_MAGIC, MAGIC_SIZE) != 0)
+        latch_fail(latch, "%s cannot be read as BAM: it begins with \"%s\"", path,
+                   first_bytes_show(g->bytes.p, g->bytes.n, begin));
+    else
+        latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
+}
+
 int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
                 struct latch *latch)
 {
@@ -126,12 +141,10 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
     if (complete > 0)
         header->sam = header_parse(g.bytes.p, g.at);
     if (!header->sam || !names_fit(header->sam)) {
-        const char *why = g.bytes.n == 0 ? "it is empty"
-                        : complete == 0 ? "it ends inside the header (truncated file?)"
-                        : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
+        tell_fault(&g, complete, path, latch);
         free(g.bytes.p);
         bam_header_free(header);
-        return latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
+        return -1;
     }
     keep_rest(header, &g);
     return 0;

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <htslib/bgzf.h>
 #include "base/affinity.h"
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "read/cram_input.h"
+#include "read/first_bytes.h"
 #include "read/hts_reader.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
@@ -54,10 +56,26 @@ static int read_first(struct hts_reader *r)
     return status;
 }
 
+/* Why the file is not read, which has no alignments or is not known. It begins with first[n], or what htslib makes of
+ * that if it is compressed. */
+static void tell_begin(const struct hts_reader *r, const char *what, const uint8_t *first, ssize_t n)
+{
+    uint8_t plain[FIRST_BYTES];
+    char text[FIRST_BYTES_TEXT];
+    if (r->sam && r->sam->is_bgzf) {
+        first = plain;
+        n = bgzf_read(r->sam->fp.bgzf, plain, sizeof plain);
+    }
+    latch_fail(r->opt.latch, "%s %s: it begins with \"%s\"", r->opt.path, what,
+               first_bytes_show(first, n > 0 ? (size_t)n : 0, text));
+}
+
 struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram,
                                    sam_hdr_t **header)
 {
     struct hts_reader *r = calloc(1, sizeof *r);
+    uint8_t first[FIRST_BYTES];
+    ssize_t n_first = hpeek(file, first, sizeof first);
     if (r) {
         r->opt = *options;
         r->cram = cram;
@@ -66,10 +84,10 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
         latch_fail(options->latch, "out of memory");
         hclose_abruptly(file);
     } else if (!(r->sam = hts_hopen(file, options->path, "r"))) {
-        latch_fail(options->latch, "%s is in no format that htslib knows", options->path);
+        tell_begin(r, "is in no format that htslib knows", first, n_first);
         hclose_abruptly(file);
     } else if (hts_get_format(r->sam)->category != sequence_data) {
-        latch_fail(options->latch, "%s does not hold alignments", options->path);
+        tell_begin(r, "does not hold alignments", first, n_first);
     } else if (set_up(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);

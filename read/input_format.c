@@ -6,6 +6,7 @@
 #include "base/latch.h"
 #include "read/cram_input.h"
 #include "read/cram_reader.h"
+#include "read/first_bytes.h"
 #include "read/hts_reader.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
@@ -117,11 +118,38 @@ bool input_format_has_parts(enum input_kind kind)
     return kind == INPUT_BAM_BLOCKS || kind == INPUT_SAM_PLAIN;
 }
 
+/* What the file is compressed by, if it cannot be read for that. htslib finds out what is in some of these, and ends
+ * the program when it is to read text from them. It may also call what it cannot decompress a failure to read. */
+static int refuse_packing(const struct input_format *in)
+{
+    uint8_t first[FIRST_BYTES];
+    ssize_t n = hpeek(in->file.hfile, first, sizeof first);
+    if (n < 0)
+        return input_file_failed(&in->file);
+    const struct packing *packing = first_bytes_packing(first, (size_t)n);
+    if (!packing)
+        return 0;
+    return latch_fail(in->opt.latch, "%s is compressed by %s. Only gzip and BGZF are read. Nothing was written; "
+                      "decompress it first: %s", in->opt.path, packing->name, packing->undo);
+}
+
+/* What later versions of htslib may find beyond that. */
+static bool is_readable(const htsFormat *format)
+{
+    return format->compression == no_compression || format->compression == gzip || format->compression == bgzf
+        || (format->compression == custom && format->format == cram);
+}
+
 static int open_format(struct input_format *in)
 {
     htsFormat format;
+    if (refuse_packing(in) < 0)
+        return -1;
     if (hts_detect_format(in->file.hfile, &format) < 0)
         return input_file_failed(&in->file);
+    if (!is_readable(&format))
+        return latch_fail(in->opt.latch, "%s is compressed in a way that is not read. Only gzip and BGZF are. Nothing "
+                          "was written; decompress it first", in->opt.path);
     enum input_kind kind = input_format_kind(&format, in->opt.format_options);
     if (kind == INPUT_EMPTY)
         return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);

@@ -57,6 +57,11 @@ MUTANTS = [
     ("write/record_out.c", "    *checksum += record_checksum(record, size);", "    *checksum += record_checksum(record, 36);",
      [GUARDS + "test_program_with_hooks_is_another_one[sam-memory-1]"], "and so is the sum out, of SAM and CRAM"),
 
+    # ------------------------------------------------------------ what htslib must not be given
+    ("read/input_format.c", "    if (refuse_packing(in) < 0)", "    if (0)", ["test_hints.py::test_compressed_text_ends_the_program_in_htslib[RAZF-file]"],
+     "htslib aborts on compressed text"),
+    ("read/first_bytes.c", "memcmp(bytes, k->begin, strlen(k->begin)) == 0", "1", ["unit_first_bytes"], "a mark elsewhere in the data is none"),
+
     # ------------------------------------------------------------ a wrong bit in a length
     ("spill/spill_run.c", "if (!bam_record_fits((const struct bam_record *)record, size))", "if (0)",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-spilled-bam]"], "packing takes lengths at their word"),

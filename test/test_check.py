@@ -121,7 +121,7 @@ def test_tag_that_the_order_needs_is_missing(tmp_path):
     path = tmp_path / "in.bam"
     pair = [bamgen.record(name="a", flag=f, tid=0, pos=1, mtid=0, mpos=1, cigar=[(4, "M")], seq="ACGT") for f in (67, 131)]
     path.write_bytes(bamgen.bgzf(HEAD + b"".join(pair)))
-    assert "record 1: " in check(path, "--template-coordinate")
+    assert "record 1 (a): " in check(path, "--template-coordinate")
 
 
 def test_add_input_is_ignored(tmp_path):

@@ -685,6 +685,25 @@ static void test_missing_or_wrong_tags_are_faults(void **state)
     sort_rule_free(rule);
 }
 
+/* What helps is not the same for all of them. */
+static void test_reads_without_mc_are_one_fault(void **state)
+{
+    (void)state;
+    static const struct { uint16_t flag; enum bam_fault fault; } cases[] = {
+        {0x1, BAM_NO_MC}, {0x801, BAM_NO_MC_SUPPLEMENTARY}, {0x101, BAM_NO_MC_SECONDARY}, {0x901, BAM_NO_MC_SECONDARY},
+    };
+    struct sort_rule *rule = rule_for(SORT_TEMPLATE, SORT_COORDINATE, "XX");
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct set *set = set_new();
+        struct end mate = ends[9];
+        uint64_t key;
+        mate.mc = NULL;
+        assert_int_equal(sort_key_make(rule, add_template(set, "a", cases[i].flag, ends[0], mate, ""), &key), cases[i].fault);
+        set_free(set);
+    }
+    sort_rule_free(rule);
+}
+
 /* ---- what a key is for ---- */
 
 /* In the order in which a machine writes them; every 50th is of another kind. */
@@ -767,6 +786,7 @@ int main(void)
         cmocka_unit_test(test_templates_order_by_unclipped_ends),
         cmocka_unit_test(test_lower_end_comes_first),
         cmocka_unit_test(test_missing_or_wrong_tags_are_faults),
+        cmocka_unit_test(test_reads_without_mc_are_one_fault),
         cmocka_unit_test(test_keys_decide_what_the_sample_could_not_show),
         cmocka_unit_test(test_names_of_larger_numbers_than_in_the_sample_share_keys),
     };

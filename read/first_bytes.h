@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What the first bytes of a file tell about it when it cannot be read. */
+#ifndef FIRST_BYTES_H
+#define FIRST_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    FIRST_BYTES = 40,            /* so many are looked at */
+    FIRST_BYTES_TEXT = 4 * FIRST_BYTES + 1,
+};
+
+/* A way of compressing files that neither we nor htslib read. */
+struct packing {
+    const char *name;            /* for messages */
+    const char *undo;            /* the command that writes the plain bytes to standard output */
+};
+
+/* By what is the file compressed whose first bytes these are? NULL: by gzip, by BGZF, by nothing, or nobody knows. */
+const struct packing *first_bytes_packing(const uint8_t *bytes, size_t n);
+
+/* Writes the bytes to text[FIRST_BYTES_TEXT] as they can be shown: at most FIRST_BYTES of them and of the first line;
+ * what is not printable ASCII as \xHH. Returns text. */
+const char *first_bytes_show(const uint8_t *bytes, size_t n, char *text);
+
+#endif
