@@ -272,6 +272,7 @@ $(BUILD)/cli/upstream.o: ALL_CPPFLAGS += -DLIBEXEC_FROM_BIN='"$(shell $(call rel
 TAKEN_NAMES = "$(bindir)/samtools" samtools-omp "$(man1dir)/samtools-sort.1" samtools-omp-sort.1 \
               "$(completionsdir)/samtools" samtools-omp
 
+# The program is bgzip by its name. So bgzip-omp is no symbolic link: what resolves links would start samtools-omp.
 install: $(BUILD)/samtools
 ifeq ($(SAMTOOLS_NAME),yes)
 	@set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
@@ -281,7 +282,8 @@ endif
 	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(moduledir)"
 	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
 	$(call relative,$(bindir)/samtools-omp,$(namedir)); ln -sf "$$to" "$(DESTDIR)$(namedir)/samtools"
-	ln -sf samtools-omp "$(DESTDIR)$(bindir)/bgzip-omp"
+	rm -f "$(DESTDIR)$(bindir)/bgzip-omp"
+	cd "$(DESTDIR)$(bindir)" && { ln samtools-omp bgzip-omp || cp samtools-omp bgzip-omp; }
 	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
 	$(INSTALL) -m 644 doc/bgzip-omp.1 "$(DESTDIR)$(man1dir)/bgzip-omp.1"
 	ln -sf samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp.1"

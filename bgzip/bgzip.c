@@ -23,6 +23,15 @@
 
 enum { PIECE = 1 << 20 };        /* bytes that are read at once */
 
+/* What is written: of one input, or of all that go to the file of -o. */
+struct output {
+    struct out_file out;
+    const char *index_name;      /* NULL: no index is made */
+    struct out_file index_file;
+    struct gzi_index index;
+    struct gzi_place end;        /* bytes in `out`, and those of their data */
+};
+
 /* The work at one input. */
 struct bgzip {
     const struct bgzip_opts *opts;
@@ -31,10 +40,8 @@ struct bgzip {
     struct input_file input;
     struct stat st;              /* of the input; mode 0: it is no file */
     struct read_ahead *ahead;
-    struct out_file *out;        /* the file's own, or that of all */
-    struct out_file own;
-    struct out_file index_file;
-    struct gzi_index index;      /* that is read, or made */
+    struct output *to, own;
+    struct gzi_index index;      /* that is read */
     struct bgzip_pass_options how;
     struct bgzip_pass *pass;
     struct bgzip_pass_result result;
@@ -114,29 +121,35 @@ static int read_index(struct bgzip *b)
     return b->opts->ranged ? begin_range(b) : 0;
 }
 
-static int open_outputs(struct bgzip *b)
+static int open_output(struct output *o, const char *path, struct latch *latch)
 {
-    if (makes_index(b->opts) && out_file_open(&b->index_file, b->names.index, &b->latch) < 0)
+    if (o->index_name && out_file_open(&o->index_file, o->index_name, latch) < 0)
         return -1;
-    if (b->out)
+    return out_file_open(&o->out, path, latch);
+}
+
+static int open_own_output(struct bgzip *b)
+{
+    if (b->to != &b->own)
         return 0;
-    b->out = &b->own;
-    return out_file_open(b->out, b->names.out ? b->names.out : "/dev/null", &b->latch);
+    b->own.index_name = makes_index(b->opts) ? b->names.index : NULL;
+    return open_output(&b->own, b->names.out ? b->names.out : "/dev/null", &b->latch);
 }
 
 static int open_all(struct bgzip *b)
 {
-    if (open_input(b) < 0 || read_index(b) < 0 || open_outputs(b) < 0)
+    if (open_input(b) < 0 || read_index(b) < 0 || open_own_output(b) < 0)
         return -1;
     b->ahead = read_ahead_open(&b->input, NULL, PIECE, NULL);
     if (!b->ahead)
         return latch_fail(&b->latch, "%s: out of memory for read buffers", b->input.path);
     input_file_advise(&b->input);
     b->how.input = read_ahead_window(b->ahead);
-    b->how.fd = b->out->fd;
-    b->how.out_path = b->out->path;
+    b->how.fd = b->to->out.fd;
+    b->how.out_path = b->to->out.path;
     b->how.latch = &b->latch;
-    b->how.index = makes_index(b->opts) ? &b->index : NULL;
+    b->how.index = b->to->index_name ? &b->to->index : NULL;
+    b->how.before = b->to->end;
     b->how.n_threads = b->n_threads;
     b->pass = bgzip_pass_open(&b->how);
     return b->pass ? 0 : -1;
@@ -144,14 +157,20 @@ static int open_all(struct bgzip *b)
 
 /* --------------------------------------------------------------------- run */
 
+/* Once it is committed, it stays. */
+static void abandon_output(struct output *o)
+{
+    out_file_abandon(&o->out);
+    out_file_abandon(&o->index_file);
+}
+
 /* A signal ends the pass here: threads would be waited for at the end of the parallel region, and one may be stuck in
  * writing to a pipe that nobody reads. */
 static void leave_by_signal(struct bgzip *b)
 {
     if (!latch_signalled())
         return;
-    out_file_abandon(b->out);
-    out_file_abandon(&b->index_file);
+    abandon_output(b->to);
     latch_reraise();
 }
 
@@ -159,7 +178,7 @@ static void in_team(void *bgzip)
 {
     struct bgzip *b = bgzip;
     latch_hide_signals(false);
-    if (out_file_begin(b->out, &b->latch) == 0)
+    if (out_file_begin(&b->to->out, &b->latch) == 0)
         bgzip_pass_run(b->pass, &b->result);
     leave_by_signal(b);
 }
@@ -182,29 +201,34 @@ static void keep_times(const struct bgzip *b)
     struct timespec times[2] = {b->st.st_atim, b->st.st_mtim};
 #endif
     if (b->names.out && strcmp(b->names.out, "-") != 0 && S_ISREG(b->st.st_mode))
-        futimens(b->out->fd, times);             /* who may not set them does without */
+        futimens(b->own.out.fd, times);             /* who may not set them does without */
 }
 
-static int finish_index(struct bgzip *b)
+static int finish_index(struct output *o, struct latch *latch)
 {
-    if (!makes_index(b->opts))
+    if (!o->index_name)
         return 0;
-    return out_file_begin(&b->index_file, &b->latch) < 0
-        || gzi_index_write(&b->index, b->index_file.fd, b->names.index, &b->latch) < 0
-        || out_file_finish(&b->index_file, &b->latch) < 0 ? -1 : 0;
+    return out_file_begin(&o->index_file, latch) < 0
+        || gzi_index_write(&o->index, o->index_file.fd, o->index_name, latch) < 0
+        || out_file_finish(&o->index_file, latch) < 0 ? -1 : 0;
 }
 
-/* Gives the outputs their names, the index last: it is of no use without the file. */
+/* Gives the files their names, the index last: it is of no use without the data. */
+static int commit_output(struct output *o, struct latch *latch)
+{
+    return out_file_finish(&o->out, latch) < 0 || finish_index(o, latch) < 0 || out_file_commit(&o->out, latch) < 0
+        || out_file_commit(&o->index_file, latch) < 0 ? -1 : 0;
+}
+
+/* After the input was read to its end. */
 static int commit(struct bgzip *b)
 {
-    if (b->out == &b->own) {
-        keep_times(b);
-        if (out_file_finish(b->out, &b->latch) < 0 || finish_index(b) < 0 || out_file_commit(b->out, &b->latch) < 0)
-            return -1;
-    } else if (finish_index(b) < 0) {
-        return -1;
-    }
-    if (makes_index(b->opts) && out_file_commit(&b->index_file, &b->latch) < 0)
+    b->to->end.file += b->result.compressed;
+    b->to->end.data += b->result.data;
+    if (b->to != &b->own)
+        return 0;
+    keep_times(b);
+    if (commit_output(&b->own, &b->latch) < 0)
         return -1;
     if (bgzip_names_removes(&b->names, b->opts, b->in) && unlink(b->in) < 0)
         return latch_fail(&b->latch, "%s was written, but %s cannot be removed: %s", b->names.out, b->in,
@@ -235,18 +259,24 @@ static void close_all(struct bgzip *b)
     bgzip_pass_close(b->pass);
     read_ahead_close(b->ahead);
     input_file_close(&b->input);
-    out_file_abandon(&b->own);
-    out_file_abandon(&b->index_file);
+    abandon_output(&b->own);
+    gzi_index_free(&b->own.index);
     gzi_index_free(&b->index);
     bgzip_names_free(&b->names);
 }
 
-/* One file, from beginning to end. out: that of all files, or NULL. -1: failed, and it is printed. */
-static int one_file(const struct bgzip_opts *opts, const char *in, struct out_file *out, int n_threads)
+static const struct output no_output = {.out.fd = -1, .index_file.fd = -1};
+
+/* One file, from beginning to end. all: what all files go to; NULL: each has its own. Returns 0, -1 if it failed, or
+ * BGZIP_DECLINED; if not 0, the reason is printed. */
+static int one_file(const struct bgzip_opts *opts, const char *in, struct output *all, int n_threads)
 {
-    struct bgzip b = {.opts = opts, .in = in, .out = out, .own.fd = -1, .index_file.fd = -1, .n_threads = n_threads};
-    int result = -1;
-    if (bgzip_names_find(&b.names, opts, in) == 0 && bgzip_names_may_write(&b.names, opts, in)) {
+    struct bgzip b = {.opts = opts, .in = in, .own = no_output, .n_threads = n_threads};
+    b.to = all ? all : &b.own;
+    int result = bgzip_names_find(&b.names, opts, in);
+    if (result == 0 && !bgzip_names_may_write(&b.names, opts, in))
+        result = BGZIP_DECLINED;
+    if (result == 0) {
         if (open_all(&b) == 0)
             run(&b);
         result = latch_tripped(&b.latch) || check_range(&b) < 0 || commit(&b) < 0 ? -1 : 0;
@@ -261,15 +291,17 @@ static int one_file(const struct bgzip_opts *opts, const char *in, struct out_fi
 
 /* ----------------------------------------------------------------- command */
 
-static int all_files(const struct bgzip_opts *o, struct out_file *out, int n_threads)
+/* Returns what the worst of them did: as one_file(). */
+static int all_files(const struct bgzip_opts *o, struct output *all, int n_threads)
 {
     int result = 0;
-    bool shared = out || o->to_stdout;
+    bool shared = all || o->to_stdout;
     if (o->n_files == 0)
-        return one_file(o, "-", out, n_threads);
-    for (size_t i = 0; i < o->n_files && (result == 0 || !shared); i++)
-        if (one_file(o, o->files[i], out, n_threads) < 0)
-            result = -1;
+        return one_file(o, "-", all, n_threads);
+    for (size_t i = 0; i < o->n_files && (result == 0 || !shared); i++) {
+        int one = one_file(o, o->files[i], all, n_threads);
+        result = one < 0 || result == 0 ? one : result;
+    }
     return result;
 }
 
@@ -277,11 +309,19 @@ static int all_files(const struct bgzip_opts *o, struct out_file *out, int n_thr
 static int all_to_one(const struct bgzip_opts *o, int n_threads)
 {
     struct latch latch = {0};
-    struct out_file out;
-    int result = out_file_open(&out, o->output, &latch) < 0 ? -1 : all_files(o, &out, n_threads);
-    if (result == 0 && (out_file_finish(&out, &latch) < 0 || out_file_commit(&out, &latch) < 0))
-        result = -1;
-    out_file_abandon(&out);
+    struct output all = no_output;
+    char *beside = NULL;
+    int result = -1;
+    if (makes_index(o) && !o->index_name && asprintf(&beside, "%s.gzi", o->output) < 0)
+        return bgzip_say("out of memory");
+    all.index_name = makes_index(o) ? beside ? beside : o->index_name : NULL;
+    if (open_output(&all, o->output, &latch) == 0)
+        result = all_files(o, &all, n_threads);
+    if (result == 0)
+        result = commit_output(&all, &latch);
+    abandon_output(&all);
+    gzi_index_free(&all.index);
+    free(beside);
     if (latch.message[0])
         bgzip_say("%s", latch.message);
     return result;
@@ -296,5 +336,5 @@ int bgzip(const struct bgzip_opts *o)
     bool to_one = o->output && o->n_files > 1 && (o->mode == BGZIP_COMPRESS || o->mode == BGZIP_DECOMPRESS);
     int result = to_one ? all_to_one(o, n_threads) : all_files(o, NULL, n_threads);
     latch_reraise();
-    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return result < 0 ? EXIT_FAILURE : result;
 }

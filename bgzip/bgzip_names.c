@@ -34,35 +34,37 @@ static bool is_known(const char *ending)
     return strcasecmp(ending, ".gz") == 0 || strcasecmp(ending, ".bgz") == 0 || strcasecmp(ending, ".bgzf") == 0;
 }
 
-/* Without its ending. *failed: the reason is printed. */
-static char *decompressed_name(const struct bgzip_opts *opts, const char *in, bool *failed)
+/* Without its ending. *result: as that of bgzip_names_find(). */
+static char *decompressed_name(const struct bgzip_opts *opts, const char *in, int *result)
 {
     const char *ending = ending_of(in);
-    *failed = true;
+    if (ending && (is_known(ending) || opts->force > 0))
+        return strndup(in, (size_t)(ending - in));
+    *result = ending ? BGZIP_DECLINED : -1;
     if (!ending)
         bgzip_say("%s: there is no ending to take off the name; rename it, or use -c or -o", in);
-    else if (!is_known(ending) && opts->force == 0)
-        bgzip_say("%s: unknown ending %s; -f takes it off, -c and -o need none", in, ending);
     else
-        *failed = false;
-    return *failed ? NULL : strndup(in, (size_t)(ending - in));
+        bgzip_say("%s: unknown ending %s; -f takes it off, -c and -o need none", in, ending);
+    return NULL;
 }
 
-/* *failed: the reason is printed. */
-static char *out_name(const struct bgzip_opts *opts, const char *in, bool *failed)
+static char *out_name(const struct bgzip_opts *opts, const char *in, int *result)
 {
     if (opts->output)
         return strdup(opts->output);
     if (opts->to_stdout || is_stdin(in))
         return strdup("-");
-    return opts->mode == BGZIP_COMPRESS ? joined(in, ".gz") : decompressed_name(opts, in, failed);
+    return opts->mode == BGZIP_COMPRESS ? joined(in, ".gz") : decompressed_name(opts, in, result);
 }
 
-/* The compressed file, beside which its index lies; NULL: it has no name. */
-static const char *compressed_name(const struct bgzip_opts *opts, const struct bgzip_names *names, const char *in)
+/* The name that the index of a file is called after, to be freed: that of the compressed file, or the one it would have
+ * if it did not go to standard output. *named is false: there is none. NULL: that, or no memory. */
+static char *index_name(const struct bgzip_opts *opts, const struct bgzip_names *names, const char *in, bool *named)
 {
-    const char *name = opts->mode == BGZIP_COMPRESS && !opts->rebgzip ? names->out : in;
-    return strcmp(name, "-") == 0 ? NULL : name;
+    bool writes = opts->mode == BGZIP_COMPRESS && !opts->rebgzip, nameless = writes && strcmp(names->out, "-") == 0;
+    const char *compressed = writes && !nameless ? names->out : in;
+    *named = !is_stdin(compressed);
+    return *named ? joined(compressed, nameless ? ".gz.gzi" : ".gzi") : NULL;
 }
 
 static bool needs_index(const struct bgzip_opts *o)
@@ -111,20 +113,20 @@ static int find_index(struct bgzip_names *names, const struct bgzip_opts *opts, 
         return 0;
     if (!opts->index_name && opts->rebgzip)
         return bgzip_say("-g needs -I and the index whose blocks it is to follow");
-    const char *beside = opts->index_name ? NULL : compressed_name(opts, names, in);
-    if (!opts->index_name && !beside)
-        return bgzip_say("%s has no name for the index to be called after; give one by -I",
-                         opts->mode == BGZIP_COMPRESS ? "standard output" : "standard input");
-    names->index = beside ? joined(beside, ".gzi") : strdup(opts->index_name);
+    bool named = true;
+    names->index = opts->index_name ? strdup(opts->index_name) : index_name(opts, names, in, &named);
+    if (!named)
+        return bgzip_say("standard input has no name for the index to be called after; give one by -I");
     return names->index ? 0 : bgzip_say("out of memory");
 }
 
 int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
 {
-    bool failed = false, writes = opts->mode == BGZIP_COMPRESS || opts->mode == BGZIP_DECOMPRESS;
-    *names = (struct bgzip_names){.out = writes ? out_name(opts, in, &failed) : NULL};
-    if (failed)
-        return -1;
+    int result = 0;
+    bool writes = opts->mode == BGZIP_COMPRESS || opts->mode == BGZIP_DECOMPRESS;
+    *names = (struct bgzip_names){.out = writes ? out_name(opts, in, &result) : NULL};
+    if (result != 0)
+        return result;
     if (writes && !names->out)
         return bgzip_say("out of memory");
     return find_index(names, opts, in) < 0 ? -1 : check_apart(names, opts, in);

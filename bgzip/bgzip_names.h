@@ -13,7 +13,11 @@ struct bgzip_names {
     char *index;                 /* the index that is read or written; NULL: none */
 };
 
-/* Finds the names for an input; "-" is standard input. -1: there are none, and the reason is printed. */
+/* What htslib's bgzip 1.24 ends with if it may not write a file, and nothing else failed. */
+enum { BGZIP_DECLINED = 2 };
+
+/* Finds the names for an input; "-" is standard input. Returns 0, or the reason is printed: -1, there are none, or
+ * BGZIP_DECLINED, the ending of the input is unknown and there is no -f. */
 int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 void bgzip_names_free(struct bgzip_names *names);
 

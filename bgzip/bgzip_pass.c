@@ -66,9 +66,9 @@ static void add_place(struct bgzip_pass *p, uint64_t file, uint64_t data)
 static void compressed_placed(void *pass, uint32_t slot, uint64_t place, uint64_t next)
 {
     struct bgzip_pass *p = pass;
-    (void)next;
-    add_place(p, place, p->placed);
+    add_place(p, p->opt.before.file + place, p->opt.before.data + p->placed);
     p->placed += p->blocks[slot].size;
+    p->result->compressed = next;
 }
 
 /* Bytes of a block that is damaged are not written: its fault ends the pass before, in decompressed_placed(). */
@@ -166,7 +166,10 @@ static int bgzip_pass_compress(struct bgzip_pass *p)
     }
     p->result->data = cut.at;
     p->result->lacks_places = block_cut_lacks_places(&cut);
-    return bgzf_sink_finish(p->sink);
+    if (bgzf_sink_finish(p->sink) < 0)
+        return -1;
+    p->result->compressed += BGZF_EOF_SIZE;
+    return 0;
 }
 
 /* Faults of earlier blocks come first, and what is before this one is written. */

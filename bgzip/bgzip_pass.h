@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "bgzip/block_cut.h"
+#include "bgzip/gzi_index.h"
 
 struct byte_window;
-struct gzi_index;
 struct latch;
 
 struct bgzip_pass_options {
@@ -21,6 +21,7 @@ struct bgzip_pass_options {
     int n_threads;               /* of the team */
     struct latch *latch;
     struct gzi_index *index;     /* gets the places of the blocks; NULL: they are not wanted */
+    struct gzi_place before;     /* compressing: what the output holds already, for the index */
     /* compressing */
     int level;
     struct block_cut cut;        /* before the first block */
@@ -33,6 +34,7 @@ struct bgzip_pass_options {
 /* What it found out. */
 struct bgzip_pass_result {
     uint64_t data;               /* bytes of decompressed data that it came past, those left out included */
+    uint64_t compressed;         /* bytes that it compressed them to */
     bool lacks_eof_block;        /* of BGZF that was read to its end */
     bool lacks_places;           /* of CUT_PLACES: the input ended before some of them */
 };

@@ -37,9 +37,12 @@ static const struct option long_options[] = {
     {0},
 };
 
+/* Scripts look for htslib's "Version:" here, and for the first two lines of print_version(), joined or not. */
 static void print_usage(FILE *to)
 {
-    fputs("Usage: bgzip-omp [options] [file ...]     (or: samtools-omp bgzip ...)\n"
+    fputs("\n"
+          "Version: " SAMTOOLS_VERSION "\n"
+          "Usage:   bgzip-omp [options] [file ...]     (or: samtools-omp bgzip ...)\n"
           "\n"
           "Compresses files to FILE.gz in blocks (BGZF), or decompresses them, on as many threads as -@ gives.\n"
           "Without files, standard input to standard output.\n"
@@ -52,7 +55,7 @@ static void print_usage(FILE *to)
           "  -f, --force                overwrite files, or take unknown endings off names; twice: both\n"
           "  -g, --rebgzip              make blocks where the index of -I says\n"
           "  -h, --help                 this help\n"
-          "  -i, --index                make an index, too: FILE.gz.gzi, or what -I says\n"
+          "  -i, --index                make an index, too: FILE.gz.gzi, or what -I says (with -o: OUT.gzi)\n"
           "  -I, --index-name FILE      name of the index\n"
           "  -k, --keep                 keep the input\n"
           "  -l, --compress-level INT   0 (stored) to 9 (smallest), or -1 [-1]\n"
@@ -66,7 +69,9 @@ static void print_usage(FILE *to)
 
 static void print_version(void)
 {
-    printf("bgzip (samtools-omp " SAMTOOLS_OMP_VERSION ", in place of htslib's) " SAMTOOLS_VERSION "\n"
+    printf("bgzip (htslib) " SAMTOOLS_VERSION "\n"
+           "Copyright (C) 2026 the samtools-omp authors\n"
+           "This is samtools-omp " SAMTOOLS_OMP_VERSION ", which takes its place\n"
            "Using htslib %s\n", hts_version());
 }
 
@@ -140,20 +145,38 @@ static enum bgzip_args_result parse_one(struct bgzip_opts *o, int c)
     return BGZIP_ARGS_RUN;
 }
 
+/* Several: one for each file, if there are several. */
+static bool makes_indexes(const struct bgzip_opts *o, bool compresses)
+{
+    return o->mode == BGZIP_REINDEX || (compresses && o->index && !o->output);
+}
+
+/* "-o -" is -c. -1: a mistake. */
+static int settle_output(struct bgzip_opts *o)
+{
+    if (o->output && o->to_stdout)
+        return bgzip_say("-c writes to standard output, and -o to %s: give one of them", o->output);
+    if (!o->output || strcmp(o->output, "-") != 0)
+        return 0;
+    o->output = NULL;
+    o->to_stdout = true;
+    return 0;
+}
+
 /* Options that contradict each other, and those that do nothing with the others. -1: a mistake. */
 static int settle(struct bgzip_opts *o)
 {
     bool compresses = o->mode == BGZIP_COMPRESS && !o->ranged;
+    if (settle_output(o) < 0)
+        return -1;
     if (o->ranged && (o->mode == BGZIP_TEST || o->mode == BGZIP_REINDEX))
         return bgzip_say("-b and -s decompress; they do not go with -t and -r");
     if (o->rebgzip && !compresses)
         return bgzip_say("-g is for compressing");
     if (o->rebgzip && o->index)
         return bgzip_say("-g follows an index and makes none: it does not go with -i");
-    if (o->index_name && o->n_files > 1)
+    if (makes_indexes(o, compresses) && o->index_name && o->n_files > 1)
         return bgzip_say("-I names one index, but there are %zu files", o->n_files);
-    if (o->index && compresses && o->n_files > 1 && (o->to_stdout || o->output))
-        return bgzip_say("-i needs one file, or an output for each");
     if (o->ranged)
         o->mode = BGZIP_DECOMPRESS;
     if (o->ranged && !o->output)

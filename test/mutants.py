@@ -231,7 +231,13 @@ MUTANTS = [
      ["unit_out_pipe"], "full disks, also behind htslib's back"),
     ("bam/far_pos.c", "    return nearest(v) == field && v >= least ? v : field;", "    return v;", ["unit_far_pos"], "a tag of ours that a file brought along"),
 
+    ("write/sort_files.c", "opts->out.index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;", "opts->out.index_format < 0 ? \"\" : NULL;",
+     ["test_index.py::test_csi_gets_the_name_of_bai"], "what BAI cannot hold"),
     # ------------------------------------------------------------ bgzip
+    ("cli/bgzip_main.c", "    if (makes_indexes(o, compresses) && o->index_name && o->n_files > 1)", "    if (0)",
+     ["test_bgzip.py::test_a_mistake_does_something"], "one index for several files"),
+    ("cli/bgzip_main.c", "    if (o->output && o->to_stdout)", "    if (0)",
+     ["test_bgzip.py::test_a_mistake_does_something"], "two outputs"),
     ("bgzip/bgzip_pass.c", "    if (block->fault)\n        block_failed(", "    if (0)\n        block_failed(",
      ["test_bgzip.py::test_damage_is_written_or_not_located[bit]"], "a block that is damaged"),
     ("bgzip/bgzip_pass.c", "    return fault ? fault_here(p, p->opt.file_begin + w->offset, bgzf_fault_text(fault)) : 0;", "    return 0 * (int)fault;",

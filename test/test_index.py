@@ -219,18 +219,29 @@ def long_refs(length):
 
 @pytest.mark.parametrize("length", [(1 << 29) - 1, 1 << 29, (1 << 29) + 1, (1 << 31) - 1])
 def test_reference_too_long_for_bai_loses_reads(made, tmp_path, length):
-    """Beyond 2^29 the index becomes CSI, and a warning says so."""
     path = made("long_%d" % length, content=long_refs(length))
-    p = run_sort(["--write-index=bai", "-@", 2, "-o", "out.bam", path], cwd=tmp_path)
+    p = run_sort(["--write-index=%s" % ("bai" if length <= 1 << 29 else "csi"), "-@", 2, "-o", "out.bam", path], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
     index, = [x for x in os.listdir(tmp_path) if x != "out.bam"]
-    is_csi = (tmp_path / index).read_bytes()[:2] == b"\x1f\x8b"
-    assert is_csi == (length > 1 << 29) == ("CSI" in p.stderr), p.stderr
+    assert (tmp_path / index).read_bytes()[:3] == (b"BAI" if length <= 1 << 29 else b"\x1f\x8b\x08"), p.stderr
     with pysam.AlignmentFile(str(tmp_path / "out.bam"), index_filename=str(tmp_path / index)) as f:
         got = [x.query_name for x in f.fetch("a", length - 1000, length)]
         f.reset()
         assert got == [x.query_name for x in f.fetch(until_eof=True) if x.reference_start >= length - 1000]
         assert len(got) > 100
+
+
+@pytest.mark.parametrize("args", [["--write-index=bai", "-o", "out.bam"], ["--write-index", "-o", "out.bam##idx##out.bam.bai"],
+                                  ["--write-index", "-O", "sam.gz", "-o", "out##idx##odd.bai"]], ids=" ".join)
+@pytest.mark.parametrize("source", ["file", "pipe"])
+def test_csi_gets_the_name_of_bai(made, tmp_path, args, source):
+    """Or all is sorted before it is known that BAI cannot hold the reads. Of a pipe nothing but the header is taken."""
+    length = 2**29 + 4000                                # samtools succeeds if no read lies there
+    path = made("long_%d" % length, content=long_refs(length))
+    p = run_sort([*args, path] if source == "file" else args, cwd=tmp_path, stdin=None if source == "file" else path.read_bytes())
+    assert p.returncode == 1 and p.stderr.count("\n") == 1 and not os.listdir(tmp_path)
+    assert "reference a is longer than 2^29" in p.stderr and "Nothing was read" in p.stderr
+    assert oracle_sort(["--write-index", "-o", "%s/o.bam##idx##%s/o.bam.bai" % (tmp_path, tmp_path), str(path)])[0] == 1
 
 
 @pytest.mark.parametrize("length", [1 << 29, (1 << 31) - 1])

@@ -76,6 +76,35 @@ def test_install_takes_a_name_of_the_real_samtools(root):
     assert not any(os.access(root / name, os.X_OK) for name in OURS if name.startswith("share"))
 
 
+@pytest.mark.parametrize("how", ["resolved", "moved", "copied", "packed", "linked", "no hard links"])
+def test_installed_bgzip_is_another_program(root, tmp_path, how):
+    """Where links are resolved, where the tree goes elsewhere, and after a second `make install`, over an older one's link."""
+    program, home = root / "bin" / "bgzip-omp", tmp_path / "home"
+    program.unlink()
+    program.symlink_to("samtools-omp")
+    install("install", root.parent, "/usr")
+    if how == "moved":
+        root.rename(home)
+    elif how == "copied":
+        shutil.copytree(root, home, symlinks=True)
+        shutil.rmtree(root)
+    elif how == "packed":
+        subprocess.run("mkdir %s && cd %s && tar cf - . | (cd %s && tar xf -)" % (home, root, home), shell=True, check=True)
+        shutil.rmtree(root)
+    elif how == "linked":
+        home.joinpath("bin").mkdir(parents=True)
+        (home / "bin" / "bgzip-omp").symlink_to(program)
+    elif how == "no hard links":
+        ln = script(tmp_path / "tools" / "ln", 'case $1 in (-s*) exec /bin/ln "$@" ;; esac; exit 1')
+        install("install", root.parent, "/usr", PATH="%s:%s" % (ln.parent, os.environ["PATH"]))
+        assert not os.path.samefile(program, root / "bin" / "samtools-omp")
+    if home.exists():
+        program = home / "bin" / "bgzip-omp"
+    for path in program, os.path.realpath(program):
+        p = subprocess.run([path, "--version"], env=clean_env(), capture_output=True, text=True, timeout=HANG)
+        assert p.stdout.startswith("bgzip (htslib) 1.24\n") and not p.stderr
+
+
 def test_name_of_samtools_cannot_be_had(tmp_path):
     install("install", tmp_path, "/usr", "SAMTOOLS_NAME=yes")
     install("install", tmp_path, "/usr", "SAMTOOLS_NAME=yes")

@@ -32,9 +32,12 @@ int64_t bam_index_longest(sam_hdr_t *sam)
     return longest;
 }
 
-bool bam_index_fits_bai(sam_hdr_t *sam)
+const char *bam_index_beyond_bai(sam_hdr_t *sam)
 {
-    return bam_index_longest(sam) <= BAI_LONGEST;
+    for (int i = 0; i < sam_hdr_nref(sam); i++)
+        if (sam_hdr_tid2len(sam, i) > BAI_LONGEST)
+            return sam_hdr_tid2name(sam, i);
+    return NULL;
 }
 
 /* Measured with htslib 1.16: one read in each of the smallest bins of

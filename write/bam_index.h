@@ -23,8 +23,8 @@ struct bam_index_entry {
  * depth and the format of the index. */
 int64_t bam_index_longest(sam_hdr_t *sam);
 
-/* Whether every reference is short enough for BAI (2^29 bases). */
-bool bam_index_fits_bai(sam_hdr_t *sam);
+/* The name of a reference that is too long for BAI (beyond 2^29 bases); NULL: there is none. */
+const char *bam_index_beyond_bai(sam_hdr_t *sam);
 
 /* Bytes of memory, about, that an index of all these references takes. */
 uint64_t bam_index_memory(sam_hdr_t *sam);

@@ -8,7 +8,6 @@
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
-#include "base/message.h"
 #include "write/record_sink.h"
 #include "write/samtools_checksum.h"
 #include "write/sink_verify.h"
@@ -74,18 +73,14 @@ size_t sort_files_memory_beside(const struct sort_opts *opts, sam_hdr_t *sam, ui
     return (size_t)(refs < most ? refs : most) + verify;
 }
 
-/* BAI holds 2^29 bases per reference; an index for longer ones becomes CSI. */
-static int index_format(const struct sort_files *f, sam_hdr_t *sam)
-{
-    int wanted = f->opts->out.index_format;
-    return wanted == HTS_FMT_BAI && !bam_index_fits_bai(sam) ? HTS_FMT_CSI : wanted;
-}
-
+/* samtools would find out at the first read beyond 2^29, when all is sorted. */
 static int open_index(struct sort_files *f, sam_hdr_t *sam)
 {
     const char *path = f->opts->out.index;
-    if (path && index_format(f, sam) != f->opts->out.index_format)
-        message_warning("%s: a reference is too long for BAI; the index is CSI", path);
+    const char *far = path && f->opts->out.index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;
+    if (far)
+        return latch_fail(f->latch, "%s: reference %s is longer than 2^29, and BAI cannot hold that; make a CSI index, "
+                          "by --write-index=csi or ##idx##NAME.csi. Nothing was read", path, far);
     return open_file(&f->index, path, f->latch);
 }
 
@@ -141,7 +136,7 @@ int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
         return latch_fail(f->latch, "%s: the header could not be changed", sort_opts_input(opts));
     if (out_file_begin(&f->data, f->latch) < 0 || out_file_begin(&f->index, f->latch) < 0)
         return -1;
-    return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, index_format(f, sam));
+    return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, opts->out.index_format);
 }
 
 static int write_checksum(struct out_file *out, const char *text, size_t size, struct latch *latch)
