@@ -14,7 +14,7 @@
 #   make scaling      up to 128 threads, in slow motion
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
 #   make install SAMTOOLS_NAME=yes                 bin/samtools as well
-#   make install-mpi  what `make mpi` builds, too  (make uninstall removes it)
+#   make install-mpi  what `make mpi` built        (make uninstall removes it)
 #   make dist         the release: tarball with ./configure, and its SHA-256
 
 CC       = cc
@@ -114,7 +114,7 @@ MPI_OBJS = $(MPI_SRCS:%.c=$(MPI_BUILD)/%.o)
 mpi: $(MPI_BUILD)/samtools-omp-mpi
 	$(quiet)ln -sf $< samtools-omp-mpi
 
-# Which MPI it is: the same mpicc may be another one tomorrow (module load). Who installs may have none.
+# Which MPI it is: the same mpicc may be another one tomorrow (module load).
 $(MPI_BUILD)/mpicc.show: always
 	@mkdir -p $(@D)
 	@if $(MPICC) -show >$@.new 2>/dev/null && ! cmp -s $@.new $@; then mv $@.new $@; else rm -f $@.new; fi
@@ -295,7 +295,9 @@ ifeq ($(SAMTOOLS_NAME),yes)
 	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do ln -sf "$$2" "$(DESTDIR)$$1" || exit 1; shift 2; done
 endif
 
-install-mpi: $(MPI_BUILD)/samtools-omp-mpi
+# Installs what was built, with whatever MPI: root, who installs, may find another mpicc or none.
+install-mpi:
+	@[ -x $(MPI_BUILD)/samtools-omp-mpi ] || { echo "make install-mpi: $(MPI_BUILD)/samtools-omp-mpi is not there: run make mpi first" >&2; exit 1; }
 	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)"
 	$(INSTALL) -m 755 $(MPI_BUILD)/samtools-omp-mpi "$(DESTDIR)$(bindir)/samtools-omp-mpi"
 	$(INSTALL) -m 644 doc/samtools-omp-mpi.1 "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"

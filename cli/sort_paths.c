@@ -7,8 +7,8 @@
 #include "base/out_file.h"
 #include "base/message.h"
 #include "base/sort_opts.h"
+#include "base/temp_prefix.h"
 #include "cli/sort_paths.h"
-#include "spill/spill_store.h"
 
 static const char *base_of(const char *path)
 {
@@ -101,7 +101,7 @@ static void warn_of_places(const struct sort_opts *o)
     char dir[PATH_MAX];
     bool named = !o->default_prefix;
     for (size_t i = 0; i < o->n_temp_prefixes && (named || has_pipe(o)); i++)
-        if (access(spill_store_directory(o->temp_prefixes[i], dir), W_OK | X_OK) < 0)
+        if (access(temp_prefix_directory(o->temp_prefixes[i], dir), W_OK | X_OK) < 0)
             message_warning("no temporary file can be made in %s: %s. The sort will fail if the records do not fit "
                             "into memory. -T names another place", dir, strerror(errno));
 }

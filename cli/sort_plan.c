@@ -15,10 +15,10 @@
 #include "base/message.h"
 #include "base/out_file.h"
 #include "base/sort_opts.h"
+#include "base/temp_prefix.h"
 #include "cli/sort_plan.h"
 #include "plan/forecast.h"
 #include "report/report.h"
-#include "spill/spill_store.h"
 
 enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
 
@@ -62,7 +62,7 @@ static void look_at_places(struct plan *p)
     }
     for (size_t i = 0; i < o->n_temp_prefixes; i++) {
         struct place *t = &p->temp[i];
-        spill_store_directory(o->temp_prefixes[i], t->dir);
+        temp_prefix_directory(o->temp_prefixes[i], t->dir);
         look_at_place(t);
         bool again = false;
         for (size_t k = 0; k < i; k++)

@@ -3,6 +3,7 @@
 #ifndef RANK_PARTS_H
 #define RANK_PARTS_H
 
+#include <limits.h>
 #include "mpi/block_seam.h"
 #include "mpi/exchange.h"
 #include "mpi/input_split.h"
@@ -32,7 +33,7 @@ struct rank_parts {
     struct rank_report report;
     struct rank_totals in;       /* of all ranks */
     bool unplaced;               /* no rank has a record with a reference */
-    char part_path[4096];        /* of B's output, but at rank 0: it never gets the name */
+    char part_path[PATH_MAX];        /* of B's output, but at rank 0: it never gets the name */
     char nowhere[16];            /* of A's output: nothing is put there */
     int n_threads;
     struct latch latch;          /* of what is neither A's nor B's */

@@ -49,7 +49,9 @@ void rank_report_end(struct rank_report *r, enum rank_step step)
 
 int rank_report_write(struct rank_report *r, report_file_fn *put, struct latch *latch)
 {
-    if (!r->opts->report)
+    int wanted = r->opts->report != REPORT_NONE;
+    MPI_Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD);   /* a launcher may hand on the environment to some ranks only */
+    if (!wanted)
         return 0;
     struct machine_usage usage = machine_usage();
     r->mine.cpu = usage.user + usage.system;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver of a rank. It runs the ordinary driver's steps twice: sort A of what the rank reads of the input, and
  * sort B of what it writes of the output. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <htslib/hts_log.h>
 #include "bam_sort.h"
 #include "base/machine.h"
+#include "base/temp_prefix.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_output.h"
 #include "mpi/rank_pages.h"
@@ -57,6 +59,15 @@ const char *rank_sort_refuses(const struct sort_opts *o)
 
 /* ---- sort A ---- */
 
+/* The rank's part of the output goes to the first of the places for temporary files. */
+static void name_part(struct rank_parts *s)
+{
+    const char *place = s->opts->temp_prefixes[0], *ending = temp_prefix_ending(place);
+    int n = snprintf(s->part_path, sizeof s->part_path, "%s%s.rank%d", place, ending, s->team.rank);
+    if (n < 0 || (size_t)n >= sizeof s->part_path)
+        latch_fail(&s->latch, "-T %.300s: %s. Nothing was read", place, strerror(ENAMETOOLONG));
+}
+
 static void share_options(struct rank_parts *s)
 {
     s->opts_a = s->opts_b = *s->opts;
@@ -68,7 +79,6 @@ static void share_options(struct rank_parts *s)
     s->opts_a.out.level = 0;
     s->opts_a.size_hint = s->opts->size_hint / (uint64_t)s->team.size;
     strcpy(s->nowhere, "/dev/null");
-    snprintf(s->part_path, sizeof s->part_path, "%s.rank%d", s->opts->temp_prefixes[0], s->team.rank);
     s->opts_a.out.index = NULL;
     s->opts_b.more = &s->arrivals_name;
     s->opts_b.n_more = 1;
@@ -184,6 +194,7 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
     s->opts = opts;
     s->team = *team;
     s->n_threads = 1;
+    name_part(s);
     share_options(s);
     rank_report_open(&s->report, opts, team, &s->latch);
     int result = rank_parts_agree(s, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;

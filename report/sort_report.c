@@ -13,6 +13,7 @@
 #include "report/report_file.h"
 #include "base/sort_opts.h"
 #include "report/sort_report.h"
+#include "base/temp_prefix.h"
 #include "base/version.h"
 
 enum stats_detail sort_report_detail(const struct sort_opts *o)
@@ -104,7 +105,7 @@ static struct report_place place_of_output(const struct sort_report *s)
 static struct report_place place_of_temp(const struct sort_opts *o)
 {
     char folder[PATH_MAX];
-    return report_place_of("", out_file_directory(o->temp_prefixes[0], folder), -1);
+    return report_place_of("", temp_prefix_directory(o->temp_prefixes[0], folder), -1);
 }
 
 static struct report_facts gather_facts(struct sort_report *s, const struct stats *stats, uint64_t records)

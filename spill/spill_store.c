@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "base/latch.h"
-#include "base/out_file.h"
-#include "spill/spill_store.h"
 #include "base/stats.h"
+#include "base/temp_prefix.h"
+#include "spill/spill_store.h"
 
 enum { IN_MEMORY = 0 };          /* number of this volume; files are 1, 2, ... */
 enum { BLOCK = 4096 };           /* of a file: slices share none, so that a slice's space can be given back */
@@ -40,27 +39,13 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-const char *spill_store_directory(const char *prefix, char *dir)
-{
-    if (!is_directory(prefix))
-        return out_file_directory(prefix, dir);
-    snprintf(dir, PATH_MAX, "%s", prefix);
-    return dir;
-}
-
 static int set_place(struct volume *v, const char *prefix)
 {
     char dir[PATH_MAX];
     v->fd = -1;
-    v->dir = strdup(spill_store_directory(prefix, dir));
-    const char *name = is_directory(prefix) ? "/samtools-sort" : "";
-    return v->dir && asprintf(&v->template, "%s%s.XXXXXX", prefix, name) >= 0 ? 0 : -1;
+    v->dir = strdup(temp_prefix_directory(prefix, dir));
+    const char *ending = temp_prefix_ending(prefix);
+    return v->dir && asprintf(&v->template, "%s%s.XXXXXX", prefix, ending) >= 0 ? 0 : -1;
 }
 
 struct spill_store *spill_store_open(const struct spill_store_options *options)

@@ -16,14 +16,11 @@ struct spill_place {
 };
 
 struct spill_store_options {
-    const char *const *prefixes; /* each is a directory, or DIR/NAME: then files go to DIR */
+    const char *const *prefixes; /* each as temp_prefix.h has it */
     size_t n_prefixes;           /* at least one */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
-
-/* Writes the directory in which a prefix has its file to dir[PATH_MAX]. Returns dir. */
-const char *spill_store_directory(const char *prefix, char *dir);
 
 /* NULL: no memory, and the error is recorded in the latch. */
 struct spill_store *spill_store_open(const struct spill_store_options *options);

@@ -93,3 +93,16 @@ def test_objects_of_the_mpi_before_are_linked(make, tmp_path):
 
     assert [compiled(SHOWS="cc -lone"), compiled(SHOWS="cc -lone"), compiled(SHOWS="cc -ltwo"), compiled(SHOWS="cc -ltwo"),
             compiled(SHOWS="", SHOW_STATUS="1")] == [1, 0, 1, 0, 0]
+
+
+def test_installing_builds_with_another_mpi(make, tmp_path):
+    """Who installs has another mpicc, or none; and sources are newer than the program."""
+    mpicc = "MPICC=%s" % script(tmp_path / "mpicc", ": >%s\n%s" % (tmp_path / "called", COMPILER))
+    args = [mpicc, "install-mpi", "DESTDIR=%s" % (tmp_path / "root"), "prefix=/usr"]
+    assert "run make mpi first" in make(*args, status=2)[1]
+    (tmp_path / "build").mkdir()
+    built = script(tmp_path / "build" / "samtools-omp-mpi", "what was built")
+    os.utime(built, (1, 1))
+    make(*args, keep=True)
+    assert (tmp_path / "root/usr/bin/samtools-omp-mpi").read_text() == built.read_text()
+    assert not (tmp_path / "called").exists()
