@@ -5,8 +5,10 @@
 #include <string.h>
 #include <htslib/kstring.h>
 #include "bam/bam_header.h"
+#include "bam/program_lines.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "base/sort_order.h"
 
 enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1 };
@@ -29,21 +31,28 @@ static int same_references(sam_hdr_t *a, sam_hdr_t *b)
     return 1;
 }
 
-/* Adds line number i of this type to `into`. Returns 0 if it was added or the same line is there already; 1 if another
- * line with its ID is there; -1 if it cannot be read or added (it has no ID, or there is no memory). */
-static int merge_line(sam_hdr_t *into, sam_hdr_t *from, const char *type, int i)
+/* Adds @RG line number i to `into`. Returns 0 if it was added or the same line is there already; 1 if another line with
+ * its ID is there; -1 if it cannot be read or added (it has no ID, or there is no memory). */
+static int merge_group(sam_hdr_t *into, sam_hdr_t *from, const struct program_lines *programs, int i)
 {
-    kstring_t line = KS_INITIALIZE, there = KS_INITIALIZE;
-    const char *id = sam_hdr_line_name(from, type, i);
+    kstring_t line = KS_INITIALIZE, renamed = KS_INITIALIZE, there = KS_INITIALIZE, program = KS_INITIALIZE;
+    const char *id = sam_hdr_line_name(from, "RG", i), *new_id = NULL;
     int status = -1;
-    if (id && sam_hdr_find_line_id(from, type, "ID", id, &line) == 0) {
-        if (sam_hdr_find_line_id(into, type, "ID", id, &there) == 0)
-            status = strcmp(ks_str(&line), ks_str(&there)) != 0;
-        else
-            status = sam_hdr_add_lines(into, ks_str(&line), ks_len(&line));
-    }
+    if (!id || sam_hdr_find_line_id(from, "RG", "ID", id, &line) != 0)
+        goto end;
+    if (sam_hdr_find_tag_pos(from, "RG", i, "PG", &program) == 0)
+        new_id = program_lines_new_id(programs, from, program.s);
+    if (program_lines_replace(&renamed, line.s, "PG", new_id ? new_id : ks_c_str(&program)) < 0)
+        goto end;
+    if (sam_hdr_find_line_id(into, "RG", "ID", id, &there) == 0)
+        status = strcmp(line.s, there.s) != 0 && strcmp(renamed.s, there.s) != 0;
+    else
+        status = sam_hdr_add_lines(into, renamed.s, renamed.l);
+end:
     ks_free(&line);
+    ks_free(&renamed);
     ks_free(&there);
+    ks_free(&program);
     return status;
 }
 
@@ -72,20 +81,29 @@ static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
 
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch)
 {
-    int status = 0;
+    struct program_lines programs;
     if (!same_references(into, from))
         return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
                           "sorted together. Nothing was written", file);
+    int status = program_lines_merge(&programs, into, from), clash = -1;
     for (int i = 0; i < sam_hdr_count_lines(from, "RG") && status == 0; i++)
-        if ((status = merge_line(into, from, "RG", i)) > 0)
-            return latch_fail(latch, "%s: its @RG line of ID %s differs from that of an input before it. "
-                              "Nothing was written; rename the read group", file,
-                              sam_hdr_line_name(from, "RG", i));
-    for (int i = 0; i < sam_hdr_count_lines(from, "PG") && status >= 0; i++)
-        status = merge_line(into, from, "PG", i);   /* of two programs with one ID, the first stays */
-    if (status < 0 || merge_comments(into, from) < 0)
-        return latch_fail(latch, "%s: its header lines cannot be added to those of the first input", file);
-    return 0;
+        if ((status = merge_group(into, from, &programs, i)) > 0)
+            clash = i;
+    if (clash >= 0)
+        latch_fail(latch, "%s: its @RG line of ID %s differs from that of an input before it. Nothing was written; "
+                   "rename the read group", file, sam_hdr_line_name(from, "RG", clash));
+    else if (status < 0 || merge_comments(into, from) < 0)
+        latch_fail(latch, "%s: its header lines cannot be added to those of the first input", file);
+    int n_renamed = programs.n_renamed;
+    program_lines_free(&programs);
+    return latch_tripped(latch) ? -1 : n_renamed;
+}
+
+void bam_header_warn_of_renamed(const char *file, int n)
+{
+    if (n > 0)
+        message_warning("%s: %d of its @PG lines had IDs of other lines of inputs before it, and got new ones: "
+                        "ID-XXXXXXXX. PG tags of records are not changed", file, n);
 }
 
 /* The fields of @HD that tell the order: SO, GO, SS. NULL or "": the field is removed. */

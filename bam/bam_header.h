@@ -23,10 +23,14 @@ struct bam_header {
 
 void bam_header_free(struct bam_header *header);
 
-/* Adds the lines of `from`, the header of another input, to `into`: @RG and @CO lines that are not there yet, and @PG
- * lines whose ID is not. The two must agree in @SQ, because records name references by number, and in @RG lines of the
- * same ID. `file`: that of `from`, for messages. -1: failed, and the error is recorded in the latch. */
+/* Adds the lines of `from`, the header of another input, to `into`: @RG, @PG (see program_lines_merge()) and @CO lines
+ * that are not there yet. The two must agree in @SQ, because records name references by number, and in @RG lines of the
+ * same ID. `file`: that of `from`, for messages. Returns how many @PG lines got another ID. -1: failed, and the error is
+ * recorded in the latch. */
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch);
+
+/* Warns that n @PG lines got another ID, unless n is 0. */
+void bam_header_warn_of_renamed(const char *file, int n);
 
 /* Sets the order in @HD (SO, GO, SS), and adds a @PG line with command_line unless that is NULL. unplaced:
  * no record has a reference; this matters only for -M. Returns 0, or -1 if there is no memory. */

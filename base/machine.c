@@ -95,6 +95,20 @@ int machine_threads(int wanted)
     return n;
 }
 
+uint64_t machine_open_files(uint64_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return wanted;
+    rlim_t before = limit.rlim_cur;
+    if (before < wanted) {
+        limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+            limit.rlim_cur = before;
+    }
+    return limit.rlim_cur;
+}
+
 int machine_cpus(void)
 {
     struct affinity allowed = affinity_allowed();

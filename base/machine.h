@@ -27,6 +27,10 @@ void machine_give_back_heaps(void);
  * pids.max and the address space limit them. Tried, since nothing tells. */
 int machine_threads(int wanted);
 
+/* Lets the process have `wanted` files open at once, as far as the hard limit allows (ulimit -Hn). Returns how many it
+ * may have open. */
+uint64_t machine_open_files(uint64_t wanted);
+
 /* CPUs that we may run on: those of the affinity mask, or as many as the cgroup's
  * quota is worth, whichever is less. Where OpenMP binds threads, those of its places instead of the mask's. */
 int machine_cpus(void);

@@ -390,7 +390,7 @@ static int open_whole(struct input_split *s, const struct mpi_team *team, const 
 }
 
 /* The header of all inputs, as the ordinary program merges them. */
-static int merge_headers(struct input_split *s, struct latch *latch)
+static int merge_headers(struct input_split *s, bool tells, struct latch *latch)
 {
     if (!(s->sam = sam_hdr_dup(s->files->part.sam)))
         return latch_fail(latch, "out of memory");
@@ -401,6 +401,8 @@ static int merge_headers(struct input_split *s, struct latch *latch)
         sam_hdr_destroy(from);
         if (merged < 0)
             return -1;
+        if (tells)
+            bam_header_warn_of_renamed(s->files[i].path, merged);
     }
     return 0;
 }
@@ -426,7 +428,7 @@ int input_split_open(struct input_split *s, const struct mpi_team *team, const s
         latch_fail(how->latch, "out of memory");
     bool opened = mpi_team_agree(team, how->latch) == 0 && open_parts(s, team, how, starts) == 0;
     if (opened)
-        merge_headers(s, how->latch);
+        merge_headers(s, team->rank == 0, how->latch);
     for (size_t i = 0; i < s->n; i++) {
         close_file(&s->files[i]);
         s->parts[i] = s->files[i].part;

@@ -10,6 +10,7 @@
 #include "read/input_format.h"
 #include "read/input_part.h"
 #include "base/latch.h"
+#include "base/machine.h"
 #include "base/message.h"
 #include "read/header_read.h"
 #include "read/sort_input.h"
@@ -86,6 +87,17 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
+/* All inputs are open at once. */
+static int check_open_files(size_t n, struct latch *latch)
+{
+    enum { OTHERS = 64, OTHERS_LEAST = 8 };      /* outputs, temporary files, pipes, libraries */
+    uint64_t most = machine_open_files(n + OTHERS);
+    if (n == 1 || most >= n + OTHERS_LEAST)
+        return 0;
+    return latch_fail(latch, "%zu inputs are too many: only %llu files may be open at once. Nothing was read; raise that "
+                      "limit (ulimit -n), or sort the inputs in several turns", n, (unsigned long long)most);
+}
+
 /* Call it when the headers are merged. */
 static void sum_up(struct sort_inputs *inputs)
 {
@@ -112,6 +124,8 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     *inputs = (struct sort_inputs){.each = calloc(1 + opts->n_more, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
+    if (check_open_files(1 + opts->n_more, how->latch) < 0)
+        return -1;
     const char *fault = fault_of_fasta(opts->order.index_fasta);     /* told before a pipe is waited for */
     if (fault)
         return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", opts->order.index_fasta, fault);
@@ -119,9 +133,13 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
         struct sort_input *in = &inputs->each[inputs->n++];
         bool first = inputs->n == 1;
         const struct input_part *part = how->part ? &how->part[inputs->n - 1] : NULL;
-        if (sort_input_open(in, first ? opts->in : opts->more[inputs->n - 2], part, how) < 0
-            || (!first && bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch) < 0))
+        if (sort_input_open(in, first ? opts->in : opts->more[inputs->n - 2], part, how) < 0)
             return -1;
+        int renamed = first ? 0 : bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch);
+        if (renamed < 0)
+            return -1;
+        if (!part || !part->silent)
+            bam_header_warn_of_renamed(in->name, renamed);
     }
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(opts->reference)))
