@@ -17,6 +17,7 @@
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
 #include "codec/frame_list.h"
+#include "codec/gzip_blocks.h"
 
 /* ------------------------------------------------------------------ source */
 
@@ -25,7 +26,7 @@ _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is no
 struct source_slot {
     struct bgzf_frame frame;     /* these four: main thread, before READY */
     const uint8_t *compressed;
-    atomic_int *users;           /* of those bytes, held until they are inflated */
+    atomic_int *users;           /* of those bytes, held until they are inflated; NULL: they are where they belong */
     struct bgzf_source_block block;
     enum bgzf_fault fault;       /* claimer, before DONE, only if there is one: who writes takes the cache line */
 };
@@ -34,7 +35,8 @@ struct bgzf_source {
     struct bgzf_source_options opt;
     int eof_block;               /* the last block was the empty one of 28 bytes; main thread, as all but the codecs */
     int peeked;                  /* frame is the block at the window's beginning */
-    struct bgzf_frame frame;
+    struct bgzf_frame frame;     /* its size is 0 if the block is that of `gzip` */
+    struct gzip_blocks *gzip;    /* plain gzip that the input goes on with; NULL: there is none here */
     struct source_slot *slots;
     struct task_ring ring;       /* of them: inflating one is its work */
     bgzf_source_inflated_fn *inflated;
@@ -76,6 +78,7 @@ void bgzf_source_close(struct bgzf_source *s)
         return;
     bgzf_codec_free_all(s->codecs, s->opt.n_threads);
     task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
+    gzip_blocks_close(s->gzip);
     free(s->slots);
     free(s);
 }
@@ -91,7 +94,9 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
 {
     enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
-    if (s->opt.framed)
+    if (frame->size == 0)
+        memcpy(dst, s->gzip->data, frame->inflated_size);
+    else if (s->opt.framed)
         fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
     else
         memcpy(dst, p, frame->size);
@@ -105,13 +110,15 @@ static void source_run(void *source, uint32_t index)
     struct bgzf_source *s = source;
     struct source_slot *slot = &s->slots[index];
     if (!latch_tripped(s->opt.latch)) {
-        enum bgzf_fault fault = source_inflate(s, slot->compressed, &slot->frame, slot->block.data);
+        enum bgzf_fault fault = slot->users ? source_inflate(s, slot->compressed, &slot->frame, slot->block.data)
+                                            : BGZF_OK;
         if (fault)
             slot->fault = fault;
         else if (s->inflated)
             s->inflated(s->inflated_arg, &slot->block);
     }
-    byte_window_release(slot->users);
+    if (slot->users)
+        byte_window_release(slot->users);
 }
 
 static bool source_help(void *source)
@@ -132,18 +139,47 @@ static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byt
     return BGZF_OK;
 }
 
+static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
+{
+    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a good copy of the "
+                      "file", s->opt.path, (unsigned long long)file_offset, bgzf_fault_text(fault));
+}
+
+/* The input goes on with plain gzip, which gzip and htslib read, too: decompresses the next bytes, on this thread. */
+static int gzip_frame(struct bgzf_source *s)
+{
+    if (!s->gzip && !(s->gzip = gzip_blocks_open(s->opt.input)))
+        return block_failed(s, s->opt.input->offset, BGZF_NO_MEMORY);
+    task_ring_make_task(&s->ring);               /* it takes long */
+    enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
+    enum bgzf_fault fault = gzip_blocks_next(s->gzip, s->opt.input, source_help, s);
+    stats_leave(s->opt.stats, before, 0);
+    s->frame = (struct bgzf_frame){.inflated_size = s->gzip->size};
+    if (fault)
+        return block_failed(s, s->gzip->begin, fault);
+    if (s->gzip->size > 0)
+        return 1;
+    gzip_blocks_close(s->gzip);
+    s->gzip = NULL;
+    return 1;
+}
+
 /* As bgzf_source_peek(), but the block may be empty. */
 static int source_frame(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;
     enum bgzf_fault fault;
     int more = 1;
+    if (s->gzip)
+        return gzip_frame(s);
     while ((fault = first_frame(s, w, &s->frame)) == BGZF_MORE && more > 0) {
         task_ring_make_task(&s->ring);           /* it may take long until there is more */
         more = byte_window_more(w, source_help, s);
     }
     if (fault == BGZF_OK)
         return 1;
+    if (fault == BGZF_NOT_BGZF)
+        return gzip_frame(s);
     if (more < 0 || (more == 0 && w->size == 0))
         return more;
     return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
@@ -169,9 +205,12 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
         int found = source_frame(s);
         if (found <= 0)
             return found;
+        bool is_gzip = s->frame.size == 0;
         s->peeked = s->frame.inflated_size > 0;
-        s->eof_block = !s->peeked && s->frame.size == BGZF_EOF_SIZE;
-        if (!s->peeked && bgzf_source_inflate(s, &none) < 0)   /* if its size became 0, records would be lost */
+        s->eof_block = is_gzip || (!s->peeked && s->frame.size == BGZF_EOF_SIZE);
+        if (s->peeked || is_gzip)
+            continue;
+        if (bgzf_source_inflate(s, &none) < 0)   /* if its size became 0, records would be lost */
             return -1;
     }
     *inflated_size = s->frame.inflated_size;
@@ -193,19 +232,18 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
     struct byte_window *w = s->opt.input;
     uint32_t index = task_ring_next(&s->ring);
     struct source_slot *slot = &s->slots[index];
+    bool is_gzip = s->frame.size == 0;
     slot->frame = s->frame;
     slot->compressed = w->data;
-    slot->users = byte_window_hold(w);
+    slot->users = is_gzip ? NULL : byte_window_hold(w);
     slot->fault = BGZF_OK;
     slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
+    if (is_gzip) {
+        slot->block.file_offset = s->gzip->begin;
+        source_inflate(s, NULL, &s->frame, dst);
+    }
     source_pass(s);
     task_ring_hand_out(&s->ring);
-}
-
-static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
-{
-    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a good copy of the "
-                      "file", s->opt.path, (unsigned long long)file_offset, bgzf_fault_text(fault));
 }
 
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)

@@ -25,8 +25,8 @@ void bam_header_free(struct bam_header *header);
 
 /* Adds the lines of `from`, the header of another input, to `into`: @RG, @PG (see program_lines_merge()) and @CO lines
  * that are not there yet. The two must agree in @SQ, because records name references by number, and in @RG lines of the
- * same ID. `file`: that of `from`, for messages. Returns how many @PG lines got another ID. -1: failed, and the error is
- * recorded in the latch. */
+ * same ID. `file`: that of `from`, for messages. Returns how many @PG lines got another ID. -1: failed, and the error
+ * is recorded in the latch. */
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch);
 
 /* Warns that n @PG lines got another ID, unless n is 0. */

@@ -11,9 +11,9 @@ struct program_lines {
     char **ids;                  /* by the number of the line; owned, with the texts */
 };
 
-/* Adds the @PG lines of `from` to `into`. A line that is there already is not added again. One whose ID another line has
- * gets the ID ID-XXXXXXXX, as `samtools merge` does it; but X is made of the line, so the result is always the same. PP
- * follows. -1: no memory, or a line cannot be read; free it all the same. */
+/* Adds the @PG lines of `from` to `into`. A line that is there already is not added again. One whose ID another line
+ * has gets the ID ID-XXXXXXXX, as `samtools merge` does it; but X is made of the line, so the result is always the
+ * same. PP follows. -1: no memory, or a line cannot be read; free it all the same. */
 int program_lines_merge(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t *from);
 void program_lines_free(struct program_lines *lines);
 

@@ -7,9 +7,9 @@
 #include "bgzf_omp.h"
 #include "bgzip/bgzip_pass.h"
 #include "bgzip/gzi_index.h"
-#include "bgzip/gzip_member.h"
 #include "codec/bgzf_block.h"
 #include "codec/frame_list.h"
+#include "codec/gzip_blocks.h"
 
 enum {
     /* Blocks under way: enough for every thread while a writer gathers some. A slot takes 128 KiB. */
@@ -36,8 +36,7 @@ struct bgzip_pass {
     struct bgzip_pass_result *result;
     struct bgzf_sink *sink;
     struct pass_block *blocks;   /* of each slot */
-    uint8_t *data;               /* of all of them, and `spare` */
-    uint8_t *spare;              /* what is decompressed on the main thread */
+    uint8_t *data;               /* of all of them */
     struct bgzf_codec **codecs;  /* of each thread */
     uint64_t placed;             /* bytes of data in the blocks that have places; who has the ticket's block */
 };
@@ -121,10 +120,9 @@ static int alloc_pass(struct bgzip_pass *p)
     how.part_size = compress ? bgzf_sink_part_size(o->n_threads, o->level, PARTS_MEMORY) : 0;
     p->blocks = calloc(n_slots, sizeof *p->blocks);
     p->codecs = calloc((size_t)o->n_threads, sizeof *p->codecs);
-    p->data = compress ? NULL : malloc(((size_t)n_slots + 1) * BGZF_MAX_BLOCK);
+    p->data = compress ? NULL : malloc((size_t)n_slots * BGZF_MAX_BLOCK);
     if (!p->blocks || !p->codecs || (!compress && !p->data))
         return out_of_memory(p);
-    p->spare = p->data ? p->data + (size_t)n_slots * BGZF_MAX_BLOCK : NULL;
     for (uint32_t i = 0; p->data && i < n_slots; i++)
         p->blocks[i].data = p->data + (size_t)i * BGZF_MAX_BLOCK;
     p->sink = bgzf_sink_open(&how);
@@ -251,61 +249,41 @@ static int deal_block(struct bgzip_pass *p, const struct bgzf_frame *frame)
     return 0;
 }
 
-/* Fills `spare` from a member of plain gzip. *n: how many bytes there are. 1: it is full, or the member ends; 0: the
- * input ends; -1: failed. */
-static int fill_from_member(struct bgzip_pass *p, struct gzip_member *m, uint32_t *n, enum gzip_member_state *state)
-{
-    struct byte_window *w = p->opt.input;
-    int got = 1;
-    *n = 0;
-    while (*n < BGZF_MAX_BLOCK && *state == GZIP_MEMBER_GOES_ON && got > 0) {
-        size_t used = w->size, made = BGZF_MAX_BLOCK - *n;
-        *state = gzip_member_inflate(m, w->data, &used, p->spare + *n, &made);
-        byte_window_skip(w, used);
-        *n += (uint32_t)made;
-        if (*state == GZIP_MEMBER_GOES_ON && *n < BGZF_MAX_BLOCK && w->size == 0)
-            got = more(p);
-    }
-    return got;
-}
-
-/* Hands out the bytes in `spare`, which changes places with those of the slot. */
-static int deal_spare(struct bgzip_pass *p, uint32_t n)
+/* Hands out bytes that were decompressed on the main thread. */
+static int deal_bytes(struct bgzip_pass *p, const uint8_t *data, uint32_t n)
 {
     uint32_t slot, begin, end;
     if (!find_part(p, n, &begin, &end))
         return 0;
     if (bgzf_sink_begin(p->sink, &slot) < 0)
         return -1;
-    uint8_t *free_now = p->blocks[slot].data;
-    p->blocks[slot] = (struct pass_block){.size = n, .begin = begin, .end = end, .data = p->spare};
-    p->spare = free_now;
+    memcpy(p->blocks[slot].data, data, n);
+    p->blocks[slot] = (struct pass_block){.size = n, .begin = begin, .end = end, .data = p->blocks[slot].data};
     return bgzf_sink_hand_out(p->sink);
 }
 
 /* Decompresses one member of plain gzip, on the main thread. */
-static int deal_member(struct bgzip_pass *p, struct gzip_member *m)
+static int deal_member(struct bgzip_pass *p, struct gzip_blocks *g)
 {
-    uint64_t begin = p->opt.file_begin + p->opt.input->offset;
-    enum gzip_member_state state = GZIP_MEMBER_GOES_ON;
     p->result->lacks_eof_block = false;
-    for (int got = 1; state == GZIP_MEMBER_GOES_ON && got > 0 && !is_done(p);) {
-        uint32_t n;
-        got = fill_from_member(p, m, &n, &state);
-        if (got < 0 || deal_spare(p, n) < 0)
+    while (!g->ended && !is_done(p)) {
+        bgzf_sink_make_task(p->sink);            /* it may take long until there is more */
+        enum bgzf_fault fault = gzip_blocks_next(g, p->opt.input, help, p->sink);
+        if (deal_bytes(p, g->data, g->size) < 0)
             return -1;
-        if (got == 0)
-            return fault_here(p, begin, "the file ends inside the gzip data that begin here (truncated file?)");
+        if (fault)
+            return fault == BGZF_NO_MEMORY ? out_of_memory(p) : fault_here(p, p->opt.file_begin + g->begin,
+                   fault == BGZF_MORE ? "the file ends inside the gzip data that begin here (truncated file?)"
+                                      : "the gzip data that begin here are damaged");
     }
-    return state == GZIP_MEMBER_NO_MEMORY ? out_of_memory(p)
-         : state == GZIP_MEMBER_IS_DAMAGED ? fault_here(p, begin, "the gzip data that begin here are damaged") : 0;
+    return 0;
 }
 
 static int decompress_member(struct bgzip_pass *p)
 {
-    struct gzip_member *member = gzip_member_open();
-    int result = member ? deal_member(p, member) : out_of_memory(p);
-    gzip_member_close(member);
+    struct gzip_blocks *blocks = gzip_blocks_open(p->opt.input);
+    int result = blocks ? deal_member(p, blocks) : out_of_memory(p);
+    gzip_blocks_close(blocks);
     return result;
 }
 

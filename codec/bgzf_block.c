@@ -11,7 +11,7 @@
 
 enum {
     GZIP_FIXED = 12,              /* gzip header, up to and with XLEN */
-    FLAG_EXTRA = 4,
+    FLAG_HEADER_CRC = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16,
 };
 _Static_assert(BGZF_HEADER + (int)BAM_DEFLATE_STORED + BGZF_FILL + BGZF_FOOTER <= BGZF_MAX_BLOCK,
                "a block that does not compress can be stored");
@@ -122,6 +122,18 @@ static int bc_subfield(const uint8_t *extra, uint32_t xlen)
     return -1;
 }
 
+/* Where the data begin in a block of `size` bytes that has more than the extra field: a name, a comment, a checksum of
+ * the header (RFC 1952, 2.3.1). Other flags say nothing of fields. */
+static uint32_t skip_fields(const uint8_t *p, uint32_t size, uint32_t at)
+{
+    for (int flag = FLAG_NAME; flag <= FLAG_COMMENT; flag <<= 1) {
+        while (p[3] & flag && at < size && p[at])
+            at++;
+        at += !!(p[3] & flag);
+    }
+    return at + (p[3] & FLAG_HEADER_CRC ? 2 : 0);
+}
+
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame)
 {
     static const uint8_t magic[3] = {0x1f, 0x8b, 8};
@@ -130,7 +142,7 @@ enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_fra
         return BGZF_NOT_GZIP;
     if (avail < GZIP_FIXED)
         return BGZF_MORE;
-    if (p[3] != FLAG_EXTRA)
+    if (!(p[3] & FLAG_EXTRA))
         return BGZF_NOT_BGZF;
     uint32_t xlen = load_le16(p + 10);
     if (GZIP_FIXED + xlen + BGZF_FOOTER > BGZF_MAX_BLOCK)
@@ -142,6 +154,11 @@ enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_fra
         return BGZF_NOT_BGZF;
     frame->size = (uint32_t)bc + 1;
     frame->data_offset = GZIP_FIXED + xlen;
+    if (p[3] != FLAG_EXTRA) {
+        if (avail < frame->size)
+            return BGZF_MORE;
+        frame->data_offset = skip_fields(p, frame->size, frame->data_offset);
+    }
     if (frame->size < frame->data_offset + BGZF_FOOTER)
         return BGZF_BAD_SIZE;
     if (avail < frame->size)

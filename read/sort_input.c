@@ -94,8 +94,8 @@ static int check_open_files(size_t n, struct latch *latch)
     uint64_t most = machine_open_files(n + OTHERS);
     if (n == 1 || most >= n + OTHERS_LEAST)
         return 0;
-    return latch_fail(latch, "%zu inputs are too many: only %llu files may be open at once. Nothing was read; raise that "
-                      "limit (ulimit -n), or sort the inputs in several turns", n, (unsigned long long)most);
+    return latch_fail(latch, "%zu inputs are too many: only %llu files may be open at once. Nothing was read; raise "
+                      "that limit (ulimit -n), or sort the inputs in several turns", n, (unsigned long long)most);
 }
 
 /* Call it when the headers are merged. */

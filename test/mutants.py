@@ -62,6 +62,11 @@ MUTANTS = [
      "htslib aborts on compressed text"),
     ("read/first_bytes.c", "memcmp(bytes, k->begin, strlen(k->begin)) == 0", "1", ["unit_first_bytes"], "a mark elsewhere in the data is none"),
 
+    ("codec/gzip_blocks.c", "byte_window_more(w, help, arg) <= 0)", "byte_window_more(w, help, arg) < 0)",
+     ["test_gzip_members.py::test_gzip_that_is_cut_passes_for_whole[1--9-the file ends inside]"], "gzip that ends early is no end"),
+    ("codec/bgzf_block.c", "while (p[3] & flag && at < size && p[at])", "while (p[3] & flag && p[at])", ["unit_bgzf_block"],
+     "a name ends in its block"),
+
     # ------------------------------------------------------------ a wrong bit in a length
     ("spill/spill_run.c", "if (!bam_record_fits((const struct bam_record *)record, size))", "if (0)",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-spilled-bam]"], "packing takes lengths at their word"),

@@ -102,9 +102,13 @@ def test_damaged_block_passes_or_costs_the_old_output(desk, sound, kind, threads
     n = len(found) - 9
     path = desk / "in.bam"
     path.write_bytes(damage(data, found, kind, n))
+    if kind == "no_bc":  # plain gzip then, which is read
+        assert sorted_bytes(["-u", "--no-PG", "-@", threads, path]) == sorted_bytes(["-u", "--no-PG"], stdin=data)
+        return
     err = refused(desk, ["-@", threads, "-o", "out.bam", path])
     assert str(path) in err
-    assert re.search(r"offset %d\b" % found[n].offset, err), (found[n].offset, err)
+    if kind != "gzip_between":  # that is read, and then the records do not go on
+        assert re.search(r"offset %d\b" % found[n].offset, err), (found[n].offset, err)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,7 +117,7 @@ def test_damage_at_either_end_passes(desk, sound, kind, n):
     data, found = sound
     path = desk / "in.bam"
     path.write_bytes(damage(data, found, kind, len(found) - 2 if n == -2 else n))
-    if kind == "no_bc" and n == 0:  # a plain gzip file then, which is another format
+    if kind == "no_bc":  # plain gzip then, which is read
         assert sorted_bytes(["-u", "--no-PG", path]) == sorted_bytes(["-u", "--no-PG"], stdin=data)
         return
     assert "in.bam" in refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"])

@@ -124,6 +124,35 @@ static void test_gzip_without_block_sizes_is_told_apart(void **state)
     assert_int_equal(frame_with(14, 1), BGZF_NOT_BGZF);      /* BC of one byte */
 }
 
+/* A name, a comment and a checksum of the header may lie between the extra field and the data. */
+static void test_other_flags_shift_the_data_or_hide_the_block(void **state)
+{
+    (void)state;
+    static const struct { uint8_t flags; const char *fields; size_t n; } cases[] = {
+        {4 | 1, "", 0}, {4 | 0xe0, "", 0}, {4 | 2, "\1\2", 2}, {4 | 8, "a.bam", 6}, {4 | 8, "", 1}, {4 | 16, "text", 5},
+        {0xff, "a\0b\0\1\2", 6},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        uint8_t data[16];
+        memcpy(data, cases[i].fields, cases[i].n);
+        memcpy(data + cases[i].n, empty_deflated, 2);
+        struct unit_bytes b = make_block(plain_extra, sizeof plain_extra, data, cases[i].n + 2, 0, 0);
+        struct bgzf_frame frame;
+        b.data[3] = cases[i].flags;
+        store_le16(b.data + BGZF_HEADER - 2, (uint16_t)(b.n - 1));
+        assert_int_equal(frame_of(&b, &frame), BGZF_OK);
+        assert_int_equal(frame.data_offset, BGZF_HEADER + cases[i].n);
+        for (size_t n = 0; n < b.n; n++) {
+            struct unit_bytes prefix = {b.data, n, n};
+            assert_int_equal(frame_of(&prefix, &frame), BGZF_MORE);
+        }
+        memset(b.data + BGZF_HEADER, 'x', b.n - BGZF_HEADER);        /* then a name has no end */
+        if (cases[i].flags & (8 | 16))
+            assert_int_equal(frame_of(&b, &frame), BGZF_BAD_SIZE);
+        unit_free(&b);
+    }
+}
+
 static void test_extra_field_cut_short(void **state)
 {
     (void)state;
@@ -652,6 +681,7 @@ int main(void)
         cmocka_unit_test(test_prefix_of_any_length_asks_for_more_and_reads_no_further),
         cmocka_unit_test(test_other_data_are_known_by_their_first_byte),
         cmocka_unit_test(test_gzip_without_block_sizes_is_told_apart),
+        cmocka_unit_test(test_other_flags_shift_the_data_or_hide_the_block),
         cmocka_unit_test(test_extra_field_cut_short),
         cmocka_unit_test(test_subfields_before_and_after_bc),
         cmocka_unit_test(test_subfield_that_runs_past_the_extra_field),

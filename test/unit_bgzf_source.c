@@ -846,7 +846,7 @@ static void test_garbage_between_blocks_is_reported_with_its_offset(void **state
     in->file.n = at;
     unit_append(&in->file, "\x1f\x8b\x08\0\0\0\0\0\0\3abcdefgh", 18);
     read_input(&r, in, 2, PIECE);
-    check_failed(&r, "gzip", at);
+    check_failed(&r, "damaged", at);             /* as the plain gzip that it seems to be */
     in->file.n = at;                             /* larger than what is kept from piece to piece */
     unit_append(&in->file, "\x1f\x8b\x08\4\0\0\0\0\0\3\xff\xff", 12);
     memset(unit_more(&in->file, 2 * BGZF_MAX_BLOCK), 0, 2 * BGZF_MAX_BLOCK);

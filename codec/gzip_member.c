@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
-#include "bgzip/gzip_member.h"
+#include "codec/gzip_member.h"
 
 enum { GZIP_ONLY = 16 };         /* added to the bits of the window: inflateInit2() of zlib.h */
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Plain gzip (RFC 1952) that stands where a BGZF block might: the bytes of a member, in blocks like those of BGZF. It
+ * is decompressed serially. */
+#ifndef GZIP_BLOCKS_H
+#define GZIP_BLOCKS_H
+
+#include "base/byte_window.h"
+#include "codec/bgzf_block.h"
+
+struct gzip_blocks {
+    struct gzip_member *member;
+    uint64_t begin;              /* where it begins in the input */
+    bool ended;
+    uint32_t size;               /* of the block, in data */
+    uint8_t data[BGZF_MAX_BLOCK];
+};
+
+/* The member begins at the beginning of the window. NULL: no memory. */
+struct gzip_blocks *gzip_blocks_open(const struct byte_window *window);
+void gzip_blocks_close(struct gzip_blocks *blocks);
+
+/* Makes the next block and takes what it is made of off the window. help: as for byte_window_more(). size is 0 behind
+ * the end of the member. BGZF_MORE: the input ends before, or cannot be read, which the latch has then. */
+enum bgzf_fault gzip_blocks_next(struct gzip_blocks *blocks, struct byte_window *window, task_help_fn *help, void *arg);
+
+#endif
