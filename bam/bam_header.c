@@ -198,12 +198,31 @@ int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool 
     return command_line ? add_program(sam, version, command_line) : 0;
 }
 
+uint64_t bam_header_text_max(enum htsExactFormat format)
+{
+    /* CRAM pads its header by half, and counts all of it in a signed number of 32 bits. The rest is for frames. */
+    return format == bam ? UINT32_MAX : format == cram ? INT32_MAX / 3 * 2 - (64 << 10) : UINT64_MAX;
+}
+
+int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char *file, struct latch *latch)
+{
+    uint64_t most = bam_header_text_max(format);
+    if (text > most)
+        return latch_fail(latch, "%s: the text of its header has %llu bytes, and %s holds %llu. Nothing was read; use "
+                          "-O sam", file, (unsigned long long)text, format == bam ? "BAM" : "CRAM",
+                          (unsigned long long)most);
+    if (format == bam && text > INT32_MAX)       /* as samtools, which writes it, too */
+        message_warning("%s: the text of its header has %llu bytes. More than 2 GiB are not read by all programs", file,
+                        (unsigned long long)text);
+    return 0;
+}
+
 int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
 {
     const char *text = sam_hdr_str(sam);
     size_t text_size = sam_hdr_length(sam), total = MAGIC_SIZE + 4 + text_size + 4;
     int n_ref = sam_hdr_nref(sam);
-    if (!text || n_ref < 0)
+    if (!text || n_ref < 0 || text_size > bam_header_text_max(bam))
         return -1;
     for (int i = 0; i < n_ref; i++) {
         if (sam_hdr_tid2len(sam, i) > INT32_MAX)

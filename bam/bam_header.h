@@ -37,8 +37,15 @@ void bam_header_warn_of_renamed(const char *file, int n);
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                            const char *version, const char *command_line);
 
+/* Most bytes of header text in a file of this format: in BAM 2^32-1 (SAMv1 section 4.2). */
+uint64_t bam_header_text_max(enum htsExactFormat format);
+
+/* Whether a header with so many bytes of text can be written; warns if others may not read it. file: that of the
+ * header, for messages. -1: it cannot, and the error is recorded in the latch. */
+int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char *file, struct latch *latch);
+
 /* Makes the bytes of the header as they stand in the uncompressed stream. The caller frees *bytes. Returns
- * 0, or -1 if there is no memory or a reference is longer than 2^31-1. */
+ * 0, or -1 if there is no memory, a reference is longer than 2^31-1, or the text longer than BAM holds. */
 int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size);
 
 #endif

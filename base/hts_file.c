@@ -64,13 +64,25 @@ void hts_file_end_threads(htsThreadPool *threads)
         hts_tpool_destroy(threads->pool);
 }
 
+/* One write() takes 2 GiB at most. */
+static int write_all(int fd, const uint8_t *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, bytes, n);
+        if (done <= 0)
+            return -1;
+        bytes += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
 /* An unnamed file in memory with these bytes. -1: there are none here, or a limit on the sizes of files is reached. */
 static int memory_file(const void *bytes, size_t n, const char *following)
 {
 #ifdef MFD_CLOEXEC
-    size_t more = strlen(following);
     int fd = memfd_create("header", MFD_CLOEXEC);
-    if (fd >= 0 && write(fd, bytes, n) == (ssize_t)n && write(fd, following, more) == (ssize_t)more
+    if (fd >= 0 && write_all(fd, bytes, n) == 0 && write_all(fd, (const uint8_t *)following, strlen(following)) == 0
         && lseek(fd, 0, SEEK_SET) == 0)
         return fd;
     if (fd >= 0)

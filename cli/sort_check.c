@@ -24,7 +24,7 @@
 enum {
     SLOTS_MIN = 8, SLOTS_PER_THREAD = 4,         /* blocks inflated ahead: each has 64 KiB */
     PIECE = 256 << 10,                           /* bytes per read */
-    HEADER_MAX = 1 << 30,
+    HEADER_LEAST = 1 << 30,                      /* bytes of a header that are taken with any -m */
 };
 
 struct sort_check {
@@ -194,7 +194,7 @@ static int open_all(struct sort_check *c)
     struct sort_inputs_options how = {
         .opts = opts,
         .rings = plan_rings(opts, c->n_slots),
-        .header_max = HEADER_MAX,
+        .header_max = opts->memory > HEADER_LEAST ? opts->memory : HEADER_LEAST,
         .far = true,
         .latch = &c->latch,
     };

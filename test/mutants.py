@@ -67,6 +67,8 @@ MUTANTS = [
     ("codec/bgzf_block.c", "while (p[3] & flag && at < size && p[at])", "while (p[3] & flag && p[at])", ["unit_bgzf_block"],
      "a name ends in its block"),
 
+    ("bam/bam_header.c", "    if (text > most)\n", "    if (0)\n", ["unit_bam_header"], "a header that the format cannot hold is not cut"),
+
     # ------------------------------------------------------------ a wrong bit in a length
     ("spill/spill_run.c", "if (!bam_record_fits((const struct bam_record *)record, size))", "if (0)",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-spilled-bam]"], "packing takes lengths at their word"),

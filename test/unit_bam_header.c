@@ -333,8 +333,8 @@ static void test_lengths_that_cannot_be(void **state)
 {
     (void)state;
     enum { N_REF_AT = 8 + sizeof two_text - 1, NAME_AT = N_REF_AT + 4 };
-    check_number(4, 0x80000000u, "not that of a BAM file");
-    check_number(4, UINT32_MAX, "not that of a BAM file");
+    check_number(4, 0x80000000u, "ends inside the header");
+    check_number(4, UINT32_MAX, "ends inside the header");
     check_number(4, INT32_MAX, "ends inside the header"); /* and no 2 GiB are allocated for it */
     check_number(N_REF_AT, 0x80000000u, "not that of a BAM file");
     check_number(N_REF_AT, UINT32_MAX, "not that of a BAM file");
@@ -343,6 +343,23 @@ static void test_lengths_that_cannot_be(void **state)
     check_number(NAME_AT, 0, "not that of a BAM file");
     check_number(NAME_AT, UINT32_MAX, "not that of a BAM file");
     check_number(NAME_AT, INT32_MAX, "ends inside the header");
+}
+
+/* l_text has 32 bits; CRAM's container of the header is padded and has 31. */
+static void test_header_that_the_format_cannot_hold(void **state)
+{
+    (void)state;
+    static const struct { uint64_t text; enum htsExactFormat format; bool fits; } cases[] = {
+        {INT32_MAX, bam, true}, {INT32_MAX + 1ull, bam, true}, {UINT32_MAX, bam, true}, {UINT32_MAX + 1ull, bam, false},
+        {1ull << 40, bam, false}, {1 << 30, cram, true}, {INT32_MAX / 3 * 2, cram, false}, {1ull << 40, sam, true},
+    };
+    hts_set_log_level(HTS_LOG_ERROR);            /* silences our warnings, too */
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct latch latch = {0};
+        assert_int_equal(bam_header_check_size(cases[i].text, cases[i].format, "in.sam", &latch), cases[i].fits ? 0 : -1);
+        assert_int_equal(latch_tripped(&latch), !cases[i].fits);
+        assert_int_equal(strstr(latch.message, "in.sam: the text of its header has") != NULL, !cases[i].fits);
+    }
 }
 
 static void test_header_that_takes_too_much_memory(void **state)
@@ -557,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_file_that_ends_inside_the_header_at_any_byte),
         cmocka_unit_test(test_other_data_are_not_taken_for_bam),
         cmocka_unit_test(test_lengths_that_cannot_be),
+        cmocka_unit_test(test_header_that_the_format_cannot_hold),
         cmocka_unit_test(test_header_that_takes_too_much_memory),
         cmocka_unit_test(test_reference_whose_name_is_none),
         cmocka_unit_test(test_header_lines_that_are_broken),

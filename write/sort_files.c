@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "bam/bam_header.h"
 #include "write/bam_index.h"
@@ -111,6 +112,14 @@ static int check_references(const struct sort_files *f, sam_hdr_t *sam)
                       "use -O sam. Nothing was read", sort_opts_input(f->opts), far);
 }
 
+/* What it will have, with its new @PG line and @HD. */
+static int check_header_size(const struct sort_files *f, sam_hdr_t *sam)
+{
+    enum { REST_OF_LINES = 256 };
+    uint64_t text = sam_hdr_length(sam) + strlen(f->opts->command_line) + REST_OF_LINES;
+    return bam_header_check_size(text, f->opts->out.format.format, sort_opts_input(f->opts), f->latch);
+}
+
 static int open_samtools(struct sort_files *f)
 {
     if (!(f->samtools = samtools_checksum_new(f->opts->n_threads)))
@@ -121,7 +130,7 @@ static int open_samtools(struct sort_files *f)
 
 int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_rule *rule)
 {
-    return check_references(f, sam) < 0 || open_index(f, sam) < 0
+    return check_references(f, sam) < 0 || check_header_size(f, sam) < 0 || open_index(f, sam) < 0
         || (f->opts->verify && open_verify(f, rule) < 0)
         || (f->opts->checksum_samtools && open_samtools(f) < 0) ? -1 : 0;
 }
