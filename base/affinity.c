@@ -91,6 +91,13 @@ void affinity_narrow(const struct affinity *before)
     errno = kept;
 }
 
+struct affinity affinity_now(void)
+{
+    struct affinity mask;
+    get_mask(&mask);
+    return mask;
+}
+
 struct affinity affinity_allowed(void)
 {
     struct affinity mask = all_places();

@@ -30,6 +30,9 @@ void affinity_narrow(const struct affinity *before);
  * on. */
 struct affinity affinity_allowed(void);
 
+/* Those on which the calling thread may run now. Asks the system only, so it may be called before OpenMP is loaded. */
+struct affinity affinity_now(void);
+
 static inline bool affinity_has(const struct affinity *mask, int cpu)
 {
     enum { WORD = 8 * sizeof *mask->cpus };

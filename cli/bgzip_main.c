@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hts.h>
+#include "base/runtime_env.h"
 #include "base/version.h"
 #include "bgzip/bgzip.h"
 #include "bgzip/bgzip_say.h"
@@ -238,6 +239,8 @@ int bgzip_main(int argc, char **argv)
     struct bgzip_opts opts;
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
     enum bgzip_args_result parsed = bgzip_main_parse(&opts, argc, argv);
+    if (parsed == BGZIP_ARGS_RUN && runtime_env_warning())
+        bgzip_say("warning: %s", runtime_env_warning());
     if (parsed == BGZIP_ARGS_RUN)
         return bgzip(&opts);
     return parsed == BGZIP_ARGS_DONE && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -301,4 +301,9 @@ MUTANTS = [
      [MPI_WHOLE + "test_ties_with_inputs_that_are_cut_change_places"], "a file that is not cut is read where it lies among the inputs"),
     ("mpi/input_split.c", "        skip -= shared ? (int64_t)(files[i].size - data_of(&files[i])) : 0;\n", "",
      [MPI_INPUT + "test_ties_of_several_inputs_change_places"], "inputs lie one behind the other"),
+
+    # ------------------------------------------------------------ what the runtime is told
+    ("base/runtime_env.c", "if (!affinity_has(allowed, (int)cpu))", "if (0)",
+     ["unit_runtime_env", "test_affinity.py::test_cpus_that_are_left_are_not_used"], "a CPU that the job may not use"),
+    ("base/runtime_env.c", "|| n == 0)", ")", ["unit_runtime_env"], "no thread at all"),
 ]

@@ -458,6 +458,37 @@ def test_settings_are_displayed_once(program, inputs, tmp_path):
     assert "OMP_WAIT_POLICY" in p.stderr
 
 
+ABSENT = max(START, default=0) + 1
+# What the runtimes end the program for, or crash at; and what is told of it.
+UNFIT = {
+    "GOMP_CPU_AFFINITY=%d-%d" % (min(START, default=0), ABSENT + 61): "names CPUs that this job may not use. It goes on with CPU",
+    "GOMP_CPU_AFFINITY=%d" % ABSENT: "names no CPU that this job may use, so it does not count",
+    "GOMP_CPU_AFFINITY=0,,%d" % ABSENT: "names no CPU that this job may use, so it does not count",
+    "OMP_NUM_THREADS=x": "is no number of threads, so it does not count",
+    "OMP_STACKSIZE=1000G": None,
+    "OMP_STACKSIZE=16k": None,
+    "GOMP_STACKSIZE=16k": None,
+}
+
+
+@pytest.mark.parametrize("setting", UNFIT)
+def test_setting_of_the_runtime_ends_the_sort(program, setting, inputs, tmp_path):
+    out, told = tmp_path / "out.bam", UNFIT[setting]
+    p = subprocess.run([program.path, "sort", "-@", "4", "-o", out, inputs / "in.bam"], stderr=subprocess.PIPE, encoding="utf-8",
+                       env=clean_env(**program.env, **dict([setting.split("=")])), timeout=HANG)
+    assert p.returncode == 0 and out.stat().st_size > 0, p.stderr
+    assert (p.stderr.startswith("samtools sort: warning: %s %s" % (setting, told)) and p.stderr.count("\n") == 1) if told else not p.stderr
+
+
+def test_cpus_that_are_left_are_not_used(inputs, tmp_path):
+    """Places of GOMP_CPU_AFFINITY, of which one is not there."""
+    wish = Wish({"GOMP_CPU_AFFINITY": "%d %d" % (CPUS[0], ABSENT)}, [[frozenset(CPUS[:1])]])
+    with Held(Program(BINARY), ["-o", "{out}"], inputs / "<in.bam", tmp_path, wish, {}, 2) as held:
+        good = lambda masks, first: fits(masks, first, wish, 2, 1)
+        assert good(*held.settle(3, good))
+        held.release()
+
+
 UNREADY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
