@@ -82,8 +82,8 @@ static int tell(int argc, char **argv)
     bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0;
     if (help && strcmp(about, "sort") == 0)
         sort_args_usage(stdout);
-    else if (strcmp(word, "--env") == 0)
-        return upstream_print_env(argv[0]);
+    else if (strcmp(word, "--env") == 0 || strncmp(word, "--env=", 6) == 0)
+        return upstream_print_env(argv[0], word[5] ? word + 6 : "");
     else if (strcmp(word, "--version-only") == 0)
         commands_version_only(stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(help ? about : word, "version") == 0)

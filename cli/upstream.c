@@ -22,6 +22,8 @@
 #define LIBEXEC_FROM_BIN "../libexec/samtools-omp"
 #endif
 
+enum shell { SHELL_SH, SHELL_CSH, SHELL_FISH };
+
 extern char **environ;           /* not all unistd.h have it */
 
 static void identity(const struct stat *st, char text[64])
@@ -175,20 +177,86 @@ static char *own_folder(const char *name)
     return folder;
 }
 
-int upstream_print_env(const char *name)
+/* Between quotes, as the shell takes them apart. csh reads `!` within quotes, too. */
+static void put_quoted(const char *text, enum shell shell)
 {
-    char *folder = own_folder(name);
-    if (!folder || strchr(folder, ':')) {
-        fprintf(stderr, "samtools: --env: %s%s\n", folder ? "PATH cannot hold a folder with a colon in its name: " :
-                "this program is not installed: make install puts " LIBEXEC_FROM_BIN "/samtools beside its folder",
-                folder ? folder : "");
-        free(folder);
-        return EXIT_FAILURE;
+    putchar('\'');
+    for (const char *c = text; *c; c++)
+        if (*c == '\'')
+            fputs(shell == SHELL_FISH ? "\\'" : "'\\''", stdout);
+        else if ((*c == '\\' && shell == SHELL_FISH) || (*c == '!' && shell == SHELL_CSH))
+            fprintf(stdout, "\\%c", *c);
+        else
+            putchar(*c);
+    putchar('\'');
+}
+
+static const struct {
+    const char *name;
+    enum shell shell;
+} shells[] = {
+    {"sh", SHELL_SH}, {"bash", SHELL_SH}, {"dash", SHELL_SH}, {"ksh", SHELL_SH}, {"zsh", SHELL_SH},
+    {"csh", SHELL_CSH}, {"tcsh", SHELL_CSH}, {"fish", SHELL_FISH},
+};
+
+/* Whether there is such a shell. name: "" is sh. */
+static bool find_shell(const char *name, enum shell *shell)
+{
+    *shell = SHELL_SH;
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(name, shells[i].name) == 0) {
+            *shell = shells[i].shell;
+            return true;
+        }
+    return *name == 0;
+}
+
+/* Who evaluates what is printed gets status 1: else a script would go on with the other samtools. */
+static int print_failure(void)
+{
+    puts("false");
+    fflush(stdout);
+    return EXIT_FAILURE;
+}
+
+static void print_line(const char *folder, enum shell shell)
+{
+    static const char *const before[] = {"PATH=", "setenv PATH ", "set -gx PATH "};
+    static const char *const behind[] = {"${PATH:+\":$PATH\"}; export PATH\n", ":\"$PATH\"\n", " $PATH\n"};
+    fputs(before[shell], stdout);
+    put_quoted(folder, shell);
+    fputs(behind[shell], stdout);
+}
+
+/* Somebody looks at the line, so no shell reads it. */
+static void tell_how(enum shell shell)
+{
+    static const char *const how[] = {"eval \"$(samtools-omp --env)\"", "eval \"`samtools-omp --env=csh`\"",
+                                      "samtools-omp --env=fish | source"};
+    fprintf(stderr, "samtools: --env: printed, the line changes nothing. Say %s\n", how[shell]);
+}
+
+int upstream_print_env(const char *name, const char *shell_name)
+{
+    enum shell shell;
+    if (!find_shell(shell_name, &shell)) {
+        fprintf(stderr, "samtools: --env=%s: the shells are sh (bash, dash, ksh, zsh), csh (tcsh) and fish\n", shell_name);
+        return print_failure();
     }
-    fputs("PATH='", stdout);
-    for (const char *c = folder; *c; c++)
-        *c == '\'' ? fputs("'\\''", stdout) : putchar(*c);
-    fputs("'${PATH:+\":$PATH\"}; export PATH\n", stdout);
+    char *folder = own_folder(name);
+    int status = EXIT_FAILURE;
+    if (!folder)
+        fprintf(stderr, "samtools: --env: this program is not installed: make install puts " LIBEXEC_FROM_BIN
+                "/samtools beside its folder\n");
+    else if (strchr(folder, ':') || (shell == SHELL_CSH && strchr(folder, '\n')))
+        fprintf(stderr, "samtools: --env: PATH cannot hold a folder with a colon%s in its name: %s\n",
+                shell == SHELL_CSH ? " or a new line" : "", folder);
+    else {
+        print_line(folder, shell);
+        status = fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        if (status == EXIT_SUCCESS && isatty(STDOUT_FILENO))
+            tell_how(shell);
+    }
     free(folder);
-    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status == EXIT_SUCCESS ? status : print_failure();
 }

@@ -21,8 +21,9 @@ typedef bool upstream_read_fn(void *arg, FILE *from);
  * input and no standard error. Returns what read returns; false if the program cannot be started. */
 bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *arg);
 
-/* `samtools-omp --env`: prints the line for sh that puts the folder of our `samtools` first on PATH. name is argv[0].
- * Returns the exit status; after a message if the program is not installed. */
-int upstream_print_env(const char *name);
+/* `samtools-omp --env=SHELL`: prints the line for that shell ("": sh) that puts the folder of our `samtools` first on
+ * PATH. name is argv[0]. Returns the exit status. If that cannot be, after a message: prints `false`, so that who
+ * evaluates the output fails, too. */
+int upstream_print_env(const char *name, const char *shell_name);
 
 #endif

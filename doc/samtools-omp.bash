@@ -13,7 +13,7 @@ _samtools_omp()
                 --force --rebgzip --help --index --index-name --keep --compress-level --output --reindex --size --test --threads --version' ;;
         esac
     elif [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort report bgzip view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --help --version --version-only'
+        words='sort report bgzip view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;

@@ -207,6 +207,55 @@ def test_line_for_path_is_misread(root, other, tmp_path, folder, name):
     assert p.stdout.startswith("%s/libexec/samtools-omp/samtools\nother [view] [x]\nsamtools 1.24\n" % os.path.realpath(home)), p.stdout
 
 
+OTHER_SHELLS = {"csh": 'eval "`samtools-omp --env=csh`"', "tcsh": 'eval "`samtools-omp --env=tcsh`"', "fish": "samtools-omp --env=fish | source"}
+
+
+@pytest.mark.parametrize("name", OTHER_SHELLS)
+@pytest.mark.parametrize("folder", ["plain", "a  b", "it's", 'q"$(x)`y`', "back\\slash", "*", "a!b"], ids=repr)
+def test_line_for_path_of_other_shells_is_misread(root, other, tmp_path, folder, name):
+    if not shutil.which(name):
+        pytest.skip("no %s here" % name)
+    home = tmp_path / folder
+    root.rename(home)
+    text = "%s; which samtools; samtools view x; samtools --version" % OTHER_SHELLS[name]
+    p = subprocess.run([name, *["-f"] * (name != "fish"), "-c", text], capture_output=True, text=True, timeout=HANG,
+                       env=clean_env(PATH="%s/bin:%s:%s" % (home, other, SYSTEM), HOME=str(tmp_path)))
+    assert (p.returncode, p.stderr) == (0, "")
+    assert p.stdout.startswith("%s/libexec/samtools-omp/samtools\nother [view] [x]\nsamtools 1.24\n" % os.path.realpath(home)), p.stdout
+
+
+@pytest.mark.parametrize("text,said", [('eval "$(%s --env)"', "is not installed"), ('eval "$(%s --env=zz)"', "the shells are sh")])
+@pytest.mark.parametrize("name", SHELLS)
+def test_script_goes_on_with_the_other_samtools(root, name, text, said):
+    """eval has the status of what it was given, and of nothing that is 0."""
+    (root / "libexec" / "samtools-omp" / "samtools").unlink()
+    program = ["busybox", "sh"] if name == "busybox" else [name]
+    p = subprocess.run([*program, "-ec", text % (root / "bin" / "samtools-omp") + "; echo went on"], env=clean_env(),
+                       capture_output=True, text=True, timeout=HANG)
+    assert p.returncode == 1 and p.stdout == "" and said in p.stderr
+
+
+def test_line_for_path_is_shown_without_a_word(root):
+    """On a terminal: who forgets eval is told."""
+    if not shutil.which("script"):
+        pytest.skip("no script here")
+    p = subprocess.run(["script", "-qec", "%s --env" % (root / "bin" / "samtools-omp"), "/dev/null"], stdin=subprocess.DEVNULL,
+                       env=clean_env(), capture_output=True, text=True, timeout=HANG)
+    assert p.returncode == 0 and 'Say eval "$(samtools-omp --env)"' in p.stdout
+
+
+def test_commands_of_the_readme_do_not_work_without_root(other, tmp_path):
+    """Those that install into a home folder and put the program on PATH, as they stand there."""
+    home = tmp_path / "home"
+    install("install", "", home / ".local")
+    line, = [line for line in (REPO / "README.md").read_text().splitlines() if line.startswith("    export PATH=$HOME/.local/bin")]
+    profile, = re.findall(r"`(eval \"\$\(\$HOME/[^`]*)`", (REPO / "README.md").read_text())
+    for text in (line + '\neval "$(samtools-omp --env)"', profile):
+        p = subprocess.run(["sh", "-ec", text + "\ncommand -v samtools\nsamtools view x"], capture_output=True, text=True,
+                           env=clean_env(PATH="%s:%s" % (other, SYSTEM), HOME=str(home)), timeout=HANG)
+        assert (p.returncode, p.stdout) == (0, "%s/.local/libexec/samtools-omp/samtools\nother [view] [x]\n" % os.path.realpath(home)), p.stderr
+
+
 @pytest.mark.parametrize("how", ["link", "chain", "relative", "merged", "folder", "drop-in", "cwd"])
 def test_line_for_path_depends_on_how_the_program_is_called(root, tmp_path, how):
     real, links = root / "bin" / "samtools-omp", tmp_path / "links"
@@ -249,7 +298,7 @@ def test_line_for_path_that_cannot_be_is_printed(root, tmp_path, why):
     else:
         out = os.open("/dev/full", os.O_WRONLY)
     p = subprocess.run([root / "bin" / "samtools-omp", "--env"], stdout=out, stderr=subprocess.PIPE, text=True, timeout=HANG)
-    assert p.returncode == 1 and not p.stdout
+    assert p.returncode == 1 and p.stdout in (None, "false\n")
     assert why == "full" or re.fullmatch(r"samtools: --env: .*%s.*\n" % why, p.stderr)
 
 
