@@ -162,14 +162,14 @@ static void page_timeline(FILE *to, const struct rank_report *r)
 
 static void page_row(FILE *to, const struct rank_numbers *n, const char *name, bool steps)
 {
-    fprintf(to, "<tr><td>%s</td><td>", name);
+    fprintf(to, "<tr><td>%s</td><td data-label=\"host\">", name);
     report_markup_text(to, n->host);
     fputs("</td>", to);
     for (int i = 0; i < N_COLUMNS; i++)
-        fprintf(to, "<td>%.*f</td>", i < N_COLUMNS - 1 ? 1 : 2, column_of(n, i));
+        fprintf(to, "<td data-label=\"%s\">%.*f</td>", columns[i].name, i < N_COLUMNS - 1 ? 1 : 2, column_of(n, i));
     for (enum rank_step step = 0; step < N_RANK_STEPS; step++)
         if (steps)
-            fprintf(to, "<td>%.3f</td>", rank_report_seconds(n, step));
+            fprintf(to, "<td data-label=\"%s\">%.3f</td>", rank_step_name(step)->key, rank_report_seconds(n, step));
         else
             fputs("<td></td>", to);
     fputs("</tr>\n", to);

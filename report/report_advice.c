@@ -153,17 +153,18 @@ static void advise_on_cores(struct report *r)
 {
     const struct report_facts *f = &r->facts;
     int cores = f->topology.cores > 0 && f->topology.cores < f->cpus ? f->topology.cores : f->cpus;
-    if (r->busy <= MOSTLY_BUSY || f->cpus <= r->n_threads)
+    double busy = report_busy_share(r);
+    if (busy <= MOSTLY_BUSY || f->cpus <= r->n_threads)
         return;
     if (cores == f->cpus)
-        say(r, "All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * r->busy,
+        say(r, "All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * busy,
             f->cpus, f->cpus);
     else if (r->n_threads < cores)
         say(r, "All threads were busy, %.0f %% of the time, and there are %d cores (%d CPUs): -@ %d is faster.",
-            100 * r->busy, cores, f->cpus, cores);
+            100 * busy, cores, f->cpus, cores);
     else
         say(r, "All threads were busy, %.0f %% of the time. Each core runs more than one thread: -@ %d may give some "
-            "20 to 30 %% more.", 100 * r->busy, f->cpus);
+            "20 to 30 %% more.", 100 * busy, f->cpus);
 }
 
 /* Threads that the system may move. On several nodes that takes them away from their memory. If there are no more of

@@ -108,9 +108,8 @@ static void put_areas(struct cells *cells, const struct stats *stats, double uni
     cells_begin(cells, stats, COLUMNS);
     for (int i = 0; i < stats_slots(stats); i++)
         add_slot(cells, stats, i);
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (stats_stage(stage)->kind != STAGE_RESTS)
-            put_area(cells, stage, unit, to);
+    for (enum stage stage = STAGE_WAIT; stage < N_STAGES; stage++)      /* what is left of the height is idle */
+        put_area(cells, stage, unit, to);
 }
 
 static void put_all_threads(struct cells *cells, const struct report *r, const struct stats *stats, FILE *to)

@@ -229,7 +229,7 @@ void report_compare_html(const struct report_compare_side sides[2], FILE *to)
     begin_table(to, "Seconds of all threads, by stage");
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (is_listed(a->stages[stage], b->stages[stage]))
-            put_row(to, stats_stage(stage)->what, SECONDS, true, a->stages[stage], b->stages[stage]);
+            put_row(to, stats_stage(stage)->name, SECONDS, true, a->stages[stage], b->stages[stage]);
     fputs("</tbody></table></section>\n", to);
     report_markup_end(to, "samtools-omp " SAMTOOLS_OMP_VERSION, "green: less by more than a tenth; red: more");
 }

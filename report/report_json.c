@@ -146,7 +146,7 @@ static void put_facts(const struct report *r, FILE *to)
     put_measure(to, "energy_j", f->joules);
     put_count(to, "major_faults", f->major_faults);
     put_seconds(to, "cpu_share", report_cpu_share(r));
-    put_seconds(to, "busy_share", r->busy);
+    put_seconds(to, "busy_share", report_busy_share(r));
     put_seconds(to, "io_share", r->io);
     put_count(to, "memory_bytes", f->memory);
     put_count(to, "peak_rss_bytes", f->peak_rss);

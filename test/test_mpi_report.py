@@ -6,6 +6,7 @@ Skipped without mpicc and mpirun.
 
 import html.parser
 import json
+import re
 import subprocess
 
 import pytest
@@ -140,6 +141,8 @@ def test_page_is_no_page(programs, desk):
     assert not page.open
     assert page.count["rect"] == 3 * len(STEPS)
     assert page.count["tr"] == 1 + 3 + 1
+    cells = re.findall(r"<td([^>]*)>(.*?)</td>", (desk / "r.html").read_text())
+    assert len(cells) > 20 and all("data-label" in attributes for attributes, text in cells if text not in ("", "0", "1", "2", "all"))
     assert "script" not in page.count and "link" not in page.count
 
 

@@ -547,6 +547,55 @@ static void test_file_names_are_no_markup_in_the_page(void **state)
     free(page);
 }
 
+/* A page and JSON of threads of which one waits all the time, and all stand in the queue for a CPU. */
+static void write_waiting_page(FILE *to, const char *name)
+{
+    struct stats *stats = stats_new(1, STATS_SPANS);
+    struct report_facts facts = quiet().facts;
+    struct report r;
+    facts.input = name;
+    enum stage before = stats_enter(stats, STAGE_WAIT);
+    usleep(3000);
+    stats_leave(stats, before, 0);
+    stats_stop(stats);
+    report_make(&r, &facts, stats);
+    r.busy = 0.63;
+    r.wall = 100;
+    r.facts.run_queue = 50;
+    r.facts.user = 13;
+    r.facts.system = 0;
+    report_html(&r, stats, to);
+    report_json(&r, stats, to);
+    report_text(&r, to);
+    stats_free(stats);
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+static void test_wait_is_left_out_of_the_picture_of_all_threads(void **state)
+{
+    (void)state;
+    char *page = written(write_waiting_page, "in.bam");
+    assert_int_equal(count(page, "<path fill=\"var(--wait)\""), 2);      /* of all threads, and in the thread's row */
+    free(page);
+}
+
+static void test_busy_means_two_things(void **state)
+{
+    (void)state;
+    char *all = written(write_waiting_page, "in.bam");
+    assert_non_null(strstr(all, "13 %</b><span>thread busy</span>"));
+    assert_non_null(strstr(all, "\"busy_share\": 0.13"));
+    assert_non_null(strstr(all, "1 thread busy 13 %"));
+    free(all);
+}
+
 /* A page of a sort that took no time at all. */
 static void write_timeless_page(FILE *to, const char *name)
 {
@@ -662,6 +711,8 @@ int main(void)
         cmocka_unit_test(test_number_of_records_is_rounded),
         cmocka_unit_test(test_strings_of_json_are_valid_whatever_a_file_is_called),
         cmocka_unit_test(test_file_names_are_no_markup_in_the_page),
+        cmocka_unit_test(test_wait_is_left_out_of_the_picture_of_all_threads),
+        cmocka_unit_test(test_busy_means_two_things),
         cmocka_unit_test(test_page_of_an_empty_input_divides_by_zero),
         cmocka_unit_test(test_nodes_are_not_told_where_there_are_several),
         cmocka_unit_test(test_trace_has_a_track_for_every_thread),
