@@ -240,7 +240,8 @@ int upstream_print_env(const char *name, const char *shell_name)
 {
     enum shell shell;
     if (!find_shell(shell_name, &shell)) {
-        fprintf(stderr, "samtools: --env=%s: the shells are sh (bash, dash, ksh, zsh), csh (tcsh) and fish\n", shell_name);
+        fprintf(stderr, "samtools: --env=%s: the shells are sh (bash, dash, ksh, zsh), csh (tcsh) and fish\n",
+                shell_name);
         return print_failure();
     }
     char *folder = own_folder(name);
