@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct byte_buffer {
     uint8_t *p;
@@ -28,6 +29,17 @@ static inline int byte_buffer_resize(struct byte_buffer *buffer, size_t max)
 static inline int byte_buffer_reserve(struct byte_buffer *buffer, size_t size)
 {
     return size <= buffer->max ? 0 : byte_buffer_resize(buffer, size > 2 * buffer->max ? size : 2 * buffer->max);
+}
+
+/* Adds a copy of bytes[n]. Returns 0, or -1 if there is no memory; then nothing is changed. */
+static inline int byte_buffer_append(struct byte_buffer *buffer, const void *bytes, size_t n)
+{
+    if (byte_buffer_reserve(buffer, buffer->n + n) < 0)
+        return -1;
+    if (n > 0)
+        memcpy(buffer->p + buffer->n, bytes, n);
+    buffer->n += n;
+    return 0;
 }
 
 /* Empties the buffer and gives back the memory beyond max bytes. */

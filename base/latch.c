@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include "base/latch.h"
 
-/* the one mutable global; set by signal handlers, in any thread */
+/* the one mutable global; set by signal handlers, in any thread. Its negative value stands for latch_stop(). */
 static atomic_int caught_signal;
+enum { STOPPED = -1 };
 /* Signals that by default end a process and are not caused by a fault of its own. XFSZ is not among them:
  * it becomes an error of write(). */
 static const int signals[] = {
@@ -24,13 +26,22 @@ enum { N_SIGNALS = sizeof signals / sizeof *signals };
 
 int latch_fail(struct latch *latch, const char *format, ...)
 {
-    if (!atomic_exchange(&latch->tripped, true)) {
+    int state = LATCH_OPEN;
+    if (atomic_compare_exchange_strong(&latch->tripped, &state, LATCH_WRITING)) {
         va_list args;
         va_start(args, format);
         vsnprintf(latch->message, sizeof latch->message, format, args);
         va_end(args);
+        atomic_store_explicit(&latch->tripped, LATCH_TRIPPED, memory_order_release);
     }
+    while (!latch_failed(latch))
+        sched_yield();
     return -1;
+}
+
+bool latch_failed(const struct latch *latch)
+{
+    return atomic_load_explicit(&latch->tripped, memory_order_acquire) == LATCH_TRIPPED;
 }
 
 bool latch_signalled(void)
@@ -38,9 +49,26 @@ bool latch_signalled(void)
     return atomic_load_explicit(&caught_signal, memory_order_relaxed) != 0;
 }
 
+int latch_signal(void)
+{
+    int caught = atomic_load_explicit(&caught_signal, memory_order_relaxed);
+    return caught > 0 ? caught : 0;
+}
+
+void latch_stop(void)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&caught_signal, &none, STOPPED);
+}
+
+bool latch_stopped(void)
+{
+    return atomic_load_explicit(&caught_signal, memory_order_relaxed) == STOPPED;
+}
+
 bool latch_tripped(const struct latch *latch)
 {
-    return atomic_load_explicit(&latch->tripped, memory_order_relaxed) || latch_signalled();
+    return latch_failed(latch) || latch_signalled();
 }
 
 static void note_signal(int sig)
@@ -77,7 +105,7 @@ void latch_hide_signals(bool hide)
 
 void latch_reraise(void)
 {
-    int sig = atomic_load_explicit(&caught_signal, memory_order_relaxed);
+    int sig = latch_signal();
     if (sig) {
         signal(sig, SIG_DFL);
         raise(sig);

@@ -7,17 +7,21 @@
 #include <stdbool.h>
 
 struct latch {
-    atomic_bool tripped;         /* set once, by any thread; read by all */
-    /* written by the thread that trips the latch; read after the parallel region */
-    char message[1024];
+    atomic_int tripped;          /* enum latch_state: steps up, by any thread; read by all */
+    char message[1024];          /* written while LATCH_WRITING, by the thread that set that; read when LATCH_TRIPPED */
 };
 
+enum latch_state { LATCH_OPEN, LATCH_WRITING, LATCH_TRIPPED };
+
 /* Records an error in the latch: trips it with a message (file, record number, offset, cause, what to do),
- * unless it is tripped already. Always returns -1. */
+ * unless it is tripped already. When it returns, the first message is there to be read. Always returns -1. */
 int latch_fail(struct latch *latch, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* True after a failure or a caught signal: stop working. */
+/* True after a failure, a caught signal or latch_stop(): stop working. */
 bool latch_tripped(const struct latch *latch);
+
+/* Whether an error was recorded. Then its message can be read. */
+bool latch_failed(const struct latch *latch);
 
 /* From this call on, signals that end a process only set a flag, which latch_tripped() sees. Call it when there is a
  * file to be removed. A signal that was ignored (nohup) or has a handler keeps that. While there is nothing to remove,
@@ -28,8 +32,17 @@ void latch_catch_signals(void);
  * they shall interrupt the main thread's reads only. PIPE is never blocked: it goes to the thread that writes. */
 void latch_hide_signals(bool hide);
 
-/* Whether a signal was caught. */
+/* Whether a signal was caught, or latch_stop() was called. */
 bool latch_signalled(void);
+
+/* The signal that was caught; 0: none. */
+int latch_signal(void);
+
+/* Trips all latches, for a reason that is told elsewhere. Any thread may call it. */
+void latch_stop(void);
+
+/* Whether that was called before any signal was caught. */
+bool latch_stopped(void);
 
 /* Ends the process by the signal that was caught, if any. Call it after everything is cleaned up. */
 void latch_reraise(void);

@@ -63,6 +63,7 @@ int out_file_target(const char *path, char target[PATH_MAX])
  * Then their names go, too. */
 enum { MAX_NAMED = 8 };
 static struct out_file *_Atomic named_files[MAX_NAMED];
+static atomic_bool names_are_dropped;
 
 static void remove_named(void)
 {
@@ -88,6 +89,8 @@ static void add_named(struct out_file *out)
     if (!atomic_flag_test_and_set(&told))
         atexit(remove_named);
     change_named(NULL, out);
+    if (atomic_load(&names_are_dropped))
+        unlink(out->temp);
 }
 
 /* The file has lost its temporary name. */
@@ -95,6 +98,21 @@ static void forget_named(struct out_file *out)
 {
     change_named(out, NULL);
     out->temp[0] = 0;
+}
+
+void out_file_drop_all_names(void)
+{
+    atomic_store(&names_are_dropped, true);
+    remove_named();
+}
+
+/* Without /proc the name is needed to open the file once more. */
+void out_file_drop_name(struct out_file *out)
+{
+    if (!out->temp[0] || access("/proc/self/fd", X_OK) < 0)
+        return;
+    unlink(out->temp);
+    forget_named(out);
 }
 
 /* Gives the file a hidden name beside the target. */

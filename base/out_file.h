@@ -49,6 +49,13 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch);
  * far. From then on out_file_abandon() empties it. -1: failed, and the error is recorded in the latch. */
 int out_file_begin(struct out_file *out, struct latch *latch);
 
+/* For a file that is never committed: takes its temporary name away, if it has one, so that nothing is left of it
+ * whoever is killed. It can still be opened once more. */
+void out_file_drop_name(struct out_file *out);
+
+/* Takes away all temporary names there are and will be: the process is about to end. Any thread may call it. */
+void out_file_drop_all_names(void);
+
 /* A name under which the open file can be opened once more, valid until the next call. */
 const char *out_file_name(struct out_file *out);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "mpi/block_seam.h"
+#include "mpi/mpi_wait.h"
 
 /* ---- chains of blocks ---- */
 
@@ -113,15 +114,13 @@ static uint32_t follow(struct block_seam *s, uint32_t fill)
 void block_seam_settle(struct block_seam *s, const struct mpi_team *team)
 {
     uint32_t fill = 0;
-    MPI_Status status;
     int n = 0, before = team->rank - 1, after = team->rank + 1;
     if (before >= 0)
-        MPI_Recv(&fill, 1, MPI_UINT32_T, before, MPI_TEAM_FILL, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        mpi_wait_receive(&fill, 1, MPI_UINT32_T, before, MPI_TEAM_FILL);
     fill = follow(s, fill);
     if (after < team->size) {
-        MPI_Send(&fill, 1, MPI_UINT32_T, after, MPI_TEAM_FILL, MPI_COMM_WORLD);
-        MPI_Recv(s->tail, BGZF_FILL, MPI_BYTE, after, MPI_TEAM_LEAD, MPI_COMM_WORLD, &status);
-        MPI_Get_count(&status, MPI_BYTE, &n);
+        mpi_wait_send(&fill, 1, MPI_UINT32_T, after, MPI_TEAM_FILL);
+        n = mpi_wait_receive(s->tail, BGZF_FILL, MPI_BYTE, after, MPI_TEAM_LEAD);
     }
     s->tail_size = (size_t)n;
     if (before < 0)
@@ -131,7 +130,7 @@ void block_seam_settle(struct block_seam *s, const struct mpi_team *team)
         s->lead_size += s->tail_size;
         s->tail_size = 0;
     }
-    MPI_Send(s->lead, (int)s->lead_size, MPI_BYTE, before, MPI_TEAM_LEAD, MPI_COMM_WORLD);
+    mpi_wait_send(s->lead, (int)s->lead_size, MPI_BYTE, before, MPI_TEAM_LEAD);
 }
 
 size_t block_seam_tail(const struct block_seam *s, struct record_ref *records)

@@ -365,7 +365,7 @@ static bool receive_some(struct exchange *x)
 
 static int stop(struct exchange *x)
 {
-    if (latch_tripped(x->opt.sender))
+    if (latch_failed(x->opt.sender))
         latch_fail(x->opt.latch, "%s", x->opt.sender->message);
     return -1;
 }

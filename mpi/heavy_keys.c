@@ -42,14 +42,12 @@ static int append_record(struct byte_buffer *to, uint64_t key, const uint8_t *re
         return 0;
     if (byte_buffer_reserve(to, to->n + sizeof head + head.size) < 0)
         return -1;
-    uint8_t *p = to->p + to->n;
-    memcpy(p, &head, sizeof head);
-    p += sizeof head;
-    memcpy(p, record, front);
-    memcpy(p + front, record + front + dropped, size - front - dropped);
-    store_le32(((struct bam_record *)p)->block_size, head.size - 4);
-    store_le32(((struct bam_record *)p)->seq_len, 0);
-    to->n += sizeof head + head.size;
+    byte_buffer_append(to, &head, sizeof head);  /* there is room for all three */
+    byte_buffer_append(to, record, front);
+    byte_buffer_append(to, record + front + dropped, size - front - dropped);
+    struct bam_record *copy = (struct bam_record *)(to->p + to->n - head.size);
+    store_le32(copy->block_size, head.size - 4);
+    store_le32(copy->seq_len, 0);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "codec/bgzf_block.h"
 #include "bam/bam_record.h"
 #include "mpi/index_gather.h"
+#include "mpi/mpi_wait.h"
 #include "write/bam_index.h"
 
 enum {
@@ -35,7 +36,7 @@ static void send_log(const struct byte_buffer *log)
 {
     for (size_t at = 0, n = 1; n > 0; at += n) {
         n = whole_blocks(log->p + at, log->n - at);
-        MPI_Send(log->p + at, (int)n, MPI_BYTE, 0, MPI_TEAM_INDEX, MPI_COMM_WORLD);
+        mpi_wait_send(log->p + at, (int)n, MPI_BYTE, 0, MPI_TEAM_INDEX);
     }
 }
 
@@ -58,10 +59,7 @@ static int receive_log(struct bam_index *index, int from, uint64_t place, uint8_
                        struct bam_index_entry *entries)
 {
     for (;;) {
-        MPI_Status status;
-        int n;
-        MPI_Recv(chunk, CHUNK, MPI_BYTE, from, MPI_TEAM_INDEX, MPI_COMM_WORLD, &status);
-        MPI_Get_count(&status, MPI_BYTE, &n);
+        int n = mpi_wait_receive(chunk, CHUNK, MPI_BYTE, from, MPI_TEAM_INDEX);
         if (n == 0)
             return 0;
         if (enter(index, chunk, (size_t)n, place, entries) < 0)

@@ -13,6 +13,7 @@
 #include "bam/bam_header.h"
 #include "base/sort_opts.h"
 #include "mpi/input_split.h"
+#include "mpi/mpi_wait.h"
 #include "mpi/text_split.h"
 #include "mpi/whole_input.h"
 #include "read/input_format.h"
@@ -76,7 +77,7 @@ static bool is_stream(const char *path)
 static int check_same(const struct mpi_team *team, const struct split_file *f, struct identity mine)
 {
     struct identity first = mine;
-    MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&first, sizeof first, MPI_BYTE, 0);
     if (memcmp(&first, &mine, sizeof mine) != 0)
         latch_fail(f->latch, "%s is not the file that rank 0 sees (%llu bytes here, %llu there). Nothing was read",
                    f->path, (unsigned long long)mine.size, (unsigned long long)first.size);
@@ -281,7 +282,7 @@ static int open_file(struct split_file *f, const struct mpi_team *team, const ch
     struct identity id = {0};
     int stream = team->rank == 0 && is_stream(path);
     *f = (struct split_file){.path = path, .fd = -1, .latch = how->latch};
-    MPI_Bcast(&stream, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&stream, 1, MPI_INT, 0);
     f->is_stream = f->is_whole = stream;
     if (stream)
         return 0;
@@ -331,7 +332,7 @@ static uint64_t start_of(const struct split_file *f, int64_t skip)
 static void share_starts(const struct mpi_team *team, const struct split_file *f, int64_t skip, uint64_t *starts)
 {
     uint64_t mine = start_of(f, skip);
-    MPI_Allgather(&mine, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+    mpi_wait_allgather(&mine, 1, MPI_UINT64_T, starts);
     starts[team->size] = end_of(f);
     for (int i = team->size; i > 0; i--)         /* a long record may go through several ranges */
         if (starts[i - 1] > starts[i])

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/byte_buffer.h"
 #include "mpi/key_samples.h"
+#include "mpi/mpi_wait.h"
 #include "order/sort_key.h"
 
 /* Keys of each rank: one for 0.012 % of its bytes if ranks are few. Rank 0 sorts those of all ranks alone, 2^18 of them
@@ -30,15 +31,6 @@ struct key_part {
     uint64_t key, bytes;
 };
 
-static int append_key(struct byte_buffer *to, struct key_part part)
-{
-    if (byte_buffer_reserve(to, to->n + sizeof part) < 0)
-        return -1;
-    memcpy(to->p + to->n, &part, sizeof part);
-    to->n += sizeof part;
-    return 0;
-}
-
 /* The middle one of some neighbours stands for them: so a cut at its key is as often too early as too late. */
 static int take_list(struct byte_buffer *to, const struct merge_source *list, uint64_t step)
 {
@@ -49,7 +41,7 @@ static int take_list(struct byte_buffer *to, const struct merge_source *list, ui
         part.bytes += bam_key_record_size(list->base, *key);
         if (part.bytes < step && key + 1 < list->end)
             continue;
-        if (append_key(to, part) < 0)
+        if (byte_buffer_append(to, &part, sizeof part) < 0)
             return -1;
         part.bytes = 0;
     }
@@ -70,7 +62,7 @@ static int take_keys(struct byte_buffer *to, const struct records_read *o)
             return -1;
     for (size_t run = 0; run < o->runs->n; run++)
         for (size_t slice = 0; o->runs->first_key(o->runs->reader, run, slice, &key); slice++)
-            if (append_key(to, (struct key_part){key, o->slice_size}) < 0)
+            if (byte_buffer_append(to, &(struct key_part){key, o->slice_size}, sizeof(struct key_part)) < 0)
                 return -1;
     return 0;
 }
@@ -84,10 +76,10 @@ int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size
     *all = NULL;
     *counts = team->rank == 0 ? calloc((size_t)team->size, 2 * sizeof **counts) : NULL;
     failed = team->rank == 0 && !*counts;
-    MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&failed, 1, MPI_INT, 0);
     if (failed)
         return -1;
-    MPI_Gather(&n, 1, MPI_INT, *counts, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    mpi_wait_gather(&n, 1, MPI_INT, *counts);
     if (team->rank == 0) {
         places = *counts + team->size;
         for (int i = 0; i < team->size; i++) {
@@ -97,9 +89,9 @@ int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size
         *all = bytes <= INT32_MAX ? malloc(bytes + 1) : NULL;
         failed = !*all;
     }
-    MPI_Bcast(&failed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&failed, 1, MPI_INT, 0);
     if (!failed)
-        MPI_Gatherv(mine, n, MPI_BYTE, *all, *counts, places, MPI_BYTE, 0, MPI_COMM_WORLD);
+        mpi_wait_gather_bytes(mine, n, *all, *counts, places);
     return failed ? -1 : 0;
 }
 

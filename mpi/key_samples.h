@@ -7,7 +7,8 @@
 #include "merge/merge_ring.h"
 #include "mpi/mpi_team.h"
 
-/* What a rank has read. */
+/* What a rank has read: its sorted records, of which those in memory are in lists and the others in runs. The driver
+ * fills it in for all who cut the order (splitters.h, record_shares.h), and owns what it points to. */
 struct records_read {
     const struct mpi_team *team;
     const struct merge_source *lists;   /* the sorted sublists in memory, in the order of the input */

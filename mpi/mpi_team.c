@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/latch.h"
 #include "base/message.h"
-#include "base/task_ring.h"
+#include "mpi/mpi_alarm.h"
 #include "mpi/mpi_team.h"
 
 int mpi_team_open(struct mpi_team *team, int *argc, char ***argv)
 {
     int provided;
-    if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    *team = (struct mpi_team){0};
+    if (MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return -1;
     MPI_Comm_rank(MPI_COMM_WORLD, &team->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &team->size);
-    if (provided >= MPI_THREAD_FUNNELED)
+    if (provided >= MPI_THREAD_FUNNELED) {
+        team->alarm = mpi_alarm_open(provided >= MPI_THREAD_MULTIPLE);
         return 0;
+    }
     if (team->rank == 0)
         message_error("this MPI does not allow threads (MPI_THREAD_FUNNELED).");
     MPI_Finalize();
     return -1;
 }
 
-int mpi_team_close(int status)
+/* MPI_Finalize() waits for the others, and would spin. */
+int mpi_team_close(struct mpi_team *team, int status)
 {
+    mpi_wait_barrier();
+    mpi_alarm_close(team->alarm);
     MPI_Finalize();
     return status;
 }
@@ -56,33 +63,61 @@ int mpi_team_check_launcher(const struct mpi_team *team)
     return 0;
 }
 
-/* MPI would spin, perhaps for minutes, on a core that another rank or program wants. */
-static void wait_for(MPI_Request *request)
+/* A signal comes first: other errors may come of it. A rank that was stopped has errors that come of that. */
+static bool has_error(const struct latch *latch)
 {
-    unsigned spins = 0;
-    for (int done = 0; !done;) {
+    return latch_signal() || (latch_failed(latch) && !latch_stopped());
+}
+
+static void tell(const struct mpi_team *team, const struct latch *latch)
+{
+    int caught = latch_signal();
+    if (caught)
+        message_error("rank %d: ended by signal %d (%s).", team->rank, caught, strsignal(caught));
+    else
+        message_error("rank %d: %s.", team->rank, latch->message);
+}
+
+/* The others may be in what they cannot leave, such as reading from a pipe that nobody writes to. */
+static bool all_come(MPI_Request *request)
+{
+    enum { SECONDS = 5 };
+    double until = MPI_Wtime() + SECONDS;
+    unsigned pauses = 0;
+    for (int done = 0; MPI_Wtime() < until; mpi_wait_pause(&pauses)) {
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
-        if (!done)
-            task_pause(&spins);
+        if (done)
+            return true;
     }
+    return false;
 }
 
 int mpi_team_agree(const struct mpi_team *team, const struct latch *latch)
 {
-    int mine = latch_tripped(latch) ? team->rank : team->size, first;
+    bool fails = has_error(latch);
+    int mine = fails ? team->rank : team->size, first;
     MPI_Request request;
+    if (fails)
+        mpi_alarm_stop(team->alarm);
     MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
-    wait_for(&request);
+    if (!fails)
+        mpi_wait(&request, MPI_STATUS_IGNORE);
+    else if (!all_come(&request))
+        mpi_team_abort(team, latch);
     if (first == team->size)
         return 0;
     if (first == team->rank)
-        message_error("rank %d: %s.", team->rank, latch->message);
+        tell(team, latch);
     return -1;
 }
 
 _Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *latch)
 {
-    message_error("rank %d: %s.", team->rank, latch->message);
+    enum { PATIENCE = 10 };      /* seconds in which the rank that has the error ends all */
+    if (has_error(latch) && mpi_alarm_end(team->alarm))
+        tell(team, latch);
+    else
+        sleep(PATIENCE);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     _Exit(EXIT_FAILURE);

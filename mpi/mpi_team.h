@@ -7,11 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <mpi.h>
+#include "mpi/mpi_wait.h"
 
 struct latch;
+struct mpi_alarm;
 
 struct mpi_team {
     int rank, size;
+    struct mpi_alarm *alarm;     /* NULL: none; owned by who opened the team */
 };
 
 /* Messages between ranks, by what they hold. */
@@ -26,25 +29,26 @@ enum mpi_team_tag {
 /* Starts MPI. -1: it cannot be used; the reason is on stderr. */
 int mpi_team_open(struct mpi_team *team, int *argc, char ***argv);
 
-/* Ends MPI. Returns the status to exit with. */
-int mpi_team_close(int status);
+/* Ends MPI. Every rank calls it. Returns the status to exit with. */
+int mpi_team_close(struct mpi_team *team, int status);
 
 /* Refuses a launcher that started more tasks than MPI knows of: each would sort the same file on its own. -1: refused,
  * which the first of the tasks told. */
 int mpi_team_check_launcher(const struct mpi_team *team);
 
-/* Every rank calls it at the same place. 0: no rank has an error. -1: some have; the first of them told its own. */
+/* Every rank calls it at the same place. 0: no rank has an error. -1: some have; the first of them told its own. A rank
+ * that comes with an error has the others stop what they do and come, too; if one does not, it ends all. */
 int mpi_team_agree(const struct mpi_team *team, const struct latch *latch);
 
 /* Every rank calls it at the same place: whether it is so at all of them. */
 static inline bool mpi_team_all(bool mine)
 {
     int is_so = mine, all;
-    MPI_Allreduce(&is_so, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    mpi_wait_allreduce(&is_so, &all, 1, MPI_INT, MPI_LAND);
     return all;
 }
 
-/* Ends all ranks with this rank's error, where the others cannot be waited for. */
+/* Ends all ranks with this rank's error, where the others cannot be met. Temporary names are taken away before. */
 _Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *latch);
 
 #endif

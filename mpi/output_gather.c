@@ -12,6 +12,7 @@
 #include "base/latch.h"
 #include "base/out_file.h"
 #include "base/task_ring.h"
+#include "mpi/mpi_wait.h"
 #include "mpi/output_gather.h"
 
 enum {
@@ -104,7 +105,7 @@ static int share(const struct mpi_team *team, const struct output_part *part, st
         if (!all_beside && file.name[0] && fsync(part->fd) < 0)
             latch_fail(latch, "writing %s failed: %s", part->path, strerror(errno));
     }
-    MPI_Bcast(&file, sizeof file, MPI_BYTE, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&file, sizeof file, MPI_BYTE, 0);
     return team->rank > 0 ? open_shared(&file, beside) : -1;
 }
 
@@ -132,7 +133,7 @@ static int send_file(const struct output_part *part, uint64_t size, struct latch
     for (uint64_t at = 0; at < size && !latch_tripped(latch);) {
         ssize_t got = get(part, chunk, at, size, latch);
         if (got > 0)
-            MPI_Send(chunk, (int)got, MPI_BYTE, 0, MPI_TEAM_BLOCKS, MPI_COMM_WORLD);
+            mpi_wait_send(chunk, (int)got, MPI_BYTE, 0, MPI_TEAM_BLOCKS);
         at += got > 0 ? (uint64_t)got : 0;
     }
     free(chunk);
@@ -190,10 +191,7 @@ static int receive_file(int from, const struct output_part *part, uint64_t place
                         struct latch *latch)
 {
     while (size > 0) {
-        MPI_Status status;
-        int n;
-        MPI_Recv(chunk, CHUNK, MPI_BYTE, from, MPI_TEAM_BLOCKS, MPI_COMM_WORLD, &status);
-        MPI_Get_count(&status, MPI_BYTE, &n);
+        int n = mpi_wait_receive(chunk, CHUNK, MPI_BYTE, from, MPI_TEAM_BLOCKS);
         if (put(part->fd, part->path, chunk, (size_t)n, place, latch) < 0)
             return -1;
         place += (uint64_t)n;
@@ -216,10 +214,10 @@ static uint64_t size_of(const struct mpi_team *team, int fd, const char *path, s
 static uint64_t tell_places(const struct mpi_team *team, uint64_t mine, bool sends, uint64_t *places, uint64_t *sent)
 {
     uint64_t place = 0, send = sends ? mine : 0;
-    MPI_Exscan(&mine, &place, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    mpi_wait_exscan(&mine, &place, 1, MPI_UINT64_T, MPI_SUM);
     place = team->rank > 0 ? place : 0;          /* MPI leaves rank 0's undefined */
-    MPI_Gather(&place, 1, MPI_UINT64_T, places, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    MPI_Gather(&send, 1, MPI_UINT64_T, sent, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    mpi_wait_gather(&place, 1, MPI_UINT64_T, places);
+    mpi_wait_gather(&send, 1, MPI_UINT64_T, sent);
     return place;
 }
 

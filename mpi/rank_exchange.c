@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_sort.h"
+#include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_parts.h"
 #include "plan/sort_limits.h"
@@ -36,6 +37,8 @@ static int open_b(struct rank_parts *s)
     s->opts_b.size_hint = s->opts->n_more ? 0 : s->in.bytes / (uint64_t)s->team.size;
     if (sort_parts_open_part(&s->b, &s->opts_b, s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
+    if (s->team.rank > 0)
+        out_file_drop_name(&s->b.out.data);
     return 0;
 }
 
@@ -43,7 +46,7 @@ static int open_b(struct rank_parts *s)
 static void tell_merge(const struct rank_parts *s, size_t n_runs)
 {
     uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
-    MPI_Reduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    mpi_wait_allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM);
     if (s->team.rank == 0)
         bam_sort_tell_merge(all[0], all[1]);
 }
@@ -145,7 +148,7 @@ static void count_exchange(struct rank_parts *s)
 int rank_exchange(struct rank_parts *s)
 {
     open_b(s);
-    if (rank_parts_agree(s, &s->latch) < 0)
+    if (mpi_team_agree(&s->team, &s->latch) < 0)
         return -1;
     rank_report_begin(&s->report, RANK_EXCHANGE);
     rank_parts_run(s, exchange_records);

@@ -10,6 +10,7 @@
 #include "base/sort_opts.h"
 #include "base/version.h"
 #include "cli/sort_paths.h"
+#include "mpi/mpi_wait.h"
 #include "mpi/rank_options.h"
 #include "mpi/rank_sort.h"
 
@@ -212,12 +213,12 @@ static void compare(const char *mine, const char *first, size_t n, struct latch 
 static void share(const struct mpi_team *team, char *mine, size_t n, struct latch *latch)
 {
     uint64_t size = n;
-    MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&size, 1, MPI_UINT64_T, 0);
     char *first = team->rank == 0 ? mine : malloc(size);
     if (!first || !mine)
         latch_fail(latch, "out of memory");
     if (mpi_team_agree(team, latch) == 0) {
-        MPI_Bcast(first, (int)size, MPI_CHAR, 0, MPI_COMM_WORLD);
+        mpi_wait_bcast(first, (int)size, MPI_CHAR, 0);
         compare(mine, first, n, latch);
         if (mpi_team_agree(team, latch) < 0)
             latch_fail(latch, "another rank differs");
@@ -269,7 +270,7 @@ enum sort_args_result rank_options_read(struct sort_opts *opts, const struct mpi
     if (team->rank > 0)
         unhide(&hidden, said);
     int first = mine;
-    MPI_Bcast(&first, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&first, 1, MPI_INT, 0);
     if (compare_results(mine, said, team, first) < 0)
         return SORT_ARGS_ERROR;
     return first == SORT_ARGS_RUN && compare_options(opts, team) < 0 ? SORT_ARGS_ERROR : mine;

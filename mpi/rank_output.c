@@ -53,7 +53,7 @@ static int find_seam(struct rank_parts *s)
     rank_report_end(&s->report, RANK_MEASURE);
     merge_ring_close(s->b.merge);
     s->b.merge = NULL;
-    if (rank_parts_agree(s, &s->b.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->b.latch) < 0)
         return -1;
     block_seam_settle(&s->seam, &s->team);
     return 0;
@@ -135,10 +135,16 @@ static void compare(struct rank_parts *s)
                (unsigned long long)out.records, (unsigned long long)out.checksum);
 }
 
+/* The files that out_file makes without a name are not. Rank 0 reads nothing. */
+static bool is_readable(int fd)
+{
+    return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
 static void gather(struct rank_parts *s)
 {
     struct out_file *data = &s->b.out.data;
-    int fd = s->team.rank == 0 ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
+    int fd = s->team.rank == 0 || is_readable(data->fd) ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         latch_fail(&s->b.latch, "%s cannot be read again: %s", data->path, strerror(errno));
     struct output_part part = {fd, data->path, data->temp, s->n_threads};
@@ -167,14 +173,14 @@ int rank_output(struct rank_parts *s)
     rank_report_begin(&s->report, RANK_BLOCKS);
     rank_parts_run(s, write_part);
     rank_report_end(&s->report, RANK_BLOCKS);
-    if (rank_parts_agree(s, &s->b.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->b.latch) < 0)
         return -1;
     compare(s);
-    if (rank_parts_agree(s, &s->b.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->b.latch) < 0)
         return -1;
     count_output(s);
     rank_report_begin(&s->report, RANK_JOIN);
     gather(s);
     rank_report_end(&s->report, RANK_JOIN);
-    return rank_parts_agree(s, &s->b.latch);
+    return mpi_team_agree(&s->team, &s->b.latch);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "mpi/mpi_wait.h"
 #include "mpi/rank_parts.h"
 
 struct rank_totals rank_parts_add_up(struct rank_totals mine)
 {
     uint64_t from[] = {mine.records, mine.checksum, mine.bytes}, all[3];
-    MPI_Allreduce(from, all, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    mpi_wait_allreduce(from, all, 3, MPI_UINT64_T, MPI_SUM);
     return (struct rank_totals){all[0], all[1], all[2]};
-}
-
-int rank_parts_agree(const struct rank_parts *s, const struct latch *latch)
-{
-    return mpi_team_agree(&s->team, latch);
 }
 
 void rank_parts_run(struct rank_parts *s, void (*main_thread)(void *))

@@ -46,9 +46,6 @@ static const size_t RANK_PARTS_BESIDE = (size_t)6 << 20;
 /* The sums, over all ranks, of what each has. Every rank calls it. */
 struct rank_totals rank_parts_add_up(struct rank_totals mine);
 
-/* See mpi_team_agree(). */
-int rank_parts_agree(const struct rank_parts *parts, const struct latch *latch);
-
 /* Runs main_thread(parts) with the rank's threads. */
 void rank_parts_run(struct rank_parts *parts, void (*main_thread)(void *));
 

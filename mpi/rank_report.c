@@ -5,6 +5,7 @@
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/sort_opts.h"
+#include "mpi/mpi_wait.h"
 #include "mpi/rank_report.h"
 
 const struct rank_step_name *rank_step_name(enum rank_step step)
@@ -50,13 +51,13 @@ void rank_report_end(struct rank_report *r, enum rank_step step)
 int rank_report_write(struct rank_report *r, report_file_fn *put, struct latch *latch)
 {
     int wanted = r->opts->report != REPORT_NONE;
-    MPI_Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD);   /* a launcher may hand on the environment to some ranks only */
+    mpi_wait_bcast(&wanted, 1, MPI_INT, 0);   /* a launcher may hand on the environment to some ranks only */
     if (!wanted)
         return 0;
     struct machine_usage usage = machine_usage();
     r->mine.cpu = usage.user + usage.system;
     r->mine.peak_rss = usage.peak_rss;
-    MPI_Gather(&r->mine, sizeof r->mine, MPI_BYTE, r->all, sizeof r->mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+    mpi_wait_gather(&r->mine, sizeof r->mine, MPI_BYTE, r->all);
     return r->team.rank == 0 ? report_file_put(&r->file, r->opts, put, r, latch) : 0;
 }
 

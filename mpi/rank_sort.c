@@ -119,7 +119,7 @@ static int sort_part(struct rank_parts *s)
     expect_all(s);
     sort_parts_open_part(&s->a, &s->opts_a, s->split.parts);
     rank_report_end(&s->report, RANK_OPEN);
-    if (rank_parts_agree(s, &s->a.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->a.latch) < 0)
         return -1;
     s->n_threads = sort_limits_threads(s->opts, s->a.in.n_threads);
     rank_report_begin(&s->report, RANK_READ);
@@ -129,7 +129,7 @@ static int sort_part(struct rank_parts *s)
     if (s->a.minhash)
         minhash_drop_index(s->a.minhash);        /* as does the index of -I */
     machine_give_back_heaps();
-    if (rank_parts_agree(s, &s->a.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->a.latch) < 0)
         return -1;
     count_input(s);
     return 0;
@@ -167,7 +167,7 @@ static int close_all(struct rank_parts *s, int result)
             sort_files_abandon(&s->b.out);
         rank_parts_close(s, &s->b);
         if (result == 0)
-            result = rank_parts_agree(s, &s->b.latch);
+            result = mpi_team_agree(&s->team, &s->b.latch);
     }
     exchange_close(s->exchange);
     block_seam_close(&s->seam);
@@ -197,10 +197,10 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
     name_part(s);
     share_options(s);
     rank_report_open(&s->report, opts, team, &s->latch);
-    int result = rank_parts_agree(s, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;
+    int result = mpi_team_agree(&s->team, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;
     if (result == 0) {
         rank_report_write(&s->report, rank_pages_put, &s->latch);
-        result = rank_parts_agree(s, &s->latch);
+        result = mpi_team_agree(&s->team, &s->latch);
     }
     rank_report_close(&s->report);
     free(s);

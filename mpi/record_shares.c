@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "mpi/mpi_wait.h"
 #include "mpi/record_shares.h"
 
 /* Of this rank's records that tie with the splitter, the first ones are below it. *tied: bytes of those in the lists
@@ -88,8 +89,8 @@ int record_shares_make(struct record_shares *shares, const struct splitters *spl
 void record_shares_tell(struct record_shares *shares, const struct mpi_team *team)
 {
     uint64_t *bytes = shares->from, *records = shares->from + team->size;
-    MPI_Alltoall(shares->bytes, 1, MPI_UINT64_T, bytes, 1, MPI_UINT64_T, MPI_COMM_WORLD);
-    MPI_Alltoall(shares->records, 1, MPI_UINT64_T, records, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+    mpi_wait_alltoall(shares->bytes, 1, MPI_UINT64_T, bytes);
+    mpi_wait_alltoall(shares->records, 1, MPI_UINT64_T, records);
     for (int r = 0; r < team->size; r++)
         if (r != team->rank) {
             shares->bytes_come += bytes[r];

@@ -23,6 +23,6 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     signal(SIGXFSZ, SIG_IGN);
     if (mpi_team_check_launcher(&team) < 0)
-        return mpi_team_close(EXIT_FAILURE);
-    return mpi_team_close(sort_main(&team, argc, argv));
+        return mpi_team_close(&team, EXIT_FAILURE);
+    return mpi_team_close(&team, sort_main(&team, argc, argv));
 }

@@ -7,6 +7,7 @@
 #include "base/latch.h"
 #include "mpi/heavy_keys.h"
 #include "mpi/key_samples.h"
+#include "mpi/mpi_wait.h"
 #include "mpi/splitters.h"
 
 /* ---- cutting ---- */
@@ -49,10 +50,10 @@ static int cut_heavy(struct splitters *out, struct key_samples *all, const struc
 {
     struct byte_buffer mine = {.p = NULL};
     int *counts, rank = o->team->rank, n = rank == 0 ? heavy_keys_find(out->each, out->n, all, keys) : 0;
-    MPI_Bcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(&n, 1, MPI_INT, 0);
     if (n == 0)
         return 0;
-    MPI_Bcast(keys, n, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    mpi_wait_bcast(keys, n, MPI_UINT64_T, 0);
     heavy_keys_records(&mine, o, keys, n);       /* if some are missing the balance suffers, the order does not */
     int result = key_samples_gather_bytes(o->team, mine.p, mine.n, records, &counts);
     if (result == 0 && rank == 0) {
@@ -86,8 +87,8 @@ static int share(struct splitters *s, const struct mpi_team *team, bool failed)
     for (size_t i = 0; i < s->n && all_ready && team->rank == 0; i++)
         sizes[i] = s->each[i].record ? (uint32_t)bam_record_size((const struct bam_record *)s->each[i].record) : 0;
     if (all_ready) {
-        MPI_Bcast(s->each, (int)(sizeof *s->each * s->n), MPI_BYTE, 0, MPI_COMM_WORLD);
-        MPI_Bcast(sizes, (int)s->n, MPI_UINT32_T, 0, MPI_COMM_WORLD);
+        mpi_wait_bcast(s->each, (int)(sizeof *s->each * s->n), MPI_BYTE, 0);
+        mpi_wait_bcast(sizes, (int)s->n, MPI_UINT32_T, 0);
         for (size_t i = 0; i < s->n; i++)
             bytes += sizes[i];
         s->records = bytes <= INT32_MAX ? malloc(bytes + 1) : NULL;
@@ -95,7 +96,7 @@ static int share(struct splitters *s, const struct mpi_team *team, bool failed)
     }
     if (all_ready) {
         pack_records(s, sizes, team->rank == 0);
-        MPI_Bcast(s->records, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+        mpi_wait_bcast(s->records, (int)bytes, MPI_BYTE, 0);
     }
     free(sizes);
     return all_ready ? 0 : -1;

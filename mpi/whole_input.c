@@ -5,6 +5,7 @@
 #include "base/byte_buffer.h"
 #include "base/input_name.h"
 #include "base/latch.h"
+#include "mpi/mpi_wait.h"
 #include "mpi/whole_input.h"
 #include "read/header_read.h"
 #include "read/input_part.h"
@@ -57,14 +58,14 @@ static void read_first(struct whole_input *w, struct news *news, const char *pat
 static int spread(struct news *news, const struct mpi_team *team, int reader, struct latch *latch)
 {
     uint64_t sizes[] = {news->header, news->sample};
-    MPI_Bcast(sizes, 2, MPI_UINT64_T, reader, MPI_COMM_WORLD);
+    mpi_wait_bcast(sizes, 2, MPI_UINT64_T, reader);
     news->header = sizes[0];
     news->sample = sizes[1];
     if (!news->bytes && !(news->bytes = malloc(sizes[0] + sizes[1] + 1)))
         latch_fail(latch, "out of memory for a header");
     if (mpi_team_agree(team, latch) < 0)
         return -1;
-    MPI_Bcast(news->bytes, (int)(sizes[0] + sizes[1]), MPI_BYTE, reader, MPI_COMM_WORLD);
+    mpi_wait_bcast(news->bytes, (int)(sizes[0] + sizes[1]), MPI_BYTE, reader);
     return 0;
 }
 

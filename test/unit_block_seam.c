@@ -21,7 +21,7 @@ static struct world world;
 static void be_rank(int rank, void *arg)
 {
     struct world *w = arg;
-    struct mpi_team team = {rank, w->size};
+    struct mpi_team team = {.rank = rank, .size = w->size};
     struct block_seam seam;
     struct record_ref tail[BLOCK_SEAM_RECORDS];
     size_t at = w->first[rank], end = w->first[rank + 1];

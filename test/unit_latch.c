@@ -2,6 +2,7 @@
 #include "unit.h"
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include "base/latch.h"
@@ -63,6 +64,27 @@ static void test_messages_of_threads_do_not_mix(void **state)
     }
 }
 
+/* Whoever sees the latch tripped reads the message, as does whoever fails second. */
+static void test_message_is_read_before_it_is_written(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 3000, LENGTH = 900 };
+    int wrong = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct latch latch = {0};
+        #pragma omp parallel for num_threads(3) schedule(static) reduction(+:wrong)
+        for (int i = 0; i < 3; i++) {
+            if (i == 0)
+                while (!latch_tripped(&latch))
+                    sched_yield();
+            else
+                latch_fail(&latch, "%*d", LENGTH, i);
+            wrong += strlen(latch.message) != LENGTH || !latch_failed(&latch);
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- signals: each in a process of its own, which returns a status ---- */
 
 static int status_of(int (*child)(int), int argument)
@@ -117,6 +139,30 @@ static void test_process_ends_by_the_signal_it_caught(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(signals); i++)
         check_killed(note_and_reraise, signals[i]);
+}
+
+/* Stops as a signal does, but is none, and comes after one that was caught. */
+static int stop(int sig)
+{
+    struct latch latch = {0};
+    if (latch_signalled() || latch_stopped() || latch_failed(&latch)) return 1;
+    if (sig) {
+        latch_catch_signals();
+        raise(sig);
+    }
+    latch_stop();
+    if (!latch_tripped(&latch) || latch_failed(&latch) || !latch_signalled()) return 2;
+    if (latch_signal() != sig || latch_stopped() != (sig == 0)) return 3;
+    if (!sig)
+        latch_reraise();                         /* goes on */
+    return 0;
+}
+
+static void test_stop_is_taken_for_a_signal(void **state)
+{
+    (void)state;
+    check_exit(stop, 0);
+    check_exit(stop, SIGTERM);
 }
 
 static int ignore_and_raise(int sig)
@@ -281,7 +327,9 @@ int main(void)
         cmocka_unit_test(test_first_failure_is_not_overwritten),
         cmocka_unit_test(test_message_too_long_is_cut_and_ended),
         cmocka_unit_test(test_messages_of_threads_do_not_mix),
+        cmocka_unit_test(test_message_is_read_before_it_is_written),
         cmocka_unit_test(test_signal_trips_every_latch),
+        cmocka_unit_test(test_stop_is_taken_for_a_signal),
         cmocka_unit_test(test_process_ends_by_the_signal_it_caught),
         cmocka_unit_test(test_signal_ignored_by_nohup_stays_ignored),
         cmocka_unit_test(test_handler_of_another_is_replaced),

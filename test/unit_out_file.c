@@ -469,6 +469,46 @@ static void test_standard_output_is_written_and_stays_open(void **state)
     close(file);
 }
 
+/* ---- names that go before the file does ---- */
+
+static void test_file_that_is_never_committed_keeps_a_name(void **state)
+{
+    (void)state;
+    assert_int_equal(out_file_open(&out, in_dir("out"), &latch), 0);
+    out_file_drop_name(&out);                    /* it has none yet */
+    assert_int_equal(out_file_finish(&out, &latch), 0);
+    assert_int_equal(n_files(dir), 1);
+    out_file_drop_name(&out);
+    assert_int_equal(n_files(dir), 0);
+    out_file_abandon(&out);
+}
+
+/* 0: all as it should be; otherwise the number of the step that was not. */
+static int drop_all(void)
+{
+    if (out_file_open(&out, in_dir("out"), &latch) < 0 || out_file_finish(&out, &latch) < 0 || n_files(dir) != 1) return 1;
+    out_file_drop_all_names();
+    if (n_files(dir) != 0) return 2;
+    if (out_file_commit(&out, &latch) == 0 || n_files(dir) != 0) return 3;
+    out_file_abandon(&out);
+    memset(&latch, 0, sizeof latch);
+    if (out_file_open(&out, in_dir("late"), &latch) < 0 || out_file_finish(&out, &latch) < 0) return 4;
+    if (n_files(dir) != 0) return 5;
+    return 0;
+}
+
+static void test_name_given_after_all_were_dropped_stays(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(drop_all());
+    MUST(waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* ---- without /proc there are no unnamed files: a temporary name beside the target ---- */
 
 /* 0: all as it should be; otherwise the number of the step that was not. */
@@ -512,6 +552,8 @@ static void test_temporary_name_where_there_are_no_unnamed_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_file_that_is_never_committed_keeps_a_name),
+        TEST(test_name_given_after_all_were_dropped_stays),
         TEST(test_new_file_is_invisible_until_it_is_whole),
         TEST(test_new_file_obeys_the_umask),
         TEST(test_abandoned_new_file_leaves_nothing),

@@ -22,7 +22,7 @@ static int temp_file(char path[PATH_MAX])
 static void be_rank(int rank, void *arg)
 {
     struct world *w = arg;
-    struct mpi_team team = {rank, RANKS};
+    struct mpi_team team = {.rank = rank, .size = RANKS};
     struct latch latch = {0};
     uint64_t places[RANKS];
     struct output_part part = {w->fd[rank], "out", rank == 0 ? w->name : "", 1 + rank % 3};

@@ -50,7 +50,7 @@ static void be_rank(int rank, void *arg)
 {
     struct world *w = arg;
     struct part *part = &w->parts[rank];
-    struct mpi_team team = {rank, w->size};
+    struct mpi_team team = {.rank = rank, .size = w->size};
     struct latch latch = {0};
     static const size_t room = RECORDS_MOST;
     const struct bam_key *keys = part->keys, *half = keys + part->n / 3, *end = keys + part->n;

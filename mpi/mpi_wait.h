@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of MPI that wait for other ranks, of MPI_COMM_WORLD. MPI itself would spin, perhaps for minutes, on a core
+ * that another rank or program wants. These sleep. */
+#ifndef MPI_WAIT_H
+#define MPI_WAIT_H
+
+#include <time.h>
+#include <mpi.h>
+#include "base/task_ring.h"
+
+/* Call it between two looks; *pauses begins at 0. Pauses become longer, up to 1 ms after some 20. */
+static inline void mpi_wait_pause(unsigned *pauses)
+{
+    enum { PAUSES_BEFORE_NAP = 700, NAP_NS = 1000000 };
+    if (*pauses < PAUSES_BEFORE_NAP)
+        task_pause(pauses);
+    else
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+/* As MPI_Wait(). */
+static inline void mpi_wait(MPI_Request *request, MPI_Status *status)
+{
+    unsigned pauses = 0;
+    for (int done = 0; !done;) {
+        MPI_Test(request, &done, status);
+        if (!done)
+            mpi_wait_pause(&pauses);
+    }
+}
+
+static inline void mpi_wait_barrier(void)
+{
+    MPI_Request request;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+static inline void mpi_wait_bcast(void *data, int n, MPI_Datatype type, int root)
+{
+    MPI_Request request;
+    MPI_Ibcast(data, n, type, root, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+static inline void mpi_wait_allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op)
+{
+    MPI_Request request;
+    MPI_Iallreduce(from, to, n, type, op, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+static inline void mpi_wait_exscan(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op)
+{
+    MPI_Request request;
+    MPI_Iexscan(from, to, n, type, op, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 gets n of each rank. */
+static inline void mpi_wait_gather(const void *from, int n, MPI_Datatype type, void *to)
+{
+    MPI_Request request;
+    MPI_Igather(from, n, type, to, n, type, 0, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 gets bytes: counts[] of each rank, put at places[]. */
+static inline void mpi_wait_gather_bytes(const void *from, int n, void *to, const int *counts, const int *places)
+{
+    MPI_Request request;
+    MPI_Igatherv(from, n, MPI_BYTE, to, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Each rank gets n of each rank. */
+static inline void mpi_wait_allgather(const void *from, int n, MPI_Datatype type, void *to)
+{
+    MPI_Request request;
+    MPI_Iallgather(from, n, type, to, n, type, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Each rank gets n of each rank, others of each. */
+static inline void mpi_wait_alltoall(const void *from, int n, MPI_Datatype type, void *to)
+{
+    MPI_Request request;
+    MPI_Ialltoall(from, n, type, to, n, type, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+static inline void mpi_wait_send(const void *from, int n, MPI_Datatype type, int to, int tag)
+{
+    MPI_Request request;
+    MPI_Isend(from, n, type, to, tag, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Returns how many came, at most n. */
+static inline int mpi_wait_receive(void *to, int n, MPI_Datatype type, int from, int tag)
+{
+    MPI_Request request;
+    MPI_Status status;
+    int came = 0;
+    MPI_Irecv(to, n, type, from, tag, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, &status);
+    MPI_Get_count(&status, type, &came);
+    return came;
+}
+
+#endif

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""samtools-omp-mpi: a rank that fails, or that a signal ends, while the others work or wait.
+
+Skipped without mpicc and mpirun.
+"""
+
+import contextlib
+import os
+import resource
+import subprocess
+import time
+
+import pytest
+
+import bamgen
+from conftest import clean_env
+from test_mpi import ENV, desk, kill_all, kind, launch, programs, pytestmark, write  # noqa: F401
+
+
+@pytest.fixture
+def silent_pipe(desk):
+    """A named pipe that somebody has open, and into which nothing is written yet: (its name, for writing)."""
+    os.mkfifo(desk / "fifo")
+    fd = os.open(desk / "fifo", os.O_RDWR)
+    with open(fd, "wb", buffering=0) as to:
+        yield desk / "fifo", to
+
+
+def broken(n=3000):
+    """The block that is broken is not rank 0's."""
+    data = bytearray(bamgen.l_htslib(*bamgen.realistic(n)))
+    data[len(data) * 9 // 10] ^= 0x55
+    return bytes(data)
+
+
+def lines_of(err):
+    return [x for x in err.decode(errors="replace").splitlines() if x.startswith("samtools sort: rank")]
+
+
+def test_rank_that_fails_waits_until_another_has_read_for_an_hour(programs, desk, kind, silent_pipe):
+    """Rank 0 reads a pipe that stays silent after its header and some records. Another has a broken file."""
+    fifo, to = silent_pipe
+    data = bamgen.l_htslib(*bamgen.realistic(3000))
+    (desk / "in.bam").write_bytes(broken())
+    job = launch(programs[kind], kind, 3, ["-o", desk / "out.bam", "--add-input", desk / "in.bam", fifo],
+                 env={"MPI_TEST": str(desk)}, start_new_session=True)
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            to.write(data[:len(data) // 2])
+        begun = time.monotonic()
+        _, err = job.communicate(timeout=60)
+        assert time.monotonic() - begun < 20
+        assert job.returncode != 0
+        assert len(lines_of(err)) == 1 and "rank 0: " not in lines_of(err)[0] and "in.bam: block" in lines_of(err)[0], err
+    finally:
+        kill_all(job, desk)
+    assert sorted(p.name for p in desk.iterdir()) == ["fifo", "in.bam"]
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+@pytest.mark.parametrize("call", ["pwritev", "writev", "linkat"])
+def test_signal_leaves_named_files_or_is_not_named(programs, desk, kind, fault_shim, rank, call):
+    """Where there are no unnamed files, or when one gets its name, signals are caught. Rank 0 alone gives a name."""
+    source = write(desk / "in.bam", *bamgen.realistic(3000))
+    line = ["mpirun." + kind, *["--oversubscribe"] * (kind == "openmpi")]
+    for i in range(3):
+        faults = ["FAULT_CALL=" + call, "FAULT_AT=1", "FAULT_SIGNAL=15"] if i == rank else []
+        named = ["FAULT_NAMED=1"] * (call != "linkat")
+        line += [":"] * (i > 0) + ["-n", "1", "env", "LD_PRELOAD=" + fault_shim["LD_PRELOAD"], *named, *faults,
+                                   str(programs[kind]), "sort", "-@", "1", "-T", str(desk / "tmp"), "-o",
+                                   str(desk / "out.bam"), str(source)]
+    begun = time.monotonic()
+    p = subprocess.run(line, env=clean_env(**ENV), stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert time.monotonic() - begun < 30
+    if p.returncode == 0:
+        assert call != "pwritev" and (rank or call != "linkat"), "no such call was made"
+        return
+    assert lines_of(p.stderr) == ["samtools sort: rank %d: ended by signal 15 (Terminated)." % rank]
+    assert [p.name for p in desk.iterdir()] == ["in.bam"]
+
+
+def test_ranks_spin_while_they_wait(programs, desk, kind):
+    """For six seconds nothing comes by the pipe."""
+    seconds = {}
+    for late in (0, 6):
+        os.mkfifo(desk / "fifo")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        job = launch(programs[kind], kind, 4, ["-@", "2", "-o", desk / "out.bam", desk / "fifo"])
+        source = write(desk / "in.bam", *bamgen.c_ties())
+        feed = subprocess.Popen(["sh", "-c", "exec >%s; sleep %d; cat %s" % (desk / "fifo", late, source)])
+        _, err = job.communicate(timeout=60)
+        assert job.returncode == 0 and feed.wait(timeout=10) == 0, err
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds[late] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        (desk / "fifo").unlink()
+    assert seconds[6] - seconds[0] < 0.7, seconds
