@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "bam_arena.h"
+#include "bam/record_search.h"
 #include "codec/bgzf_block.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
@@ -205,13 +206,13 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
     struct bam_walk w = bam_arena_walk(arena, start, end, keys);
     if (sound(&w))
         return w;
-    uint64_t last = end - start > GUESS_SPAN ? start + GUESS_SPAN : end;
-    for (uint64_t at = start + 1; at < last; at++) {
-        if (bam_record_check(arena->base + at, end - at, arena->n_ref).fault)
-            continue;
-        w = bam_arena_walk(arena, at, end, keys);
+    size_t n = end - start, last = n > GUESS_SPAN ? GUESS_SPAN : n;
+    struct record_search search = record_search_begin(arena->base + start, n, arena->n_ref);
+    for (size_t at = 1; (at = record_search_next(&search, at, last)) < last; at++) {
+        w = bam_arena_walk(arena, start + at, end, keys);
         if (sound(&w))
             return w;
+        record_search_walked(&search, at, w.end - start);
     }
     return (struct bam_walk){.start = end, .end = end};
 }

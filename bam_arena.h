@@ -85,7 +85,8 @@ struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, ui
 
 /* Walks the block [start, end) without knowing where its first record begins. Takes the block's start
  * if records follow each other from there to the end, else the first place in its first 16 KiB from
- * which they do. If there is no such place it finds nothing, and the walk starts at `end`. */
+ * which they do. If there is no such place, or looking takes more than a few times the block (see record_search.h), it
+ * finds nothing, and the walk starts at `end`. */
 struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
 /* Where a block came from, for messages. */

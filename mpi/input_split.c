@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
-#include "bam/bam_record.h"
+#include "bam/record_search.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "bam/bam_header.h"
@@ -115,7 +115,8 @@ static uint64_t find_block(const struct split_file *f, uint64_t from)
 /* Where in p[n] records begin that follow each other to its end; n: nowhere. whole: the file ends there. */
 static size_t find_record(const uint8_t *p, size_t n, int32_t n_ref, bool whole)
 {
-    for (size_t start = 0; start < n; start++) {
+    struct record_search search = record_search_begin(p, n, n_ref);
+    for (size_t start = 0; (start = record_search_next(&search, start, n)) < n; start++) {
         size_t at = start;
         unsigned found = 0;
         enum bam_fault fault;
@@ -125,6 +126,7 @@ static size_t find_record(const uint8_t *p, size_t n, int32_t n_ref, bool whole)
         }
         if (whole ? at == n && found > 0 : fault == BAM_CUT && found >= RECORDS_LEAST)
             return start;
+        record_search_walked(&search, start, at);
     }
     return n;
 }

@@ -12,6 +12,7 @@ import resource
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import termios
 import threading
@@ -257,6 +258,22 @@ def test_bad_record_passes_or_is_not_named(desk, name):
         assert re.search(r"\brecord 6\b", err), err
         assert re.search(r"\b%d\b" % at, err), "uncompressed offset %d: %s" % (at, err)
         assert int(re.search(r"offset (\d+)", err).group(1)) in offsets[2:], err
+
+
+@pytest.mark.skipif(SANITIZED, reason="time")
+def test_record_full_of_what_looks_like_records_costs_minutes(tmp_path):
+    """Each block is a chain of small records that breaks at its end; its twin holds nothing of the kind."""
+    false = bamgen.raw_record(-1, l_name=1, flag=4, body=b"\0") * (bamgen.BLOCK // 37 - 1)
+    false += b"\xff" * (bamgen.BLOCK - len(false))
+    seconds = []
+    for inside in (false, b"\xff" * len(false)):
+        tag = inside * 320
+        rec = bamgen.record(tags=b"XXBC" + struct.pack("<I", len(tag)) + tag)
+        (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + rec, level=1))
+        before = os.times()
+            assert read_bam(out).body == rec
+        seconds.append(os.times().children_user - before.children_user)
+    assert seconds[0] < 5 * seconds[1] + 0.5
 
 
 @pytest.mark.parametrize("layout", ["one_block", "bytes"])

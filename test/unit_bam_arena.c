@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+#include "bam/record_search.h"
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
 #include "base/byte_hash.h"
@@ -514,6 +515,51 @@ static void test_block_of_garbage_gives_no_records_or_sound_ones(void **state)
     }
 }
 
+/* Every block is full of what looks like records, and each chain of them breaks at the block's end. */
+static void test_block_that_looks_like_records_everywhere_is_not_walked_from_everywhere(void **state)
+{
+    (void)state;
+    enum { BLOCK = 65280, N = BLOCK / BAM_MIN_RECORD, SHIFT = 5 };
+    static struct bam_key keys[BLOCK / BAM_MIN_RECORD + 1];
+    struct unit_bytes b = {NULL, 0, 0};
+    for (int i = 0; i < N; i++)
+        unit_append_smallest(&b, i);
+    memset(b.data + b.n - BAM_MIN_RECORD, 0, BAM_MIN_RECORD);        /* the last one is none */
+    struct record_search search = record_search_begin(b.data, b.n, N_REF);
+    uint64_t walked = 0, most = 5 * (uint64_t)b.n;
+    size_t at = SHIFT, last = b.n / 4;
+    for (; (at = record_search_next(&search, at, last)) < last; at++) {
+        size_t end = b.n - BAM_MIN_RECORD;
+        assert_int_equal(at % BAM_MIN_RECORD, 0);
+        record_search_walked(&search, at, end);
+        walked += end - at;
+        assert_true(walked <= most);
+    }
+    assert_true(walked >= b.n);
+    start_anew();
+    memcpy(arena.base, b.data, b.n);
+    struct bam_walk w = bam_arena_guess(&arena, SHIFT, b.n, keys);
+    assert_int_equal(w.start, b.n);
+    assert_int_equal(w.n, 0);
+    unit_free(&b);
+}
+
+/* Where the search is given up, the main thread still lists each record. */
+static void test_record_full_of_false_chains_loses_no_record(void **state)
+{
+    (void)state;
+    static size_t cuts[MAX_BLOCKS];
+    struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
+    uint64_t seed = 11;
+    for (int i = 0; i < 3; i++) {
+        add_record_of_records(&s, 10000);
+        memset(s.bytes.data + s.bytes.n - BAM_MIN_RECORD * 500, 0xff, BAM_MIN_RECORD);
+        add_plain(&s, &seed, 200, 100);
+    }
+    check_delivered(&s, cuts, random_cuts(&s, cuts, 65536, &seed));
+    stream_free(&s);
+}
+
 /* ---- tests: sizes that do not fit into a key ---- */
 
 static void test_size_of_records_too_large_for_a_key(void **state)
@@ -1016,6 +1062,8 @@ int main(void)
         cmocka_unit_test(test_guess_reads_nothing_but_its_block),
         cmocka_unit_test(test_walk_fills_no_more_keys_than_promised),
         cmocka_unit_test(test_block_of_garbage_gives_no_records_or_sound_ones),
+        cmocka_unit_test(test_block_that_looks_like_records_everywhere_is_not_walked_from_everywhere),
+        cmocka_unit_test(test_record_full_of_false_chains_loses_no_record),
         cmocka_unit_test(test_size_of_records_too_large_for_a_key),
         cmocka_unit_test(test_room_is_filled_to_the_end_and_keys_never_reach_the_records),
         cmocka_unit_test(test_room_of_a_tiny_or_full_arena_does_not_wrap_around),

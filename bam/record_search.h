@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking for the place from which records follow each other, in bytes of a stream of which nobody knows where a record
+ * begins. Serial.
+ *
+ * Bytes may be made so that records seem to begin everywhere, and each chain of them breaks at the end. So a search has
+ * a budget: a few times its bytes are looked at, and then it finds nothing more. Who searches can do without. */
+#ifndef RECORD_SEARCH_H
+#define RECORD_SEARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "bam/bam_record.h"
+
+struct record_search {
+    const uint8_t *p;            /* the bytes, n of them */
+    size_t n;
+    int32_t n_ref;               /* number of @SQ lines */
+    uint64_t left;               /* bytes of records that may still be looked at */
+};
+
+struct record_search record_search_begin(const uint8_t *p, size_t n, int32_t n_ref);
+
+/* The next place in [from, last) where what follows is a record that checks out; `last` if there is none, or if the
+ * budget is used up. */
+size_t record_search_next(struct record_search *search, size_t from, size_t last);
+
+/* Counts a chain of records that was walked from `from` and broke at `at`. */
+void record_search_walked(struct record_search *search, size_t from, size_t at);
+
+#endif
