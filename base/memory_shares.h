@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include "base/sink_form.h"
 
-/* Bytes that the program may take beside the budget. */
+/* Bytes that the program may take beside -m times -@. */
 static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
 
 /* What is known before any file is opened. */
 struct memory_job {
-    uint64_t budget;             /* -m times -@, or --total-memory, or what a limit on addresses leaves of them */
+    uint64_t all;                /* bytes that the program may take in all */
     int n_threads;
     int level;                   /* of BAM and SAM.gz, see bgzf_codec_new() */
     size_t n_inputs;
@@ -27,7 +27,8 @@ struct memory_job {
 struct memory_use {
     size_t header;               /* bytes of the headers as text */
     size_t references;           /* @SQ lines in them */
-    size_t htslib;               /* bytes that htslib takes for formats other than BAM */
+    size_t htslib;               /* bytes that htslib takes for formats other than BAM and SAM */
+    size_t n_sam;                /* inputs that are SAM */
     size_t stats;                /* see stats_memory() */
 };
 

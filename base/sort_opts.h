@@ -37,7 +37,8 @@ struct sort_opts {
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     htsFormat in_format;         /* holds the options of --input-fmt-option; owned */
     int n_threads;               /* at least 1 */
-    uint64_t memory;             /* for all threads together, bytes */
+    uint64_t memory;             /* -m for all threads together, or --total-memory; bytes ... */
+    uint64_t memory_beside;      /* ... and what the program may take beside it; 0: nothing, and that is refused */
     bool no_pg;
     bool verify;                 /* see sink_verify.h */
     const char *checksum;        /* file for sort_files_checksum(), "-": standard output; NULL: none */

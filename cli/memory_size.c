@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/machine.h"
-#include "base/memory_shares.h"
 #include "base/message.h"
 #include "cli/memory_size.h"
 
 #define MIB ((uint64_t)1 << 20)
+
+/* What one thread needs for a file with a short header. */
+static const uint64_t TOTAL_LEAST = 24 * MIB;
 
 static uint64_t suffix_factor(char suffix)
 {
@@ -60,13 +62,19 @@ int memory_size_per_thread(const char *text, uint64_t *per_thread)
 /* For the kernel's pages of files: with few of them it kills sooner than it waits for a disk. */
 static const uint64_t FOR_WRITING = (uint64_t)32 << 20;
 
-/* So much of the memory there is that what is taken beside it fits in, too: a batch system kills who goes
- * over its limit by a page. */
 static uint64_t share_of_memory(double share)
 {
-    uint64_t there = machine_memory(), beside = MEMORY_BESIDE + FOR_WRITING;
-    uint64_t most = there - there / 4 > beside ? there - beside : there / 4;
+    uint64_t there = machine_memory();
+    uint64_t most = there / 4 > FOR_WRITING ? there - FOR_WRITING : there - there / 4;
     return (uint64_t)fmin(share * (double)there, (double)most);
+}
+
+static int check_total(const char *name, const char *text, uint64_t total)
+{
+    if (total >= TOTAL_LEAST)
+        return 0;
+    return message_mistake("%s %s is %llu bytes; the minimum is %lluM for the whole program, and more with more threads",
+                           name, text, (unsigned long long)total, (unsigned long long)(TOTAL_LEAST / MIB));
 }
 
 int memory_size_total(const char *name, const char *text, uint64_t *total)
@@ -77,10 +85,10 @@ int memory_size_total(const char *name, const char *text, uint64_t *total)
         double share = strtod(text, &end);
         if (end == text + n - 1 && share > 0 && share <= 100) {
             *total = share_of_memory(share / 100);
-            return 0;
+            return check_total(name, text, *total);
         }
-    } else if (memory_size_parse(text, total) == 0 && *total >= MIB) {
-        return 0;
+    } else if (memory_size_parse(text, total) == 0) {
+        return check_total(name, text, *total);
     }
-    return message_mistake("%s needs a size of at least 1M, or a share such as 80%%, not '%s'", name, text);
+    return message_mistake("%s needs a size such as 8G, or a share such as 80%%, not '%s'", name, text);
 }

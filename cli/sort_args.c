@@ -12,6 +12,7 @@
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
 #include "base/input_name.h"
+#include "base/memory_shares.h"
 #include "base/message.h"
 #include "base/out_file.h"
 #include "cli/memory_size.h"
@@ -439,6 +440,7 @@ static int settle_memory(struct parsed *p)
     if (!each)
         each = MEMORY_PER_THREAD_MIB * MIB;
     p->o->memory = p->total ? p->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
+    p->o->memory_beside = p->total ? 0 : MEMORY_BESIDE;
     return 0;
 }
 

@@ -173,7 +173,7 @@ static int check_all(struct sort_check *c)
 static struct memory_rings plan_rings(const struct sort_opts *opts, uint32_t n_slots)
 {
     struct memory_job job = {
-        .budget = sort_limits_memory(opts),
+        .all = sort_limits_memory(opts),
         .n_threads = opts->n_threads,
         .n_inputs = 1,
         .found = BGZF_MAX_BLOCK,

@@ -20,6 +20,8 @@
 #include "plan/sort_memory.h"
 #include "write/record_sink.h"
 
+static const uint64_t MEMORY_LEAST = (uint64_t)2 << 20;      /* -m 1M for each of the two sorts */
+
 /* ---- what is refused ---- */
 
 static bool is_other_than_file(const char *path)
@@ -41,6 +43,13 @@ static bool reads_stdin(const struct sort_opts *o)
     return reads;
 }
 
+/* Of --total-memory, what a program takes beside -m is left out. */
+static uint64_t memory_for_records(const struct sort_opts *o)
+{
+    uint64_t beside = MEMORY_BESIDE - o->memory_beside;
+    return o->memory > beside ? o->memory - beside : 0;
+}
+
 /* PRTE_LAUNCHED: mpirun of Open MPI 5 has started the rank (openpmix/prrte issue 2220). */
 const char *rank_sort_refuses(const struct sort_opts *o)
 {
@@ -54,6 +63,8 @@ const char *rank_sort_refuses(const struct sort_opts *o)
         return "--progress is not there yet";
     if (o->trace_file)
         return "--trace is not there yet";
+    if (memory_for_records(o) < MEMORY_LEAST)
+        return "--total-memory is for a rank and needs at least 66M";
     return NULL;
 }
 
@@ -71,7 +82,9 @@ static void name_part(struct rank_parts *s)
 static void share_options(struct rank_parts *s)
 {
     s->opts_a = s->opts_b = *s->opts;
-    s->opts_a.memory = s->opts_b.memory = s->opts->memory / 2;
+    /* Each of the two plans with what a program takes beside -m. */
+    s->opts_a.memory = s->opts_b.memory = memory_for_records(s->opts) / 2;
+    s->opts_a.memory_beside = s->opts_b.memory_beside = MEMORY_BESIDE;
     s->opts_a.progress = s->opts_b.progress = PROGRESS_NEVER;
     s->opts_a.report = s->opts_b.report = REPORT_NONE;   /* there is one of all */
     s->opts_a.report_file = s->opts_b.report_file = NULL;

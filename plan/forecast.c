@@ -58,7 +58,7 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 /* sample: NULL, or it may be empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
-    f->memory_most = plan->fixed + 2 * (uint64_t)plan->arena_size + plan->merge_memory;
+    f->memory_most = memory_plan_takes(plan);
     f->memory = f->memory_most;
     f->fits = 2 * (uint64_t)plan->arena_size;
     if (!sample || sample->n == 0)
@@ -74,7 +74,7 @@ static void forecast_memory(struct forecast *f, const struct memory_plan *plan, 
               : plan->fixed - plan->spilling + (uint64_t)f->with_keys;
 }
 
-/* What the plan of memory depends on, beside the budget. */
+/* What the plan of memory depends on, beside how much there is. */
 struct planned {
     const struct memory_job *job;
     const struct sort_opts *opts;
@@ -82,12 +82,12 @@ struct planned {
     size_t output;
 };
 
-static bool fits(const struct planned *p, uint64_t budget, double with_keys)
+static bool fits(const struct planned *p, uint64_t all, double with_keys)
 {
     struct memory_job job = *p->job;
-    job.budget = budget;
+    job.all = all;
     struct memory_rings rings = memory_plan_rings(&job);
-    struct memory_plan plan = sort_memory_plan(&rings, p->opts, p->in, p->output);
+    struct memory_plan plan = sort_memory_plan_any(&rings, p->opts, p->in, p->output);
     struct spill_outlook outlook = {.with_keys = with_keys, .arena_size = plan.arena_size};
     return spill_policy_will_fit(&outlook) > 0;
 }
@@ -96,7 +96,7 @@ static bool fits(const struct planned *p, uint64_t budget, double with_keys)
 static uint64_t memory_to_fit(const struct planned *p, double with_keys)
 {
     enum { MOST_DOUBLINGS = 32 };
-    uint64_t low = p->job->budget, high = low;
+    uint64_t low = p->job->all, high = low;
     int doublings = 0;
     while (doublings++ < MOST_DOUBLINGS && !fits(p, high, with_keys))
         high *= 2;
@@ -161,11 +161,13 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
 {
     sam_hdr_t *sam = in->each->header.sam;
     struct input_sample sample;
-    size_t output = sort_files_memory_beside(opts, sam, rings->job.budget);
+    size_t output = sort_files_memory_beside(opts, sam, rings->job.all);
     int result = -1;
     if (rings->job.form == SINK_HTSLIB)
         output += memory_shares_htslib(opts->out.format.format == cram, true, &rings->writer, opts->n_threads).bytes;
-    struct memory_plan plan = sort_memory_plan(rings, opts, in, output);
+    struct memory_plan plan;
+    if (sort_memory_plan(&plan, rings, opts, in, output, latch) < 0)
+        return -1;
     if (input_sample_take(&sample, in, latch) < 0)
         goto out;
     f->looked = true;
@@ -198,7 +200,9 @@ int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch
     };
     if (!all_files(opts)) {
         const struct sort_inputs none = {0};
-        struct memory_plan plan = sort_memory_plan(&rings, opts, &none, 0);
+        struct memory_plan plan;
+        if (sort_memory_plan(&plan, &rings, opts, &none, 0, latch) < 0)
+            return -1;
         forecast_memory(f, &plan, NULL);
         return 0;
     }

@@ -13,7 +13,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-/* What does not depend on the budget. */
+/* What does not depend on how much there is. */
 static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; a third of all at most */
 static const size_t PROGRAM_GROWS = 12 * MIB;    /* since the program began; Debian's htslib, which takes 3 then */
 static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator's heap for it */
@@ -21,8 +21,7 @@ static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator
  * lines of 25 to 50 bytes, htslib 1.16. */
 enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
 
-/* The shares: each thing gets one part in so many of all there is, which is the budget and MEMORY_BESIDE. The arenas
- * get what is left. Each share has bounds.
+/* The shares: each thing gets one part in so many of all there is. The arenas get what is left. Each share has bounds.
  *
  *   of all       for                                least, most                     why
  *   1/384        reads of BAM, for all inputs       PIECE_MIN, PIECE_MAX            disks want large reads
@@ -71,15 +70,16 @@ static uint32_t slots(size_t wanted, size_t share, size_t each, int n_threads)
 }
 
 /* All there is. Keys cannot tell more than BAM_ARENA_MAX bytes apart. */
-static size_t all_of(uint64_t budget)
+static size_t all_of(uint64_t all)
 {
-    return (size_t)((budget < BAM_ARENA_MAX ? budget : BAM_ARENA_MAX) + MEMORY_BESIDE);
+    static const uint64_t MOST = BAM_ARENA_MAX + MEMORY_BESIDE;
+    return (size_t)(all < MOST ? all : MOST);
 }
 
 static struct htslib_room htslib_room(const struct memory_job *job, size_t n_files)
 {
     return (struct htslib_room){
-        .bytes = all_of(job->budget) / HTSLIB_PART / n_files,
+        .bytes = all_of(job->all) / HTSLIB_PART / n_files,
         .thread_space = job->thread_space,
     };
 }
@@ -87,10 +87,10 @@ static struct htslib_room htslib_room(const struct memory_job *job, size_t n_fil
 /* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
  * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
  * more than twice the size. */
-struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads)
+struct sam_use memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_threads)
 {
     enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2, RECORDS_PER_TEXT = 2 };
-    size_t all = all_of(budget) / n_inputs;
+    size_t all = all_of(all_bytes) / n_inputs;
     size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_PART / (1 + RECORDS_PER_TEXT);
     struct sam_use use = {.piece_size = clamp(all / TEXT_PIECE_PART, PIECE_MIN, PIECE_MAX)};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
@@ -122,7 +122,7 @@ static size_t rings_memory(const struct memory_rings *r)
 static size_t program_memory(const struct memory_job *job)
 {
     enum { PROGRAM_PART = 3 };
-    size_t most = all_of(job->budget) / PROGRAM_PART;
+    size_t most = all_of(job->all) / PROGRAM_PART;
     return clamp(job->program + PROGRAM_GROWS, PROGRAM_MIN, most > PROGRAM_MIN ? most : PROGRAM_MIN);
 }
 
@@ -136,6 +136,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
 {
     size_t n = (size_t)p->rings.job.n_threads;
     return program_memory(&p->rings.job) + n * PER_THREAD + use->htslib + use->stats + rings_memory(&p->rings)
+         + use->n_sam * p->rings.sam.bytes
          + HEADER_COPIES * use->header + PER_REFERENCE * use->references
          + spill_memory(p);
 }
@@ -151,7 +152,7 @@ static void divide_for_test(struct memory_plan *p, size_t arena_size)
 
 struct memory_rings memory_plan_rings(const struct memory_job *job)
 {
-    size_t n = (size_t)job->n_threads, all = all_of(job->budget), piece_most = PIECE_MAX / job->n_inputs;
+    size_t n = (size_t)job->n_threads, all = all_of(job->all), piece_most = PIECE_MAX / job->n_inputs;
     return (struct memory_rings){
         .job = *job,
         .piece_size = clamp(all / PIECE_PART / job->n_inputs, PIECE_MIN,
@@ -165,7 +166,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .merge_spare = job->form == SINK_HTSLIB ? 0 : (uint32_t)n,   /* hts_writer copies lists */
         .merge_records = (uint32_t)clamp(all / RANGES_PART / (2 * n + RANGES_MORE) / record_list_memory(1),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
-        .sam = memory_plan_sam(job->budget, job->n_inputs, job->n_threads),
+        .sam = memory_plan_sam(job->all, job->n_inputs, job->n_threads),
         .reader = htslib_room(job, job->n_inputs),
         .writer = htslib_room(job, 1),
     };
@@ -173,7 +174,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
 
 struct memory_plan memory_plan_make(const struct memory_rings *rings, const struct memory_use *use)
 {
-    size_t n = (size_t)rings->job.n_threads, all = all_of(rings->job.budget);
+    size_t n = (size_t)rings->job.n_threads, all = all_of(rings->job.all);
     struct memory_plan p = {
         .rings = *rings,
         .slice_size = whole_pages(clamp(all / (SLICE_PART_PER_THREAD * n + SLICE_PART), SLICE_MIN, SLICE_MAX)),
@@ -189,4 +190,25 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
     if (test)
         divide_for_test(&p, strtoull(test, NULL, 0));
     return p;
+}
+
+uint64_t memory_plan_takes(const struct memory_plan *p)
+{
+    return p->fixed + 2 * (uint64_t)p->arena_size + p->merge_memory;
+}
+
+/* Parts grow by steps, so what does is looked for step by step. What htslib takes was made for less: it may take two
+ * thirds of what comes to it. */
+uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use)
+{
+    struct memory_job more = *job;
+    for (more.all = (job->all + MIB - 1) / MIB * MIB; more.all < BAM_ARENA_MAX; more.all += MIB) {
+        struct memory_rings rings = memory_plan_rings(&more);
+        struct memory_use grown = *use;
+        grown.htslib += use->htslib > 0 ? (more.all - job->all) / HTSLIB_PART * 2 : 0;
+        struct memory_plan plan = memory_plan_make(&rings, &grown);
+        if (memory_plan_takes(&plan) <= more.all)
+            break;
+    }
+    return more.all;
 }

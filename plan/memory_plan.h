@@ -9,12 +9,18 @@
 
 struct memory_rings memory_plan_rings(const struct memory_job *job);
 
-/* Everything together stays below budget + MEMORY_BESIDE, whatever the records are (but for records larger than an
- * arena). For tests, the environment's SAMTOOLS_OMP_ARENA is arena_size: a small one makes small inputs spill. */
+/* Everything together stays below job->all, whatever the records are (but for records larger than an arena, and where
+ * the least that works is more: memory_plan_takes() tells). For tests, the environment's SAMTOOLS_OMP_ARENA is arena_size: a small one makes small inputs spill. */
 struct memory_plan memory_plan_make(const struct memory_rings *rings, const struct memory_use *use);
 
-/* Memory to parse SAM text: at most an eighth of budget and allowance for all inputs together, or, for each input, the
- * least that works. */
-struct sam_use memory_plan_sam(uint64_t budget, size_t n_inputs, int n_threads);
+/* Bytes that all parts of the plan take together. */
+uint64_t memory_plan_takes(const struct memory_plan *plan);
+
+/* The next job->all, in bytes and whole MiB, with which a plan takes no more than that. */
+uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use);
+
+/* Memory to parse SAM text: at most an eighth of all for all inputs together, or, for each input, the least that
+ * works. */
+struct sam_use memory_plan_sam(uint64_t all, size_t n_inputs, int n_threads);
 
 #endif

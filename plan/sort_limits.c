@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/machine.h"
+#include "base/memory_shares.h"
 #include "base/message.h"
 #include "plan/sort_limits.h"
 #include "base/sort_opts.h"
@@ -11,8 +12,9 @@ uint64_t sort_limits_memory(const struct sort_opts *opts)
 {
     uint64_t space = machine_address_space();
     uint64_t beside = (uint64_t)opts->n_threads * THREAD_SPACE + SPACE_BESIDE;
-    uint64_t left = space > beside ? space - beside : 0;
-    return opts->memory < left ? opts->memory : left;
+    uint64_t left = (space > beside ? space - beside : 0) + MEMORY_BESIDE;
+    uint64_t all = opts->memory < UINT64_MAX - opts->memory_beside ? opts->memory + opts->memory_beside : UINT64_MAX;
+    return all < left ? all : left;
 }
 
 size_t sort_limits_thread_space(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam/far_pos.h"
+#include "base/latch.h"
 #include "base/machine.h"
 #include "base/sort_opts.h"
 #include "base/stats.h"
@@ -10,12 +11,13 @@
 #include "report/sort_report.h"
 #include "write/record_sink.h"
 
+static const unsigned long long MIB = 1 << 20;
 static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
 
 struct memory_rings sort_memory_rings(const struct sort_opts *opts)
 {
     struct memory_job job = {
-        .budget = sort_limits_memory(opts),
+        .all = sort_limits_memory(opts),
         .n_threads = opts->n_threads,
         .form = record_sink_form(opts),
         .level = opts->out.level,
@@ -30,25 +32,49 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts)
 struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct memory_rings *rings,
                                               struct latch *latch, struct stats *stats)
 {
-    uint64_t budget = rings->job.budget;
+    uint64_t all = rings->job.all;
     return (struct sort_inputs_options){
         .opts = opts,
         .rings = *rings,
-        .header_max = budget > HEADER_LEAST ? budget : HEADER_LEAST,
+        .header_max = all > HEADER_LEAST ? all : HEADER_LEAST,
         .far = far_pos_fits(&opts->out.format),
         .latch = latch,
         .stats = stats,
     };
 }
 
-struct memory_plan sort_memory_plan(const struct memory_rings *rings, const struct sort_opts *opts,
-                                    const struct sort_inputs *inputs, size_t output)
+static int too_little(const struct memory_rings *rings, const struct sort_opts *opts, const struct memory_use *use,
+                      struct latch *latch)
 {
-    struct memory_use use = {
+    unsigned long long asked = opts->memory, enough = memory_plan_enough(&rings->job, use);
+    return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and this header, %lluM is "
+                      "enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads, enough / MIB);
+}
+
+static struct memory_use use_of(const struct sort_opts *opts, const struct sort_inputs *inputs, size_t output)
+{
+    return (struct memory_use){
         .header = inputs->header_size,
         .references = inputs->n_references,
         .htslib = inputs->memory + output,
+        .n_sam = inputs->n_sam,
         .stats = stats_memory(opts->n_threads, sort_report_detail(opts)),
     };
+}
+
+struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct sort_opts *opts,
+                                        const struct sort_inputs *inputs, size_t output)
+{
+    struct memory_use use = use_of(opts, inputs, output);
     return memory_plan_make(rings, &use);
+}
+
+int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
+                     const struct sort_inputs *inputs, size_t output, struct latch *latch)
+{
+    struct memory_use use = use_of(opts, inputs, output);
+    *plan = memory_plan_make(rings, &use);
+    if (opts->memory_beside > 0 || memory_plan_takes(plan) <= opts->memory)
+        return 0;
+    return too_little(rings, opts, &use, latch);
 }

@@ -15,8 +15,13 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts);
 struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct memory_rings *rings,
                                               struct latch *latch, struct stats *stats);
 
-/* The second part: the headers are read. output: bytes of htslib, indexes and the like for the output and the order. */
-struct memory_plan sort_memory_plan(const struct memory_rings *rings, const struct sort_opts *opts,
-                                    const struct sort_inputs *inputs, size_t output);
+/* The second part: the headers are read. output: bytes of htslib, indexes and the like for the output and the order.
+ * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
+int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
+                     const struct sort_inputs *inputs, size_t output, struct latch *latch);
+
+/* The same, and more is no error. */
+struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct sort_opts *opts,
+                                        const struct sort_inputs *inputs, size_t output);
 
 #endif

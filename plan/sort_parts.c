@@ -62,11 +62,11 @@ static int prepare_order(struct sort_parts *s)
 }
 
 /* The second part of the plan: the headers are read, and the index of -I is made. */
-static struct memory_plan plan_memory(const struct sort_parts *s)
+static int plan_memory(struct sort_parts *s)
 {
-    size_t output = sort_files_memory(&s->out, s->sam, s->rings.job.budget)
+    size_t output = sort_files_memory(&s->out, s->sam, s->rings.job.all)
                   + (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
-    return sort_memory_plan(&s->rings, s->opts, &s->in, output);
+    return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
 }
 
 static int open_inputs(struct sort_parts *s)
@@ -147,8 +147,7 @@ int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, con
         || sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0 || open_inputs(s) < 0
         || prepare_minhash(s) < 0)
         return -1;
-    s->plan = plan_memory(s);
-    if (reserve_memory(s) < 0 || prepare_order(s) < 0
+    if (plan_memory(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0
         || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
         return -1;
     s->progress.file_bytes = (double)s->in.length;

@@ -92,7 +92,6 @@ static int open_sam(struct input_format *in, bool in_blocks)
     if (!(in->sam = sam_reader_open(in->window, in_blocks, &in->opt, &in->header)))
         return -1;
     in->window = sam_reader_window(in->sam);
-    in->memory = in->opt.sam.bytes;
     return 0;
 }
 

@@ -19,7 +19,7 @@ enum input_framing {
 struct input_format {
     enum input_framing framing;
     struct byte_window *window;  /* the bytes, in order; valid until the input is closed */
-    size_t memory;               /* bytes that decoding takes, about; 0 for BAM */
+    size_t memory;               /* bytes that htslib takes for decoding, about */
     uint64_t size;               /* of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM */
     uint64_t length;             /* bytes that are read of a file, SAM text too; 0: not known, or htslib reads it */
     sam_hdr_t *header;           /* this and all below are the module's own */

@@ -107,6 +107,7 @@ static void sum_up(struct sort_inputs *inputs)
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
+        inputs->n_sam += in->format->sam != NULL;
         inputs->header_size += sam_hdr_length(in->header.sam);
         inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);
         inputs->size += in->format->size;

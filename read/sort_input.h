@@ -29,7 +29,8 @@ struct sort_inputs {
     size_t n;
     int n_converted;             /* how many are not BAM */
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
-    size_t memory;               /* bytes that decoding takes */
+    size_t memory;               /* bytes that htslib takes for decoding */
+    size_t n_sam;                /* how many are SAM */
     size_t header_size;          /* bytes of the headers as text */
     size_t n_references;         /* @SQ lines in all of them */
     uint64_t size;               /* sum of those of the formats */

@@ -5,6 +5,7 @@ them. A new guard brings its row."""
 
 GUARDS = "test_guards.py::"
 SAFETY = "test_safety.py::"
+SPILL = "test_spill.py::"
 MPI = "test_mpi.py::"
 MPI_INPUT = "test_mpi_input.py::"
 MPI_OUT = "test_mpi_output.py::"
@@ -293,6 +294,9 @@ MUTANTS = [
     ("mpi/text_split.c", "    while (at < n && text[at] == '@' && ", "    while (at < n && ",
      [MPI_INPUT + "test_small_sam_is_cut_within_a_line[one]", MPI_INPUT + "test_small_sam_is_cut_within_a_line[cr]"],
      "a header ends where a line is none of its"),
+    ("bam/record_search.c", "at < last && s->left > 0", "at < last", ["unit_bam_arena"], "looking for records has a bound"),
+    ("plan/sort_memory.c", "memory_plan_takes(plan) <= opts->memory", "1",
+     [SPILL + "test_all_together_takes_more_than_total_memory[reads-72-0-1-bam]"], "--total-memory is all that is taken"),
     ("mpi/input_split.c", "fault == BAM_CUT && found >= RECORDS_LEAST", "fault == BAM_CUT && found >= RECORDS_LEAST - 1",
      [MPI_INPUT + "test_part_begins_at_what_looks_like_a_record[openmpi]"], "one record may look so"),
     ("mpi/input_split.c", "f->part.tail_size = (size_t)(end & 0xffff);", "f->part.tail_size = 0 * (size_t)end;",

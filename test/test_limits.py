@@ -159,13 +159,13 @@ def large(gen_bam):
 @pytest.mark.parametrize("n", [1, 2, 8])
 @pytest.mark.parametrize("share", ["50%", "100%"])
 def test_share_of_a_group_is_taken_of_the_machine_or_killed(tmp_path, group, large, share, n):
-    """As batch systems limit jobs. Nothing but the group tells how much there is. The kernel kills in time of need: it has to
-    keep a quarter for the pages of files that are being written."""
-    enter = group(100 * MIB)
+    """As batch systems limit jobs. Nothing but the group tells how much there is. The kernel kills in time of need: some
+    must be left for the pages of files that are being written."""
+    enter, most = group(100 * MIB), 50 if share == "50%" else 68
     out, report = tmp_path / "out.bam", tmp_path / "report.json"
     p = run_sort(["-l", "1", "-@", n, "--total-memory", share, "-T", tmp_path, "--report=%s" % report, "-o", out, large], preexec_fn=enter)
     assert p.returncode == 0, (p.returncode, p.stderr)
-    assert json.loads(report.read_text())["peak_rss_bytes"] < 75 * MIB
+    assert json.loads(report.read_text())["peak_rss_bytes"] <= most * MIB
     assert runs_in(p.stderr) > 0 and "warning" not in p.stderr, p.stderr
     assert run_sort(["--check", "-@", 2, out]).returncode == 0
 

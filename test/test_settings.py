@@ -30,8 +30,8 @@ def told(path):
 
 
 @pytest.mark.parametrize("args,value,expected", [
-    ([], "12M", 12 * MIB), ([], "1.5G", 1536 * MIB), (["-@", "3"], "12M", 12 * MIB), ([], "", 768 * MIB), (["-@", "2"], "", 1536 * MIB),
-    (["-m", "5M", "-@", "2"], "12M", 10 * MIB), (["--total-memory", "7M"], "12M", 7 * MIB),
+    ([], "32M", 32 * MIB), ([], "1.5G", 1536 * MIB), (["-@", "3"], "52M", 52 * MIB), ([], "", 768 * MIB), (["-@", "2"], "", 1536 * MIB),
+    (["-m", "5M", "-@", "2"], "52M", 10 * MIB), (["--total-memory", "37M"], "52M", 37 * MIB),
     (["-m", "5M"], "bad, but not asked", 5 * MIB)])
 def test_memory_setting_is_ignored_or_beats_an_option(made, tmp_path, args, value, expected):
     p = run_sort([*args, "--report=r.json", "-o", "o.bam", made("ties")], cwd=tmp_path, env={MEMORY: value})

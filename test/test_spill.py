@@ -983,6 +983,24 @@ def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n,
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("kind,size,total,n,form", [
+    ("reads", 72, 0, 1, "bam"), ("reads", 72, 0, 8, "bam"), ("tiny", 72, 0, 2, "bam"), ("tiny", 72, 50, 8, "bam"), ("sam", 72, 0, 8, "bam"),
+    ("reads", 120, 160, 64, "bam"), ("reads", 72, 0, 8, "cram")])
+def test_all_together_takes_more_than_total_memory(heavy, tmp_path, kind, size, total, n, form):
+    """total: MiB; 0: what it says itself to be enough."""
+    args = ["-l", 1, "-@", n, "-O", form, *(["--output-fmt-option", "no_ref=1"] if form == "cram" else []), heavy(kind, size)]
+    if not total:
+        p = run_sort(["--total-memory", "24M", "-o", tmp_path / "o", *args])
+        assert p.returncode == 1 and not (tmp_path / "o").exists()
+        total = int(re.search(r"-@ %d and this header, (\d+)M is enough" % n, p.stderr).group(1))
+        assert total < 30 + 2 * n + 20 * (kind == "sam") + 180 * (form == "cram")
+    used, went = peak(["--total-memory", "%dM" % total, *args], tmp_path)
+    print("%.1f MiB of %d" % (used / MIB, total))
+    assert used <= total * MIB
+    assert went or n == 64 or form == "cram"
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
     """libhts with URLs brings 30 libraries more than without. Here one takes 10 MiB, as the program starts. (A third
     of all is counted at most, so not much more will do where libhts brings them, too.)"""

@@ -45,7 +45,7 @@ static void for_all(check_fn *check)
             for (size_t l = 0; l < N_OF(levels); l++)
                 for (size_t i = 0; i < N_OF(inputs); i++)
                     for (size_t h = 0; h < N_OF(headers); h++) {
-                        struct memory_job job = {budgets[b], threads[t], levels[l], inputs[i], FOUND, 0, SINK_BAM, 0};
+                        struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], levels[l], inputs[i], FOUND, 0, SINK_BAM, 0};
                         struct memory_use use = {.header = headers[h]};
                         struct memory_plan plan = plan_of(&job, &use);
                         check(&use, &plan);
@@ -55,8 +55,8 @@ static void for_all(check_fn *check)
 static void told(const struct memory_use *use, const struct memory_plan *plan, const char *what, uint64_t value)
 {
     const struct memory_job *job = &plan->rings.job;
-    fail_msg("%s: %llu; budget %llu MiB, %d threads, level %d, %zu inputs, header %zu; arena %zu, slice %zu", what,
-             (unsigned long long)value, (unsigned long long)(job->budget / MIB), job->n_threads, job->level,
+    fail_msg("%s: %llu; %llu MiB in all, %d threads, level %d, %zu inputs, header %zu; arena %zu, slice %zu", what,
+             (unsigned long long)value, (unsigned long long)(job->all / MIB), job->n_threads, job->level,
              job->n_inputs, use->header, plan->arena_size, plan->slice_size);
 }
 
@@ -81,7 +81,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
  * every part the least that works. */
 static bool minimum_is_too_much(const struct memory_use *use, const struct memory_plan *p)
 {
-    return p->arena_size <= ARENA_LEAST || beside_arenas(use, p) > p->rings.job.budget + ALLOWANCE;
+    return p->arena_size <= ARENA_LEAST || beside_arenas(use, p) > p->rings.job.all;
 }
 
 /* ---- tests ---- */
@@ -89,7 +89,7 @@ static bool minimum_is_too_much(const struct memory_use *use, const struct memor
 static void check_sum(const struct memory_use *use, const struct memory_plan *p)
 {
     uint64_t all = beside_arenas(use, p) + 2 * (uint64_t)p->arena_size;
-    if (!minimum_is_too_much(use, p) && all > p->rings.job.budget + ALLOWANCE)
+    if (!minimum_is_too_much(use, p) && all > p->rings.job.all)
         told(use, p, "too much memory", all);
 }
 
@@ -107,7 +107,7 @@ static void check_fits(const struct memory_use *use, const struct memory_plan *p
     uint64_t each = p->rings.job.level == 9 ? PER_THREAD_BEST : PER_THREAD;
     uint64_t ample = 48 * MIB + use->header * HEADER_TIMES
                    + ((uint64_t)p->rings.job.n_threads * each + p->rings.job.n_inputs * PER_INPUT) * MIB;
-    if (p->rings.job.budget + ALLOWANCE >= ample && minimum_is_too_much(use, p))
+    if (p->rings.job.all >= ample && minimum_is_too_much(use, p))
         told(use, p, "the least is too much", beside_arenas(use, p));
 }
 
@@ -119,7 +119,7 @@ static void test_least_sizes_are_exceptions(void **state)
 
 static void check_parts(const struct memory_use *use, const struct memory_plan *p)
 {
-    uint64_t all = p->rings.job.budget + ALLOWANCE;
+    uint64_t all = p->rings.job.all;
     if (p->slice_size == 0 || p->slice_size % sizeof(struct bam_key))
         told(use, p, "slice size", p->slice_size);
     if (p->slice_size > p->arena_size / 16)
@@ -180,8 +180,8 @@ static void test_spilling_stays_within_the_arenas_and_merges_two_runs_at_least(v
 
 static void check_share(const struct memory_use *use, const struct memory_plan *p)
 {
-    if (p->rings.job.budget >= GIB + (uint64_t)p->rings.job.n_threads * 48 * MIB && use->header <= MIB
-        && 2 * p->arena_size < p->rings.job.budget * 2 / 3)
+    if (p->rings.job.all >= GIB + (uint64_t)p->rings.job.n_threads * 48 * MIB && use->header <= MIB
+        && 2 * p->arena_size < p->rings.job.all * 2 / 3 - ALLOWANCE)
         told(use, p, "the arenas are too small", p->arena_size);
 }
 
@@ -198,7 +198,7 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
         for (size_t i = 0; i < N_OF(inputs); i++) {
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
-                struct memory_job job = {budget, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
+                struct memory_job job = {budget + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
                 struct memory_use use = {.header = 1000};
                 struct memory_plan plan = plan_of(&job, &use);
                 if (plan.arena_size + plan.arena_size / 8 < last)
@@ -212,7 +212,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
 {
     (void)state;
     static const uint64_t huge[] = {(uint64_t)1 << 39, BAM_ARENA_MAX - 1, BAM_ARENA_MAX, BAM_ARENA_MAX + 1,
-                                    (uint64_t)1 << 62, UINT64_MAX - ALLOWANCE + 1, UINT64_MAX};
+                                    (uint64_t)1 << 62, UINT64_MAX - 1, UINT64_MAX};
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
             struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
@@ -221,6 +221,31 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
             check_spilling(&use, &plan);
             assert_true(plan.slice_size <= 16 * MIB);
+        }
+}
+
+/* As --total-memory says it: below 64 MiB, too, where the least parts fit. */
+static void test_plan_takes_more_than_all_there_is(void **state)
+{
+    (void)state;
+    static const struct memory_use uses[] = {{.header = 100}, {.header = 20 * MIB, .references = 500000}};
+    for (size_t t = 0; t < N_OF(threads); t++)
+        for (size_t u = 0; u < N_OF(uses); u++) {
+            struct memory_job job = {0, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+            uint64_t least = (32 + 8 * (uint64_t)threads[t]) * MIB + 16 * uses[u].header + 512 * uses[u].references;
+            for (uint64_t all = MIB; all < 4 * GIB; all += all / MIB / 16 * MIB + MIB) {
+                job.all = all;
+                struct memory_plan plan = plan_of(&job, &uses[u]);
+                uint64_t enough = memory_plan_enough(&job, &uses[u]);
+                if (enough % MIB != 0 || enough < all || (memory_plan_takes(&plan) <= all) != (enough < all + MIB)
+                    || enough > (all > least ? all + MIB : least))
+                    told(&uses[u], &plan, "not what memory_plan_enough() says", enough);
+                job.all = enough;
+                struct memory_plan more = plan_of(&job, &uses[u]);
+                assert_true(memory_plan_takes(&more) <= enough);
+                if (beside_arenas(&uses[u], &plan) + 2 * (uint64_t)plan.arena_size > memory_plan_takes(&plan))
+                    told(&uses[u], &plan, "takes more than it says", memory_plan_takes(&plan));
+            }
         }
 }
 
@@ -233,7 +258,7 @@ static void check_writes(const struct memory_use *use, const struct memory_plan 
         return;                                  /* its blocks are large enough */
     if (size < LEAST || size > 2 * LARGE || (size & (size - 1)) != 0)
         told(use, p, "bytes per write are no power of two from 64 KiB up", size);
-    if (p->rings.job.budget >= 64 * MIB && size < LARGE)
+    if (p->rings.job.all >= 128 * MIB && size < LARGE)
         told(use, p, "small writes", size);
 }
 
@@ -253,7 +278,7 @@ static void test_arena_size_of_the_environment(void **state)
             char text[32];
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
-            struct memory_job job = {768 * MIB, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+            struct memory_job job = {768 * MIB + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             unsetenv("SAMTOOLS_OMP_ARENA");
@@ -272,7 +297,7 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
-                struct sam_use use = memory_plan_sam(budgets[b], inputs[i], threads[t]);
+                struct sam_use use = memory_plan_sam(budgets[b] + ALLOWANCE, inputs[i], threads[t]);
                 uint64_t chunks = (uint64_t)use.n_chunks * (use.text_size + use.records_size) * inputs[i];
                 assert_in_range(use.n_chunks, 2, 2 * threads[t] + 2);
                 assert_true(use.text_size >= BGZF_MAX_BLOCK && use.records_size >= use.text_size);
@@ -287,11 +312,11 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
 static void test_huge_header_changes_rings_that_are_open(void **state)
 {
     (void)state;
-    static const struct memory_use none = {0}, much = {200 * MIB, 500000, 300 * MIB, 50 * MIB};
+    static const struct memory_use none = {0}, much = {200 * MIB, 500000, 300 * MIB, 1, 50 * MIB};
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
-                struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
+                struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
                 struct memory_rings rings = memory_plan_rings(&job);
                 struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
                 assert_memory_equal(&plan.rings, &rings, sizeof rings);
@@ -306,7 +331,7 @@ static void test_libraries_take_memory_that_is_not_there(void **state)
     (void)state;
     static const struct memory_use none = {0};
     for (size_t b = 0; b < N_OF(budgets); b++) {
-        struct memory_job job = {budgets[b], 1, BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+        struct memory_job job = {budgets[b] + ALLOWANCE, 1, BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
         struct memory_plan plain = plan_of(&job, &none);
         job.program = 3 * MIB;
         struct memory_plan small = plan_of(&job, &none);
@@ -340,7 +365,7 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++)
                 for (size_t k = 0; k < N_OF(spaces); k++) {
-                    struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_HTSLIB, 0};
+                    struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_HTSLIB, 0};
                     struct memory_rings rings = memory_plan_rings(&job);
                     struct memory_use use = {.htslib = htslib_takes(&rings)};
                     struct memory_plan plan = memory_plan_make(&rings, &use);
@@ -371,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_most_of_an_ample_budget_is_for_the_data),
         cmocka_unit_test(test_more_budget_never_gives_smaller_arenas),
         cmocka_unit_test(test_budgets_beyond_all_memory_do_not_overflow),
+        cmocka_unit_test(test_plan_takes_more_than_all_there_is),
         cmocka_unit_test(test_output_is_written_in_small_parts),
         cmocka_unit_test(test_arena_size_of_the_environment),
         cmocka_unit_test(test_chunks_of_sam_are_useless_or_too_much),

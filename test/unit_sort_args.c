@@ -538,6 +538,11 @@ static void test_memory_in_all(void **state)
     (void)state;
     struct parsed *p = parse_good("--total-memory 5G -@ 4 -m 2G x");
     assert_int_equal(p->opts.memory, 5 * GIB);
+    assert_int_equal(p->opts.memory_beside, 0);
+    forget(p);
+    p = parse_good("-@ 4 -m 2G x");
+    assert_int_equal(p->opts.memory, 8 * GIB);
+    assert_int_equal(p->opts.memory_beside, 64 << 20);
     forget(p);
     p = parse_good("--total-memory 40% x");
     struct parsed *whole = parse_good("--total-memory 80% x");
@@ -547,7 +552,7 @@ static void test_memory_in_all(void **state)
     forget(p);
     forget(whole);
     static const char *const wrong[]
-        = {"0%", "101%", "-5%", "%", "x%", "5%%", "1023K", "lots", "-1G"};
+        = {"0%", "101%", "-5%", "%", "x%", "5%%", "23M", "lots", "-1G"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
         char line[100];
         snprintf(line, sizeof line, "--total-memory %s x", wrong[i]);

@@ -59,15 +59,15 @@ static bool takes_reference(const htsFormat *format)
 
 /* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be
  * longer by far than what is known of them, so what they take may be a third of all at most. */
-size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, uint64_t budget)
+size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, uint64_t all)
 {
-    return sort_files_memory_beside(f->opts, sam, budget) + record_sink_memory(f->sink);
+    return sort_files_memory_beside(f->opts, sam, all) + record_sink_memory(f->sink);
 }
 
-size_t sort_files_memory_beside(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t budget)
+size_t sort_files_memory_beside(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t all)
 {
     const htsFormat *format = &opts->out.format;
-    uint64_t most = (budget + MEMORY_BESIDE) / 3;
+    uint64_t most = all / 3;
     uint64_t refs = takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
                   : opts->out.index && format->format != cram ? bam_index_memory(sam) : 0;
     size_t verify = opts->verify ? sink_verify_memory(opts->n_threads) : 0;
