@@ -12,8 +12,8 @@ int memory_size_parse(const char *text, uint64_t *size);
 /* Of -m: at least 1M. -1 after a message on stderr. */
 int memory_size_per_thread(const char *text, uint64_t *size);
 
-/* What the program may take in all: a size, or with % a share of what the machine or its cgroup has. name: the option or
- * variable that messages name. -1 after a message on stderr. */
+/* What the program may take in all: a size, or with % a share of what the machine or its cgroup has. name: the option
+ * or variable that messages name. -1 after a message on stderr. */
 int memory_size_total(const char *name, const char *text, uint64_t *size);
 
 #endif

@@ -10,7 +10,8 @@
 struct memory_rings memory_plan_rings(const struct memory_job *job);
 
 /* Everything together stays below job->all, whatever the records are (but for records larger than an arena, and where
- * the least that works is more: memory_plan_takes() tells). For tests, the environment's SAMTOOLS_OMP_ARENA is arena_size: a small one makes small inputs spill. */
+ * the least that works is more: memory_plan_takes() tells). For tests, the environment's SAMTOOLS_OMP_ARENA is
+ * arena_size: a small one makes small inputs spill. */
 struct memory_plan memory_plan_make(const struct memory_rings *rings, const struct memory_use *use);
 
 /* Bytes that all parts of the plan take together. */

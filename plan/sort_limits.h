@@ -8,8 +8,8 @@
 
 struct sort_opts;
 
-/* Bytes that the program may take in all: what was asked for, or what a limit on the address space leaves of it. Call it
- * once: later less is left. */
+/* Bytes that the program may take in all: what was asked for, or what a limit on the address space leaves of it. Call
+ * it once: later less is left. */
 uint64_t sort_limits_memory(const struct sort_opts *opts);
 
 /* Bytes of addresses that one more thread takes, where they have a limit; else 0. */

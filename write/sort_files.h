@@ -30,8 +30,8 @@ struct sort_files {
 int sort_files_open(struct sort_files *files, const struct sort_opts *opts, const struct memory_rings *rings,
                     struct latch *latch, struct stats *stats);
 
-/* Bytes of memory that the files take beside the sink, of `all` that there is: indexes, --verify, what htslib keeps. sam is
- * the header of the output. */
+/* Bytes of memory that the files take beside the sink, of `all` that there is: indexes, --verify, what htslib keeps.
+ * sam is the header of the output. */
 size_t sort_files_memory(const struct sort_files *files, sam_hdr_t *sam, uint64_t all);
 
 /* The same without what the sink's htslib keeps, and without any file. */
