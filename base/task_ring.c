@@ -252,7 +252,7 @@ void task_ring_take_all(struct task_ring *r, struct stats *stats)
 void task_team(int n_threads, void (*main_thread)(void *), void *arg)
 {
     #pragma omp parallel num_threads(n_threads)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     main_thread(arg);
 }
 

@@ -32,8 +32,7 @@ static void measure(int threads, int group, long blocks, double work_ns)
     _Atomic long done = 0;
     double start = 0, created = 0, wall = 0;
     #pragma omp parallel num_threads(threads)
-    #pragma omp master
-    {
+    if (omp_get_thread_num() == 0) {
         start = now();
         for (long i = 0; i < blocks; i += group) {
             while (i - atomic_load(&done) > (long)threads * PENDING_PER_THREAD * group)

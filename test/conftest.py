@@ -7,15 +7,16 @@ TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
 TEST_SAMPLE=1       of every test one set of parameters: for builds with which all would take too long
 """
 
+import atexit
 import collections
 import functools
 import hashlib
 import itertools
+import json
 import os
 import pathlib
 import re
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -23,7 +24,6 @@ import tempfile
 import zlib
 
 import pytest
-from pysam.libcutils import _pysam_dispatch
 
 import bamgen
 
@@ -65,11 +65,38 @@ def clean_env(**extra):
     return env
 
 
-def run(argv, stdin=None, env=None, timeout=HANG, **kw):
-    """Runs the program with argv; stdin: bytes, a file, or None for no input."""
+LAUNCHER = """import json, os, resource, signal, sys
+for s in signal.SIGPIPE, signal.SIGXFSZ:
+    signal.signal(s, signal.SIG_DFL)
+%s
+os.execvpe(sys.argv[2], sys.argv[2:], json.loads(sys.argv[1]))
+"""
+
+
+def launch(argv, env, before=None):
+    """For subprocess: its args and env. before: Python statements which the process runs before it becomes the program.
+    They stand for preexec_fn, which forks: what a fork leaves of a process with threads may hang."""
+    argv = list(map(str, argv))
+    if before is None:
+        return {"args": argv, "env": env}
+    return {"args": [sys.executable, "-ISc", LAUNCHER % before, json.dumps(env), *argv]}
+
+
+def limit_on(resource, value):
+    """For launch(): a limit, hard and soft."""
+    return "resource.setrlimit(resource.RLIMIT_%s, (%d, %d))" % (resource, value, value)
+
+
+def only_cpus(cpus):
+    """For launch(): what taskset does."""
+    return "os.sched_setaffinity(0, %r)" % set(cpus)
+
+
+def run(argv, stdin=None, env=None, before=None, timeout=HANG, **kw):
+    """Runs the program with argv; stdin: bytes, a file, or None for no input; before: see launch()."""
     feed = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin or subprocess.DEVNULL}
-    p = subprocess.run([BINARY, *map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       env=clean_env(**(env or {})), timeout=timeout, **feed, **kw)
+    p = subprocess.run(**launch([BINARY, *argv], clean_env(**(env or {})), before), stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=timeout, **feed, **kw)
     p.stderr = p.stderr.decode(errors="replace")
     return p
 
@@ -218,24 +245,65 @@ def same_bam(ours, expected, input_lines=()):
 
 # ---------------------------------------------------------------- the oracle
 
-def run_oracle(args, stdin, told):
-    """The exit status, in a child: it keeps -N, the index of -I and what else was asked for in globals, so that one call
-    would change the next. Its messages go to the file told."""
-    sys.stdout.flush()
-    pid = os.fork()
+ORACLE_SERVER = """
+import json, os, signal, sys
+from pysam.libcutils import _pysam_dispatch
+
+def answer(args, stdin, folder, environment, seconds):
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    signal.alarm(seconds)
+    os.dup2(os.open(stdin, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    status, err, _ = _pysam_dispatch("samtools", "sort", tuple(args), catch_stdout=False)
+    told.write((err or "").encode("utf-8", "replace"))
+    told.flush()
+    return status & 0xFF
+
+for line in sys.stdin:
+    told, pid = open(sys.argv[1], "wb"), os.fork()
     if pid == 0:
         status = 99
         try:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)    # pytest-timeout's handler would not end it
-            signal.alarm(HANG)
-            feed = os.open(stdin or os.devnull, os.O_RDONLY)
-            os.dup2(feed, 0)
-            status, err, _ = _pysam_dispatch("samtools", "sort", tuple(map(str, args)), catch_stdout=False)
-            told.write((err or "").encode("utf-8", "replace"))
+            status = answer(**json.loads(line))
+        except Exception as why:
+            told.write(repr(why).encode())
             told.flush()
         finally:
-            os._exit(status & 0xFF)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            os._exit(status)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+class Oracle:
+    """samtools in a process of its own, which forks for each call: it keeps -N, the index of -I and what else was asked
+    for in globals, so that one call would change the next. This process has threads: what it forks may hang."""
+
+    def __init__(self):
+        handle, self.told = tempfile.mkstemp()
+        os.close(handle)
+        self.server = subprocess.Popen([sys.executable, "-c", ORACLE_SERVER, self.told], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, encoding="ascii")
+        atexit.register(self.end)
+
+    def end(self):
+        self.server.stdin.close()
+        self.server.wait()
+        os.unlink(self.told)
+
+    def sort(self, args, stdin):
+        """Exit status and messages."""
+        job = {"args": [os.fsdecode(a) if isinstance(a, bytes) else str(a) for a in args], "stdin": str(stdin or os.devnull),
+               "folder": os.getcwd(), "environment": dict(os.environ), "seconds": HANG}
+        self.server.stdin.write(json.dumps(job) + "\n")
+        self.server.stdin.flush()
+        return int(self.server.stdout.readline()), pathlib.Path(self.told).read_text(errors="replace")
+
+
+@functools.cache
+def the_oracle():
+    return Oracle()
 
 
 def oracle_sort(args, stdin=None):
@@ -245,10 +313,7 @@ def oracle_sort(args, stdin=None):
     ever now and then (bgzf_check_EOF), or crashes: then it is asked again.
     """
     for _ in range(3):
-        with tempfile.TemporaryFile() as told:
-            status = run_oracle(args, stdin, told)
-            told.seek(0)
-            err = told.read().decode(errors="replace")
+        status, err = the_oracle().sort(args, stdin)
         if status >= 0:
             break
     assert status in (0, 1), "the oracle crashed or hung: %d %s" % (status, err)

@@ -19,7 +19,7 @@ import tempfile
 import pysam
 
 import bamgen
-from conftest import BINARY, HANG, clean_env
+from conftest import BINARY, HANG, clean_env, launch, only_cpus
 
 ORDERS = [[], ["-n"], ["-N"], ["-t", "XT"], ["-t", "XT", "-n"], ["--template-coordinate"], ["--picard"], ["-M"]]
 LEVELS = [["-u"], ["-l", "1"], [], ["-O", "sam"]]
@@ -100,8 +100,8 @@ class Stress:
                                           shlex.join(argv), " < %s" % path if piped else "")
         feed = subprocess.Popen(["cat", path], stdout=subprocess.PIPE) if piped else None
         try:
-            p = subprocess.run(argv, stdin=feed.stdout if feed else subprocess.DEVNULL, capture_output=True, timeout=HANG,
-                               env=clean_env(**env), preexec_fn=lambda: os.sched_setaffinity(0, cores))
+            p = subprocess.run(**launch(argv, clean_env(**env), only_cpus(cores)), timeout=HANG, capture_output=True,
+                               stdin=feed.stdout if feed else subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             return "hangs: " + told
         finally:

@@ -26,7 +26,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, clean_env, script
+from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, clean_env, launch, only_cpus, script
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="/proc tells no masks here")
 
@@ -64,9 +64,9 @@ class Wish(collections.namedtuple("Wish", "env places policy mask ordered", defa
     """places: lists of which one is to be the runtime's (abstract names leave it a choice); None: nothing is
     bound. mask: the process's, if not that of the tests. ordered: the specification says which place is first."""
 
-    def restrict(self):
-        """In the child, as taskset does."""
-        os.sched_setaffinity(0, self.mask or START)
+    def launch(self, argv, program, **env):
+        """For subprocess: the program, started as taskset does."""
+        return launch(argv, clean_env(**program.env, **self.env, **env), only_cpus(self.mask or START))
 
 
 def wishes():
@@ -274,11 +274,9 @@ class Held:
         self.fifo = self.fill(fifo) if any("{fifo}" in arg for arg in args) else None
         args = [arg.format(out=folder / "out", fifo=fifo) for arg in args]
         path = source.with_name(source.name.lstrip("<"))
-        self.process = subprocess.Popen(
-            [program.path, "sort", "-m", "128M", "-@", str(n), *args, "-" if held else path],
-            stdin=subprocess.PIPE if held else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=clean_env(**program.env, **wish.env, **env),
-            preexec_fn=wish.restrict)
+        argv = [program.path, "sort", "-m", "128M", "-@", n, *args, "-" if held else path]
+        self.process = subprocess.Popen(**wish.launch(argv, program, **env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        stdin=subprocess.PIPE if held else subprocess.DEVNULL)
         self.to_come = path.read_bytes()
         if held:
             self.give(len(self.to_come) // 2)
@@ -428,9 +426,8 @@ def test_no_second_pool_by_option(program, inputs):
 def upstream_mask(program, wish, folder, **env):
     """The mask that the next samtools finds."""
     upstream = script(folder / "upstream", "exec sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status\n")
-    out = subprocess.run([program.path, "view", "x.bam"], stdout=subprocess.PIPE, check=True, encoding="ascii",
-                         env=clean_env(SAMTOOLS_UPSTREAM=str(upstream), **program.env, **wish.env, **env),
-                         preexec_fn=wish.restrict)
+    out = subprocess.run(**wish.launch([program.path, "view", "x.bam"], program, SAMTOOLS_UPSTREAM=str(upstream), **env),
+                         stdout=subprocess.PIPE, check=True, encoding="ascii")
     return cpu_list(out.stdout)
 
 
@@ -524,8 +521,8 @@ def test_preloaded_libraries_that_are_not_ready_before_their_constructors(inputs
 
 def report_of(program, wish, inputs, folder):
     report = folder / "report.json"
-    subprocess.run([program.path, "sort", "-@", "2", "--report=%s" % report, "-o", folder / "out.bam", inputs / "in.bam"],
-                   check=True, env=clean_env(**program.env, **wish.env), preexec_fn=wish.restrict)
+    argv = [program.path, "sort", "-@", "2", "--report=%s" % report, "-o", folder / "out.bam", inputs / "in.bam"]
+    subprocess.run(**wish.launch(argv, program), check=True)
     return json.loads(report.read_text())
 
 

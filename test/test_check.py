@@ -2,12 +2,11 @@
 """--check: reads a file as the sort does, and finds the first record that is out of order."""
 
 import re
-import resource
 
 import pytest
 
 import bamgen
-from conftest import SANITIZED, read_bam, run_sort, sorted_bytes
+from conftest import SANITIZED, limit_on, read_bam, run_sort, sorted_bytes
 
 ORDERS = [[], ["-n"], ["-N"], ["--picard"], ["-t", "NM"], ["-t", "RG", "-n"], ["--template-coordinate"]]
 THREADS = 1, 3
@@ -106,15 +105,11 @@ def test_damage_passes_the_check(tmp_path):
             assert why in check(path, "-@", n)
 
 
-def limit():
-    resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
-
-
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
 def test_record_that_claims_two_gigabytes_takes_them(tmp_path):
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bgzf(HEAD + NAMES[0] + (0x7fffffff).to_bytes(4, "little") + NAMES[1][4:]))
-    assert re.search("record 2", check(path, preexec_fn=limit))
+    assert re.search("record 2", check(path, before=limit_on("AS", 400 << 20)))
 
 
 def test_tag_that_the_order_needs_is_missing(tmp_path):

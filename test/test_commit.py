@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, HANG, clean_env, run_sort
-from test_safety import default_signals, running, snapshot, unread, until
+from conftest import BINARY, HANG, clean_env, launch, run_sort
+from test_safety import DEFAULT_SIGNALS, running, snapshot, unread, until
 
 
 @pytest.mark.parametrize("call", ["linkat", "rename"])
@@ -24,8 +24,8 @@ def test_signal_while_files_get_their_names_leaves_another(desk, made, fault_shi
     names = {"in.bam", "sorted.bam", "out.bam"}
     for at in range(1, 5):
         env = {**fault_shim, "FAULT_CALL": call, "FAULT_AT": str(at), "FAULT_SIGNAL": str(int(signal.SIGTERM))}
-        p = subprocess.run([BINARY, "sort", "-@", "4", *args], cwd=desk, capture_output=True, env=clean_env(**env),
-                           timeout=HANG, preexec_fn=default_signals)
+        p = subprocess.run(**launch([BINARY, "sort", "-@", "4", *args], clean_env(**env), DEFAULT_SIGNALS), cwd=desk,
+                           capture_output=True, timeout=HANG)
         assert p.returncode in (0, -signal.SIGTERM), p.stderr
         left = set(os.listdir(desk))
         assert left <= names | {"sum", "out.bam.csi", "report", "trace"}

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import (BINARY, DATA_BAMS, HANG, REAL_BAMS, THREADS, clean_env, oracle, read_bam,
+from conftest import (BINARY, DATA_BAMS, HANG, REAL_BAMS, THREADS, clean_env, only_cpus, oracle, read_bam,
                       run_sort, same_bam, sorted_bytes)
 
 FAST = ("--no-PG", "-l", "1")
@@ -80,9 +80,7 @@ def test_output_bytes_depend_on_openmp_setting(made, env, at):
 def test_one_cpu_for_many_threads_hangs_or_changes_output(made):
     """Eight threads on a single CPU: spinning waits must not starve the one that works."""
     path = made("mixed", "prime_blocks")
-    cpu = min(os.sched_getaffinity(0))
-    out = sorted_bytes([*FAST, "-@", 8, path],
-                       preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    out = sorted_bytes([*FAST, "-@", 8, path], before=only_cpus({min(os.sched_getaffinity(0))}))
     assert out == sorted_bytes([*FAST, "-@", 1, path])
 
 

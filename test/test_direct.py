@@ -5,14 +5,13 @@ where none may be made. And terminals, to which only text goes."""
 import os
 import pty
 import re
-import resource
 import subprocess
 
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, PRECIOUS, clean_env, read_bam, run_sort, same_bam, sorted_bytes
-from test_safety import default_signals, in_name_space, nobody, running, unread, until
+from conftest import BINARY, HANG, PRECIOUS, clean_env, launch, limit_on, read_bam, run_sort, same_bam, sorted_bytes
+from test_safety import DEFAULT_SIGNALS, NOBODY, in_name_space, running, unread, until
 
 
 @pytest.fixture(params=["mounted", "mounted, old Linux", "closed folder"])
@@ -31,11 +30,12 @@ def place(request, tmp_path, public_dir):
     if request.param == "closed folder":
         if os.geteuid() != 0:
             os.chmod(folder, 0o555)
-        argv, how = [public_dir + "/program", "sort"], dict(preexec_fn=nobody)
+        argv, how = [public_dir + "/program", "sort"], dict(before=NOBODY)
         for above in tmp_path.parents:           # pytest's are closed to others
             if not os.stat(above).st_mode & 0o001:
                 os.chmod(above, 0o755)
-        said = [subprocess.run([x, "--version"], capture_output=True, **kw).stdout for x, kw in ((argv[0], how), (BINARY, {}))]
+        said = [subprocess.run(**launch([x, "--version"], env, before), capture_output=True).stdout
+                for x, before in ((argv[0], NOBODY), (BINARY, None))]
         if said[0] != said[1]:
             pytest.skip("another user cannot load the htslib that the program is linked with")
     else:
@@ -49,8 +49,10 @@ def place(request, tmp_path, public_dir):
 
 def go(place, args, data=None, **kw):
     folder, argv, how = place
+    how = {"before": None, **how, **kw}
     stdin = {"input": data} if data is not None else {"stdin": subprocess.DEVNULL}
-    return subprocess.run([*argv, *map(str, args)], capture_output=True, timeout=HANG, **stdin, **dict(how, **kw))
+    return subprocess.run(**launch([*argv, *args], how.pop("env"), how.pop("before")), capture_output=True, timeout=HANG,
+                          **stdin, **how)
 
 
 def content(place, name="out.bam"):
@@ -98,9 +100,9 @@ def test_files_beside_the_output_that_cannot_be_replaced_are_refused(place, made
 def test_old_output_that_cannot_be_replaced_is_gone_before_the_input_was_read(place, made, form):
     data, (folder, argv, how) = made("mixed").read_bytes(), place
     env = how.pop("env")
-    preexec = how.pop("preexec_fn", default_signals)
+    before = how.pop("before", DEFAULT_SIGNALS)
     extra = {k: v for k, v in env.items() if k.startswith(("LD_", "FAULT_"))}
-    with running([*argv, "-O", form, "-o", folder + "/out.bam"], preexec=preexec, env=extra, stdin=subprocess.PIPE, **how) as p:
+    with running([*argv, "-O", form, "-o", folder + "/out.bam"], before=before, env=extra, stdin=subprocess.PIPE, **how) as p:
         p.stdin.write(data[:-1000])
         p.stdin.flush()
         assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
@@ -120,15 +122,9 @@ def test_old_output_that_cannot_be_replaced_is_lost_by_another_mistake(place, ma
 @pytest.mark.parametrize("args", [[], ["--write-index"], ["-O", "sam"], ["-O", "cram,no_ref"]], ids=" ".join)
 def test_part_of_an_output_stays_under_the_final_name(place, made, args):
     """A limit on file sizes stands for a full disk."""
-    before = place[2].get("preexec_fn")
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
-        if before:
-            before()
-
+    before = limit_on("FSIZE", 50000) + "\n" + place[2].get("before", "")
     p = go(place, ["-u", *args, "-o", place[0] + "/out.bam"], made("realistic", content=lambda: bamgen.realistic(20000)).read_bytes(),
-           preexec_fn=limit)
+           before=before)
     assert p.returncode == 1 and b"File too large" in p.stderr, p.stderr
     assert content(place) == b""
 
@@ -157,7 +153,7 @@ def test_unwritable_output_in_a_closed_folder_is_told_unclearly(public_dir):
     with open(public_dir + "/closed/out.bam", "wb") as f:
         f.write(PRECIOUS)
     with running([public_dir + "/program", "sort", "-o", public_dir + "/closed/out.bam", "-"], stdin=subprocess.PIPE,
-                 preexec=nobody) as p:               # not fed
+                 before=NOBODY) as p:               # not fed
         assert p.wait(HANG) == 1
         assert re.search(rb"cannot write .*Permission denied.*Nothing was read", p.stderr.read())
 
@@ -203,14 +199,9 @@ def test_binary_output_is_written_to_a_terminal_by_its_name(terminal, made):
 
 def test_binary_output_is_written_to_dev_tty(terminal, made):
     """The terminal that a process belongs to, whatever its streams are."""
-    def own_terminal():
-        os.setsid()
-        import fcntl
-        import termios
-        fcntl.ioctl(terminal[1], termios.TIOCSCTTY, 0)
-
-    p = subprocess.run([BINARY, "sort", "-o", "/dev/tty", made("ties")], stdin=subprocess.DEVNULL, capture_output=True,
-                       env=clean_env(), timeout=HANG, preexec_fn=own_terminal)
+    own_terminal = "os.close(os.open(%r, os.O_RDWR))" % os.ttyname(terminal[1])
+    p = subprocess.run(**launch([BINARY, "sort", "-o", "/dev/tty", made("ties")], clean_env(), own_terminal), timeout=HANG,
+                       stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True)
     assert p.returncode == 1 and p.stderr.startswith(b"samtools sort: /dev/tty is a terminal"), p.stderr
 
 

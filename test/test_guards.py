@@ -6,13 +6,12 @@ not said here, that it is noticed is."""
 import os
 import pathlib
 import re
-import resource
 import subprocess
 
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, clean_env, run_sort, sorted_bytes
+from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, clean_env, launch, limit_on, run_sort, sorted_bytes
 from test_safety import snapshot
 from test_spill import arena, runs_in
 
@@ -48,9 +47,8 @@ def run_faulty(desk, args, fault, env):
     told = desk.parent / "told"
     told.unlink(missing_ok=True)
     env = clean_env(**env, **HTSLIB_LEAKS, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(told))
-    p = subprocess.run([FAULTY, "sort", "--no-PG", "-T", desk, *map(str, args)], cwd=desk, env=env, timeout=HANG,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    p = subprocess.run(**launch([FAULTY, "sort", "--no-PG", "-T", desk, *args], env, limit_on("CORE", 0)), cwd=desk, timeout=HANG,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stderr = p.stderr.decode(errors="replace")
     return p, told.exists()
 

@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import signal
 import subprocess
 import time
@@ -16,7 +15,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, run_sort, sorted_bytes
+from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, limit_on, run_sort, sorted_bytes
 from test_safety import in_name_space, running, snapshot, unread, until, writes_below
 from test_spill import MANY, has_unnamed_files, runs_in
 
@@ -31,16 +30,17 @@ ENDING = [getattr(signal, "SIG" + name) for name in (
     if hasattr(signal, "SIG" + name)]
 
 
-def as_from_a_shell():
-    """Signals as they are by default, whatever started the tests; and no core files."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    for s in ENDING:
-        signal.signal(s, signal.SIG_DFL)
+# For launch(): signals as they are by default, whatever started the tests; and no core files.
+AS_FROM_A_SHELL = """
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
+for s in %r:
+    signal.signal(s, signal.SIG_DFL)
+""" % [int(s) for s in ENDING]
 
 
 def start(argv, **kw):
-    return running([BINARY, "sort", *map(str, argv)], preexec=as_from_a_shell, **kw)
+    return running([BINARY, "sort", *map(str, argv)], before=AS_FROM_A_SHELL, **kw)
 
 
 @pytest.fixture(params=[False, True], ids=["unnamed", "named"])
@@ -82,10 +82,7 @@ def test_signal_while_working_leaves_something(desk, long_write, named, sig):
 
 def test_limit_on_cpu_time_leaves_something(desk, long_write, named):
     """ulimit -t, which sends XCPU."""
-    def limit():
-        as_from_a_shell()
-        resource.setrlimit(resource.RLIMIT_CPU, (1, 20))
-
+    limit = AS_FROM_A_SHELL + "resource.setrlimit(resource.RLIMIT_CPU, (1, 20))"
     before = snapshot(desk)
     argv = [BINARY, "sort", "-@", "2", "-l", "9", "-o", "out.bam", *["--add-input", long_write] * 10, long_write]
     with running(argv, limit, cwd=desk, env=named) as p:
@@ -121,7 +118,7 @@ def memory_groups():
 
 @pytest.fixture
 def group():
-    """group(bytes) -> a preexec_fn that enters a control group with this limit."""
+    """group(bytes) -> statements for launch() that enter a control group with this limit."""
     made = []
 
     def make(limit):
@@ -132,7 +129,7 @@ def group():
                 made.append(folder)
                 (folder / name).write_text(str(limit))
                 assert int((folder / name).read_text()) == limit
-                return lambda: (folder / "cgroup.procs").write_text(str(os.getpid()))
+                return "with open(%r, 'w') as f:\n    f.write(str(os.getpid()))" % str(folder / "cgroup.procs")
         pytest.skip("no control group with a limit on memory can be made here")
 
     yield make
@@ -163,7 +160,7 @@ def test_share_of_a_group_is_taken_of_the_machine_or_killed(tmp_path, group, lar
     must be left for the pages of files that are being written."""
     enter, most = group(100 * MIB), 50 if share == "50%" else 68
     out, report = tmp_path / "out.bam", tmp_path / "report.json"
-    p = run_sort(["-l", "1", "-@", n, "--total-memory", share, "-T", tmp_path, "--report=%s" % report, "-o", out, large], preexec_fn=enter)
+    p = run_sort(["-l", "1", "-@", n, "--total-memory", share, "-T", tmp_path, "--report=%s" % report, "-o", out, large], before=enter)
     assert p.returncode == 0, (p.returncode, p.stderr)
     assert json.loads(report.read_text())["peak_rss_bytes"] <= most * MIB
     assert runs_in(p.stderr) > 0 and "warning" not in p.stderr, p.stderr
@@ -189,7 +186,7 @@ def test_more_memory_than_the_group_has_is_not_warned_of(group, large, way):
     enter = group(120 * MIB)
     args = ["-u", "-@", 2, "-m", "500M", *(["--size-hint", "150M"] if way == "hint" else [])]
     with open(large, "rb") as data:
-        p = run_sort([*args, large], preexec_fn=enter) if way == "file" else run_sort(args, stdin=data, preexec_fn=enter)
+        p = run_sort([*args, large], before=enter) if way == "file" else run_sort(args, stdin=data, before=enter)
     found = re.search(WARNED % 120, p.stderr)
     assert p.returncode == -signal.SIGKILL and found and p.stderr.count("will take") == 1, (p.returncode, p.stderr)
     assert way == "pipe" or int(found[1]) >= 120, "it was to be foreseen"
@@ -198,7 +195,7 @@ def test_more_memory_than_the_group_has_is_not_warned_of(group, large, way):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("memory,size", [("500M", 500), ("50M", 150)], ids=["data fit", "others go to disk"])
 def test_memory_that_the_group_has_is_warned_of(group, large, memory, size):
-    p = run_sort(["-u", "-@", 2, "-m", memory, "-o", "/dev/null", large], preexec_fn=group(size * MIB))
+    p = run_sort(["-u", "-@", 2, "-m", memory, "-o", "/dev/null", large], before=group(size * MIB))
     assert p.returncode == 0 and "will take" not in p.stderr, p.stderr
 
 
@@ -208,7 +205,7 @@ def test_sort_that_is_killed_for_its_memory_leaves_something(desk, group, large,
     """More is asked for than the group has, in spite of the warning."""
     has_unnamed_files(desk)
     before = snapshot(desk)
-    p = run_sort(["-@", n, "-m", "1G", "--write-index", "-o", "out.bam", large], preexec_fn=group(60 * MIB), cwd=desk)
+    p = run_sort(["-@", n, "-m", "1G", "--write-index", "-o", "out.bam", large], before=group(60 * MIB), cwd=desk)
     assert p.returncode == -signal.SIGKILL and "cgroup has 60 MB" in p.stderr, (p.returncode, p.stderr)
     assert snapshot(desk) == before
 
@@ -377,7 +374,7 @@ LIMITS_ON_ADDRESSES = pytest.mark.parametrize("limit,n", [(500, 2), (700, 4), (1
 
 def sort_limited(args, limit, folder):
     return run_sort(["--no-PG", "-m", "2G", "-T", folder, *args],
-                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit * MIB, limit * MIB)))
+                    before=limit_on("AS", limit * MIB))
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")

@@ -106,3 +106,15 @@ def test_installing_builds_with_another_mpi(make, tmp_path):
     make(*args, keep=True)
     assert (tmp_path / "root/usr/bin/samtools-omp-mpi").read_text() == built.read_text()
     assert not (tmp_path / "called").exists()
+
+
+@pytest.mark.parametrize("pattern,files", [
+    (r"#pragma omp (master|masked)", "*.[ch]"),         # the one deprecated in OpenMP 5.1, the other unknown before gcc 12
+    (r"preexec_fn=|os\.fork", "test/test_*.py"),         # of a process with threads: Python 3.12 warns
+    (r"\.tag = \"..\"[,}]", "test/*.c"),                # gcc 15: no room for the NUL
+])
+def test_what_newer_systems_warn_of_is_back(pattern, files):
+    folders = [REPO] if "/" in files else [REPO, *(p for p in REPO.iterdir() if p.is_dir() and not p.name.startswith(("build", ".")))]
+    found = ["%s: %s" % (p.relative_to(REPO), line) for folder in folders for p in folder.glob(files) if p.name != "test_make.py"
+             for line in p.read_text(errors="replace").splitlines() if re.search(pattern, line)]
+    assert not found, found

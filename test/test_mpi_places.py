@@ -11,9 +11,9 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, clean_env
+from conftest import BINARY, clean_env, launch
 from test_mpi import ENV, kind, more_than_memory, programs, pytestmark  # noqa: F401
-from test_safety import nobody
+from test_safety import NOBODY
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def others(programs, kind, public_dir):
         more = ["--oversubscribe"] if kind == "openmpi" else []
         env = clean_env(**{k: v for k, v in ENV.items() if "ALLOW" not in k}, HOME=public_dir + "/home",
                         TMPDIR=public_dir + "/home", **env)
-        return subprocess.run(["mpirun." + kind, *more, "-n", str(n), public_dir + "/samtools-omp-mpi", "sort", "-@", "1",
-                               *map(str, args)], cwd=public_dir + "/out", env=env, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=100, preexec_fn=nobody)
+        argv = ["mpirun." + kind, *more, "-n", n, public_dir + "/samtools-omp-mpi", "sort", "-@", "1", *args]
+        return subprocess.run(**launch(argv, env, NOBODY), cwd=public_dir + "/out", stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=100)
 
     yield public_dir, go
     os.chmod(public_dir + "/closed", 0o755)

@@ -15,7 +15,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, run_sort, sorted_bytes
+from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, only_cpus, run_sort, sorted_bytes
 from test_safety import refused, snapshot, start, until
 
 FAST = ("--no-PG", "-l", "1")
@@ -288,7 +288,7 @@ def test_nobody_asked_and_memory_is_looked_at(realistic_bam, tmp_path):
 
 def test_cpus_that_may_not_be_used_are_counted(realistic_bam, tmp_path):
     one = {min(os.sched_getaffinity(0))}
-    r = reported(tmp_path, ["-@", "3", realistic_bam], preexec_fn=lambda: os.sched_setaffinity(0, one))
+    r = reported(tmp_path, ["-@", "3", realistic_bam], before=only_cpus(one))
     assert r["cpus"] == 1
 
 
@@ -305,7 +305,7 @@ def test_empty_input_divides_by_zero(made, tmp_path, name):
 def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
     one = {min(os.sched_getaffinity(0))}
     for cpus in None, one:
-        r = reported(tmp_path, [realistic_bam], preexec_fn=cpus and (lambda: os.sched_setaffinity(0, one)))
+        r = reported(tmp_path, [realistic_bam], before=cpus and only_cpus(cpus))
         for key in "cores", "sockets", "numa_nodes":
             assert r[key] is None or 1 <= r[key] <= len(cpus or os.sched_getaffinity(0))
     if os.path.exists("/sys/devices/system/cpu/cpu0/topology/core_cpus_list"):

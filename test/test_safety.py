@@ -8,7 +8,6 @@ import fcntl
 import gzip
 import os
 import re
-import resource
 import shutil
 import signal
 import stat
@@ -22,7 +21,7 @@ import zlib
 import pytest
 
 import bamgen
-from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, oracle, oracle_batch,
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, launch, limit_on, oracle, oracle_batch,
                       oracle_process, read_bam, run_sort, same_bam, same_records, sorted_bytes)
 
 
@@ -510,7 +509,7 @@ def test_mode_of_the_old_file_is_lost(desk, made, mode):
 
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077, 0o000], ids=oct)
 def test_new_file_disobeys_umask(tmp_path, made, mask):
-    p = run_sort(["-o", "new.bam", made("ties")], cwd=tmp_path, preexec_fn=lambda: os.umask(mask))
+    p = run_sort(["-o", "new.bam", made("ties")], cwd=tmp_path, before="os.umask(%d)" % mask)
     assert p.returncode == 0, p.stderr
     assert stat.S_IMODE((tmp_path / "new.bam").stat().st_mode) == 0o666 & ~mask
 
@@ -544,11 +543,7 @@ def test_group_of_another_users_file_is_lost(public_dir, made):
     for x in (old, public_dir + "/team"):
         os.chown(x, 12345, 54321)
 
-    def become():
-        os.setgroups([54321])
-        os.setgid(23456)
-        os.setuid(23456)
-
+    become = "os.setgroups([54321])\nos.setgid(23456)\nos.setuid(23456)"
     p = sort_in_public(public_dir, ["-o", old], become, input=made("ties").read_bytes())
     assert p.returncode == 0, p.stderr
     assert (os.stat(old).st_gid, stat.S_IMODE(os.stat(old).st_mode)) == (54321, 0o660)
@@ -573,7 +568,7 @@ def test_others_can_read_data_that_are_not_whole(desk, made, fault_shim, named):
     env = fault_shim | {"SAMTOOLS_OMP_ARENA": "262144"} | ({"FAULT_NAMED": "1"} if named else {})
     data = made("mixed").read_bytes()
     with start(["-@", 2, "-T", "x", "-o", "out.bam"], env=env, stdin=subprocess.PIPE, cwd=desk,
-               preexec=lambda: os.umask(0)) as p:
+               before="os.umask(0)") as p:
         p.stdin.write(data[:-1000])
         p.stdin.flush()
         assert until(lambda: unread(p.stdin) == 0 and writes_below(p, desk), p), p.stderr.read()
@@ -589,19 +584,10 @@ def test_planted_temporary_name_is_followed_or_overwritten(desk, made, kind):
     """The name that the output has for a moment may be foreseen: it holds the process's number."""
     (desk / "victim").write_bytes(PRECIOUS)
 
-    def plant():
-        for i in range(3):
-            name = str(desk / (".out.bam.tmp-%d-%d" % (os.getpid(), i)))
-            if kind == "file":
-                os.link(desk / "victim", name)
-            elif kind == "folder":
-                os.mkdir(name)
-            elif kind == "pipe":
-                os.mkfifo(name)
-            else:
-                os.symlink("victim" if kind == "link" else "nowhere", name)
-
-    p = run_sort(["--no-PG", "-o", "out.bam", made("ties")], cwd=desk, preexec_fn=plant)
+    plant = {"file": "os.link('victim', name)", "folder": "os.mkdir(name)", "pipe": "os.mkfifo(name)",
+             "link": "os.symlink('victim', name)", "dangling": "os.symlink('nowhere', name)"}[kind]
+    before = "for i in range(3):\n    name = '.out.bam.tmp-%d-%d' % (os.getpid(), i)\n    " + plant
+    p = run_sort(["--no-PG", "-o", "out.bam", made("ties")], cwd=desk, before=before)
     assert p.returncode == 0, p.stderr
     planted = [x for x in desk.iterdir() if x.name.startswith(".out.bam.tmp-")]
     assert len(planted) == 3 and (desk / "victim").read_bytes() == PRECIOUS and not (desk / "nowhere").exists()
@@ -729,20 +715,16 @@ def test_closed_standard_output_passes(tmp_path, made):
 @pytest.mark.parametrize("ignored", [False, True], ids=["default", "ignored"])
 def test_reader_that_goes_away_hangs_the_sort(long_write, threads, ignored):
     """`samtools sort | head -c 100`, with and without SIGPIPE."""
-    action = signal.SIG_IGN if ignored else signal.SIG_DFL
     with start(["-u", "-@", threads, long_write], stdout=subprocess.PIPE,
-               preexec=lambda: signal.signal(signal.SIGPIPE, action)) as p:
+               before="signal.signal(signal.SIGPIPE, signal.SIG_IGN)" if ignored else DEFAULT_SIGNALS) as p:
         assert len(p.stdout.read(100)) == 100
         p.stdout.close()
         assert p.wait(HANG) in ((1,) if ignored else (1, -signal.SIGPIPE))
 
 
 def limited(size):
-    """Files may grow to size bytes: a full disk that needs no disk."""
-    def apply():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-    return apply
+    """For launch(): files may grow to size bytes, a full disk that needs no disk."""
+    return "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + limit_on("FSIZE", size)
 
 
 @pytest.mark.parametrize("part", [0, 0.5, 1], ids=["at-once", "midway", "last-byte"])
@@ -750,9 +732,9 @@ def test_full_disk_costs_the_old_output_or_leaves_a_file(desk, made, part, threa
     path = made("mixed")
     size = len(sorted_bytes(["-l", "1", "-@", threads, "-o", "-", path]))
     refused(desk, ["-l", "1", "-@", threads, "-o", "o.bam", path], "o.bam",
-            preexec_fn=limited(max(0, int(size * part) - 2)))
+            before=limited(max(0, int(size * part) - 2)))
     refused(desk, ["-l", "1", "-@", threads, "-o", "out.bam", path], "out.bam",
-            preexec_fn=limited(max(0, int(size * part) - 2)))
+            before=limited(max(0, int(size * part) - 2)))
 
 
 @pytest.fixture
@@ -808,16 +790,14 @@ def test_impossible_output_is_told_only_after_reading(tmp_path, out):
     assert snapshot(tmp_path) == before
 
 
-def nobody():
-    """For a process: makes it another user's, where the tests are run by root."""
-    if os.geteuid() == 0:
-        os.setuid(65534)
+# For launch(): makes the process another user's, where the tests are run by root.
+NOBODY = "if os.geteuid() == 0:\n    os.setuid(65534)"
 
 
-def sort_in_public(public_dir, args, become=nobody, env=None, **kw):
+def sort_in_public(public_dir, args, before=NOBODY, env=None, **kw):
     """What comes of a sort by another user."""
-    return subprocess.run([public_dir + "/program", "sort", *map(str, args)], capture_output=True, timeout=HANG,
-                          env=clean_env(**(env or {})), preexec_fn=become, **kw)
+    return subprocess.run(**launch([public_dir + "/program", "sort", *args], clean_env(**(env or {})), before),
+                          capture_output=True, timeout=HANG, **kw)
 
 
 def test_unwritable_folder_is_told_only_after_reading(public_dir):
@@ -843,11 +823,8 @@ def test_umask_keeps_the_index_from_being_written(public_dir, made):
     os.mkdir(public_dir + "/open")
     os.chmod(public_dir + "/open", 0o777)
 
-    def become():
-        nobody()
-        os.umask(0o277)
-
-    p = sort_in_public(public_dir, ["--write-index", "-o", public_dir + "/open/out.bam"], become, input=made("ties").read_bytes())
+    p = sort_in_public(public_dir, ["--write-index", "-o", public_dir + "/open/out.bam"], NOBODY + "\nos.umask(0o277)",
+                       input=made("ties").read_bytes())
     assert p.returncode == 0, p.stderr
     for name in ("out.bam", "out.bam.csi"):
         assert stat.S_IMODE(os.stat(public_dir + "/open/" + name).st_mode) == 0o400
@@ -857,7 +834,7 @@ def test_umask_keeps_the_index_from_being_written(public_dir, made):
 def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
     """Like /tmp: writing to the file would do, but it cannot be replaced."""
     old = old_output(public_dir + "/shared", 0o1777, 0o666)
-    with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE, preexec=nobody) as p:   # not fed
+    with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE, before=NOBODY) as p:   # not fed
         assert p.wait(HANG) == 1
         assert re.search(rb"cannot write .*Operation not permitted.*Nothing was read", p.stderr.read())
     assert open(old, "rb").read() == PRECIOUS and os.listdir(public_dir + "/shared") == ["out.bam"]
@@ -879,10 +856,8 @@ def test_unreadable_input_truncates_output(public_dir):
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
-def default_signals():
-    """As from an interactive shell, whatever started the tests."""
-    for s in SIGNALS:
-        signal.signal(s, signal.SIG_DFL)
+# For launch(): as from an interactive shell, whatever started the tests.
+DEFAULT_SIGNALS = "for s in %r:\n    signal.signal(s, signal.SIG_DFL)" % [int(s) for s in SIGNALS]
 
 
 def start(argv, **kw):
@@ -890,10 +865,9 @@ def start(argv, **kw):
 
 
 @contextlib.contextmanager
-def running(argv, preexec=default_signals, env=None, **kw):
+def running(argv, before=DEFAULT_SIGNALS, env=None, **kw):
     """A running program; killed when a test fails and leaves it running."""
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, env=clean_env(**(env or {})),
-                          preexec_fn=preexec, **kw) as p:
+    with subprocess.Popen(**launch(argv, clean_env(**(env or {})), before), stderr=subprocess.PIPE, **kw) as p:
         try:
             yield p
         finally:
@@ -1004,7 +978,7 @@ def test_hangup_ends_a_sort_under_nohup(desk, made):
     """A signal that was ignored at the start stays ignored."""
     data = made("mixed").read_bytes()
     with start(["--no-PG", "-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk,
-               preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as p:
+               before="signal.signal(signal.SIGHUP, signal.SIG_IGN)") as p:
         p.stdin.write(data[:200000])
         p.stdin.flush()
         assert until(lambda: unread(p.stdin) == 0, p)
@@ -1077,10 +1051,7 @@ def test_threads_that_cannot_be_started_end_the_sort(public_dir, made, form, mos
         pytest.skip("needs a user without any process")
     user = 1000000 + os.getpid()
 
-    def limit():
-        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-        os.setuid(user)
-
+    limit = limit_on("NPROC", most) + "\nos.setuid(%d)" % user
     p = sort_in_public(public_dir, ["--no-PG", "-@", "8", "-O", form], limit, input=made("sorted").read_bytes())
     assert p.returncode == 0, p.stderr
     assert re.search(rb"only \d of 8 threads can be started", p.stderr), p.stderr
@@ -1164,7 +1135,7 @@ def test_limit_on_address_space_fails_tiny_input(made):
     """ulimit -v far below -m x -@, as batch systems set it."""
     limit = 1 << 30
     p = run_sort(["--no-PG", "-@", "2", "-m", "4G", made("ties")],
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+                 before=limit_on("AS", limit))
     assert p.returncode == 0, p.stderr
     assert p.stdout == sorted_bytes(["--no-PG", made("ties")])
 
@@ -1176,7 +1147,6 @@ def test_few_file_descriptors_fail_the_sort(made, tmp_path, fmt, n):
     if fmt == "cram":                            # its containers are decoded by as many files as may be open
         path = tmp_path / "in.cram"
         path.write_bytes(sorted_bytes(["-O", "cram,no_ref=1", made("ties")]))
-    p = run_sort(["--no-PG", "-@", "8", path],
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+    p = run_sort(["--no-PG", "-@", "8", path], before=limit_on("NOFILE", n))
     assert p.returncode == 0, p.stderr
     assert p.stdout == sorted_bytes(["--no-PG", path])

@@ -9,7 +9,6 @@ import os
 import pathlib
 import random
 import re
-import resource
 import signal
 import stat
 import struct
@@ -20,10 +19,10 @@ import pytest
 
 import bamgen
 import ordergen
-from conftest import (BINARY, DATA_BAMS, HANG, PRECIOUS, REAL_BAMS, SANITIZED, clean_env, oracle, read_bam, run_sort,
+from conftest import (BINARY, DATA_BAMS, HANG, PRECIOUS, REAL_BAMS, SANITIZED, clean_env, limit_on, oracle, read_bam, run_sort,
                       same_bam, sorted_bytes)
 from test_formats import view
-from test_safety import SIGNALS, in_name_space, limited, snapshot, sort_in_public, start, unread, until
+from test_safety import DEFAULT_SIGNALS, SIGNALS, in_name_space, limited, snapshot, sort_in_public, start, unread, until
 
 SMALLEST = 262144  # bytes of an arena; smaller ones cannot be had
 MANY = {"SAMTOOLS_OMP_ARENA": str(SMALLEST)}
@@ -387,7 +386,7 @@ def test_line_about_runs_is_missing_or_cannot_be_silenced(jumble):
 def test_sort_by_pipe_hangs_at_the_smallest_arena(hard):
     """Where a quarter of an arena, at which it is time to hurry, is less than a block needs."""
     p = run_sort(["-u", "-@", 1], env=MANY, stdin=hard.read_bytes(),
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1)))
+                 before=limit_on("CPU", 1))
     assert p.returncode == 0, p.stderr
 
 
@@ -537,9 +536,8 @@ def test_signal_leaves_temporary_data_or_another_status(desk, jumble, hard, sig,
 @pytest.mark.parametrize("ignored", [False, True], ids=["default", "ignored"])
 def test_reader_that_goes_away_leaves_temporary_data_or_hangs(desk, hard, threads, ignored):
     before = snapshot(desk)
-    action = signal.SIG_IGN if ignored else signal.SIG_DFL
     with start(["-u", "-@", threads, "-T", "temp", hard], stdout=subprocess.PIPE, env=arena(1 << 20), cwd=desk,
-               preexec=lambda: signal.signal(signal.SIGPIPE, action)) as p:
+               before="signal.signal(signal.SIGPIPE, signal.SIG_IGN)" if ignored else DEFAULT_SIGNALS) as p:
         assert len(p.stdout.read(100)) == 100
         p.stdout.close()
         assert p.wait(HANG) in ((1,) if ignored else (1, -signal.SIGPIPE))
@@ -715,7 +713,7 @@ FULL = r"no space is left for temporary data in %s\b.*: (\d+) bytes .* (\d+) are
 def test_full_disk_is_told_without_place_and_numbers(desk, hard, threads, out):
     """A file that may not grow: a full disk that needs no disk. The output goes to a pipe or is never begun."""
     err = told(["-u", "-@", threads, "-T", "temp/x", *out], desk, FULL % "temp", env=arena(1 << 20),
-               stdin=hard.read_bytes(), preexec_fn=limited(3 << 20))
+               stdin=hard.read_bytes(), before=limited(3 << 20))
     needed, _, used = map(int, re.search(FULL % "temp", err).groups())
     assert 1000 < needed <= used and 3 << 20 < used < 12 << 20
     assert "-T" in err
@@ -728,7 +726,7 @@ def test_second_place_is_not_used_when_the_first_is_full(desk, hard, threads):
     args = ["-u", "--no-PG", "-@", threads]
     def run(*places):
         return run_sort([*args, *(w for x in places for w in ("-T", x))], env=arena(2 << 20), cwd=desk,
-                        stdin=hard.read_bytes(), preexec_fn=limited(size))
+                        stdin=hard.read_bytes(), before=limited(size))
     assert run("temp").returncode == 1
     p = run("temp", "more")
     assert p.returncode == 0 and p.stdout == sorted_bytes([*args, hard]), p.stderr
@@ -811,7 +809,7 @@ def test_few_file_descriptors_fail_many_runs(reads, order):
     expected = sorted_bytes([*FAST, *order, reads])
     for n in (2, 8):
         out, runs = spilled([*FAST, *order, "-@", n, reads],
-                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24)))
+                            before=limit_on("NOFILE", 24))
         assert out == expected and runs > 2
 
 
@@ -822,7 +820,7 @@ def test_limit_on_address_space_crashes_or_spoils_the_output(desk, reads, limit,
     """ulimit -v in MiB: it works or says in a line why not."""
     before = snapshot(desk)
     p = run_sort([*FAST, "-@", n, "-m", "1G", "-o", "new.bam", reads], cwd=desk, env=arena(1 << 20),
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit << 20, limit << 20)))
+                 before=limit_on("AS", limit << 20))
     if p.returncode:
         assert p.returncode == 1 and limit < 1024 and p.stderr, p.stderr
         assert re.search("memory|Resource temporarily unavailable|cannot", p.stderr), p.stderr

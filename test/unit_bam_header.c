@@ -474,11 +474,11 @@ static void test_every_order_is_named_as_by_samtools(void **state)
                 "SO:queryname\tSS:queryname:natural");
     check_order((struct sort_order){.by = SORT_NAME_ASCII}, false,
                 "SO:queryname\tSS:queryname:lexicographical");
-    check_order((struct sort_order){.by = SORT_TAG, .tag = "RG"}, false,
+    check_order((struct sort_order){.by = SORT_TAG, .tag = {'R', 'G'}}, false,
                 "SO:unsorted\tSS:unsorted:RG:coordinate");
-    check_order((struct sort_order){.by = SORT_TAG, .tag = "RG", .then = SORT_NAME_NATURAL}, false,
+    check_order((struct sort_order){.by = SORT_TAG, .tag = {'R', 'G'}, .then = SORT_NAME_NATURAL}, false,
                 "SO:unsorted\tSS:unsorted:RG:queryname:natural");
-    check_order((struct sort_order){.by = SORT_TAG, .tag = "CB", .then = SORT_NAME_ASCII}, true,
+    check_order((struct sort_order){.by = SORT_TAG, .tag = {'C', 'B'}, .then = SORT_NAME_ASCII}, true,
                 "SO:unsorted\tSS:unsorted:CB:queryname:lexicographical");
     check_order((struct sort_order){.by = SORT_MINHASH}, false,
                 "SO:coordinate\tSS:coordinate:minhash");

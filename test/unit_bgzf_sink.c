@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the sink promises to the owner of the bytes. What is written, and how, is in unit_output_block.c. */
 #include "unit.h"
+#include <omp.h>
 #include <stdatomic.h>
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
@@ -105,7 +106,7 @@ static int write_all(struct owner *o, int fd, enum sink_form form, int level, in
     o->sink = bgzf_sink_open(&options);
     MUST(o->sink);
     #pragma omp parallel num_threads(n_threads)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     result = put_all(o);
     bgzf_sink_close(o->sink);
     return result;

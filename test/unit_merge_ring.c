@@ -191,7 +191,7 @@ static void reading_run(struct reading *r)
     }
     fill_arenas(r);
     #pragma omp parallel num_threads(r->n_threads)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     r->result = read_and_write(r);
 }
 

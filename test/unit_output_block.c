@@ -150,7 +150,7 @@ static void write_job(struct writing *w, const struct job *job, int fd, int leve
     atomic_store(&n_notes, 0);
     struct output_blocks *sink = open_sink(fd, level, n_threads, ring_size, &w->latch);
     #pragma omp parallel num_threads(n_threads)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     w->result = put_all(w, sink, job);
     w->checksum = output_blocks_checksum(sink);
     output_blocks_close(sink);
@@ -360,7 +360,7 @@ static void test_blocks_that_lists_are_cut_into_beforehand(void **state)
             struct output_blocks *sink = open_sink(fd, 1, team_sizes[t], ring_size, &latch);
             MUST(lists);
             #pragma omp parallel num_threads(team_sizes[t])
-            #pragma omp master
+            if (omp_get_thread_num() == 0)
             result = put_lists(sink, job, lists, each[e]);
             assert_int_equal(result, 0);
             assert_int_equal(output_blocks_checksum(sink), job->checksum);
@@ -438,8 +438,7 @@ static void test_flush_of_nothing_writes_no_block(void **state)
     add_piece(job, 100, 0, 0);
     bind(job);
     #pragma omp parallel num_threads(2)
-    #pragma omp master
-    {
+    if (omp_get_thread_num() == 0) {
         failed = output_blocks_flush(sink) < 0;
         failed += output_blocks_flush(sink) < 0;
         failed += put_records(sink, job->piece, 1) < 0;
@@ -832,8 +831,7 @@ static void test_latch_tripped_elsewhere_ends_the_writing(void **state)
         struct output_blocks *sink = open_sink(fd, 1, team_sizes[i], ring_size, &latch);
         size_t put = 0;
         #pragma omp parallel num_threads(team_sizes[i])
-        #pragma omp master
-        {
+        if (omp_get_thread_num() == 0) {
             for (; put < job->n && result == 0; put++) {
                 if (put == job->n / 2)
                     latch_fail(&latch, "tripped elsewhere");
@@ -861,7 +859,7 @@ static void test_sink_closed_before_it_is_finished(void **state)
     add_piece(job, 100, 0, 0);
     bind(job);
     #pragma omp parallel num_threads(2)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     result = put_records(sink, job->piece, 1);
     assert_int_equal(result, 0);
     output_blocks_close(sink);
@@ -902,8 +900,7 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
     struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(1)
-    #pragma omp master
-    {
+    if (omp_get_thread_num() == 0) {
         assert_int_equal(put_records(sink, &small, 1), 0);
         uint64_t first = bgzf_sink_mark(blocks);
         assert_false(bgzf_sink_passed(blocks, first));
@@ -978,7 +975,7 @@ static void test_pieces_may_change_once_their_mark_is_passed(void **state)
             struct output_blocks *sink = open_sink(fd, 1, team_sizes[i], 7, &latch);
             MUST(ring);
             #pragma omp parallel num_threads(team_sizes[i])
-            #pragma omp master
+            if (omp_get_thread_num() == 0)
             result = put_lent(sink, job, ring, rings[j], &latch);
             assert_int_equal(result, 0);
             assert_int_equal(output_blocks_checksum(sink), job->checksum);
@@ -1010,8 +1007,7 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
                 #pragma omp atomic read
                 go = let_go;
             }
-        #pragma omp master
-        {
+        if (omp_get_thread_num() == 0) {
             for (int i = 0; i < N; i++)
                 put_records(sink, &(struct record_ref){bytes, BGZF_FILL, 0}, 1);
             output_blocks_flush(sink);
@@ -1043,8 +1039,7 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
     struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(1)
-    #pragma omp master
-    {
+    if (omp_get_thread_num() == 0) {
         put_records(sink, &(struct record_ref){piece, sizeof piece, 0}, 1);
         early = bgzf_sink_help(blocks);
         output_blocks_flush(sink);

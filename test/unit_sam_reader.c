@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <inttypes.h>
+#include <omp.h>
 #include "bam/bam1_bytes.h"
 #include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
@@ -157,7 +158,7 @@ static struct unit_bytes read_text(const struct unit_bytes *text, const struct r
     if (!source)
         fail_msg("%s", latch.message);
     #pragma omp parallel num_threads(how->n_threads)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     *status = append_all(source, &got);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);

@@ -276,7 +276,7 @@ static int write_all(struct desk *d)
     MUST(sink);
     output_blocks_set_verify(sink, d->verify);
     #pragma omp parallel num_threads(N_THREADS)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     result = put_all(sink, d);
     output_blocks_close(sink);
     close(fd);

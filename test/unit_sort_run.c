@@ -254,7 +254,7 @@ static void test_equal_records_keep_input_order(void **state)
  * follows is sorted by parts, some of which go on alike beyond those that are tried. */
 static struct named make_tagged(size_t n, enum sort_by then, size_t most_alike, uint64_t seed)
 {
-    struct sort_order by_tag = {.by = SORT_TAG, .then = then, .tag = "XX"};
+    struct sort_order by_tag = {.by = SORT_TAG, .then = then, .tag = {'X', 'X'}};
     struct named m = {.keys = must_alloc(n * sizeof *m.keys), .sam = sam_hdr_init()};
     MUST(m.sam);
     m.rule = sort_rule_new(&by_tag, m.sam);

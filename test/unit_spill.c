@@ -168,7 +168,7 @@ static void sorting_run(struct sorting *s)
         s->arenas[i].rule = s->rule;
     }
     #pragma omp parallel num_threads(s->n_threads)
-    #pragma omp master
+    if (omp_get_thread_num() == 0)
     s->result = leave_memory(s);
 }
 
@@ -626,7 +626,7 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
         }
         int result = 0;
         #pragma omp parallel num_threads(teams[t])
-        #pragma omp master
+        if (omp_get_thread_num() == 0)
         for (int i = 0; i < ROUNDS && result == 0; i++) {
             result = spill_begin(spill, &arenas[i % 2]);
             if (result == 0) {
