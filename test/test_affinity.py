@@ -381,13 +381,23 @@ def check_masks(program, how, name, inputs, folder, n=None, **env):
         held.release()
 
 
-# What the other programs are tried with in every way; and that as it was built, too. The rest by a pipe.
-FEW = ["cores spread", "listed"]
-MORE = FEW + ["nothing", "cores", "threads", "one place", "true", "close", "spread", "gomp", "taskset", "taskset cores"]
-CASES = [(program, how, name) for program in PROGRAMS for how in HELD for name in WISHES
-         if how == "pipe to file" or name in (MORE if program == "as built" else FEW)]
-NUMBERS = [(program, n, name) for program in PROGRAMS for n in sorted({1, 3, len(CPUS) + 1}) for name in WISHES
-           if program == "as built" or n == 3]
+BUILT, SWAPPED, CLANG = PROGRAMS
+
+
+def rows(*wanted):
+    """Rows of parameters; the last is the name of a wish. Those for which this machine has too few CPUs are left out."""
+    return [row for row in wanted if row[-1] in WISHES]
+
+
+# Each way in which threads begin, with places of one CPU: a thread that stays on the first one's place is seen. Each wish
+# once, where threads of ours, of the runtime and of a pipe's reader meet. Other runtimes with what they read otherwise.
+CASES = rows(*[(BUILT, how, "listed") for how in HELD],
+             *[(BUILT, "pipe to file", name) for name in WISHES if name not in ("listed", "cores", "gomp range")],
+             *[(program, *row) for program in (SWAPPED, CLANG)
+               for row in (("pipe to file", "kmp"), ("file to pipe", "cores spread"))])
+NUMBERS = rows((BUILT, 1, "listed spread"), (BUILT, 3, "listed close"), (BUILT, len(CPUS) + 1, "true"), (CLANG, 3, "spread"))
+WAITS = rows((BUILT, "OMP_WAIT_POLICY=passive", "cores spread"), (BUILT, "GOMP_SPINCOUNT=0", "taskset cores"),
+             (CLANG, "KMP_BLOCKTIME=0", "listed close"))
 
 
 @pytest.mark.parametrize("program,how,name", CASES, indirect=["program"])
@@ -400,13 +410,13 @@ def test_more_and_fewer_threads_than_places(program, n, name, inputs, tmp_path):
     check_masks(program, "pipe to file", name, inputs, tmp_path, n)
 
 
-@pytest.mark.parametrize("wait", ["OMP_WAIT_POLICY=passive", "GOMP_SPINCOUNT=0", "KMP_BLOCKTIME=0"])
-@pytest.mark.parametrize("name", ["nothing", "cores spread", "listed close", "taskset cores"])
+@pytest.mark.parametrize("program,wait,name", WAITS, indirect=["program"])
 def test_masks_do_not_depend_on_who_says_how_to_wait(program, wait, name, inputs, tmp_path):
     check_masks(program, "pipe to file", name, inputs, tmp_path, **dict([wait.split("=")]))
 
 
-@pytest.mark.parametrize("name", WISHES)
+@pytest.mark.parametrize("program,name", rows((BUILT, "cores spread"), (BUILT, "taskset cores"), (CLANG, "listed")),
+                         indirect=["program"])
 def test_masks_where_nothing_is_called_before_the_libraries(unhooked, name, inputs, tmp_path):
     check_masks(unhooked, "pipe to file", name, inputs, tmp_path)
 
@@ -431,13 +441,15 @@ def upstream_mask(program, wish, folder, **env):
     return cpu_list(out.stdout)
 
 
-@pytest.mark.parametrize("name", WISHES)
-@pytest.mark.parametrize("wait", [{}, {"OMP_WAIT_POLICY": "passive"}], ids=["", "passive"])
-def test_other_commands_get_the_mask_we_were_started_with(program, name, wait, tmp_path):
+@pytest.mark.parametrize("program,wait,name", rows(
+    (BUILT, "", "one place"), (BUILT, "passive", "cores spread"), (BUILT, "", "taskset cores"), (BUILT, "passive", "taskset"),
+    (SWAPPED, "", "cores"), (CLANG, "passive", "listed close")), indirect=["program"])
+def test_other_commands_get_the_mask_we_were_started_with(program, wait, name, tmp_path):
+    wait = {"OMP_WAIT_POLICY": wait} if wait else {}
     assert upstream_mask(program, WISHES[name], tmp_path, **wait) == (WISHES[name].mask or START)
 
 
-@pytest.mark.parametrize("name", WISHES)
+@pytest.mark.parametrize("program,name", rows((BUILT, "listed"), (BUILT, "taskset"), (CLANG, "one place")), indirect=["program"])
 def test_other_commands_get_all_places_where_the_mask_is_not_known(unhooked, name, tmp_path):
     wish = as_runtime_sees(WISHES[name], unhooked)
     unions = [frozenset().union(*places) for places in wish.places or [[wish.mask or START]]]
@@ -526,7 +538,8 @@ def report_of(program, wish, inputs, folder):
     return json.loads(report.read_text())
 
 
-@pytest.mark.parametrize("name", ["nothing", "cores", "one place", "taskset"])
+@pytest.mark.parametrize("program,name", rows((BUILT, "nothing"), (BUILT, "one place"), (BUILT, "taskset"), (CLANG, "cores")),
+                         indirect=["program"])
 def test_report_counts_the_cpus_of_all_places(program, name, inputs, tmp_path):
     wish = WISHES[name]
     told, limit = report_of(program, wish, inputs, tmp_path), report_of(program, WISHES["nothing"], inputs, tmp_path)["cpus"]
