@@ -225,7 +225,7 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
     if (!text || n_ref < 0 || text_size > bam_header_text_max(bam))
         return -1;
     for (int i = 0; i < n_ref; i++) {
-        if (sam_hdr_tid2len(sam, i) > INT32_MAX)
+        if (sam_hdr_tid2len(sam, i) > INT32_MAX || strlen(sam_hdr_tid2name(sam, i)) >= INT32_MAX)
             return -1;
         total += 4 + strlen(sam_hdr_tid2name(sam, i)) + 1 + 4;
     }

@@ -95,9 +95,9 @@ MUTANTS = [
      ["unit_frame_list"], "a block is listed only if it is whole"),
     ("bgzf_omp.c", "if (more < 0 || (more == 0 && w->size == 0))", "if (more <= 0)", ["unit_bgzf_source"],
      "a file that ends inside a block"),
-    ("bgzf_omp.c", "!s->peeked && s->frame.size == BGZF_EOF_SIZE;", "!s->peeked;", ["unit_bgzf_source"],
+    ("bgzf_omp.c", "(!s->peeked && s->frame.size == BGZF_EOF_SIZE);", "!s->peeked;", ["unit_bgzf_source"],
      "the EOF block, by its size"),
-    ("bgzf_omp.c", "!s->peeked && s->frame.size == BGZF_EOF_SIZE;", "s->eof_block || (!s->peeked && s->frame.size == BGZF_EOF_SIZE);", ["unit_bgzf_source"],
+    ("bgzf_omp.c", "= is_gzip || (!s->peeked && s->frame.size", "= s->eof_block || (!s->peeked && s->frame.size", ["unit_bgzf_source"],
      "it is the last one"),
     ("bgzf_omp.c", "    if (fault)\n        return block_failed(s, block->", "    if (0)\n        return block_failed(s, block->", ["unit_bgzf_source"],
      "what a task found wrong with its block"),
@@ -126,7 +126,6 @@ MUTANTS = [
      ["unit_bam_arena"], "a guess of where records begin is not believed"),
 
     # ------------------------------------------------------------ headers
-    ("read/header_read.c", "if (text > INT32_MAX)", "if (0)", ["unit_bam_header"], "l_text"),
     ("read/header_read.c", "if (g->refs_left < 0)", "if (0)", ["unit_bam_header"], "n_ref"),
     ("read/header_read.c", "if (text->n + n > most)", "if (0)", ["unit_bam_header", "unit_sam_reader"], "a header that takes all memory"),
     ("bam/bam_header.c", "if (!same_references(into, from))", "if (0)", ["test_inputs.py::test_contradicting_headers_are_joined"],
@@ -185,7 +184,7 @@ MUTANTS = [
     ("cli/sort_check.c", "    if (c->cut.n)\n        return latch_fail", "    if (0)\n        return latch_fail",
      ["test_check.py::test_damage_passes_the_check"], "--check: the last record is whole"),
 
-    ("bgzf_omp.c", "        if (!s->peeked && bgzf_source_inflate(s, &none) < 0)", "        if (!s->peeked && (source_pass(s), 0))",
+    ("bgzf_omp.c", "        if (bgzf_source_inflate(s, &none) < 0)", "        if ((source_pass(s), none = 0))",
      [SAFETY + "test_damaged_block_passes_or_costs_the_old_output[t1-isize_0]"], "a block whose size became 0"),
 
     # ------------------------------------------------------------ data on the disk
@@ -252,7 +251,7 @@ MUTANTS = [
      ["test_bgzip.py::test_damage_is_written_or_not_located[bit]"], "a block that is damaged"),
     ("bgzip/bgzip_pass.c", "    return fault ? fault_here(p, p->opt.file_begin + w->offset, bgzf_fault_text(fault)) : 0;", "    return 0 * (int)fault;",
      ["test_bgzip.py::test_damage_is_written_or_not_located[emptied]"], "a block whose size became 0"),
-    ("bgzip/bgzip_pass.c", "        if (got == 0)\n            return fault_here(", "        if (0)\n            return fault_here(",
+    ("bgzip/bgzip_pass.c", "        if (fault)\n            return fault == BGZF_NO_MEMORY", "        if (fault)\n            return 0; if (0) return fault == BGZF_NO_MEMORY",
      ["test_bgzip.py::test_damaged_gzip_is_written[cut]"], "gzip that is cut off"),
     ("bgzip/gzi_index.c", "        if (place.file <= last.file || place.data < last.data || place.file > INT64_MAX || place.data > INT64_MAX)", "        if (0)",
      ["unit_gzi_index"], "an index that is out of order"),

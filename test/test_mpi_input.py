@@ -4,6 +4,7 @@
 Skipped without mpicc and mpirun.
 """
 
+import gzip
 import random
 import subprocess
 
@@ -112,6 +113,16 @@ def test_empty_or_other_text_is_taken_for_sam(programs, desk):
         assert status == 1
         assert why in err
         assert not (desk / "out.bam").exists()
+
+
+def test_gzip_among_the_blocks_is_lost_between_ranks(programs, desk, kind):
+    head, recs = bamgen.realistic(6000)
+    plain = head + b"".join(recs)
+    half = len(plain) // 2
+    source = desk / "in.bam"
+    for parts in ((plain[:half], plain[half:], b""), (plain[:half // 2], plain[half // 2:half], plain[half:])):
+        source.write_bytes(bamgen.bgzf(parts[0], eof=False) + gzip.compress(parts[1]) + bamgen.bgzf(parts[2]))
+        same(programs, desk, source, (2, 5), [], kind)
 
 
 def tied(first, n, group=b"a"):
