@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/latch.h"
 #include "base/message.h"
+#include "base/runtime_env.h"
 #include "base/sort_opts.h"
 #include "base/version.h"
 #include "cli/sort_paths.h"
@@ -44,6 +45,8 @@ static enum sort_args_result parse_sort(struct sort_opts *opts, int argc, char *
     enum sort_args_result parsed = sort_args_parse(opts, argc, argv);
     if (parsed != SORT_ARGS_RUN || !is_first)
         return parsed;
+    if (runtime_env_warning())
+        message_warning("%s", runtime_env_warning());
     const char *why = rank_sort_refuses(opts);
     if (why)
         message_error("over MPI, %s. Nothing was read.", why);

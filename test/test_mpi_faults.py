@@ -14,7 +14,7 @@ import pytest
 
 import bamgen
 from conftest import clean_env
-from test_mpi import ENV, desk, kill_all, kind, launch, programs, pytestmark, write  # noqa: F401
+from test_mpi import ENV, desk, kill_all, kind, launch, programs, pytestmark, ranks_of, write  # noqa: F401
 
 
 @pytest.fixture
@@ -77,6 +77,27 @@ def test_signal_leaves_named_files_or_is_not_named(programs, desk, kind, fault_s
         return
     assert lines_of(p.stderr) == ["samtools sort: rank %d: ended by signal 15 (Terminated)." % rank]
     assert [p.name for p in desk.iterdir()] == ["in.bam"]
+
+
+def test_idle_threads_of_ranks_spin(programs, desk, kind, silent_pipe):
+    """Each rank starts itself once more, as the ordinary program does, unless it is told how threads wait."""
+    env = {k: v for k, v in ENV.items() if k != "OMP_WAIT_POLICY"}
+    for policy in (None, "active"):
+        job = subprocess.Popen(["mpirun." + kind, *["--oversubscribe"] * (kind == "openmpi"), "-n", "2", programs[kind], "sort",
+                                "-@", "2", "-o", desk / "out.bam", silent_pipe[0]], stdin=subprocess.DEVNULL,
+                               env=clean_env(**env, MPI_TEST=str(desk), **({"OMP_WAIT_POLICY": policy} if policy else {})),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            until, said = time.monotonic() + 30, {}
+            wanted = {rank: [b"OMP_WAIT_POLICY=" + (policy or "passive").encode()] for rank in (0, 1)}
+            while time.monotonic() < until and job.poll() is None and said != wanted:
+                time.sleep(0.5)
+                for rank, pid in ranks_of(desk).items():
+                    with contextlib.suppress(OSError), open("/proc/%d/environ" % pid, "rb") as f:
+                        said[rank] = [x for x in f.read().split(b"\0") if x.startswith(b"OMP_WAIT_POLICY=")]
+            assert said == wanted
+        finally:
+            kill_all(job, desk)
 
 
 def test_ranks_spin_while_they_wait(programs, desk, kind):
