@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include "bam/bam1_bytes.h"
+#include "bam/ref_names.h"
+#include "bam/sam_line.h"
 #include "base/latch.h"
 #include "mpi/text_split.h"
 #include "read/sam_reader.h"
@@ -41,22 +42,17 @@ static size_t read_header(const struct text_split *t, struct byte_buffer *text)
 /* Lines that cannot be parsed end it: the rank that has them tells. */
 static void parse_sample(struct text_split *t, char *line, const char *end)
 {
-    sam_hdr_t *header = sam_hdr_dup(t->sam);     /* parsing may change it */
-    bam1_t *record = bam_init1();
+    struct ref_names *names = sam_hdr_count_lines(t->sam, "SQ") >= 0 ? ref_names_new(t->sam) : NULL;
     char *newline;
-    int parsed = 0;
-    for (int i = 0; header && record && i < SAMPLE_RECORDS && parsed >= 0 && line < end; i++, line = newline + 1) {
+    enum sam_line_fault fault = SAM_LINE_OK;
+    for (int i = 0; names && i < SAMPLE_RECORDS && !fault && line < end; i++, line = newline + 1) {
         if (!(newline = memchr(line, '\n', (size_t)(end - line))))
             break;
         size_t n = (size_t)(newline - line) - (newline > line && newline[-1] == '\r');
-        kstring_t text = {n, n + 1, line};
         line[n] = '\0';
-        parsed = sam_parse1(&text, header, record);
-        if (parsed >= 0)
-            parsed = bam1_bytes_append(&t->sample, record);
+        fault = sam_line_append(&t->sample, names, line, n).fault;
     }
-    bam_destroy1(record);
-    sam_hdr_destroy(header);
+    ref_names_free(names);
 }
 
 static void take_sample(struct text_split *t)

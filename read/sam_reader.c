@@ -4,7 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bam/bam1_bytes.h"
+#include "bam/ref_names.h"
+#include "bam/sam_line.h"
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
@@ -14,6 +15,7 @@
 #include "read/input_part.h"
 #include "base/latch.h"
 #include "base/machine.h"
+#include "read/sam_notes.h"
 #include "read/sam_reader.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
@@ -40,18 +42,19 @@ struct sam_chunk {
     size_t arrived;              /* bytes of text that have been inflated */
     struct byte_buffer head;     /* the line that began in a chunk before, if any; as text */
     size_t begin, end;           /* the other lines in text; the main thread sets it before READY */
-    bam1_t *record;              /* for one line at a time; the claimer's before DONE, as all below */
-    struct byte_buffer records;  /* of the lines, as BAM */
-    uint64_t n;                  /* how many records; the line behind them has the fault */
+    struct byte_buffer records;  /* of the lines, as BAM; the claimer's before DONE, as all below */
+    uint64_t n;                  /* how many records */
+    struct sam_place broken;     /* the line behind them, if it is refused; line is NULL otherwise */
+    const char *why;             /* it is refused */
+    struct sam_notes notes;      /* on the records */
     atomic_int users;            /* of the records, see struct byte_window */
-    enum { SAM_OK, SAM_BROKEN, SAM_TOO_LONG, SAM_FAR, SAM_NO_MEMORY } fault;
 };
 
 struct sam_reader {
     struct byte_window window;   /* must be first: more() gets it. The records of the chunk lent last */
     struct input_options opt;
     struct bgzf_source *source;  /* of the text; main thread, as all below but the chunks */
-    sam_hdr_t *header;           /* what lines are parsed against; not changed once it is complete */
+    struct ref_names *names;     /* what lines are parsed against; not changed once it is complete */
     uint64_t header_lines;
     struct sam_chunk *chunks;
     struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
@@ -59,6 +62,7 @@ struct sam_reader {
     struct byte_buffer carry;    /* the beginning of the line that the chunk closed last does not end */
     bool at_end;                 /* all text is handed out */
     uint64_t n;                  /* records lent */
+    struct sam_notes notes;      /* on them */
 };
 
 static struct sam_chunk *chunk_of(const struct sam_reader *r, uint64_t number)
@@ -76,24 +80,25 @@ static int no_memory_for(const struct sam_reader *r, const char *what)
 /* Appends the record of a line of n bytes. A NUL overwrites the byte behind them. */
 static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
 {
-    kstring_t text = {n, n + 1, line};
-    int far = 0;
+    const struct sam_place place = {c->n, line, n};
     line[n] = '\0';
-    errno = 0;
-    if (sam_parse1(&text, r->header, c->record) < 0)
-        c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_BROKEN;
-    else if ((far = bam1_bytes_append(&c->records, c->record)) < 0)
-        c->fault = errno == ENOMEM ? SAM_NO_MEMORY : SAM_TOO_LONG;
-    else if (far && !r->opt.far)
-        c->fault = SAM_FAR;
-    c->n += c->fault == SAM_OK;
+    struct sam_line found = sam_line_append(&c->records, r->names, line, n);
+    if (found.fault || (found.far && !r->opt.far)) {
+        c->broken = place;
+        c->why = found.fault ? sam_line_fault_text(found.fault)
+               : "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam";
+        return;
+    }
+    c->n++;
+    if (found.notes)
+        sam_notes_add(&c->notes, found.notes, &place);
 }
 
 /* Appends the records of the lines in n bytes. Only the last line may lack its newline; then it keeps a carriage return
  * at its end, as in htslib. */
 static void parse_lines(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
 {
-    for (char *end = line + n, *next; line < end && c->fault == SAM_OK; line = next) {
+    for (char *end = line + n, *next; line < end && !c->why; line = next) {
         char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
         next = stop + 1;
         parse_line(r, c, line, (size_t)(stop - line) - (newline && stop > line && stop[-1] == '\r'));
@@ -214,18 +219,6 @@ static int fill_chunk(struct sam_reader *r)
 
 /* -------------------------------------------------------- chunks to records */
 
-/* Gives the record room for so many bytes, so that tasks allocate only for long lines. Otherwise each thread's heap
- * would keep memory. */
-static int size_record(bam1_t *record, size_t size)
-{
-    uint8_t *data = realloc(record->data, size);
-    if (!data)
-        return -1;
-    record->data = data;
-    record->m_data = (uint32_t)size;
-    return 0;
-}
-
 /* Makes a chunk empty. It becomes small again, or long lines would leave every chunk large. If a buffer cannot be made
  * smaller, it stays as it is. */
 static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
@@ -233,9 +226,8 @@ static void clear_chunk(const struct sam_reader *r, struct sam_chunk *c)
     c->filled = c->arrived = c->begin = c->end = 0;
     byte_buffer_trim(&c->head, r->opt.sam.text_size);
     byte_buffer_trim(&c->records, r->opt.sam.records_size);
-    if (c->record->m_data > r->opt.sam.text_size)
-        size_record(c->record, r->opt.sam.text_size);
     c->n = 0;
+    memset(&c->notes, 0, sizeof c->notes);
 }
 
 /* Frees the oldest chunks as far as nobody uses them. */
@@ -277,21 +269,17 @@ static int await_chunk(struct sam_reader *r, task_help_fn *help, void *arg)
     return -1;
 }
 
-/* Records the chunk's fault in the latch. */
-static int tell_fault(const struct sam_reader *r, const struct sam_chunk *c)
+/* Records in the latch why the chunk's line is refused. */
+static int tell_broken(const struct sam_reader *r, const struct sam_chunk *c)
 {
-    static const char *const why[] = {
-        [SAM_BROKEN] = "cannot be read: it is broken or the file is truncated. Nothing was written",
-        [SAM_TOO_LONG] = "or its name is too long for BAM (SAMv1 section 4.2)",
-        [SAM_FAR] = "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam. Nothing was written",
-        [SAM_NO_MEMORY] = "cannot be read: out of memory",
-    };
-    uint64_t number = r->n + c->n + 1;
+    char excerpt[SAM_EXCERPT_SIZE];
+    unsigned long long number = r->n + c->n + 1, line = r->header_lines + number;
+    sam_notes_excerpt(excerpt, c->broken.line, c->broken.size);
     if (r->opt.part)                             /* nobody knows how many lines are before it */
-        return latch_fail(r->opt.latch, "%s: line %llu from file offset %llu on %s", r->opt.path,
-                          (unsigned long long)number, (unsigned long long)r->opt.part->begin, why[c->fault]);
-    return latch_fail(r->opt.latch, "%s: record %llu (line %llu) %s", r->opt.path, (unsigned long long)number,
-                      (unsigned long long)(r->header_lines + number), why[c->fault]);
+        return latch_fail(r->opt.latch, "%s: line %llu from file offset %llu on %s. Nothing was written. %s",
+                          r->opt.path, number, (unsigned long long)r->opt.part->begin, c->why, excerpt);
+    return latch_fail(r->opt.latch, "%s: record %llu (line %llu) %s. Nothing was written. %s", r->opt.path, number,
+                      line, c->why, excerpt);
 }
 
 /* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
@@ -303,12 +291,17 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
     byte_window_leave(window);
     do {
         if ((found = await_chunk(r, help, arg)) <= 0)
-            return found;
+            break;
         c = chunk_of(r, r->lent++);
-        if (c->fault)
-            return tell_fault(r, c);
+        sam_notes_merge(&r->notes, &c->notes, r->n, r->opt.part ? UINT64_MAX : r->header_lines, r->opt.path);
+        if (c->why)
+            return tell_broken(r, c);
         r->n += c->n;
     } while (c->n == 0);                         /* it lies in the middle of a long line */
+    if (found == 0)
+        sam_notes_total(&r->notes, r->opt.path);
+    if (found <= 0)
+        return found;
     assert(window->size == 0);
     window->data = c->records.p;
     window->size = c->records.n;
@@ -373,34 +366,34 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
     return NULL;
 }
 
-static int copy_header(struct sam_reader *r, sam_hdr_t **copy)
+/* Keeps the names of the references. */
+static int take_names(struct sam_reader *r, sam_hdr_t *sam)
 {
-    if (!(*copy = sam_hdr_dup(r->header)))
-        return no_memory_for(r, "the header");
-    if (sam_hdr_count_lines(r->header, "SQ") < 0)        /* makes htslib parse the text, which it puts off */
+    if (sam_hdr_count_lines(sam, "SQ") < 0)      /* makes htslib parse the text, which it puts off */
         return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
-    return 0;
+    r->names = ref_names_new(sam);
+    return r->names ? 0 : no_memory_for(r, "the header");
 }
 
-static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, sam_hdr_t **copy)
+static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, sam_hdr_t **header)
 {
-    r->header = sam_reader_header(text, size, &r->opt);
-    return r->header ? copy_header(r, copy) : -1;
+    *header = sam_reader_header(text, size, &r->opt);
+    return *header ? take_names(r, *header) : -1;
 }
 
 /* A part has no header of its own. */
-static int take_header(struct sam_reader *r, sam_hdr_t **copy)
+static int take_header(struct sam_reader *r, sam_hdr_t **header)
 {
-    r->header = sam_hdr_dup(r->opt.part->sam);
-    return r->header ? copy_header(r, copy) : no_memory_for(r, "the header");
+    *header = sam_hdr_dup(r->opt.part->sam);
+    return *header ? take_names(r, *header) : no_memory_for(r, "the header");
 }
 
 /* Reads the header. The lines behind it that its last block has are put into the first chunk. */
-static int read_header(struct sam_reader *r, sam_hdr_t **copy)
+static int read_header(struct sam_reader *r, sam_hdr_t **header)
 {
     struct byte_buffer text = {NULL, 0, 0};
     size_t size = 0;
-    int status = read_header_text(r, &text, &size) < 0 || parse_header(r, text.p, size, copy) < 0 ? -1 : 0;
+    int status = read_header_text(r, &text, &size) < 0 || parse_header(r, text.p, size, header) < 0 ? -1 : 0;
     if (status == 0) {
         struct sam_chunk *c = r->chunks;
         c->filled = c->arrived = text.n - size;
@@ -424,9 +417,7 @@ static int alloc_chunks(struct sam_reader *r)
     for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
         struct sam_chunk *c = &r->chunks[i];
         c->text = malloc(r->opt.sam.text_size + 1);
-        c->record = bam_init1();
-        if (!c->text || !c->record || size_record(c->record, r->opt.sam.text_size) < 0
-            || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
+        if (!c->text || byte_buffer_reserve(&c->records, r->opt.sam.records_size) < 0)
             return no_memory_for(r, "lines");
     }
     return r->chunks ? 0 : no_memory_for(r, "lines");
@@ -476,10 +467,9 @@ void sam_reader_close(struct sam_reader *r)
         free(c->text);
         free(c->head.p);
         free(c->records.p);
-        bam_destroy1(c->record);
     }
     free(r->chunks);
     free(r->carry.p);
-    sam_hdr_destroy(r->header);
+    ref_names_free(r->names);
     free(r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SAM text as a stream of raw BAM records. Tasks find the lines and have htslib parse each. */
+/* SAM text as a stream of raw BAM records. Tasks find the lines and parse each (bam/sam_line.h). */
 #ifndef SAM_READER_H
 #define SAM_READER_H
 
@@ -14,10 +14,9 @@ struct sam_reader;
  * NULL: failed, and the error is recorded in the latch. */
 sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options);
 
-/* Reads the header; *header becomes a copy of it, for the caller to change and to destroy. If options->part is set, the
- * header is taken from there, and the text is the lines of the part. The text, plain or in BGZF
- * blocks, stays the caller's, but only the reader may use it until it is closed. NULL: failed, and the error is
- * recorded in the latch. */
+/* Reads the header; *header is the caller's, to change and to destroy, also after an error. If options->part is set,
+ * the header is taken from there, and the text is the lines of the part. The text, plain or in BGZF blocks, stays the
+ * caller's, but only the reader may use it until it is closed. NULL: failed, and the error is recorded in the latch. */
 struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options,
                                    sam_hdr_t **header);
 

@@ -129,6 +129,17 @@ def of_cram_maps():
         seed("cram_maps", b"\0\1\0" + 2 * itf8(len(data)) + data)
 
 
+LINES = ["\t".join(words.split()) for words in (
+    "r1 99 a 7 60 3M1I2D1S = 9 -300 ACGTN IIIII NM:i:3 XF:f:-1.5e3 XZ:Z:text XA:A:x XH:H:1F XB:B:c,1,-2,300 XG:B:f,1.5,nan",
+    "r2 0x4 * 0 255 * b 5000000000 1 = * CG:B:I,16,32 XI:i:-70000 XU:i:4294967295 XB:B:S,1 XC:B:C,255 Xd:d:0x1p3",
+    "r3 016 c 3000000000 0 5S * 0 0 ACgtU ~~~~~ CG:B:I,16,36,16 XI:I:70000 XX:B:i XY:B:I,4294967295 XW:B:s,-1")]
+
+
+def of_lines():
+    for line in LINES:
+        seed("sam_line", line.encode())
+
+
 WORDS = """-@ 4 -m 1G -o out.bam in.bam|-n -l 5 -T tmp -T tmp2 -|-N -u|-t CB -n -O cram,version=3.0|-M -K 9 -R -H
 --template-coordinate --write-index=bai -o a.bam##idx##a.bai|-I ref.fa -w 5|--total-memory 80% --no-PG --verbosity 1
 --output-fmt-option level=3 --input-fmt-option nthreads=2|--picard --check --add-input b.bam --size-hint 3.5T|-m768M
@@ -165,6 +176,7 @@ def main():
     of_generator()
     of_words()
     of_sam()
+    of_lines()
     of_cram()
     of_cram_maps()
     of_report()

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told of lines of SAM: the one that ends the sort, and those that are changed. A number alone says little of a
+ * line that came through a pipe, so each message shows how the line begins. Serial. */
+#ifndef SAM_NOTES_H
+#define SAM_NOTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "bam/sam_line.h"
+
+/* A line; its text stays where it was read. */
+struct sam_place {
+    uint64_t number;             /* of its record, counted from 0 where the notes begin */
+    const char *line;
+    size_t size;
+};
+
+/* Lines that are changed, by kind. */
+struct sam_notes {
+    uint64_t n[SAM_LINE_N_NOTES];
+    struct sam_place first[SAM_LINE_N_NOTES];
+};
+
+enum { SAM_EXCERPT_SIZE = 360 };
+
+/* Writes `The line begins "..."`, and what it seems to be if that is no SAM, as a text of its own. */
+void sam_notes_excerpt(char text[SAM_EXCERPT_SIZE], const char *line, size_t size);
+
+/* Counts a line's notes. */
+void sam_notes_add(struct sam_notes *notes, uint32_t found, const struct sam_place *place);
+
+/* Adds notes whose record 0 is record `before` of the input. The first line of each kind is told as a warning.
+ * header_lines: lines of the input before record 0; UINT64_MAX: not known. */
+void sam_notes_merge(struct sam_notes *all, const struct sam_notes *more, uint64_t before, uint64_t header_lines,
+                     const char *path);
+
+/* Tells as a warning of each kind with more than one line how many there were, and forgets them. */
+void sam_notes_total(struct sam_notes *all, const char *path);
+
+#endif
