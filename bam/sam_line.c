@@ -39,13 +39,13 @@ const char *sam_line_note_text(enum sam_line_note note)
 struct parse {
     const char *p, *end;         /* what is still to be read; *end is '\0' */
     const struct ref_names *names;
-    struct bam_record fixed;     /* all fields but block_size */
     struct far_pos far;
     const char *name, *cigar;    /* where these fields begin */
     uint32_t n_cigar;
     uint32_t first_ops[FIRST_OPS];   /* of the CIGAR; few have more, which are read once more */
     int64_t ref_span, query_span;    /* bases that the CIGAR covers */
     struct sam_line found;
+    struct bam_record fixed;     /* all fields but block_size; last, because of its data[] */
 };
 
 static bool fail(struct parse *l, enum sam_line_fault fault)
@@ -257,7 +257,7 @@ static bool take_bases(struct parse *l, struct bases *b)
 /* The codes of bases (SAMv1 section 4.2.3), each XORed with that of N, which every character has that is none. */
 static const uint8_t base_codes[256] = {
     #define BASE(upper, lower, code) [upper] = (code) ^ 15, [lower] = (code) ^ 15
-    ['='] = 0 ^ 15, ['0'] = 1 ^ 15, ['1'] = 2 ^ 15, ['2'] = 4 ^ 15, ['3'] = 8 ^ 15,
+    ['='] = 0x0 ^ 15, ['0'] = 0x1 ^ 15, ['1'] = 0x2 ^ 15, ['2'] = 0x4 ^ 15, ['3'] = 0x8 ^ 15,
     BASE('A', 'a', 1), BASE('C', 'c', 2), BASE('M', 'm', 3), BASE('G', 'g', 4), BASE('R', 'r', 5), BASE('S', 's', 6),
     BASE('V', 'v', 7), BASE('T', 't', 8), BASE('U', 'u', 8), BASE('W', 'w', 9), BASE('Y', 'y', 10), BASE('H', 'h', 11),
     BASE('K', 'k', 12), BASE('D', 'd', 13), BASE('B', 'b', 14),
