@@ -2,6 +2,7 @@
 """The recipes of packages say what the program says."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -12,7 +13,7 @@ VERSION = re.search(r'SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base/version.h").re
 
 @pytest.mark.parametrize("name,pattern", [
     ("debian/changelog", r"samtools-omp \((.*)-\d+\)"), ("packaging/conda/meta.yaml", r'set version = "(.*)"'),
-    ("packaging/spack/package.py", r'version\("(.*)"\)'), ("packaging/Containerfile", r"ARG VERSION=(.*)"),
+    ("packaging/spack/package.py", r'version\("([^"]*)"'), ("packaging/Containerfile", r"ARG VERSION=(.*)"),
     ("CITATION.cff", r"\nversion: (.*)"), ("packaging/Containerfile", r"-t samtools-omp:(\S*)")])
 def test_package_has_another_version_than_the_program(name, pattern):
     assert re.search(pattern, (REPO / name).read_text()).group(1) == VERSION
@@ -28,5 +29,36 @@ def test_recipe_of_conda_does_not_render():
     assert all((REPO / name).exists() for name in [*recipe["test"]["source_files"], recipe["about"]["license_file"]])
 
 
-def test_documents_of_the_debian_package_are_missing():
-    assert all((REPO / name).exists() for name in (REPO / "debian/samtools-omp.docs").read_text().split())
+def test_page_that_the_readme_links_is_not_in_the_debian_package():
+    """NEWS.md is there as changelog.gz."""
+    patterns = [line.split()[0] for line in (REPO / "debian/samtools-omp.install").read_text().splitlines()]
+    there = {path for pattern in patterns for path in REPO.glob(pattern)} | {REPO / "NEWS.md"}
+    assert all((REPO / name).exists() for package in ("", "-mpi") for name in (REPO / ("debian/samtools-omp%s.docs" % package)).read_text().split())
+    linked = re.findall(r"\]\(([^)#:]+)\)", (REPO / "README.md").read_text())
+    assert len(linked) > 5
+    assert [name for name in linked if REPO / name not in there and not any(REPO / name in path.parents for path in there)] == []
+
+
+FIELDS = [
+    ("packaging/conda/meta.yaml", r"\n  url: .*\.tar\.gz\n  sha256: [0-9a-f]{64}\n"), ("packaging/conda/meta.yaml", r"\nabout:\n  home: "),
+    ("packaging/conda/meta.yaml", r"\n  recipe-maintainers:\n    - "), ("packaging/conda/meta.yaml", r"\n  license_file: LICENSE\n"),
+    ("packaging/spack/package.py", r"\A# Copyright Spack Project Developers\..*\n#\n# SPDX-License-Identifier: \(Apache-2.0 OR MIT\)\n"),
+    ("packaging/spack/package.py", r'\n    homepage = "https://'), ("packaging/spack/package.py", r'\n    url = "https://.*\.tar\.gz"'),
+    ("packaging/spack/package.py", r"\n    maintainers\("), ("packaging/spack/package.py", r'version\("[0-9.]+", sha256="[0-9a-f]{64}"\)'),
+    ("debian/control", r"\nHomepage: https://"), ("debian/control", r"\nPackage: samtools-omp-mpi\n"),
+    ("packaging/Containerfile", r"\nARG BASE=\S+/debian:\d+\.\d+-slim\n"), ("packaging/Containerfile", r"\nUSER (?!root)\S+\n"),
+    ("packaging/Containerfile", r"image\.source="), ("packaging/Containerfile", r"image\.description="),
+]
+
+
+@pytest.mark.parametrize("name,pattern", FIELDS)
+def test_field_that_reviewers_want_is_missing(name, pattern):
+    assert re.search(pattern, (REPO / name).read_text())
+
+
+def test_place_that_only_a_release_fills_is_not_found():
+    """packaging/README.md has the command that lists them."""
+    command, = re.findall(r"`(grep [^`]*invalid[^`]*)`", (REPO / "packaging/README.md").read_text())
+    p = subprocess.run(["sh", "-c", command], cwd=REPO, capture_output=True, text=True, check=True)
+    assert {line.split(":")[0] for line in p.stdout.splitlines()} >= {
+        "packaging/conda/meta.yaml", "packaging/spack/package.py", "packaging/Containerfile", "debian/control", "debian/changelog"}

@@ -1,4 +1,7 @@
-# SPDX-License-Identifier: MIT
+# Copyright Spack Project Developers. See COPYRIGHT file for details.
+#
+# SPDX-License-Identifier: (Apache-2.0 OR MIT)
+
 from spack_repo.builtin.build_systems.makefile import MakefilePackage
 
 from spack.package import *
@@ -7,9 +10,14 @@ from spack.package import *
 class SamtoolsOmp(MakefilePackage):
     """samtools sort on all cores, with the same records in the same order."""
 
+    homepage = "https://samtools-omp.invalid"
+    url = "https://samtools-omp.invalid/samtools-omp-0.1.0.tar.gz"
+
+    maintainers("samtools-omp-maintainer")
+
     license("MIT")
 
-    version("0.1.0")
+    version("0.1.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
 
     depends_on("c", type="build")
     depends_on("gmake", type="build")

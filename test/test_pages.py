@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""README's table of numbers is made by one program, and pages keep to 120 columns and to what is there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BINARY, HANG, REPO, clean_env, htslib_version  # noqa: F401
+
+README = REPO / "README.md"
+PAGES = sorted(path for folder in (".", "doc", "bench", "packaging") for path in (REPO / folder).glob("*.md"))
+
+
+def test_number_of_the_readme_stands_beside_its_table():
+    """Seconds are of one run of bench/readme_table.py, between its markers."""
+    text = README.read_text()
+    before, rest = text.split("<!-- numbers: bench/readme_table.py -->\n")
+    table, after = rest.split("<!-- end of numbers -->\n")
+    assert "| level |" in table and re.search(r"on \d{4}-\d\d-\d\d", table)
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b", before + after), "another day"
+    assert not re.search(r"samtools 1\.(?!24\b)\d", text), "another samtools"
+    assert not re.search(r"\d\.\d+ s\b.*samtools", before + after), "seconds of another run"
+
+
+def test_table_of_the_readme_cannot_be_made(tmp_path):
+    samtools = next((path for path in ("/usr/bin/samtools", "/usr/local/bin/samtools") if os.path.exists(path)), None)
+    if not samtools or not (REPO / "build" / "gen_bam").exists() or not (REPO / "samtools").exists():
+        pytest.skip("no other samtools, or nothing is built in build/")
+    readme, plot = tmp_path / "README.md", tmp_path / "speed.svg"
+    shutil.copy(README, readme)
+    subprocess.run([sys.executable, REPO / "bench" / "readme_table.py", "--size", "1M", "--runs", "1", "--dir", tmp_path / "work",
+                    "--readme", readme, "--svg", plot], env=clean_env(SAMTOOLS_124=samtools), check=True, capture_output=True, timeout=10 * HANG)
+    old, new = README.read_text(), readme.read_text()
+    assert new.split("<!-- numbers")[0] == old.split("<!-- numbers")[0] and new.split("end of numbers")[1] == old.split("end of numbers")[1]
+    rows = [line for line in new.split("<!-- numbers")[1].split("end of numbers")[0].splitlines() if line.startswith("|")]
+    assert len(rows) >= 2 + 3 * 2 and all(row.count("|") == 10 for row in rows)
+    seconds = re.findall(r"(\d+\.\d\d) s</text>", plot.read_text())
+    assert len(seconds) == 2 * (len(rows) - 2)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))
+def test_link_of_a_page_leads_nowhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        assert re.match(r"https?:", target) or (page.parent / target).exists(), target
