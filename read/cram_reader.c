@@ -248,7 +248,7 @@ static samFile *open_again(const struct cram_reader *r)
     snprintf(path, sizeof path, "/proc/self/fd/%d", r->file->fd);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     hFILE *file = fd < 0 ? NULL : hdopen(fd, "r");
-    samFile *sam = file ? hts_hopen(file, r->opt.path, "r") : NULL;
+    samFile *sam = file ? hts_hopen(file, r->opt.given, "r") : NULL;
     if (!sam && file)
         hclose_abruptly(file);
     else if (!file && fd >= 0)

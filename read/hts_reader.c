@@ -83,7 +83,7 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
     if (!r || !(r->record = bam_init1())) {
         latch_fail(options->latch, "out of memory");
         hclose_abruptly(file);
-    } else if (!(r->sam = hts_hopen(file, options->path, "r"))) {
+    } else if (!(r->sam = hts_hopen(file, options->given ? options->given : options->path, "r"))) {
         tell_begin(r, "is in no format that htslib knows", first, n_first);
         hclose_abruptly(file);
     } else if (hts_get_format(r->sam)->category != sequence_data) {

@@ -186,6 +186,7 @@ struct input_format *input_format_open(const struct input_options *options)
         return open_window(in, options);
     int opened = input_file_open(&in->file, options->path, options->latch);
     in->opt = *options;
+    in->opt.given = options->path;
     in->opt.path = in->file.path;
     if (opened == 0 && open_format(in) == 0) {
         in->length = in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;

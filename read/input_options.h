@@ -13,7 +13,10 @@ struct latch;
 struct stats;
 
 struct input_options {
-    const char *path;            /* "-": standard input; this and all pointers below stay the caller's */
+    const char *path;            /* "-": standard input; this and all pointers below stay the caller's. Within read/
+                                    it is the name for messages */
+    const char *given;           /* within read/: the name as the user gave it, of which htslib makes names of reads;
+                                    NULL: the same */
     int n_threads;               /* of the team, or of htslib's own where htslib decodes */
     size_t piece_size;           /* bytes per read, but for SAM */
     struct htslib_room htslib;   /* memory for formats that htslib decodes */

@@ -434,3 +434,48 @@ def test_slices_that_hold_other_numbers_than_their_container_pass(tmp_path, cram
         block = data[start:at] + bytes([n]) + data[at + 1:end - 4]
         (tmp_path / "in.cram").write_bytes(data[:start] + block + struct.pack("<I", zlib.crc32(block)) + data[end:])
         refused(tmp_path, ["-@", 3, "-o", "out.bam", "in.cram"], "in.cram", env=HTSLIB_LEAKS)
+
+
+# ----------------------------------------------------------------- names that htslib makes
+
+
+@pytest.fixture(scope="module")
+def nameless(tmp_path_factory):
+    """Pairs whose names are left out: who decodes them makes names of the name of the file."""
+    header, r = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(SMALL_REFS), SMALL_REFS), bamgen.rng("nameless")
+    recs = [bamgen.record("t%d" % i, flag, 0, pos, seq=bamgen.bases(r, 20), cigar=[(20, "M")], mtid=0, mpos=mate,
+                          tlen=tlen)
+            for i in range(300) for flag, pos, mate, tlen in ((0x63, 5 * i, 5 * i + 200, 220), (0x93, 5 * i + 200, 5 * i, -220))]
+    folder = tmp_path_factory.mktemp("nameless")
+    (folder / "in.bam").write_bytes(bamgen.bgzf(header + b"".join(recs)))
+    return as_cram(folder / "in.bam", folder / "in.cram", ["no_ref=1", "lossy_names=1", "seqs_per_slice=100"]).read_bytes()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("way", ["in.cram", "sub/in.cram", "preload:sub/in.cram", "in.cram##idx##x", "file://", "-", "pipe"])
+def test_names_are_made_of_a_name_that_the_user_did_not_give(tmp_path, nameless, way, threads):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "in.cram").write_bytes(nameless)
+    (tmp_path / "sub" / "in.cram").write_bytes(nameless)
+    theirs = oracle_bytes(tmp_path / "in.cram", "--no-PG", "-O", "sam")
+    assert theirs.count(b"\nin.cram:") == 600
+    args = ["--no-PG", "-O", "sam", "-@", threads]
+    if way == "pipe":
+        ours = sorted_bytes(args, stdin=nameless)
+    elif way == "-":
+        with open(tmp_path / "in.cram", "rb") as file:
+            ours = sorted_bytes([*args, "-"], stdin=file)
+    else:
+        ours = sorted_bytes([*args, "file://%s/in.cram" % tmp_path if way == "file://" else way], cwd=tmp_path)
+    if way in ("-", "pipe"):                         # as samtools has it
+        theirs = theirs.replace(b"\nin.cram:", b"\n-:")
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("first", ["a.cram", "-"])
+def test_names_of_several_inputs_are_one(tmp_path, nameless, first):
+    (tmp_path / "a.cram").write_bytes(nameless)
+    (tmp_path / "b.cram").write_bytes(nameless)
+    kw = {"stdin": nameless} if first == "-" else {}
+    ours = sorted_bytes(["--no-PG", "-O", "sam", "-@", 2, "--add-input", "b.cram", first], cwd=tmp_path, **kw)
+    assert [ours.count(b"\n%s:" % name) for name in (first.encode(), b"b.cram")] == [600, 600]
