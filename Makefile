@@ -105,6 +105,7 @@ samtools: $(BUILD)/samtools
 
 $(BUILD)/samtools: $(BUILD)/cli/samtools.o $(LIB_OBJS)
 	$(call run,LINK,$@,$(CC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS))
+	$(if $(findstring s,$(letters)),,@$@ --version 2>/dev/null | sed -n 's/^CRAM is/  NOTE  CRAM is/p')
 
 # For several nodes (doc/mpi.md): the same objects and the folder mpi/.
 MPICC    = mpicc

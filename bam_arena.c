@@ -112,6 +112,7 @@ int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
     to->checksum = from->checksum;
     to->origin = from->origin + from->walked;
     to->n_before = from->n_before;
+    to->beyond |= from->beyond;
     to->huge_pages_are_slow |= from->huge_pages_are_slow;
     if (bam_arena_room(to) < cut && bam_arena_grow(to, cut) < 0)
         return -1;
@@ -161,6 +162,12 @@ struct bam_key_order bam_arena_order(const struct bam_arena *arena)
     return (struct bam_key_order){arena->rule, arena->base};
 }
 
+static bool begins_beyond(const struct bam_arena *arena, const struct bam_record *r)
+{
+    int32_t reference = bam_record_ref_id(r);
+    return arena->lengths && reference >= 0 && bam_record_pos(r) >= arena->lengths[reference];
+}
+
 static enum bam_fault make_key(const struct bam_arena *arena, const struct bam_record *r, struct bam_key *key)
 {
     key->place = bam_key_place((uint64_t)((const uint8_t *)r - arena->base), bam_record_size(r));
@@ -185,6 +192,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
         w.n++;
         size_t size = bam_record_size(r);
         w.n_fix += (uint32_t)(verdict.needs_fix && !arena->mended);
+        w.beyond |= begins_beyond(arena, r);
         w.checksum += record_checksum(record, size);
         w.end += size;
     }
@@ -240,6 +248,7 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
     arena->top -= w->n * sizeof(struct bam_key);
     arena->n_records += w->n;
     arena->checksum += w->checksum;
+    arena->beyond |= w->beyond;
     arena->walked = w->end;
     struct bam_key *placed = (struct bam_key *)(arena->base + arena->top);
     if (place && w->n && !w->n_fix)

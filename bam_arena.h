@@ -28,6 +28,7 @@ struct bam_walk {
     uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
     uint32_t n;                  /* records found, and keys in the caller's list */
     uint32_t n_fix;              /* how many of them bam_record_fix() would change */
+    bool beyond;                 /* one of them begins behind the end of its reference */
     enum bam_fault fault;        /* of the record at end; BAM_CUT: it only needs more bytes */
 };
 
@@ -55,6 +56,8 @@ struct bam_arena {
     size_t n_sublists, max_sublists;
     bool mended;                 /* the records came mended: bam_record_fix() changes none */
     int32_t n_ref;               /* number of @SQ lines: reference ids are below it */
+    const int64_t *lengths;      /* of these references; NULL: nobody asks whether records begin behind their ends */
+    bool beyond;                 /* a record listed so far does */
     const struct sort_rule *rule;   /* makes the keys; NULL: coordinate order */
 };
 

@@ -276,8 +276,8 @@ static int merge_and_write(struct sort_parts *s)
     const struct bam_arena *all = s->arenas.filled;
     struct merge_ring_options how;
     stats_phase(s->stats, PHASE_WRITE);
-    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas)) < 0 || bam_sort_prepare_merge(s, &how) < 0
-        || bam_sort_begin_merge(s, &how) < 0)
+    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
+        || bam_sort_prepare_merge(s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
         return -1;
     bam_sort_tell_merge(how.runs.n, all->n_sublists);
     if (merge_ranges(s) < 0)

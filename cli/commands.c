@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts.h>
+#include "base/htslib_version.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/upstream.h"
+#include "write/cram_settings.h"
 
 /* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
  * only one such line, so that of the samtools behind us is not shown. */
@@ -108,6 +110,9 @@ void commands_version(FILE *to)
             "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts in place of that version, on OpenMP tasks.\n"
             "All commands but `sort` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; --help names it.\n",
             hts_version());
+    if (!cram_settings_version(htslib_version()))
+        fputs("CRAM is written as version 3.0: 3.1, the default of " SAMTOOLS_VERSION ", takes htslib 1.18 or later.\n",
+              to);
 }
 
 void commands_version_only(FILE *to)

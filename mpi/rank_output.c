@@ -107,7 +107,7 @@ static int begin_output(struct rank_parts *s)
     struct record_sink *sink = s->b.out.sink;
     if (s->team.rank > 0)
         return s->opts->out.index ? record_sink_log_index(sink, s->b.sam) : 0;
-    if (sort_files_header(&s->b.out, s->b.sam, s->unplaced) < 0)
+    if (sort_files_header(&s->b.out, s->b.sam, s->unplaced, false) < 0)
         return -1;
     record_sink_hold_index(sink);
     return 0;

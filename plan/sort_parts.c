@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include "bam/far_pos.h"
 #include "base/sort_opts.h"
 #include "base/stats.h"
@@ -42,6 +43,20 @@ static int prepare_minhash(struct sort_parts *s)
 static bool keep_ranks(const struct sort_parts *s)
 {
     return s->minhash && (s->part || !minhash_decides(s->minhash));
+}
+
+/* CRAM must know of records that begin behind the end of their reference (write/cram_settings.h). */
+static int prepare_lengths(struct sort_parts *s)
+{
+    int n = sam_hdr_nref(s->sam);
+    if (s->opts->out.format.format != cram)
+        return 0;
+    if (!(s->lengths = malloc((size_t)(n + 1) * sizeof *s->lengths)))
+        return latch_fail(&s->latch, "out of memory");
+    for (int i = 0; i < n; i++)
+        s->lengths[i] = (int64_t)sam_hdr_tid2len(s->sam, i);
+    arenas_set_lengths(&s->arenas, s->lengths);
+    return 0;
 }
 
 static int prepare_order(struct sort_parts *s)
@@ -147,7 +162,7 @@ int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, con
         || sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0 || open_inputs(s) < 0
         || prepare_minhash(s) < 0)
         return -1;
-    if (plan_memory(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0
+    if (plan_memory(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0 || prepare_lengths(s) < 0
         || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
         return -1;
     s->progress.file_bytes = (double)s->in.length;
@@ -234,6 +249,7 @@ void sort_parts_finish(struct sort_parts *s, int n_threads)
     task_ring_close(&s->closing, true);
     sort_tasks_close(&s->sorts);
     arenas_close(&s->arenas);
+    free(s->lengths);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
 }

@@ -31,6 +31,7 @@ struct sort_parts {
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
     struct arenas arenas;        /* the memory for records */
+    int64_t *lengths;            /* of references; NULL: the output need not know what lies beyond them */
     struct block_reader reader;  /* blocks of the input, into an arena */
     struct sort_tasks sorts;
     struct spill_policy spill;

@@ -40,6 +40,16 @@ void arenas_set_order(struct arenas *p, int32_t n_ref, const struct sort_rule *r
     }
 }
 
+void arenas_set_lengths(struct arenas *p, const int64_t *lengths)
+{
+    p->each[0].lengths = p->each[1].lengths = lengths;
+}
+
+bool arenas_beyond(const struct arenas *p)
+{
+    return p->each[0].beyond || p->each[1].beyond;
+}
+
 void arenas_set_mended(struct arenas *p)
 {
     p->each[0].mended = p->each[1].mended = true;

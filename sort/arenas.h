@@ -29,6 +29,13 @@ void arenas_give_back(const struct arenas *arenas, size_t share, size_t n_shares
 /* What both must know of the records: number of references, and order. rule: see struct bam_arena. */
 void arenas_set_order(struct arenas *arenas, int32_t n_ref, const struct sort_rule *rule);
 
+/* From now on arenas_beyond() is known. lengths: those of all references, which the caller keeps while records are
+ * read. */
+void arenas_set_lengths(struct arenas *arenas, const int64_t *lengths);
+
+/* Whether a record, of all so far, begins behind the end of its reference. */
+bool arenas_beyond(const struct arenas *arenas);
+
 /* The records to come were mended by another sort. (-M keeps ranks in fields that their bins seem to disagree with.) */
 void arenas_set_mended(struct arenas *arenas);
 

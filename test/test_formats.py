@@ -326,13 +326,12 @@ def test_cram_option_changes_records_or_is_refused(inputs, reference, tmp_path, 
 
 def test_cram_without_reference_loses_records(inputs, tmp_path):
     """No --reference, none in the header: whatever is done, the reads must come back."""
-    if htslib_version() < (1, 16):  # it cannot write such CRAM
-        (tmp_path / "x").mkdir()
-        assert "Failed to populate reference" in refused(tmp_path / "x", ["-O", "cram", inputs("bam")])
-        return
     ours = sorted_bytes(["--no-PG", "-O", "cram", inputs("bam")], env=HTSLIB_LEAKS)
     theirs = oracle_bytes(inputs("bam"), "--no-PG", "-O", "cram", scratch=tmp_path / "x")
-    same_output(ours, theirs, "cram", tmp_path)
+    ours, theirs = text_of(ours, "cram", tmp_path), text_of(theirs, "cram", tmp_path)
+    assert ours[0] == theirs[0]
+    tags_sorted = [["\t".join(f[:11] + sorted(f[11:])) for f in (line.split("\t") for line in text[1])] for text in (ours, theirs)]
+    assert tags_sorted[0] == tags_sorted[1]
 
 
 @pytest.mark.parametrize("option", ["decode_md=0", "decode_md=1", "required_fields=0x1ff", "nthreads=2"])

@@ -54,7 +54,7 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
     MUST(w && header);
-    assert_int_equal(hts_writer_header(w, header, indexed ? index : NULL), 0);
+    assert_int_equal(hts_writer_header(w, header, indexed ? index : NULL, false), 0);
     struct unit_bytes b = {NULL, 0, 0};
     static struct record_ref refs[N];
     static size_t at[N + 1];

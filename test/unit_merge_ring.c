@@ -163,7 +163,7 @@ static int read_and_write(struct reading *r)
         .n_threads = r->n_threads,
         .latch = &r->latch,
     };
-    if (record_sink_header(r->sink, r->sam, NULL, 0) < 0 || !(r->ring = merge_ring_open(&how)))
+    if (record_sink_header(r->sink, r->sam, NULL, 0, false) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
     struct record_list list;
     int merged;

@@ -8,9 +8,12 @@
 #include <htslib/hfile.h>
 #include "write/hts_writer.h"
 #include "base/hts_file.h"
+#include "base/htslib_version.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "write/cram_settings.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
 #include "write/record_out.h"
@@ -43,6 +46,7 @@ struct hts_writer {
     struct out_count *count;     /* of what comes through it, if that is CRAM; else NULL */
     uint64_t n;                  /* records written */
     sam_hdr_t *header;           /* the caller's */
+    bool needs_groups;           /* RG tags must name @RG lines */
     record_finish_fn *finish;
     struct samtools_checksum *samtools;   /* NULL: none */
     uint64_t checksum;
@@ -115,6 +119,10 @@ static int set_up(struct hts_writer *w)
         .no_threads = w->opt.format->format == sam,
         .latch = w->opt.latch,
     };
+    /* Before the user's options, which may name another. */
+    const char *version = w->opt.format->format == cram ? cram_settings_version(htslib_version()) : NULL;
+    if (version && hts_set_opt(w->sam, CRAM_OPT_VERSION, version) < 0)
+        return failed(w, "setting up");
     return hts_file_set_up(w->sam, &w->threads, &how);
 }
 
@@ -129,6 +137,7 @@ static void make_ready(void *writer, uint32_t slot)
         .path = w->opt.path,
         .format = w->opt.format->format,
         .header = w->header,
+        .groups = w->needs_groups ? w->header : NULL,
         .finish = w->finish,
         .samtools = w->samtools,
         .latch = w->opt.latch,
@@ -168,10 +177,27 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
     return NULL;
 }
 
-int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index)
+/* Keeps htslib from ways of writing CRAM that would not give the records back. */
+static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
+{
+    struct cram_settings_case which = {htslib_version(), w->opt.format->specific, w->opt.reference, header, beyond};
+    struct cram_settings how = cram_settings_choose(&which);
+    int set = how.reference == CRAM_NO_REF ? hts_set_opt(w->sam, CRAM_OPT_NO_REF, 1)
+            : how.reference == CRAM_NO_EMBED ? hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0) : 0;
+    if (how.reference == CRAM_NO_REF)
+        hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0);
+    w->needs_groups = cram_settings_drops_groups(which.htslib) && sam_hdr_count_lines(header, "RG") >= 0;
+    if (how.why)
+        message_warning("%s: %s", w->opt.path, how.why);
+    return set < 0 ? failed(w, "setting up") : 0;
+}
+
+int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index, bool beyond)
 {
     errno = 0;
     w->header = header;
+    if (w->opt.format->format == cram && settle_cram(w, header, beyond) < 0)
+        return -1;
     if (sam_hdr_write(w->sam, header) < 0)
         return failed(w, "writing the header of");
     if (index && sam_idx_init(w->sam, header, CSI_MIN_SHIFT, index) < 0)

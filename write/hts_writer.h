@@ -31,9 +31,9 @@ struct hts_writer_options {
 /* Checks and prepares all that does not need the header. NULL: failed, and the error is recorded in the latch. */
 struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
 
-/* Writes the header, which must live as long as the writer. index: the file to write an index to; NULL: none. -1:
- * failed, and the error is recorded in the latch. */
-int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index);
+/* Writes the header, which must live as long as the writer. index: the file to write an index to; NULL: none. beyond:
+ * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */
+int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index, bool beyond);
 
 /* Calls finish for a copy of each record. Call this before the first put. */
 void hts_writer_set_finish(struct hts_writer *writer, record_finish_fn *finish);

@@ -49,6 +49,14 @@ static bool can_write_tags(const bam1_t *b, bool is_cram)
     return p && (!is_cram || p == end || !*p);
 }
 
+/* Whether the record is in no read group, or in one of the header. */
+static bool has_known_group(const bam1_t *b, sam_hdr_t *header)
+{
+    const uint8_t *tag = bam_aux_get(b, "RG");
+    const char *group = tag ? bam_aux2Z(tag) : NULL;
+    return !group || sam_hdr_line_index(header, "RG", group) >= 0;
+}
+
 int record_out_take(struct record_out *out, const struct record_out_options *how, const uint8_t *record, size_t size,
                     uint64_t *checksum)
 {
@@ -66,5 +74,9 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
     if ((is_cram || is_sam) && !can_write_tags(&out->b, is_cram))
         return latch_fail(how->latch, "%s: record %s has a tag that is broken or of a type that %s lacks", how->path,
                           bam_get_qname(&out->b), is_cram ? "CRAM" : "SAM");
+    if (how->groups && !has_known_group(&out->b, how->groups))
+        return latch_fail(how->latch, "%s: record %s is in a read group that the header lacks, and htslib %s would "
+                          "drop its RG tag. Add the @RG line, use a later htslib, or -O bam", how->path,
+                          bam_get_qname(&out->b), hts_version());
     return 0;
 }

@@ -22,6 +22,7 @@ struct record_out_options {
     const char *path;            /* for messages */
     enum htsExactFormat format;
     const sam_hdr_t *header;
+    sam_hdr_t *groups;           /* the same, parsed, if RG tags must name one of its @RG lines; else NULL */
     record_finish_fn *finish;    /* NULL: none */
     struct samtools_checksum *samtools;   /* NULL: none */
     struct latch *latch;

@@ -134,11 +134,11 @@ static int put_sam_header(struct record_sink *k, sam_hdr_t *sam)
     return output_blocks_put_header(k->blocks, (const uint8_t *)lines, sam_hdr_length(sam));
 }
 
-int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format)
+int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format, bool beyond)
 {
     size_t size;
     if (k->hts)
-        return hts_writer_header(k->hts, sam, index);
+        return hts_writer_header(k->hts, sam, index, beyond);
     if (k->form != SINK_BAM)
         return put_sam_header(k, sam);
     if (bam_header_bytes(sam, &k->header, &size) < 0)

@@ -34,8 +34,9 @@ void record_sink_close(struct record_sink *sink);
 size_t record_sink_memory(const struct record_sink *sink);
 
 /* Puts the header. Call it before the first record. sam must live as long as the sink. index: the file to write the
- * index to, NULL: none; index_format: HTS_FMT_CSI and so on, for BAM. -1: failed, and the error is in the latch. */
-int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format);
+ * index to, NULL: none; index_format: HTS_FMT_CSI and so on, for BAM. beyond: a record to come begins behind the end of
+ * its reference, which CRAM must know. -1: failed, and the error is in the latch. */
+int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format, bool beyond);
 
 /* From now on everything is looked at once more before it is written. Takes over verify, which must be made for
  * blocks if tasks make them (BAM, SAM.gz). Call it before the first record. */

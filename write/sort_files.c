@@ -137,7 +137,7 @@ int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_r
 
 /* ----------------------------------------------------------------- writing */
 
-int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
+int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced, bool beyond)
 {
     const struct sort_opts *opts = f->opts;
     if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION_OF_BOTH,
@@ -145,7 +145,8 @@ int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced)
         return latch_fail(f->latch, "%s: the header could not be changed", sort_opts_input(opts));
     if (out_file_begin(&f->data, f->latch) < 0 || out_file_begin(&f->index, f->latch) < 0)
         return -1;
-    return record_sink_header(f->sink, sam, opts->out.index ? out_file_name(&f->index) : NULL, opts->out.index_format);
+    const char *index = opts->out.index ? out_file_name(&f->index) : NULL;
+    return record_sink_header(f->sink, sam, index, opts->out.index_format, beyond);
 }
 
 static int write_checksum(struct out_file *out, const char *text, size_t size, struct latch *latch)

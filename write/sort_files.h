@@ -42,9 +42,10 @@ size_t sort_files_memory_beside(const struct sort_opts *opts, sam_hdr_t *sam, ui
  * and the error is recorded in the latch. */
 int sort_files_prepare(struct sort_files *files, sam_hdr_t *sam, const struct sort_rule *rule);
 
-/* Marks the header as sorted and writes it. unplaced: as in bam_header_mark_sorted(). sam must
- * live as long as the files are open. -1: failed, and the error is recorded in the latch. */
-int sort_files_header(struct sort_files *files, sam_hdr_t *sam, bool unplaced);
+/* Marks the header as sorted and writes it. unplaced: as in bam_header_mark_sorted(). beyond: as in
+ * record_sink_header(). sam must live as long as the files are open. -1: failed, and the error is recorded in the
+ * latch. */
+int sort_files_header(struct sort_files *files, sam_hdr_t *sam, bool unplaced, bool beyond);
 
 /* Call it when all records are in the sink. Finishes the sink, compares what went through it with what was read, and
  * writes the checksum. -1: failed, and the error is recorded in the latch. */
