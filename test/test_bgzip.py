@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, blocks, clean_env, run
+from conftest import BINARY, REAL_BAMS, blocks, clean_env, run, run_sort
 
 BGZIP = shutil.which("bgzip")
 needs_bgzip = pytest.mark.skipif(not BGZIP, reason="there is no bgzip on PATH to compare with")
@@ -59,6 +59,46 @@ def bam():
     refs = b"".join(struct.pack("<I", 6) + b"r%04d\0" % i + struct.pack("<I", 999) for i in range(9000))
     body = [struct.pack("<I", n) + rng.randbytes(n) for n in [rng.randrange(40, 900) for _ in range(400)] + [150000, 50, 60]]
     return b"BAM\1" + struct.pack("<I", len(text)) + text + struct.pack("<I", 9000) + refs, body
+
+
+# ---------------------------------------------------------------------- size
+
+
+def as_text(kind, lines):
+    """Files of other kinds, made of lines of SAM."""
+    rows = [x.split("\t") for x in lines if not x.startswith("@")]
+    if kind == "sam":
+        return "".join(lines)
+    if kind == "fastq":
+        return "".join("@%s\n%s\n+\n%s\n" % (r[0], r[9], r[10].strip()) for r in rows)
+    if kind == "fasta":
+        return "".join(">%s\n%s\n" % (r[0], "\n".join(r[9][i:i + 70] for i in range(0, len(r[9]), 70))) for r in rows)
+    if kind == "bed":
+        return "".join("%s\t%d\t%d\t%s\t%s\t%s\n" % (r[2], int(r[3]) - 1, int(r[3]) + len(r[9]), r[0], r[4], "+-"[int(r[1]) >> 4 & 1]) for r in rows)
+    if kind == "gff":
+        return "##gff-version 3\n" + "".join("%s\taln\tread\t%s\t%d\t%s\t.\t.\tID=%s;cigar=%s;flag=%s\n" % (
+            r[2], r[3], int(r[3]) + len(r[9]), r[4], r[0], r[5][:200], r[1]) for r in rows)
+    made = random.Random(len(rows))
+    return "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\tS\n" + "".join(
+        "%s\t%s\t.\t%s\t%s\t%.2f\tPASS\tDP=%d;MQ=%s;AF=%.3f\tGT:AD:GQ\t0/%d:%d,%d:%d\n" % (
+            r[2], r[3], r[9][:1], "ACGT"[made.randrange(4)], made.random() * 200, made.randrange(80), r[4], made.random(), made.randrange(2),
+            made.randrange(40), made.randrange(40), made.randrange(99)) for r in rows)
+
+
+@needs_bgzip
+@pytest.mark.parametrize("kind", ["sam", "fastq", "fasta", "bed", "gff", "vcf"])
+def test_text_is_larger_than_by_htslibs_bgzip(tmp_path, kind):
+    """1.6 % at most, and 1 % at -l 1. Files that are almost nothing do not count."""
+    if not REAL_BAMS:
+        pytest.skip("no real files")
+    for path in REAL_BAMS:
+        lines = run_sort(["--no-PG", "-O", "sam", path]).stdout.decode("latin-1").splitlines(keepends=True)
+        text = as_text(kind, lines).encode("latin-1")[:4 << 20]
+        if len(text) < 200000:
+            continue
+        for level, most in ([], 1.016), (["-l", "1"], 1.01):
+            mine, other = len(out([*level, "-@2", "-c"], tmp_path, text)), len(theirs([*level, "-c"], tmp_path, text))
+            assert mine <= most * other, "%s of %s %s: %.4f" % (kind, path.name, level, mine / other)
 
 
 # ------------------------------------------------------------------ both ways
