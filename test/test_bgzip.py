@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, REAL_BAMS, blocks, clean_env, run, run_sort
+from conftest import BINARY, REAL_BAMS, blocks, clean_env, run, sorted_bytes
 
 BGZIP = shutil.which("bgzip")
 needs_bgzip = pytest.mark.skipif(not BGZIP, reason="there is no bgzip on PATH to compare with")
@@ -86,19 +86,18 @@ def as_text(kind, lines):
 
 
 @needs_bgzip
-@pytest.mark.parametrize("kind", ["sam", "fastq", "fasta", "bed", "gff", "vcf"])
-def test_text_is_larger_than_by_htslibs_bgzip(tmp_path, kind):
-    """1.6 % at most, and 1 % at -l 1. Files that are almost nothing do not count."""
-    if not REAL_BAMS:
-        pytest.skip("no real files")
-    for path in REAL_BAMS:
-        lines = run_sort(["--no-PG", "-O", "sam", path]).stdout.decode("latin-1").splitlines(keepends=True)
-        text = as_text(kind, lines).encode("latin-1")[:4 << 20]
+@pytest.mark.parametrize("path", REAL_BAMS)
+def test_text_is_larger_than_by_htslibs_bgzip(tmp_path, path):
+    """1.6 % at most, and 1 % at -l 1. What is almost nothing does not count. bgzip before 1.19 lets blocks end anywhere."""
+    lines = sorted_bytes(["--no-PG", "-O", "sam", path]).decode("latin-1").splitlines(keepends=True)
+    for kind in "sam", "fastq", "fasta", "bed", "gff", "vcf":
+        text = as_text(kind, lines).encode("latin-1")[:3 << 20]
+        assert kind != "sam" or len(text) > 200000
         if len(text) < 200000:
             continue
         for level, most in ([], 1.016), (["-l", "1"], 1.01):
-            mine, other = len(out([*level, "-@2", "-c"], tmp_path, text)), len(theirs([*level, "-c"], tmp_path, text))
-            assert mine <= most * other, "%s of %s %s: %.4f" % (kind, path.name, level, mine / other)
+            mine, other = len(out([*level, "--binary", "-@2"], tmp_path, text)), len(theirs([*level, "-c"], tmp_path, text))
+            assert mine <= most * other, "%s %s: %.4f of the size by htslib's bgzip" % (kind, level, mine / other)
 
 
 # ------------------------------------------------------------------ both ways
