@@ -5,7 +5,8 @@
 #   make              the program, ./samtools      make WERROR=1   warnings are errors
 #   make V=1          shows the whole commands     make -s         shows nothing
 #   make mpi          ./samtools-omp-mpi, for several nodes (MPICC=mpicc)
-#   make check        unit tests and pytest        make check-asan the same, sanitized
+#   make check        unit tests and pytest (a sample; make check TESTS=all)
+#   make check-all    all tests, some 35 minutes   make check-asan all, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
 #   make check-static what cppcheck and clang-tidy find   make check-mutants tests that notice no blind guard
@@ -187,13 +188,18 @@ check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(TOOLS) $(UNIT_BINS)
 
 fuzz-programs: $(FUZZ_BINS)
 
+# TESTS=all: the command-line tests with all their parameters; check has a sample, as ./bootstrap.sh check.
 check: check-programs
-	@BUILD=$(BUILD) sh test/run_tests.sh
+	@BUILD=$(BUILD) TESTS=$(TESTS) sh test/run_tests.sh
+
+# All of that, and each longer check below in its short form.
+check-all: check-programs
+	@BUILD=$(BUILD) TESTS=all MORE_CHECKS=1 sh test/run_tests.sh
 
 check-asan:
 	@sh test/check_asan.sh
 
-# Minutes each; `make check` has a sample of both.
+# Minutes each; `make check TESTS=all` has a sample of both.
 PYTHON = .venv/bin/python
 check-faults: check-programs
 	FAULTS=all SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) -m pytest -q -p no:cacheprovider test/test_faults.py
@@ -332,5 +338,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d $(MPI_OBJS:.o=.d))
 
-.PHONY: all always mpi tools check check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
+.PHONY: all always mpi tools check check-all check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install install-mpi uninstall dist clean distclean

@@ -9,18 +9,22 @@ usage: ./bootstrap.sh COMMAND
 
   demo    install what is missing, build, sort some hundred MB of reads beside the system's own samtools
           if it has one, show how fast, and whether the records are the same
-  check   install what is missing, build, run all tests; closes with "N passed, N failed"
+  check   install what is missing for the build and the tests, build, run the unit tests and a sample of the others:
+          some 5 minutes on 2 cores; closes with "N passed, N failed"
+  check-all    all tests, with everything that finds more: clang's sanitizers and fuzzing, static checks, two MPIs, other
+          versions of htslib; these are installed where they can be. Some 35 minutes
+  check-rest   what check-all does and check has not done: for after check
   deps    install what is missing for the build, and nothing else
   help    this text
 
 Installs with apt-get, dnf, apk, Homebrew or conda, as root or through sudo, and only what a trial
-compilation cannot find. What it makes lies in this folder: build/, demo/, .venv/; but check keeps two other versions of
-htslib in ~/.cache/samtools-omp.
+compilation cannot find. What it makes lies in this folder: build/, demo/, .venv/; but check-all keeps two other
+versions of htslib in ~/.cache/samtools-omp.
 
 environment:
   CC            compiler (default: that of the Makefile, cc)
   NO_INSTALL=1  install nothing; say what is missing and stop
-  NO_EXTRAS=1   check: install and build nothing that a test could do without, and leave out what then lacks its tools
+  NO_EXTRAS=1   check-all: install and build nothing that a test could do without, and leave out what then lacks its tools
   DEMO_SIZE     uncompressed size of the demo's input (default 300M)
   SAMTOOLS_UPSTREAM    the samtools that the demo compares with (default: the first on PATH that is not ours)
   WERROR=1      warnings are errors
@@ -422,27 +426,41 @@ settings_for_make() {
     done
 }
 
-check() {
-    # shellcheck disable=SC2086
-    set_up $build_needs $test_needs
-    set_up_extras
-
+# What all tests need.
+build_tests() {
     step 'Build'
     build samtools check-programs
 
     step 'Python packages of the tests, in .venv'
     make_venv
     .venv/bin/python -c 'import pysam; print("pysam", pysam.__version__, "with samtools", pysam.__samtools_version__)'
+}
 
+check() {
+    extra_needs=''
+    # shellcheck disable=SC2086
+    set_up $build_needs $test_needs
+    build_tests
+    step 'Tests: some 4 minutes on 2 cores'
+    MAKEFLAGS=" -- $(settings_for_make)" sh test/run_tests.sh
+}
+
+# check_more TESTS: all or rest, and what takes more tools than the tests themselves
+check_more() {
+    # shellcheck disable=SC2086
+    set_up $build_needs $test_needs
+    set_up_extras
+    build_tests
     build_htslibs
-
-    step 'Tests: some 30 minutes on 2 cores, less on more; parts that work quietly say how far they are'
-    MAKEFLAGS=" -- $(settings_for_make)" MORE_CHECKS=1 sh test/run_tests.sh
+    step 'Tests: some 35 minutes on 2 cores, less on more; parts that work quietly say how far they are'
+    MAKEFLAGS=" -- $(settings_for_make)" TESTS=$1 MORE_CHECKS=1 sh test/run_tests.sh
 }
 
 case ${1:-help} in
 demo)  demo ;;
 check) check ;;
+check-all)  check_more all ;;
+check-rest) check_more rest ;;
 deps)  deps ;;
 help|-h|--help) usage ;;
 *)     usage >&2; exit 2 ;;

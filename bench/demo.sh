@@ -200,7 +200,7 @@ next_steps() {
     fi
     # shellcheck disable=SC2016
     next_step 'eval "$(samtools-omp --env)"' 'then: samtools sort is this one in your shell'
-    next_step './bootstrap.sh check' 'all tests'
+    next_step './bootstrap.sh check' 'tests, some 5 minutes'
 }
 
 mkdir -p "$demo"

@@ -10,7 +10,9 @@ set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 passed=0 failed=0 skipped=0 repeated=''
 unset MORE_CHECKS SAMTOOLS_OMP
+tests=all
 if [ "${1:-}" = short ]; then
+    tests=check
     export TEST_SAMPLE=1
     shift
 fi
@@ -51,7 +53,7 @@ counted() {
 }
 
 tests() {
-    with "build-htslib-$version" check 2>&1 | tee "build-htslib-$version/tests.log"
+    with "build-htslib-$version" check "TESTS=$tests" 2>&1 | tee "build-htslib-$version/tests.log"
     counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "build-htslib-$version/tests.log" | tail -n 1)
     [ -n "$counts" ] || counts='0 passed, 1 failed'
     [ "$(counted failed)" -eq 0 ] ||

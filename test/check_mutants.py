@@ -72,7 +72,7 @@ def targets_of(tests):
 def pytest(folder, tests, *options):
     return run([PYTHON, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", *options,
                 *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200,
-               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", PYTHONDONTWRITEBYTECODE="1")
+               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", PYTHONDONTWRITEBYTECODE="1")
 
 
 def why_dead(folder, tests):

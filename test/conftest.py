@@ -4,7 +4,8 @@ by pysam 0.24.1), and a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
-TEST_SAMPLE=1       of every test one set of parameters: for builds with which all would take too long
+TEST_SAMPLE=n       of every test n sets of parameters, of those that take long one: for builds with which all would take too long
+TEST_REST=n         what TEST_SAMPLE=n leaves out
 """
 
 import atexit
@@ -35,6 +36,8 @@ SOURCES = sorted(p for p in [*REPO.glob("*.c"), *REPO.glob("*/*.c")]
 REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
+# Of which the quick check tries one set of parameters each: many settings, kills, faults, ranks over MPI.
+LONG_TESTS = re.compile(r"test_(affinity|direct|faults|guards|limits|mpi\w*|pipelines|spill|stress)\.py")
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
 # Where htslib itself leaks: on its way out of what it cannot read, write or index.
 HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
@@ -45,13 +48,25 @@ def pytest_configure(config):
         raise pytest.UsageError("no program to test at %s: run make, or set SAMTOOLS_OMP" % BINARY)
 
 
-def pytest_collection_modifyitems(items):
-    if os.environ.get("TEST_SAMPLE") != "1":
+def sampled(name, sets, n):
+    """Of a test's sets of parameters n, spread over all of them; which ones differs from test to test."""
+    first = zlib.crc32(name.encode())
+    n = min(n, len(sets))
+    return {(first + i * len(sets) // n) % len(sets) for i in range(n)}
+
+
+def pytest_collection_modifyitems(config, items):
+    n, rest = int(os.environ.get("TEST_SAMPLE") or 0), int(os.environ.get("TEST_REST") or 0)
+    if not n and not rest:
         return
-    tests = {}
+    tests, kept = {}, []
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    items[:] = [sets[zlib.crc32(name.encode()) % len(sets)] for name, sets in tests.items()]
+    for name, sets in tests.items():
+        chosen = sampled(name, sets, 1 if LONG_TESTS.search(name) else n or rest)
+        kept += [item for i, item in enumerate(sets) if (i in chosen) == bool(n)]
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = kept
 
 
 # ---------------------------------------------------------------- the program

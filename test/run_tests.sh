@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the unit tests in $BUILD (default build), replays what fuzzing has found, runs the command-line tests with pytest,
+# Runs the unit tests in $BUILD (default build), replays what fuzzing has found, runs command-line tests with pytest,
 # and closes with what failed, in lines that begin with "! ", and then
 #     N passed, N failed[, N skipped]
 # Exit status 1 if any test failed or none ran. `make check` builds first what is run here.
 #
 # SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
+# TESTS         check (default): the unit tests and replays, and the command-line tests with $SAMPLE sets of parameters each, of
+#               those that take long with one. all: with all sets. rest: only what all has and check has not
 # PYTEST_ARGS   passed on to pytest
 # SAMPLE_HTSLIBS 1: with the other versions of htslib each command-line test with one set of its parameters only
 # BEAT          seconds after which a script that works quietly is said to be alive, default 30
@@ -15,6 +17,14 @@ set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
 build=${BUILD:-build}
+tests=${TESTS:-check}
+SAMPLE=2    # so that ./bootstrap.sh check takes at most 6 minutes on 2 cores
+case $tests in
+check) export TEST_SAMPLE="${TEST_SAMPLE:-$SAMPLE}" ;;
+all)   ;;
+rest)  export TEST_REST=$SAMPLE ;;
+*)     echo "run_tests.sh: TESTS is check, all or rest" >&2; exit 2 ;;
+esac
 passed=0 failed=0 skipped=0 repeated=''
 
 # repeat NAME LINES: the name of what failed and the first lines of why, for the end of the output
@@ -170,16 +180,19 @@ run_pytest() {
     failed=$((failed + bad))
 }
 
-for unit in test/unit_*.c; do
-    [ -e "$unit" ] || continue
-    run_unit "$build/$(basename "$unit" .c)"
-done
-for cases in test/fuzz/cases/*; do
-    run_replay "$build/replay_$(basename "$cases")" "$cases"
-done
-run_script 'our names against those of libraries' test/check_names.sh
-echo 'command-line tests: some 3 minutes on 2 cores'
+if [ "$tests" != rest ]; then
+    for unit in test/unit_*.c; do
+        [ -e "$unit" ] || continue
+        run_unit "$build/$(basename "$unit" .c)"
+    done
+    for cases in test/fuzz/cases/*; do
+        run_replay "$build/replay_$(basename "$cases")" "$cases"
+    done
+    run_script 'our names against those of libraries' test/check_names.sh
+fi
+echo "command-line tests: some minutes on 2 cores"
 run_pytest
+unset TEST_SAMPLE TEST_REST TESTS
 if [ -n "${MORE_CHECKS:-}" ]; then
     run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
     run_again 'each guard made blind in turn, a sample; some 4 minutes' test/check_mutants.py short

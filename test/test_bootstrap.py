@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What `./bootstrap.sh check` says while it works: before it installs what is optional, and in the long checks."""
+"""What `./bootstrap.sh check` and `check-all` install and say while they work, and which tests are in which."""
 
+import collections
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
-from conftest import REPO, script
+from conftest import BINARY, REPO, script
 
 APT = """case $* in
 update*) echo "lists" >>installed.txt ;;
@@ -41,11 +43,16 @@ def tree(tmp_path):
     return tmp_path
 
 
-def check(tree, **env):
+def outside(**env):
+    """The environment without what the check sets in which these tests may run."""
+    names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "MORE_CHECKS")
+    return {**{k: v for k, v in os.environ.items() if k not in names}, **env}
+
+
+def check(tree, command="check-all", **env):
     """Ends where it builds, with make's error."""
     path = "%s:%s" % (tree / "bin", os.environ["PATH"])
-    outside = {k: v for k, v in os.environ.items() if k != "NO_EXTRAS"}     # these tests may run in such a check
-    p = subprocess.run(["sh", "bootstrap.sh", "check"], cwd=tree, env={**outside, "PATH": path, **env},
+    p = subprocess.run(["sh", "bootstrap.sh", command], cwd=tree, env=outside(PATH=path, **env),
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     installed = tree / "installed.txt"
     return p.stdout, installed.read_text() if installed.exists() else ""
@@ -76,6 +83,61 @@ def test_optional_tools_are_installed_though_not_wanted(tree):
     assert not installed
 
 
+def test_check_installs_what_a_user_does_not_need(tree):
+    said, installed = check(tree, "check")
+    assert "== Build" in said and "optional" not in said and not installed, said
+
+
+@pytest.mark.parametrize("command", ["check-all", "check-rest"])
+def test_what_finds_more_is_not_in_check_all(tree, command):
+    assert " clang " in check(tree, command)[1]
+
+
+def collected(**env):
+    p = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "test/test_coordinate.py",
+                        "test/test_spill.py"], cwd=REPO, env=outside(SAMTOOLS_OMP=BINARY, **env), capture_output=True, text=True)
+    assert p.returncode == 0, p.stdout
+    return [line for line in p.stdout.splitlines() if "::" in line]
+
+
+def test_a_test_is_neither_in_check_nor_in_the_rest():
+    """Or in both. Of each test check has one set of its parameters at least, of those that take long just one."""
+    everything, sample, rest = collected(), collected(TEST_SAMPLE="2"), collected(TEST_REST="2")
+    assert sorted(sample + rest) == sorted(everything) and not set(sample) & set(rest)
+    times = collections.Counter(name.partition("[")[0] for name in sample)
+    assert set(times) == {name.partition("[")[0] for name in everything}
+    assert {n for name, n in times.items() if "test_spill" in name} == {1}
+    assert {n for name, n in times.items() if "test_coordinate" in name} == {1, 2}
+
+
+CI = """echo working on $1 with WERROR=$WERROR
+case $1 in check) %s ;; check-rest) %s ;; *) exit 9 ;; esac
+"""
+
+
+@pytest.mark.parametrize("check,rest,status,last", [
+    ("echo 5 passed, 0 failed, 2 skipped", "echo 7 passed, 0 failed, 1 skipped", 0, "12 passed, 0 failed, 3 skipped"),
+    ("echo 5 passed, 0 failed", "echo 7 passed, 0 failed", 0, "12 passed, 0 failed"),
+    ("echo 4 passed, 1 failed; exit 1", "echo 17 passed, 0 failed", 1, "21 passed, 1 failed"),
+    ("echo 5 passed, 0 failed", "echo make: no rule; exit 2", 1, "5 passed, 1 failed"),
+    ("exit 1", "exit 1", 1, "0 passed, 2 failed"),
+])
+def test_ci_does_not_sum_up_both_parts(tmp_path, check, rest, status, last):
+    if not shutil.which("bash"):
+        pytest.skip("no bash here")
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(REPO / ".ci" / "run", tmp_path / ".ci")
+    script(tmp_path / "bootstrap.sh", CI % (check, rest))
+    p = subprocess.run(["bash", ".ci/run"], cwd=tmp_path, capture_output=True, text=True)
+    assert (p.returncode, p.stdout.splitlines()[-1]) == (status, last), p.stdout + p.stderr
+    assert "working on check with WERROR=1" in p.stdout and "working on check-rest" in p.stdout
+
+
+def test_tests_that_are_not_known_are_run_all_the_same(tmp_path):
+    p = subprocess.run(["sh", REPO / "test" / "run_tests.sh"], env=outside(TESTS="most"), capture_output=True, text=True)
+    assert p.returncode == 2 and "check, all or rest" in p.stderr
+
+
 def test_long_checks_are_silent(tmp_path):
     (tmp_path / "test" / "fuzz").mkdir(parents=True)
     (tmp_path / "build").mkdir()
@@ -85,7 +147,7 @@ def test_long_checks_are_silent(tmp_path):
     (tmp_path / "test" / "check_mutants.py").write_text("print('5 passed, 0 failed')\n")
     for name in ("test/check_asan.sh", "test/check_htslibs.sh"):
         (tmp_path / name).write_text("echo at work; sleep 3; echo 5 passed, 0 failed\n")
-    p = subprocess.run(["sh", "test/run_tests.sh"], cwd=tmp_path, env={**os.environ, "BUILD": "build", "MORE_CHECKS": "1", "BEAT": "1"},
+    p = subprocess.run(["sh", "test/run_tests.sh"], cwd=tmp_path, env=outside(BUILD="build", MORE_CHECKS="1", BEAT="1"),
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = p.stdout.splitlines()
     for name in ("check_asan", "check_htslibs"):
