@@ -279,7 +279,8 @@ static int merge_and_write(struct sort_parts *s)
     if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || bam_sort_prepare_merge(s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
         return -1;
-    bam_sort_tell_merge(how.runs.n, all->n_sublists);
+    if (s->opts->order.by != SORT_COLLATE)
+        bam_sort_tell_merge(how.runs.n, all->n_sublists);
     if (merge_ranges(s) < 0)
         return -1;
     return sort_files_finish(&s->out, all->n_records, all->checksum + s->sorts.turned);

@@ -110,6 +110,7 @@ void bam_header_warn_of_renamed(const char *file, int n)
 struct hd_fields {
     const char *so, *go;
     char ss[64];
+    bool keeps_ss;               /* SS stays as it is */
 };
 
 static struct hd_fields hd_fields(const struct sort_order *order, bool unplaced)
@@ -122,6 +123,7 @@ static struct hd_fields hd_fields(const struct sort_order *order, bool unplaced)
         [SORT_TAG] = {.so = "unsorted"},
         [SORT_TEMPLATE] = {.so = "unsorted", .go = "query", .ss = "unsorted:template-coordinate"},
         [SORT_MINHASH] = {.so = "coordinate", .ss = "coordinate:minhash"},
+        [SORT_COLLATE] = {.so = "unsorted", .go = "query", .keeps_ss = true},
     };
     struct hd_fields f = of[order->by];
     if (order->by == SORT_MINHASH && unplaced)
@@ -193,7 +195,7 @@ int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool 
     if (sam_hdr_update_hd(sam, "SO", f.so) < 0
         && sam_hdr_add_line(sam, "HD", "VN", "1.6", "SO", f.so, NULL) < 0)
         return -1;
-    if (set_field(sam, "GO", f.go) < 0 || set_field(sam, "SS", f.ss) < 0)
+    if (set_field(sam, "GO", f.go) < 0 || (!f.keeps_ss && set_field(sam, "SS", f.ss) < 0))
         return -1;
     return command_line ? add_program(sam, version, command_line) : 0;
 }

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <htslib/hts_log.h>
 #include "base/message.h"
+
+static const char *command = "sort";
+
+void message_set_command(const char *name)
+{
+    command = name;
+}
+
+const char *message_command(void)
+{
+    return command;
+}
 
 int message_print(enum message_kind kind, const char *format, ...)
 {
@@ -15,8 +28,10 @@ int message_print(enum message_kind kind, const char *format, ...)
     if (vasprintf(&text, format, values) < 0)
         text = NULL;
     va_end(values);
-    fprintf(stderr, "samtools sort: %s%s%s\n", kind == MESSAGE_WARNING ? "warning: " : "",
-            text ? text : "out of memory", kind == MESSAGE_MISTAKE ? ". See samtools sort --help" : "");
+    bool mistake = kind == MESSAGE_MISTAKE;
+    fprintf(stderr, "samtools %s: %s%s%s%s%s\n", command, kind == MESSAGE_WARNING ? "warning: " : "",
+            text ? text : "out of memory", mistake ? ". See samtools " : "", mistake ? command : "",
+            mistake ? " --help" : "");
     free(text);
     return -1;
 }

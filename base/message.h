@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sort says on standard error: one line each, "samtools sort: ..." or "samtools sort: warning: ...", so that
+/* What a command says on standard error: one line each, "samtools sort: ..." or "samtools sort: warning: ...", so that
  * the log of a pipeline shows who speaks. A line is written at once: those of programs at work together do not mix. */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
 enum message_kind { MESSAGE_ERROR, MESSAGE_MISTAKE, MESSAGE_WARNING };
+
+/* Names the command that runs; "sort" until then. Call it before threads are started. name stays the caller's. */
+void message_set_command(const char *name);
+const char *message_command(void);
 
 /* Returns -1. */
 int message_print(enum message_kind kind, const char *format, ...) __attribute__((format(printf, 2, 3)));

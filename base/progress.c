@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <htslib/hts_log.h>
 #include "base/machine.h"
+#include "base/message.h"
 #include "base/progress.h"
 #include "base/stats.h"
 
@@ -50,8 +51,8 @@ void progress_line(char *line, size_t size, const struct progress_now *now)
         duration(left + 2, sizeof left - 8, now->left);
         strcat(left, " left");
     }
-    snprintf(line, size, "samtools sort: %s%s%s %.2f M records, %.0f MB/s%s", now->doing,
-             now->share < 0 ? ":" : "", share, (double)now->records / 1e6,
+    snprintf(line, size, "samtools %s: %s%s%s %.2f M records, %.0f MB/s%s", message_command(),
+             now->doing, now->share < 0 ? ":" : "", share, (double)now->records / 1e6,
              now->seconds > 0 ? now->bytes / 1e6 / now->seconds : 0, left);
 }
 
@@ -149,7 +150,7 @@ void progress_end(struct progress *p, bool succeeded)
         double seconds = (double)stats_wall(p->stats) / 1e9;
         char took[32];
         duration(took, sizeof took, seconds);
-        fprintf(stderr, "samtools sort: done: 100 %%, %.2f M records, %.0f MB/s, %s\n",
+        fprintf(stderr, "samtools %s: done: 100 %%, %.2f M records, %.0f MB/s, %s\n", message_command(),
                 (double)stats_total(p->stats, STAGE_DEAL).records / 1e6,
                 (double)stats_total(p->stats, STAGE_INFLATE).bytes / 1e6 / seconds, took);
     }

@@ -4,6 +4,7 @@
 #define SORT_ORDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum sort_by {
     SORT_COORDINATE,
@@ -13,6 +14,7 @@ enum sort_by {
     SORT_TAG,                    /* -t TAG, then by `then` */
     SORT_TEMPLATE,               /* --template-coordinate */
     SORT_MINHASH,                /* -M, see minhash.h */
+    SORT_COLLATE,                /* that of `samtools collate`, see collate_key.h */
 };
 
 /* The order that the command line asks for. */
@@ -24,6 +26,7 @@ struct sort_order {
     int window;
     bool no_reverse, squash;
     const char *index_fasta;     /* -I; NULL: none */
+    uint32_t n_bins;             /* SORT_COLLATE only */
 };
 
 #endif

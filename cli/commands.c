@@ -1,14 +1,90 @@
 /* SPDX-License-Identifier: MIT */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts.h>
+#include "base/affinity.h"
 #include "base/htslib_version.h"
+#include "base/message.h"
+#include "base/runtime_env.h"
 #include "base/version.h"
+#include "cli/collate_args.h"
 #include "cli/commands.h"
+#include "cli/sort_args.h"
+#include "cli/sort_check.h"
+#include "cli/sort_paths.h"
+#include "cli/sort_plan.h"
 #include "cli/upstream.h"
 #include "write/cram_settings.h"
+
+/* ------------------------------------------------------------ the commands */
+
+static int run_sort(const struct sort_opts *opts)
+{
+    return opts->check ? sort_check(opts) : opts->plan ? sort_plan(opts) : bam_sort(opts);
+}
+
+struct command {
+    const char *name, *summary;
+    enum engine_args_result (*parse)(struct sort_opts *opts, int argc, char **argv);
+    int (*run)(const struct sort_opts *opts);    /* returns the exit status */
+    void (*usage)(FILE *to);
+};
+
+/* Collating is sorting by the hash of names. */
+static const struct command commands[] = {
+    {"sort", "sort alignment file", sort_args_parse, run_sort, sort_args_usage},
+    {"collate", "shuffle and group alignments by name", collate_args_parse, bam_sort, collate_args_usage},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+const struct command *commands_find(const char *name)
+{
+    for (size_t i = 0; name && i < N_COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+void commands_usage(const struct command *command, FILE *to)
+{
+    command->usage(to);
+}
+
+/* getopt_long() changes the order of the words, so the other samtools gets those that were there before. */
+static int hand_on(char **words)
+{
+    struct affinity bound;
+    affinity_unbind(&bound);
+    return upstream_exec(words);
+}
+
+int commands_run(const struct command *command, int argc, char **argv)
+{
+    struct sort_opts opts;
+    int status = EXIT_FAILURE;
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    if (words)
+        memcpy(words, argv, (size_t)argc * sizeof *words);
+    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
+    enum engine_args_result parsed = command->parse(&opts, argc, argv);
+    if (parsed == ENGINE_ARGS_RUN && runtime_env_warning())
+        message_warning("%s", runtime_env_warning());
+    if (parsed == ENGINE_ARGS_DONE)
+        status = EXIT_SUCCESS;
+    else if (parsed == ENGINE_ARGS_HAND_ON && words)
+        status = hand_on(words);
+    else if (parsed == ENGINE_ARGS_RUN && sort_paths_check(&opts) == 0)
+        status = command->run(&opts);
+    engine_args_free(&opts);
+    free(words);
+    return status;
+}
+
+/* -------------------------------------------------------- help and versions */
 
 /* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
  * only one such line, so that of the samtools behind us is not shown. */
@@ -21,17 +97,17 @@ static void print_head(FILE *to)
             "\n"
             "Usage:   samtools <command> [options]\n"
             "\n"
-            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, as samtools " SAMTOOLS_VERSION
+            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort` and `collate`, as samtools " SAMTOOLS_VERSION
             " does, on every core:\n"
             "see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
 }
 
 static void print_ours(FILE *to)
 {
-    fputs("\n"
-          "Commands:\n"
-          "     sort           sort alignment file\n"
-          "     report         compare two reports of sort\n"
+    fputs("\nCommands:\n", to);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(to, "     %-14s %s\n", commands[i].name, commands[i].summary);
+    fputs("     report         compare two reports of sort\n"
           "     help [cmd]     display this help message or help for [cmd]\n"
           "     version        detailed version information\n"
           "\n", to);
@@ -65,7 +141,7 @@ static bool copy_commands(void *arg, FILE *from)
         if (found) {
             fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(l->to, "\nCommands, all but `sort` run by %s%s%s:\n", l->path,
+            fprintf(l->to, "\nCommands, all but `sort` and `collate` run by %s%s%s:\n", l->path,
                     *version ? ", version " : "", version);
             found = true;
         } else {
@@ -108,7 +184,7 @@ void commands_version(FILE *to)
             "samtools " SAMTOOLS_VERSION "\n"
             "Using htslib %s\n"
             "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts in place of that version, on OpenMP tasks.\n"
-            "All commands but `sort` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; --help names it.\n",
+            "All commands but `sort` and `collate` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; --help names it.\n",
             hts_version());
     if (!cram_settings_version(htslib_version()))
         fputs("CRAM is written as version 3.0: 3.1, the default of " SAMTOOLS_VERSION ", takes htslib 1.18 or later.\n",

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* `samtools help`: all commands, ours and those of the samtools behind us. `samtools --version`. */
+/* The commands that run on the engine, in one table; `samtools help`: these and those of the samtools behind us;
+ * `samtools --version`. */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
 #include <stdio.h>
+
+struct command;
+
+/* The command of that name, if it is one that runs on the engine; else NULL, for name NULL as well. Calls nothing of
+ * libc that could not be called before main(). */
+const struct command *commands_find(const char *name);
+
+/* Reads the command line and runs the command, or hands it on to the samtools behind us if that alone serves an option
+ * in it. Returns the exit status. */
+int commands_run(const struct command *command, int argc, char **argv);
+
+void commands_usage(const struct command *command, FILE *to);
 
 /* Runs the samtools behind us to learn its commands. Where there is none, says what to do about it. */
 void commands_print(FILE *to);

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Ours are `samtools sort`, `samtools report`, which samtools does not have, and bgzip, by that name or as a command;
- * every other command goes to the next samtools on PATH. */
+/* Ours are the commands of cli/commands.c, `samtools report`, which samtools does not have, and bgzip, by that name or
+ * as a command; every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/affinity.h"
-#include "base/message.h"
 #include "base/runtime_env.h"
 #include "cli/bgzip_main.h"
 #include "cli/commands.h"
 #include "cli/report_command.h"
-#include "cli/sort_check.h"
-#include "cli/sort_args.h"
-#include "cli/sort_paths.h"
-#include "cli/sort_plan.h"
 #include "cli/upstream.h"
 
-static bool is_sort(int argc, char **argv)
+static const struct command *own_command(int argc, char **argv)
 {
-    return argc > 1 && strcmp(argv[1], "sort") == 0;
+    return commands_find(argc > 1 ? argv[1] : NULL);
 }
 
 /* Where the words of a bgzip command begin; -1: it is none. */
@@ -34,7 +28,7 @@ static int bgzip_at(int argc, char **argv)
 /* Whether the command works in a team of OpenMP's threads. */
 static bool has_team(int argc, char **argv)
 {
-    return is_sort(argc, argv) || bgzip_at(argc, argv) >= 0;
+    return own_command(argc, argv) || bgzip_at(argc, argv) >= 0;
 }
 
 #ifdef __linux__
@@ -58,30 +52,15 @@ static int hold_closed_streams(void)
     return 0;
 }
 
-static int sort_main(int argc, char **argv)
-{
-    struct sort_opts opts;
-    int status = EXIT_FAILURE;
-    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
-    enum sort_args_result parsed = sort_args_parse(&opts, argc, argv);
-    if (parsed == SORT_ARGS_RUN && runtime_env_warning())
-        message_warning("%s", runtime_env_warning());
-    if (parsed == SORT_ARGS_DONE)
-        status = EXIT_SUCCESS;
-    else if (parsed == SORT_ARGS_RUN && sort_paths_check(&opts) == 0)
-        status = opts.check ? sort_check(&opts) : opts.plan ? sort_plan(&opts) : bam_sort(&opts);
-    sort_args_free(&opts);
-    return status;
-}
-
 /* Prints the help and the versions, on the streams and with the statuses of samtools: without a command, the list of
  * commands is an error. -1: it is another command. */
 static int tell(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "", *about = argc > 2 ? argv[2] : "";
     bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0;
-    if (help && strcmp(about, "sort") == 0)
-        sort_args_usage(stdout);
+    const struct command *command = help ? commands_find(about) : NULL;
+    if (command)
+        commands_usage(command, stdout);
     else if (strcmp(word, "--env") == 0 || strncmp(word, "--env=", 6) == 0)
         return upstream_print_env(argv[0], word[5] ? word + 6 : "");
     else if (strcmp(word, "--version-only") == 0)
@@ -101,7 +80,8 @@ int main(int argc, char **argv)
     if (has_team(argc, argv)) {
         runtime_env_settle_late(argv);
         return hold_closed_streams() < 0 ? EXIT_FAILURE
-             : bgzip >= 0 ? bgzip_main(argc - bgzip, argv + bgzip) : sort_main(argc, argv);
+             : bgzip >= 0 ? bgzip_main(argc - bgzip, argv + bgzip)
+             : commands_run(own_command(argc, argv), argc, argv);
     }
     if (argc > 1 && strcmp(argv[1], "report") == 0)
         return report_command(argc, argv);

@@ -40,20 +40,20 @@ static void put_version(void)
 }
 
 /* Rank 0 alone looks at files and at what cannot be had over MPI. */
-static enum sort_args_result parse_sort(struct sort_opts *opts, int argc, char **argv, bool is_first)
+static enum engine_args_result parse_sort(struct sort_opts *opts, int argc, char **argv, bool is_first)
 {
-    enum sort_args_result parsed = sort_args_parse(opts, argc, argv);
-    if (parsed != SORT_ARGS_RUN || !is_first)
+    enum engine_args_result parsed = sort_args_parse(opts, argc, argv);
+    if (parsed != ENGINE_ARGS_RUN || !is_first)
         return parsed;
     if (runtime_env_warning())
         message_warning("%s", runtime_env_warning());
     const char *why = rank_sort_refuses(opts);
     if (why)
         message_error("over MPI, %s. Nothing was read.", why);
-    return why || sort_paths_check(opts) < 0 ? SORT_ARGS_ERROR : parsed;
+    return why || sort_paths_check(opts) < 0 ? ENGINE_ARGS_ERROR : parsed;
 }
 
-static enum sort_args_result parse(struct sort_opts *opts, int argc, char **argv, bool is_first)
+static enum engine_args_result parse(struct sort_opts *opts, int argc, char **argv, bool is_first)
 {
     const char *word = argc > 1 ? argv[1] : "";
     bool helps = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -65,7 +65,7 @@ static enum sort_args_result parse(struct sort_opts *opts, int argc, char **argv
         put_version();
     else
         put_usage(helps ? stdout : stderr);
-    return helps || strstr(word, "version") ? SORT_ARGS_DONE : SORT_ARGS_ERROR;
+    return helps || strstr(word, "version") ? ENGINE_ARGS_DONE : ENGINE_ARGS_ERROR;
 }
 
 /* ---- what other ranks than the first would print ---- */
@@ -248,13 +248,13 @@ static int compare_options(const struct sort_opts *opts, const struct mpi_team *
 }
 
 /* Where rank 0 has refused its words, that is told, and no more. */
-static int compare_results(enum sort_args_result mine, const char *said, const struct mpi_team *team, int first)
+static int compare_results(enum engine_args_result mine, const char *said, const struct mpi_team *team, int first)
 {
-    static const char *const asked[] = {[SORT_ARGS_RUN] = "to sort", [SORT_ARGS_DONE] = "for help or a version"};
+    static const char *const asked[] = {[ENGINE_ARGS_RUN] = "to sort", [ENGINE_ARGS_DONE] = "for help or a version"};
     struct latch latch = {0};
-    if (first == SORT_ARGS_ERROR)
+    if (first == ENGINE_ARGS_ERROR)
         return -1;
-    if (mine == SORT_ARGS_ERROR)
+    if (mine == ENGINE_ARGS_ERROR)
         latch_fail(&latch, "its command line or environment is refused, and rank 0's is not: %s", said);
     else if ((int)mine != first)
         latch_fail(&latch, "it was asked %s, and rank 0 %s. All ranks need the same command line", asked[mine],
@@ -262,19 +262,19 @@ static int compare_results(enum sort_args_result mine, const char *said, const s
     return mpi_team_agree(team, &latch);
 }
 
-enum sort_args_result rank_options_read(struct sort_opts *opts, const struct mpi_team *team, int argc, char **argv)
+enum engine_args_result rank_options_read(struct sort_opts *opts, const struct mpi_team *team, int argc, char **argv)
 {
     struct hidden_streams hidden = {.kept = {-1, -1}};
     char said[TEXT_MOST] = "";
     *opts = (struct sort_opts){.in = NULL};
     if (team->rank > 0)
         hide(&hidden);
-    enum sort_args_result mine = parse(opts, argc, argv, team->rank == 0);
+    enum engine_args_result mine = parse(opts, argc, argv, team->rank == 0);
     if (team->rank > 0)
         unhide(&hidden, said);
     int first = mine;
     mpi_wait_bcast(&first, 1, MPI_INT, 0);
     if (compare_results(mine, said, team, first) < 0)
-        return SORT_ARGS_ERROR;
-    return first == SORT_ARGS_RUN && compare_options(opts, team) < 0 ? SORT_ARGS_ERROR : mine;
+        return ENGINE_ARGS_ERROR;
+    return first == ENGINE_ARGS_RUN && compare_options(opts, team) < 0 ? ENGINE_ARGS_ERROR : mine;
 }

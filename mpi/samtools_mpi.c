@@ -25,11 +25,11 @@ __attribute__((section(".preinit_array"), used)) static void (*const settle)(int
 static int sort_main(const struct mpi_team *team, int argc, char **argv)
 {
     struct sort_opts opts;
-    enum sort_args_result asked = rank_options_read(&opts, team, argc, argv);
-    int status = asked == SORT_ARGS_ERROR ? EXIT_FAILURE : EXIT_SUCCESS;
-    if (asked == SORT_ARGS_RUN)
+    enum engine_args_result asked = rank_options_read(&opts, team, argc, argv);
+    int status = asked == ENGINE_ARGS_ERROR ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (asked == ENGINE_ARGS_RUN)
         status = rank_sort(&opts, team);
-    sort_args_free(&opts);
+    engine_args_free(&opts);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/far_pos.h"
+#include "order/collate_key.h"
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
 #include "order/minhash.h"
@@ -20,6 +21,7 @@ struct sort_rule {
     struct name_key names;
     struct tag_key tags;
     struct template_key templates;
+    struct collate_key collated;
 };
 
 /* Packs the coordinate into as few leading bits as this header needs. All positions beyond the longest
@@ -58,6 +60,8 @@ struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
     /* at least 1 bit: for 0 bits key_put() would shift by 64 */
     rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);
     rule->pos_bits = key_bits(rule->max_pos);
+    if (order->by == SORT_COLLATE)
+        rule->collated = collate_key_init(order->n_bins);
     if (rule->names_by != SORT_COORDINATE)
         name_key_init(&rule->names, rule->names_by);
     if ((order->by == SORT_TAG && tag_key_init(&rule->tags, order->tag, sam))
@@ -108,6 +112,9 @@ enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_reco
         break;
     case SORT_TEMPLATE:
         return template_key_make(&rule->templates, r, key);
+    case SORT_COLLATE:
+        *key = collate_key_make(&rule->collated, r);
+        break;
     case SORT_MINHASH:
         *key = 0;                /* a placeholder: the sort task makes the key */
     }
@@ -129,6 +136,8 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
         return template_key_compare(&rule->templates, a, b);
     if (rule->order.by == SORT_MINHASH)
         return minhash_compare(a, b);
+    if (rule->order.by == SORT_COLLATE)
+        return collate_key_compare(&rule->collated, a, b);
     if (rule->order.by == SORT_COORDINATE && !rule->far)
         return key_compare(coordinate_key(a), coordinate_key(b));
     int order = rule->order.by == SORT_TAG ? tag_key_compare(&rule->tags, a, b) : 0;

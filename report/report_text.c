@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/message.h"
 #include "report/report.h"
 
 static const char *known(const char *text)
@@ -97,7 +98,7 @@ static void print_serial(const struct report *r, FILE *to)
 
 void report_text(const struct report *r, FILE *to)
 {
-    fprintf(to, "samtools sort: %s -> %s\n", r->facts.input, r->facts.output);
+    fprintf(to, "samtools %s: %s -> %s\n", message_command(), r->facts.input, r->facts.output);
     fprintf(to, "  bound by %s: %s\n", report_bound_name(r->bound), r->why);
     print_host(r, to);
     print_totals(r, to);

@@ -17,7 +17,7 @@ enum { MAX_WORDS = 16, MAX_PRINTED = 4000 };
 
 struct parsed {
     struct sort_opts opts;
-    enum sort_args_result result;
+    enum engine_args_result result;
     char text[400];              /* the words that opts points to */
     char out[MAX_PRINTED], err[MAX_PRINTED];
 };
@@ -76,7 +76,7 @@ static struct parsed *parse(const char *line)
 
 static void forget(struct parsed *p)
 {
-    sort_args_free(&p->opts);
+    engine_args_free(&p->opts);
     free(p);
 }
 
@@ -84,7 +84,7 @@ static void forget(struct parsed *p)
 static struct parsed *parse_good(const char *line)
 {
     struct parsed *p = parse(line);
-    if (p->result != SORT_ARGS_RUN || p->out[0] || p->err[0])
+    if (p->result != ENGINE_ARGS_RUN || p->out[0] || p->err[0])
         fail_msg("\"%s\": result %d, \"%s\"", line, (int)p->result, p->err);
     return p;
 }
@@ -93,7 +93,7 @@ static struct parsed *parse_good(const char *line)
 static void check_bad(const char *line, const char *part)
 {
     struct parsed *p = parse(line);
-    if (p->result != SORT_ARGS_ERROR || p->out[0] || !strstr(p->err, part))
+    if (p->result != ENGINE_ARGS_ERROR || p->out[0] || !strstr(p->err, part))
         fail_msg("\"%s\": result %d, stdout \"%s\", stderr \"%s\"", line, (int)p->result, p->out,
                  p->err);
     forget(p);
@@ -217,8 +217,8 @@ static void test_memory_that_is_no_size(void **state)
     char *empty[] = {"samtools", "sort", "-m", "", "in.bam", NULL};
     struct parsed p;
     parse_words(&p, 5, empty);
-    assert_int_equal(p.result, SORT_ARGS_ERROR);
-    sort_args_free(&p.opts);
+    assert_int_equal(p.result, ENGINE_ARGS_ERROR);
+    engine_args_free(&p.opts);
 }
 
 static void test_memory_is_per_thread_and_does_not_overflow(void **state)
@@ -450,7 +450,7 @@ static void test_tag_is_two_characters(void **state)
     static const char tags[][3] = {"R", "1R", "R:"};
     for (size_t i = 0; i < N_OF(odd); i++) {
         struct parsed *p = parse(odd[i]);
-        assert_int_equal(p->result, SORT_ARGS_RUN);
+        assert_int_equal(p->result, ENGINE_ARGS_RUN);
         assert_memory_equal(p->opts.order.tag, tags[i], 2);
         assert_non_null(strstr(p->err, "warning"));
         forget(p);
@@ -524,7 +524,7 @@ static void test_index_that_cannot_be_written(void **state)
     check_bad("--write-index -o x.sam x", "--write-index");
     check_bad("--write-index=gzi -o x.bam x", "gzi");
     struct parsed *p = parse("--write-index -n -o x.bam x");         /* a warning, as samtools */
-    assert_int_equal(p->result, SORT_ARGS_RUN);
+    assert_int_equal(p->result, ENGINE_ARGS_RUN);
     assert_null(p->opts.out.index);
     assert_non_null(
         strstr(p->err, "Ignoring --write-index as it only works for position sorted files."));
@@ -677,7 +677,7 @@ static void test_help_goes_to_stdout_and_is_no_error(void **state)
     static const char *const lines[] = {"--help", "-h", "-o x.bam --help in.bam", "in.bam -h"};
     for (size_t i = 0; i < N_OF(lines); i++) {
         struct parsed *p = parse(lines[i]);
-        assert_int_equal(p->result, SORT_ARGS_DONE);
+        assert_int_equal(p->result, ENGINE_ARGS_DONE);
         assert_non_null(strstr(p->out, "Usage: samtools sort"));
         assert_string_equal(p->err, "");
         forget(p);
@@ -735,12 +735,12 @@ static void test_no_operand_reads_a_pipe_and_helps_at_a_terminal(void **state)
         tty = isatty(STDIN_FILENO) ? parse("-o out.bam") : NULL;
     }
     unit_restore_stdin(old);
-    assert_int_equal(pipe->result, SORT_ARGS_RUN);
+    assert_int_equal(pipe->result, ENGINE_ARGS_RUN);
     assert_string_equal(pipe->opts.in, "-");
     forget(pipe);
     if (!tty)
         skip();
-    assert_int_equal(tty->result, SORT_ARGS_DONE);
+    assert_int_equal(tty->result, ENGINE_ARGS_DONE);
     assert_non_null(strstr(tty->out, "Usage: samtools sort"));
     forget(tty);
 }
@@ -767,10 +767,10 @@ static void test_command_line_has_no_tab_or_newline(void **state)
     char *argv[] = {"samtools", "sort", "-o", "a\tb\nc.bam", "in put.bam", NULL};
     struct parsed p;
     parse_words(&p, 5, argv);
-    assert_int_equal(p.result, SORT_ARGS_RUN);
+    assert_int_equal(p.result, ENGINE_ARGS_RUN);
     assert_string_equal(p.opts.command_line, "samtools sort -o a b c.bam in put.bam");
     assert_string_equal(p.opts.out.path, "a\tb\nc.bam");
-    sort_args_free(&p.opts);
+    engine_args_free(&p.opts);
 }
 
 static void test_command_line_keeps_its_order(void **state)

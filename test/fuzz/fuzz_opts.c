@@ -31,9 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     optind = 0;                                  /* getopt() remembers where it was in a word */
     (void)getopt(1, words, "");
     struct sort_opts opts;
-    if (sort_args_parse(&opts, n, words) == SORT_ARGS_RUN)
+    if (sort_args_parse(&opts, n, words) == ENGINE_ARGS_RUN)
         check(&opts);
-    sort_args_free(&opts);
+    engine_args_free(&opts);
     free(text);
     return 0;
 }

@@ -49,9 +49,9 @@ struct made program_run(const char *const words[], const uint8_t *in, size_t siz
     optind = 0;                                  /* getopt() remembers where it was in a word */
     (void)getopt(1, argv, "");
     clear_output();
-    if (sort_args_parse(&opts, argc, argv) == SORT_ARGS_RUN)
+    if (sort_args_parse(&opts, argc, argv) == ENGINE_ARGS_RUN)
         made.status = opts.check ? sort_check(&opts) : bam_sort(&opts);
-    sort_args_free(&opts);
+    engine_args_free(&opts);
     close(fd);
     read_output(&made);
     return made;

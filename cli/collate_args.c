@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/input_name.h"
+#include "base/message.h"
+#include "cli/collate_args.h"
+#include "cli/sort_settings.h"
+#include "codec/bgzf_block.h"
+#include "order/collate_key.h"
+
+enum { LEVEL = 1 };              /* of samtools, where the command line names none that there is */
+
+static const struct option long_options[] = { ENGINE_ARGS_LONG_OPTIONS };
+
+/* What collate alone can be told, as far as it was read. */
+struct own {
+    bool to_stdout;              /* -O */
+    bool to_file;                /* -o */
+    bool uncompressed;           /* -u: wins over -l */
+    const char *prefix;          /* -T, or the second operand; NULL: none */
+};
+
+void collate_args_usage(FILE *to)
+{
+    fputs("Usage: samtools collate [options...] <in.bam> [<prefix>]\n"
+          "Puts records of one name together, and names in an order that says nothing of the genome, on as many\n"
+          "threads as -@ gives.\n"
+          "\n"
+          "  -o FILE                 write to FILE\n"
+          "  -O                      write to standard output\n"
+          "  -T PREFIX               place for temporary files, as <prefix> [beside FILE; else TMPDIR, or /tmp]\n"
+          "  -n INT                  number of bins that names are put into [64]; another one gives another order\n"
+          "  -l INT                  compression level, 0 (none) to 9 (smallest) [1]\n"
+          "  -u                      no compression, as -l 0\n"
+          "      --output-fmt FMT[,OPT[=VAL]...]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+          "      --output-fmt-option OPT[=VAL]\n"
+          "      --input-fmt-option OPT[=VAL]\n"
+          "      --reference FILE    FASTA of the references, for CRAM\n"
+          "      --no-PG             add no @PG line to the header\n"
+          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "      --verbosity INT     below 3: no warnings\n"
+          "  -h, --help              print this text\n"
+          "\n"
+          "Without -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells apart\n"
+          "keep their order. -f and -r INT (primary reads only) are left to the other samtools on PATH.\n"
+          "\n"
+          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
+          "--verify. See samtools sort --help.\n", to);
+}
+
+static int parse_bins(struct sort_order *order, const char *text)
+{
+    int n;
+    if (engine_args_count("-n", text, INT_MIN, INT_MAX, &n) < 0)
+        return -1;
+    if (n < 1)
+        return message_mistake("-n needs a number of bins, at least 1, not '%s'", text);
+    order->n_bins = (uint32_t)n;
+    return 0;
+}
+
+static enum engine_option take(struct engine_args *args, int c)
+{
+    struct own *own = args->own;
+    switch (c) {
+    case 'O': own->to_stdout = true; return ENGINE_OPTION_TAKEN;
+    case 'o': own->to_file = true; return ENGINE_OPTION_COMMON;
+    case 'u': own->uncompressed = true; return ENGINE_OPTION_TAKEN;
+    case 'T': own->prefix = optarg; return ENGINE_OPTION_TAKEN;
+    case 'n': return parse_bins(&args->o->order, optarg) < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+    case 'f':
+    case 'r': return ENGINE_OPTION_HANDED_ON;
+    default:  return ENGINE_OPTION_COMMON;
+    }
+}
+
+/* The name that a prefix gives the output: PREFIX.bam, or with the extension of the format asked for. */
+static int name_output(struct engine_args *args, const char *prefix)
+{
+    const htsFormat *format = &args->o->out.format;
+    free(args->o->out.path);
+    return asprintf(&args->o->out.path, "%s.%s", prefix, args->format_given ? hts_format_file_extension(format)
+                                                                            : "bam") < 0
+         ? (args->o->out.path = NULL, engine_args_no_memory()) : 0;
+}
+
+/* Where the output goes: -o FILE, -O, or the prefix. */
+static int settle_output(struct engine_args *args, const struct own *own)
+{
+    if (own->to_file && own->to_stdout)
+        return message_mistake("-o and -O are two outputs: give one of them");
+    if (!own->to_file && !own->to_stdout && !own->prefix)
+        return message_mistake("no output is named: give -o FILE, -O for standard output, or a prefix");
+    return own->to_file || own->to_stdout ? 0 : name_output(args, own->prefix);
+}
+
+static int settle_temp(struct sort_opts *o, const struct own *own)
+{
+    const char *folder = getenv("TMPDIR");
+    char *elsewhere = NULL;
+    if (own->prefix) {
+        o->temp_prefixes[o->n_temp_prefixes++] = own->prefix;
+        return 0;
+    }
+    if (asprintf(&elsewhere, "%s/collate", folder && *folder ? folder : "/tmp") < 0)
+        return engine_args_no_memory();
+    int result = engine_args_settle_temp(o, elsewhere);
+    free(elsewhere);
+    return result;
+}
+
+static const struct engine_command collate = {
+    .name = "collate",
+    .short_options = ":l:uo:OT:n:fr:@:h",
+    .long_options = long_options,
+    .take = take,
+    .usage = collate_args_usage,
+    .level = LEVEL,
+    .order = {.by = SORT_COLLATE, .n_bins = COLLATE_BINS},
+};
+
+static int settle(struct engine_args *args, const struct own *own)
+{
+    struct sort_opts *o = args->o;
+    args->level = own->uncompressed ? 0 : args->level < 0 || args->level > BGZF_LEVEL_MAX ? LEVEL : args->level;
+    if (settle_output(args, own) < 0)
+        return -1;
+    engine_args_settle_format(args);
+    if (engine_args_settle_memory(args) < 0 || engine_args_refuse_url(o->out.path) < 0 || settle_temp(o, own) < 0)
+        return -1;
+    if (!o->report)
+        sort_settings_report(o);
+    return 0;
+}
+
+enum engine_args_result collate_args_parse(struct sort_opts *o, int argc, char **argv)
+{
+    struct own own = {0};
+    struct engine_args args = {.own = &own};
+    enum engine_args_result result = engine_args_read(&args, &collate, o, argc, argv);
+    if (result != ENGINE_ARGS_RUN)
+        return result;
+    int n = argc - optind;
+    if (n < 1) {
+        message_mistake("no input is named: give a file, or - for standard input");
+        return ENGINE_ARGS_ERROR;
+    }
+    if (n > 1)
+        own.prefix = argv[optind + 1];           /* further operands mean nothing, as in samtools */
+    if (!(o->in = input_name_file(argv[optind])))
+        return engine_args_no_memory();
+    return settle(&args, &own) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+}

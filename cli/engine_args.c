@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <htslib/hts.h>
+#include <htslib/hts_log.h>
+#include <htslib/sam.h>
+#include "base/input_name.h"
+#include "base/memory_shares.h"
+#include "base/message.h"
+#include "base/out_file.h"
+#include "cli/engine_args.h"
+#include "cli/memory_size.h"
+#include "cli/sort_settings.h"
+#include "codec/bgzf_block.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+enum { MEMORY_PER_THREAD_MIB = 768, THREADS_MAX = 4096 };
+
+int engine_args_no_memory(void)
+{
+    return message_error("out of memory");
+}
+
+bool engine_args_has_suffix(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcasecmp(text + n - m, suffix) == 0;
+}
+
+static int parse_int(const char *text, int *value)
+{
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (end == text || *end || errno || v < INT_MIN || v > INT_MAX)
+        return -1;
+    *value = (int)v;
+    return 0;
+}
+
+int engine_args_count(const char *name, const char *text, int low, int high, int *value)
+{
+    if (parse_int(text, value) < 0)
+        return message_mistake("%s needs a number, not '%s'", name, text);
+    *value = *value < low ? low : *value > high ? high : *value;
+    return 0;
+}
+
+/* ------------------------------------------------------- options, one by one */
+
+/* htslib before 1.17 does not know these by name. Returns the format's name without ".gz". */
+static const char *zipped_reads(const char *text)
+{
+    static const char *const name[] = {"fastq", "fasta", "fq", "fa"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        size_t n = strlen(name[i]);
+        if (strncasecmp(text, name[i], n) == 0 && strncasecmp(text + n, ".gz", 3) == 0
+            && (!text[n + 3] || text[n + 3] == ','))
+            return name[i];
+    }
+    return NULL;
+}
+
+int engine_args_format(struct engine_args *args, const char *text)
+{
+    htsFormat *format = &args->o->out.format;
+    const char *zipped = zipped_reads(text), *options = strchr(text, ',');
+    int parsed = hts_parse_format(format, zipped ? zipped : text);
+    if (parsed == 0 && zipped && options)
+        parsed = hts_parse_opt_list(format, options + 1);
+    if (parsed == 0 && zipped)
+        format->compression = bgzf;
+    bool can_write = format->format == bam || format->format == cram || format->format == sam
+                  || format->format == fastq_format || format->format == fasta_format;
+    if (parsed < 0 || !can_write)
+        return message_mistake("unknown output format: '%s'. Known are bam, cram, sam, sam.gz, fastq and fasta", text);
+    args->format_given = true;
+    return 0;
+}
+
+static int parse_checksum(struct sort_opts *o, const char *text)
+{
+    static const char samtools[] = "samtools:";
+    o->checksum_samtools = strncmp(text, samtools, sizeof samtools - 1) == 0;
+    o->checksum = o->checksum_samtools ? text + sizeof samtools - 1 : text;
+    return *o->checksum ? 0 : message_mistake("--checksum needs a file");
+}
+
+static int parse_report(struct sort_opts *o, const char *file)
+{
+    o->report_file = file;
+    o->report = file && engine_args_has_suffix(file, ".json") ? REPORT_JSON
+              : file && engine_args_has_suffix(file, ".html") ? REPORT_HTML : REPORT_TEXT;
+    return 0;
+}
+
+static int take_common(struct engine_args *args, int c)
+{
+    struct sort_opts *o = args->o;
+    switch (c) {
+    case 'o':
+        free(o->out.path);
+        o->out.path = strdup(input_name_local(optarg));
+        return o->out.path ? 0 : engine_args_no_memory();
+    case 'u': args->level = 0; return 0;
+    case 'l':
+        if (parse_int(optarg, &args->level) < 0)
+            return message_mistake("Invalid compression level: %s", optarg);
+        return 0;
+    case '@': return engine_args_count("-@ (--threads)", optarg, 1, THREADS_MAX, &o->n_threads);
+    case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &args->total);
+    case OPT_NO_PG: o->no_pg = true; return 0;
+    case OPT_VERIFY: o->verify = true; return 0;
+    case OPT_CHECKSUM: return parse_checksum(o, optarg);
+    case OPT_REPORT: return parse_report(o, optarg);
+    case OPT_TRACE: o->trace_file = optarg; return 0;
+    case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
+    case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
+    case OPT_REFERENCE: o->reference = input_name_local(optarg); return 0;
+    case OPT_INPUT_OPTION:
+        return hts_opt_add((hts_opt **)&o->in_format.specific, optarg) < 0
+             ? message_mistake("unknown --input-fmt-option: '%s'", optarg) : 0;
+    case OPT_OUTPUT_FMT: return engine_args_format(args, optarg);
+    case OPT_OUTPUT_OPTION:
+        return hts_opt_add((hts_opt **)&o->out.format.specific, optarg) < 0
+             ? message_mistake("unknown --output-fmt-option: '%s'", optarg) : 0;
+    default:                     /* OPT_VERBOSITY */
+        return engine_args_count("--verbosity", optarg, 0, INT_MAX, &hts_verbose);
+    }
+}
+
+/* What getopt_long() could not take: c is what it returned, word the last it has looked at. */
+static enum engine_args_result refuse_option(const struct engine_command *command, int c, const char *word)
+{
+    bool is_long = strncmp(word, "--", 2) == 0, starts_one = false;
+    size_t n = strcspn(word, "=");
+    for (const struct option *o = command->long_options; is_long && o->name; o++)
+        starts_one |= strncmp(o->name, word + 2, n - 2) == 0;
+    if (c == ':' && !is_long)
+        return message_mistake("option -%c requires an argument", optopt);
+    if (c == ':')
+        return message_mistake("option %s requires an argument", word);
+    if (optopt == 0)
+        return message_mistake(starts_one ? "option %s may mean several" : "there is no option %s", word);
+    if (optopt >= OPT_NO_PG || strchr(command->short_options, optopt))
+        return message_mistake("option %.*s takes no value", (int)n, word);
+    return message_mistake("there is no option -%c", optopt);
+}
+
+static int default_threads(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    int n = text ? atoi(text) : 1;               /* a list "4,2": its first number */
+    return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
+}
+
+/* The words of the command on one line: a newline would end @PG, as a tab, which htslib replaces, would end CL. */
+static char *join(int argc, char **argv)
+{
+    char *line = stringify_argv(argc, argv);
+    for (char *c = line; c && *c; c++)
+        *c = *c == '\n' ? ' ' : *c;
+    return line;
+}
+
+/* ----------------------------------------------------------- the whole line */
+
+enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
+                                         struct sort_opts *o, int argc, char **argv)
+{
+    void *own = args->own;
+    *args = (struct engine_args){.command = command, .o = o, .own = own, .level = command->level};
+    *o = (struct sort_opts){.n_threads = default_threads(), .order = command->order};
+    message_set_command(command->name);
+    o->command_line = join(argc, argv);
+    o->out.path = strdup("-");
+    o->more = calloc((size_t)argc, sizeof *o->more);     /* fewer options than words */
+    o->temp_prefixes = calloc((size_t)argc, sizeof *o->temp_prefixes);
+    if (!o->command_line || !o->out.path || !o->more || !o->temp_prefixes)
+        return engine_args_no_memory();
+    bool hand_on = false;
+    optind = 2;
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, command->short_options, command->long_options, NULL)) >= 0;) {
+        if (c == 'h') {
+            command->usage(stdout);
+            return ENGINE_ARGS_DONE;
+        }
+        if (c == '?' || c == ':')
+            return refuse_option(command, c, argv[optind - 1]);
+        enum engine_option taken = command->take(args, c);
+        if (taken == ENGINE_OPTION_MISTAKE || (taken == ENGINE_OPTION_COMMON && take_common(args, c) < 0))
+            return ENGINE_ARGS_ERROR;
+        hand_on = hand_on || taken == ENGINE_OPTION_HANDED_ON;
+    }
+    return hand_on ? ENGINE_ARGS_HAND_ON : ENGINE_ARGS_RUN;
+}
+
+void engine_args_settle_format(struct engine_args *args)
+{
+    struct sort_output *out = &args->o->out;
+    char mode[16] = "";
+    if (!args->format_given) {
+        out->format.category = sequence_data;
+        out->format.format = bam;
+        if (sam_open_mode(mode, out->path, NULL) == 0 && !strchr(mode, 'b')) {
+            out->format.format = strchr(mode, 'c') ? cram : strchr(mode, 'f') ? fastq_format
+                               : strchr(mode, 'F') ? fasta_format : sam;
+            out->format.compression = strchr(mode, 'z') ? bgzf : no_compression;
+        }
+    }
+    out->level = args->level;
+    int level = -1;
+    for (const hts_opt *opt = out->format.specific; opt; opt = opt->next)
+        if (opt->opt == HTS_OPT_COMPRESSION_LEVEL)
+            level = opt->val.i;
+    if (level >= 0) {
+        out->level = level;
+        if (out->format.format == sam)
+            out->format.compression = bgzf;
+    }
+    if (out->level > BGZF_LEVEL_MAX)
+        out->level = BGZF_LEVEL_MAX;
+    if (out->level < 0)
+        out->level = BGZF_LEVEL_DEFAULT;
+}
+
+int engine_args_settle_memory(struct engine_args *args)
+{
+    uint64_t n = (uint64_t)args->o->n_threads, each = args->per_thread;
+    if (!args->total && !each && sort_settings_memory(&args->total) < 0)
+        return -1;
+    if (!each)
+        each = MEMORY_PER_THREAD_MIB * MIB;
+    args->o->memory_beside = args->total ? 0 : MEMORY_BESIDE;
+    args->o->memory = args->total ? args->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
+    return 0;
+}
+
+/* samtools can write to some; what it writes to one that breaks is lost. */
+int engine_args_refuse_url(const char *path)
+{
+    if (!path || !input_name_is_url(path))
+        return 0;
+    return message_mistake("%s cannot be written: URLs are for input. Use -o FILE, or | and a program that sends it "
+                           "there", path);
+}
+
+int engine_args_settle_temp(struct sort_opts *o, const char *elsewhere)
+{
+    const char *path = o->out.path;
+    if (sort_settings_temp(o) < 0)
+        return -1;
+    if (o->n_temp_prefixes)
+        return 0;
+    bool beside = strcmp(path, "-") != 0 && (strncmp(path, "/dev/", 5) != 0 || out_file_replaces(path))
+               && out_file_can_add_beside(path);
+    if (asprintf(&o->default_prefix, "%s%s", beside ? path : elsewhere, beside ? ".tmp" : "") < 0)
+        return engine_args_no_memory();
+    o->temp_prefixes[o->n_temp_prefixes++] = o->default_prefix;
+    return 0;
+}
+
+void engine_args_free(struct sort_opts *o)
+{
+    hts_opt_free(o->in_format.specific);
+    hts_opt_free(o->out.format.specific);
+    for (size_t i = 0; i < o->n_more; i++)
+        free(o->more[i]);
+    free(o->more);
+    free(o->in);
+    free(o->temp_prefixes);
+    free(o->default_prefix);
+    free(o->out.path);
+    free(o->out.index);
+    free(o->command_line);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands of the engine have in common on their command lines: output and its format, threads, memory,
+ * references, reports. */
+#ifndef ENGINE_ARGS_H
+#define ENGINE_ARGS_H
+
+#include <getopt.h>
+#include <stdio.h>
+#include "base/sort_opts.h"
+
+enum engine_args_result {
+    ENGINE_ARGS_ERROR = -1,      /* the cause and, where it helps, the usage were printed to stderr */
+    ENGINE_ARGS_RUN,
+    ENGINE_ARGS_DONE,            /* help was printed, and that is all */
+    ENGINE_ARGS_HAND_ON,         /* the other samtools serves these options */
+};
+
+/* What a command says of an option that the command line has. */
+enum engine_option {
+    ENGINE_OPTION_MISTAKE = -1,  /* told */
+    ENGINE_OPTION_TAKEN,
+    ENGINE_OPTION_COMMON,        /* it means what it means everywhere */
+    ENGINE_OPTION_HANDED_ON,     /* only the other samtools serves it */
+};
+
+/* Long options without a letter. Those of one command begin at OPT_OWN. */
+enum {
+    OPT_NO_PG = 256, OPT_VERBOSITY, OPT_REFERENCE, OPT_INPUT_OPTION, OPT_OUTPUT_FMT, OPT_OUTPUT_OPTION,
+    OPT_TOTAL_MEMORY, OPT_VERIFY, OPT_CHECKSUM, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_OWN,
+};
+
+/* The long options that every command takes, for its list. The last ones are abbreviations that samtools knows, and
+ * that options of ours would make ambiguous. */
+#define ENGINE_ARGS_LONG_OPTIONS \
+    {"threads", required_argument, NULL, '@'}, \
+    {"output-fmt", required_argument, NULL, OPT_OUTPUT_FMT}, \
+    {"output-fmt-option", required_argument, NULL, OPT_OUTPUT_OPTION}, \
+    {"input-fmt-option", required_argument, NULL, OPT_INPUT_OPTION}, \
+    {"reference", required_argument, NULL, OPT_REFERENCE}, \
+    {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY}, \
+    {"checksum", required_argument, NULL, OPT_CHECKSUM}, \
+    {"verify", no_argument, NULL, OPT_VERIFY}, \
+    {"report", optional_argument, NULL, OPT_REPORT}, \
+    {"trace", required_argument, NULL, OPT_TRACE}, \
+    {"progress", no_argument, NULL, OPT_PROGRESS}, \
+    {"no-progress", no_argument, NULL, OPT_NO_PROGRESS}, \
+    {"no-PG", no_argument, NULL, OPT_NO_PG}, \
+    {"verbosity", required_argument, NULL, OPT_VERBOSITY}, \
+    {"help", no_argument, NULL, 'h'}, \
+    {"n", no_argument, NULL, OPT_NO_PG}, \
+    {"no", no_argument, NULL, OPT_NO_PG}, \
+    {"no-", no_argument, NULL, OPT_NO_PG}, \
+    {"v", required_argument, NULL, OPT_VERBOSITY}, \
+    {"ve", required_argument, NULL, OPT_VERBOSITY}, \
+    {"ver", required_argument, NULL, OPT_VERBOSITY}, \
+    {"r", required_argument, NULL, OPT_REFERENCE}, \
+    {"re", required_argument, NULL, OPT_REFERENCE}, \
+    {NULL, 0, NULL, 0}
+
+struct engine_args;
+
+/* A command: what getopt_long() takes, what its own options do, its help, and what holds where the command line says
+ * nothing. */
+struct engine_command {
+    const char *name;            /* "sort" */
+    const char *short_options;   /* begins with ':' */
+    const struct option *long_options;
+    enum engine_option (*take)(struct engine_args *args, int c);    /* c: as getopt_long() returns it */
+    void (*usage)(FILE *to);
+    int level;                   /* of compression */
+    struct sort_order order;
+};
+
+/* The command line as far as it was read; what it means together is settled at its end. */
+struct engine_args {
+    const struct engine_command *command;
+    struct sort_opts *o;
+    void *own;                   /* the command's, for its take() */
+    bool format_given;           /* by -O or --output-fmt */
+    int level;                   /* of -l, -u */
+    uint64_t per_thread;         /* of -m; 0: not given */
+    uint64_t total;              /* of --total-memory; 0: not given */
+};
+
+/* Reads the options and leaves the operands behind optind. argv[0] is the program, argv[1] the command. RUN: go on and
+ * settle. Whatever the result, call engine_args_free() afterwards. */
+enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
+                                         struct sort_opts *opts, int argc, char **argv);
+void engine_args_free(struct sort_opts *opts);
+
+/* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
+int engine_args_count(const char *name, const char *text, int low, int high, int *value);
+int engine_args_format(struct engine_args *args, const char *text);
+
+/* ---- what the options mean together, when all are read. -1: a mistake, told. ---- */
+
+/* The output's format and level: by -O, else by the name of the output, else BAM, as in samtools. */
+void engine_args_settle_format(struct engine_args *args);
+/* --total-memory, else -m for each thread, else what the environment says. */
+int engine_args_settle_memory(struct engine_args *args);
+/* URLs cannot be written. NULL is fine. */
+int engine_args_refuse_url(const char *path);
+/* Adds a place for temporary files: that of the environment, if it names some; else beside the output; or, where no
+ * file can be made beside it, and where it is standard output or what somebody has open (/dev/null, /dev/stdout, a
+ * shell's >(command)), those that begin with `elsewhere`. */
+int engine_args_settle_temp(struct sort_opts *opts, const char *elsewhere);
+
+int engine_args_no_memory(void);
+bool engine_args_has_suffix(const char *text, const char *suffix);
+
+#endif

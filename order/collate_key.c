@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include "base/endian_io.h"
+#include "order/collate_key.h"
+#include "order/key_room.h"
+
+/* The hash and the bin take 33 bits at most: 2^32 hashes, and less than one more for each bin. */
+enum { PLACE_BITS = 33 };
+
+struct collate_key collate_key_init(uint32_t n_bins)
+{
+    return (struct collate_key){.n_bins = n_bins, .per_bin = (((uint64_t)1 << 32) + n_bins - 1) / n_bins};
+}
+
+uint32_t collate_key_hash(const char *name)
+{
+    uint32_t h = (uint32_t)(int8_t)*name;
+    for (const char *c = name + 1; *name && *c; c++)
+        h = 31 * h + (uint32_t)(int8_t)*c;
+    h += ~(h << 15);
+    h ^= h >> 10;
+    h += h << 3;
+    h ^= h >> 6;
+    h += ~(h << 11);
+    h ^= h >> 16;
+    return *name ? h : 0;
+}
+
+/* Hashes of one bin are n_bins apart, so h / n_bins has their order. */
+static uint64_t place_of(const struct collate_key *rule, uint32_t h)
+{
+    return h % rule->n_bins * rule->per_bin + h / rule->n_bins;
+}
+
+static unsigned mate(const struct bam_record *r)
+{
+    return bam_record_flag(r) >> 6 & 3;
+}
+
+/* What comes behind the place in the order is the name as a whole: its first bytes are those of all names of a run and
+ * would tell nothing. */
+uint64_t collate_key_make(const struct collate_key *rule, const struct bam_record *r)
+{
+    return place_of(rule, collate_key_hash(bam_record_name(r))) << (64 - PLACE_BITS);
+}
+
+int collate_key_compare(const struct collate_key *rule, const struct bam_record *a, const struct bam_record *b)
+{
+    const char *x = bam_record_name(a), *y = bam_record_name(b);
+    int by_name = strcmp(x, y);
+    if (by_name == 0)
+        return key_compare(mate(a), mate(b));
+    int by_place = key_compare(place_of(rule, collate_key_hash(x)), place_of(rule, collate_key_hash(y)));
+    return by_place ? by_place : by_name;
+}
