@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The orders of `samtools sort`. Each has a 64-bit key, which decides most comparisons without touching
- * the record, and a comparison of records for the rest. Serial. */
+/* The orders of `samtools sort` and that of collate. Each has a 64-bit key, which decides most comparisons without
+ * touching the record, and a comparison of records for the rest. Serial. */
 #ifndef SORT_KEY_H
 #define SORT_KEY_H
 

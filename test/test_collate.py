@@ -8,6 +8,7 @@ keep the order of the input. So names and flags are compared in order, and the r
 import itertools
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import sys
 import pytest
 
 import bamgen
-from conftest import (HANG, PRECIOUS, REAL_DIR, THREADS, bam_files, clean_env, read_bam, run, same_header,
+from conftest import (HANG, PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, clean_env, read_bam, run, same_header,
                       script)
 
 SPILLED = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -248,3 +249,14 @@ def test_help_is_missing(words):
 def test_help_lists_no_collate():
     p = run(["help"], env={"PATH": "/nonexistent"})
     assert b"\n     collate " in p.stdout
+
+
+def test_help_names_an_option_that_manual_or_completion_lack():
+    text = run(["collate", "--help"]).stdout.decode()
+    manual = (REPO / "doc" / "samtools-omp-collate.1").read_text().replace("\\-", "-")
+    completion = (REPO / "doc" / "samtools-omp.bash").read_text().split("= collate ]")[1].split("' ;;\n        esac")[0]
+    options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text)) - {"--help", "-h"}
+    assert len(options) > 20
+    for option in options:
+        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option
+        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", completion), option

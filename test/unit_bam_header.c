@@ -485,6 +485,19 @@ static void test_every_order_is_named_as_by_samtools(void **state)
     check_order((struct sort_order){.by = SORT_MINHASH}, true, "SO:unsorted\tSS:unsorted:minhash");
     check_order((struct sort_order){.by = SORT_TEMPLATE}, false,
                 "SO:unsorted\tGO:query\tSS:unsorted:template-coordinate");
+    check_order((struct sort_order){.by = SORT_COLLATE, .n_bins = 64}, false, "SO:unsorted\tGO:query");
+}
+
+static void test_collated_records_keep_the_subsort_of_the_input(void **state)
+{
+    (void)state;
+    static const char text[] = "@HD\tVN:1.6\tSO:x\tSS:x:y\n";
+    static const struct sort_order order = {.by = SORT_COLLATE, .n_bins = 64};
+    sam_hdr_t *sam = sam_hdr_parse(sizeof text - 1, text);
+    MUST(sam);
+    assert_int_equal(bam_header_mark_sorted(sam, &order, false, "9.9", NULL), 0);
+    assert_string_equal(sam_hdr_str(sam), "@HD\tVN:1.6\tSO:unsorted\tSS:x:y\tGO:query\n");
+    sam_hdr_destroy(sam);
 }
 
 static void test_grouping_and_subsort_are_removed(void **state)
@@ -581,6 +594,7 @@ int main(void)
         cmocka_unit_test(test_damaged_block_in_the_header),
         cmocka_unit_test(test_header_is_marked_as_sorted),
         cmocka_unit_test(test_every_order_is_named_as_by_samtools),
+        cmocka_unit_test(test_collated_records_keep_the_subsort_of_the_input),
         cmocka_unit_test(test_grouping_and_subsort_are_removed),
         cmocka_unit_test(test_command_line_is_noted_at_the_end_of_the_chain),
         cmocka_unit_test(test_bytes_are_those_that_htslib_writes),

@@ -132,7 +132,7 @@ static struct set *set_new(void)
 
 static struct sort_rule *rule_for(enum sort_by by, enum sort_by then, const char *tag)
 {
-    struct sort_order order = {.by = by, .then = then};
+    struct sort_order order = {.by = by, .then = then, .n_bins = 64};
     memcpy(order.tag, tag, 2);
     sam_hdr_t *sam = sam_hdr_parse(sizeof header - 1, header);
     MUST(sam);
@@ -316,6 +316,7 @@ static void check_names(struct set *set, const char *what)
 {
     check_order(SORT_NAME_NATURAL, SORT_COORDINATE, "XX", set, what);
     check_order(SORT_NAME_ASCII, SORT_COORDINATE, "XX", set, what);
+    check_order(SORT_COLLATE, SORT_COORDINATE, "XX", set, what);
     set_free(set);
 }
 
@@ -378,6 +379,18 @@ static void test_reads_of_one_name_go_by_mate_then_supplementary_then_secondary(
             add_name(set, j % 2 && orders[i] == SORT_NAME_NATURAL ? "r07" : "r7", ascending[j], NULL, 0);
         check_ascending(rule_for(orders[i], SORT_COORDINATE, "XX"), set);
     }
+}
+
+/* Seen with samtools 1.24; the names b, s and a have the bins 4, 52 and 54 of 64. */
+static void test_collated_names_come_by_bin_and_mates_by_flag(void **state)
+{
+    (void)state;
+    static const struct { const char *name; uint16_t flag; } ascending[] = {
+        {"b", 0}, {"b", 0x41}, {"b", 0x81}, {"b", 0xc1}, {"s", 0}, {"a", 0x41}, {"a", 0x881}};
+    struct set *set = set_new();
+    for (size_t i = 0; i < N_OF(ascending); i++)
+        add_name(set, ascending[i].name, ascending[i].flag, NULL, 0);
+    check_ascending(rule_for(SORT_COLLATE, SORT_COORDINATE, "XX"), set);
 }
 
 static void test_picard_breaks_ties_as_htsjdk_does(void **state)
@@ -776,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_no_key_contradicts_the_order_of_instrument_names),
         cmocka_unit_test(test_natural_order_is_that_of_the_spec),
         cmocka_unit_test(test_reads_of_one_name_go_by_mate_then_supplementary_then_secondary),
+        cmocka_unit_test(test_collated_names_come_by_bin_and_mates_by_flag),
         cmocka_unit_test(test_picard_breaks_ties_as_htsjdk_does),
         cmocka_unit_test(test_tag_values_order_by_class_then_value),
         cmocka_unit_test(test_no_key_contradicts_the_tag_orders),

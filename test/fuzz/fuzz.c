@@ -79,7 +79,7 @@ struct sort_order fuzz_order(struct feed *f)
 {
     static const enum sort_by then[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_ASCII, SORT_NAME_PICARD};
     uint8_t by = feed_byte(f), how = feed_byte(f);
-    struct sort_order order = {.by = by % (SORT_MINHASH + 1), .then = then[by / 16 % 4], .tag = {'X', 'T'},
+    struct sort_order order = {.by = by % (SORT_COLLATE + 1), .n_bins = 1 + how, .then = then[by / 16 % 4], .tag = {'X', 'T'},
                                .kmer = 1 + how % 31, .no_reverse = how & 64, .squash = how & 128};
     if (how & 1)
         memcpy(order.tag, "RG", 2);
