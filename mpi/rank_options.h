@@ -8,8 +8,8 @@
 
 /* Every rank calls it, before anything else, with its own words. What differs is told once, by the first rank that has
  * other options than rank 0. Threads, memory, places for temporary files, --verbosity and reports may differ.
- * ENGINE_ARGS_RUN: all ranks are to sort, with these options. ENGINE_ARGS_DONE: all were asked for help or a version, which
- * rank 0 gave. ENGINE_ARGS_ERROR: refused, and that was told. Either way, free the options. */
+ * ENGINE_ARGS_RUN: all ranks are to sort, with these options. ENGINE_ARGS_DONE: all were asked for help or a version,
+ * which rank 0 gave. ENGINE_ARGS_ERROR: refused, and that was told. Either way, free the options. */
 enum engine_args_result rank_options_read(struct sort_opts *opts, const struct mpi_team *team,
                                           int argc, char **argv);
 
