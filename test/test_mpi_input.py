@@ -6,6 +6,8 @@ Skipped without mpicc and mpirun.
 
 import gzip
 import random
+import resource
+import struct
 import subprocess
 
 import pytest
@@ -175,3 +177,25 @@ def test_part_that_begins_within_a_record_is_written(programs, desk):
     status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["-o", desk / "out.bam", source])
     assert status == 1 and "in.bam: this process's part ends inside record" in err and "with one process" in err, err
     assert [p.name for p in desk.iterdir()] == ["in.bam"]
+
+
+def test_false_records_cost_a_rank_minutes(programs, desk):
+    """The second rank begins in a tag that is made of blocks with a chain of records each. All chains break, and
+    whatever the rank looks at ends between two of them, so that it looks at more and more."""
+    block, blocks, gap = 65280, 300, 17408
+    chain = bamgen.record(name="", flag=4, tid=-1, pos=-1, seq="") * ((block - gap) // 37 - 1)
+    false = (bytes(gap) + chain).ljust(block, b"\xff") * blocks
+    some = b"".join(bamgen.record(name="r%d" % i, pos=i) for i in range(200))
+    seconds = {}
+    for name, data in (("twin", bytes(len(false))), ("false", false)):
+        large = bamgen.record(name="large", tags=b"XXBC" + struct.pack("<I", len(data)) + data)
+        begin = bamgen.header() + some + large[:-len(data)]
+        cuts = range(len(begin), len(begin) + len(data) + 1, block)
+        source = desk / (name + ".bam")
+        source.write_bytes(bamgen.bgzf(begin + data + some, cuts, level=1))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2, ["--no-PG", "-o", desk / "out.bam", source])
+        assert status == 0, err
+        seconds[name] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    same(programs, desk, source, (2,))
+    assert seconds["false"] < 3 * seconds["twin"] + 1, seconds
