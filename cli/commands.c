@@ -184,7 +184,8 @@ void commands_version(FILE *to)
             "samtools " SAMTOOLS_VERSION "\n"
             "Using htslib %s\n"
             "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts in place of that version, on OpenMP tasks.\n"
-            "All commands but `sort` and `collate` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; --help names it.\n",
+            "All commands but `sort` and `collate` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; "
+            "--help names it.\n",
             hts_version());
     if (!cram_settings_version(htslib_version()))
         fputs("CRAM is written as version 3.0: 3.1, the default of " SAMTOOLS_VERSION ", takes htslib 1.18 or later.\n",

@@ -207,7 +207,8 @@ static int settle_index(struct sort_opts *o, const struct own *own, const char *
         return message_mistake("--write-index needs an output file (-o), to name the index after");
     if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
         return message_mistake("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed");
-    const char *wanted = own->index_format ? own->index_format : name && engine_args_has_suffix(name, ".bai") ? "bai" : "csi";
+    const char *wanted = own->index_format ? own->index_format
+                       : name && engine_args_has_suffix(name, ".bai") ? "bai" : "csi";
     if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
         return message_mistake("--write-index can be bai or csi, not '%s'", wanted);
     out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;
