@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
+#include "bam/header_text.h"
 #include "base/endian_io.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
@@ -110,6 +111,17 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
         header->rest = smaller;
 }
 
+/* Whether samtools 1.24 takes the lines of the text, which ends at its first NUL. */
+static int check_text(const struct growing *g, const char *path, struct latch *latch)
+{
+    const char *text = (const char *)g->bytes.p + MAGIC_SIZE + 4;
+    struct header_text found = header_text_check(text, strnlen(text, load_le32(g->bytes.p + MAGIC_SIZE)), false);
+    if (found.fault)
+        return latch_fail(latch, "%s cannot be read as BAM: its header lines are broken: line %zu %s", path,
+                          found.number, found.fault);
+    return 0;
+}
+
 /* Records in the latch why there is no header. complete: as follow() has it. */
 static void tell_fault(const struct growing *g, int complete, const char *path, struct latch *latch)
 {
@@ -133,6 +145,10 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
     while ((complete = follow(&g)) == 0 && (more = header_read_block(&g.bytes, source, most, path, latch)) > 0)
         ;
     if (more < 0) {
+        free(g.bytes.p);
+        return -1;
+    }
+    if (complete > 0 && check_text(&g, path, latch) < 0) {
         free(g.bytes.p);
         return -1;
     }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam/header_text.h"
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"
 #include "bgzf_omp.h"
@@ -347,7 +348,7 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
 
 /* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
  * without a header. */
-sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options)
+static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct input_options *options)
 {
     static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
     bool ended = size == 0 || text[size - 1] == '\n';
@@ -364,6 +365,33 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
     }
     sam_hdr_destroy(header);
     return NULL;
+}
+
+static int tell_header(const struct header_text *found, const struct input_options *options)
+{
+    char excerpt[SAM_EXCERPT_SIZE];
+    sam_notes_excerpt(excerpt, found->line, found->size);
+    return latch_fail(options->latch, "%s: its header cannot be read: line %zu %s. Nothing was written. %s",
+                      options->path, found->number, found->fault, excerpt);
+}
+
+sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options)
+{
+    struct header_text found = header_text_check((const char *)text, size, true);
+    if (found.fault) {
+        tell_header(&found, options);
+        return NULL;
+    }
+    if (found.bare == 0)
+        return make_header(text, size, options);
+    char *mended = malloc(size + found.bare);
+    sam_hdr_t *header = NULL;
+    if (mended)
+        header = make_header((uint8_t *)mended, header_text_mend(mended, (const char *)text, size), options);
+    else
+        latch_fail(options->latch, "%s: out of memory for the header", options->path);
+    free(mended);
+    return header;
 }
 
 /* Keeps the names of the references. */

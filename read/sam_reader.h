@@ -10,8 +10,8 @@
 struct byte_window;
 struct sam_reader;
 
-/* Makes a header of its text, by htslib. options: as for sam_reader_open(). It belongs to the caller.
- * NULL: failed, and the error is recorded in the latch. */
+/* Makes a header of its text, by htslib, if samtools 1.24 takes it (bam/header_text.h). options: as for
+ * sam_reader_open(). It belongs to the caller. NULL: failed, and the error is recorded in the latch. */
 sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options);
 
 /* Reads the header; *header is the caller's, to change and to destroy, also after an error. If options->part is set,

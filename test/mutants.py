@@ -134,6 +134,10 @@ MUTANTS = [
      ["test_inputs.py::test_contradicting_headers_are_joined"], "and of the same lengths"),
 
     # ------------------------------------------------------------ SAM and CRAM
+    ("bam/header_text.c", "if (v <= 0)", "if (0)", ["unit_header_text"], "a length of 0"),
+    ("bam/header_text.c", "if (length && v != length)", "if (0)", ["unit_header_text"], "two lengths"),
+    ("bam/header_text.c", "if (n < LINE_MIN)", "if (0)", ["unit_header_text"], "a header line that is too short"),
+    ("bam/header_text.c", "if (is_sam && (!is_known(line) || line[3] != '\\t'))", "if (0)", ["unit_header_text"], "a type that is none"),
     ("read/sam_reader.c", "        if (c->why)\n            return tell_broken(r, c);", "", ["unit_sam_reader"], "a broken line"),
     ("read/sam_reader.c", "if (found.fault || (found.far && !r->opt.far))", "if (found.fault)", ["unit_sam_reader"],
      "a position beyond 32 bits where it does not fit"),

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import bamgen
-from conftest import BINARY, clean_env, oracle, oracle_process, read_bam, run, run_sort, same_bam, sorted_bytes
+from conftest import BINARY, clean_env, oracle, oracle_process, oracle_sort, read_bam, run, run_sort, same_bam, sorted_bytes
 
 SQ = bamgen.sq_text()
 PG1 = "@PG\tID:bwa\tPN:bwa\tVN:0.7.17\tCL:bwa mem ref.fa r.fq\n"
@@ -186,3 +186,32 @@ def test_opening_loads_plugins_of_htslib(tmp_path, made, fault_shim):
     run_sort(["data:,"], env=env)
     if not report.exists():
         pytest.skip("this htslib has no plugins")
+
+
+# ---------------------------------------------------------------- what is taken, whatever htslib the program is linked with
+
+LENGTHS = ("LN:5", "LN:0", "LN:00", "LN:-1", "LN:x", "LN:", "LN:+5", "LN:1.5", "LN:0x10", "LN:5 ", "LN:5\tLN:5", "LN:5\tLN:05", "LN:5\tLN:6",
+           "LN:5\tLN:0", "LN:99999999999999999999", "M5:x", "LN:5\tM5:a\tM5:b")
+OTHERS = ("@CO", "@CO\r", "@CO\t", "@CO\tx", "@C", "@X", "@XX", "@XX\tfo:o", "@xy\tfo:o", "@RG", "@CO\n@CO\tx\n@CO")
+
+
+@pytest.mark.parametrize("fmt", ["sam", "bam"])
+def test_header_is_taken_or_refused_otherwise(tmp_path, fmt):
+    path, theirs = tmp_path / ("in." + fmt), tmp_path / "theirs.sam"
+    told = {0: 0, 1: 0}
+    for line in [*("@SQ\tSN:b\t" + x for x in LENGTHS), *OTHERS]:
+        for end in "\n", "":
+            text = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000\n" + line + end
+            refs = [("a", 1000), ("b", 5)] if line.startswith("@SQ") else [("a", 1000)]
+            if fmt == "sam":
+                path.write_bytes(text.encode())
+            else:
+                path.write_bytes(bamgen.bgzf(b"BAM\1" + struct.pack("<I", len(text)) + text.encode() + struct.pack("<I", len(refs)) + b"".join(
+                    struct.pack("<I", len(n) + 1) + n.encode() + b"\0" + struct.pack("<i", size) for n, size in refs)))
+            status, _ = oracle_sort(["--no-PG", "-O", "sam", "-o", theirs, path])
+            p = run_sort(["--no-PG", "-O", "sam", path])
+            assert p.returncode == status, (text, p.stderr)
+            told[status] += 1
+            if status == 0:
+                assert p.stdout == theirs.read_bytes(), text
+    assert min(told.values()) > 10

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdint.h>
+#include <string.h>
+#include "bam/header_text.h"
+
+enum { LINE_MIN = 4 };           /* "@XY" and a tab */
+
+static const char *line_end(const char *p, const char *end)
+{
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+    return newline ? newline : end;
+}
+
+/* Without a carriage return before the newline; there is none at `end`. */
+static size_t line_size(const char *p, const char *stop, const char *end)
+{
+    return (size_t)(stop - p) - (stop < end && stop > p && stop[-1] == '\r');
+}
+
+static bool is_bare(const char *line, size_t n)
+{
+    return n == 3 && memcmp(line, "@CO", 3) == 0;
+}
+
+/* As strtoll() in base 10, in the n bytes of a value. */
+static int64_t length_of(const char *p, size_t n)
+{
+    const char *end = p + n;
+    uint64_t v = 0;
+    while (p < end && (*p == ' ' || *p == '\v' || *p == '\f' || *p == '\r'))
+        p++;
+    bool negative = p < end && *p == '-';
+    p += p < end && (*p == '-' || *p == '+');
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        v = v > INT64_MAX / 10 - 1 ? INT64_MAX : 10 * v + (uint64_t)(*p - '0');
+    return negative ? -(int64_t)v : (int64_t)v;
+}
+
+/* What is wrong with the lengths of an @SQ line. That there is none, htslib tells. */
+static const char *lengths_fault(const char *line, size_t n)
+{
+    const char *end = line + n, *tab = memchr(line, '\t', n);
+    int64_t length = 0;
+    while (tab) {
+        const char *field = tab + 1, *next = memchr(field, '\t', (size_t)(end - field));
+        size_t size = (size_t)((next ? next : end) - field);
+        if (size >= 3 && memcmp(field, "LN:", 3) == 0) {
+            int64_t v = length_of(field + 3, size - 3);
+            if (v <= 0)
+                return "has a length (LN) that is no number above 0";
+            if (length && v != length)
+                return "has two lengths (LN)";
+            length = v;
+        }
+        tab = next;
+    }
+    return NULL;
+}
+
+static bool is_known(const char *line)
+{
+    static const char types[][4] = {"@HD", "@SQ", "@RG", "@PG", "@CO"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (memcmp(line, types[i], 3) == 0)
+            return true;
+    return false;
+}
+
+static const char *line_fault(const char *line, size_t n, bool is_sam)
+{
+    if (n == 0 || line[0] != '@' || (is_sam && is_bare(line, n)))
+        return NULL;
+    if (n < LINE_MIN)
+        return "is too short for a header's";
+    if (is_sam && (!is_known(line) || line[3] != '\t'))
+        return "begins with none of @HD, @SQ, @RG, @PG, @CO and a tab";
+    return memcmp(line, "@SQ", 3) == 0 ? lengths_fault(line, n) : NULL;
+}
+
+struct header_text header_text_check(const char *text, size_t size, bool is_sam)
+{
+    struct header_text found = {NULL, 0, NULL, 0, 0};
+    const char *end = text + size, *stop;
+    for (const char *p = text; p < end; p = stop + 1) {
+        stop = line_end(p, end);
+        found.line = p;
+        if (!is_sam && end - stop <= 1 && stop - p < LINE_MIN - 1)
+            break;
+        found.size = is_sam ? line_size(p, stop, end) : (size_t)(stop - p);
+        found.number++;
+        found.bare += is_bare(p, found.size);
+        if ((found.fault = line_fault(p, found.size, is_sam)))
+            break;
+    }
+    return found;
+}
+
+size_t header_text_mend(char *to, const char *text, size_t size)
+{
+    char *out = to;
+    const char *end = text + size, *stop;
+    for (const char *p = text; p < end; p = stop + 1) {
+        stop = line_end(p, end);
+        size_t n = line_size(p, stop, end);
+        memcpy(out, p, n);
+        out += n;
+        if (is_bare(p, n))
+            *out++ = '\t';
+        memcpy(out, p + n, (size_t)(stop - p) - n);
+        out += (size_t)(stop - p) - n;
+        if (stop < end)
+            *out++ = '\n';
+    }
+    return (size_t)(out - to);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The text of a SAM or BAM header (SAMv1 section 1.3) before htslib gets it. Older versions of htslib pass what
+ * samtools 1.24 refuses, or lose a line: a length of 0, two lengths of one reference, lines too short, a bare @CO.
+ * Serial. */
+#ifndef HEADER_TEXT_H
+#define HEADER_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What is found in a text. */
+struct header_text {
+    const char *fault;           /* of the line, in words that follow its number in a message; NULL: none */
+    size_t number;               /* of that line, from 1 on */
+    const char *line;            /* its size bytes, without newline */
+    size_t size;
+    size_t bare;                 /* lines that are "@CO" and nothing else */
+};
+
+/* Looks at all lines as samtools 1.24 does. In SAM, it leaves out a carriage return before a newline, takes a bare
+ * @CO, and only the five types of lines. In BAM, a last line of one or two characters is none. */
+struct header_text header_text_check(const char *text, size_t size, bool is_sam);
+
+/* Copies the text of a SAM header and puts a tab behind each bare @CO, as samtools 1.24 does. `to` must have room for
+ * size + bare bytes. Returns how many it wrote. */
+size_t header_text_mend(char *to, const char *text, size_t size);
+
+#endif
