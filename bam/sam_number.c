@@ -49,13 +49,12 @@ static const char *take_digits(const char *p, uint64_t *value, unsigned *n)
 /* An exponent, where p is at one; a letter without digits behind it is left. */
 static const char *take_exponent(const char *p, int *exponent)
 {
-    const char *q = p + 1;
     uint64_t value = 0;
     unsigned n = 0;
-    bool negative = *q == '-';
     if ((*p | 0x20) != 'e')
         return p;
-    q += *q == '-' || *q == '+';
+    bool negative = p[1] == '-';
+    const char *q = p + 1 + (p[1] == '-' || p[1] == '+');
     const char *end = take_digits(q, &value, &n);
     if (n == 0)
         return p;
