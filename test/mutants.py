@@ -63,10 +63,8 @@ MUTANTS = [
      "htslib aborts on compressed text"),
     ("read/first_bytes.c", "memcmp(bytes, k->begin, strlen(k->begin)) == 0", "1", ["unit_first_bytes"], "a mark elsewhere in the data is none"),
 
-    ("codec/gzip_blocks.c", "byte_window_more(w, help, arg) <= 0)", "byte_window_more(w, help, arg) < 0)",
-     ["test_gzip_members.py::test_gzip_that_is_cut_passes_for_whole[1--9-the file ends inside]"], "gzip that ends early is no end"),
-    ("codec/bgzf_block.c", "while (p[3] & flag && at < size && p[at])", "while (p[3] & flag && p[at])", ["unit_bgzf_block"],
-     "a name ends in its block"),
+    ("codec/gzip_blocks.c", "            return BGZF_MORE;", "            g->ended = true;",
+     ["test_gzip_members.py::test_gzip_that_is_cut_passes_for_whole"], "gzip that ends early is no end"),
 
     ("bam/bam_header.c", "    if (text > most)\n", "    if (0)\n", ["unit_bam_header"], "a header that the format cannot hold is not cut"),
 
