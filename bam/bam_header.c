@@ -5,6 +5,7 @@
 #include <string.h>
 #include <htslib/kstring.h>
 #include "bam/bam_header.h"
+#include "bam/plain_header.h"
 #include "bam/program_lines.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
@@ -19,6 +20,8 @@ void bam_header_free(struct bam_header *header)
     free(header->rest);
     memset(header, 0, sizeof *header);
 }
+
+#define NOT_ADDED "%s: its header lines cannot be added to those of the first input"
 
 static int same_references(sam_hdr_t *a, sam_hdr_t *b)
 {
@@ -79,12 +82,10 @@ static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
     return status;
 }
 
-int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch)
+/* Of headers that have the same references. */
+static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch)
 {
     struct program_lines programs;
-    if (!same_references(into, from))
-        return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
-                          "sorted together. Nothing was written", file);
     int status = program_lines_merge(&programs, into, from), clash = -1;
     for (int i = 0; i < sam_hdr_count_lines(from, "RG") && status == 0; i++)
         if ((status = merge_group(into, from, &programs, i)) > 0)
@@ -93,7 +94,7 @@ int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct 
         latch_fail(latch, "%s: its @RG line of ID %s differs from that of an input before it. Nothing was written; "
                    "rename the read group", file, sam_hdr_line_name(from, "RG", clash));
     else if (status < 0 || merge_comments(into, from) < 0)
-        latch_fail(latch, "%s: its header lines cannot be added to those of the first input", file);
+        latch_fail(latch, NOT_ADDED, file);
     int n_renamed = programs.n_renamed;
     program_lines_free(&programs);
     return latch_tripped(latch) ? -1 : n_renamed;
@@ -104,6 +105,29 @@ void bam_header_warn_of_renamed(const char *file, int n)
     if (n > 0)
         message_warning("%s: %d of its @PG lines had IDs of other lines of inputs before it, and got new ones: "
                         "ID-XXXXXXXX. PG tags of records are not changed", file, n);
+}
+
+/* The same of the lines but those of @SQ, which need not be parsed for it. */
+static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch)
+{
+    sam_hdr_t *lines = plain_header_lines(into), *more = plain_header_lines(from);
+    bool read = lines && more;
+    int n_renamed = read ? merge_lines(lines, more, file, latch) : latch_fail(latch, NOT_ADDED, file);
+    int put = n_renamed < 0 ? 0 : plain_header_put(into, lines);
+    sam_hdr_destroy(lines);
+    sam_hdr_destroy(more);
+    if (put < 0)
+        return latch_fail(latch, NOT_ADDED, file);
+    return put > 0 ? merge_lines(into, from, file, latch) : n_renamed;
+}
+
+int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, const char *file, struct latch *latch)
+{
+    if (!same_references(into, from))
+        return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
+                          "sorted together. Nothing was written", file);
+    bool plain = plain_header_is(into) && plain_header_is(from);
+    return plain ? merge_plain(into, from, file, latch) : merge_lines(into, from, file, latch);
 }
 
 /* The fields of @HD that tell the order: SO, GO, SS. NULL or "": the field is removed. */
@@ -188,16 +212,27 @@ static int add_program(sam_hdr_t *sam, const char *version, const char *command_
     return id ? sam_hdr_add_line(sam, "PG", "ID", id, "PN", "samtools", "VN", version, "CL", command_line, NULL) : -1;
 }
 
+static int mark_parsed(sam_hdr_t *sam, const struct hd_fields *f, const char *version, const char *command_line)
+{
+    if (sam_hdr_update_hd(sam, "SO", f->so) < 0
+        && sam_hdr_add_line(sam, "HD", "VN", "1.6", "SO", f->so, NULL) < 0)
+        return -1;
+    if (set_field(sam, "GO", f->go) < 0 || (!f->keeps_ss && set_field(sam, "SS", f->ss) < 0))
+        return -1;
+    return command_line ? add_program(sam, version, command_line) : 0;
+}
+
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                            const char *version, const char *command_line)
 {
     struct hd_fields f = hd_fields(order, unplaced);
-    if (sam_hdr_update_hd(sam, "SO", f.so) < 0
-        && sam_hdr_add_line(sam, "HD", "VN", "1.6", "SO", f.so, NULL) < 0)
-        return -1;
-    if (set_field(sam, "GO", f.go) < 0 || (!f.keeps_ss && set_field(sam, "SS", f.ss) < 0))
-        return -1;
-    return command_line ? add_program(sam, version, command_line) : 0;
+    if (!plain_header_is(sam))
+        return mark_parsed(sam, &f, version, command_line);
+    sam_hdr_t *lines = plain_header_lines(sam);
+    bool marked = lines && mark_parsed(lines, &f, version, command_line) == 0;
+    int status = marked ? plain_header_put(sam, lines) : -1;
+    sam_hdr_destroy(lines);
+    return status <= 0 ? status : mark_parsed(sam, &f, version, command_line);
 }
 
 uint64_t bam_header_text_max(enum htsExactFormat format)

@@ -27,6 +27,7 @@ struct memory_job {
 struct memory_use {
     size_t header;               /* bytes of the headers as text */
     size_t references;           /* @SQ lines in them */
+    bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
     size_t htslib;               /* bytes that htslib takes for formats other than BAM and SAM */
     size_t n_sam;                /* inputs that are SAM */
     size_t stats;                /* see stats_memory() */

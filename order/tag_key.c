@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <htslib/sam.h>
+#include "bam/plain_header.h"
 #include "order/key_room.h"
 #include "order/tag_key.h"
 
@@ -52,7 +53,7 @@ static struct tag_value tag_value(const struct tag_key *tags, const struct bam_r
 }
 
 /* Learns the names of the header's read groups. */
-static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
+static int learn_groups(struct tag_key *tags, sam_hdr_t *sam)
 {
     int n = sam_hdr_count_lines(sam, "RG"), n_ids = 0;
     if (n <= 0)
@@ -69,6 +70,15 @@ static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
     tags->named = learned > 0;
     free(ids);
     return learned < 0 ? -1 : 0;
+}
+
+static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
+{
+    sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    int status = lines ? learn_groups(tags, lines) : -1;
+    if (lines != sam)
+        sam_hdr_destroy(lines);
+    return status;
 }
 
 int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <htslib/kstring.h>
+#include "bam/plain_header.h"
 #include "bam/far_pos.h"
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
@@ -328,7 +329,7 @@ static char *library_name(sam_hdr_t *sam, int i)
 }
 
 /* Reads the @RG lines and ranks their libraries. Returns 0, or -1 if there is no memory. */
-static int groups_learn(struct template_key *rule, sam_hdr_t *sam)
+static int learn_groups(struct template_key *rule, sam_hdr_t *sam)
 {
     int n = sam_hdr_count_lines(sam, "RG");
     unsigned rank = 0;
@@ -351,6 +352,15 @@ static int groups_learn(struct template_key *rule, sam_hdr_t *sam)
     rule->library_bits = key_bits(rank);
     qsort(rule->groups, rule->n_groups, sizeof *rule->groups, by_id);
     return 0;
+}
+
+static int groups_learn(struct template_key *rule, sam_hdr_t *sam)
+{
+    sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    int status = lines ? learn_groups(rule, lines) : -1;
+    if (lines != sam)
+        sam_hdr_destroy(lines);
+    return status;
 }
 
 int template_key_init(struct template_key *rule, sam_hdr_t *sam)

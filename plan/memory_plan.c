@@ -17,9 +17,10 @@
 static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; a third of all at most */
 static const size_t PROGRAM_GROWS = 12 * MIB;    /* since the program began; Debian's htslib, which takes 3 then */
 static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator's heap for it */
-/* htslib keeps a header as text, in a parsed form, and as a dictionary of names. Measured with 250,000 and 500,000
- * lines of 25 to 50 bytes, htslib 1.16. */
-enum { HEADER_COPIES = 8, PER_REFERENCE = 160 };
+/* A plain header is kept as text and as a list of names, and so it is in the output; SAM has a table of names. An
+ * allocation takes 32 bytes at least. A header that htslib parses is there in a parsed form and as a dictionary, too.
+ * Measured with half a million and 2 million lines of 25 to 50 bytes, htslib 1.16. */
+enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFERENCE = 224 };
 
 /* The shares: each thing gets one part in so many of all there is. The arenas get what is left. Each share has bounds.
  *
@@ -132,12 +133,18 @@ static size_t spill_memory(const struct memory_plan *p)
     return (size_t)p->rings.job.n_threads * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);
 }
 
+static size_t header_memory(const struct memory_use *use)
+{
+    return use->parsed ? PARSED_COPIES * use->header + PARSED_REFERENCE * use->references
+         : PLAIN_COPIES * use->header + PLAIN_REFERENCE * use->references;
+}
+
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
 {
     size_t n = (size_t)p->rings.job.n_threads;
     return program_memory(&p->rings.job) + n * PER_THREAD + use->htslib + use->stats + rings_memory(&p->rings)
          + use->n_sam * p->rings.sam.bytes
-         + HEADER_COPIES * use->header + PER_REFERENCE * use->references
+         + header_memory(use)
          + spill_memory(p);
 }
 

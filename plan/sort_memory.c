@@ -12,7 +12,9 @@
 #include "write/record_sink.h"
 
 static const unsigned long long MIB = 1 << 20;
-static const uint64_t HEADER_LEAST = (uint64_t)64 << 20;     /* with little memory too: half a million references */
+/* Of a header's bytes. With -m, as samtools, more than that where the header is long: 30 million references. */
+static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
+enum { HEADER_PART = 4 };        /* of --total-memory: the header is kept twice, and its names as well */
 
 struct memory_rings sort_memory_rings(const struct sort_opts *opts)
 {
@@ -36,7 +38,7 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
     return (struct sort_inputs_options){
         .opts = opts,
         .rings = *rings,
-        .header_max = all > HEADER_LEAST ? all : HEADER_LEAST,
+        .header_max = opts->memory_beside == 0 ? all / HEADER_PART : all > HEADER_LEAST ? all : HEADER_LEAST,
         .far = far_pos_fits(&opts->out.format),
         .latch = latch,
         .stats = stats,
@@ -56,6 +58,7 @@ static struct memory_use use_of(const struct sort_opts *opts, const struct sort_
     return (struct memory_use){
         .header = inputs->header_size,
         .references = inputs->n_references,
+        .parsed = inputs->parsed || record_sink_form(opts) == SINK_HTSLIB,
         .htslib = inputs->memory + output,
         .n_sam = inputs->n_sam,
         .stats = stats_memory(opts->n_threads, sort_report_detail(opts)),

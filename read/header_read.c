@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
 #include "bam/header_text.h"
+#include "bam/plain_header.h"
 #include "base/endian_io.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
@@ -19,6 +21,22 @@ struct growing {
     int64_t refs_left;           /* @SQ entries that are still to come */
 };
 
+/* What would do: as a plan of memory counts at most, for the smallest @SQ lines. BAM tells how long the text is; of SAM
+ * more may come. */
+static int too_long(const struct byte_buffer *text, uint32_t more, const char *path, struct latch *latch)
+{
+    enum { TIMES = 9, BESIDE = 64 };
+    static const uint64_t MIB = 1 << 20;
+    uint64_t size = text->n + more;
+    bool is_bam = text->n >= MAGIC_SIZE + 4 && memcmp(text->p, BAM_HEADER_MAGIC, MAGIC_SIZE) == 0;
+    if (is_bam && load_le32(text->p + MAGIC_SIZE) > size)
+        size = load_le32(text->p + MAGIC_SIZE);
+    return latch_fail(latch, "%s: its header takes more than the memory that may be used, %llu MiB%s. Nothing was "
+                      "written; check the file, or use --total-memory %lluM%s", path, (unsigned long long)(size / MIB),
+                      is_bam ? "" : " and more", (unsigned long long)(TIMES * size / MIB + BESIDE),
+                      is_bam ? "" : " or more");
+}
+
 int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint64_t most, const char *path,
                       struct latch *latch)
 {
@@ -27,8 +45,7 @@ int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint
     if (found <= 0)
         return found;
     if (text->n + n > most)
-        return latch_fail(latch, "%s: its header takes more than the memory that may be used. Nothing was written; "
-                          "check the file, or raise -m", path);
+        return too_long(text, n, path, latch);
     if (byte_buffer_reserve(text, text->n + n) < 0)
         return latch_fail(latch, "%s: out of memory for the header", path);
     if (bgzf_source_inflate(source, text->p + text->n) < 0)
@@ -67,7 +84,19 @@ static int follow(struct growing *g)
     return 1;
 }
 
-sam_hdr_t *header_parse(const uint8_t *data, size_t size)
+static sam_hdr_t *parse_plain(const uint8_t *data, size_t size)
+{
+    const uint8_t *text = data + MAGIC_SIZE + 4;
+    if (size < MAGIC_SIZE + 8)
+        return NULL;
+    size_t n_text = load_le32(text - 4), before = MAGIC_SIZE + 8 + n_text;
+    if (before > size)
+        return NULL;
+    return plain_header_of_bam(text, n_text, load_le32(text + n_text), data + before, size - before);
+}
+
+/* All of a header. What htslib parses, it parses now: later, tasks may look at it. */
+static sam_hdr_t *parse_by_htslib(const uint8_t *data, size_t size)
 {
     hFILE *file = hts_file_of_bytes(data, size, "");
     samFile *bam = file ? hts_hopen(file, "mem:", "r") : NULL;
@@ -82,14 +111,22 @@ sam_hdr_t *header_parse(const uint8_t *data, size_t size)
     sam_hdr_t *sam = sam_hdr_read(bam);
     hts_verbose = verbose;
     hts_close(bam);
+    if (sam && sam_hdr_count_lines(sam, "SQ") < 0) {
+        sam_hdr_destroy(sam);
+        return NULL;
+    }
     return sam;
+}
+
+sam_hdr_t *header_parse(const uint8_t *data, size_t size)
+{
+    sam_hdr_t *sam = parse_plain(data, size);
+    return sam ? sam : parse_by_htslib(data, size);
 }
 
 /* Whether the names of the references can stand in @SQ lines. The binary dictionary can have other names. */
 static bool names_fit(sam_hdr_t *sam)
 {
-    if (sam_hdr_count_lines(sam, "SQ") < 0)      /* makes htslib parse the text, which it puts off */
-        return false;
     for (int i = 0; i < sam_hdr_nref(sam); i++) {
         const char *name = sam_hdr_tid2name(sam, i);
         if (!*name || strpbrk(name, "\t\n"))

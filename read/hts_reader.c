@@ -91,7 +91,7 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
     } else if (set_up(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);
-        *header = r->header ? sam_hdr_dup(r->header) : NULL;
+        *header = r->header && sam_hdr_count_lines(r->header, "SQ") >= 0 ? sam_hdr_dup(r->header) : NULL;
         if (*header && errno != ENOMEM)
             return r;
         latch_fail(options->latch, "%s: its header cannot be read%s", options->path,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/header_text.h"
+#include "bam/plain_header.h"
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"
 #include "bgzf_omp.h"
@@ -346,13 +347,15 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     return found < 0 ? -1 : 0;
 }
 
-/* htslib makes the header, because its rules are subtle. One line behind it is needed, or htslib would not know SAM
- * without a header. */
+/* htslib makes the header if it is not plain, because its rules are subtle. One line behind it is needed, or htslib
+ * would not know SAM without a header. */
 static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct input_options *options)
 {
     static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
+    sam_hdr_t *header = options->format_options ? NULL : plain_header_of_text(text, size);
+    if (header)
+        return header;
     bool ended = size == 0 || text[size - 1] == '\n';
-    sam_hdr_t *header = NULL;
     hFILE *file = hts_file_of_bytes(text, size, line + ended);
     if (!file) {
         latch_fail(options->latch, "%s: out of memory for the header", options->path);
@@ -361,7 +364,9 @@ static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct inp
     struct hts_reader *reader = hts_reader_open(file, options, NULL, &header);
     if (reader) {
         hts_reader_close(reader);
-        return header;
+        if (sam_hdr_count_lines(header, "SQ") >= 0)      /* of a copy, which is not parsed */
+            return header;
+        latch_fail(options->latch, "%s: out of memory for the header", options->path);
     }
     sam_hdr_destroy(header);
     return NULL;
@@ -397,8 +402,6 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
 /* Keeps the names of the references. */
 static int take_names(struct sam_reader *r, sam_hdr_t *sam)
 {
-    if (sam_hdr_count_lines(sam, "SQ") < 0)      /* makes htslib parse the text, which it puts off */
-        return latch_fail(r->opt.latch, "%s: its header cannot be read", r->opt.path);
     r->names = ref_names_new(sam);
     return r->names ? 0 : no_memory_for(r, "the header");
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
+#include "bam/plain_header.h"
 #include "base/input_name.h"
 #include "bgzf_omp.h"
 #include "read/input_format.h"
@@ -109,6 +110,7 @@ static void sum_up(struct sort_inputs *inputs)
         inputs->memory += in->format->memory;
         inputs->n_sam += in->format->sam != NULL;
         inputs->header_size += sam_hdr_length(in->header.sam);
+        inputs->parsed |= !plain_header_is(in->header.sam);
         inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);
         inputs->size += in->format->size;
         inputs->size_known = inputs->size_known && in->format->size > 0;

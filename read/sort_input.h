@@ -31,6 +31,7 @@ struct sort_inputs {
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding */
     size_t n_sam;                /* how many are SAM */
+    bool parsed;                 /* htslib has parsed one of the headers */
     size_t header_size;          /* bytes of the headers as text */
     size_t n_references;         /* @SQ lines in all of them */
     uint64_t size;               /* sum of those of the formats */

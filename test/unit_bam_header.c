@@ -2,6 +2,7 @@
 #include "unit.h"
 #include "unit_htslib.h"
 #include "bam/bam_header.h"
+#include "bam/plain_header.h"
 #include "read/header_read.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
@@ -370,7 +371,7 @@ static void test_header_that_takes_too_much_memory(void **state)
     for (uint64_t more = 0; more < 2; more++) {
         read_header_within(&r, &data, (uint32_t)data.n, data.n - 1 + more);
         assert_int_equal(r.result, more ? 0 : -1);
-        assert_true(more || strstr(r.latch.message, "raise -m"));
+        assert_true(more || strstr(r.latch.message, "use --total-memory 64M"));
         reading_free(&r);
     }
     unit_free(&data);
@@ -575,9 +576,155 @@ static void test_reference_too_long_for_bam_is_refused(void **state)
     }
 }
 
+/* ---- plain headers ---- */
+
+static sam_hdr_t *plain_of(const char *text)
+{
+    return plain_header_of_text((const uint8_t *)text, strlen(text));
+}
+
+static void check_same(sam_hdr_t *plain, sam_hdr_t *parsed)
+{
+    assert_int_equal(sam_hdr_nref(plain), sam_hdr_nref(parsed));
+    for (int i = 0; i < sam_hdr_nref(plain); i++) {
+        assert_string_equal(sam_hdr_tid2name(plain, i), sam_hdr_tid2name(parsed, i));
+        assert_int_equal(sam_hdr_tid2len(plain, i), sam_hdr_tid2len(parsed, i));
+    }
+    assert_int_equal(sam_hdr_length(plain), sam_hdr_length(parsed));
+    assert_string_equal(sam_hdr_str(plain), sam_hdr_str(parsed));
+}
+
+/* What becomes of it if it need not be parsed is what htslib makes of it. */
+static void check_plain(const char *text, sam_hdr_t *plain, const struct sort_order *order, const char *command_line)
+{
+    sam_hdr_t *parsed = *text ? sam_hdr_parse(strlen(text), text) : sam_hdr_init();
+    MUST(parsed);
+    MUST(sam_hdr_count_lines(parsed, "SQ") >= 0);
+    if (*text)
+        check_same(plain, parsed);
+    assert_int_equal(bam_header_mark_sorted(plain, order, false, "1.24", command_line), 0);
+    assert_int_equal(bam_header_mark_sorted(parsed, order, false, "1.24", command_line), 0);
+    if (!plain_header_is(plain))
+        fail_msg("parsed after all: %s", text);
+    check_same(plain, parsed);
+    sam_hdr_destroy(parsed);
+}
+
+static const char *const lines_at_first[] = {
+    "", "@HD\tVN:1.6\n", "@HD\tVN:1.6\tSO:unsorted\n", "@HD\tVN:1.5\tGO:query\tXX:y\tSO:coordinate\tSS:coordinate:x\n",
+    "@HD\tSO:queryname\tVN:1.4\n",
+};
+static const char *const other_lines[] = {
+    "@RG\tID:a\tSM:s\tLB:l\n", "@RG\tID:b\n", "@PG\tID:bwa\tPN:bwa\tCL:bwa mem\n", "@PG\tID:x\tPP:bwa\n",
+    "@PG\tID:samtools\tPP:x\n", "@PG\tID:p\tPP:q\n", "@PG\tID:q\tPP:p\n", "@CO\t@SQ\tSN:no\tLN:1\n", "@CO\t\n", "@XY\tAB:c\n",
+};
+
+static void test_header_that_is_not_parsed_becomes_another_one_than_if_it_were(void **state)
+{
+    (void)state;
+    static const struct sort_order orders[] = {{.by = SORT_COORDINATE}, {.by = SORT_NAME_ASCII}, {.by = SORT_TEMPLATE}};
+    uint64_t seed = 12;
+    for (int round = 0; round < 3000; round++) {
+        char text[4000];
+        size_t at = (size_t)sprintf(text, "%s", lines_at_first[unit_below(&seed, N_OF(lines_at_first))]);
+        uint32_t used = 0, n = unit_below(&seed, 12);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t other = unit_below(&seed, 2 * N_OF(other_lines));
+            if (other >= N_OF(other_lines))
+                at += (size_t)sprintf(text + at, "@SQ\tSN:c%u\tLN:%u%s\n", i, 1 + unit_below(&seed, 100000),
+                                      other % 3 ? "" : "\tM5:abc\tzz:1");
+            else if (!(used & 1u << other))
+                at += (size_t)sprintf(text + at, "%s", other_lines[other]);
+            used |= other < N_OF(other_lines) ? 1u << other : 0;
+        }
+        sam_hdr_t *plain = plain_of(text);
+        assert_non_null(plain);
+        check_plain(text, plain, &orders[round % N_OF(orders)], round % 4 ? "samtools sort x" : NULL);
+        sam_hdr_destroy(plain);
+    }
+}
+
+/* htslib would write it otherwise, or refuse it; or it is none. */
+static void test_header_that_is_not_plain_is_taken_for_one(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {
+        "@SQ\tSN:a\tLN:1\n@SQ\tSN:a\tLN:1\n", "@SQ\tSN:a\tLN:1\n@SQ\tSN:b\tLN:1\n@SQ\tSN:a\tLN:2\n", "@SQ\tSN:a\n",
+        "@SQ\tLN:5\n", "@SQ\n", "@SQ\tSN:a\tLN:0\n", "@SQ\tSN:a\tLN:05\n", "@SQ\tSN:a\tLN:5x\n", "@SQ\tSN:a\tLN:\n",
+        "@SQ\tSN:a\tLN:-5\n", "@SQ\tSN:a\tLN:2147483648\n", "@SQ\tSN:a\tLN:99999999999\n", "@SQ\tSN:\tLN:5\n",
+        "@SQ\tSN:a\tLN:5\tAN:b\n", "@SQ\tSN:a\tLN:5\tLN:6\n", "@SQ\tSN:a\tSN:b\tLN:5\n", "@SQ\tSN:a\tLN:5\tM5:x\tM5:y\n",
+        "@SQ\tSN:a\tLN:5\t\n", "@SQ\tSN:a\tLN:5\tM5\n", "@SQ\tSN:a\tLN:5\tM5:\n", "@SQ\tSN:a\t\tLN:5\n", "@SQ\tSN:*a\tLN:5\n",
+        "@SQ\tSN:=\tLN:5\n", "@SQ\tSN:a,b\tLN:5\n", "@SQ\tSN:<a>\tLN:5\n", "@SQ\tSN:a b\tLN:5\n", "@SQ\tSN:a\tLN:5\r\n",
+        "@SQ\tSN:a\tLN:5", "\n@SQ\tSN:a\tLN:5\n", "@SQ\tSN:a\tLN:5\n\n", "@SQ\tSN:a\tLN:5\n@HD\tVN:1.6\n", "@\n", "garbage\n",
+        "@HD\tVN:1.6\n@HD\tVN:1.6\n", "@RG\tSM:x\n", "@PG\tPN:x\n", "@HD VN:1.6\n",
+    };
+    for (size_t i = 0; i < N_OF(odd); i++) {
+        sam_hdr_t *plain = plain_of(odd[i]);
+        if (plain)
+            fail_msg("taken for plain: %s", odd[i]);
+    }
+    assert_null(plain_header_of_text((const uint8_t *)"@CO\ta\0b\n", 8));
+    assert_null(plain_header_of_text((const uint8_t *)"@CO\ta\n\0", 7));
+}
+
+/* The list behind the text must have the same references. */
+static void test_header_of_bam_is_plain_although_its_lists_differ(void **state)
+{
+    (void)state;
+    static const struct ref other_name[] = {{"chr2", 1000}, {"chrUn_random", 248956422}};
+    static const struct ref other_length[] = {{"chr1", 1000}, {"chrUn_random", 248956421}};
+    static const struct ref other_order[] = {{"chrUn_random", 248956422}, {"chr1", 1000}};
+    static const struct { const struct ref *refs; uint32_t n; bool plain; } lists[] = {
+        {two_refs, 2, true}, {two_refs, 1, false}, {other_name, 2, false}, {other_length, 2, false}, {other_order, 2, false},
+    };
+    for (size_t i = 0; i < N_OF(lists); i++) {
+        struct unit_bytes b = make_header(two_text, sizeof two_text - 1, lists[i].refs, lists[i].n);
+        sam_hdr_t *sam = header_parse(b.data, b.n);
+        MUST(sam);
+        assert_int_equal(plain_header_is(sam), lists[i].plain);
+        sam_hdr_destroy(sam);
+        const uint8_t *list = b.data + 12 + sizeof two_text - 1;
+        for (size_t n = 0; n < b.n - (size_t)(list - b.data) && lists[i].plain; n++) {
+            uint8_t *cut = exact_copy(list, n);
+            assert_null(plain_header_of_bam(b.data + 8, sizeof two_text - 1, 2, cut, n));
+            free(cut);
+        }
+        unit_free(&b);
+    }
+}
+
+static void test_merged_header_is_parsed_or_another_one(void **state)
+{
+    (void)state;
+    static const char sq[] = "@SQ\tSN:a\tLN:7\n@SQ\tSN:b\tLN:9\n";
+    static const char *const more[] = {"@CO\tx\n@RG\tID:r\n", "@PG\tID:p\n@RG\tID:s\tSM:t\n@CO\tx\n@CO\ty\n", ""};
+    for (size_t i = 0; i < N_OF(more); i++)
+        for (size_t k = 0; k < N_OF(more); k++) {
+            char a[300], b[300];
+            struct latch latch = {0};
+            snprintf(a, sizeof a, "@HD\tVN:1.6\n%s%s", sq, more[i]);
+            snprintf(b, sizeof b, "%s%s", more[k], sq);
+            sam_hdr_t *plain[2] = {plain_of(a), plain_of(b)};
+            sam_hdr_t *parsed[2] = {sam_hdr_parse(strlen(a), a), sam_hdr_parse(strlen(b), b)};
+            MUST(plain[0] && plain[1] && parsed[0] && parsed[1]);
+            assert_int_equal(bam_header_merge(plain[0], plain[1], "b", &latch), 0);
+            assert_int_equal(bam_header_merge(parsed[0], parsed[1], "b", &latch), 0);
+            assert_true(plain_header_is(plain[0]) && plain_header_is(plain[1]));
+            check_same(plain[0], parsed[0]);
+            for (int j = 0; j < 2; j++) {
+                sam_hdr_destroy(plain[j]);
+                sam_hdr_destroy(parsed[j]);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_header_that_is_not_parsed_becomes_another_one_than_if_it_were),
+        cmocka_unit_test(test_header_that_is_not_plain_is_taken_for_one),
+        cmocka_unit_test(test_header_of_bam_is_plain_although_its_lists_differ),
+        cmocka_unit_test(test_merged_header_is_parsed_or_another_one),
         cmocka_unit_test(test_header_over_blocks_of_any_size_loses_no_byte_behind_it),
         cmocka_unit_test(test_header_that_ends_with_its_block_has_no_rest),
         cmocka_unit_test(test_large_header_over_many_full_blocks),

@@ -312,7 +312,7 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
 static void test_huge_header_changes_rings_that_are_open(void **state)
 {
     (void)state;
-    static const struct memory_use none = {0}, much = {200 * MIB, 500000, 300 * MIB, 1, 50 * MIB};
+    static const struct memory_use none = {0}, much = {200 * MIB, 500000, true, 300 * MIB, 1, 50 * MIB};
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
