@@ -158,7 +158,7 @@ static const char *order_name(enum sort_by by)
     static const char *const names[] = {
         [SORT_COORDINATE] = "by coordinate", [SORT_NAME_NATURAL] = "-n", [SORT_NAME_ASCII] = "-N",
         [SORT_NAME_PICARD] = "--picard", [SORT_TAG] = "-t", [SORT_TEMPLATE] = "--template-coordinate",
-        [SORT_MINHASH] = "-M",
+        [SORT_MINHASH] = "-M", [SORT_COLLATE] = "collate",
     };
     return names[by];
 }
