@@ -5,7 +5,10 @@
 #include <libdeflate.h>
 #include "bam/cram_count.h"
 
-enum { DEFINITION = 26 };        /* bytes before the first container */
+enum {
+    DEFINITION = 26,             /* bytes before the first container */
+    COMPRESSION_HEADER = 1,      /* type of a block */
+};
 
 /* The fields in the order of the file: those of a container's header, then those of a block's header. Each
  * byte of the DEFINITION is a field of its own. */
@@ -72,12 +75,29 @@ static void keep(struct cram_count *c, uint32_t *as, uint32_t value)
         give_up(c);
 }
 
+/* Whether the maps, of which the first n bytes are there, say that the container needs no reference: "RR" is 0 in the
+ * first map (section 8.4), of names of two letters and values. No list of tags, which it may hold, has these bytes. */
+static bool needs_no_reference(const uint8_t *maps, uint32_t n)
+{
+    return memmem(maps, n, "RR", sizeof "RR") != NULL;
+}
+
+static void end_maps(struct cram_count *c)
+{
+    if (c->n_maps > 0 && c->is_mixed && !needs_no_reference(c->maps, c->n_maps))
+        c->mixes = true;
+    c->n_maps = 0;
+}
+
 static void end_field(struct cram_count *c)
 {
     switch (c->field) {
     case LENGTH:
         c->header = c->at - sizeof c->length;
         keep(c, &c->length, little_endian(c));
+        break;
+    case REFERENCE:
+        c->is_mixed = itf8(c) == (uint32_t)-2;
         break;
     case RECORDS:
         keep(c, &c->n, itf8(c));
@@ -110,6 +130,7 @@ static void end_field(struct cram_count *c)
         c->in_slices += itf8(c);
         break;
     case BLOCK_CRC:
+        end_maps(c);
         if (c->damaged == 0 && little_endian(c) != c->crc)
             c->damaged = c->block;
         break;
@@ -153,7 +174,7 @@ static void end_header(struct cram_count *c)
  * with four numbers, of which the last one is that of its records. */
 static void end_block_header(struct cram_count *c)
 {
-    enum { COMPRESSION_HEADER = 1, MAPPED_SLICE = 2, UNMAPPED_SLICE = 3, SLICE_LEAST = 4 * 5 + 1 };
+    enum { UNMAPPED_SLICE = 3, SLICE_LEAST = 4 * 5 + 1 };
     uint64_t size = c->compressed + (c->major > 2 ? sizeof c->crc : 0);
     bool is_header = c->type >= COMPRESSION_HEADER && c->type <= UNMAPPED_SLICE;
     c->blocks--;
@@ -205,6 +226,11 @@ static uint64_t take_data(struct cram_count *c, const uint8_t *bytes, uint64_t n
 {
     n = n < c->compressed ? n : c->compressed;
     c->crc = libdeflate_crc32(c->crc, bytes, n);
+    if (c->type == COMPRESSION_HEADER) {
+        uint32_t left = (uint32_t)sizeof c->maps - c->n_maps, kept = n < left ? (uint32_t)n : left;
+        memcpy(c->maps + c->n_maps, bytes, kept);
+        c->n_maps += kept;
+    }
     c->at += n;
     c->compressed -= (uint32_t)n;
     if (c->compressed == 0)

@@ -42,6 +42,11 @@ struct cram_count {
     uint32_t headers;            /* blocks of the container that are still to be checked */
     bool is_raw;                 /* the block is not compressed */
     bool untold;                 /* a slice of the container does not tell how many records it has */
+    /* the latest container: whether its slices may have several references each, and the first bytes of its maps */
+    bool is_mixed;
+    uint32_t n_maps;
+    uint8_t maps[1024];
+    bool mixes;                  /* such a container needs its references to be decoded; known if checks */
     uint8_t type;                /* of the block, */
     uint64_t block, end;         /* its offset, and where the container ends */
     uint64_t first;              /* offset of the first container's blocks; 0: it is still to come */

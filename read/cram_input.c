@@ -128,6 +128,11 @@ int cram_input_check(struct cram_input *in, uint64_t n)
                       (unsigned long long)in->count.records);
 }
 
+bool cram_input_mixes(const struct cram_input *in)
+{
+    return in->count.mixes;
+}
+
 void cram_input_close(struct cram_input *in)
 {
     if (!in)

@@ -38,6 +38,9 @@ int cram_input_next(struct cram_input *input, struct cram_place *place);
  * more or fewer records, a checksum is wrong, or reading failed; the error is recorded in the latch. */
 int cram_input_check(struct cram_input *input, uint64_t n);
 
+/* Call after cram_input_check(). Whether reads were decoded by references that nobody has compared with anything. */
+bool cram_input_mixes(const struct cram_input *input);
+
 /* Call after htslib has closed its end. */
 void cram_input_close(struct cram_input *input);
 

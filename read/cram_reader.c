@@ -11,6 +11,7 @@
 #include <htslib/cram.h>
 #include <htslib/faidx.h>
 #include <htslib/hts_log.h>
+#include "bam/ref_sums.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
 #include "base/hts_file.h"
@@ -48,7 +49,9 @@ struct cram_reader {
     struct input_options opt;
     const struct input_file *file;
     struct cram_input *cram;     /* main thread, as all below but the slots */
-    samFile *first;              /* has read the header */
+    struct hts_reader *reader;   /* has read the header; */
+    samFile *first;              /* its file, */
+    struct ref_sums *sums;       /* and what sees the references of mapped reads; NULL: nothing */
     struct htslib_use use;
     struct cram_slot *slots;     /* use.n_threads of them */
     struct task_ring ring;       /* handed out to be decoded, taken back when freed */
@@ -74,6 +77,8 @@ static enum hts_fault read_record(const struct cram_reader *r, struct cram_slot 
         c->ended = status == -1;
         return c->ended && errno == ENOMEM ? HTS_NO_MEMORY : HTS_BROKEN;
     }
+    if (r->sums && !(c->record->core.flag & BAM_FUNMAP))
+        ref_sums_see(r->sums, c->record->core.tid);
     return is_beyond(c) ? HTS_BROKEN : hts_reader_append(&c->records, c->record, r->opt.far);
 }
 
@@ -166,7 +171,7 @@ static int tell_fault(const struct cram_reader *r, const struct cram_slot *c)
     uint64_t n = r->n + c->n;
     if (c->ended && c->fault == HTS_BROKEN && cram_input_check(r->cram, n) < 0)
         return -1;
-    return hts_reader_fault(&r->opt, c->fault, n + 1);
+    return c->fault == HTS_BROKEN ? hts_reader_broken(r->reader, n + 1) : hts_reader_fault(&r->opt, c->fault, n + 1);
 }
 
 /* Has the first file read what is behind the last container. If that lacks its end, htslib warns when it is closed. */
@@ -176,7 +181,7 @@ static int end_of_records(struct cram_reader *r)
     if ((r->end == 0 || cram_seek(first, (off_t)r->end, SEEK_SET) == 0)
         && sam_read1(r->first, cram_fd_get_header(first), r->slots->record) >= 0)
         return hts_reader_fault(&r->opt, HTS_BROKEN, r->n + 1);
-    return cram_input_check(r->cram, r->n);
+    return cram_input_check(r->cram, r->n) < 0 ? -1 : hts_reader_check_sums(r->reader);
 }
 
 /* Lends the records of the next container. Those of the one before are used up by now. */
@@ -310,7 +315,9 @@ int cram_reader_open(struct cram_reader **reader, const struct input_file *file,
     r->opt = *options;
     r->file = file;
     r->cram = cram;
+    r->reader = first;
     r->first = hts_reader_file(first);
+    r->sums = hts_reader_sums(first);
     r->use = use;
     struct task_ring_options ring = {.n_slots = open_slots(r), .run = decode, .arg = r};
     if (ring.n_slots < LEAST) {

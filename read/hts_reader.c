@@ -5,6 +5,8 @@
 #include <htslib/bgzf.h>
 #include "base/affinity.h"
 #include "bam/bam1_bytes.h"
+#include "bam/ref_lookup.h"
+#include "bam/ref_sums.h"
 #include "base/byte_buffer.h"
 #include "read/cram_input.h"
 #include "read/first_bytes.h"
@@ -17,6 +19,7 @@ enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 struct hts_reader {
     struct input_options opt;
     struct cram_input *cram;
+    struct ref_sums *sums;       /* of the FASTA for CRAM; NULL: there is nothing to compare */
     struct htslib_use use;
     samFile *sam;
     htsThreadPool threads;       /* of sam */
@@ -70,6 +73,12 @@ static void tell_begin(const struct hts_reader *r, const char *what, const uint8
                first_bytes_show(first, n > 0 ? (size_t)n : 0, text));
 }
 
+static int open_sums(struct hts_reader *r)
+{
+    const char *fasta = r->cram ? ref_sums_fasta(r->opt.reference, r->opt.format_options) : NULL;
+    return !fasta || (r->sums = ref_sums_new(r->header, fasta, r->opt.path, r->opt.latch)) ? 0 : -1;
+}
+
 struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram,
                                    sam_hdr_t **header)
 {
@@ -92,7 +101,7 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
         errno = 0;
         r->header = sam_hdr_read(r->sam);
         *header = r->header && sam_hdr_count_lines(r->header, "SQ") >= 0 ? sam_hdr_dup(r->header) : NULL;
-        if (*header && errno != ENOMEM)
+        if (*header && errno != ENOMEM && open_sums(r) == 0)
             return r;
         latch_fail(options->latch, "%s: its header cannot be read%s", options->path,
                    errno == ENOMEM ? ": out of memory" : "");
@@ -108,6 +117,7 @@ void hts_reader_close(struct hts_reader *r)
     if (r->sam)
         hts_close(r->sam);
     hts_file_end_threads(&r->threads);
+    ref_sums_free(r->sums);
     sam_hdr_destroy(r->header);
     bam_destroy1(r->record);
     free(r->bytes.p);
@@ -137,7 +147,34 @@ static int end_of_records(struct hts_reader *r)
     if (errno == ENOMEM)
         return latch_fail(r->opt.latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
                           (unsigned long long)r->n);
-    return r->cram ? cram_input_check(r->cram, r->n) : 0;
+    if (r->cram && cram_input_check(r->cram, r->n) < 0)
+        return -1;
+    return hts_reader_check_sums(r);
+}
+
+struct ref_sums *hts_reader_sums(const struct hts_reader *r)
+{
+    return r->sums;
+}
+
+int hts_reader_check_sums(const struct hts_reader *r)
+{
+    return r->sums && cram_input_mixes(r->cram) ? ref_sums_check_seen(r->sums) : 0;
+}
+
+/* htslib does not say that it was for want of the reference, or for another one. */
+int hts_reader_broken(const struct hts_reader *r, uint64_t number)
+{
+    if (latch_tripped(r->opt.latch) || (r->sums && ref_sums_check_all(r->sums) < 0))
+        return -1;
+    bool is_cram = hts_get_format(r->sam)->format == cram;
+    const char *fasta = ref_sums_fasta(r->opt.reference, r->opt.format_options);
+    const char *missing = is_cram ? ref_lookup_missing(r->header, fasta) : NULL;
+    if (!missing)
+        return hts_reader_fault(&r->opt, HTS_BROKEN, number);
+    return latch_fail(r->opt.latch, "%s: record %llu cannot be read: its reference may be missing, as %s is in no "
+                      "place where it is looked for; or the file is broken. Name the FASTA of the references "
+                      "(--reference). Nothing was written", r->opt.path, (unsigned long long)number, missing);
 }
 
 enum hts_fault hts_reader_append(struct byte_buffer *bytes, const bam1_t *record, bool far)
@@ -173,7 +210,9 @@ static int next_record(struct hts_reader *r)
     if (r->n++ % COUNT_EVERY == 0 && r->cram && cram_input_go_on(r->cram) < 0)
         return -1;
     if (status < 0)
-        return hts_reader_fault(&r->opt, HTS_BROKEN, r->n);
+        return hts_reader_broken(r, r->n);
+    if (r->sums && !(r->record->core.flag & BAM_FUNMAP))
+        ref_sums_see(r->sums, r->record->core.tid);
     r->at = r->bytes.n = 0;
     enum hts_fault fault = hts_reader_append(&r->bytes, r->record, r->opt.far);
     return fault ? hts_reader_fault(&r->opt, fault, r->n) : 1;

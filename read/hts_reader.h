@@ -26,6 +26,16 @@ int hts_reader_start_threads(struct hts_reader *reader, int n);
 /* The file, at the end of its header. It stays the reader's. */
 samFile *hts_reader_file(const struct hts_reader *reader);
 
+/* What the references of a CRAM are compared with when its records were read; NULL: nothing. It stays the reader's. */
+struct ref_sums *hts_reader_sums(const struct hts_reader *reader);
+
+/* Call it when all records of a CRAM were read, by this reader or in its place, and each mapped one was seen by
+ * hts_reader_sums(). -1: a reference is another than the header's, and the error is recorded in the latch. */
+int hts_reader_check_sums(const struct hts_reader *reader);
+
+/* Records in the latch why this record, counted from 1, cannot be read. Returns -1. */
+int hts_reader_broken(const struct hts_reader *reader, uint64_t number);
+
 /* Bytes of memory, about, that reading takes. */
 size_t hts_reader_memory(const struct hts_reader *reader);
 

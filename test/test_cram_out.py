@@ -2,8 +2,10 @@
 """CRAM gives back what was put into it, whatever htslib is linked: old ones crash, hang or change bases where reads lie
 beyond their reference, have no SEQ, or have no reference at all."""
 
+import hashlib
 import os
 import re
+import shutil
 
 import pysam
 import pytest
@@ -107,17 +109,13 @@ def test_reference_that_the_fasta_lacks_is_made_of_reads(tmp_path, fasta):
         assert lines(tmp_path / "out.cram", few) == lines(tmp_path / "sorted.bam")
 
 
-def test_reference_of_the_cache_is_not_used(tmp_path, fasta):
+def test_reference_of_the_cache_is_not_used(tmp_path, fasta, sums):
     """By its checksum, as REF_PATH says; the file then needs the reference to be read."""
-    text = "@HD\tVN:1.6\n"
     with pysam.FastaFile(str(fasta)) as file:
-        for name, n in REFS:
-            sum = os.popen("printf %%s %s | md5sum" % file.fetch(name)).read().split()[0]
-            (tmp_path / "cache" / sum[:2]).mkdir(parents=True, exist_ok=True)
-            (tmp_path / "cache" / sum[:2] / sum[2:]).write_text(file.fetch(name))
-            text += "@SQ\tSN:%s\tLN:%d\tM5:%s\n" % (name, n, sum)
-    recs = [r for r in plain(bamgen.rng("cache"))]
-    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header(text, REFS) + b"".join(recs)))
+        for name, _ in REFS:
+            (tmp_path / "cache" / sums[name][:2]).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "cache" / sums[name][:2] / sums[name][2:]).write_text(file.fetch(name))
+    with_sums(tmp_path / "in.bam", plain(bamgen.rng("cache")), sums)
     p = run_sort(["-O", "cram", "-o", tmp_path / "out.cram", tmp_path / "in.bam"],
                  env={"REF_PATH": "%s/cache/%%2s/%%s" % tmp_path})
     assert p.returncode == 0 and "warning" not in p.stderr, p.stderr
@@ -150,3 +148,104 @@ def test_version_of_cram_is_not_that_of_samtools(tmp_path, options, wanted):
         wanted = b"\3\0"
     assert (out[:4], out[4:6]) == (b"CRAM", wanted)
     assert bool(re.search("CRAM .* 3.0", run(["--version"]).stdout.decode())) == (htslib_version() < (1, 18))
+
+
+# ------------------------------------------------------------ sequences that are not those of the header
+
+
+def md5_of(seq):
+    return hashlib.md5(seq.upper().encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def sums(fasta):
+    with pysam.FastaFile(str(fasta)) as file:
+        return {name: md5_of(file.fetch(name)) for name, _ in REFS}
+
+
+@pytest.fixture
+def other(tmp_path, fasta):
+    """The FASTA with some other bases in b, and all of it in small letters."""
+    with pysam.FastaFile(str(fasta)) as file:
+        seqs = {name: file.fetch(name) for name, _ in REFS}
+    seqs["b"] = seqs["b"][:300] + bamgen.bases(bamgen.rng("other"), 900) + seqs["b"][1200:]
+    path = tmp_path / "other.fa"
+    path.write_text("".join(">%s\n%s\n" % (name, seq.lower()) for name, seq in seqs.items()))
+    pysam.faidx(str(path))
+    return path, md5_of(seqs["b"])
+
+
+def with_sums(path, records, sums):
+    text = "@HD\tVN:1.6\n" + "".join("@SQ\tSN:%s\tLN:%d\tM5:%s\n" % (name, n, sums[name]) for name, n in REFS)
+    path.write_bytes(bamgen.bgzf(bamgen.header(text, REFS) + b"".join(records)))
+    return path
+
+
+def like_the_reference(fasta, tids, n=600):
+    """Reads in no order, so that slices get several references."""
+    r = bamgen.rng("like")
+    with pysam.FastaFile(str(fasta)) as file:
+        seqs = [file.fetch(name) for name, _ in REFS]
+    places = [(r.choice(tids), r.randrange(200, 900)) for _ in range(n)]
+    return [bamgen.record("q%03d" % i, 0, tid, pos, seq=seqs[tid][pos:pos + 60], cigar=[(60, "M")])
+            for i, (tid, pos) in enumerate(places)]
+
+
+def as_cram(bam, path, fasta, *options):
+    with pysam.AlignmentFile(bam) as file, pysam.AlignmentFile(
+            path, "wc", template=file, reference_filename=str(fasta), format_options=[o.encode() for o in options]) as out:
+        for record in file:
+            out.write(record)
+    return path
+
+
+@pytest.mark.parametrize("order", [[], ["-n"]], ids=["coordinate", "name"])
+def test_cram_is_written_by_another_reference(tmp_path, fasta, sums, other, order):
+    path, sum = other
+    with_sums(tmp_path / "in.bam", like_the_reference(fasta, (0, 1, 2)), sums)
+    args = ["-@", 2, *order, "-O", "cram", "-o", "out.cram", "in.bam"]
+    refused(tmp_path, ["--reference", path, *args], "reference b of .*other.fa is not the one of the header: the MD5 of its "
+            "sequence is %s, and the header has M5:%s" % (sum, sums["b"]), lines=60)
+    assert run_sort(["--reference", fasta, *args], cwd=tmp_path).returncode == 0
+    for option in "no_ref=1", "ignore_md5=1":
+        assert run_sort(["--reference", path, "--output-fmt-option", option, *args], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("way", ["file", "pipe", "in turn"])
+@pytest.mark.parametrize("shape", ["mixed", "single"])
+def test_cram_is_read_by_another_reference(tmp_path, fasta, sums, other, shape, way):
+    """Of slices with several references htslib compares nothing."""
+    path, sum = other
+    bam = with_sums(tmp_path / "in.bam", like_the_reference(fasta, (0, 1, 2) if shape == "mixed" else (1,)), sums)
+    cram = as_cram(bam, tmp_path / "in.cram", fasta, "seqs_per_slice=100", "multi_seq_per_slice=%d" % (shape == "mixed"))
+    kw = {"stdin": cram.read_bytes()} if way == "pipe" else {}
+    args = ["-@", 1 if way == "in turn" else 3, "-o", "out.bam", *([] if kw else ["in.cram"])]
+    refused(tmp_path, ["--reference", path, *args], "reference b of .*other.fa is not the one of the header: the MD5 of its "
+            "sequence is %s, and the header has M5:%s" % (sum, sums["b"]), lines=60, **kw)
+    p = run_sort(["--no-PG", "--reference", fasta, *args], cwd=tmp_path, **kw)
+    assert p.returncode == 0, p.stderr
+    assert sorted(lines(tmp_path / "out.bam")) == sorted(lines(bam))
+
+
+@pytest.mark.parametrize("way", ["no_ref=1", "embed_ref=1", "unused"])
+def test_reference_that_is_not_used_is_compared(tmp_path, fasta, sums, other, way):
+    tids = (0, 2) if way == "unused" else (0, 1, 2)
+    bam = with_sums(tmp_path / "in.bam", sorted(like_the_reference(fasta, tids), key=lambda r: r[4:12]), sums)
+    options = ["multi_seq_per_slice=1"] if way == "unused" else [way, "multi_seq_per_slice=1"] if way == "no_ref=1" else [way]
+    as_cram(bam, tmp_path / "in.cram", fasta, "seqs_per_slice=100", *options)
+    p = run_sort(["--reference", other[0], "-@", 2, "-o", "out.bam", "in.cram"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert sorted(lines(tmp_path / "out.bam")) == sorted(lines(bam))
+    if way == "unused":
+        assert run_sort(["--reference", other[0], "-O", "cram", "-o", "out.cram", "in.bam"], cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_reference_that_is_missing_is_told_as_damage(tmp_path, fasta, sums, threads):
+    with_sums(tmp_path / "in.bam", like_the_reference(fasta, (0, 1, 2)), sums)
+    copy = tmp_path / "copy.fa"
+    shutil.copy(fasta, copy)
+    as_cram(tmp_path / "in.bam", tmp_path / "in.cram", copy, "seqs_per_slice=100")
+    copy.unlink()
+    refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "record 1 cannot be read: its reference may be missing, as a "
+            "is in no place .*--reference", lines=40)

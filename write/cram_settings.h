@@ -38,6 +38,7 @@ enum cram_reference {
 struct cram_settings {
     enum cram_reference reference;
     const char *why;             /* for a warning; NULL: there is nothing to tell */
+    const char *fasta;           /* whose sequences are used, and must be those of the header; NULL: none */
 };
 
 struct cram_settings cram_settings_choose(const struct cram_settings_case *which);
@@ -45,6 +46,9 @@ struct cram_settings cram_settings_choose(const struct cram_settings_case *which
 /* The version of CRAM to ask for before the user's options are applied, which may ask for another; NULL: htslib's own.
  * 3.1 is a draft before htslib 1.18, and the default since 1.22. */
 const char *cram_settings_version(int htslib);
+
+/* Whether that htslib compares the sequences that it uses with the header's M5 when it writes. */
+bool cram_settings_compares_sums(int htslib);
 
 /* Whether that htslib drops RG tags which name no @RG line. */
 bool cram_settings_drops_groups(int htslib);

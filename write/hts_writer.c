@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
+#include "bam/ref_lookup.h"
+#include "bam/ref_sums.h"
 #include "write/hts_writer.h"
 #include "base/hts_file.h"
 #include "base/htslib_version.h"
@@ -47,6 +49,10 @@ struct hts_writer {
     uint64_t n;                  /* records written */
     sam_hdr_t *header;           /* the caller's */
     bool needs_groups;           /* RG tags must name @RG lines */
+    bool needs_refs;             /* htslib was told not to do without references */
+    bool compares;               /* sums are compared here, not by htslib */
+    const char *fasta;           /* used for CRAM; NULL: none ... */
+    struct ref_sums *sums;       /* ... nor this, for its sequences */
     record_finish_fn *finish;
     struct samtools_checksum *samtools;   /* NULL: none */
     uint64_t checksum;
@@ -60,7 +66,23 @@ static int failed(struct hts_writer *w, const char *what)
 {
     /* ENOENT is left from looking for references, not from writing to an open file. */
     return latch_fail(w->opt.latch, "%s %s failed: %s", what, w->opt.path,
-                      errno && errno != ENOENT ? strerror(errno) : "htslib gave no reason");
+                      errno && errno != ENOENT ? strerror(errno) : hts_verbose > 0 ? "lines of htslib above may say why"
+                      : "htslib may say why with --verbosity 1");
+}
+
+/* For what htslib does not say: it had the wrong sequences, or lacked one. */
+static int failed_records(struct hts_writer *w)
+{
+    int no = errno;
+    if (w->sums && ref_sums_check_all(w->sums) < 0)
+        return -1;
+    const char *missing = w->sums || w->needs_refs ? ref_lookup_missing(w->header, w->fasta) : NULL;
+    errno = no;
+    if (!missing || (errno && errno != ENOENT))
+        return failed(w, "writing");
+    return latch_fail(w->opt.latch, "writing %s failed: reference %s is in no place where it is looked for. Name a "
+                      "FASTA that has it (--reference), or write CRAM without (-O cram,no_ref=1)", w->opt.path,
+                      missing);
 }
 
 /* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: no memory. */
@@ -138,6 +160,7 @@ static void make_ready(void *writer, uint32_t slot)
         .format = w->opt.format->format,
         .header = w->header,
         .groups = w->needs_groups ? w->header : NULL,
+        .sums = w->compares ? w->sums : NULL,
         .finish = w->finish,
         .samtools = w->samtools,
         .latch = w->opt.latch,
@@ -186,6 +209,11 @@ static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
             : how.reference == CRAM_NO_EMBED ? hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0) : 0;
     if (how.reference == CRAM_NO_REF)
         hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0);
+    w->needs_refs = how.reference == CRAM_NO_EMBED;
+    w->fasta = how.fasta;
+    w->compares = !cram_settings_compares_sums(which.htslib);
+    if (how.fasta && !(w->sums = ref_sums_new(header, how.fasta, w->opt.path, w->opt.latch)))
+        return -1;
     w->needs_groups = cram_settings_drops_groups(which.htslib) && sam_hdr_count_lines(header, "RG") >= 0;
     if (how.why)
         message_warning("%s: %s", w->opt.path, how.why);
@@ -220,7 +248,7 @@ static int write_batch(struct hts_writer *w, struct batch *batch)
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
         errno = 0;
         if (sam_write1(w->sam, w->header, &batch->ready[i].b) < 0)
-            return failed(w, "writing");
+            return failed_records(w);
         record_out_trim(&batch->ready[i], RECORD_KEPT);
     }
     w->n += batch->n;
@@ -336,7 +364,7 @@ int hts_writer_finish(struct hts_writer *w)
     out_pipe_close(w->pipe);
     w->pipe = NULL;
     if (status != 0)
-        return failed(w, "writing");
+        return failed_records(w);
     if (latch_tripped(w->opt.latch))
         return -1;
     return is_counted ? out_count_check(w->count, w->n, w->opt.path, w->opt.latch) : 0;
@@ -363,6 +391,7 @@ void hts_writer_close(struct hts_writer *w)
     hts_file_end_threads(&w->threads);
     out_pipe_close(w->pipe);
     out_count_free(w->count);
+    ref_sums_free(w->sums);
     for (uint32_t i = 0; w->batches && i < w->opt.n_batches; i++)
         for (int k = 0; k < BATCH_RECORDS; k++)
             record_out_close(&w->batches[i].ready[k]);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam1_bytes.h"
+#include "bam/ref_sums.h"
 #include "bam/record_checksum.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
@@ -78,5 +79,6 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
         return latch_fail(how->latch, "%s: record %s is in a read group that the header lacks, and htslib %s would "
                           "drop its RG tag. Add the @RG line, use a later htslib, or -O bam", how->path,
                           bam_get_qname(&out->b), hts_version());
-    return 0;
+    bool is_mapped = !(out->b.core.flag & BAM_FUNMAP);
+    return how->sums && is_mapped ? ref_sums_check(how->sums, out->b.core.tid) : 0;
 }

@@ -10,6 +10,7 @@
 #include "base/byte_buffer.h"
 
 struct latch;
+struct ref_sums;
 struct samtools_checksum;
 
 /* Used by one thread at a time. Zeroed: ready for the first record. */
@@ -23,6 +24,7 @@ struct record_out_options {
     enum htsExactFormat format;
     const sam_hdr_t *header;
     sam_hdr_t *groups;           /* the same, parsed, if RG tags must name one of its @RG lines; else NULL */
+    struct ref_sums *sums;       /* with which references of mapped reads are compared; NULL: they are not */
     record_finish_fn *finish;    /* NULL: none */
     struct samtools_checksum *samtools;   /* NULL: none */
     struct latch *latch;
