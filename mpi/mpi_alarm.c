@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <mpi.h>
+#include "base/affinity.h"
 #include "base/latch.h"
 #include "base/out_file.h"
 #include "mpi/mpi_alarm.h"
@@ -106,9 +107,12 @@ struct mpi_alarm *mpi_alarm_open(bool any_thread_may_call)
     MPI_Comm_size(comm, &a->size);
     a->speaks = any_thread_may_call && a->size > 1;
     atomic_init(&a->ended_by, a->size);
+    struct affinity bound;
+    affinity_widen(&bound);                      /* else it would share the main thread's place */
     latch_hide_signals(true);                    /* they are the main thread's */
     int failed = pthread_create(&a->thread, NULL, look, a);
     latch_hide_signals(false);
+    affinity_narrow(&bound);
     if (!failed)
         return a;
     free(a);
