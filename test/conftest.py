@@ -80,7 +80,8 @@ def clean_env(**extra):
     return env
 
 
-LAUNCHER = """import json, os, resource, signal, sys
+# execvpe() imports warnings, and the user that the process becomes may not read the files of this Python.
+LAUNCHER = """import json, os, resource, signal, sys, warnings
 for s in signal.SIGPIPE, signal.SIGXFSZ:
     signal.signal(s, signal.SIG_DFL)
 %s
