@@ -46,3 +46,10 @@ def test_table_of_the_readme_cannot_be_made(tmp_path):
 def test_link_of_a_page_leads_nowhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
         assert re.match(r"https?:", target) or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))
+def test_line_of_a_page_is_longer_than_120_columns(page):
+    """But for rows of tables, which cannot be broken."""
+    lines = page.read_text().splitlines()
+    assert [n for n, line in enumerate(lines, 1) if len(line) > 120 and not line.lstrip().startswith("|")] == []
