@@ -107,6 +107,14 @@ static void parse_lines(const struct sam_reader *r, struct sam_chunk *c, char *l
     }
 }
 
+static bool has_notes(const struct sam_notes *notes)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < SAM_LINE_N_NOTES; i++)
+        n += notes->n[i];
+    return n > 0;
+}
+
 /* Makes the lines of a claimed chunk into records. */
 static void parse_chunk(void *reader, uint32_t index)
 {
@@ -115,11 +123,15 @@ static void parse_chunk(void *reader, uint32_t index)
     if (latch_tripped(r->opt.latch))
         return;
     enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
+    size_t size = c->head.n + c->end - c->begin;
     if (c->head.n)
         parse_lines(r, c, (char *)c->head.p, c->head.n);
+    /* It may be a line of 200 MB, and its record is to be copied. A note shows how the line begins. */
+    if (c->head.n > r->opt.sam.text_size && !c->why && !has_notes(&c->notes))
+        byte_buffer_trim(&c->head, r->opt.sam.text_size);
     parse_lines(r, c, c->text + c->begin, c->end - c->begin);
     stats_records(r->opt.stats, c->n);
-    stats_leave(r->opt.stats, before, c->head.n + c->end - c->begin);
+    stats_leave(r->opt.stats, before, size);
 }
 
 /* ---------------------------------------------------------- text to chunks */
