@@ -117,3 +117,8 @@ hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following)
         close(fd);
     return file;
 }
+
+const char *hts_file_cause(int no)
+{
+    return no ? strerror(no) : hts_verbose > 0 ? "lines of htslib above may say why" : "--verbosity 1 may show why";
+}

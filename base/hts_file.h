@@ -32,4 +32,7 @@ void hts_file_end_threads(htsThreadPool *threads);
  * files. NULL: no memory. */
 hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following);
 
+/* Why htslib failed, for the end of a message: `no` is errno, or 0 if that was not set. */
+const char *hts_file_cause(int no);
+
 #endif

@@ -66,8 +66,7 @@ static int failed(struct hts_writer *w, const char *what)
 {
     /* ENOENT is left from looking for references, not from writing to an open file. */
     return latch_fail(w->opt.latch, "%s %s failed: %s", what, w->opt.path,
-                      errno && errno != ENOENT ? strerror(errno) : hts_verbose > 0 ? "lines of htslib above may say why"
-                      : "htslib may say why with --verbosity 1");
+                      hts_file_cause(errno == ENOENT ? 0 : errno));
 }
 
 /* For what htslib does not say: it had the wrong sequences, or lacked one. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <htslib/kstring.h>
 #include "base/byte_buffer.h"
+#include "base/hts_file.h"
 #include "base/latch.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
@@ -169,7 +170,7 @@ static int append_record(struct sam_text *t, struct byte_buffer *to, const struc
     errno = 0;
     if (sam_format1(t->how.header, &own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
         return latch_fail(t->opt.latch, "writing %s failed: %s", t->opt.path,
-                          errno ? strerror(errno) : "htslib gave no reason");
+                          hts_file_cause(errno));
     return append(t, to, own->line.s, own->line.l);
 }
 
