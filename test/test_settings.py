@@ -62,7 +62,7 @@ def test_bad_setting_beats_an_option_for_temporary_files(made, desk, args):
 
 def test_output_depends_on_a_setting(made, tmp_path):
     plain = sorted_bytes(["--no-PG", made("mixed")])
-    assert plain == sorted_bytes(["--no-PG", made("mixed")], env={MEMORY: "9M", TMPDIR: str(tmp_path), REPORT: str(tmp_path)})
+    assert plain == sorted_bytes(["--no-PG", made("mixed")], env={MEMORY: "39M", TMPDIR: str(tmp_path), REPORT: str(tmp_path)})
 
 
 # ---------------------------------------------------------------- reports
