@@ -193,7 +193,8 @@ static char wider_type(const char *p)
 static enum sam_line_fault take_array(struct tags *t)
 {
     char type = *t->p;
-    if (type == '\0' || !strchr("cCsSiIf", type))
+    bool empty = type == 'A' && t->p[1] != ',';  /* samtools takes this one if it has no elements */
+    if (type == '\0' || !(strchr("cCsSiIf", type) || empty))
         return SAM_LINE_TAG;
     const char *first = ++t->p, *end = sam_scan_field(first, t->end);
     if (!room(t, 4 * count(first, end, ',') + SAM_TAGS_ROOM))

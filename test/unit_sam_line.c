@@ -28,11 +28,12 @@ static void append_text(struct unit_bytes *to, const char *text)
     unit_append(to, text, strlen(text));
 }
 
-/* Parses a copy that ends where its memory does. Into the buffer comes what the line gives, behind a mark. */
+/* Parses a copy of n bytes that ends where its memory does. Into the buffer comes what the line gives, behind a mark. */
 static struct sam_line parse_bytes(const char *line, size_t n)
 {
     static const char mark[] = "mark";
     char *copy = (char *)exact_copy((const uint8_t *)line, n + 1);
+    copy[n] = '\0';
     got.n = 0;
     MUST(byte_buffer_reserve(&got, sizeof mark) == 0);
     memcpy(got.p, mark, sizeof mark);
@@ -373,7 +374,7 @@ static void test_tags_get_other_types_or_values(void **state)
         {"XX:B:C,-1,128", BYTES("XXBs\2\0\0\0\xff\xff\x80\0")}, {"XX:B:s,65535", BYTES("XXBS\1\0\0\0\xff\xff")},
         {"XX:B:s,65536", BYTES("XXBI\1\0\0\0\0\0\1\0")}, {"XX:B:S,-1,32768", BYTES("XXBi\2\0\0\0\xff\xff\xff\xff\0\x80\0\0")},
         {"XX:B:i,2147483648", BYTES("XXBI\1\0\0\0\0\0\0\x80")}, {"XX:B:I,5,-5", BYTES("XXBc\2\0\0\0\5\xfb")},
-        {"XX:B:x,1", NULL, 0}, {"XX:B:", NULL, 0}, {"XX:B:c1", NULL, 0}, {"XX:B:c,1x", NULL, 0}, {"XX:B:d,1", NULL, 0}, {"XX:B:f,1x", NULL, 0},
+        {"XX:B:A", BYTES("XXBA\0\0\0\0")}, {"XX:B:A,", NULL, 0}, {"XX:B:A,1", NULL, 0}, {"XX:B:x,1", NULL, 0}, {"XX:B:", NULL, 0}, {"XX:B:c1", NULL, 0}, {"XX:B:c,1x", NULL, 0}, {"XX:B:d,1", NULL, 0}, {"XX:B:f,1x", NULL, 0},
         {"XX:B:f, \t5,6,7,8,9,10,11,12,13,14,15,16", NULL, 0},
     };
     for (size_t i = 0; i < N_OF(rows); i++) {
