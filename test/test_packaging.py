@@ -29,6 +29,13 @@ def test_recipe_of_conda_does_not_render():
     assert all((REPO / name).exists() for name in [*recipe["test"]["source_files"], recipe["about"]["license_file"]])
 
 
+def test_manual_that_is_installed_is_not_in_a_debian_package():
+    installed = set(re.findall(r"doc/([a-z-]+\.1) ", (REPO / "Makefile").read_text()))
+    packed = "".join(p.read_text() for p in (REPO / "debian").glob("*.install"))
+    assert len(installed) > 3
+    assert {name for name in installed if "usr/share/man/man1/%s\n" % name not in packed} == set()
+
+
 def test_page_that_the_readme_links_is_not_in_the_debian_package():
     """NEWS.md is there as changelog.gz."""
     patterns = [line.split()[0] for line in (REPO / "debian/samtools-omp.install").read_text().splitlines()]
