@@ -13,7 +13,8 @@ usage: ./bootstrap.sh COMMAND
           some 5 minutes on 2 cores; closes with "N passed, N failed"
   check-all    all tests, with everything that finds more: clang's sanitizers and fuzzing, static checks, two MPIs, other
           versions of htslib; these are installed where they can be. Some 35 minutes
-  check-rest   what check-all does and check has not done: for after check
+  extras  install what check-all takes, and nothing else
+  check-rest   what check-all does and check has not done: for after extras and check
   deps    install what is missing for the build, and nothing else
   help    this text
 
@@ -445,6 +446,12 @@ check() {
     MAKEFLAGS=" -- $(settings_for_make)" sh test/run_tests.sh
 }
 
+# shellcheck disable=SC2086
+extras() {
+    set_up $build_needs $test_needs
+    set_up_extras
+}
+
 # check_more TESTS: all or rest, and what takes more tools than the tests themselves
 check_more() {
     # shellcheck disable=SC2086
@@ -461,6 +468,7 @@ demo)  demo ;;
 check) check ;;
 check-all)  check_more all ;;
 check-rest) check_more rest ;;
+extras) extras ;;
 deps)  deps ;;
 help|-h|--help) usage ;;
 *)     usage >&2; exit 2 ;;
