@@ -7,7 +7,7 @@
 
 enum {
     DEFINITION = 26,             /* bytes before the first container */
-    COMPRESSION_HEADER = 1,      /* type of a block */
+    BLOCK_COMPRESSION_HEADER = 1,      /* type of a block */
 };
 
 /* The fields in the order of the file: those of a container's header, then those of a block's header. Each
@@ -176,12 +176,12 @@ static void end_block_header(struct cram_count *c)
 {
     enum { UNMAPPED_SLICE = 3, SLICE_LEAST = 4 * 5 + 1 };
     uint64_t size = c->compressed + (c->major > 2 ? sizeof c->crc : 0);
-    bool is_header = c->type >= COMPRESSION_HEADER && c->type <= UNMAPPED_SLICE;
+    bool is_header = c->type >= BLOCK_COMPRESSION_HEADER && c->type <= UNMAPPED_SLICE;
     c->blocks--;
     if (c->inside == 0 || !is_header || c->at + size > c->end)
         skip(c, size);
-    else if (c->type == COMPRESSION_HEADER || !c->is_raw || c->compressed < SLICE_LEAST) {
-        c->untold = c->untold || c->type != COMPRESSION_HEADER;
+    else if (c->type == BLOCK_COMPRESSION_HEADER || !c->is_raw || c->compressed < SLICE_LEAST) {
+        c->untold = c->untold || c->type != BLOCK_COMPRESSION_HEADER;
         c->field = c->compressed > 0 ? BLOCK_DATA : BLOCK_CRC;
     }
 }
@@ -226,7 +226,7 @@ static uint64_t take_data(struct cram_count *c, const uint8_t *bytes, uint64_t n
 {
     n = n < c->compressed ? n : c->compressed;
     c->crc = libdeflate_crc32(c->crc, bytes, n);
-    if (c->type == COMPRESSION_HEADER) {
+    if (c->type == BLOCK_COMPRESSION_HEADER) {
         uint32_t left = (uint32_t)sizeof c->maps - c->n_maps, kept = n < left ? (uint32_t)n : left;
         memcpy(c->maps + c->n_maps, bytes, kept);
         c->n_maps += kept;
