@@ -265,14 +265,25 @@ static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char 
     return true;
 }
 
+/* The text of a header, which htslib makes anew if a line was changed. NULL: no memory. */
+static const char *text_of(sam_hdr_t *lines, size_t *n)
+{
+    bool empty = !lines->hrecs && !lines->text;  /* htslib would tell of a failure */
+    const char *text = empty ? "" : sam_hdr_str(lines);
+    *n = text && !empty ? sam_hdr_length(lines) : 0;
+    return text;
+}
+
 int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines)
 {
-    const char *text = sam_hdr_str(lines);
-    size_t n = text ? sam_hdr_length(lines) : 0;
+    size_t n;
+    const char *text = text_of(lines, &n);
+    if (!text)
+        return -1;
     struct byte_buffer to = {malloc(sam->l_text + n + 1), 0, 0};
     if (!to.p)
         return -1;
-    if (!join_lines(&to, sam, text ? text : "", n)) {
+    if (!join_lines(&to, sam, text, n)) {
         free(to.p);
         return 1;
     }
@@ -289,11 +300,11 @@ int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines)
 static bool other_lines_fit(const sam_hdr_t *sam)
 {
     sam_hdr_t *lines = plain_header_lines(sam);
-    const char *text = lines ? sam_hdr_str(lines) : NULL;
-    size_t n = text ? sam_hdr_length(lines) : 0, from = 0, at = 0, end = 0;
+    size_t n = 0, from = 0, at = 0, end = 0;
+    const char *text = lines ? text_of(lines, &n) : NULL;
     struct line line, next;
-    bool fit = lines != NULL;
-    while (fit && text && next_line(text, n, &from, &line)) {
+    bool fit = text != NULL;
+    while (fit && next_line(text, n, &from, &line)) {
         fit = next_other(sam, at, &next, &end) && next.n == line.n && memcmp(next.p, line.p, line.n) == 0;
         at = end;
     }

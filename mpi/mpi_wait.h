@@ -101,11 +101,17 @@ static inline int mpi_wait_receive(void *to, int n, MPI_Datatype type, int from,
 {
     MPI_Request request;
     MPI_Status status;
+    unsigned pauses = 0;
     int came = 0;
-    MPI_Irecv(to, n, type, from, tag, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, &status);
+    for (int there = 0; !there;) {
+        MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, &status);
+        if (!there)
+            mpi_wait_pause(&pauses);
+    }
     MPI_Get_count(&status, type, &came);
-    return came;
+    MPI_Irecv(to, came < n ? came : n, type, from, tag, MPI_COMM_WORLD, &request);
+    mpi_wait(&request, MPI_STATUS_IGNORE);
+    return came < n ? came : n;
 }
 
 #endif

@@ -2,7 +2,6 @@
 """Several inputs in one sort (--add-input)."""
 
 import re
-import resource
 
 import pytest
 
@@ -129,15 +128,15 @@ def test_long_chain_of_programs_takes_the_stack(tmp_path):
 
 
 def limit_files(soft, hard):
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return "resource.setrlimit(resource.RLIMIT_NOFILE, (%d, %d))" % (soft, hard)
 
 
 def test_many_inputs_meet_the_limit_on_open_files(tmp_path):
     path = write_sam(tmp_path / "a.sam", "@SQ\tSN:c\tLN:9", "r\t0\tc\t1\t1\t1M\t*\t0\t0\tA\tI")
     args = ["-m", "600M", "-O", "sam", *["--add-input", path] * 199, path]
-    p = run_sort(args, preexec_fn=limit_files(64, 1000))
+    p = run_sort(args, before=limit_files(64, 1000))
     assert p.returncode == 0 and p.stdout.count(b"\nr\t") == 200, p.stderr
-    p = run_sort(args, preexec_fn=limit_files(64, 100))
+    p = run_sort(args, before=limit_files(64, 100))
     assert p.returncode == 1 and "200 inputs are too many: only 100 files" in p.stderr and "ulimit -n" in p.stderr
-    p = run_sort([path], preexec_fn=limit_files(30, 30))
+    p = run_sort([path], before=limit_files(30, 30))
     assert p.returncode == 0, p.stderr

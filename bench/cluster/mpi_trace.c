@@ -8,7 +8,8 @@
  *   MPI_TRACE_LATENCY=S      seconds of each message: what comes is kept back for so long, D times
  *
  * A call that only asks whether something has come (Iprobe, Test) has no line if it has not. What the main thread
- * does between two such calls counts as waiting if it is short, else as work. One thread calls MPI. */
+ * does between two such calls counts as waiting if it is short, else as work. One thread calls MPI, but for what goes
+ * through a communicator of its own. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -233,32 +234,13 @@ int MPI_Finalize(void)
 
 /* ---- from one rank to another ---- */
 
-int MPI_Send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
-{
-    struct mark m = enter();
-    int result = PMPI_Send(buf, count, type, dest, tag, comm);
-    leave(m, "Send", dest, tag, size_of(count, type));
-    return result;
-}
-
 int MPI_Isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+    if (comm != MPI_COMM_WORLD)                  /* the thread that listens for a failure */
+        return PMPI_Isend(buf, count, type, dest, tag, comm, request);
     struct mark m = enter();
     int result = PMPI_Isend(buf, count, type, dest, tag, comm, request);
     leave(m, "Isend", dest, tag, size_of(count, type));
-    return result;
-}
-
-int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
-{
-    MPI_Status own;
-    struct mark m = enter();
-    int n = 0, result = PMPI_Recv(buf, count, type, source, tag, comm, &own);
-    PMPI_Get_count(&own, type, &n);
-    if (status != MPI_STATUS_IGNORE)
-        *status = own;
-    account(size_of(n, type), own.MPI_SOURCE);
-    leave(m, "Recv", own.MPI_SOURCE, own.MPI_TAG, size_of(n, type));
     return result;
 }
 
@@ -274,6 +256,8 @@ int MPI_Irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_
 
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
+    if (comm != MPI_COMM_WORLD)
+        return PMPI_Iprobe(source, tag, comm, flag, status);
     MPI_Status own;
     struct mark m = enter();
     int n = 0, result = PMPI_Iprobe(source, tag, comm, flag, &own);
@@ -297,10 +281,11 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 /* ---- all ranks ---- */
 
-int MPI_Bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm)
+/* The line of a call that only begins is written then: ranks poll until all have. */
+int MPI_Ibcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
-    int result = PMPI_Bcast(buf, count, type, root, comm);
+    int result = PMPI_Ibcast(buf, count, type, root, comm, request);
     account_all(size_of(count, type));
     leave(m, "Bcast", root, -1, size_of(count, type));
     return result;
@@ -315,7 +300,6 @@ int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_O
     return result;
 }
 
-/* Its line is written when it begins: ranks then poll until all have. */
 int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                    MPI_Request *request)
 {
@@ -326,60 +310,51 @@ int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_
     return result;
 }
 
-int MPI_Reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+int MPI_Iexscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
-    int result = PMPI_Reduce(in, out, count, type, op, root, comm);
-    account_all(size_of(count, type));
-    leave(m, "Reduce", root, -1, size_of(count, type));
-    return result;
-}
-
-int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    struct mark m = enter();
-    int result = PMPI_Exscan(in, out, count, type, op, comm);
+    int result = PMPI_Iexscan(in, out, count, type, op, comm, request);
     account_all(size_of(count, type));
     leave(m, "Exscan", -1, -1, size_of(count, type));
     return result;
 }
 
 /* bytes: for each rank. */
-int MPI_Alltoall(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type,
-                 MPI_Comm comm)
+int MPI_Ialltoall(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
-    int result = PMPI_Alltoall(in, n_in, in_type, out, n_out, out_type, comm);
+    int result = PMPI_Ialltoall(in, n_in, in_type, out, n_out, out_type, comm, request);
     account_all(size_of(n_in, in_type));
     leave(m, "Alltoall", -1, -1, size_of(n_in, in_type));
     return result;
 }
 
-int MPI_Allgather(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type,
-                  MPI_Comm comm)
+int MPI_Iallgather(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type,
+                  MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
-    int result = PMPI_Allgather(in, n_in, in_type, out, n_out, out_type, comm);
+    int result = PMPI_Iallgather(in, n_in, in_type, out, n_out, out_type, comm, request);
     account_all(size_of(n_in, in_type));
     leave(m, "Allgather", -1, -1, size_of(n_in, in_type));
     return result;
 }
 
-int MPI_Gather(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type, int root,
-               MPI_Comm comm)
+int MPI_Igather(const void *in, int n_in, MPI_Datatype in_type, void *out, int n_out, MPI_Datatype out_type, int root,
+               MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
-    int result = PMPI_Gather(in, n_in, in_type, out, n_out, out_type, root, comm);
+    int result = PMPI_Igather(in, n_in, in_type, out, n_out, out_type, root, comm, request);
     account_all(size_of(n_in, in_type));
     leave(m, "Gather", root, -1, size_of(n_in, in_type));
     return result;
 }
 
-int MPI_Gatherv(const void *in, int n_in, MPI_Datatype in_type, void *out, const int *n_out, const int *places,
-                MPI_Datatype out_type, int root, MPI_Comm comm)
+int MPI_Igatherv(const void *in, int n_in, MPI_Datatype in_type, void *out, const int *n_out, const int *places,
+                MPI_Datatype out_type, int root, MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
-    int result = PMPI_Gatherv(in, n_in, in_type, out, n_out, places, out_type, root, comm);
+    int result = PMPI_Igatherv(in, n_in, in_type, out, n_out, places, out_type, root, comm, request);
     account_all(size_of(n_in, in_type));
     leave(m, "Gatherv", root, -1, size_of(n_in, in_type));
     return result;
