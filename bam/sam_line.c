@@ -24,7 +24,7 @@ enum {
 
 const char *sam_line_fault_text(enum sam_line_fault fault)
 {
-    #define FAULT_TEXT(number, text) [number] = text,
+    #define FAULT_TEXT(number, text) [number] = (text),
     static const char *const texts[] = {SAM_LINE_FAULTS(FAULT_TEXT)};
     return texts[fault];
 }

@@ -92,7 +92,7 @@ static int share(struct splitters *s, const struct mpi_team *team, bool failed)
         for (size_t i = 0; i < s->n; i++)
             bytes += sizes[i];
         s->records = bytes <= INT32_MAX ? malloc(bytes + 1) : NULL;
-        all_ready = mpi_team_all(s->records);
+        all_ready = mpi_team_all(s->records) && s->records;
     }
     if (all_ready) {
         pack_records(s, sizes, team->rank == 0);

@@ -12,11 +12,18 @@ struct collate_key collate_key_init(uint32_t n_bins)
     return (struct collate_key){.n_bins = n_bins, .per_bin = (((uint64_t)1 << 32) + n_bins - 1) / n_bins};
 }
 
+/* A byte as a signed number, modulo 2^32. */
+static uint32_t value_of(char c)
+{
+    unsigned char byte = (unsigned char)c;
+    return byte < 0x80 ? byte : byte + UINT32_C(0xffffff00);
+}
+
 uint32_t collate_key_hash(const char *name)
 {
-    uint32_t h = (uint32_t)(int8_t)*name;
+    uint32_t h = value_of(*name);
     for (const char *c = name + 1; *name && *c; c++)
-        h = 31 * h + (uint32_t)(int8_t)*c;
+        h = 31 * h + value_of(*c);
     h += ~(h << 15);
     h ^= h >> 10;
     h += h << 3;
