@@ -124,15 +124,19 @@ sam_hdr_t *header_parse(const uint8_t *data, size_t size)
     return sam ? sam : parse_by_htslib(data, size);
 }
 
-/* Whether the names of the references can stand in @SQ lines. The binary dictionary can have other names. */
-static bool names_fit(sam_hdr_t *sam)
+/* Why the references of the binary dictionary, which may differ from those of the text, cannot stand in @SQ lines.
+ * NULL: they can. Only samtools 1.24 refuses a length of 0, unless the text has another: then it writes a header that it
+ * cannot read. */
+static const char *dictionary_fault(sam_hdr_t *sam)
 {
     for (int i = 0; i < sam_hdr_nref(sam); i++) {
         const char *name = sam_hdr_tid2name(sam, i);
         if (!*name || strpbrk(name, "\t\n"))
-            return false;
+            return "its list of references has a name that no header line can have";
+        if (sam->target_len[i] == 0)
+            return "its list of references has a length of 0";
     }
-    return true;
+    return NULL;
 }
 
 /* Keeps what follows the header, and gives back the memory of the header, which may be much. */
@@ -173,6 +177,21 @@ static void tell_fault(const struct growing *g, int complete, const char *path, 
         latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
 }
 
+/* Makes a header of what was followed to its end, or not. */
+static int parse(struct bam_header *header, const struct growing *g, int complete, const char *path, struct latch *latch)
+{
+    if (complete > 0 && check_text(g, path, latch) < 0)
+        return -1;
+    if (complete > 0)
+        header->sam = header_parse(g->bytes.p, g->at);
+    if (!header->sam) {
+        tell_fault(g, complete, path, latch);
+        return -1;
+    }
+    const char *fault = dictionary_fault(header->sam);
+    return fault ? latch_fail(latch, "%s cannot be read as BAM: %s", path, fault) : 0;
+}
+
 int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
                 struct latch *latch)
 {
@@ -181,18 +200,7 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
     int complete, more = 1;
     while ((complete = follow(&g)) == 0 && (more = header_read_block(&g.bytes, source, most, path, latch)) > 0)
         ;
-    if (more < 0) {
-        free(g.bytes.p);
-        return -1;
-    }
-    if (complete > 0 && check_text(&g, path, latch) < 0) {
-        free(g.bytes.p);
-        return -1;
-    }
-    if (complete > 0)
-        header->sam = header_parse(g.bytes.p, g.at);
-    if (!header->sam || !names_fit(header->sam)) {
-        tell_fault(&g, complete, path, latch);
+    if (more < 0 || parse(header, &g, complete, path, latch) < 0) {
         free(g.bytes.p);
         bam_header_free(header);
         return -1;

@@ -7,6 +7,7 @@ GUARDS = "test_guards.py::"
 SAFETY = "test_safety.py::"
 SPILL = "test_spill.py::"
 MPI = "test_mpi.py::"
+PLACED = "test_affinity.py::test_no_thread_shares_the_first_ones_place"
 MPI_INPUT = "test_mpi_input.py::"
 MPI_OUT = "test_mpi_output.py::"
 MPI_WHOLE = "test_mpi_whole.py::"
@@ -340,4 +341,15 @@ MUTANTS = [
     ("base/runtime_env.c", "if (!affinity_has(allowed, (int)cpu))", "if (0)",
      ["unit_runtime_env", "test_affinity.py::test_cpus_that_are_left_are_not_used"], "a CPU that the job may not use"),
     ("base/runtime_env.c", "|| n == 0)", ")", ["unit_runtime_env"], "no thread at all"),
+    # ------------------------------------------------------------ places of threads
+    ("read/read_ahead.c", "    affinity_widen(&bound);\n", "    bound = affinity_now();\n", [PLACED],
+     "the thread that reads does not share the main thread's place"),
+    ("base/hts_file.c", "    affinity_widen(&bound);\n", "    bound = affinity_now();\n", [PLACED], "nor do htslib's"),
+    ("base/affinity.c", "    int kept = errno;\n    set_mask(before);\n", "    int kept = errno;\n    (void)before;\n", [PLACED],
+     "the main thread goes back to its place"),
+    ("base/affinity.c", "omp_proc_bind_false ? 0 : omp_get_num_places();", "omp_proc_bind_false ? 0 : omp_get_num_places() > 0;",
+     [PLACED], "other threads may use all places"),
+    ("base/affinity.c", "    if (at_start.known)\n        change(&at_start, before);\n    else\n        affinity_widen(before);\n",
+     "    affinity_widen(before);\n", ["test_affinity.py::test_other_commands_get_the_mask_we_were_started_with"],
+     "another command gets the mask of the start"),
 ]

@@ -215,3 +215,24 @@ def test_header_is_taken_or_refused_otherwise(tmp_path, fmt):
             if status == 0:
                 assert p.stdout == theirs.read_bytes(), text
     assert min(told.values()) > 10
+
+
+@pytest.mark.parametrize("name,text,refs,theirs", [
+    ("no_text", "", [("x", 0)], 1),
+    ("no_line", "@HD\tVN:1.6\n", [("x", 0), ("y", 5)], 1),
+    ("other_line", "@SQ\tSN:y\tLN:9\n", [("x", 0)], 1),
+    ("other_length", "@SQ\tSN:x\tLN:9\n", [("x", 0)], 0),
+], ids=lambda v: v if isinstance(v, str) and "@" not in v and v else "")
+def test_length_0_in_the_dictionary_is_taken(tmp_path, name, text, refs, theirs):
+    """samtools 1.24 takes the last, and writes LN:0, which it refuses to read."""
+    path, out = tmp_path / "in.bam", tmp_path / "out.bam"
+    path.write_bytes(bamgen.bgzf(b"BAM\1" + struct.pack("<I", len(text)) + text.encode() + struct.pack("<I", len(refs)) + b"".join(
+        struct.pack("<I", len(n) + 1) + n.encode() + b"\0" + struct.pack("<i", size) for n, size in refs)))
+    p = oracle_process(["--no-PG", "-o", out, path])
+    assert p.returncode == theirs
+    if theirs == 0:
+        assert oracle_process(["--no-PG", "-o", tmp_path / "again.bam", out]).returncode == 1
+    out.unlink(missing_ok=True)
+    p = run_sort(["-o", out, path])
+    assert p.returncode == 1 and "in.bam" in p.stderr and "length of 0" in p.stderr, p.stderr
+    assert not out.exists()

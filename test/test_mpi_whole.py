@@ -10,6 +10,7 @@ import functools
 import gzip
 import json
 import re
+import signal
 import subprocess
 
 import pytest
@@ -56,22 +57,35 @@ def spoils_stdin(kind):
     return kind == "mpich" or not re.search(r"\) [1-4]\.", version)
 
 
-def through_pipe(programs, desk, source, args=(), kind=KINDS[0] if KINDS else None, n=3):
-    """Whether n ranks write the same from a pipe as one process writes from the file."""
-    one, many = desk / "one.bam", desk / "many.bam"
-    subprocess.run([BINARY, "sort", "--no-PG", *args, "-o", one, source], check=True, capture_output=True,
-                   env=clean_env())
+def from_pipe(program, desk, source, args, kind, n):
+    """mpirun's status and what was said, of n ranks that read `source` from standard input, or from a fifo."""
     fifo = spoils_stdin(kind)
     if fifo:
         subprocess.run(["mkfifo", desk / "fifo"], check=True)
     with subprocess.Popen(["dd", "status=none", "if=%s" % source, *["of=%s" % (desk / "fifo")] * fifo],
                           stdout=subprocess.PIPE) as feed:
-        job = launch(programs[kind], kind, n, ["--no-PG", *args, "-T", desk / "tmp", "-o", many,
-                                               desk / "fifo" if fifo else "-"], stdin=feed.stdout)
+        job = launch(program, kind, n, [*args, desk / "fifo" if fifo else "-"], stdin=feed.stdout)
         _, err = job.communicate(timeout=100)
     if fifo:
         (desk / "fifo").unlink()
-    assert job.returncode == 0, err
+    return job.returncode, err
+
+
+def mpirun_crashed(status, err):
+    """Not a rank: that of OpenMPI 4.1.4 did so once, while it handed standard input on."""
+    return status == -signal.SIGSEGV and b"mpirun.openmpi(" in err
+
+
+def through_pipe(programs, desk, source, args=(), kind=KINDS[0] if KINDS else None, n=3):
+    """Whether n ranks write the same from a pipe as one process writes from the file."""
+    one, many = desk / "one.bam", desk / "many.bam"
+    subprocess.run([BINARY, "sort", "--no-PG", *args, "-o", one, source], check=True, capture_output=True,
+                   env=clean_env())
+    args = ["--no-PG", *args, "-T", desk / "tmp", "-o", many]
+    status, err = from_pipe(programs[kind], desk, source, args, kind, n)
+    if mpirun_crashed(status, err):
+        status, err = from_pipe(programs[kind], desk, source, args, kind, n)
+    assert status == 0, err
     assert many.read_bytes() == one.read_bytes()
     assert not list(desk.glob("tmp*"))
 
