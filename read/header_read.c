@@ -18,7 +18,8 @@ enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };
 struct growing {
     struct byte_buffer bytes;
     size_t at;                   /* every field before this offset is complete */
-    int64_t refs_left;           /* @SQ entries that are still to come */
+    int64_t refs_left;           /* entries of the list of references that are still to come */
+    bool without_length;         /* one of them has the length 0 */
 };
 
 /* What would do: as a plan of memory counts at most, for the smallest @SQ lines. BAM tells how long the text is; of SAM
@@ -80,6 +81,7 @@ static int follow(struct growing *g)
         if (g->bytes.n < g->at + 4 + name + 4)
             return 0;
         g->at += 4 + name + 4;
+        g->without_length |= load_le32(g->bytes.p + g->at - 4) == 0;
     }
     return 1;
 }
@@ -124,19 +126,15 @@ sam_hdr_t *header_parse(const uint8_t *data, size_t size)
     return sam ? sam : parse_by_htslib(data, size);
 }
 
-/* Why the references of the binary dictionary, which may differ from those of the text, cannot stand in @SQ lines.
- * NULL: they can. Only samtools 1.24 refuses a length of 0, unless the text has another: then it writes a header that it
- * cannot read. */
-static const char *dictionary_fault(sam_hdr_t *sam)
+/* Whether the names of the references can stand in @SQ lines. The binary dictionary can have other names. */
+static bool names_fit(sam_hdr_t *sam)
 {
     for (int i = 0; i < sam_hdr_nref(sam); i++) {
         const char *name = sam_hdr_tid2name(sam, i);
         if (!*name || strpbrk(name, "\t\n"))
-            return "its list of references has a name that no header line can have";
-        if (sam->target_len[i] == 0)
-            return "its list of references has a length of 0";
+            return false;
     }
-    return NULL;
+    return true;
 }
 
 /* Keeps what follows the header, and gives back the memory of the header, which may be much. */
@@ -177,19 +175,21 @@ static void tell_fault(const struct growing *g, int complete, const char *path, 
         latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
 }
 
-/* Makes a header of what was followed to its end, or not. */
-static int parse(struct bam_header *header, const struct growing *g, int complete, const char *path, struct latch *latch)
+/* Makes a header of what was followed to its end, or not. A length of 0 is refused here as by samtools 1.24; older
+ * versions of htslib pass it. (1.24 takes it where the text has another, and writes a header that it cannot read.) */
+static int parse(struct bam_header *header, const struct growing *g, int complete, const char *path,
+                 struct latch *latch)
 {
     if (complete > 0 && check_text(g, path, latch) < 0)
         return -1;
+    if (complete > 0 && g->without_length)
+        return latch_fail(latch, "%s cannot be read as BAM: a reference in its list has the length 0", path);
     if (complete > 0)
         header->sam = header_parse(g->bytes.p, g->at);
-    if (!header->sam) {
-        tell_fault(g, complete, path, latch);
-        return -1;
-    }
-    const char *fault = dictionary_fault(header->sam);
-    return fault ? latch_fail(latch, "%s cannot be read as BAM: %s", path, fault) : 0;
+    if (header->sam && names_fit(header->sam))
+        return 0;
+    tell_fault(g, complete, path, latch);
+    return -1;
 }
 
 int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
