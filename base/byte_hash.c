@@ -2,6 +2,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "base/byte_hash.h"
+#include "base/byte_hash_avx2.h"
 
 uint64_t byte_hash_portable(const uint8_t *bytes, size_t n, uint64_t seed)
 {

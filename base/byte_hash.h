@@ -9,9 +9,7 @@
 /* XXH3_64bits_withSeed() of n bytes; with seed 0, XXH3_64bits(). */
 uint64_t byte_hash(const uint8_t *bytes, size_t n, uint64_t seed);
 
-/* The two versions that byte_hash() chooses from. The second runs only on x86-64 processors with AVX2,
- * that is of 2013 and later. */
+/* The version for processors for which there is no other. */
 uint64_t byte_hash_portable(const uint8_t *bytes, size_t n, uint64_t seed);
-uint64_t byte_hash_avx2(const uint8_t *bytes, size_t n, uint64_t seed);
 
 #endif

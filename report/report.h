@@ -86,7 +86,7 @@ struct report {
     char advice[REPORT_ADVICE_MAX][REPORT_ADVICE_SIZE];   /* "": none */
 };
 
-/* Fills in everything, from the facts and the stats. The stats must be stopped. */
+/* Fills in everything, from the facts and the stats. The stats must be stopped. See report_make.c. */
 void report_make(struct report *report, const struct report_facts *facts, const struct stats *stats);
 
 /* Fills in the advice, from the other numbers. See report_advice.c. */

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Who may include whom: rightwards only, and no circles of modules (a module is NAME.c and NAME.h together). And no line
-# of C is longer than 120 columns, but for tests.
+# Who may include whom, and whose functions and variables a module may use: rightwards only, and no circles of modules (a
+# module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
+# line of C is longer than 120 columns, but for tests.
 #
 #   mpi -> cli -> bam_sort, bgzip -> plan -> read, sort, spill, merge, write, report -> bgzf_omp, bam_arena -> order -> codec -> bam -> base
 #
@@ -25,6 +26,27 @@ includes() {
     done | sort -u
 }
 
+# The same lines, of the symbols that the object file of one module defines and that of another asks for.
+uses() {
+    build=$(make -s show-BUILD)
+    for source in $(printf '%s\n' $sources | grep '\.c$'); do
+        object=$build/${source%.c}.o
+        case $source in
+        mpi/*) [ -e "$object" ] || continue ;;      # there is MPI only on some machines
+        esac
+        nm -g -P "$object" | sed "s|^|${source%.c} |" || exit 1
+    done >"$build/symbols.txt"
+    awk '$3 == "U" || $3 == "w" || $3 == "v" { uses[$1 " " $2] = 1; next }
+        { where[$2] = $1 }
+        END {
+            for (use in uses) {
+                split(use, part, " ")
+                if (part[2] in where && where[part[2]] != part[1])
+                    print part[1], where[part[2]]
+            }
+        }' "$build/symbols.txt" | sort -u
+}
+
 long_lines() {
     LC_ALL=C awk '{
         line = $0
@@ -39,7 +61,8 @@ long_lines() {
 
 failed=0
 long_lines || failed=1
-{ printf '%s\n' "$known" | sed -n 's/^\(.*\) -> \(.*\)$/known \1 \2/p'; includes; } | awk '
+make -s samtools || failed=1
+{ printf '%s\n' "$known" | sed -n 's/^\(.*\) -> \(.*\)$/known \1 \2/p'; { includes; uses; } | sort -u; } | awk '
     BEGIN {
         n = split("mpi cli bam_sort plan stage ring order codec bam base", layers, " ")
         for (i = 1; i <= n; i++)
@@ -77,7 +100,7 @@ long_lines || failed=1
         count[kind]++
         seen[$0] = 1
         if (!($0 in known)) {
-            print "FAILED static layers: " kind ": " $1 " includes " $2
+            print "FAILED static layers: " kind ": " $1 " includes or uses " $2
             failed = 1
         }
     }
