@@ -38,6 +38,7 @@ INSTALL  ?= install
 HTS_LIBS ?= -lhts
 DEFLATE_LIBS ?= -ldeflate
 LZ4_LIBS ?= -llz4
+JANSSON_LIBS ?= -ljansson
 Z_LIBS ?= -lz
 OPENMP_CFLAGS ?= -fopenmp
 
@@ -64,7 +65,7 @@ HARDEN_LDFLAGS := $(call all_taken,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(com
 endif
 ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(HARDEN_CFLAGS) $(CFLAGS)
-LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(Z_LIBS) $(EXTRA_LIBS) -lm
+LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(JANSSON_LIBS) $(Z_LIBS) $(EXTRA_LIBS) -lm
 
 # What is made goes to the screen in a short line, the command of it with V=1 or if it fails to.
 #   $(call run,WORD,FILE,COMMAND); quiet is for what no line is needed for.

@@ -55,9 +55,11 @@ read_settings() {
         cppflags=$(make -s show-CPPFLAGS) ldflags=$(make -s show-LDFLAGS)
         openmp=$(make -s show-OPENMP_CFLAGS) hts_libs=$(make -s show-HTS_LIBS) deflate_libs=$(make -s show-DEFLATE_LIBS)
         lz4_libs=$(make -s show-LZ4_LIBS)
+        jansson_libs=$(make -s show-JANSSON_LIBS)
     else
         cc=${CC:-cc} cppflags='' ldflags='' openmp=-fopenmp hts_libs=-lhts deflate_libs=-ldeflate
         lz4_libs=-llz4
+        jansson_libs=-ljansson
     fi
     if [ -e config.mk ]; then
         return    # ./configure has found everything already
@@ -109,6 +111,8 @@ int main(void) { return !hts_version(); }' $hts_libs ;;
 int main(void) { libdeflate_free_compressor(libdeflate_alloc_compressor(1)); return 0; }' $deflate_libs ;;
     lz4)        compiles '#include <lz4.h>
 int main(void) { return LZ4_sizeofState() == 0; }' $lz4_libs ;;
+    jansson)    compiles '#include <jansson.h>
+int main(void) { return !json_object(); }' $jansson_libs ;;
     zlib)       compiles '#include <zlib.h>
 int main(void) { return !zlibVersion(); }' -lz ;;
     xxhash)     compiles '#define XXH_INLINE_ALL
@@ -137,7 +141,7 @@ int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lis
     esac
 }
 
-build_needs='make compiler openmp htslib libdeflate lz4 zlib xxhash'
+build_needs='make compiler openmp htslib libdeflate lz4 jansson zlib xxhash'
 test_needs='cmocka python'
 extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
 check_extra_needs='sanitizers cppcheck clang-tidy strace'    # clang's, for data races and fuzzing: the same
@@ -164,6 +168,7 @@ packages() {
         apt/htslib)     echo libhts-dev ;;
         apt/libdeflate) echo libdeflate-dev ;;
         apt/lz4)        echo liblz4-dev ;;
+        apt/jansson)    echo libjansson-dev ;;
         apt/zlib)       echo zlib1g-dev ;;
         apt/xxhash)     echo libxxhash-dev ;;
         apt/cmocka)     echo libcmocka-dev ;;
@@ -180,6 +185,7 @@ packages() {
         dnf/htslib)     echo htslib-devel ;;
         dnf/libdeflate) echo libdeflate-devel ;;
         dnf/lz4)        echo lz4-devel ;;
+        dnf/jansson)    echo jansson-devel ;;
         dnf/zlib)       echo zlib-devel ;;
         dnf/xxhash)     echo xxhash-devel ;;
         dnf/cmocka)     echo libcmocka-devel ;;
@@ -197,6 +203,7 @@ packages() {
         apk/htslib)     echo htslib-dev ;;
         apk/libdeflate) echo libdeflate-dev ;;
         apk/lz4)        echo lz4-dev ;;
+        apk/jansson)    echo jansson-dev ;;
         apk/zlib)       echo zlib-dev ;;
         apk/xxhash)     echo xxhash-dev ;;
         apk/cmocka)     echo cmocka-dev ;;

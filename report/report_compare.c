@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
+#include <jansson.h>
 #include "base/version.h"
-#include "report/json_reader.h"
 #include "report/report.h"
 #include "report/report_compare.h"
 #include "report/report_markup.h"
@@ -42,48 +41,58 @@ enum { WALL = 0, RECORDS = REPORT_COMPARE_NUMBERS - 1 };
 
 /* ----------------------------------------------------------------- reading */
 
-static void take_text(struct report_compare_side *s, const struct json_value *v)
+enum { PATH = 64 };
+
+/* What lies at the end of a path of keys, "verdict/bound_by". NULL: nothing. */
+static const json_t *value_at(const json_t *from, const char *path)
 {
-    const struct { const char *path; char *to; } texts[] = {
-        {"input", s->input}, {"host", s->host}, {"cpu_model", s->cpu}, {"date", s->date}, {"version", s->version},
-        {"verdict/bound_by", s->bound_by}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(v->path, texts[i].path) == 0)
-            snprintf(texts[i].to, REPORT_COMPARE_TEXT, "%s", v->text);
+    char keys[PATH], *rest = keys;
+    snprintf(keys, sizeof keys, "%s", path);
+    for (char *key; from && (key = strsep(&rest, "/"));)
+        from = json_object_get(from, key);
+    return from;
 }
 
-/* A time that is below 0 is none of ours. */
-static void take_number(struct report_compare_side *s, const struct json_value *v)
+static void take_text(const json_t *root, const char *path, char to[REPORT_COMPARE_TEXT])
 {
-    char path[JSON_PATH];
+    const char *text = json_string_value(value_at(root, path));
+    snprintf(to, REPORT_COMPARE_TEXT, "%s", text ? text : "");
+}
+
+/* NAN: not there. A number that is below 0 is none of ours. */
+static double number_at(const json_t *root, const char *path)
+{
+    const json_t *value = value_at(root, path);
+    double number = json_number_value(value);
+    return json_is_number(value) && number >= 0 ? number : NAN;
+}
+
+static void take_values(struct report_compare_side *s, const json_t *root)
+{
+    char path[PATH];
+    take_text(root, "input", s->input);
+    take_text(root, "host", s->host);
+    take_text(root, "cpu_model", s->cpu);
+    take_text(root, "date", s->date);
+    take_text(root, "version", s->version);
+    take_text(root, "verdict/bound_by", s->bound_by);
     for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
-        if (strcmp(v->path, rows[i].path) == 0 && v->number >= 0)
-            s->numbers[i] = v->number;
+        s->numbers[i] = number_at(root, rows[i].path);
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
         snprintf(path, sizeof path, "stages/%s/s", stats_stage(stage)->name);
-        if (strcmp(v->path, path) == 0 && v->number >= 0)
-            s->stages[stage] = v->number;
+        s->stages[stage] = number_at(root, path);
     }
-}
-
-static void take_value(void *side, const struct json_value *v)
-{
-    if (v->kind == JSON_TEXT)
-        take_text(side, v);
-    else if (v->kind == JSON_NUMBER)
-        take_number(side, v);
 }
 
 /* Other programs' JSON has no such keys. */
 int report_compare_read(struct report_compare_side *s, const char *name, const char *json, size_t size)
 {
     *s = (struct report_compare_side){.name = name};
-    for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
-        s->numbers[i] = NAN;
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        s->stages[stage] = NAN;
-    if (json_reader_run(json, size, take_value, s) < 0)
+    json_t *root = json_loadb(json, size, 0, NULL);
+    if (!root)
         return -1;
+    take_values(s, root);
+    json_decref(root);
     return *s->version && !isnan(s->numbers[WALL]) && !isnan(s->numbers[RECORDS]) && !isnan(s->stages[STAGE_OTHER])
          ? 0 : -1;
 }

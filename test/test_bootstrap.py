@@ -23,6 +23,7 @@ MAKE = """case $* in
 *show-HTS_LIBS) echo -lhts ;;
 *show-DEFLATE_LIBS) echo -ldeflate ;;
 *show-LZ4_LIBS) echo -llz4 ;;
+*show-JANSSON_LIBS) echo -ljansson ;;
 *show-*) ;;
 *) exit 1 ;;
 esac

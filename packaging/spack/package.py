@@ -22,6 +22,7 @@ class SamtoolsOmp(MakefilePackage):
     depends_on("c", type="build")
     depends_on("gmake", type="build")
     depends_on("htslib@1.13:")
+    depends_on("jansson")
     depends_on("libdeflate")
     depends_on("lz4")
     depends_on("xxhash")
