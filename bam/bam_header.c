@@ -59,14 +59,15 @@ end:
     return status;
 }
 
-/* Whether one of the lines of the text is this one. */
-static bool has_line(const char *text, const char *line)
+/* Whether one of the lines of the header is this one. -1: no memory. */
+static int has_line(sam_hdr_t *sam, const char *line)
 {
-    size_t n = strlen(line);
+    size_t n = strlen(line), size;
+    const char *text = plain_header_text(sam, &size);
     for (const char *at = text; at && (at = strstr(at, line)); at += n)
         if ((at == text || at[-1] == '\n') && (at[n] == '\n' || !at[n]))
-            return true;
-    return false;
+            return 1;
+    return text ? 0 : -1;
 }
 
 static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
@@ -75,7 +76,10 @@ static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
     int status = 0;
     for (int i = 0; i < sam_hdr_count_lines(from, "CO") && status == 0; i++) {
         status = sam_hdr_find_line_pos(from, "CO", i, &line);
-        if (status == 0 && !has_line(sam_hdr_str(into), ks_str(&line)))
+        int there = status == 0 ? has_line(into, ks_str(&line)) : -1;
+        if (there < 0)
+            status = -1;
+        else if (!there)
             status = sam_hdr_add_lines(into, ks_str(&line), ks_len(&line));
     }
     ks_free(&line);
@@ -256,8 +260,9 @@ int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char 
 
 int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
 {
-    const char *text = sam_hdr_str(sam);
-    size_t text_size = sam_hdr_length(sam), total = MAGIC_SIZE + 4 + text_size + 4;
+    size_t text_size;
+    const char *text = plain_header_text(sam, &text_size);
+    size_t total = MAGIC_SIZE + 4 + text_size + 4;
     int n_ref = sam_hdr_nref(sam);
     if (!text || n_ref < 0 || text_size > bam_header_text_max(bam))
         return -1;

@@ -265,19 +265,18 @@ static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char 
     return true;
 }
 
-/* The text of a header, which htslib makes anew if a line was changed. NULL: no memory. */
-static const char *text_of(sam_hdr_t *lines, size_t *n)
+const char *plain_header_text(sam_hdr_t *sam, size_t *n)
 {
-    bool empty = !lines->hrecs && !lines->text;  /* htslib would tell of a failure */
-    const char *text = empty ? "" : sam_hdr_str(lines);
-    *n = text && !empty ? sam_hdr_length(lines) : 0;
+    bool empty = !sam->hrecs && !sam->text;
+    const char *text = empty ? "" : sam_hdr_str(sam);
+    *n = text && !empty ? sam_hdr_length(sam) : 0;
     return text;
 }
 
 int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines)
 {
     size_t n;
-    const char *text = text_of(lines, &n);
+    const char *text = plain_header_text(lines, &n);
     if (!text)
         return -1;
     struct byte_buffer to = {malloc(sam->l_text + n + 1), 0, 0};
@@ -301,7 +300,7 @@ static bool other_lines_fit(const sam_hdr_t *sam)
 {
     sam_hdr_t *lines = plain_header_lines(sam);
     size_t n = 0, from = 0, at = 0, end = 0;
-    const char *text = lines ? text_of(lines, &n) : NULL;
+    const char *text = lines ? plain_header_text(lines, &n) : NULL;
     struct line line, next;
     bool fit = text != NULL;
     while (fit && next_line(text, n, &from, &line)) {

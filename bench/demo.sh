@@ -188,7 +188,7 @@ next_step() { printf '  %-52s # %s\n' "$1" "$2"; }
 next_steps() {
     next_step "$ours sort -@ $threads -o $demo/out.bam $demo/in.bam" 'the same again; put in a file of yours'
     if [ -n "$other" ]; then
-        next_step "$ours flagstat $demo/out.bam" "every other command goes to $other"
+        next_step "$ours flagstat $demo/out.bam" "this command goes to $other"
     fi
     if [ "$(id -u)" -eq 0 ]; then
         next_step 'make install' 'as samtools-omp, into /usr/local/bin'

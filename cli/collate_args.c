@@ -15,7 +15,7 @@ enum { LEVEL = 1 };              /* of samtools, where the command line names no
 static const struct option long_options[] = { ENGINE_ARGS_LONG_OPTIONS };
 
 /* What collate alone can be told, as far as it was read. */
-struct own {
+struct collate_words {
     bool to_stdout;              /* -O */
     bool to_file;                /* -o */
     bool uncompressed;           /* -u: wins over -l */
@@ -62,9 +62,9 @@ static int parse_bins(struct sort_order *order, const char *text)
     return 0;
 }
 
-static enum engine_option take(struct engine_args *args, int c)
+static enum engine_option take_collate_option(struct engine_args *args, int c)
 {
-    struct own *own = args->own;
+    struct collate_words *own = args->own;
     switch (c) {
     case 'O': own->to_stdout = true; return ENGINE_OPTION_TAKEN;
     case 'o': own->to_file = true; return ENGINE_OPTION_COMMON;
@@ -88,7 +88,7 @@ static int name_output(struct engine_args *args, const char *prefix)
 }
 
 /* Where the output goes: -o FILE, -O, or the prefix. */
-static int settle_output(struct engine_args *args, const struct own *own)
+static int settle_output(struct engine_args *args, const struct collate_words *own)
 {
     if (own->to_file && own->to_stdout)
         return message_mistake("-o and -O are two outputs: give one of them");
@@ -97,7 +97,7 @@ static int settle_output(struct engine_args *args, const struct own *own)
     return own->to_file || own->to_stdout ? 0 : name_output(args, own->prefix);
 }
 
-static int settle_temp(struct sort_opts *o, const struct own *own)
+static int settle_temp(struct sort_opts *o, const struct collate_words *own)
 {
     const char *folder = getenv("TMPDIR");
     char *elsewhere = NULL;
@@ -116,13 +116,13 @@ static const struct engine_command collate = {
     .name = "collate",
     .short_options = ":l:uo:OT:n:fr:@:h",
     .long_options = long_options,
-    .take = take,
+    .take = take_collate_option,
     .usage = collate_args_usage,
     .level = LEVEL,
     .order = {.by = SORT_COLLATE, .n_bins = COLLATE_BINS},
 };
 
-static int settle(struct engine_args *args, const struct own *own)
+static int settle(struct engine_args *args, const struct collate_words *own)
 {
     struct sort_opts *o = args->o;
     args->level = own->uncompressed ? 0 : args->level < 0 || args->level > BGZF_LEVEL_MAX ? LEVEL : args->level;
@@ -138,7 +138,7 @@ static int settle(struct engine_args *args, const struct own *own)
 
 enum engine_args_result collate_args_parse(struct sort_opts *o, int argc, char **argv)
 {
-    struct own own = {0};
+    struct collate_words own = {0};
     struct engine_args args = {.own = &own};
     enum engine_args_result result = engine_args_read(&args, &collate, o, argc, argv);
     if (result != ENGINE_ARGS_RUN)

@@ -31,7 +31,7 @@ static const struct option long_options[] = {
 };
 
 /* What sort alone can be told, as far as it was read. */
-struct own {
+struct sort_words {
     bool ascii;                  /* -N was given: names stay ASCII */
     bool by_tag;                 /* -t was given */
     bool many_tags;              /* and so was another tag */
@@ -98,7 +98,7 @@ void sort_args_usage(FILE *to)
           "SAMTOOLS_OMP_REPORT (a folder, in which each sort leaves a report).\n", to);
 }
 
-static void set_tag(struct sort_order *order, struct own *own, const char *text)
+static void set_tag(struct sort_order *order, struct sort_words *own, const char *text)
 {
     char tag[sizeof order->tag] = {0};
     memcpy(tag, text, strnlen(text, sizeof tag));
@@ -110,7 +110,7 @@ static void set_tag(struct sort_order *order, struct own *own, const char *text)
 static enum engine_option take_order(struct engine_args *args, int c)
 {
     struct sort_order *order = &args->o->order;
-    struct own *own = args->own;
+    struct sort_words *own = args->own;
     int result = 0;
     switch (c) {
     case 'n': order->by = SORT_NAME_NATURAL; break;
@@ -143,10 +143,10 @@ static int parse_plan(struct sort_opts *o, const char *text)
     return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
 }
 
-static enum engine_option take(struct engine_args *args, int c)
+static enum engine_option take_sort_option(struct engine_args *args, int c)
 {
     struct sort_opts *o = args->o;
-    struct own *own = args->own;
+    struct sort_words *own = args->own;
     int result = 0;
     switch (c) {
     case 'O': result = engine_args_format(args, optarg); break;
@@ -166,7 +166,7 @@ static enum engine_option take(struct engine_args *args, int c)
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
 }
 
-static void settle_order(struct sort_order *order, const struct own *own)
+static void settle_order(struct sort_order *order, const struct sort_words *own)
 {
     if (order->by == SORT_NAME_NATURAL && own->ascii)
         order->by = SORT_NAME_ASCII;
@@ -193,7 +193,7 @@ static const char *split_index_name(char *path)
     return input_name_local(mark + strlen(HTS_IDX_DELIM));
 }
 
-static int settle_index(struct sort_opts *o, const struct own *own, const char *name)
+static int settle_index(struct sort_opts *o, const struct sort_words *own, const char *name)
 {
     struct sort_output *out = &o->out;
     enum htsExactFormat format = out->format.format;
@@ -220,7 +220,7 @@ static int settle_index(struct sort_opts *o, const struct own *own, const char *
 }
 
 /* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else what the engine settles. */
-static int settle_temp(struct sort_opts *o, const struct own *own)
+static int settle_temp(struct sort_opts *o, const struct sort_words *own)
 {
     const char *tmpdir = getenv("TMPDIR");
     if (o->n_temp_prefixes)
@@ -258,7 +258,7 @@ static const struct engine_command sort = {
     .name = "sort",
     .short_options = ":l:um:@:o:O:T:hnNt:MI:K:w:RH",
     .long_options = long_options,
-    .take = take,
+    .take = take_sort_option,
     .usage = sort_args_usage,
     .level = BGZF_LEVEL_DEFAULT,
     .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT},
@@ -266,7 +266,7 @@ static const struct engine_command sort = {
 
 enum engine_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv)
 {
-    struct own own = {0};
+    struct sort_words own = {0};
     struct engine_args args = {.own = &own};
     enum engine_args_result result = engine_args_read(&args, &sort, o, argc, argv);
     if (result != ENGINE_ARGS_RUN)
