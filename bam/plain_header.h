@@ -29,8 +29,8 @@ static inline bool plain_header_is(const sam_hdr_t *sam)
     return !sam->hrecs;
 }
 
-/* The text of any header, and its n bytes; "" if it has none, where sam_hdr_str() tells of a failure. NULL: no memory. The
- * text is the header's. */
+/* The text of any header, and its n bytes; "" if it has none, where sam_hdr_str() tells of a failure. NULL: no memory.
+ * The text is the header's. */
 const char *plain_header_text(sam_hdr_t *sam, size_t *n);
 
 /* Its lines but those of @SQ, as a header of its own, which belongs to the caller. NULL: no memory. */
