@@ -268,7 +268,7 @@ static void open_format(struct split_file *f, const struct sort_opts *opts)
     }
     enum input_kind kind = input_format_kind(&found, opts->in_format.specific);
     f->is_text = kind == INPUT_SAM_PLAIN;
-    f->is_whole = !input_format_has_parts(kind);
+    f->is_whole = !input_format_has_parts(kind, opts->in_format.specific);
     if (kind == INPUT_EMPTY)
         latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
     else if (f->is_text)

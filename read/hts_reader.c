@@ -5,6 +5,7 @@
 #include <htslib/bgzf.h>
 #include "base/affinity.h"
 #include "bam/bam1_bytes.h"
+#include "bam/header_text.h"
 #include "bam/ref_lookup.h"
 #include "bam/ref_sums.h"
 #include "base/byte_buffer.h"
@@ -79,6 +80,24 @@ static int open_sums(struct hts_reader *r)
     return !fasta || (r->sums = ref_sums_new(r->header, fasta, r->opt.path, r->opt.latch)) ? 0 : -1;
 }
 
+/* Whether samtools 1.24 takes the header, which older versions of htslib may have taken. That of SAM was looked at. */
+static int check_header(const struct hts_reader *r)
+{
+    enum htsExactFormat format = hts_get_format(r->sam)->format;
+    const char *text = r->header ? sam_hdr_str(r->header) : NULL;
+    if (!text || (format != bam && format != cram))
+        return r->header ? 0 : -1;
+    struct header_text found = header_text_check(text, strlen(text), false);
+    if (found.fault)
+        return latch_fail(r->opt.latch, "%s: its header cannot be read: line %zu %s. Nothing was written", r->opt.path,
+                          found.number, found.fault);
+    for (int i = 0; i < sam_hdr_nref(r->header); i++)
+        if (sam_hdr_tid2len(r->header, i) == 0)
+            return latch_fail(r->opt.latch, "%s: its header cannot be read: a reference in its list has the length 0. "
+                              "Nothing was written", r->opt.path);
+    return 0;
+}
+
 struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram,
                                    sam_hdr_t **header)
 {
@@ -100,7 +119,8 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
     } else if (set_up(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);
-        *header = r->header && sam_hdr_count_lines(r->header, "SQ") >= 0 ? sam_hdr_dup(r->header) : NULL;
+        bool taken = check_header(r) == 0 && sam_hdr_count_lines(r->header, "SQ") >= 0;
+        *header = taken ? sam_hdr_dup(r->header) : NULL;
         if (*header && errno != ENOMEM && open_sums(r) == 0)
             return r;
         latch_fail(options->latch, "%s: its header cannot be read%s", options->path,

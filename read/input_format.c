@@ -11,6 +11,7 @@
 #include "read/input_format.h"
 #include "read/input_part.h"
 #include "read/read_ahead.h"
+#include "read/record_filter.h"
 #include "read/sam_reader.h"
 
 static int open_ahead(struct input_format *in, size_t piece_size)
@@ -20,14 +21,6 @@ static int open_ahead(struct input_format *in, size_t piece_size)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
     return 0;
-}
-
-/* Whether htslib is told to drop records. */
-static bool has_filter(const hts_opt *option)
-{
-    while (option && option->opt != HTS_OPT_FILTER)
-        option = option->next;
-    return option;
 }
 
 /* Whether htslib is told to compare no checksums. */
@@ -45,7 +38,7 @@ static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
 {
     hFILE *file = in->file.hfile;
     const hts_opt *options = in->opt.format_options;
-    bool counts = is_cram && !has_filter(options);
+    bool counts = is_cram && !record_filter_of(options);
     if (counts && !(in->cram = cram_input_open(&in->file, !ignores_checksums(options))) && errno == ENOMEM)
         return NULL;
     if (!in->cram || in->file.begin >= 0) {
@@ -84,12 +77,12 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
     return in->containers ? 0 : open_ahead(in, in->opt.piece_size);
 }
 
-static int open_sam(struct input_format *in, bool in_blocks)
+static int open_sam(struct input_format *in, bool packed)
 {
     in->framing = INPUT_RECORDS;
     if (open_ahead(in, in->opt.sam.piece_size) < 0)
         return -1;
-    if (!(in->sam = sam_reader_open(in->window, in_blocks, &in->opt, &in->header)))
+    if (!(in->sam = sam_reader_open(in->window, packed, &in->opt, &in->header)))
         return -1;
     in->window = sam_reader_window(in->sam);
     return 0;
@@ -98,23 +91,23 @@ static int open_sam(struct input_format *in, bool in_blocks)
 enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options)
 {
     /* htslib looks into the first block only, which may be empty or too short. What it does not know there is left to
-     * header_read(). */
+     * header_read(); behind an empty member of plain gzip, SAM is expected. */
     bool blocks = format->compression == bgzf, plain = format->compression == no_compression;
     bool is_bam = format->format == bam || (blocks && format->category != sequence_data);
-    if (format->format == empty_format && !blocks)
+    if (format->format == empty_format && plain)
         return INPUT_EMPTY;
-    if (has_filter(options) || !(blocks || plain))
+    if (!blocks && !plain && format->compression != gzip)
         return INPUT_OF_HTSLIB;
-    if (is_bam)
-        return blocks ? INPUT_BAM_BLOCKS : INPUT_BAM_PLAIN;
-    if (format->format == sam)
-        return blocks ? INPUT_SAM_BLOCKS : INPUT_SAM_PLAIN;
-    return INPUT_OF_HTSLIB;
+    if (format->format == sam || (format->format == empty_format && !blocks))
+        return plain ? INPUT_SAM_PLAIN : INPUT_SAM_PACKED;
+    if (!is_bam || record_filter_of(options))
+        return INPUT_OF_HTSLIB;
+    return plain ? INPUT_BAM_PLAIN : blocks ? INPUT_BAM_BLOCKS : INPUT_BAM_GZIP;
 }
 
-bool input_format_has_parts(enum input_kind kind)
+bool input_format_has_parts(enum input_kind kind, const hts_opt *options)
 {
-    return kind == INPUT_BAM_BLOCKS || kind == INPUT_SAM_PLAIN;
+    return (kind == INPUT_BAM_BLOCKS || kind == INPUT_SAM_PLAIN) && !record_filter_of(options);
 }
 
 /* What the file is compressed by, if it cannot be read for that. htslib finds out what is in some of these, and ends
@@ -155,14 +148,15 @@ static int open_format(struct input_format *in)
     if (kind == INPUT_OF_HTSLIB)
         return open_htslib(in, &format);
     input_file_advise(&in->file);
-    bool has_parts = input_format_has_parts(kind) && input_file_access(&in->file) == INPUT_ANYWHERE;
+    bool has_parts = input_format_has_parts(kind, in->opt.format_options)
+                     && input_file_access(&in->file) == INPUT_ANYWHERE;
     if (in->opt.part && !has_parts)
         return latch_fail(in->opt.latch, "%s: only a part of BAM in BGZF or of SAM text can be read", in->opt.path);
     if (in->opt.part)
         input_file_limit(&in->file, in->opt.part->begin, in->opt.part->end);
-    if (kind == INPUT_SAM_PLAIN || kind == INPUT_SAM_BLOCKS)
-        return open_sam(in, kind == INPUT_SAM_BLOCKS);
-    in->framing = kind == INPUT_BAM_BLOCKS ? INPUT_BGZF : INPUT_RAW_BAM;
+    if (kind == INPUT_SAM_PLAIN || kind == INPUT_SAM_PACKED)
+        return open_sam(in, kind == INPUT_SAM_PACKED);
+    in->framing = kind == INPUT_BAM_PLAIN ? INPUT_RAW_BAM : INPUT_BGZF;
     return open_ahead(in, in->opt.piece_size);
 }
 

@@ -11,7 +11,7 @@
 struct byte_window;
 
 enum input_framing {
-    INPUT_BGZF,                  /* a BAM file: BGZF blocks, the header first */
+    INPUT_BGZF,                  /* a BAM file: BGZF blocks or plain gzip, the header first */
     INPUT_RAW_BAM,               /* the same without compression */
     INPUT_RECORDS,               /* BAM records only; the header is input_format_header() */
 };
@@ -35,16 +35,16 @@ struct input_format {
 /* What an input is, and so who reads it. */
 enum input_kind {
     INPUT_EMPTY,                 /* not even a header */
-    INPUT_BAM_BLOCKS, INPUT_BAM_PLAIN,   /* BAM in BGZF, or without compression */
-    INPUT_SAM_PLAIN, INPUT_SAM_BLOCKS,   /* text, or that in BGZF */
-    INPUT_OF_HTSLIB,             /* all that htslib decodes, and what it must filter */
+    INPUT_BAM_BLOCKS, INPUT_BAM_GZIP, INPUT_BAM_PLAIN,   /* BAM in BGZF, in plain gzip, or without compression */
+    INPUT_SAM_PLAIN, INPUT_SAM_PACKED,   /* text, or that in BGZF or plain gzip */
+    INPUT_OF_HTSLIB,             /* all that htslib decodes, and BAM that it must filter */
 };
 
 /* Decides it by the first bytes, as htslib has detected them, and by --input-fmt-option (may be NULL). */
 enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options);
 
-/* Whether several processes can read a part each of a file of that kind. */
-bool input_format_has_parts(enum input_kind kind);
+/* Whether several processes can read a part each of a file of that kind. options: the same. */
+bool input_format_has_parts(enum input_kind kind, const hts_opt *options);
 
 /* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is
  * recorded in the latch. */

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam/bam_record.h"
 #include "bam/header_text.h"
 #include "bam/plain_header.h"
 #include "bam/ref_names.h"
@@ -15,6 +16,7 @@
 #include "read/header_read.h"
 #include "read/hts_reader.h"
 #include "read/input_part.h"
+#include "read/record_filter.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "read/sam_notes.h"
@@ -45,7 +47,7 @@ struct sam_chunk {
     struct byte_buffer head;     /* the line that began in a chunk before, if any; as text */
     size_t begin, end;           /* the other lines in text; the main thread sets it before READY */
     struct byte_buffer records;  /* of the lines, as BAM; the claimer's before DONE, as all below */
-    uint64_t n;                  /* how many records */
+    uint64_t n;                  /* how many lines; a filter may leave fewer records */
     struct sam_place broken;     /* the line behind them, if it is refused; line is NULL otherwise */
     const char *why;             /* it is refused */
     struct sam_notes notes;      /* on the records */
@@ -57,13 +59,14 @@ struct sam_reader {
     struct input_options opt;
     struct bgzf_source *source;  /* of the text; main thread, as all below but the chunks */
     struct ref_names *names;     /* what lines are parsed against; not changed once it is complete */
+    struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
     uint64_t header_lines;
     struct sam_chunk *chunks;
     struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
     uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
     struct byte_buffer carry;    /* the beginning of the line that the chunk closed last does not end */
     bool at_end;                 /* all text is handed out */
-    uint64_t n;                  /* records lent */
+    uint64_t n;                  /* lines whose records were lent, or did not pass */
     struct sam_notes notes;      /* on them */
 };
 
@@ -79,15 +82,30 @@ static int no_memory_for(const struct sam_reader *r, const char *what)
 
 /* ------------------------------------------------------------------- tasks */
 
+/* Whether the chunk's record at `at` passes the filter. -1: nobody can tell. What is broken is left to who checks all
+ * records. */
+static int filter_record(const struct sam_reader *r, const struct sam_chunk *c, size_t at)
+{
+    const uint8_t *record = c->records.p + at;
+    if (!r->filter || bam_record_check(record, c->records.n - at, ref_names_count(r->names)).fault)
+        return 1;
+    return record_filter_passes(r->filter, (uint32_t)(c - r->chunks), (const struct bam_record *)record);
+}
+
 /* Appends the record of a line of n bytes. A NUL overwrites the byte behind them. */
 static void parse_line(const struct sam_reader *r, struct sam_chunk *c, char *line, size_t n)
 {
     const struct sam_place place = {c->n, line, n};
+    size_t before = c->records.n;
     line[n] = '\0';
     struct sam_line found = sam_line_append(&c->records, r->names, line, n);
-    if (found.fault || (found.far && !r->opt.far)) {
+    int passes = found.fault ? 1 : filter_record(r, c, before);
+    if (passes == 0)
+        c->records.n = before;
+    if (found.fault || passes < 0 || (passes && found.far && !r->opt.far)) {
         c->broken = place;
         c->why = found.fault ? sam_line_fault_text(found.fault)
+               : passes < 0 ? "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it"
                : "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam";
         return;
     }
@@ -311,7 +329,7 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
         if (c->why)
             return tell_broken(r, c);
         r->n += c->n;
-    } while (c->n == 0);                         /* it lies in the middle of a long line */
+    } while (c->records.n == 0);                 /* it lies in the middle of a long line, or no record passes */
     if (found == 0)
         sam_notes_total(&r->notes, r->opt.path);
     if (found <= 0)
@@ -411,11 +429,14 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
     return header;
 }
 
-/* Keeps the names of the references. */
+/* Keeps the names of the references, and what the filter needs. */
 static int take_names(struct sam_reader *r, sam_hdr_t *sam)
 {
+    const char *filter = record_filter_of(r->opt.format_options);
     r->names = ref_names_new(sam);
-    return r->names ? 0 : no_memory_for(r, "the header");
+    if (r->names && filter)
+        r->filter = record_filter_new(filter, sam, r->opt.sam.n_chunks);
+    return r->names && (r->filter || !filter) ? 0 : no_memory_for(r, "the header");
 }
 
 static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, sam_hdr_t **header)
@@ -466,7 +487,7 @@ static int alloc_chunks(struct sam_reader *r)
     return r->chunks ? 0 : no_memory_for(r, "lines");
 }
 
-struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options,
+struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const struct input_options *options,
                                    sam_hdr_t **header)
 {
     struct sam_reader *r = calloc(1, sizeof *r);
@@ -478,7 +499,7 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, con
     r->window.more = more;
     struct bgzf_source_options from = {
         .input = text,
-        .framed = in_blocks,
+        .framed = packed,
         .path = options->path,
         .n_threads = options->n_threads,
         .n_slots = options->sam.source_slots,
@@ -514,5 +535,6 @@ void sam_reader_close(struct sam_reader *r)
     free(r->chunks);
     free(r->carry.p);
     ref_names_free(r->names);
+    record_filter_free(r->filter);
     free(r);
 }

@@ -15,9 +15,10 @@ struct sam_reader;
 sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options);
 
 /* Reads the header; *header is the caller's, to change and to destroy, also after an error. If options->part is set,
- * the header is taken from there, and the text is the lines of the part. The text, plain or in BGZF blocks, stays the
- * caller's, but only the reader may use it until it is closed. NULL: failed, and the error is recorded in the latch. */
-struct sam_reader *sam_reader_open(struct byte_window *text, bool in_blocks, const struct input_options *options,
+ * the header is taken from there, and the text is the lines of the part. The text, plain, or packed in BGZF or gzip,
+ * stays the caller's, but only the reader may use it until it is closed. Records that the filter of the options does
+ * not let pass are left out. NULL: failed, and the error is recorded in the latch. */
+struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const struct input_options *options,
                                    sam_hdr_t **header);
 
 /* Call it after the parallel region, because late tasks still look at their chunk. */

@@ -296,8 +296,7 @@ def test_far_read_is_cut_in_bam(tmp_path, fmt, fields):
 
 
 @pytest.mark.parametrize("fmt", ["bam", "cram"])
-def test_far_read_that_htslib_reads_is_cut_in_bam(tmp_path, fmt):
-    """With a filter it reads SAM, too."""
+def test_far_read_that_passes_a_filter_is_cut_in_bam(tmp_path, fmt):
     path = tmp_path / "in.sam"
     path.write_text("@SQ\tSN:c\tLN:1000\nr0\t0\tc\t5\t9\t4M\t*\t0\t0\tACGT\tIIII\n"
                     "r1\t0\tc\t3000000000\t9\t4M\t*\t0\t0\tACGT\tIIII\n")

@@ -3,6 +3,7 @@
 
 import gzip
 import random
+import re
 import struct
 import subprocess
 import zlib
@@ -106,6 +107,57 @@ def test_damaged_gzip_passes(tmp_path):
         assert not (tmp_path / "out.bam").exists()
     p = run_sort(["-o", tmp_path / "out.bam"], stdin=data + b"not gzip any more")
     assert p.returncode == 1 and "file offset %d" % len(data) in p.stderr, p.stderr
+
+
+TEXT = (b"@SQ\tSN:c\tLN:99999\n" + b"".join(b"r%d\t0\tc\t%d\t9\t8M\t*\t0\t0\tACGTACGT\t%s\n" % (
+    i, i * 7919 % 99991 + 1, bytes(random.Random(i).choices(range(33, 74), k=8))) for i in range(20000)))
+
+
+def packed(data, size, level=6):
+    """Members of so many bytes each."""
+    return b"".join(gzip.compress(data[i:i + size], level) for i in range(0, len(data), size))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("kind", ["text", "bam"])
+def test_members_of_plain_gzip_are_lost(tmp_path, kind, n):
+    """Of any size, and stored; a few end inside the header."""
+    data = TEXT if kind == "text" else PLAIN
+    want = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
+    path = tmp_path / "in.gz"
+    for whole in (packed(data, len(data)), packed(data, 65536), packed(data, 70001, 0), packed(data[:40], 9) + packed(data[40:], 1 << 20),
+                  gzip.compress(data) + EOF_BLOCK, gzip.compress(data[:9999]) + bamgen.bgzf(data[9999:])):
+        path.write_bytes(whole)
+        for args, stdin in ((path, None), ("-", whole)):
+            p = run_sort(["--no-PG", "-l", "1", "-@", n, args], stdin=stdin)
+            assert p.returncode == 0 and p.stdout == want and not p.stderr, p.stderr
+    p = run_sort(["--no-PG", "-l", "1", "-@", n, path], env={"SAMTOOLS_OMP_ARENA": "262144"})
+    assert p.stdout == want, p.stderr
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("kind", ["text", "bam"])
+def test_plain_gzip_that_is_cut_or_damaged_passes(tmp_path, kind, n):
+    plain = TEXT if kind == "text" else PLAIN
+    first = gzip.compress(plain[:200000])
+    data, second = first + gzip.compress(plain[200000:]), len(first)
+    place = "file offset|record [0-9]+ "  # the checksum comes last, so a record may be refused before
+    path, out, dice = tmp_path / "in.gz", tmp_path / "out.bam", random.Random(n)
+
+    def refuse(bad, words):
+        for args, name, stdin in ((path, str(path), None), ("-", "standard input", bad)):
+            path.write_bytes(bad)
+            p = run_sort(["-@", n, "-o", out, args], stdin=stdin)
+            assert p.returncode == 1 and not out.exists() and not p.stdout, p.stderr
+            assert name + ": " in p.stderr and re.search(place, p.stderr) and re.search(words, p.stderr) and p.stderr.count("\n") == 1, p.stderr
+
+    for cut in (-1, -8, -9, -30000, second + 1, second + 300, second - 1):
+        refuse(data[:cut], "the file ends inside")
+    for at in (second - 1, second - 6, second + 3000, len(data) - 1, *(dice.randrange(second + 12, len(data)) for _ in range(6))):
+        bad = bytearray(data)
+        bad[at] ^= 1 << dice.randrange(8)
+        refuse(bytes(bad), place)
+    refuse(data + b"not gzip any more", "file offset %d: " % len(data))
 
 
 FLAGS = {"text": (4 | 1, b""), "reserved": (4 | 0xe0, b""), "name": (4 | 8, b"in.bam\0"), "comment": (4 | 16, b"by hand\0"),

@@ -2,6 +2,7 @@
 """Lines of SAM, whole and broken: samtools 1.24 says which are taken and what becomes of them, whatever htslib the
 program is linked with. What a refusal and a warning say."""
 
+import gzip
 import random
 import re
 
@@ -116,6 +117,22 @@ def lines():
     return good, [line for line in made if line not in chosen]
 
 
+def members(data, n=3):
+    """Plain gzip, of n members that end where they like, and of empty ones."""
+    step = len(data) // n + 1
+    return gzip.compress(b"") + b"".join(gzip.compress(data[i:i + step], 1) for i in range(0, len(data), step)) + gzip.compress(b"")
+
+
+def ways(path, data):
+    """The ways of our parser: arguments and standard input. The text is plain, in gzip, or filtered."""
+    packed = path.with_suffix(".gz")
+    path.write_bytes(data)
+    packed.write_bytes(members(data))
+    everything = ["--input-fmt-option", "filter=mapq >= 0"]
+    return [([path], None), (["-@", "4", "-"], data), ([packed], None), (["-@", "3", "-"], members(data, 9)),
+            ([*everything, path], None), (["-@", "2", *everything, packed], None)]
+
+
 def far(line):
     return any(abs(int(x)) > 1 << 31 for x in (line.split("\t")[i] for i in (3, 7, 8)) if re.fullmatch("[-+]?[0-9]+", x))
 
@@ -124,18 +141,20 @@ def test_lines_become_other_records(lines, tmp_path):
     good = [line for line in lines[0] if not far(line)]
     assert len(good) > 2500
     path = tmp_path / "in.sam"
-    path.write_bytes((HEADER + "\n".join(good) + "\n").encode("latin-1"))
+    tried = ways(path, (HEADER + "\n".join(good) + "\n").encode("latin-1"))
     want = read_bam(oracle_bytes(path, "-O", "bam"))
-    same_records(read_bam(sorted_bytes(["-O", "bam", path])), want)
-    same_records(read_bam(sorted_bytes(["-O", "bam", "-@", "4", "-"], stdin=path.read_bytes())), want)
+    for args, stdin in tried:
+        same_records(read_bam(sorted_bytes(["-O", "bam", *args], stdin=stdin)), want)
 
 
 def test_far_lines_become_other_lines(lines, tmp_path):
     good = [line for line in lines[0] if far(line)]
     assert len(good) > 30
     path = tmp_path / "in.sam"
-    path.write_bytes((HEADER + "\n".join(good) + "\n").encode("latin-1"))
-    same_lines(sorted_bytes(["--no-PG", "-O", "sam", path]), oracle_bytes(path, "--no-PG", "-O", "sam"), "far lines")
+    tried = ways(path, (HEADER + "\n".join(good) + "\n").encode("latin-1"))
+    want = oracle_bytes(path, "--no-PG", "-O", "sam")
+    for args, stdin in tried:
+        same_lines(sorted_bytes(["--no-PG", "-O", "sam", *args], stdin=stdin), want, "far lines")
 
 
 def test_broken_lines_are_taken(lines, tmp_path):
@@ -145,13 +164,52 @@ def test_broken_lines_are_taken(lines, tmp_path):
     for line in lines[1]:
         if tried == 250:
             break
-        path.write_bytes((HEADER + line + "\n").encode("latin-1"))
-        err = refused(tmp_path, ["-O", "sam", path], r"record 1 \(line 4\) (is|has|names) .*Nothing was written\. The line (begins|is empty)")
+        args, stdin = ways(path, (HEADER + line + "\n").encode("latin-1"))[tried % 6]
+        err = refused(tmp_path, ["-O", "sam", *args], r"record 1 \(line 4\) (is|has|names) .*Nothing was written\. The line (begins|is empty)",
+                      stdin=stdin)
         why = re.search(r"\(line 4\) (.*?)\. Nothing", err).group(1)
         told[why] = told.get(why, 0) + 1
         tried += 1
     assert tried == 250
     assert len(told) >= 11, told
+
+
+@pytest.mark.parametrize("expression", ["flag & 16", 'mapq > 20 && [RG] == "g"', 'library == "l2"', 'rname =~ "^b" && mapq > 9', "qlen % 2 == 1",
+                                        "pos > 2147483647", "mapq < 0"])
+def test_filter_lets_other_lines_pass(lines, tmp_path, expression):
+    text = HEADER + "@RG\tID:g\tLB:l1\n@RG\tID:h\tLB:l2\n"
+    dice = random.Random(7)
+    good = ["\t".join((*line.split("\t")[:11], *dice.choice(((), ("RG:Z:g",), ("RG:Z:h",))), *line.split("\t")[11:])) for line in lines[0]]
+    path = tmp_path / "in.sam"
+    tried = ways(path, (text + "\n".join(good) + "\n").encode("latin-1"))
+    args = ["--no-PG", "-O", "sam", "--input-fmt-option", "filter=" + expression]
+    want = oracle_bytes(path, *args)
+    assert expression == "mapq < 0" or 5 < want.count(b"\n") - 6 < len(good)
+    for files, stdin in tried[:4]:
+        same_lines(sorted_bytes([*args, "-@", "3", *files], stdin=stdin), want, expression)
+
+
+def test_line_that_the_filter_drops_counts_no_more(tmp_path):
+    """Numbers are those of the input; a far line may be dropped on its way to BAM."""
+    far_line, bad = LINE.replace("\t5\t", "\t3000000000\t"), LINE.replace("\t60\t", "\t600\t")
+    args = ["--input-fmt-option", "filter=pos < 1000", "-O", "bam", "-"]
+    data = HEADER + LINE + far_line + LINE
+    same_records(read_bam(sorted_bytes(args, stdin=data.encode())), read_bam(sorted_bytes(["-"], stdin=(HEADER + 2 * LINE).encode())))
+    refused(tmp_path, args, r"record 4 \(line 7\) has a MAPQ", stdin=(data + bad).encode())
+    args[1] = "filter=pos > 1000"
+    refused(tmp_path, args, r"record 2 \(line 5\) has a position or TLEN beyond", stdin=data.encode())
+    args[1] = "filter=pos >"
+    refused(tmp_path, args, r"record 1 \(line 4\) cannot be filtered: htslib cannot evaluate", stdin=data.encode())
+
+
+@pytest.mark.parametrize("line,why", [("@SQ\tSN:x\tLN:9\tLN:10", "two lengths"), ("@SQ\tSN:x\tLN:0", "no number above 0"),
+                                      ("@CO", None), ("@XY\tab:c", "begins with none of")])
+def test_header_in_gzip_or_filtered_is_htslibs(tmp_path, line, why):
+    for args, stdin in ways(tmp_path / "in.sam", (HEADER + line + "\n" + LINE).encode()):
+        if why:
+            refused(tmp_path, [*args, "-O", "sam"], "header cannot be read: line 4 .*" + why, stdin=stdin)
+        else:
+            assert b"@CO\t\n" in sorted_bytes([*args, "-O", "sam"], stdin=stdin)
 
 
 # ---------------------------------------------------------------- what is told
