@@ -97,12 +97,27 @@ void bam_arena_reset(struct bam_arena *arena, size_t size)
 {
     size = whole_pages(size);
     if (size < arena->size) {
-        madvise(arena->base + size, arena->size - size, MADV_DONTNEED);
+        size_t kept = arena->grown ? 0 : size;   /* slices that come back may be as large: they get other memory */
+        madvise(arena->base + kept, arena->size - kept, MADV_DONTNEED);
         arena->size = size;
+        arena->grown = false;
     }
     arena->bottom = arena->walked = arena->sublist_bottom = 0;
     arena->top = arena->sublist_top = arena->size;
     arena->n_sublists = 0;
+}
+
+/* Moves bytes and gives their pages back on the way, so that a large record is not in memory twice. */
+static void move_bytes(uint8_t *to, uint8_t *from, size_t n)
+{
+    enum { STEP = 4 << 20 };
+    for (size_t at = 0; at < n; at += STEP) {
+        size_t k = n - at < STEP ? n - at : STEP, before = (uintptr_t)(from + at) % page_size();
+        memcpy(to + at, from + at, k);
+        size_t pages = whole_pages(k + before), part = before ? page_size() : 0;
+        if (n > STEP && pages > part)            /* of the first page, other bytes may be in use */
+            madvise(from + at - before + part, pages - part, MADV_DONTNEED);
+    }
 }
 
 int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
@@ -117,7 +132,7 @@ int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
     if (bam_arena_room(to) < cut && bam_arena_grow(to, cut) < 0)
         return -1;
     if (cut)
-        memcpy(bam_arena_take(to, cut), from->base + from->walked, cut);
+        move_bytes(bam_arena_take(to, cut), from->base + from->walked, cut);
     return 0;
 }
 
@@ -132,9 +147,10 @@ int bam_arena_grow(struct bam_arena *arena, size_t room)
     arena->base = base;
     arena->size = arena->mapped = arena->top = arena->sublist_top = size;
     arena->advised = 0;
+    arena->grown = true;
     /* Call this while the arena is empty: it writes to the pages it tests. */
     advise_windows(arena);
-    memcpy(base, old.base, old.bottom);
+    move_bytes(base, old.base, old.bottom);
     munmap(old.base, old.mapped);
     return 0;
 }

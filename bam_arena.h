@@ -44,6 +44,7 @@ struct bam_arena {
     size_t bottom;               /* bytes of the stream given out */
     size_t top;                  /* offset of the lowest key */
     size_t advised;              /* huge pages are decided for up to here; a multiple of WINDOW, or the end */
+    bool grown;                  /* for a record larger than the arena */
     bool huge_pages_are_slow;    /* then no more of them are requested */
     size_t walked;               /* offset of the first record that is not yet listed */
     uint64_t n_records;          /* records listed so far */
@@ -125,7 +126,7 @@ size_t bam_arena_open_records(const struct bam_arena *arena);
  * that goes back to the system. Counts, offsets and order, which describe the stream, stay. */
 void bam_arena_reset(struct bam_arena *arena, size_t size);
 
-/* Continues the stream of `from` in the empty arena `to`: copies the bytes of the record that is
+/* Continues the stream of `from` in the empty arena `to`: moves the bytes of the record that is
  * cut at from's end. -1: no memory. */
 int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from);
 

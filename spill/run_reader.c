@@ -44,7 +44,6 @@ struct run_reader {
     struct task_group group;     /* requests that have no task yet; main thread only */
     size_t help;                 /* number of the run that was helped last; main thread only */
     struct spill_loader *loaders;   /* one per thread */
-    struct spill_gate gate;
 };
 
 /* Fills a buffer. */
@@ -125,8 +124,6 @@ static int alloc_all(struct run_reader *r)
     r->runs = calloc(o->n_runs + 1, sizeof *r->runs);
     r->buffers = calloc(o->n_runs * r->n_buffers + 1, sizeof *r->buffers);
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
-    for (int i = 0; r->loaders && i < o->n_threads; i++)
-        r->loaders[i].gate = &r->gate;
     struct task_ring_options tasks = {
         .n_slots = (uint32_t)(o->n_runs * r->n_buffers),
         .n_threads = (o->n_threads + 1) / 2,     /* slices are read ahead, so groups may be large */
@@ -139,11 +136,8 @@ static int alloc_all(struct run_reader *r)
 struct run_reader *run_reader_open(const struct run_reader_options *options)
 {
     struct run_reader *r = calloc(1, sizeof *r);
-    if (r) {
+    if (r)
         r->opt = *options;
-        r->gate.large = options->large;
-        pthread_mutex_init(&r->gate.mutex, NULL);
-    }
     if (!r || options->memory_size / (BUFFERS_MIN * options->slice_size) < options->n_runs || alloc_all(r) < 0) {
         latch_fail(options->latch, "too little memory for temporary data");
         run_reader_close(r);
@@ -154,7 +148,7 @@ struct run_reader *run_reader_open(const struct run_reader_options *options)
         r->buffers[i].b.home_size = r->opt.slice_size;
     }
     for (size_t i = 0; i < r->opt.n_runs; i++)
-        load_ahead(r, i, 0);
+        load_ahead(r, i, SIZE_MAX);
     return r;
 }
 
@@ -171,7 +165,6 @@ void run_reader_close(struct run_reader *r)
     free(r->runs);
     free(r->buffers);
     free(r->loaders);
-    pthread_mutex_destroy(&r->gate.mutex);
     free(r);
 }
 

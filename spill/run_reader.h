@@ -14,7 +14,6 @@ struct run_reader_options {
     struct spill_store *store;
     struct record_sink *sink;    /* where the merged records are put */
     size_t slice_size;           /* of the largest slice; larger ones take memory beside the buffers */
-    size_t large;                /* see struct spill_gate */
     uint8_t *memory;             /* at a multiple of 16; at least 2 slices for each run */
     size_t memory_size;
     int n_threads;

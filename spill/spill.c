@@ -54,7 +54,6 @@ struct workspace {
 struct spill {
     struct spill_options opt;
     size_t slice_size, fan_in;   /* see spill_set_sizes() */
-    struct spill_gate packing, unpacking;
     struct workspace *work;      /* one per thread */
     const struct bam_arena *arena;   /* the one that is leaving memory; set by the main thread */
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: they are not compared; set by the
@@ -68,8 +67,8 @@ struct spill {
     size_t help;                 /* no range before this one is READY; main thread only */
     struct spill_run *runs;      /* main thread only, as all below */
     size_t n_runs, max_runs;
-    struct bam_key last_key;     /* of the latest run's last record, of which last_record holds the bytes */
-    struct byte_buffer last_record;
+    struct bam_key last_key;     /* of the latest run's last record */
+    struct byte_buffer last_record;   /* the same record; n is 0 if it is large or is not compared */
     struct merging merging;
     struct part *parts;          /* of the merging; one per thread */
     struct task_ring part_tasks;   /* of them; a slot is FREE while there is no such part */
@@ -86,8 +85,6 @@ struct spill *spill_open(const struct spill_options *options)
     if (p) {
         size_t n = (size_t)options->n_threads;
         p->opt = *options;
-        pthread_mutex_init(&p->packing.mutex, NULL);
-        pthread_mutex_init(&p->unpacking.mutex, NULL);
         p->max_ranges = n * RANGES_PER_THREAD;
         struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p,
                                            .run_releases = true};
@@ -129,14 +126,12 @@ void spill_close(struct spill *p)
     free(p->runs);
     free(p->last_record.p);
     free(p->memory);
-    pthread_mutex_destroy(&p->packing.mutex);
-    pthread_mutex_destroy(&p->unpacking.mutex);
     free(p);
 }
 
 void spill_set_sizes(struct spill *p, size_t slice_size, size_t fan_in)
 {
-    p->slice_size = p->packing.large = p->unpacking.large = slice_size;
+    p->slice_size = slice_size;
     p->fan_in = fan_in;
 }
 
@@ -155,7 +150,6 @@ const struct spill_run *spill_runs(const struct spill *p, size_t *n)
 static struct workspace *workspace(struct spill *p)
 {
     struct workspace *w = &p->work[task_thread()];
-    w->loader.gate = &p->unpacking;
     if (!w->packer && !(w->packer = spill_packer_new(p->slice_size)))
         latch_fail(p->opt.latch, "out of memory for sorting on disk; use fewer threads (-@)");
     return w->packer ? w : NULL;
@@ -207,7 +201,7 @@ static void write_range(struct spill *p, size_t number)
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
     struct spill_writer writer = {.packer = w->packer, .store = p->opt.store, .run = &p->ranges[number].part,
-                                  .gate = &p->packing, .latch = p->opt.latch};
+                                  .latch = p->opt.latch};
     run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -292,23 +286,23 @@ static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key
  * input, however long, makes one run. */
 static bool goes_on(const struct spill *p, struct bam_key first)
 {
-    if (!p->last_record.p)
+    if (p->n_runs == 0 || first.sort < p->last_key.sort)
         return false;
-    if (first.sort != p->last_key.sort)
-        return first.sort > p->last_key.sort;
-    return !p->rule
-        || sort_key_compare(p->rule, (const struct bam_record *)p->last_record.p,
+    if (first.sort > p->last_key.sort || !p->rule)
+        return true;
+    return p->last_record.n > 0
+        && sort_key_compare(p->rule, (const struct bam_record *)p->last_record.p,
                             (const struct bam_record *)bam_key_record(p->arena->base, first)) <= 0;
 }
 
 static int note_last(struct spill *p, struct bam_key last)
 {
     size_t size = bam_key_record_size(p->arena->base, last);
-    if (byte_buffer_reserve(&p->last_record, size) < 0)
-        return -1;
-    memcpy(p->last_record.p, bam_key_record(p->arena->base, last), size);
     p->last_key = last;
-    return 0;
+    p->last_record.n = 0;
+    if (!p->rule || size > p->slice_size)
+        return 0;
+    return byte_buffer_append(&p->last_record, bam_key_record(p->arena->base, last), size);
 }
 
 static struct spill_run *new_run(struct spill *p)
@@ -350,7 +344,7 @@ static void run_part(void *spill, uint32_t number)
     if (w) {
         part->how.loader = &w->loader;
         part->how.writer = (struct spill_writer){.packer = w->packer, .store = p->opt.store, .run = &part->into,
-                                                 .gate = &p->packing, .latch = p->opt.latch};
+                                                 .latch = p->opt.latch};
         part->result = spill_merge(&part->how);
     }
     stats_leave(p->opt.stats, before, 0);

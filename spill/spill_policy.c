@@ -129,7 +129,6 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
     struct run_reader_options how = {
         .store = p->store,
         .sink = sink,
-        .large = p->sizes.slice_size,
         .memory = memory,
         .memory_size = size,
         .keeps = p->keeps_runs,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include "base/byte_hash.h"
+#include "base/endian_io.h"
 #include "base/latch.h"
 #include "spill/record_pack.h"
 #include "merge/run_merge.h"
@@ -51,19 +53,25 @@ void spill_run_remove(struct spill_run *run, struct spill_store *store)
 
 /* ----------------------------------------------------------------- writing */
 
-static void leave_gate(struct spill_writer *w)
+/* Lists the place of a slice that takes `size` bytes in memory. There is room in the list. */
+static int list_place(struct spill_writer *w, struct spill_place place, uint64_t size)
 {
-    if (!w->inside)
-        return;
-    spill_packer_trim(w->packer);
-    pthread_mutex_unlock(&w->gate->mutex);
-    w->inside = false;
+    struct spill_run *run = w->run;
+    run->slices[run->n++] = place;
+    run->bytes += place.size;
+    run->largest = size > run->largest ? size : run->largest;
+    return latch_tripped(w->latch) ? -1 : 0;
 }
 
-static int store_slice(struct spill_writer *w)
+static int make_room_for_place(struct spill_writer *w)
+{
+    return make_room(w->run, 1) < 0 ? latch_fail(w->latch, "out of memory for the list of temporary data") : 0;
+}
+
+static int write_slice(struct spill_writer *w)
 {
     const uint8_t *packed;
-    struct spill_run *run = w->run;
+    struct spill_place place;
     size_t n;
     enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
     int failed = spill_packer_pack(w->packer, &packed, &n);
@@ -71,45 +79,58 @@ static int store_slice(struct spill_writer *w)
     stats_leave(spill_store_stats(w->store), before, size);
     if (failed)
         return latch_fail(w->latch, "out of memory for temporary data");
-    if (n > UINT32_MAX)
-        return latch_fail(w->latch, "a record is too large to leave memory; use a larger -m");
-    if (make_room(run, 1) < 0)
-        return latch_fail(w->latch, "out of memory for the list of temporary data");
-    if (spill_store_put(w->store, packed, n, &run->slices[run->n]) < 0)
+    if (make_room_for_place(w) < 0 || spill_store_put(w->store, packed, n, &place) < 0)
         return -1;
-    run->slices[run->n++].first_key = w->first_key;
-    run->bytes += n;
-    run->largest = size > run->largest ? size : run->largest;
-    return latch_tripped(w->latch) ? -1 : 0;
-}
-
-static int write_slice(struct spill_writer *w)
-{
-    int result = store_slice(w);
-    leave_gate(w);
-    return result;
+    place.first_key = w->first_key;
+    return list_place(w, place, size);
 }
 
 static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
 {
-    if (!bam_record_fits((const struct bam_record *)record, size))
-        return latch_fail(w->latch, "packing temporary data failed: " BAM_RECORD_CHANGED);
-    if (size > w->gate->large && !w->inside) {
-        pthread_mutex_lock(&w->gate->mutex);
-        w->inside = true;
-    }
     if (spill_packer_empty(w->packer))
         w->first_key = sort_key;
     int added = spill_packer_add(w->packer, sort_key, record, size);
-    if (added < 0) {
-        leave_gate(w);
-        return latch_fail(w->latch, "out of memory for a record of %zu bytes", size);
-    }
-    return added;
+    return added < 0 ? latch_fail(w->latch, "out of memory for a record of %zu bytes", size) : added;
+}
+
+/* Where the qualities of a record begin. */
+static size_t qualities_at(const struct bam_record *r)
+{
+    size_t name = r->name_len, cigar = 4 * (size_t)load_le16(r->n_cigar), bases = load_le32(r->seq_len);
+    return BAM_FIXED + name + cigar + (bases + 1) / 2;
+}
+
+/* Not 0. The parts are those that are put, which lie together when they come back. */
+static uint64_t hash_of(const void *first, size_t n_first, const void *second, size_t n_second)
+{
+    return byte_hash(second, n_second, byte_hash(first, n_first, 0)) | 1;
+}
+
+/* Qualities that are not there (all 0xff) are left out: assemblies have none, and they would be two thirds of all. */
+static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
+{
+    const struct bam_record *r = (const struct bam_record *)record;
+    size_t at = qualities_at(r), n = load_le32(r->seq_len);
+    struct spill_place place;
+    enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
+    bool none = n > 0 && record[at] == 0xff && memcmp(record + at, record + at + 1, n - 1) == 0;
+    size_t end = none ? at : size, next = none ? at + n : size;
+    const struct spill_bytes parts[2] = {{record, end}, {record + next, size - next}};
+    uint64_t hash = hash_of(record, end, record + next, size - next);
+    stats_leave(spill_store_stats(w->store), before, size);
+    if (make_room_for_place(w) < 0 || spill_store_put_both(w->store, parts, &place) < 0)
+        return -1;
+    place.first_key = sort_key;
+    place.hash = hash;
+    return list_place(w, place, spill_slice_memory(size, 1));
 }
 
 int spill_writer_put(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
 {
+    if (!bam_record_fits((const struct bam_record *)record, size))
+        return latch_fail(w->latch, "packing temporary data failed: " BAM_RECORD_CHANGED);
+    if (spill_packer_too_small(w->packer, size))
+        return spill_writer_end(w) < 0 ? -1 : write_large(w, sort_key, record, size);
     int added = add_record(w, sort_key, record, size);
     if (added == 0)
         added = write_slice(w) < 0 ? -1 : add_record(w, sort_key, record, size);
@@ -127,7 +148,7 @@ void spill_loader_free(struct spill_loader *loader)
 {
     free(loader->packed.p);
     record_unpacker_free(loader->unpacker);
-    *loader = (struct spill_loader){.gate = loader->gate};
+    *loader = (struct spill_loader){.unpacker = NULL};
 }
 
 static int read_packed(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
@@ -142,8 +163,19 @@ static int read_packed(struct spill_store *store, struct spill_place place, stru
     return place.size < SPILL_SLICE_HEADER ? spill_store_damaged(store, place) : 0;
 }
 
-static int load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
-                struct spill_buffer *b, bool home_is_free, struct latch *latch)
+/* Gives the buffer's slice `size` bytes of memory. */
+static int place_slice(struct spill_buffer *b, uint64_t size, bool home_is_free, struct latch *latch)
+{
+    b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
+    if (!home_is_free || size > b->home_size) {
+        b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
+        b->slice = (struct spill_slice){.base = b->extra, .size = size};
+    }
+    return b->slice.base ? 0 : latch_fail(latch, "out of memory for temporary data");
+}
+
+static int load_packed(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
+                       struct spill_buffer *b, bool home_is_free, struct latch *latch)
 {
     if (read_packed(store, place, loader, latch) < 0)
         return -1;
@@ -151,15 +183,50 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
     uint64_t size = spill_slice_size(loader->packed.p);
     if (size / BEST_PACKING > place.size)
         return spill_store_damaged(store, place);
-    b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
-    if (!home_is_free || size > b->home_size) {
-        b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
-        b->slice = (struct spill_slice){.base = b->extra, .size = size};
-    }
-    if (!b->slice.base)
-        return latch_fail(latch, "out of memory for temporary data");
+    if (place_slice(b, size, home_is_free, latch) < 0)
+        return -1;
     enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
     int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed.p, place.size);
+    stats_leave(spill_store_stats(store), before, size);
+    return failed ? spill_store_damaged(store, place) : 0;
+}
+
+/* Makes the slice of what was read, whose qualities at `at` are still to be put in if it is shorter than the record.
+ * -1: it is damaged. */
+static int unfold(struct spill_slice *slice, struct spill_place place, const uint8_t fixed[BAM_FIXED], size_t at)
+{
+    size_t size = bam_record_size((const struct bam_record *)fixed), missing = size - place.size;
+    size_t end = missing > 0 ? at : size, behind = place.size - end;
+    if (memcmp(slice->base, fixed, BAM_FIXED) != 0
+        || hash_of(slice->base, end, slice->base + end, behind) != place.hash)
+        return -1;
+    memmove(slice->base + end + missing, slice->base + end, behind);
+    memset(slice->base + end, 0xff, missing);
+    slice->bottom = size;
+    slice->n = 1;
+    struct bam_key *key = (struct bam_key *)(slice->base + slice->size) - 1;
+    *key = (struct bam_key){place.first_key, bam_key_place(0, size)};
+    return 0;
+}
+
+static int load_large(struct spill_store *store, struct spill_place place, struct spill_buffer *b, bool home_is_free,
+                      struct latch *latch)
+{
+    uint8_t fixed[BAM_FIXED];
+    const struct bam_record *r = (const struct bam_record *)fixed;
+    struct spill_place first = place;
+    first.size = BAM_FIXED;
+    if (spill_store_get(store, first, fixed) < 0)
+        return -1;
+    /* The fields are not verified yet. */
+    size_t size = bam_record_size(r), at = qualities_at(r);
+    if (size != place.size && (size != (size_t)place.size + load_le32(r->seq_len) || at > place.size))
+        return spill_store_damaged(store, place);
+    if (place_slice(b, spill_slice_memory(size, 1), home_is_free, latch) < 0
+        || spill_store_get(store, place, b->slice.base) < 0)
+        return -1;
+    enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
+    int failed = unfold(&b->slice, place, fixed, at);
     stats_leave(spill_store_stats(store), before, size);
     return failed ? spill_store_damaged(store, place) : 0;
 }
@@ -167,15 +234,8 @@ static int load(struct spill_store *store, struct spill_place place, struct spil
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                struct spill_buffer *b, bool home_is_free, struct latch *latch)
 {
-    bool large = place.size > loader->gate->large;
-    if (large)
-        pthread_mutex_lock(&loader->gate->mutex);
-    int result = load(store, place, loader, b, home_is_free, latch);
-    if (large) {
-        spill_loader_free(loader);
-        pthread_mutex_unlock(&loader->gate->mutex);
-    }
-    return result;
+    return place.hash ? load_large(store, place, b, home_is_free, latch)
+                      : load_packed(store, place, loader, b, home_is_free, latch);
 }
 
 /* ----------------------------------------------------------------- merging */
@@ -265,8 +325,7 @@ int spill_merge(const struct spill_merge *how)
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;
         if (!spill_packer_empty(writer.packer))  /* it stopped early */
-            spill_packer_trim(writer.packer);
-        leave_gate(&writer);
+            spill_packer_drop(writer.packer);
         run_merge_free(&merge);
         if (result < 0 && atomic_load(how->cancelled))
             result = 0;

@@ -4,7 +4,6 @@
 #ifndef SPILL_RUN_H
 #define SPILL_RUN_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include "base/byte_buffer.h"
 #include "spill/spill_slice.h"
@@ -24,22 +23,14 @@ void spill_run_free(struct spill_run *run);
 /* Gives back the space of its slices, then frees it. */
 void spill_run_remove(struct spill_run *run, struct spill_store *store);
 
-/* A record that is larger than a slice makes the buffers grow that a thread keeps for packing and unpacking. The gate
- * lets one thread at a time do this, which then frees the extra memory. Packing and unpacking have a gate each. */
-struct spill_gate {
-    pthread_mutex_t mutex;
-    size_t large;                /* records, or packed slices, of more bytes than this wait at the gate */
-};
-
-/* Writes a run, record by record. */
+/* Writes a run, record by record. A record that is larger than a slice is a slice of its own. It is not packed, so it
+ * takes no memory on its way: it goes to the store from where it lies, and comes back to where it is used. */
 struct spill_writer {
     struct spill_packer *packer;
     struct spill_store *store;
     struct spill_run *run;
-    struct spill_gate *gate;
     struct latch *latch;
-    bool inside;                 /* this thread holds the gate; only the functions use this and the next */
-    uint64_t first_key;          /* of the slice that is being made */
+    uint64_t first_key;          /* of the slice that is being made; only the functions use it */
 };
 
 /* Puts the next record, in order. -1: failed, and the error is recorded in the latch. */
@@ -52,7 +43,6 @@ int spill_writer_end(struct spill_writer *writer);
 struct spill_loader {
     struct byte_buffer packed;
     struct record_unpacker *unpacker;   /* made when first needed */
-    struct spill_gate *gate;
 };
 
 void spill_loader_free(struct spill_loader *loader);

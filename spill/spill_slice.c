@@ -54,10 +54,9 @@ void spill_packer_free(struct spill_packer *p)
     free(p);
 }
 
-void spill_packer_trim(struct spill_packer *p)
+void spill_packer_drop(struct spill_packer *p)
 {
     record_packer_trim(p->unit);
-    byte_buffer_trim(&p->packed, p->slice_size);
     empty(p);
 }
 
@@ -71,7 +70,7 @@ bool spill_packer_empty(const struct spill_packer *p)
     return p->n == 0;
 }
 
-static size_t size_in_memory(uint64_t record_bytes, uint64_t n)
+size_t spill_slice_memory(uint64_t record_bytes, uint64_t n)
 {
     size_t align = sizeof(struct bam_key);
     return (record_bytes + align - 1) / align * align + n * sizeof(struct bam_key);
@@ -85,9 +84,14 @@ static int end_unit(struct spill_packer *p)
     return 0;
 }
 
+bool spill_packer_too_small(const struct spill_packer *p, size_t size)
+{
+    return spill_slice_memory(size, 1) > p->slice_size;
+}
+
 int spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *record, size_t size)
 {
-    if (p->n > 0 && size_in_memory(p->bottom + size, p->n + 1) > p->slice_size)
+    if (p->n > 0 && spill_slice_memory(p->bottom + size, p->n + 1) > p->slice_size)
         return 0;
     if (byte_buffer_reserve(&p->keys, p->keys.n + VARINT_MAX) < 0 || record_packer_add(p->unit, record, size) < 0)
         return -1;
@@ -121,7 +125,7 @@ int spill_packer_pack(struct spill_packer *p, const uint8_t **packed, size_t *n)
 
 uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER])
 {
-    return size_in_memory(load_le64(packed + HASH), load_le64(packed + HASH + 8));
+    return spill_slice_memory(load_le64(packed + HASH), load_le64(packed + HASH + 8));
 }
 
 /* Unpacks keys from in[0..end) to keys[n], but leaves their places alone. -1: too few or too many bytes. */
@@ -162,7 +166,7 @@ int spill_slice_unpack(struct spill_slice *slice, struct record_unpacker *unpack
     uint64_t bottom = load_le64(packed + HASH), records = load_le64(packed + HASH + 8);
     uint64_t key_bytes = load_le64(packed + HASH + 16);
     if (key_bytes > n - SPILL_SLICE_HEADER || records > slice->size / sizeof(struct bam_key)
-        || bottom > slice->size || size_in_memory(bottom, records) > slice->size)
+        || bottom > slice->size || spill_slice_memory(bottom, records) > slice->size)
         return -1;
     slice->bottom = bottom;
     slice->n = records;

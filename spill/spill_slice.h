@@ -39,12 +39,14 @@ static inline const struct bam_key *spill_slice_keys(const struct spill_slice *s
 /* Makes slices of sorted records. One thread at a time uses it. */
 struct spill_packer;
 
-/* slice_size: bytes in memory of a slice, a multiple of 16. Only a record that is larger makes
- * a larger slice. NULL: no memory. */
+/* slice_size: bytes in memory of a slice, a multiple of 16. NULL: no memory. */
 struct spill_packer *spill_packer_new(size_t slice_size);
 void spill_packer_free(struct spill_packer *packer);
 
-/* Adds a record, in order. 1: added; 0: the slice is full, pack it first; -1: no memory. */
+/* Whether a slice has no room for a record of so many bytes. */
+bool spill_packer_too_small(const struct spill_packer *packer, size_t size);
+
+/* Adds a record, in order, for which a slice has room. 1: added; 0: the slice is full, pack it first; -1: no memory. */
 int spill_packer_add(struct spill_packer *packer, uint64_t sort_key, const uint8_t *record, size_t size);
 
 /* Whether nothing was added since the last spill_packer_pack(). */
@@ -54,11 +56,14 @@ bool spill_packer_empty(const struct spill_packer *packer);
  * until the next call. -1: no memory. */
 int spill_packer_pack(struct spill_packer *packer, const uint8_t **packed, size_t *n);
 
-/* Call after a record that was larger than a slice: frees the memory that it took. */
-void spill_packer_trim(struct spill_packer *packer);
+/* Drops what was added. */
+void spill_packer_drop(struct spill_packer *packer);
 
 /* Bytes that a packer takes for slices of slice_size. */
 size_t spill_packer_memory(size_t slice_size);
+
+/* Bytes in memory of a slice of so many records. */
+size_t spill_slice_memory(uint64_t record_bytes, uint64_t n_records);
 
 /* Bytes in memory of the slice whose packed bytes begin with packed[SPILL_SLICE_HEADER]. */
 enum { SPILL_SLICE_HEADER = 32 };

@@ -134,7 +134,7 @@ int spill_store_prepare(struct spill_store *s, uint64_t *free_bytes)
     return 0;
 }
 
-static int put_in_memory(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
+static int put_in_memory(struct spill_store *s, const struct spill_bytes parts[2], size_t n, struct spill_place *place)
 {
     struct volume *v = &s->volumes[IN_MEMORY];
     uint64_t at = atomic_load(&v->end);
@@ -142,8 +142,10 @@ static int put_in_memory(struct spill_store *s, const void *data, size_t n, stru
         if (s->memory_size - at < n)
             return 0;
     } while (!atomic_compare_exchange_weak(&v->end, &at, at + n));
-    memcpy(s->memory + at, data, n);
-    *place = (struct spill_place){at, (uint32_t)n, IN_MEMORY, 0};
+    memcpy(s->memory + at, parts[0].data, parts[0].n);
+    if (parts[1].n > 0)
+        memcpy(s->memory + at + parts[0].n, parts[1].data, parts[1].n);
+    *place = (struct spill_place){at, (uint32_t)n, IN_MEMORY, 0, 0};
     return 1;
 }
 
@@ -170,11 +172,10 @@ static struct volume *choose_volume(struct spill_store *s)
 }
 
 /* 1: written; 0: no space left there; -1: failed, and the error is recorded in the latch. */
-static int put_in_file(struct spill_store *s, struct volume *v, const void *data, size_t n, struct spill_place *place)
+static int write_at(struct spill_store *s, const struct volume *v, struct spill_bytes bytes, uint64_t at)
 {
-    uint64_t at = atomic_fetch_add(&v->end, round_up(n, BLOCK));
-    for (size_t done = 0; done < n;) {
-        ssize_t wrote = pwrite(v->fd, (const uint8_t *)data + done, n - done, (off_t)(at + done));
+    for (size_t done = 0; done < bytes.n;) {
+        ssize_t wrote = pwrite(v->fd, (const uint8_t *)bytes.data + done, bytes.n - done, (off_t)(at + done));
         if (wrote < 0 && errno == EINTR && !latch_tripped(s->latch))
             continue;
         if (wrote < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
@@ -183,8 +184,14 @@ static int put_in_file(struct spill_store *s, struct volume *v, const void *data
             return latch_fail(s->latch, "writing temporary data in %s failed: %s", v->dir, strerror(errno));
         done += (size_t)wrote;
     }
-    *place = (struct spill_place){at, (uint32_t)n, (uint32_t)(v - s->volumes), 0};
     return 1;
+}
+
+/* As write_at(). */
+static int put_in_file(struct spill_store *s, const struct volume *v, uint64_t at, const struct spill_bytes parts[2])
+{
+    int done = write_at(s, v, parts[0], at);
+    return done > 0 ? write_at(s, v, parts[1], at + parts[0].n) : done;
 }
 
 static int all_full(struct spill_store *s, size_t n)
@@ -199,12 +206,14 @@ static int all_full(struct spill_store *s, size_t n)
                       (unsigned long long)bytes_free(last), (unsigned long long)used);
 }
 
-static int put_anywhere(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
+static int put_anywhere(struct spill_store *s, const struct spill_bytes parts[2], size_t n, struct spill_place *place)
 {
-    if (put_in_memory(s, data, n, place))
+    if (put_in_memory(s, parts, n, place))
         return 0;
     for (struct volume *v; (v = choose_volume(s));) {
-        int done = put_in_file(s, v, data, n, place);
+        uint64_t at = atomic_fetch_add(&v->end, round_up(n, BLOCK));
+        int done = put_in_file(s, v, at, parts);
+        *place = (struct spill_place){at, (uint32_t)n, (uint32_t)(v - s->volumes), 0, 0};
         if (done)
             return done < 0 ? -1 : 0;
         atomic_store(&v->full, true);
@@ -214,8 +223,15 @@ static int put_anywhere(struct spill_store *s, const void *data, size_t n, struc
 
 int spill_store_put(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
 {
+    const struct spill_bytes parts[2] = {{data, n}, {NULL, 0}};
+    return spill_store_put_both(s, parts, place);
+}
+
+int spill_store_put_both(struct spill_store *s, const struct spill_bytes parts[2], struct spill_place *place)
+{
+    size_t n = parts[0].n + parts[1].n;
     enum stage before = stats_enter(s->stats, STAGE_SPILL_WRITE);
-    int result = put_anywhere(s, data, n, place);
+    int result = put_anywhere(s, parts, n, place);
     stats_leave(s->stats, before, n);
     return result;
 }

@@ -7,12 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One packed slice. */
+/* One slice. */
 struct spill_place {
     uint64_t offset;
     uint32_t size;
     uint32_t volume;             /* memory or one of the files */
-    uint64_t first_key;          /* sort key of its first record, set by who puts it */
+    uint64_t first_key;          /* sort key of its first record; this and the next: set by who puts it */
+    uint64_t hash;               /* 0: it is packed; else it is one large record, of this hash */
+};
+
+/* Bytes to be put. */
+struct spill_bytes {
+    const void *data;
+    size_t n;
 };
 
 struct spill_store_options {
@@ -37,6 +44,9 @@ void spill_store_use_memory(struct spill_store *store, size_t size);
 /* Keeps data[n]. Any thread may call it. When a directory is full the store goes on in the next one.
  * -1: failed, and the error is recorded in the latch. */
 int spill_store_put(struct spill_store *store, const void *data, size_t n, struct spill_place *place);
+
+/* The same for two strings of bytes, which become one. */
+int spill_store_put_both(struct spill_store *store, const struct spill_bytes parts[2], struct spill_place *place);
 
 /* Fills data[place.size]. Any thread may call it. -1: failed, and the error is recorded in the latch. */
 int spill_store_get(struct spill_store *store, struct spill_place place, void *data);

@@ -147,7 +147,7 @@ static void fill_arenas(struct reading *r)
 static int read_and_write(struct reading *r)
 {
     size_t n_runs = r->n_runs - r->in_memory;
-    struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->slice_size, r->memory,
+    struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->memory,
                                          n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch,
                                          false};
     if (n_runs > 0 && !(r->reader = run_reader_open(&options)))

@@ -148,7 +148,8 @@ static int leave_memory(struct sorting *s)
     size_t largest = s->slice_size;
     for (size_t i = 0; i < s->runs_before; i++)
         largest = runs[i].largest > largest ? runs[i].largest : largest;
-    s->may_stay = s->settle_memory / largest / 2 > 2 ? s->settle_memory / largest / 2 : 2;
+    size_t buffer = largest > s->settle_memory / 4 && !s->rule ? s->slice_size : largest;
+    s->may_stay = s->settle_memory / buffer / 2 > 2 ? s->settle_memory / buffer / 2 : 2;
     uint8_t *memory = unit_slice_memory(s->settle_memory);   /* exactly */
     int result = spill_settle(s->spill, memory, s->settle_memory, &s->slice_out);
     free(memory);
@@ -209,7 +210,6 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
 /* Merges the runs and what stayed in memory; compares with the list in its stable order. */
 static void check_merged(struct sorting *s, const struct unit_list *sorted)
 {
-    struct spill_gate gate = {PTHREAD_MUTEX_INITIALIZER, UNIT_LARGE};
     struct readback *r = calloc(1, sizeof *r);
     struct run_merge merge;
     struct merge_item item;
@@ -217,7 +217,6 @@ static void check_merged(struct sorting *s, const struct unit_list *sorted)
     assert_string_equal(s->latch.message, "");
     assert_int_equal(s->result, 0);
     r->s = s;
-    r->loader.gate = &gate;
     r->runs = spill_runs(s->spill, &r->n);
     assert_in_range(r->n, 0, 1000);
     size_t n_sublists = s->arenas[0].n_sublists + s->arenas[1].n_sublists;
@@ -638,8 +637,7 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
         assert_int_equal(result, 0);
         size_t n_runs, n_records = 0;
         const struct spill_run *runs = spill_runs(spill, &n_runs);
-        struct spill_gate gate = {PTHREAD_MUTEX_INITIALIZER, TINY};
-        struct spill_loader loader = {.gate = &gate};
+        struct spill_loader loader = {.unpacker = NULL};
         struct spill_buffer b = {.home = unit_slice_memory(TINY), .home_size = TINY};
         for (size_t i = 0; i < n_runs; i++) {
             uint64_t last = 0;

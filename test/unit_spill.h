@@ -9,8 +9,6 @@
 #include "spill/spill_run.h"
 #include "unit.h"
 
-enum { UNIT_LARGE = 4096 };      /* of gates: longer records wait there */
-
 struct unit_item {
     uint64_t key;
     size_t at, size;             /* of the record in the list's bytes */
@@ -143,22 +141,18 @@ static inline uint8_t *unit_packed_copy(const uint8_t *packed, size_t n)
 static inline void unit_write_run(struct spill_run *run, const struct unit_list *list, struct spill_packer *packer,
                                   struct spill_store *store, struct latch *latch)
 {
-    struct spill_gate gate = {PTHREAD_MUTEX_INITIALIZER, UNIT_LARGE};
-    struct spill_writer writer = {packer, store, run, &gate, latch, false, 0};
+    struct spill_writer writer = {packer, store, run, latch, 0};
     for (size_t i = 0; i < list->n; i++)
         assert_int_equal(spill_writer_put(&writer, unit_items(list)[i].key, unit_item_record(list, i),
                                           unit_items(list)[i].size), 0);
     assert_int_equal(spill_writer_end(&writer), 0);
-    assert_int_equal(pthread_mutex_trylock(&gate.mutex), 0);     /* nobody is inside */
-    pthread_mutex_unlock(&gate.mutex);
 }
 
 /* The run holds exactly the records of the sorted list. */
 static inline void unit_check_run(const struct spill_run *run, const struct unit_list *list, size_t slice_size,
                                   struct spill_store *store, struct latch *latch)
 {
-    struct spill_gate gate = {PTHREAD_MUTEX_INITIALIZER, UNIT_LARGE};
-    struct spill_loader loader = {.gate = &gate};
+    struct spill_loader loader = {.unpacker = NULL};
     struct spill_buffer b = {.home = unit_slice_memory(slice_size), .home_size = slice_size};
     size_t next = 0, largest = 0;
     uint64_t bytes = 0;
