@@ -22,6 +22,7 @@ enum {
 struct span {
     size_t next;                 /* the next to merge; set by the main thread before READY, advanced by the claimer */
     size_t end;                  /* one past the last; set by the main thread before READY */
+    size_t needed;               /* the first that later ranges need; main thread only */
 };
 
 /* A range with more records than its list takes is handed out again once those of the list are put. */
@@ -431,10 +432,15 @@ static bool ends_before(const struct merge_ring *m, double records)
     return m->has_last && records > most && m->last_records >= least && (double)m->range_records < most;
 }
 
-/* The first slice of a run that can have keys of a range which begins at the cut. */
-static size_t first_slice(const struct run_cut *cut, size_t run, size_t taken)
+/* The first slice of a run that can have keys of a range which begins at the cut, where the planned range ends. */
+static size_t first_slice(const struct merge_ring *m, const struct run_cut *cut, size_t run)
 {
-    return run == cut->source || taken == 0 ? taken : taken - 1;
+    const struct merge_runs *runs = &m->opt.runs;
+    size_t taken = m->taken[run];
+    if (m->planned_all || run == cut->source || m->first[run] == taken)
+        return taken;
+    struct merge_source last = runs->slice(runs->reader, run, taken - 1);
+    return last.end[-1].sort < cut->key.sort ? taken : taken - 1;
 }
 
 /* Hands out the planned range, which ends at the cut, and begins the next range there. */
@@ -447,8 +453,9 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     range->is_last = m->planned_all;
     range->begun = range->whole = false;
     for (size_t i = 0; i < m->opt.runs.n; i++) {
-        range->spans[i] = (struct span){m->first[i], m->taken[i]};
-        m->first[i] = first_slice(to, i, m->taken[i]);
+        size_t needed = first_slice(m, to, i);
+        range->spans[i] = (struct span){m->first[i], m->taken[i], needed};
+        m->first[i] = needed;
     }
     m->before = records_before(m, to);
     m->from = *to;
@@ -457,11 +464,13 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     task_ring_hand_out(&m->ring);
 }
 
-/* Plans a range. 1: done; 0: not yet, because slices must come first. */
+/* Plans a range. 1: done; 0: not yet, because slices must come first. Where slices are large, no second one is waited
+ * for. */
 static int plan_range(struct merge_ring *m, bool idle)
 {
     struct run_cut cut = {0};
     for (;;) {
+        bool must = idle && (!m->opt.runs.large || (m->is_first && m->steps == 0));
         if (!m->is_begun && !(m->is_begun = take(m, idle, &m->from)))
             return 0;
         int found = next_slice_cut(m, idle, &cut);
@@ -479,8 +488,11 @@ static int plan_range(struct merge_ring *m, bool idle)
             end_range(m, &cut);
             return 1;
         }
-        if (!take_inside(m, idle, &cut, records))
-            return 0;
+        if (take_inside(m, must, &cut, records))
+            continue;
+        if (idle && !must)
+            end_range(m, &cut);
+        return idle && !must;
     }
 }
 
@@ -502,11 +514,9 @@ static bool help(void *ring)
 /* Leaves the slices that later ranges do not need. */
 static int leave_slices(struct merge_ring *m, const struct range *range)
 {
-    for (size_t i = 0; i < m->opt.runs.n; i++) {
-        size_t end = range->spans[i].end, needed = range->is_last ? end : first_slice(&range->to, i, end);
-        if (m->opt.runs.leave(m->opt.runs.reader, i, needed) < 0)
+    for (size_t i = 0; i < m->opt.runs.n; i++)
+        if (m->opt.runs.leave(m->opt.runs.reader, i, range->spans[i].needed) < 0)
             return -1;
-    }
     return 0;
 }
 

@@ -25,6 +25,7 @@
 struct merge_runs {
     size_t n;                    /* runs, in input order; 0: there are none, and nothing below is used */
     size_t n_buffers;            /* how many slices of each run can be in memory at a time */
+    bool large;                  /* some slices are so large that it should be as few as possible */
     void *reader;                /* the first argument of each function */
 
     /* Whether the run has this slice. *key is the sort key of its first record; the slice need not be in memory. */

@@ -180,11 +180,21 @@ static bool first_key(const void *reader, size_t run, size_t slice, uint64_t *ke
     return true;
 }
 
+/* Whether memory of slices that were left will be free when the sink has passed them. */
+static bool frees_soon(struct run_reader *r)
+{
+    free_extras(r, false);
+    for (const struct extra *extra = r->extras; extra; extra = extra->next)
+        if (record_sink_will_pass(r->opt.sink, extra->mark))
+            return true;
+    return false;
+}
+
 static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
 {
     struct run_reader *r = reader;
     uint32_t slot = slot_of(r, run, slice);
-    load_ahead(r, run, slice);
+    load_ahead(r, run, idle && !frees_soon(r) ? slice : SIZE_MAX);
     /* The block being filled has records of all slices in buffers, and the sink cannot pass them before it is full. So
      * the next slice goes to other memory. */
     if (idle && r->runs[run].loaded == slice && task_ring_state(&r->tasks, slot) == TASK_FREE
@@ -255,9 +265,13 @@ static bool help(void *reader)
 
 struct merge_runs run_reader_runs(struct run_reader *r)
 {
+    bool large = false;
+    for (size_t i = 0; i < r->opt.n_runs; i++)
+        large = large || r->opt.runs[i].largest > r->opt.slice_size;
     return (struct merge_runs){
         .n = r->opt.n_runs,
         .n_buffers = r->n_buffers,
+        .large = large,
         .reader = r,
         .first_key = first_key,
         .ready = is_ready,

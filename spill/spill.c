@@ -553,8 +553,10 @@ int spill_end(struct spill *p)
 int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_size)
 {
     size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
-    size_t fan_in = n_slices / 2, n_parts = (size_t)p->opt.n_threads;
     *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
+    size_t buffers = size / *slice_size, n_parts = (size_t)p->opt.n_threads;
+    /* Slices that are larger than buffers are read one at a time, unless their records have to be compared. */
+    size_t fan_in = (p->rule || buffers < n_slices ? n_slices : buffers) / 2;
     struct room room = {memory, n_slices, *slice_size};
     atomic_store(&p->cancelled, p->n_runs <= fan_in);
     if (p->merging.n_parts > 0 && finish_merging(p) < 0)
