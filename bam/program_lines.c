@@ -119,6 +119,20 @@ int program_lines_merge(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t 
     return status;
 }
 
+int program_lines_names(const struct program_lines *lines, sam_hdr_t *from, struct program_names *names)
+{
+    int status = 0;
+    for (int i = 0; i < lines->n && status == 0; i++) {
+        const char *id = sam_hdr_line_name(from, "PG", i);
+        if (!id)
+            status = -1;
+        else if (strcmp(lines->ids[i], id) != 0)
+            status = program_names_add(names, id, lines->ids[i]);
+    }
+    program_names_sort(names);
+    return status;
+}
+
 void program_lines_free(struct program_lines *lines)
 {
     for (int i = 0; lines->ids && i < lines->n; i++)

@@ -399,7 +399,7 @@ static int merge_headers(struct input_split *s, bool tells, struct latch *latch)
         return latch_fail(latch, "out of memory");
     for (size_t i = 1; i < s->n; i++) {
         sam_hdr_t *from = sam_hdr_dup(s->files[i].part.sam);
-        int merged = from ? bam_header_merge(s->sam, from, s->files[i].path, latch)
+        int merged = from ? bam_header_merge(s->sam, from, NULL, s->files[i].path, latch)
                           : latch_fail(latch, "out of memory");
         sam_hdr_destroy(from);
         if (merged < 0)

@@ -190,6 +190,6 @@ int block_reader_end(struct block_reader *r)
     if (a->walked != a->bottom)
         return record_is_cut(r);
     if (!r->in->part || r->in->part->is_last)
-        bgzf_source_warn_of_end(r->in->source);
+        bgzf_source_warn_of_end(r->in->as_read ? r->in->as_read : r->in->source);
     return 0;
 }

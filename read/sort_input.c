@@ -6,14 +6,17 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "bam/plain_header.h"
+#include "bam/program_names.h"
 #include "base/input_name.h"
 #include "bgzf_omp.h"
+#include "codec/bgzf_block.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/message.h"
 #include "read/header_read.h"
+#include "read/renamed_records.h"
 #include "read/sort_input.h"
 #include "base/sort_opts.h"
 
@@ -77,6 +80,49 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     return 0;
 }
 
+static size_t renamed_memory(const struct sort_inputs_options *how)
+{
+    return renamed_records_memory() + bgzf_source_memory(how->opts->n_threads, how->rings.source_slots);
+}
+
+/* From now on its records come with these names of programs in their PG tags. The names are taken over. */
+static int rename_records(struct sort_input *in, struct program_names *names, const struct sort_inputs_options *how)
+{
+    struct renamed_records_options records = {
+        .source = in->source, .file = in->format->window, .path = in->name, .latch = how->latch};
+    in->renamed = renamed_records_open(&records, names, &in->header);
+    if (!in->renamed)
+        return -1;
+    struct bgzf_source_options from = {
+        .input = renamed_records_window(in->renamed),
+        .path = in->name,
+        .n_threads = how->opts->n_threads,
+        .n_slots = how->rings.source_slots,
+        .latch = how->latch,
+        .stats = how->stats,
+        .text_size = BGZF_FILL,                  /* the first source counts the bytes */
+    };
+    in->as_read = in->source;
+    in->source = bgzf_source_open(&from);
+    return in->source ? 0 : -1;
+}
+
+/* Adds its header to the first one's. A part of an input keeps its PG tags. */
+static int join_input(struct sort_inputs *inputs, struct sort_input *in, const struct sort_inputs_options *how)
+{
+    struct program_names names = {.n = 0};
+    int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &names, in->name, how->latch);
+    int status = renamed < 0 ? -1 : 0;
+    if (renamed > 0 && in->part && !in->part->silent)
+        bam_header_warn_of_renamed(in->name, renamed);
+    if (renamed > 0 && !in->part) {
+        status = rename_records(in, &names, how);
+        inputs->memory += renamed_memory(how);
+    }
+    program_names_free(&names);
+    return status;
+}
+
 /* Why the FASTA cannot be read. NULL: it can be, or the path is NULL or a URL. */
 static const char *fault_of_fasta(const char *path)
 {
@@ -138,11 +184,8 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
         const struct input_part *part = how->part ? &how->part[inputs->n - 1] : NULL;
         if (sort_input_open(in, first ? opts->in : opts->more[inputs->n - 2], part, how) < 0)
             return -1;
-        int renamed = first ? 0 : bam_header_merge(inputs->each->header.sam, in->header.sam, in->name, how->latch);
-        if (renamed < 0)
+        if (!first && join_input(inputs, in, how) < 0)
             return -1;
-        if (!part || !part->silent)
-            bam_header_warn_of_renamed(in->name, renamed);
     }
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(opts->reference)))
@@ -154,8 +197,11 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
 static void end_input(struct sort_input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
+    renamed_records_close(in->renamed);
+    bgzf_source_close(in->as_read);
     input_format_close(in->format);
-    in->source = NULL;
+    in->source = in->as_read = NULL;
+    in->renamed = NULL;
     in->format = NULL;
 }
 

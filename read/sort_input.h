@@ -13,6 +13,7 @@ struct bgzf_source;
 struct input_format;
 struct input_part;
 struct latch;
+struct renamed_records;
 struct sort_opts;
 struct stats;
 
@@ -20,6 +21,8 @@ struct sort_input {
     const char *name;            /* for messages */
     struct input_format *format;
     struct bgzf_source *source;
+    struct bgzf_source *as_read; /* what `renamed` reads; NULL if that is */
+    struct renamed_records *renamed;   /* what the source reads, if its programs got other IDs; else NULL */
     struct bam_header header;
     const struct input_part *part;   /* NULL: the whole input */
 };

@@ -707,8 +707,8 @@ static void test_merged_header_is_parsed_or_another_one(void **state)
             sam_hdr_t *plain[2] = {plain_of(a), plain_of(b)};
             sam_hdr_t *parsed[2] = {sam_hdr_parse(strlen(a), a), sam_hdr_parse(strlen(b), b)};
             MUST(plain[0] && plain[1] && parsed[0] && parsed[1]);
-            assert_int_equal(bam_header_merge(plain[0], plain[1], "b", &latch), 0);
-            assert_int_equal(bam_header_merge(parsed[0], parsed[1], "b", &latch), 0);
+            assert_int_equal(bam_header_merge(plain[0], plain[1], NULL, "b", &latch), 0);
+            assert_int_equal(bam_header_merge(parsed[0], parsed[1], NULL, "b", &latch), 0);
             assert_true(plain_header_is(plain[0]) && plain_header_is(plain[1]));
             check_same(plain[0], parsed[0]);
             for (int j = 0; j < 2; j++) {
