@@ -371,16 +371,16 @@ def oracle(path, *args, scratch=None):
 ORACLE_MAIN = """
 import os, sys
 from pysam.libcutils import _pysam_dispatch
-rc, err, out = _pysam_dispatch("samtools", "sort", tuple(sys.argv[1:]), catch_stdout=False)
+rc, err, out = _pysam_dispatch("samtools", sys.argv[1], tuple(sys.argv[2:]), catch_stdout=False)
 sys.stderr.write(err or "")
 sys.stderr.flush()
 os._exit(rc)
 """
 
 
-def oracle_process(args, **kw):
+def oracle_process(args, command="sort", **kw):
     """The oracle as a program of its own: for exit status and stderr."""
-    p = subprocess.run([sys.executable, "-c", ORACLE_MAIN, *map(str, args)], timeout=HANG,
+    p = subprocess.run([sys.executable, "-c", ORACLE_MAIN, command, *map(str, args)], timeout=HANG,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        **kw)
     p.stderr = p.stderr.decode(errors="replace")
@@ -514,6 +514,19 @@ def bam_files(folder, what):
 
 REAL_BAMS = bam_files(REAL_DIR, "../shared/real")
 DATA_BAMS = bam_files(REPO / "test" / "data", "test/data/*.bam")
+
+
+FASTA_REFS = [("a", 3000), ("b", 2000), ("c", 1000)]
+
+
+@pytest.fixture(scope="module")
+def fasta(tmp_path_factory):
+    """The references of FASTA_REFS, indexed."""
+    import pysam
+    path, r = tmp_path_factory.mktemp("fasta") / "ref.fa", bamgen.rng("fasta")
+    path.write_text("".join(">%s\n%s\n" % (name, bamgen.bases(r, n)) for name, n in FASTA_REFS))
+    pysam.faidx(str(path))
+    return path
 
 
 @pytest.fixture(params=THREADS, ids=lambda n: "t%d" % n)

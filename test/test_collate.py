@@ -10,31 +10,15 @@ import os
 import random
 import re
 import struct
-import subprocess
-import sys
 
 import pytest
 
 import bamgen
-from conftest import (HANG, PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, clean_env, read_bam, run, same_header,
-                      script)
+from conftest import (PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, clean_env, oracle_process, read_bam, run,
+                      same_header, script)
 
 SPILLED = {"SAMTOOLS_OMP_ARENA": "262144"}
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
-
-ORACLE = """
-import os, sys
-from pysam.libcutils import _pysam_dispatch
-rc, err, out = _pysam_dispatch("samtools", "collate", tuple(sys.argv[1:]), catch_stdout=False)
-sys.stderr.write(err or "")
-sys.stderr.flush()
-os._exit(rc)
-"""
-
-
-def theirs(args, **kw):
-    return subprocess.run([sys.executable, "-c", ORACLE, *map(str, args)], timeout=HANG, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
 
 
 def ours(args, **kw):
@@ -49,7 +33,7 @@ def collated(path, *args, **kw):
 
 def oracle(path, scratch, *args):
     out = scratch / "theirs.bam"
-    p = theirs(["-o", out, "-T", scratch / "temp", *args, path])
+    p = oracle_process(["-o", out, "-T", scratch / "temp", *args, path], "collate")
     assert p.returncode == 0, p.stderr
     return read_bam(out)
 

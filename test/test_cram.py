@@ -14,7 +14,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, HTSLIB_LEAKS, clean_env, oracle_bytes, read_bam, run_sort, same_records, sorted_bytes
+from conftest import BINARY, FASTA_REFS, HANG, HTSLIB_LEAKS, clean_env, oracle_bytes, read_bam, run_sort, same_records, sorted_bytes
 from test_safety import refused
 
 VERSIONS = ["2.1", "3.0", "3.1"]
@@ -261,15 +261,6 @@ def test_producer_of_a_file_that_is_refused_waits_for_ever(cram):
 
 # ------------------------------------------------- containers decoded side by side
 
-SMALL_REFS = [("a", 3000), ("b", 2000), ("c", 1000)]
-
-
-@pytest.fixture(scope="module")
-def fasta(tmp_path_factory):
-    path, r = tmp_path_factory.mktemp("fasta") / "ref.fa", bamgen.rng("fasta")
-    path.write_text("".join(">%s\n%s\n" % (name, bamgen.bases(r, n)) for name, n in SMALL_REFS))
-    pysam.faidx(str(path))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -280,13 +271,13 @@ def unsorted_bam(tmp_path_factory, fasta):
         for i in range(6000):
             tid = r.randrange(-1, 3)
             pos = r.randrange(0, 900, 5) if tid >= 0 else -1
-            seq = reference.fetch(SMALL_REFS[tid][0], pos, pos + 60) if tid >= 0 else bamgen.bases(r, 60)
+            seq = reference.fetch(FASTA_REFS[tid][0], pos, pos + 60) if tid >= 0 else bamgen.bases(r, 60)
             seq = seq if r.randrange(3) else seq[:20] + "ACGT"[r.randrange(4)] + seq[21:]
             flag = r.choice([0x41, 0x81, 0x53, 0xa3]) if tid >= 0 else 0x4
             recs.append(bamgen.record("q%d" % (i // 2), flag, tid, pos, seq=seq, cigar=[(60, "M")] if tid >= 0 else [],
                                       mtid=tid, mpos=pos, tags=b"RGZg%d\0" % r.randrange(1, 4) + b"XXC%c" % (i % 200)))
-    text = "@HD\tVN:1.6\n" + bamgen.sq_text(SMALL_REFS) + "".join("@RG\tID:g%d\tSM:s\n" % k for k in (1, 2, 3))
-    path.write_bytes(bamgen.bgzf(bamgen.header(text, SMALL_REFS) + b"".join(recs)))
+    text = "@HD\tVN:1.6\n" + bamgen.sq_text(FASTA_REFS) + "".join("@RG\tID:g%d\tSM:s\n" % k for k in (1, 2, 3))
+    path.write_bytes(bamgen.bgzf(bamgen.header(text, FASTA_REFS) + b"".join(recs)))
     return path
 
 
@@ -442,7 +433,7 @@ def test_slices_that_hold_other_numbers_than_their_container_pass(tmp_path, cram
 @pytest.fixture(scope="module")
 def nameless(tmp_path_factory):
     """Pairs whose names are left out: who decodes them makes names of the name of the file."""
-    header, r = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(SMALL_REFS), SMALL_REFS), bamgen.rng("nameless")
+    header, r = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(FASTA_REFS), FASTA_REFS), bamgen.rng("nameless")
     recs = [bamgen.record("t%d" % i, flag, 0, pos, seq=bamgen.bases(r, 20), cigar=[(20, "M")], mtid=0, mpos=mate,
                           tlen=tlen)
             for i in range(300) for flag, pos, mate, tlen in ((0x63, 5 * i, 5 * i + 200, 220), (0x93, 5 * i + 200, 5 * i, -220))]

@@ -11,20 +11,11 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import htslib_version, run, run_sort, sorted_bytes
+from conftest import FASTA_REFS, htslib_version, run, run_sort, sorted_bytes
 from test_safety import refused
 
 os.environ["REF_PATH"] = "/nonexistent"  # no reference from the network, here and in the oracle
 
-REFS = [("a", 3000), ("b", 2000), ("c", 1000)]
-
-
-@pytest.fixture(scope="module")
-def fasta(tmp_path_factory):
-    path, r = tmp_path_factory.mktemp("fasta") / "ref.fa", bamgen.rng("cram out")
-    path.write_text("".join(">%s\n%s\n" % (name, bamgen.bases(r, n)) for name, n in REFS))
-    pysam.faidx(str(path))
-    return path
 
 
 def plain(r, n=300):
@@ -59,7 +50,7 @@ WAYS = {"alone": (False, []), "fasta": (True, []), "no_ref": (True, ["no_ref=1"]
 
 
 def write_bam(path, records, text=""):
-    path.write_bytes(bamgen.bgzf(bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(REFS) + text, REFS) + b"".join(records)))
+    path.write_bytes(bamgen.bgzf(bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(FASTA_REFS) + text, FASTA_REFS) + b"".join(records)))
     return path
 
 
@@ -112,7 +103,7 @@ def test_reference_that_the_fasta_lacks_is_made_of_reads(tmp_path, fasta):
 def test_reference_of_the_cache_is_not_used(tmp_path, fasta, sums):
     """By its checksum, as REF_PATH says; the file then needs the reference to be read."""
     with pysam.FastaFile(str(fasta)) as file:
-        for name, _ in REFS:
+        for name, _ in FASTA_REFS:
             (tmp_path / "cache" / sums[name][:2]).mkdir(parents=True, exist_ok=True)
             (tmp_path / "cache" / sums[name][:2] / sums[name][2:]).write_text(file.fetch(name))
     with_sums(tmp_path / "in.bam", plain(bamgen.rng("cache")), sums)
@@ -160,14 +151,14 @@ def md5_of(seq):
 @pytest.fixture(scope="module")
 def sums(fasta):
     with pysam.FastaFile(str(fasta)) as file:
-        return {name: md5_of(file.fetch(name)) for name, _ in REFS}
+        return {name: md5_of(file.fetch(name)) for name, _ in FASTA_REFS}
 
 
 @pytest.fixture
 def other(tmp_path, fasta):
     """The FASTA with some other bases in b, and all of it in small letters."""
     with pysam.FastaFile(str(fasta)) as file:
-        seqs = {name: file.fetch(name) for name, _ in REFS}
+        seqs = {name: file.fetch(name) for name, _ in FASTA_REFS}
     seqs["b"] = seqs["b"][:300] + bamgen.bases(bamgen.rng("other"), 900) + seqs["b"][1200:]
     path = tmp_path / "other.fa"
     path.write_text("".join(">%s\n%s\n" % (name, seq.lower()) for name, seq in seqs.items()))
@@ -176,8 +167,8 @@ def other(tmp_path, fasta):
 
 
 def with_sums(path, records, sums):
-    text = "@HD\tVN:1.6\n" + "".join("@SQ\tSN:%s\tLN:%d\tM5:%s\n" % (name, n, sums[name]) for name, n in REFS)
-    path.write_bytes(bamgen.bgzf(bamgen.header(text, REFS) + b"".join(records)))
+    text = "@HD\tVN:1.6\n" + "".join("@SQ\tSN:%s\tLN:%d\tM5:%s\n" % (name, n, sums[name]) for name, n in FASTA_REFS)
+    path.write_bytes(bamgen.bgzf(bamgen.header(text, FASTA_REFS) + b"".join(records)))
     return path
 
 
@@ -185,7 +176,7 @@ def like_the_reference(fasta, tids, n=600):
     """Reads in no order, so that slices get several references."""
     r = bamgen.rng("like")
     with pysam.FastaFile(str(fasta)) as file:
-        seqs = [file.fetch(name) for name, _ in REFS]
+        seqs = [file.fetch(name) for name, _ in FASTA_REFS]
     places = [(r.choice(tids), r.randrange(200, 900)) for _ in range(n)]
     return [bamgen.record("q%03d" % i, 0, tid, pos, seq=seqs[tid][pos:pos + 60], cigar=[(60, "M")])
             for i, (tid, pos) in enumerate(places)]
