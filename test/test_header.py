@@ -40,6 +40,7 @@ TEXTS = {
     "pg_dangling_pp": SQ + "@PG\tID:a\tPP:nowhere\n",
     "pg_cycle": SQ + "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n",
     "pg_self": SQ + "@PG\tID:a\tPP:a\n",
+    "pg_self_and_chain": SQ + PG1 + "@PG\tID:dup\tPP:bwa\n@PG\tID:a\tPP:a\n@PG\tPP:b\tID:b\n",
     "pg_two_cycles": SQ + "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n@PG\tID:samtools\tPP:samtools\n",
     "pg_cycle_and_chain": SQ + PG1 + "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:a\n",
     "pg_same_id_twice": SQ + "@PG\tID:a\tPN:one\n@PG\tID:a\tPN:two\n",
