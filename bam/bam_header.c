@@ -70,11 +70,16 @@ static int has_line(sam_hdr_t *sam, const char *line)
     return text ? 0 : -1;
 }
 
+/* htslib does not tell when it lacks memory for the text of a comment. So there is room for any line beforehand. */
 static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
 {
+    enum { BESIDE = 8 };                         /* the closing NUL, and what htslib asks for beyond it */
     kstring_t line = KS_INITIALIZE;
-    int status = 0;
-    for (int i = 0; i < sam_hdr_count_lines(from, "CO") && status == 0; i++) {
+    size_t most;
+    int n = sam_hdr_count_lines(from, "CO"), status = n < 0 ? -1 : 0;
+    if (n > 0)
+        status = plain_header_text(from, &most) ? ks_resize(&line, most + BESIDE) : -1;
+    for (int i = 0; i < n && status == 0; i++) {
         status = sam_hdr_find_line_pos(from, "CO", i, &line);
         int there = status == 0 ? has_line(into, ks_str(&line)) : -1;
         if (there < 0)

@@ -9,6 +9,7 @@ import gzip
 import os
 import random
 import re
+import struct
 import subprocess
 
 import pysam
@@ -39,6 +40,7 @@ CASES = {
     "verify": ("small.bam", ["-@", 2, "--verify", "--checksum", "out.sum", "-o", "out.bam"], {}),
     "minimiser": ("small.bam", ["-M", "-I", "genome.fa", "-o", "out.bam"], {}),
     "two_inputs": ("small.bam", ["--add-input", "small.sam", "-o", "out.bam"], {}),
+    "renamed_programs": ("program1.bam", ["-@", 2, "--add-input", "program2.bam", "-o", "out.bam"], {}),
     "sam_to_cram": ("small.sam", ["-@", 2, "-O", CRAM, "--write-index", "-o", "out.cram"], {}),
     "cram_to_sam": ("small.cram", ["-@", 2, "-o", "out.sam"], {}),
     "cram_by_pipe": ("<small.cram", ["-@", 3, "-o", "out.bam"], {}),
@@ -84,6 +86,10 @@ def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults")
     for name, n in ("small", 300), ("large", 9000), ("larger", 25000):
         (folder / (name + ".bam")).write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(n)), size=4093 * 7, level=1))
+    for call in 1, 2:                            # and two of which one's program gets another ID, in tags of all records
+        head = bamgen.header(bamgen.sq_text(bamgen.REFS) + "@PG\tID:p\tCL:%d\n@CO\tone\n" % call)
+        tagged = [struct.pack("<I", len(rec) - 4 + 5) + rec[4:] + b"PGZp\0" for rec in reads(300)]
+        (folder / ("program%d.bam" % call)).write_bytes(bamgen.bgzf(head + b"".join(tagged), level=1))
     (folder / "genome.fa").write_text(">a\n%s\n" % "".join(bamgen.rng("genome").choices("ACGT", k=2000)))
     for args in (["-o", "small.sam"], ["-O", CRAM, "-o", "small.cram"], ["-o", "sorted.bam"], ["-o", "sorted.sam"],
                  ["-O", CRAM, "-o", "sorted.cram"], ["-O", CRAM + ",version=2.1", "-o", "small21.cram"]):
