@@ -30,7 +30,7 @@ struct renamed_records {
     unsigned filled;             /* chunks that were filled so far */
 };
 
-static int no_memory(const struct renamed_records *r)
+static int no_room(const struct renamed_records *r)
 {
     return latch_fail(r->opt.latch, "%s: out of memory for its records", r->opt.path);
 }
@@ -46,7 +46,7 @@ static int read_block(struct renamed_records *r)
     memmove(r->in.p, r->in.p + r->at, r->in.n);
     r->at = 0;
     if (byte_buffer_reserve(&r->in, r->in.n + size) < 0)
-        return no_memory(r);
+        return no_room(r);
     if (bgzf_source_inflate(r->opt.source, r->in.p + r->in.n) < 0)
         return -1;
     r->in.n += size;
@@ -57,7 +57,7 @@ static int read_block(struct renamed_records *r)
 static int pass(struct renamed_records *r, struct byte_buffer *to)
 {
     if (byte_buffer_append(to, r->in.p + r->at, r->in.n - r->at) < 0)
-        return no_memory(r);
+        return no_room(r);
     r->at = r->in.n;
     return 0;
 }
@@ -74,7 +74,7 @@ static int rename_records(struct renamed_records *r, struct byte_buffer *to)
             return latch_fail(r->opt.latch, "%s: a record is too long for the new ID in its PG tag. Nothing was "
                               "written; rename the @PG lines first", r->opt.path);
         if (status < 0)
-            return no_memory(r);
+            return no_room(r);
         r->at += bam_record_size(record);
     }
     r->broken |= fault != BAM_OK && fault != BAM_CUT;
