@@ -36,13 +36,17 @@ void program_names_free(struct program_names *names)
     *names = (struct program_names){.n = 0};
 }
 
+static int compare_id(const void *id, const void *name)
+{
+    return strcmp(id, ((const struct program_name *)name)->from);
+}
+
 /* The new ID of the program that the value from type to next names; NULL: it is no such string. */
 static const char *new_id(const struct program_names *names, const uint8_t *type, const uint8_t *next)
 {
     if (!next || *type != 'Z' || !bam_record_aux_is_closed(type, next))
         return NULL;
-    struct program_name key = {.from = (char *)type + 1};
-    const struct program_name *found = bsearch(&key, names->each, names->n, sizeof key, compare);
+    const struct program_name *found = bsearch(type + 1, names->each, names->n, sizeof *found, compare_id);
     return found ? found->to : NULL;
 }
 

@@ -171,7 +171,10 @@ static int place_slice(struct spill_buffer *b, uint64_t size, bool home_is_free,
         b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
         b->slice = (struct spill_slice){.base = b->extra, .size = size};
     }
-    return b->slice.base ? 0 : latch_fail(latch, "out of memory for temporary data");
+    if (b->slice.base)
+        return 0;
+    latch_fail(latch, "out of memory for temporary data");
+    return -1;
 }
 
 static int load_packed(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
