@@ -48,7 +48,8 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
 static int too_little(const struct memory_rings *rings, const struct sort_opts *opts, const struct memory_use *use,
                       struct latch *latch)
 {
-    unsigned long long asked = opts->memory, enough = memory_plan_enough(&rings->job, use);
+    /* What the program takes at its start differs by some pages from run to run. */
+    unsigned long long asked = opts->memory, enough = memory_plan_enough(&rings->job, use) + MIB;
     return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and this header, %lluM is "
                       "enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads, enough / MIB);
 }

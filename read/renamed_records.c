@@ -43,7 +43,8 @@ static int read_block(struct renamed_records *r)
     if (found <= 0)
         return found;
     r->in.n -= r->at;
-    memmove(r->in.p, r->in.p + r->at, r->in.n);
+    if (r->in.n)
+        memmove(r->in.p, r->in.p + r->at, r->in.n);
     r->at = 0;
     if (byte_buffer_reserve(&r->in, r->in.n + size) < 0)
         return no_room(r);
@@ -56,7 +57,7 @@ static int read_block(struct renamed_records *r)
 /* Appends the bytes that are left as they are. */
 static int pass(struct renamed_records *r, struct byte_buffer *to)
 {
-    if (byte_buffer_append(to, r->in.p + r->at, r->in.n - r->at) < 0)
+    if (r->at < r->in.n && byte_buffer_append(to, r->in.p + r->at, r->in.n - r->at) < 0)
         return no_room(r);
     r->at = r->in.n;
     return 0;
