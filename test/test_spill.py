@@ -1027,16 +1027,16 @@ def test_record_larger_than_an_arena_is_in_memory_many_times(tmp_path, form, mos
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
     """libhts with URLs brings 30 libraries more than without. Here one takes 10 MiB, as the program starts: the sort must
-    do with less. (A third of all is counted at most, so not much more will do where libhts brings them, too.)"""
+    do with less. (A third of all is counted at most: -m must leave room for what any libhts brings and these 10.)"""
     (tmp_path / "large.c").write_text("""
         #include <string.h>
         static char large[10 << 20];
         __attribute__((constructor)) static void touch(void) { memset(large, 1, sizeof large); }""")
     subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", tmp_path / "large.so", tmp_path / "large.c"], check=True)
-    args = ["-l", 1, "-m", "1M", "-@", 8, heavy("long", 72)]
+    args = ["-l", 1, "-m", "16M", "-@", 2, heavy("long", 112)]
     (less, _), (used, went) = peak(args, tmp_path), peak(args, tmp_path, LD_PRELOAD=tmp_path / "large.so")
     assert went
-    assert used - 8 * MIB <= ALLOWANCE
+    assert used - 32 * MIB <= ALLOWANCE
     assert used - less <= 6 * MIB
 
 
