@@ -10,8 +10,7 @@
  *
  * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM, and
  * cram_reader and hts_reader have CRAM decoded. Whatever the output is, records go to record_sink: output_block makes
- * blocks of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest. Source and sink are in
- * bgzf_omp.c.
+ * blocks of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
@@ -24,6 +23,7 @@
 #include "base/sort_opts.h"
 #include "base/stats.h"
 #include "bam_sort.h"
+#include "bgzf_source.h"
 #include "merge/merge_ring.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_parts.h"

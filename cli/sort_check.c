@@ -5,7 +5,7 @@
 #include "bam/record_checksum.h"
 #include "bam/bam_record.h"
 #include "codec/bgzf_block.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "base/byte_buffer.h"
 #include "write/samtools_checksum.h"
 #include "write/sort_files.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam_arena.h"
-#include "bgzf_omp.h"
+#include "bgzf_sink.h"
+#include "bgzf_source.h"
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "read/read_ahead.h"

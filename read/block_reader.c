@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bgzf_source.h"
 #include "read/block_reader.h"
 #include "read/input_part.h"
 #include "codec/bgzf_block.h"

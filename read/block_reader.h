@@ -6,7 +6,6 @@
 #define BLOCK_READER_H
 
 #include "bam_arena.h"
-#include "bgzf_omp.h"
 #include "read/sort_input.h"
 
 struct latch;

@@ -6,7 +6,7 @@
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "codec/bgzf_block.h"
 #include "read/renamed_records.h"
 

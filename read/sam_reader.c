@@ -9,7 +9,7 @@
 #include "bam/plain_header.h"
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "base/byte_buffer.h"
 #include "base/byte_window.h"
 #include "base/hts_file.h"

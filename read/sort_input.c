@@ -8,7 +8,7 @@
 #include "bam/plain_header.h"
 #include "bam/program_names.h"
 #include "base/input_name.h"
-#include "bgzf_omp.h"
+#include "bgzf_source.h"
 #include "codec/bgzf_block.h"
 #include "read/input_format.h"
 #include "read/input_part.h"

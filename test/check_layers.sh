@@ -4,7 +4,8 @@
 # module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
 # line of C is longer than 120 columns, but for tests.
 #
-#   mpi -> cli -> bam_sort, bgzip -> plan -> read, sort, spill, merge, write, report -> bgzf_omp, bam_arena -> order -> codec -> bam -> base
+#   mpi -> cli -> bam_sort, bgzip -> plan -> read, sort, spill, merge, write, report
+#       -> bgzf_source, bgzf_sink, bam_arena -> order -> codec -> bam -> base
 #
 # Stages do not include each other, except spill -> merge -> write. The includes named under "known" are older than this
 # rule. A new one fails, and so does a known one that is gone: take it off the list. The last lines count what is there.

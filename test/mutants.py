@@ -92,13 +92,13 @@ MUTANTS = [
      "a listed block is taken only at its place"),
     ("codec/frame_list.c", "if (bgzf_block_frame(piece + at, n - at, &f->frame) != BGZF_OK)", "if (bgzf_block_frame(piece + at, n - at, &f->frame) > BGZF_MORE)",
      ["unit_frame_list"], "a block is listed only if it is whole"),
-    ("bgzf_omp.c", "if (more < 0 || (more == 0 && w->size == 0))", "if (more <= 0)", ["unit_bgzf_source"],
+    ("bgzf_source.c", "if (more < 0 || (more == 0 && w->size == 0))", "if (more <= 0)", ["unit_bgzf_source"],
      "a file that ends inside a block"),
-    ("bgzf_omp.c", "(!s->peeked && s->frame.size == BGZF_EOF_SIZE);", "!s->peeked;", ["unit_bgzf_source"],
+    ("bgzf_source.c", "(!s->peeked && s->frame.size == BGZF_EOF_SIZE);", "!s->peeked;", ["unit_bgzf_source"],
      "the EOF block, by its size"),
-    ("bgzf_omp.c", "= is_gzip || (!s->peeked && s->frame.size", "= s->eof_block || (!s->peeked && s->frame.size", ["unit_bgzf_source"],
+    ("bgzf_source.c", "= is_gzip || (!s->peeked && s->frame.size", "= s->eof_block || (!s->peeked && s->frame.size", ["unit_bgzf_source"],
      "it is the last one"),
-    ("bgzf_omp.c", "    if (fault)\n        return block_failed(s, block->", "    if (0)\n        return block_failed(s, block->", ["unit_bgzf_source"],
+    ("bgzf_source.c", "    if (fault)\n        return block_failed(s, block->", "    if (0)\n        return block_failed(s, block->", ["unit_bgzf_source"],
      "what a task found wrong with its block"),
     ("read/input_file.c", "if (f->begin + (off_t)(offset + done) < f->end)", "if (0)", ["unit_bgzf_source"],
      "an input that became shorter meanwhile"),
@@ -214,7 +214,7 @@ MUTANTS = [
     ("cli/sort_check.c", "    if (c->cut.n)\n        return latch_fail", "    if (0)\n        return latch_fail",
      ["test_check.py::test_damage_passes_the_check"], "--check: the last record is whole"),
 
-    ("bgzf_omp.c", "        if (bgzf_source_inflate(s, &none) < 0)", "        if ((source_pass(s), none = 0))",
+    ("bgzf_source.c", "        if (bgzf_source_inflate(s, &none) < 0)", "        if ((source_pass(s), none = 0))",
      [SAFETY + "test_damaged_block_passes_or_costs_the_old_output[t1-isize_0]"], "a block whose size became 0"),
 
     # ------------------------------------------------------------ data on the disk

@@ -44,7 +44,7 @@ void hts_writer_set_samtools(struct hts_writer *writer, struct samtools_checksum
  * recorded in the latch. */
 int hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n);
 
-/* As bgzf_sink_mark() and so on (bgzf_omp.h). */
+/* As bgzf_sink_mark() and so on (bgzf_sink.h). */
 uint64_t hts_writer_mark(const struct hts_writer *writer);
 bool hts_writer_passed(const struct hts_writer *writer, uint64_t mark);
 bool hts_writer_will_pass(const struct hts_writer *writer, uint64_t mark);

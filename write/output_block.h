@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
-#include "bgzf_omp.h"
+#include "bgzf_sink.h"
 #include "write/record_list.h"
 
 struct bam_index;

@@ -1,84 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* BGZF by OpenMP tasks. The source inflates blocks of input, one task per block. The sink deflates blocks of output,
- * one task per block, and several threads write at a time where the file has places to write to, in large parts. Both
- * have a ring of slots (base/task_ring.h): the main thread hands blocks out, and works at blocks itself when it has to
- * wait. */
-#ifndef BGZF_OMP_H
-#define BGZF_OMP_H
+/* BGZF that is written by OpenMP tasks: the sink deflates blocks of output, one task per block, and several threads
+ * write at a time where the file has places to write to, in large parts. It has a ring of slots (base/task_ring.h): the
+ * main thread hands blocks out, and deflates blocks itself when it has to wait.
+ *
+ * The sink knows bytes only. Its owner keeps what goes into the block of each slot. */
+#ifndef BGZF_SINK_H
+#define BGZF_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/sink_form.h"
 
-struct byte_window;
 struct latch;
 struct stats;
-
-/* ---- source ---- */
-
-struct bgzf_source;
-
-struct bgzf_source_options {
-    struct byte_window *input;   /* stays the caller's, who closes it later */
-    bool framed;                 /* it holds BGZF blocks; else plain bytes, which are cut anywhere */
-    const char *path;            /* for messages */
-    int n_threads;               /* of the team that runs the tasks */
-    uint32_t n_slots;            /* blocks under way at most */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
-    uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text; they are not counted as bytes of
-                                  * records. 0: the bytes are records */
-};
-
-/* A block as its consumer sees it. */
-struct bgzf_source_block {
-    uint64_t file_offset;
-    uint8_t *data;               /* where it was inflated to */
-    uint32_t size;               /* inflated */
-    uint32_t slot;               /* 0 .. n_slots - 1; free again when the next block is handed out */
-};
-
-/* Called in the inflate task, in any thread, as soon as the block is inflated. */
-typedef void bgzf_source_inflated_fn(void *arg, const struct bgzf_source_block *block);
-
-/* NULL: there is no memory, and the error is recorded in the latch. A source of plain bytes (raw BAM, records) gives
- * "blocks" that are cut anywhere. */
-struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
-void bgzf_source_close(struct bgzf_source *source);
-
-/* fn is called for every block that is handed out from now on. */
-void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_source_inflated_fn *fn, void *arg);
-
-/* Finds the next block that is not empty, and its inflated size. Waits for more input where that is needed. 1: found;
- * 0: the input ends here; -1: failed, and the error is recorded in the latch. Finds the same block until it is handed
- * out. */
-int bgzf_source_peek(struct bgzf_source *source, uint32_t *inflated_size);
-
-/* Hands out the peeked block: a task inflates it to dst. The ring must not be full. */
-void bgzf_source_hand_out(struct bgzf_source *source, uint8_t *dst);
-
-/* Inflates the peeked block to dst at once, on the calling thread: for the header, before any block is handed out.
- * -1: failed, and the error is recorded in the latch. */
-int bgzf_source_inflate(struct bgzf_source *source, uint8_t *dst);
-
-/* Takes back the oldest block that was handed out, if it is inflated. With wait, helps until it is. 1: *block is it;
- * 0: no block is out, or it is not inflated yet; -1: it could not be inflated. */
-int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_block *block);
-
-uint32_t bgzf_source_slots(const struct bgzf_source *source);   /* as opened with */
-int bgzf_source_ring_full(const struct bgzf_source *source);
-
-/* After the end: false if the input is BGZF and its last block was not the empty EOF block. */
-int bgzf_source_saw_eof_block(const struct bgzf_source *source);
-
-/* After the end: warns if that is false. */
-void bgzf_source_warn_of_end(const struct bgzf_source *source);
-
-/* Bytes of memory that a source with these options takes, without its input. */
-size_t bgzf_source_memory(int n_threads, uint32_t n_slots);
-
-/* ---- sink: it knows bytes only. Its owner keeps what goes into the block of each slot ---- */
 
 struct bgzf_sink;
 

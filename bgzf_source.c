@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "base/message.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "bgzf_source.h"
+#include "codec/bam_inflate.h"
+#include "codec/bgzf_block.h"
+#include "codec/frame_list.h"
+#include "codec/gzip_blocks.h"
+
+_Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
+
+struct source_slot {
+    struct bgzf_frame frame;     /* these four: main thread, before READY */
+    const uint8_t *compressed;
+    atomic_int *users;           /* of those bytes, held until they are inflated; NULL: they are where they belong */
+    struct bgzf_source_block block;
+    enum bgzf_fault fault;       /* claimer, before DONE, only if there is one: who writes takes the cache line */
+};
+
+struct bgzf_source {
+    struct bgzf_source_options opt;
+    int eof_block;               /* the last block was the empty one of 28 bytes; main thread, as all but the codecs */
+    int peeked;                  /* frame is the block at the window's beginning */
+    struct bgzf_frame frame;     /* its size is 0 if the block is that of `gzip` */
+    struct gzip_blocks *gzip;    /* plain gzip that the input goes on with; NULL: there is none here */
+    struct source_slot *slots;
+    struct task_ring ring;       /* of them: inflating one is its work */
+    bgzf_source_inflated_fn *inflated;
+    void *inflated_arg;
+    struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
+};
+
+static void source_run(void *source, uint32_t index);
+
+static int source_alloc(struct bgzf_source *s)
+{
+    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads,
+                                     .bunches = s->opt.text_size == 0, .run = source_run, .arg = s};
+    if (task_ring_open(&s->ring, &ring) < 0)
+        return -1;
+    s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
+    s->codecs = calloc((size_t)s->opt.n_threads, sizeof *s->codecs);
+    return s->slots && s->codecs ? 0 : -1;
+}
+
+struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
+{
+    struct bgzf_source *s = calloc(1, sizeof *s);
+    if (!s) {
+        latch_fail(options->latch, "%s: out of memory", options->path);
+        return NULL;
+    }
+    s->opt = *options;
+    if (source_alloc(s) == 0)
+        return s;
+    latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
+    bgzf_source_close(s);
+    return NULL;
+}
+
+void bgzf_source_close(struct bgzf_source *s)
+{
+    if (!s)
+        return;
+    bgzf_codec_free_all(s->codecs, s->opt.n_threads);
+    task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
+    gzip_blocks_close(s->gzip);
+    free(s->slots);
+    free(s);
+}
+
+void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn, void *arg)
+{
+    s->inflated = fn;
+    s->inflated_arg = arg;
+}
+
+static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
+                                      const struct bgzf_frame *frame, uint8_t *dst)
+{
+    enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
+    enum bgzf_fault fault = BGZF_OK;
+    if (frame->size == 0)
+        memcpy(dst, s->gzip->data, frame->inflated_size);
+    else if (s->opt.framed)
+        fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
+    else
+        memcpy(dst, p, frame->size);
+    stats_leave(s->opt.stats, before, s->opt.text_size ? 0 : frame->inflated_size);
+    return fault;
+}
+
+/* Inflates the block of a claimed slot. */
+static void source_run(void *source, uint32_t index)
+{
+    struct bgzf_source *s = source;
+    struct source_slot *slot = &s->slots[index];
+    if (!latch_tripped(s->opt.latch)) {
+        enum bgzf_fault fault = slot->users ? source_inflate(s, slot->compressed, &slot->frame, slot->block.data)
+                                            : BGZF_OK;
+        if (fault)
+            slot->fault = fault;
+        else if (s->inflated)
+            s->inflated(s->inflated_arg, &slot->block);
+    }
+    if (slot->users)
+        byte_window_release(slot->users);
+}
+
+static bool source_help(void *source)
+{
+    return task_ring_help(&((struct bgzf_source *)source)->ring);
+}
+
+/* Finds the frame of the window's first block. Plain bytes make a block of all that is there. */
+static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byte_window *w, struct bgzf_frame *frame)
+{
+    if (w->size == 0)
+        return BGZF_MORE;
+    if (s->opt.framed)
+        return frame_list_frame(w->frames, w->offset, w->data, w->size, frame);
+    uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
+    frame->size = frame->inflated_size = w->size < most ? (uint32_t)w->size : most;
+    frame->data_offset = 0;
+    return BGZF_OK;
+}
+
+static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
+{
+    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a good copy of the "
+                      "file", s->opt.path, (unsigned long long)file_offset, bgzf_fault_text(fault));
+}
+
+/* The input goes on with plain gzip, which gzip and htslib read, too: decompresses the next bytes, on this thread. */
+static int gzip_frame(struct bgzf_source *s)
+{
+    if (!s->gzip && !(s->gzip = gzip_blocks_open(s->opt.input)))
+        return block_failed(s, s->opt.input->offset, BGZF_NO_MEMORY);
+    task_ring_make_task(&s->ring);               /* it takes long */
+    enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
+    enum bgzf_fault fault = gzip_blocks_next(s->gzip, s->opt.input, source_help, s);
+    stats_leave(s->opt.stats, before, 0);
+    s->frame = (struct bgzf_frame){.inflated_size = s->gzip->size};
+    if (fault)
+        return block_failed(s, s->gzip->begin, fault);
+    if (s->gzip->size > 0)
+        return 1;
+    gzip_blocks_close(s->gzip);
+    s->gzip = NULL;
+    return 1;
+}
+
+/* As bgzf_source_peek(), but the block may be empty. */
+static int source_frame(struct bgzf_source *s)
+{
+    struct byte_window *w = s->opt.input;
+    enum bgzf_fault fault;
+    int more = 1;
+    if (s->gzip)
+        return gzip_frame(s);
+    while ((fault = first_frame(s, w, &s->frame)) == BGZF_MORE && more > 0) {
+        task_ring_make_task(&s->ring);           /* it may take long until there is more */
+        more = byte_window_more(w, source_help, s);
+    }
+    if (fault == BGZF_OK)
+        return 1;
+    if (fault == BGZF_NOT_BGZF)
+        return gzip_frame(s);
+    if (more < 0 || (more == 0 && w->size == 0))
+        return more;
+    return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
+                      "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
+}
+
+/* The peeked block is done with. Without a list, the next one's end and the header behind it are fetched. */
+static void source_pass(struct bgzf_source *s)
+{
+    struct byte_window *w = s->opt.input;
+    byte_window_skip(w, s->frame.size);
+    s->peeked = 0;
+    if (!s->opt.framed || w->frames)
+        return;
+    const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
+    __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */
+    __builtin_prefetch(end + BGZF_HEADER - 1);
+}
+
+int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
+{
+    for (uint8_t none; !s->peeked;) {
+        int found = source_frame(s);
+        if (found <= 0)
+            return found;
+        bool is_gzip = s->frame.size == 0;
+        s->peeked = s->frame.inflated_size > 0;
+        s->eof_block = is_gzip || (!s->peeked && s->frame.size == BGZF_EOF_SIZE);
+        if (s->peeked || is_gzip)
+            continue;
+        if (bgzf_source_inflate(s, &none) < 0)   /* if its size became 0, records would be lost */
+            return -1;
+    }
+    *inflated_size = s->frame.inflated_size;
+    return 1;
+}
+
+uint32_t bgzf_source_slots(const struct bgzf_source *s)
+{
+    return s->opt.n_slots;
+}
+
+int bgzf_source_ring_full(const struct bgzf_source *s)
+{
+    return task_ring_full(&s->ring);
+}
+
+void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
+{
+    struct byte_window *w = s->opt.input;
+    uint32_t index = task_ring_next(&s->ring);
+    struct source_slot *slot = &s->slots[index];
+    bool is_gzip = s->frame.size == 0;
+    slot->frame = s->frame;
+    slot->compressed = w->data;
+    slot->users = is_gzip ? NULL : byte_window_hold(w);
+    slot->fault = BGZF_OK;
+    slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
+    if (is_gzip) {
+        slot->block.file_offset = s->gzip->begin;
+        source_inflate(s, NULL, &s->frame, dst);
+    }
+    source_pass(s);
+    task_ring_hand_out(&s->ring);
+}
+
+int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
+{
+    const struct byte_window *w = s->opt.input;
+    enum bgzf_fault fault = source_inflate(s, w->data, &s->frame, dst);
+    if (fault)
+        return block_failed(s, w->offset, fault);
+    source_pass(s);
+    return 0;
+}
+
+int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *block)
+{
+    if (task_ring_empty(&s->ring))
+        return 0;
+    uint32_t index = task_ring_oldest(&s->ring);
+    if (!wait && task_ring_state(&s->ring, index) != TASK_DONE)
+        return 0;
+    task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
+    *block = s->slots[index].block;
+    enum bgzf_fault fault = s->slots[index].fault;
+    task_ring_take(&s->ring);
+    if (fault)
+        return block_failed(s, block->file_offset, fault);
+    return latch_tripped(s->opt.latch) ? -1 : 1;
+}
+
+int bgzf_source_saw_eof_block(const struct bgzf_source *s)
+{
+    return s->eof_block || !s->opt.framed;
+}
+
+void bgzf_source_warn_of_end(const struct bgzf_source *s)
+{
+    if (!bgzf_source_saw_eof_block(s))
+        message_warning("%s: EOF marker is absent. The input is probably truncated", s->opt.path);
+}
+
+size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
+{
+    return n_slots * sizeof(struct source_slot) + task_ring_memory(n_slots)
+         + (size_t)n_threads * (bgzf_codec_memory(0) + bam_inflate_memory());
+}
