@@ -99,7 +99,7 @@ def describe(options, numbers, names):
         commit += " and what was not committed"
     first = ("%.2f GB of reads, uncompressed, `-@ %d`, default level: **%.2f s** where %s takes **%.2f s**."
              % (bytes_in, options.threads, ours[0], names["samtools"], theirs[0]))
-    second = ("Medians of %d round(s) in turn on %d CPUs (%s, %s), on %s, at commit %s. In memory: `-m 1G`; on disk: `-m 64M`."
+    second = ("Medians of %d rounds in turn on %d CPUs (%s, %s), on %s, at commit %s. In memory: `-m 1G`; on disk: `-m 64M`."
               % (options.runs, os.cpu_count(), cpu_name(), system_name(), datetime.date.today(), commit))
     return first, second
 

@@ -6,6 +6,7 @@
 #include "base/affinity.h"
 #include "bam/bam1_bytes.h"
 #include "bam/header_text.h"
+#include "bam/plain_header.h"
 #include "bam/ref_lookup.h"
 #include "bam/ref_sums.h"
 #include "base/byte_buffer.h"
@@ -84,10 +85,13 @@ static int open_sums(struct hts_reader *r)
 static int check_header(const struct hts_reader *r)
 {
     enum htsExactFormat format = hts_get_format(r->sam)->format;
-    const char *text = r->header ? sam_hdr_str(r->header) : NULL;
-    if (!text || (format != bam && format != cram))
+    if (!r->header || (format != bam && format != cram))
         return r->header ? 0 : -1;
-    struct header_text found = header_text_check(text, strlen(text), false);
+    size_t size;
+    const char *text = plain_header_text(r->header, &size);
+    if (!text)
+        return -1;
+    struct header_text found = header_text_check(text, size, false);
     if (found.fault)
         return latch_fail(r->opt.latch, "%s: its header cannot be read: line %zu %s. Nothing was written", r->opt.path,
                           found.number, found.fault);

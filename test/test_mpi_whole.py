@@ -5,7 +5,6 @@ process writes.
 Skipped without mpicc and mpirun.
 """
 
-import contextlib
 import functools
 import gzip
 import json
@@ -170,19 +169,17 @@ def test_cut_input_is_sorted_or_told_by_each_rank(programs, desk, form, piped):
     source = form_of(desk, form, bamgen.l_htslib(*bamgen.realistic(9000)))
     data = source.read_bytes()
     source.write_bytes(data[:len(data) - 41])
-    fifo = piped and spoils_stdin(KINDS[0])
-    if fifo:
-        subprocess.run(["mkfifo", desk / "fifo"], check=True)
-    args = ["-T", desk / "tmp", "-o", desk / "out.bam", desk / "fifo" if fifo else "-" if piped else source]
-    with subprocess.Popen(["dd", "status=none", "if=%s" % source, *["of=%s" % (desk / "fifo")] * fifo],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) if piped else contextlib.nullcontext() as feed:
-        job = launch(programs[KINDS[0]], KINDS[0], 3, args, **({"stdin": feed.stdout} if piped else {}))
+    args = ["-T", desk / "tmp", "-o", desk / "out.bam"]
+    if piped:
+        status, err = from_pipe(programs[KINDS[0]], desk, source, args, KINDS[0], 3)
+    else:
+        job = launch(programs[KINDS[0]], KINDS[0], 3, [*args, source])
         _, err = job.communicate(timeout=100)
-    if fifo:
-        (desk / "fifo").unlink()
-    assert job.returncode == 1
+        status = job.returncode
+    shown = source.name if not piped else "fifo" if spoils_stdin(KINDS[0]) else "standard input"
+    assert status == 1
     told = [line for line in err.decode().splitlines() if ": rank " in line]
-    assert len(told) == 1 and ("fifo" if fifo else "standard input" if piped else source.name) in told[0], err
+    assert len(told) == 1 and shown in told[0], err
     assert [p.name for p in desk.iterdir()] == [source.name]
 
 

@@ -33,7 +33,7 @@ if ! clang -fsanitize=fuzzer,address,undefined -fopenmp -o $build/probe $build/p
     echo 'skipped fuzz: no clang with libFuzzer and OpenMP here (Debian: clang, libclang-rt-dev, libomp-dev)'
     exit 0
 fi
-if ! make -s CC=clang BUILD=$build fuzz-programs \
+if ! make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=$build fuzz-programs \
     CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'; then
     echo 'FAILED fuzz: it does not build'
     exit 1
