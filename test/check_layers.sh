@@ -33,7 +33,9 @@ uses() {
     for source in $(printf '%s\n' $sources | grep '\.c$'); do
         object=$build/${source%.c}.o
         case $source in
-        mpi/*) [ -e "$object" ] || continue ;;      # there is MPI only on some machines
+        mpi/*)                                       # there is MPI only on some machines, in a folder for each
+            object=$(ls "$object" "$build"/*/"${source%.c}.o" 2>/dev/null | head -n 1)
+            [ -n "$object" ] || continue ;;
         esac
         nm -g -P "$object" | sed "s|^|${source%.c} |" || exit 1
     done >"$build/symbols.txt"
