@@ -20,7 +20,7 @@
 #include <htslib/hts_log.h>
 #include "base/machine.h"
 #include "base/message.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "base/stats.h"
 #include "bam_sort.h"
 #include "bgzf_source.h"
@@ -276,7 +276,7 @@ static int merge_and_write(struct sort_parts *s)
     const struct bam_arena *all = s->arenas.filled;
     struct merge_ring_options how;
     stats_phase(s->stats, PHASE_WRITE);
-    if (sort_files_header(&s->out, s->sam, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
+    if (sort_files_header(&s->out, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || bam_sort_prepare_merge(s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
         return -1;
     if (s->opts->order.by != SORT_COLLATE)
@@ -327,7 +327,7 @@ static void finish_and_report(struct sort_parts *s, int n_threads)
 /* Each file that htslib reads or writes may start one more thread during the sort. */
 static int threads_to_be_had(const struct sort_parts *s)
 {
-    return sort_limits_threads(s->opts, s->in.n_threads + (record_sink_form(s->opts) == SINK_HTSLIB));
+    return sort_limits_threads(s->opts, s->in.n_threads + (record_sink_form(&s->opts->out) == SINK_HTSLIB));
 }
 
 int bam_sort(const struct sort_opts *opts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of the driver, for those who sort a part of an input (mpi/). Call them on the main thread of a team. */
+/* The driver. */
 #ifndef BAM_SORT_H
 #define BAM_SORT_H
 
@@ -7,7 +7,14 @@
 #include <stdint.h>
 
 struct merge_ring_options;
+struct sort_opts;
 struct sort_parts;
+
+/* Sorts opts->in into opts->out. Returns the exit status; the one message of a failure is on stderr. Does not return
+ * if a signal ended the work. */
+int bam_sort(const struct sort_opts *opts);
+
+/* ---- its steps, for those who sort a part of an input (mpi/). Call them on the main thread of a team. ---- */
 
 /* Reads all inputs. Afterwards all records are in sorted sublists: of both arenas, or of one arena if there are runs.
  * -1: stop. */

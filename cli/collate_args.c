@@ -131,8 +131,8 @@ static int settle(struct engine_args *args, const struct collate_words *own)
     engine_args_settle_format(args);
     if (engine_args_settle_memory(args) < 0 || engine_args_refuse_url(o->out.path) < 0 || settle_temp(o, own) < 0)
         return -1;
-    if (!o->report)
-        sort_settings_report(o);
+    if (!o->report.format)
+        sort_settings_report(&o->report);
     return 0;
 }
 
@@ -150,7 +150,7 @@ enum engine_args_result collate_args_parse(struct sort_opts *o, int argc, char *
     }
     if (n > 1)
         own.prefix = argv[optind + 1];           /* further operands mean nothing, as in samtools */
-    if (!(o->in = input_name_file(argv[optind])))
+    if (!(o->in.paths[0] = input_name_file(argv[optind])))
         return engine_args_no_memory();
     return settle(&args, &own) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
 }

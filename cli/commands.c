@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts.h>
+#include "bam_sort.h"
 #include "base/affinity.h"
 #include "base/htslib_version.h"
 #include "base/message.h"

@@ -82,19 +82,19 @@ int engine_args_format(struct engine_args *args, const char *text)
     return 0;
 }
 
-static int parse_checksum(struct sort_opts *o, const char *text)
+static int parse_checksum(struct output_request *out, const char *text)
 {
     static const char samtools[] = "samtools:";
-    o->checksum_samtools = strncmp(text, samtools, sizeof samtools - 1) == 0;
-    o->checksum = o->checksum_samtools ? text + sizeof samtools - 1 : text;
-    return *o->checksum ? 0 : message_mistake("--checksum needs a file");
+    out->checksum_samtools = strncmp(text, samtools, sizeof samtools - 1) == 0;
+    out->checksum = out->checksum_samtools ? text + sizeof samtools - 1 : text;
+    return *out->checksum ? 0 : message_mistake("--checksum needs a file");
 }
 
-static int parse_report(struct sort_opts *o, const char *file)
+static int parse_report(struct report_request *report, const char *file)
 {
-    o->report_file = file;
-    o->report = file && engine_args_has_suffix(file, ".json") ? REPORT_JSON
-              : file && engine_args_has_suffix(file, ".html") ? REPORT_HTML : REPORT_TEXT;
+    report->file = file;
+    report->format = file && engine_args_has_suffix(file, ".json") ? REPORT_JSON
+                   : file && engine_args_has_suffix(file, ".html") ? REPORT_HTML : REPORT_TEXT;
     return 0;
 }
 
@@ -113,16 +113,16 @@ static int take_common(struct engine_args *args, int c)
         return 0;
     case '@': return engine_args_count("-@ (--threads)", optarg, 1, THREADS_MAX, &o->n_threads);
     case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &args->total);
-    case OPT_NO_PG: o->no_pg = true; return 0;
-    case OPT_VERIFY: o->verify = true; return 0;
-    case OPT_CHECKSUM: return parse_checksum(o, optarg);
-    case OPT_REPORT: return parse_report(o, optarg);
-    case OPT_TRACE: o->trace_file = optarg; return 0;
+    case OPT_NO_PG: o->out.no_pg = true; return 0;
+    case OPT_VERIFY: o->out.verify = true; return 0;
+    case OPT_CHECKSUM: return parse_checksum(&o->out, optarg);
+    case OPT_REPORT: return parse_report(&o->report, optarg);
+    case OPT_TRACE: o->report.trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
-    case OPT_REFERENCE: o->reference = input_name_local(optarg); return 0;
+    case OPT_REFERENCE: o->in.reference = o->out.reference = input_name_local(optarg); return 0;
     case OPT_INPUT_OPTION:
-        return hts_opt_add((hts_opt **)&o->in_format.specific, optarg) < 0
+        return hts_opt_add(&o->in.format_options, optarg) < 0
              ? message_mistake("unknown --input-fmt-option: '%s'", optarg) : 0;
     case OPT_OUTPUT_FMT: return engine_args_format(args, optarg);
     case OPT_OUTPUT_OPTION:
@@ -176,12 +176,13 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     *args = (struct engine_args){.command = command, .o = o, .own = own, .level = command->level};
     *o = (struct sort_opts){.n_threads = default_threads(), .order = command->order};
     message_set_command(command->name);
-    o->command_line = join(argc, argv);
+    o->out.command_line = join(argc, argv);
     o->out.path = strdup("-");
-    o->more = calloc((size_t)argc, sizeof *o->more);     /* fewer options than words */
+    o->in.paths = calloc((size_t)argc, sizeof *o->in.paths);     /* fewer inputs than words */
     o->temp_prefixes = calloc((size_t)argc, sizeof *o->temp_prefixes);
-    if (!o->command_line || !o->out.path || !o->more || !o->temp_prefixes)
+    if (!o->out.command_line || !o->out.path || !o->in.paths || !o->temp_prefixes)
         return engine_args_no_memory();
+    o->in.n = 1;                                 /* the operand, which comes last */
     bool hand_on = false;
     optind = 2;
     opterr = 0;
@@ -202,7 +203,7 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
 
 void engine_args_settle_format(struct engine_args *args)
 {
-    struct sort_output *out = &args->o->out;
+    struct output_request *out = &args->o->out;
     char mode[16] = "";
     if (!args->format_given) {
         out->format.category = sequence_data;
@@ -267,15 +268,14 @@ int engine_args_settle_temp(struct sort_opts *o, const char *elsewhere)
 
 void engine_args_free(struct sort_opts *o)
 {
-    hts_opt_free(o->in_format.specific);
+    hts_opt_free(o->in.format_options);
     hts_opt_free(o->out.format.specific);
-    for (size_t i = 0; i < o->n_more; i++)
-        free(o->more[i]);
-    free(o->more);
-    free(o->in);
+    for (size_t i = 0; i < o->in.n; i++)
+        free(o->in.paths[i]);
+    free(o->in.paths);
     free(o->temp_prefixes);
     free(o->default_prefix);
     free(o->out.path);
     free(o->out.index);
-    free(o->command_line);
+    free(o->out.command_line);
 }

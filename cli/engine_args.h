@@ -6,7 +6,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 
 enum engine_args_result {
     ENGINE_ARGS_ERROR = -1,      /* the cause and, where it helps, the usage were printed to stderr */

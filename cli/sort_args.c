@@ -131,7 +131,7 @@ static enum engine_option take_order(struct engine_args *args, int c)
 
 static int add_input(struct sort_opts *o, const char *name)
 {
-    char *path = o->more[o->n_more++] = input_name_file(name);
+    char *path = o->in.paths[o->in.n++] = input_name_file(name);
     if (!path)
         return engine_args_no_memory();
     return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
@@ -195,7 +195,7 @@ static const char *split_index_name(char *path)
 
 static int settle_index(struct sort_opts *o, const struct sort_words *own, const char *name)
 {
-    struct sort_output *out = &o->out;
+    struct output_request *out = &o->out;
     enum htsExactFormat format = out->format.format;
     if (!own->write_index)
         return 0;
@@ -240,9 +240,9 @@ static enum engine_args_result check_operands(struct sort_opts *o, int n, char *
     if (n > 1)
         return message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is "
                                "taken (--add-input names more)");
-    if (o->check && o->n_more)
+    if (o->check && o->in.n > 1)
         return message_mistake("--check looks at one file: --add-input does not go with it");
-    if (o->check && (o->report || o->trace_file))
+    if (o->check && (o->report.format || o->report.trace_file))
         return message_mistake("--check writes no --report and no --trace");
     if (o->check && o->plan)
         return message_mistake("--check and --plan do not go together");
@@ -250,8 +250,8 @@ static enum engine_args_result check_operands(struct sort_opts *o, int n, char *
         sort_args_usage(stdout);
         return ENGINE_ARGS_DONE;
     }
-    o->in = input_name_file(n ? operands[0] : "-");
-    return o->in ? ENGINE_ARGS_RUN : engine_args_no_memory();
+    o->in.paths[0] = input_name_file(n ? operands[0] : "-");
+    return o->in.paths[0] ? ENGINE_ARGS_RUN : engine_args_no_memory();
 }
 
 static const struct engine_command sort = {
@@ -277,7 +277,7 @@ enum engine_args_result sort_args_parse(struct sort_opts *o, int argc, char **ar
     if (engine_args_settle_memory(&args) < 0 || engine_args_refuse_url(o->out.path) < 0
         || engine_args_refuse_url(index_name) < 0 || settle_index(o, &own, index_name) < 0 || settle_temp(o, &own) < 0)
         return ENGINE_ARGS_ERROR;
-    if (!o->check && !o->plan && !o->report)
-        sort_settings_report(o);
+    if (!o->check && !o->plan && !o->report.format)
+        sort_settings_report(&o->report);
     return check_operands(o, argc - optind, argv + optind);
 }

@@ -18,7 +18,7 @@
 #include "order/sort_key.h"
 #include "plan/memory_plan.h"
 #include "plan/sort_limits.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "base/task_ring.h"
 
 enum {
@@ -192,7 +192,7 @@ static int open_all(struct sort_check *c)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
     c->n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
     struct sort_inputs_options how = {
-        .opts = opts,
+        .request = &opts->in,
         .rings = plan_rings(opts, c->n_slots),
         .header_max = opts->memory > HEADER_LEAST ? opts->memory : HEADER_LEAST,
         .far = true,
@@ -204,8 +204,8 @@ static int open_all(struct sort_check *c)
     c->n_ref = sam_hdr_nref(sam);
     c->rule = sort_rule_new(&opts->order, sam);
     c->ring = malloc((size_t)c->n_slots * BGZF_MAX_BLOCK);
-    c->samtools = opts->checksum_samtools ? samtools_checksum_new(1) : NULL;
-    if (!c->rule || !c->ring || (opts->checksum_samtools && !c->samtools))
+    c->samtools = opts->out.checksum_samtools ? samtools_checksum_new(1) : NULL;
+    if (!c->rule || !c->ring || (opts->out.checksum_samtools && !c->samtools))
         return latch_fail(&c->latch, "out of memory");
     if (opts->order.by == SORT_COORDINATE && c->in.n_converted)
         sort_rule_expect_far(c->rule);
@@ -214,10 +214,10 @@ static int open_all(struct sort_check *c)
 
 static int tell_checksum(struct sort_check *c)
 {
-    if (!c->opts->checksum)
+    if (!c->opts->out.checksum)
         return 0;
-    return out_file_open(&c->out, c->opts->checksum, &c->latch) < 0
-        || (c->samtools ? sort_files_samtools(&c->out, c->samtools, c->opts->in, &c->latch)
+    return out_file_open(&c->out, c->opts->out.checksum, &c->latch) < 0
+        || (c->samtools ? sort_files_samtools(&c->out, c->samtools, c->opts->in.paths[0], &c->latch)
             : sort_files_checksum(&c->out, c->n, c->checksum, &c->latch)) < 0
         || out_file_finish(&c->out, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
           ? -1 : 0;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "base/out_file.h"
 #include "base/message.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "base/temp_prefix.h"
 #include "cli/sort_paths.h"
 
@@ -52,15 +52,10 @@ static bool same_output(const char *a, const char *b)
     return (dash_a && dash_b) || same_file(a, STDOUT_FILENO, b, STDOUT_FILENO);
 }
 
-static const char *input(const struct sort_opts *o, size_t i)
+static bool is_input(const struct input_request *in, const char *path)
 {
-    return i ? o->more[i - 1] : o->in;
-}
-
-static bool is_input(const struct sort_opts *o, const char *path)
-{
-    for (size_t i = 0; i <= o->n_more; i++)
-        if (same_file(path, STDOUT_FILENO, input(o, i), STDIN_FILENO))
+    for (size_t i = 0; i < in->n; i++)
+        if (same_file(path, STDOUT_FILENO, in->paths[i], STDIN_FILENO))
             return true;
     return false;
 }
@@ -72,23 +67,23 @@ static int refuse(const char *path, const char *what, const char *other)
 }
 
 /* Whether input i is a pipe that an input before it is, too. */
-static bool is_pipe_again(const struct sort_opts *o, size_t i)
+static bool is_pipe_again(const struct input_request *in, size_t i)
 {
     struct stat x, y;
-    if (!look(input(o, i), STDIN_FILENO, &x) || !S_ISFIFO(x.st_mode))
+    if (!look(in->paths[i], STDIN_FILENO, &x) || !S_ISFIFO(x.st_mode))
         return false;
     while (i-- > 0)
-        if (look(input(o, i), STDIN_FILENO, &y) && out_file_is_same(&x, &y))
+        if (look(in->paths[i], STDIN_FILENO, &y) && out_file_is_same(&x, &y))
             return true;
     return false;
 }
 
 /* Whether nothing tells beforehand how much an input holds. */
-static bool has_pipe(const struct sort_opts *o)
+static bool has_pipe(const struct input_request *in)
 {
     struct stat st;
-    for (size_t i = 0; i <= o->n_more; i++)
-        if (!look(input(o, i), STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
+    for (size_t i = 0; i < in->n; i++)
+        if (!look(in->paths[i], STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
             return true;
     return false;
 }
@@ -100,7 +95,7 @@ static void warn_of_places(const struct sort_opts *o)
 {
     char dir[PATH_MAX];
     bool named = !o->default_prefix;
-    for (size_t i = 0; i < o->n_temp_prefixes && (named || has_pipe(o)); i++)
+    for (size_t i = 0; i < o->n_temp_prefixes && (named || has_pipe(&o->in)); i++)
         if (access(temp_prefix_directory(o->temp_prefixes[i], dir), W_OK | X_OK) < 0)
             message_warning("no temporary file can be made in %s: %s. The sort will fail if the records do not fit "
                             "into memory. -T names another place", dir, strerror(errno));
@@ -110,18 +105,18 @@ int sort_paths_check(const struct sort_opts *o)
 {
     const struct {
         const char *path, *what;
-    } file[] = {{o->out.index, "index"}, {o->checksum, "checksum"}, {o->report_file, "report"},
-                {o->trace_file, "trace"}};
-    if (!o->check && !out_file_replaces(o->out.path) && is_input(o, o->out.path))
+    } file[] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
+                {o->report.trace_file, "trace"}};
+    if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
     /* What comes by a pipe comes once: if we opened it again, we would wait for ever. */
-    for (size_t i = 1; i <= o->n_more; i++)
-        if (is_pipe_again(o, i))
-            return message_error("%s is a pipe and cannot be read twice. Nothing was read.", input(o, i));
+    for (size_t i = 1; i < o->in.n; i++)
+        if (is_pipe_again(&o->in, i))
+            return message_error("%s is a pipe and cannot be read twice. Nothing was read.", o->in.paths[i]);
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         if (!file[i].path)
             continue;
-        if (is_input(o, file[i].path))
+        if (is_input(&o->in, file[i].path))
             return refuse(file[i].path, "input", file[i].what);
         if (!o->check && same_output(file[i].path, o->out.path))
             return refuse(file[i].path, "output", file[i].what);

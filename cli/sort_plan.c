@@ -14,7 +14,7 @@
 #include "base/machine.h"
 #include "base/message.h"
 #include "base/out_file.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "base/temp_prefix.h"
 #include "cli/sort_plan.h"
 #include "plan/forecast.h"
@@ -157,7 +157,7 @@ static void put_input(const struct plan *p)
         printf("input: %s: not BAM with records, so these, temporary space, time and output are not estimated\n", name);
     else
         printf("input: %s%s, %.1f MB\nrecords: about %.0f, %.1f MB uncompressed\n", name,
-               p->opts->n_more ? " and others" : "", mb((double)f->file_bytes), f->records, mb(f->record_bytes));
+               p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes), f->records, mb(f->record_bytes));
 }
 
 static void put_spill(const struct plan *p)

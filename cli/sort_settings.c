@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/message.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "cli/memory_size.h"
 #include "cli/sort_settings.h"
 
@@ -63,7 +63,7 @@ int sort_settings_temp(struct sort_opts *o)
     return 0;
 }
 
-void sort_settings_report(struct sort_opts *o)
+void sort_settings_report(struct report_request *report)
 {
     static const char name[] = "SAMTOOLS_OMP_REPORT";
     const char *folder = setting(name);
@@ -71,7 +71,7 @@ void sort_settings_report(struct sort_opts *o)
     if (fault)
         message_warning("%s=%s: %s. There will be no report", name, folder, strerror(fault));
     else if (folder) {
-        o->report = REPORT_FOLDER;
-        o->report_folder = folder;
+        report->format = REPORT_FOLDER;
+        report->folder = folder;
     }
 }

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+struct report_request;
 struct sort_opts;
 
 /* SAMTOOLS_OMP_TOTAL_MEMORY, as --total-memory; *total stays as it is without. -1 after a message on stderr. */
@@ -18,6 +19,6 @@ int sort_settings_temp(struct sort_opts *opts);
 
 /* SAMTOOLS_OMP_REPORT: the folder for reports. No sort is lost for a report, so a folder that cannot be written is
  * a warning, and there is no report. */
-void sort_settings_report(struct sort_opts *opts);
+void sort_settings_report(struct report_request *report);
 
 #endif

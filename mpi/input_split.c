@@ -11,12 +11,12 @@
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "bam/bam_header.h"
-#include "base/sort_opts.h"
 #include "mpi/input_split.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/text_split.h"
 #include "mpi/whole_input.h"
 #include "read/input_format.h"
+#include "read/input_request.h"
 
 enum {
     BLOCK_HEADER = 18, BLOCK_MOST = 65536,
@@ -255,7 +255,7 @@ static void open_text(struct split_file *f)
     f->part.sample_size = f->text.sample.n;
 }
 
-static void open_format(struct split_file *f, const struct sort_opts *opts)
+static void open_format(struct split_file *f, const hts_opt *options)
 {
     htsFormat found = {0};
     hFILE *file = hopen(f->path, "r");
@@ -266,9 +266,9 @@ static void open_format(struct split_file *f, const struct sort_opts *opts)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
         return;
     }
-    enum input_kind kind = input_format_kind(&found, opts->in_format.specific);
+    enum input_kind kind = input_format_kind(&found, options);
     f->is_text = kind == INPUT_SAM_PLAIN;
-    f->is_whole = !input_format_has_parts(kind, opts->in_format.specific);
+    f->is_whole = !input_format_has_parts(kind, options);
     if (kind == INPUT_EMPTY)
         latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
     else if (f->is_text)
@@ -292,7 +292,7 @@ static int open_file(struct split_file *f, const struct mpi_team *team, const ch
     look(f, &id);
     if (mpi_team_agree(team, f->latch) < 0 || check_same(team, f, id) < 0)
         return -1;
-    open_format(f, how->opts);
+    open_format(f, how->request->format_options);
     return mpi_team_agree(team, f->latch);
 }
 
@@ -414,9 +414,8 @@ static int merge_headers(struct input_split *s, bool tells, struct latch *latch)
 static int open_parts(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how,
                       uint64_t *starts)
 {
-    const struct sort_opts *opts = how->opts;
-    for (; s->n < 1 + opts->n_more; s->n++)
-        if (open_file(&s->files[s->n], team, s->n ? opts->more[s->n - 1] : opts->in, how) < 0)
+    for (; s->n < how->request->n; s->n++)
+        if (open_file(&s->files[s->n], team, how->request->paths[s->n], how) < 0)
             return -1;
     share_files(team, s->files, s->n, starts);
     return mpi_team_agree(team, how->latch) < 0 ? -1 : open_whole(s, team, how);
@@ -424,7 +423,7 @@ static int open_parts(struct input_split *s, const struct mpi_team *team, const 
 
 int input_split_open(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how)
 {
-    size_t n = 1 + how->opts->n_more;
+    size_t n = how->request->n;
     *s = (struct input_split){.files = calloc(n, sizeof *s->files), .parts = calloc(n, sizeof *s->parts)};
     uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
     if (!s->files || !s->parts || !starts)

@@ -34,7 +34,7 @@ static int open_b(struct rank_parts *s)
             .beside = RANK_PARTS_BESIDE,
         };
     /* The bytes are those of the last input alone. */
-    s->opts_b.size_hint = s->opts->n_more ? 0 : s->in.bytes / (uint64_t)s->team.size;
+    s->opts_b.size_hint = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
     if (sort_parts_open_part(&s->b, &s->opts_b, s->arrivals) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
     if (s->team.rank > 0)

@@ -8,7 +8,7 @@
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/runtime_env.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "base/version.h"
 #include "cli/sort_paths.h"
 #include "mpi/mpi_wait.h"
@@ -131,20 +131,20 @@ static void put(FILE *to, const char *name, const char *format, ...)
     va_end(values);
 }
 
-static void put_inputs(FILE *to, const struct sort_opts *o)
+static void put_inputs(FILE *to, const struct input_request *in)
 {
-    fprintf(to, "input%c%s", '\0', o->in);
-    for (size_t i = 0; i < o->n_more; i++)
-        fprintf(to, " %s", o->more[i]);
+    fprintf(to, "input%c", '\0');
+    for (size_t i = 0; i < in->n; i++)
+        fprintf(to, "%s%s", i ? " " : "", in->paths[i]);
     fputc('\0', to);
 }
 
 /* Only htslib knows which values are text. Those of FASTQ have no meaning here. */
-static void put_format_options(FILE *to, const char *name, const htsFormat *format)
+static void put_format_options(FILE *to, const char *name, const hts_opt *options)
 {
     fprintf(to, "%s%c", name, '\0');
-    for (const hts_opt *o = format->specific; o; o = o->next) {
-        fprintf(to, "%s%s", o == format->specific ? "" : " ", o->arg);
+    for (const hts_opt *o = options; o; o = o->next) {
+        fprintf(to, "%s%s", o == options ? "" : " ", o->arg);
         if (o->opt == HTS_OPT_FILTER || o->opt == CRAM_OPT_REFERENCE || o->opt == CRAM_OPT_VERSION)
             fprintf(to, "=%s", o->val.s);
         else if (o->opt < FASTQ_OPT_CASAVA)
@@ -179,7 +179,7 @@ static void put_order(FILE *to, const struct sort_order *order)
 static void put_options(FILE *to, const struct sort_opts *o)
 {
     put(to, "version", "%s", SAMTOOLS_OMP_VERSION);
-    put_inputs(to, o);
+    put_inputs(to, &o->in);
     put(to, "-o", "%s", o->out.path);
     put(to, "--write-index", "%s", o->out.index ? o->out.index : "");
     put(to, "index format", "%d", o->out.index ? o->out.index_format : 0);
@@ -187,12 +187,12 @@ static void put_options(FILE *to, const struct sort_opts *o)
     put(to, "-l", "%d", o->out.level);
     put_order(to, &o->order);
     put(to, "--size-hint", "%llu", (unsigned long long)o->size_hint);
-    put(to, "--reference", "%s", o->reference ? o->reference : "");
-    put_format_options(to, "--input-fmt-option", &o->in_format);
-    put_format_options(to, "--output-fmt-option", &o->out.format);
-    put(to, "--no-PG", "%d", o->no_pg);
-    put(to, "--verify", "%d", o->verify);
-    put(to, "--checksum", "%s", o->checksum ? o->checksum : "");
+    put(to, "--reference", "%s", o->in.reference ? o->in.reference : "");
+    put_format_options(to, "--input-fmt-option", o->in.format_options);
+    put_format_options(to, "--output-fmt-option", o->out.format.specific);
+    put(to, "--no-PG", "%d", o->out.no_pg);
+    put(to, "--verify", "%d", o->out.verify);
+    put(to, "--checksum", "%s", o->out.checksum ? o->out.checksum : "");
     put(to, "--check", "%d", o->check);
     put(to, "--plan", "%d", o->plan);
 }
@@ -266,7 +266,7 @@ enum engine_args_result rank_options_read(struct sort_opts *opts, const struct m
 {
     struct hidden_streams hidden = {.kept = {-1, -1}};
     char said[TEXT_MOST] = "";
-    *opts = (struct sort_opts){.in = NULL};
+    *opts = (struct sort_opts){.n_threads = 0};
     if (team->rank > 0)
         hide(&hidden);
     enum engine_args_result mine = parse(opts, argc, argv, team->rank == 0);

@@ -107,7 +107,7 @@ static int begin_output(struct rank_parts *s)
     struct record_sink *sink = s->b.out.sink;
     if (s->team.rank > 0)
         return s->opts->out.index ? record_sink_log_index(sink, s->b.sam) : 0;
-    if (sort_files_header(&s->b.out, s->b.sam, s->unplaced, false) < 0)
+    if (sort_files_header(&s->b.out, s->b.sam, &s->opts->order, s->unplaced, false) < 0)
         return -1;
     record_sink_hold_index(sink);
     return 0;
@@ -130,7 +130,7 @@ static void compare(struct rank_parts *s)
     if (out.records == s->in.records && out.checksum == s->in.checksum)
         return;
     latch_fail(&s->b.latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went to the "
-               "output. Memory may be faulty, or this is our bug: please report it", s->opts->in,
+               "output. Memory may be faulty, or this is our bug: please report it", s->opts->in.paths[0],
                (unsigned long long)s->in.records, (unsigned long long)s->in.checksum,
                (unsigned long long)out.records, (unsigned long long)out.checksum);
 }

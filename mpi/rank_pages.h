@@ -4,7 +4,7 @@
 #define RANK_PAGES_H
 
 #include <stdio.h>
-#include "base/sort_opts.h"
+#include "report/report_request.h"
 
 /* report: a struct rank_report that has the numbers of all ranks. */
 void rank_pages_put(FILE *to, enum report_format format, const void *report);

@@ -9,6 +9,7 @@
 #include "mpi/input_split.h"
 #include "mpi/rank_lists.h"
 #include "mpi/rank_report.h"
+#include "plan/sort_opts.h"
 #include "plan/sort_parts.h"
 
 /* Sums over all ranks, modulo 2^64. */
@@ -22,7 +23,7 @@ struct rank_parts {
     struct input_split split;
     struct sort_opts opts_a, opts_b;
     struct sort_parts a, b;
-    char *arrivals_name;         /* of B's inputs: */
+    char *arrivals_names[2];     /* of B's inputs: */
     struct input_part arrivals[2];   /* see exchange.h */
     struct splitters splitters;
     struct rank_lists lists;     /* of A */

@@ -4,7 +4,6 @@
 #include <unistd.h>
 #include "base/latch.h"
 #include "base/machine.h"
-#include "base/sort_opts.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_report.h"
 
@@ -21,16 +20,16 @@ const struct rank_step_name *rank_step_name(enum rank_step step)
     return &names[step];
 }
 
-int rank_report_open(struct rank_report *r, const struct sort_opts *opts, const struct mpi_team *team,
-                     struct latch *latch)
+int rank_report_open(struct rank_report *r, const struct report_request *request, struct report_subject subject,
+                     const struct mpi_team *team, struct latch *latch)
 {
-    *r = (struct rank_report){.opts = opts, .team = *team, .file.fd = -1};
+    *r = (struct rank_report){.request = request, .subject = subject, .team = *team, .file.fd = -1};
     gethostname(r->mine.host, sizeof r->mine.host - 1);
-    if (team->rank > 0 || !opts->report)
+    if (team->rank > 0 || !request->format)
         return 0;
     if (!(r->all = calloc((size_t)team->size, sizeof *r->all)))
         return latch_fail(latch, "out of memory");
-    return opts->report_file ? out_file_open(&r->file, opts->report_file, latch) : 0;
+    return request->file ? out_file_open(&r->file, request->file, latch) : 0;
 }
 
 void rank_report_start(struct rank_report *r)
@@ -50,7 +49,7 @@ void rank_report_end(struct rank_report *r, enum rank_step step)
 
 int rank_report_write(struct rank_report *r, report_file_fn *put, struct latch *latch)
 {
-    int wanted = r->opts->report != REPORT_NONE;
+    int wanted = r->request->format != REPORT_NONE;
     mpi_wait_bcast(&wanted, 1, MPI_INT, 0);   /* a launcher may hand on the environment to some ranks only */
     if (!wanted)
         return 0;
@@ -58,12 +57,12 @@ int rank_report_write(struct rank_report *r, report_file_fn *put, struct latch *
     r->mine.cpu = usage.user + usage.system;
     r->mine.peak_rss = usage.peak_rss;
     mpi_wait_gather(&r->mine, sizeof r->mine, MPI_BYTE, r->all);
-    return r->team.rank == 0 ? report_file_put(&r->file, r->opts, put, r, latch) : 0;
+    return r->team.rank == 0 ? report_file_put(&r->file, r->request, r->subject.output, put, r, latch) : 0;
 }
 
 void rank_report_close(struct rank_report *r)
 {
-    if (r->opts)
+    if (r->request)
         out_file_abandon(&r->file);
     free(r->all);
 }

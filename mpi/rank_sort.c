@@ -37,9 +37,9 @@ static bool is_stdin(const char *path)
 
 static bool reads_stdin(const struct sort_opts *o)
 {
-    bool reads = is_stdin(o->in);
-    for (size_t i = 0; i < o->n_more; i++)
-        reads = reads || is_stdin(o->more[i]);
+    bool reads = false;
+    for (size_t i = 0; i < o->in.n; i++)
+        reads = reads || is_stdin(o->in.paths[i]);
     return reads;
 }
 
@@ -55,13 +55,13 @@ const char *rank_sort_refuses(const struct sort_opts *o)
 {
     if (reads_stdin(o) && getenv("PRTE_LAUNCHED"))
         return "mpirun of Open MPI 5 may hand on parts of standard input twice: name a file or a named pipe";
-    if (record_sink_form(o) != SINK_BAM || is_other_than_file(o->out.path))
+    if (record_sink_form(&o->out) != SINK_BAM || is_other_than_file(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
-    if (o->verify || o->checksum || o->check || o->plan)
+    if (o->out.verify || o->out.checksum || o->check || o->plan)
         return "--verify, --checksum, --check and --plan are not there yet";
     if (o->progress == PROGRESS_ALWAYS)
         return "--progress is not there yet";
-    if (o->trace_file)
+    if (o->report.trace_file)
         return "--trace is not there yet";
     if (memory_for_records(o) < MEMORY_LEAST)
         return "--total-memory is for a rank and needs at least 66M";
@@ -86,16 +86,15 @@ static void share_options(struct rank_parts *s)
     s->opts_a.memory = s->opts_b.memory = memory_for_records(s->opts) / 2;
     s->opts_a.memory_beside = s->opts_b.memory_beside = MEMORY_BESIDE;
     s->opts_a.progress = s->opts_b.progress = PROGRESS_NEVER;
-    s->opts_a.report = s->opts_b.report = REPORT_NONE;   /* there is one of all */
-    s->opts_a.report_file = s->opts_b.report_file = NULL;
+    s->opts_a.report = s->opts_b.report = (struct report_request){.format = REPORT_NONE};   /* there is one of all */
     s->opts_a.out.path = s->nowhere;
     s->opts_a.out.level = 0;
     s->opts_a.size_hint = s->opts->size_hint / (uint64_t)s->team.size;
     strcpy(s->nowhere, "/dev/null");
     s->opts_a.out.index = NULL;
-    s->opts_b.more = &s->arrivals_name;
-    s->opts_b.n_more = 1;
-    s->arrivals_name = s->opts->in;
+    s->arrivals_names[0] = s->arrivals_names[1] = s->opts->in.paths[0];
+    s->opts_b.in.paths = s->arrivals_names;
+    s->opts_b.in.n = 2;
     if (s->team.rank > 0) {
         s->opts_b.out.path = s->part_path;
         s->opts_b.out.index = NULL;
@@ -209,7 +208,7 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
     s->n_threads = 1;
     name_part(s);
     share_options(s);
-    rank_report_open(&s->report, opts, team, &s->latch);
+    rank_report_open(&s->report, &opts->report, sort_opts_subject(opts), team, &s->latch);
     int result = mpi_team_agree(&s->team, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;
     if (result == 0) {
         rank_report_write(&s->report, rank_pages_put, &s->latch);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "bam/record_checksum.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "codec/bgzf_block.h"
 #include "order/sort_key.h"
 #include "order/sort_run.h"

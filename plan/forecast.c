@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "base/latch.h"
 #include "base/machine.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "order/bam_key.h"
 #include "plan/forecast.h"
 #include "plan/memory_plan.h"
@@ -33,9 +33,9 @@ static bool may_look(const char *path)
 
 static bool all_files(const struct sort_opts *o)
 {
-    bool all = may_look(o->in);
-    for (size_t i = 0; i < o->n_more; i++)
-        all = all && may_look(o->more[i]);
+    bool all = true;
+    for (size_t i = 0; i < o->in.n; i++)
+        all = all && may_look(o->in.paths[i]);
     return all;
 }
 
@@ -144,7 +144,7 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     bool is_bam = opts->out.format.format == bam;
     if (!is_bam)
         return;
-    double each = c->inflate + c->find + c->sort + c->deflate + (opts->verify ? c->inflate + c->find : 0);
+    double each = c->inflate + c->find + c->sort + c->deflate + (opts->out.verify ? c->inflate + c->find : 0);
     double runs = c->packed > 0 ? f->packed / c->packed : 0;
     f->output = c->deflated * f->record_bytes;
     f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
@@ -161,7 +161,7 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
 {
     sam_hdr_t *sam = in->each->header.sam;
     struct input_sample sample;
-    size_t output = sort_files_memory_beside(opts, sam, rings->job.all);
+    size_t output = sort_files_memory_beside(&opts->out, sam, &rings->job);
     int result = -1;
     if (rings->job.form == SINK_HTSLIB)
         output += memory_shares_htslib(opts->out.format.format == cram, true, &rings->writer, opts->n_threads).bytes;

@@ -3,7 +3,7 @@
 #include "base/memory_shares.h"
 #include "base/message.h"
 #include "plan/sort_limits.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;     /* of addresses: its stack */
 static const uint64_t SPACE_BESIDE = (uint64_t)128 << 20;   /* the plan's 64 MiB, and what is never touched */

@@ -2,7 +2,7 @@
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "base/machine.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "base/stats.h"
 #include "plan/memory_plan.h"
 #include "plan/sort_limits.h"
@@ -21,9 +21,9 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts)
     struct memory_job job = {
         .all = sort_limits_memory(opts),
         .n_threads = opts->n_threads,
-        .form = record_sink_form(opts),
+        .form = record_sink_form(&opts->out),
         .level = opts->out.level,
-        .n_inputs = 1 + opts->n_more,
+        .n_inputs = opts->in.n,
         .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),
         .thread_space = sort_limits_thread_space(),
@@ -36,7 +36,8 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
 {
     uint64_t all = rings->job.all;
     return (struct sort_inputs_options){
-        .opts = opts,
+        .request = &opts->in,
+        .other_fasta = opts->order.index_fasta,
         .rings = *rings,
         .header_max = opts->memory_beside == 0 ? all / HEADER_PART : all > HEADER_LEAST ? all : HEADER_LEAST,
         .far = far_pos_fits(&opts->out.format),
@@ -54,29 +55,30 @@ static int too_little(const struct memory_rings *rings, const struct sort_opts *
                       "enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads, enough / MIB);
 }
 
-static struct memory_use use_of(const struct sort_opts *opts, const struct sort_inputs *inputs, size_t output)
+static struct memory_use use_of(const struct memory_rings *rings, const struct sort_opts *opts,
+                                const struct sort_inputs *inputs, size_t output)
 {
     return (struct memory_use){
         .header = inputs->header_size,
         .references = inputs->n_references,
-        .parsed = inputs->parsed || record_sink_form(opts) == SINK_HTSLIB,
+        .parsed = inputs->parsed || rings->job.form == SINK_HTSLIB,
         .htslib = inputs->memory + output,
         .n_sam = inputs->n_sam,
-        .stats = stats_memory(opts->n_threads, sort_report_detail(opts)),
+        .stats = stats_memory(opts->n_threads, sort_report_detail(&opts->report)),
     };
 }
 
 struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct sort_opts *opts,
                                         const struct sort_inputs *inputs, size_t output)
 {
-    struct memory_use use = use_of(opts, inputs, output);
+    struct memory_use use = use_of(rings, opts, inputs, output);
     return memory_plan_make(rings, &use);
 }
 
 int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
                      const struct sort_inputs *inputs, size_t output, struct latch *latch)
 {
-    struct memory_use use = use_of(opts, inputs, output);
+    struct memory_use use = use_of(rings, opts, inputs, output);
     *plan = memory_plan_make(rings, &use);
     if (opts->memory_beside > 0 || memory_plan_takes(plan) <= opts->memory)
         return 0;

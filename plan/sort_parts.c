@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/far_pos.h"
-#include "base/sort_opts.h"
+#include "plan/sort_opts.h"
 #include "base/stats.h"
 #include "merge/merge_ring.h"
 #include "order/minhash.h"
@@ -79,7 +79,7 @@ static int prepare_order(struct sort_parts *s)
 /* The second part of the plan: the headers are read, and the index of -I is made. */
 static int plan_memory(struct sort_parts *s)
 {
-    size_t output = sort_files_memory(&s->out, s->sam, s->rings.job.all)
+    size_t output = sort_files_memory(&s->out, s->sam, &s->rings.job)
                   + (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
     return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
 }
@@ -153,14 +153,15 @@ int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, con
 {
     s->opts = opts;
     s->part = part;
-    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(s->opts))))
+    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(&s->opts->report))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
     s->rings = sort_memory_rings(s->opts);
-    if (sort_report_open(&s->report, s->opts, &s->latch) < 0         /* first: it counts the cycles of later threads */
-        || sort_files_open(&s->out, s->opts, &s->rings, &s->latch, s->stats) < 0 || open_inputs(s) < 0
-        || prepare_minhash(s) < 0)
+    /* The report first: it counts the cycles of later threads. */
+    if (sort_report_open(&s->report, &opts->report, sort_opts_subject(opts), &s->latch) < 0
+        || sort_files_open(&s->out, &opts->out, &s->rings, sort_opts_input(opts), &s->latch, s->stats) < 0
+        || open_inputs(s) < 0 || prepare_minhash(s) < 0)
         return -1;
     if (plan_memory(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0 || prepare_lengths(s) < 0
         || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)

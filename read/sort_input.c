@@ -12,13 +12,13 @@
 #include "codec/bgzf_block.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
+#include "read/input_request.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/message.h"
 #include "read/header_read.h"
 #include "read/renamed_records.h"
 #include "read/sort_input.h"
-#include "base/sort_opts.h"
 
 /* The header of a part, with the records that lie before its blocks. */
 static int take_part(struct sort_input *in, const struct input_part *part, struct latch *latch)
@@ -37,7 +37,7 @@ static int take_part(struct sort_input *in, const struct input_part *part, struc
 int sort_input_open(struct sort_input *in, const char *path, const struct input_part *part,
                     const struct sort_inputs_options *how)
 {
-    const struct sort_opts *opts = how->opts;
+    const struct input_request *request = how->request;
     if (part && part->opened) {
         *in = *part->opened;
         *part->opened = (struct sort_input){.name = in->name};
@@ -47,13 +47,13 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     in->name = input_name_shown(path);
     struct input_options file = {
         .path = path,
-        .n_threads = opts->n_threads,
+        .n_threads = how->rings.job.n_threads,
         .piece_size = how->rings.piece_size,
         .htslib = how->rings.reader,
         .sam = how->rings.sam,
         .header_max = how->header_max,
-        .reference = opts->reference,
-        .format_options = opts->in_format.specific,
+        .reference = request->reference,
+        .format_options = request->format_options,
         .part = part,
         .far = how->far,
         .latch = how->latch,
@@ -65,7 +65,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         .input = in->format->window,
         .framed = in->format->framing == INPUT_BGZF,
         .path = in->name,
-        .n_threads = opts->n_threads,
+        .n_threads = how->rings.job.n_threads,
         .n_slots = how->rings.source_slots,
         .latch = how->latch,
         .stats = how->stats,
@@ -82,7 +82,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
 
 static size_t renamed_memory(const struct sort_inputs_options *how)
 {
-    return renamed_records_memory() + bgzf_source_memory(how->opts->n_threads, how->rings.source_slots);
+    return renamed_records_memory() + bgzf_source_memory(how->rings.job.n_threads, how->rings.source_slots);
 }
 
 /* From now on its records come with these names of programs in their PG tags. The names are taken over. */
@@ -96,7 +96,7 @@ static int rename_records(struct sort_input *in, struct program_names *names, co
     struct bgzf_source_options from = {
         .input = renamed_records_window(in->renamed),
         .path = in->name,
-        .n_threads = how->opts->n_threads,
+        .n_threads = how->rings.job.n_threads,
         .n_slots = how->rings.source_slots,
         .latch = how->latch,
         .stats = how->stats,
@@ -169,27 +169,26 @@ static void sum_up(struct sort_inputs *inputs)
 
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
 {
-    const struct sort_opts *opts = how->opts;
-    *inputs = (struct sort_inputs){.each = calloc(1 + opts->n_more, sizeof *inputs->each)};
+    const struct input_request *request = how->request;
+    *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
-    if (check_open_files(1 + opts->n_more, how->latch) < 0)
+    if (check_open_files(request->n, how->latch) < 0)
         return -1;
-    const char *fault = fault_of_fasta(opts->order.index_fasta);     /* told before a pipe is waited for */
+    const char *fault = fault_of_fasta(how->other_fasta);     /* told before a pipe is waited for */
     if (fault)
-        return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", opts->order.index_fasta, fault);
-    while (inputs->n < 1 + opts->n_more) {
-        struct sort_input *in = &inputs->each[inputs->n++];
-        bool first = inputs->n == 1;
-        const struct input_part *part = how->part ? &how->part[inputs->n - 1] : NULL;
-        if (sort_input_open(in, first ? opts->in : opts->more[inputs->n - 2], part, how) < 0)
+        return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
+    while (inputs->n < request->n) {
+        size_t i = inputs->n++;
+        const struct input_part *part = how->part ? &how->part[i] : NULL;
+        if (sort_input_open(&inputs->each[i], request->paths[i], part, how) < 0)
             return -1;
-        if (!first && join_input(inputs, in, how) < 0)
+        if (i > 0 && join_input(inputs, &inputs->each[i], how) < 0)
             return -1;
     }
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
-    if ((fault = fault_of_fasta(opts->reference)))
-        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", opts->reference, fault);
+    if ((fault = fault_of_fasta(request->reference)))
+        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);
     sum_up(inputs);
     return 0;
 }

@@ -12,9 +12,9 @@
 struct bgzf_source;
 struct input_format;
 struct input_part;
+struct input_request;
 struct latch;
 struct renamed_records;
-struct sort_opts;
 struct stats;
 
 struct sort_input {
@@ -43,8 +43,9 @@ struct sort_inputs {
 };
 
 struct sort_inputs_options {
-    const struct sort_opts *opts;
-    struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take */
+    const struct input_request *request;
+    const char *other_fasta;     /* that is read beside them; NULL: none. It must be there */
+    struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take; the threads */
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
     bool far;                    /* as in input_options */
@@ -58,8 +59,8 @@ int sort_input_open(struct sort_input *input, const char *path, const struct inp
                     const struct sort_inputs_options *options);
 void sort_input_close(struct sort_input *input);
 
-/* Opens opts->in and opts->more, reads their headers, and adds those of the others to the first one's. -1: failed, and
- * the error is recorded in the latch; close them all the same. */
+/* Opens the inputs of the request, reads their headers, and adds those of the others to the first one's. -1: failed,
+ * and the error is recorded in the latch; close them all the same. */
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *options);
 
 /* Gives back all but the headers, when everything is read; close them all the same. Call this and the next after the

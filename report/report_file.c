@@ -41,21 +41,20 @@ int report_file_write(struct out_file *file, enum report_format format, report_f
 }
 
 /* DIR/20261231T235959Z-OUTPUT-PID, in UTC, and of the output's name only what is the same in all shells. */
-static void name_in_folder(char *name, size_t size, const struct sort_opts *o)
+static void name_in_folder(char *name, size_t size, const char *folder, const char *path)
 {
     enum { MOST = 100 };                         /* of the output's name; file systems take 255 bytes */
     char when[32] = "", output[MOST + 1];
     struct tm utc;
     time_t now = time(NULL);
-    const char *slash = strrchr(o->out.path, '/'), *base = strcmp(o->out.path, "-") == 0 ? "stdout"
-                      : slash ? slash + 1 : o->out.path;
+    const char *slash = strrchr(path, '/'), *base = strcmp(path, "-") == 0 ? "stdout" : slash ? slash + 1 : path;
     if (gmtime_r(&now, &utc))
         strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
     snprintf(output, sizeof output, "%s", base);
     for (char *c = output; *c; c++)
         if (!isascii((unsigned char)*c) || (!isalnum((unsigned char)*c) && !strchr("._-+", *c)))
             *c = '_';
-    snprintf(name, size, "%s/%s-%s-%ld", o->report_folder, when, output, (long)getpid());
+    snprintf(name, size, "%s/%s-%s-%ld", folder, when, output, (long)getpid());
 }
 
 /* Other machines may share the folder, and have the same time and number of process: then numbers follow. Returns the
@@ -79,14 +78,14 @@ static int open_new(char *path, size_t size, const char *name, const char *endin
     return fd;
 }
 
-static void write_in_folder(const struct sort_opts *o, report_file_fn *put, const void *arg)
+static void write_in_folder(const char *folder, const char *output, report_file_fn *put, const void *arg)
 {
     static const struct {
         const char *ending;
         enum report_format format;
     } kinds[] = {{".json", REPORT_JSON}, {".html", REPORT_HTML}};
     char name[PATH_MAX], path[PATH_MAX];
-    name_in_folder(name, sizeof name, o);
+    name_in_folder(name, sizeof name, folder, output);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         int fd = open_new(path, sizeof path, name, kinds[i].ending);
         FILE *to = stream_of(fd);
@@ -94,20 +93,20 @@ static void write_in_folder(const struct sort_opts *o, report_file_fn *put, cons
         if (error && fd >= 0)
             unlink(path);
         if (error) {
-            message_warning("no report in %s: %s", o->report_folder, strerror(error));
+            message_warning("no report in %s: %s", folder, strerror(error));
             return;
         }
     }
 }
 
-int report_file_put(struct out_file *file, const struct sort_opts *o, report_file_fn *put, const void *arg,
-                    struct latch *latch)
+int report_file_put(struct out_file *file, const struct report_request *request, const char *output,
+                    report_file_fn *put, const void *arg, struct latch *latch)
 {
-    if (o->report == REPORT_FOLDER)
-        write_in_folder(o, put, arg);
-    else if (!o->report_file)
-        put(stderr, o->report, arg);
+    if (request->format == REPORT_FOLDER)
+        write_in_folder(request->folder, output, put, arg);
+    else if (!request->file)
+        put(stderr, request->format, arg);
     else
-        return report_file_write(file, o->report, put, arg, latch);
+        return report_file_write(file, request->format, put, arg, latch);
     return 0;
 }

@@ -11,26 +11,25 @@
 #include "base/machine.h"
 #include "report/report.h"
 #include "report/report_file.h"
-#include "base/sort_opts.h"
 #include "report/sort_report.h"
 #include "base/temp_prefix.h"
 #include "base/version.h"
 
-enum stats_detail sort_report_detail(const struct sort_opts *o)
+enum stats_detail sort_report_detail(const struct report_request *request)
 {
-    if (o->trace_file || o->report == REPORT_HTML || o->report == REPORT_FOLDER)
+    if (request->trace_file || request->format == REPORT_HTML || request->format == REPORT_FOLDER)
         return STATS_SPANS;
-    return o->report ? STATS_CPU : STATS_TIMES;
+    return request->format ? STATS_CPU : STATS_TIMES;
 }
 
 /* ------------------------------------------------------------------- files */
 
 /* Sizes add up; one that is not known makes the sum unknown. */
-static struct report_place place_of_inputs(const struct sort_opts *o)
+static struct report_place place_of_inputs(const struct report_subject *subject)
 {
-    struct report_place all = report_place_of("", o->in, STDIN_FILENO);
-    for (size_t i = 0; i < o->n_more; i++) {
-        uint64_t bytes = report_place_of("", o->more[i], STDIN_FILENO).bytes;
+    struct report_place all = report_place_of("", subject->inputs[0], STDIN_FILENO);
+    for (size_t i = 1; i < subject->n_inputs; i++) {
+        uint64_t bytes = report_place_of("", subject->inputs[i], STDIN_FILENO).bytes;
         bool known = bytes != REPORT_UNKNOWN && all.bytes != REPORT_UNKNOWN;
         all.bytes = known ? all.bytes + bytes : REPORT_UNKNOWN;
     }
@@ -42,22 +41,24 @@ static bool is_dash(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-int sort_report_open(struct sort_report *s, const struct sort_opts *o, struct latch *latch)
+int sort_report_open(struct sort_report *s, const struct report_request *request, struct report_subject subject,
+                     struct latch *latch)
 {
-    *s = (struct sort_report){.opts = o, .report.fd = -1, .trace.fd = -1, .counters.fds = {-1, -1}};
-    if (o->report) {
+    *s = (struct sort_report){.request = request, .subject = subject, .report.fd = -1, .trace.fd = -1,
+                              .counters.fds = {-1, -1}};
+    if (request->format) {
         cpu_counters_begin(&s->counters, cpu_counter_open);
         package_energy_begin(&s->energy, "");
-        s->in = place_of_inputs(o);
-        s->out_before = is_dash(o->out.path) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;
+        s->in = place_of_inputs(&subject);
+        s->out_before = is_dash(subject.output) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;
     }
-    return (o->report_file && out_file_open(&s->report, o->report_file, latch) < 0)
-        || (o->trace_file && out_file_open(&s->trace, o->trace_file, latch) < 0) ? -1 : 0;
+    return (request->file && out_file_open(&s->report, request->file, latch) < 0)
+        || (request->trace_file && out_file_open(&s->trace, request->trace_file, latch) < 0) ? -1 : 0;
 }
 
 void sort_report_close(struct sort_report *s)
 {
-    if (s->opts) {
+    if (s->request) {
         out_file_abandon(&s->report);
         out_file_abandon(&s->trace);
         cpu_counters_end(&s->counters);
@@ -69,7 +70,7 @@ void sort_report_close(struct sort_report *s)
 void sort_report_measure_memory(struct sort_report *s, const struct bam_arena arenas[2])
 {
     struct memory_area held[4];                  /* of each arena the records and the keys */
-    if (!s->opts->report)
+    if (!s->request->format)
         return;
     s->huge_pages = machine_huge_pages();
     for (int i = 0; i < 2; i++) {
@@ -97,29 +98,29 @@ static enum report_file kind_of(const char *path, int dash)
 /* Into standard output that is a file, other programs may have written before us. */
 static struct report_place place_of_output(const struct sort_report *s)
 {
-    struct report_place out = report_place_of("", s->opts->out.path, STDOUT_FILENO);
+    struct report_place out = report_place_of("", s->subject.output, STDOUT_FILENO);
     out.bytes -= out.bytes != REPORT_UNKNOWN && s->out_before != REPORT_UNKNOWN ? s->out_before : 0;
     return out;
 }
 
-static struct report_place place_of_temp(const struct sort_opts *o)
+static struct report_place place_of_temp(const char *prefix)
 {
     char folder[PATH_MAX];
-    return report_place_of("", temp_prefix_directory(o->temp_prefixes[0], folder), -1);
+    return report_place_of("", temp_prefix_directory(prefix, folder), -1);
 }
 
 static struct report_facts gather_facts(struct sort_report *s, const struct stats *stats, uint64_t records)
 {
-    const struct sort_opts *o = s->opts;
+    const struct report_subject *o = &s->subject;
     struct machine_usage usage = machine_usage();
     uint64_t queue = machine_run_queue("");
     double joules = package_energy_joules(&s->energy, "", (double)stats_wall(stats) / 1e9);
     bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
     return (struct report_facts){
         .version = SAMTOOLS_OMP_VERSION, .command_line = o->command_line,
-        .input = name_of(o->in, "standard input"), .output = name_of(o->out.path, "standard output"),
-        .host = report_host_of(""), .in = s->in, .out = place_of_output(s), .temp = place_of_temp(o),
-        .input_is = kind_of(o->in, STDIN_FILENO), .output_is = kind_of(o->out.path, STDOUT_FILENO),
+        .input = name_of(o->inputs[0], "standard input"), .output = name_of(o->output, "standard output"),
+        .host = report_host_of(""), .in = s->in, .out = place_of_output(s), .temp = place_of_temp(o->temp_prefix),
+        .input_is = kind_of(o->inputs[0], STDIN_FILENO), .output_is = kind_of(o->output, STDOUT_FILENO),
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .run_queue = queue < UINT64_MAX ? (double)queue / 1e9 : -1,
@@ -153,16 +154,16 @@ static void put(FILE *to, enum report_format format, const void *arg)
 
 int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
 {
-    const struct sort_opts *o = s->opts;
+    const struct report_request *request = s->request;
     struct what what = {.stats = stats};
-    if (o->report) {
+    if (request->format) {
         struct report_facts facts = gather_facts(s, stats, records);
         struct report report;
         report_make(&report, &facts, stats);
         what.report = &report;
-        if (report_file_put(&s->report, o, put, &what, latch) < 0)
+        if (report_file_put(&s->report, request, s->subject.output, put, &what, latch) < 0)
             return -1;
     }
     what.report = NULL;
-    return o->trace_file ? report_file_write(&s->trace, REPORT_NONE, put, &what, latch) : 0;
+    return request->trace_file ? report_file_write(&s->trace, REPORT_NONE, put, &what, latch) : 0;
 }

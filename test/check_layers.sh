@@ -62,8 +62,16 @@ long_lines() {
     END { exit failed }' $sources bench/*.[ch]
 }
 
+# Options travel no lower than plan/: readers, sinks and reports know their requests only. A declaration is no include,
+# so names are looked for.
+low_options() {
+    ! grep -lw sort_opts $(printf '%s\n' $sources | grep -v '^\(bam_sort\|mpi/\|cli/\|plan/\)') /dev/null |
+        sed 's/^/FAILED static layers: names sort_opts: /' | grep .
+}
+
 failed=0
 long_lines || failed=1
+low_options || failed=1
 make -s samtools || failed=1
 { printf '%s\n' "$known" | sed -n 's/^\(.*\) -> \(.*\)$/known \1 \2/p'; { includes; uses; } | sort -u; } | awk '
     BEGIN {

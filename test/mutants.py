@@ -274,7 +274,7 @@ MUTANTS = [
      ["unit_out_pipe"], "full disks, also behind htslib's back"),
     ("bam/far_pos.c", "    return nearest(v) == field && v >= least ? v : field;", "    return v;", ["unit_far_pos"], "a tag of ours that a file brought along"),
 
-    ("write/sort_files.c", "opts->out.index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;", "opts->out.index_format < 0 ? \"\" : NULL;",
+    ("write/sort_files.c", "request->index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;", "request->index_format < 0 ? \"\" : NULL;",
      ["test_index.py::test_csi_gets_the_name_of_bai"], "what BAI cannot hold"),
     # ------------------------------------------------------------ bgzip
     ("cli/bgzip_main.c", "    if (makes_indexes(o, compresses) && o->index_name && o->n_files > 1)", "    if (0)",

@@ -7,7 +7,7 @@
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
 #include "spill/run_reader.h"
-#include "base/sort_opts.h"
+#include "write/output_request.h"
 #include "unit_spill.h"
 
 enum { MAX_RUNS = 30 };
@@ -175,13 +175,12 @@ static int read_and_write(struct reading *r)
 
 static void reading_run(struct reading *r)
 {
-    struct sort_opts opts = {.n_threads = r->n_threads};
-    opts.out.format.format = bam;
-    opts.out.level = 1;
+    struct output_request request = {.format.format = bam, .level = 1};
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
-    struct memory_rings rings = {.sink_slots = r->sink_slots, .part_size = 1 << 16};
-    r->sink = record_sink_open(&opts, &rings, r->fd, "the output", &r->latch, NULL);
+    struct memory_rings rings = {.job.n_threads = r->n_threads, .sink_slots = r->sink_slots,
+                                 .part_size = 1 << 16};
+    r->sink = record_sink_open(&request, &rings, r->fd, "the output", &r->latch, NULL);
     MUST(r->sink);
     if (r->trip_at) {
         tripping.latch = &r->latch;

@@ -105,13 +105,13 @@ static void test_defaults(void **state)
 {
     (void)state;
     struct parsed *p = parse_good("in.bam");
-    assert_string_equal(p->opts.in, "in.bam");
+    assert_string_equal(p->opts.in.paths[0], "in.bam");
     assert_string_equal(p->opts.out.path, "-");
     assert_int_equal(p->opts.n_threads, 1);
     assert_int_equal(p->opts.memory, 768 * MIB);
     assert_int_equal(p->opts.out.level, BGZF_LEVEL_DEFAULT);
-    assert_false(p->opts.no_pg);
-    assert_string_equal(p->opts.command_line, "samtools sort in.bam");
+    assert_false(p->opts.out.no_pg);
+    assert_string_equal(p->opts.out.command_line, "samtools sort in.bam");
     forget(p);
 }
 
@@ -119,7 +119,7 @@ static void test_all_options_at_once(void **state)
 {
     (void)state;
     struct parsed *p = parse_good("-@ 4 -m 2M -l 5 -o out.bam -O bam -T tmp --no-PG in.bam");
-    assert_string_equal(p->opts.in, "in.bam");
+    assert_string_equal(p->opts.in.paths[0], "in.bam");
     assert_string_equal(p->opts.out.path, "out.bam");
     assert_int_equal(p->opts.n_temp_prefixes, 1);
     assert_string_equal(p->opts.temp_prefixes[0], "tmp");
@@ -127,7 +127,7 @@ static void test_all_options_at_once(void **state)
     assert_int_equal(p->opts.n_threads, 4);
     assert_int_equal(p->opts.memory, 8 * MIB);
     assert_int_equal(p->opts.out.level, 5);
-    assert_true(p->opts.no_pg);
+    assert_true(p->opts.out.no_pg);
     forget(p);
 }
 
@@ -135,13 +135,13 @@ static void test_options_after_the_operand(void **state)
 {
     (void)state;
     struct parsed *p = parse_good("in.bam -@3 -oout.bam --threads=2 --no-PG");
-    assert_string_equal(p->opts.in, "in.bam");
+    assert_string_equal(p->opts.in.paths[0], "in.bam");
     assert_string_equal(p->opts.out.path, "out.bam");
     assert_int_equal(p->opts.n_threads, 2);
-    assert_true(p->opts.no_pg);
+    assert_true(p->opts.out.no_pg);
     forget(p);
     p = parse_good("-o out.bam -- -odd-name.bam");
-    assert_string_equal(p->opts.in, "-odd-name.bam");
+    assert_string_equal(p->opts.in.paths[0], "-odd-name.bam");
     forget(p);
 }
 
@@ -149,7 +149,7 @@ static void test_dash_is_standard_input(void **state)
 {
     (void)state;
     struct parsed *p = parse_good("-o out.bam -");
-    assert_string_equal(p->opts.in, "-");
+    assert_string_equal(p->opts.in.paths[0], "-");
     forget(p);
 }
 
@@ -630,18 +630,18 @@ static void test_report_and_progress(void **state)
 {
     (void)state;
     struct parsed *p = parse_good("x");
-    assert_true(p->opts.report == REPORT_NONE && !p->opts.report_file && !p->opts.trace_file);
+    assert_true(p->opts.report.format == REPORT_NONE && !p->opts.report.file && !p->opts.report.trace_file);
     assert_int_equal(p->opts.progress, PROGRESS_ON_TERMINAL);
     forget(p);
     p = parse_good("--report --progress x");     /* x is the input */
-    assert_int_equal(p->opts.report, REPORT_TEXT);
-    assert_null(p->opts.report_file);
-    assert_string_equal(p->opts.in, "x");
+    assert_int_equal(p->opts.report.format, REPORT_TEXT);
+    assert_null(p->opts.report.file);
+    assert_string_equal(p->opts.in.paths[0], "x");
     assert_int_equal(p->opts.progress, PROGRESS_ALWAYS);
     forget(p);
     p = parse_good("--report=r.html --trace t.json --progress --no-progress x");
-    assert_string_equal(p->opts.report_file, "r.html");
-    assert_string_equal(p->opts.trace_file, "t.json");
+    assert_string_equal(p->opts.report.file, "r.html");
+    assert_string_equal(p->opts.report.trace_file, "t.json");
     assert_int_equal(p->opts.progress, PROGRESS_NEVER);
     forget(p);
     static const struct { const char *name; enum report_format format; } files[] = {
@@ -651,7 +651,7 @@ static void test_report_and_progress(void **state)
         char line[100];
         snprintf(line, sizeof line, "--report=%s x", files[i].name);
         p = parse_good(line);
-        assert_int_equal(p->opts.report, files[i].format);
+        assert_int_equal(p->opts.report.format, files[i].format);
         forget(p);
     }
     check_bad("--check --report x", "--check");
@@ -736,7 +736,7 @@ static void test_no_operand_reads_a_pipe_and_helps_at_a_terminal(void **state)
     }
     unit_restore_stdin(old);
     assert_int_equal(pipe->result, ENGINE_ARGS_RUN);
-    assert_string_equal(pipe->opts.in, "-");
+    assert_string_equal(pipe->opts.in.paths[0], "-");
     forget(pipe);
     if (!tty)
         skip();
@@ -768,7 +768,7 @@ static void test_command_line_has_no_tab_or_newline(void **state)
     struct parsed p;
     parse_words(&p, 5, argv);
     assert_int_equal(p.result, ENGINE_ARGS_RUN);
-    assert_string_equal(p.opts.command_line, "samtools sort -o a b c.bam in put.bam");
+    assert_string_equal(p.opts.out.command_line, "samtools sort -o a b c.bam in put.bam");
     assert_string_equal(p.opts.out.path, "a\tb\nc.bam");
     engine_args_free(&p.opts);
 }
@@ -777,7 +777,7 @@ static void test_command_line_keeps_its_order(void **state)
 {
     (void)state;
     struct parsed *p = parse_good("in.bam -u -o out.bam"); /* getopt moves operands to the end */
-    assert_string_equal(p->opts.command_line, "samtools sort in.bam -u -o out.bam");
+    assert_string_equal(p->opts.out.command_line, "samtools sort in.bam -u -o out.bam");
     forget(p);
 }
 

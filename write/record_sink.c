@@ -7,9 +7,9 @@
 #include "base/latch.h"
 #include "base/progress.h"
 #include "write/output_block.h"
+#include "write/output_request.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
-#include "base/sort_opts.h"
 #include "base/stats.h"
 
 struct record_sink {
@@ -36,30 +36,30 @@ static bool are_ours(const hts_opt *options)
     return !options;
 }
 
-enum sink_form record_sink_form(const struct sort_opts *opts)
+enum sink_form record_sink_form(const struct output_request *request)
 {
-    const htsFormat *format = &opts->out.format;
+    const htsFormat *format = &request->format;
     if (format->format == bam)
         return SINK_BAM;
-    if (format->format != sam || opts->out.index || !are_ours(format->specific))
+    if (format->format != sam || request->index || !are_ours(format->specific))
         return SINK_HTSLIB;
     return format->compression == no_compression ? SINK_SAM : SINK_SAM_GZ;
 }
 
 /* CPU time for a byte of records, in times of what it takes to inflate one from BAM: measured at -@ 1, by level of BAM;
  * only to foresee how long writing takes. */
-static double record_cost(const struct sort_opts *opts)
+static double record_cost(const struct output_request *request)
 {
     static const double LEVELS[] = {1, 2, 5, 5, 6, 6, 6, 17, 80, 200}, BY_DEFAULT = 6, CRAM = 14, SAM = 1.5;
-    int level = opts->out.level;
-    if (opts->out.format.format == cram)
+    int level = request->level;
+    if (request->format.format == cram)
         return CRAM;
-    if (opts->out.format.format == sam && opts->out.format.compression != bgzf)
+    if (request->format.format == sam && request->format.compression != bgzf)
         return SAM;
     return level < 0 || level > 9 ? BY_DEFAULT : LEVELS[level];
 }
 
-struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
+struct record_sink *record_sink_open(const struct output_request *request, const struct memory_rings *rings, int fd,
                                      const char *path, struct latch *latch, struct stats *stats)
 {
     struct record_sink *k = calloc(1, sizeof *k);
@@ -69,15 +69,15 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
     }
     k->latch = latch;
     k->stats = stats;
-    k->cost = record_cost(opts);
-    k->form = record_sink_form(opts);
+    k->cost = record_cost(request);
+    k->form = record_sink_form(request);
     if (k->form != SINK_HTSLIB) {
         struct bgzf_sink_options bgzf = {
             .fd = fd,
             .path = path,
             .form = k->form,
-            .level = opts->out.level,
-            .n_threads = opts->n_threads,
+            .level = request->level,
+            .n_threads = rings->job.n_threads,
             .n_slots = rings->sink_slots,
             .part_size = rings->part_size,
             .latch = latch,
@@ -88,12 +88,12 @@ struct record_sink *record_sink_open(const struct sort_opts *opts, const struct 
         struct hts_writer_options hts = {
             .fd = fd,
             .path = path,
-            .format = &opts->out.format,
-            .level = opts->out.level,
-            .n_threads = opts->n_threads,
+            .format = &request->format,
+            .level = request->level,
+            .n_threads = rings->job.n_threads,
             .room = rings->writer,
-            .reference = opts->reference,
-            .indexed = opts->out.index != NULL,
+            .reference = request->reference,
+            .indexed = request->index != NULL,
             .n_batches = rings->sink_slots,
             .latch = latch,
             .stats = stats,

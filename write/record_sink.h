@@ -13,20 +13,21 @@
 struct bam_index;
 struct latch;
 struct memory_rings;
+struct output_request;
 struct progress;
 struct record_list;
 struct record_sink;
 struct samtools_checksum;
 struct sink_verify;
-struct sort_opts;
 struct stats;
 
 /* Who makes this output: decided here only. */
-enum sink_form record_sink_form(const struct sort_opts *opts);
+enum sink_form record_sink_form(const struct output_request *request);
 
-/* Allocates all that the sink needs. fd stays the caller's; path is for messages; rings says how many blocks are
- * under way at most, and what htslib may take. NULL: failed, and the error is recorded in the latch. */
-struct record_sink *record_sink_open(const struct sort_opts *opts, const struct memory_rings *rings, int fd,
+/* Allocates all that the sink needs. fd stays the caller's; path is for messages; rings says how many threads there
+ * are, how many blocks are under way at most, and what htslib may take. NULL: failed, and the error is recorded in the
+ * latch. */
+struct record_sink *record_sink_open(const struct output_request *request, const struct memory_rings *rings, int fd,
                                      const char *path, struct latch *latch, struct stats *stats);
 void record_sink_close(struct record_sink *sink);
 

@@ -9,11 +9,11 @@
 #include "bam/far_pos.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
+#include "write/output_request.h"
 #include "write/record_sink.h"
 #include "write/samtools_checksum.h"
 #include "write/sink_verify.h"
 #include "write/sort_files.h"
-#include "base/sort_opts.h"
 #include "base/version.h"
 
 /* ---------------------------------------------------------- before reading */
@@ -26,7 +26,7 @@ static int open_file(struct out_file *file, const char *path, struct latch *latc
 /* As gzip: what is meant for a file would come to the screen, or change on its way through a terminal (docker -t). */
 static int check_terminal(const struct sort_files *f)
 {
-    const htsFormat *format = &f->opts->out.format;
+    const htsFormat *format = &f->request->format;
     bool is_text = format->format != bam && format->format != cram && format->compression == no_compression;
     if (is_text || !isatty(f->data.fd))
         return 0;
@@ -36,17 +36,18 @@ static int check_terminal(const struct sort_files *f)
 
 static int open_data(struct sort_files *f, const struct memory_rings *rings, struct stats *stats)
 {
-    if (out_file_open(&f->data, f->opts->out.path, f->latch) < 0 || check_terminal(f) < 0)
+    if (out_file_open(&f->data, f->request->path, f->latch) < 0 || check_terminal(f) < 0)
         return -1;
-    f->sink = record_sink_open(f->opts, rings, f->data.fd, f->data.path, f->latch, stats);
+    f->sink = record_sink_open(f->request, rings, f->data.fd, f->data.path, f->latch, stats);
     return f->sink ? 0 : -1;
 }
 
-int sort_files_open(struct sort_files *f, const struct sort_opts *opts, const struct memory_rings *rings,
-                    struct latch *latch, struct stats *stats)
+int sort_files_open(struct sort_files *f, const struct output_request *request, const struct memory_rings *rings,
+                    const char *input, struct latch *latch, struct stats *stats)
 {
-    *f = (struct sort_files){.opts = opts, .latch = latch, .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
-    return open_data(f, rings, stats) < 0 || open_file(&f->checksum, opts->checksum, latch) < 0 ? -1 : 0;
+    *f = (struct sort_files){.request = request, .input = input, .n_threads = rings->job.n_threads, .latch = latch,
+                             .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
+    return open_data(f, rings, stats) < 0 || open_file(&f->checksum, request->checksum, latch) < 0 ? -1 : 0;
 }
 
 static bool takes_reference(const htsFormat *format)
@@ -59,26 +60,26 @@ static bool takes_reference(const htsFormat *format)
 
 /* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be
  * longer by far than what is known of them, so what they take may be a third of all at most. */
-size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, uint64_t all)
+size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, const struct memory_job *job)
 {
-    return sort_files_memory_beside(f->opts, sam, all) + record_sink_memory(f->sink);
+    return sort_files_memory_beside(f->request, sam, job) + record_sink_memory(f->sink);
 }
 
-size_t sort_files_memory_beside(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t all)
+size_t sort_files_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job)
 {
-    const htsFormat *format = &opts->out.format;
-    uint64_t most = all / 3;
+    const htsFormat *format = &request->format;
+    uint64_t most = job->all / 3;
     uint64_t refs = takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
-                  : opts->out.index && format->format != cram ? bam_index_memory(sam) : 0;
-    size_t verify = opts->verify ? sink_verify_memory(opts->n_threads) : 0;
+                  : request->index && format->format != cram ? bam_index_memory(sam) : 0;
+    size_t verify = request->verify ? sink_verify_memory(job->n_threads) : 0;
     return (size_t)(refs < most ? refs : most) + verify;
 }
 
 /* samtools would find out at the first read beyond 2^29, when all is sorted. */
 static int open_index(struct sort_files *f, sam_hdr_t *sam)
 {
-    const char *path = f->opts->out.index;
-    const char *far = path && f->opts->out.index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;
+    const char *path = f->request->index;
+    const char *far = path && f->request->index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;
     if (far)
         return latch_fail(f->latch, "%s: reference %s is longer than 2^29, and BAI cannot hold that; make a CSI index, "
                           "by --write-index=csi or ##idx##NAME.csi. Nothing was read", path, far);
@@ -87,10 +88,9 @@ static int open_index(struct sort_files *f, sam_hdr_t *sam)
 
 static int open_verify(struct sort_files *f, const struct sort_rule *rule)
 {
-    const struct sort_opts *opts = f->opts;
-    bool blocks = record_sink_form(opts) == SINK_BAM || record_sink_form(opts) == SINK_SAM_GZ;
+    enum sink_form form = record_sink_form(f->request);
     struct sink_verify_options how = {
-        .n_threads = blocks ? opts->n_threads : 0,
+        .n_threads = form == SINK_BAM || form == SINK_SAM_GZ ? f->n_threads : 0,
         .rule = rule,
         .path = f->data.path,
         .latch = f->latch,
@@ -105,24 +105,24 @@ static int open_verify(struct sort_files *f, const struct sort_rule *rule)
 /* As samtools, which looks no further than the header. */
 static int check_references(const struct sort_files *f, sam_hdr_t *sam)
 {
-    const char *far = far_pos_fits(&f->opts->out.format) ? NULL : far_pos_reference(sam);
+    const char *far = far_pos_fits(&f->request->format) ? NULL : far_pos_reference(sam);
     if (!far)
         return 0;
     return latch_fail(f->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
-                      "use -O sam. Nothing was read", sort_opts_input(f->opts), far);
+                      "use -O sam. Nothing was read", f->input, far);
 }
 
 /* What it will have, with its new @PG line and @HD. */
 static int check_header_size(const struct sort_files *f, sam_hdr_t *sam)
 {
     enum { REST_OF_LINES = 256 };
-    uint64_t text = sam_hdr_length(sam) + strlen(f->opts->command_line) + REST_OF_LINES;
-    return bam_header_check_size(text, f->opts->out.format.format, sort_opts_input(f->opts), f->latch);
+    uint64_t text = sam_hdr_length(sam) + strlen(f->request->command_line) + REST_OF_LINES;
+    return bam_header_check_size(text, f->request->format.format, f->input, f->latch);
 }
 
 static int open_samtools(struct sort_files *f)
 {
-    if (!(f->samtools = samtools_checksum_new(f->opts->n_threads)))
+    if (!(f->samtools = samtools_checksum_new(f->n_threads)))
         return latch_fail(f->latch, "out of memory for --checksum");
     record_sink_set_samtools(f->sink, f->samtools);
     return 0;
@@ -131,22 +131,23 @@ static int open_samtools(struct sort_files *f)
 int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_rule *rule)
 {
     return check_references(f, sam) < 0 || check_header_size(f, sam) < 0 || open_index(f, sam) < 0
-        || (f->opts->verify && open_verify(f, rule) < 0)
-        || (f->opts->checksum_samtools && open_samtools(f) < 0) ? -1 : 0;
+        || (f->request->verify && open_verify(f, rule) < 0)
+        || (f->request->checksum_samtools && open_samtools(f) < 0) ? -1 : 0;
 }
 
 /* ----------------------------------------------------------------- writing */
 
-int sort_files_header(struct sort_files *f, sam_hdr_t *sam, bool unplaced, bool beyond)
+int sort_files_header(struct sort_files *f, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
+                      bool beyond)
 {
-    const struct sort_opts *opts = f->opts;
-    if (bam_header_mark_sorted(sam, &opts->order, unplaced, SAMTOOLS_VERSION_OF_BOTH,
-                               opts->no_pg ? NULL : opts->command_line) < 0)
-        return latch_fail(f->latch, "%s: the header could not be changed", sort_opts_input(opts));
+    const struct output_request *request = f->request;
+    if (bam_header_mark_sorted(sam, order, unplaced, SAMTOOLS_VERSION_OF_BOTH,
+                               request->no_pg ? NULL : request->command_line) < 0)
+        return latch_fail(f->latch, "%s: the header could not be changed", f->input);
     if (out_file_begin(&f->data, f->latch) < 0 || out_file_begin(&f->index, f->latch) < 0)
         return -1;
-    const char *index = opts->out.index ? out_file_name(&f->index) : NULL;
-    return record_sink_header(f->sink, sam, index, opts->out.index_format, beyond);
+    const char *index = request->index ? out_file_name(&f->index) : NULL;
+    return record_sink_header(f->sink, sam, index, request->index_format, beyond);
 }
 
 static int write_checksum(struct out_file *out, const char *text, size_t size, struct latch *latch)
@@ -183,7 +184,7 @@ static int compare(const struct sort_files *f, uint64_t n_in, uint64_t in)
         return 0;
     return latch_fail(f->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
                       "to the output. Memory may be faulty, or this is our bug: please report it",
-                      sort_opts_input(f->opts), (unsigned long long)n_in, (unsigned long long)in,
+                      f->input, (unsigned long long)n_in, (unsigned long long)in,
                       (unsigned long long)n_out, (unsigned long long)out);
 }
 
@@ -192,8 +193,8 @@ int sort_files_finish(struct sort_files *f, uint64_t n_records, uint64_t checksu
     if (record_sink_finish(f->sink) < 0 || compare(f, n_records, checksum) < 0)
         return -1;
     if (f->samtools)
-        return sort_files_samtools(&f->checksum, f->samtools, f->opts->out.path, f->latch);
-    return f->opts->checksum ? sort_files_checksum(&f->checksum, n_records, checksum, f->latch) : 0;
+        return sort_files_samtools(&f->checksum, f->samtools, f->request->path, f->latch);
+    return f->request->checksum ? sort_files_checksum(&f->checksum, n_records, checksum, f->latch) : 0;
 }
 
 /* ----------------------------------------------------------------- the end */
@@ -234,7 +235,7 @@ void sort_files_close(struct sort_files *f)
 {
     record_sink_close(f->sink);
     samtools_checksum_free(f->samtools);
-    if (f->opts)
+    if (f->request)
         sort_files_abandon(f);
     f->sink = NULL;
     f->samtools = NULL;

@@ -11,14 +11,18 @@
 
 struct samtools_checksum;
 struct latch;
+struct memory_job;
 struct memory_rings;
+struct output_request;
 struct record_sink;
-struct sort_opts;
+struct sort_order;
 struct sort_rule;
 struct stats;
 
 struct sort_files {
-    const struct sort_opts *opts;
+    const struct output_request *request;
+    const char *input;           /* the first one, for messages */
+    int n_threads;
     struct latch *latch;
     struct out_file data, index, checksum;
     struct samtools_checksum *samtools;   /* of the records written; NULL: not wanted */
@@ -26,26 +30,28 @@ struct sort_files {
 };
 
 /* Opens data and checksum. What can be refused before data come from a pipe is refused first. rings: see
- * record_sink_open(). -1: failed, and the error is recorded in the latch; close the files all the same. */
-int sort_files_open(struct sort_files *files, const struct sort_opts *opts, const struct memory_rings *rings,
-                    struct latch *latch, struct stats *stats);
+ * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
+ * latch; close the files all the same. */
+int sort_files_open(struct sort_files *files, const struct output_request *request, const struct memory_rings *rings,
+                    const char *input, struct latch *latch, struct stats *stats);
 
-/* Bytes of memory that the files take beside the sink, of `all` that there is: indexes, --verify, what htslib keeps.
+/* Bytes of memory that the files take beside the sink, of all that there is: indexes, --verify, what htslib keeps.
  * sam is the header of the output. */
-size_t sort_files_memory(const struct sort_files *files, sam_hdr_t *sam, uint64_t all);
+size_t sort_files_memory(const struct sort_files *files, sam_hdr_t *sam, const struct memory_job *job);
 
 /* The same without what the sink's htslib keeps, and without any file. */
-size_t sort_files_memory_beside(const struct sort_opts *opts, sam_hdr_t *sam, uint64_t all);
+size_t sort_files_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job);
 
 /* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
  * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
  * and the error is recorded in the latch. */
 int sort_files_prepare(struct sort_files *files, sam_hdr_t *sam, const struct sort_rule *rule);
 
-/* Marks the header as sorted and writes it. unplaced: as in bam_header_mark_sorted(). beyond: as in
+/* Marks the header as sorted, in that order, and writes it. unplaced: as in bam_header_mark_sorted(). beyond: as in
  * record_sink_header(). sam must live as long as the files are open. -1: failed, and the error is recorded in the
  * latch. */
-int sort_files_header(struct sort_files *files, sam_hdr_t *sam, bool unplaced, bool beyond);
+int sort_files_header(struct sort_files *files, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
+                      bool beyond);
 
 /* Call it when all records are in the sink. Finishes the sink, compares what went through it with what was read, and
  * writes the checksum. -1: failed, and the error is recorded in the latch. */

@@ -9,11 +9,11 @@ enum { WORDS = 32 };
 
 static void check(const struct sort_opts *o)
 {
-    MUST(o->in && o->out.path && o->command_line);
+    MUST(o->in.paths[0] && o->out.path && o->out.command_line);
     MUST(o->n_threads >= 1 && o->memory >= 1 << 20);
     MUST(o->out.level >= BGZF_LEVEL_DEFAULT && o->out.level <= BGZF_LEVEL_MAX);
     MUST(o->n_temp_prefixes >= 1 && o->temp_prefixes[0]);
-    MUST(!strpbrk(o->command_line, "\t\n"));
+    MUST(!strpbrk(o->out.command_line, "\t\n"));
     MUST(!o->out.index || o->order.by == SORT_COORDINATE || o->order.by == SORT_MINHASH);
     MUST(o->order.kmer >= 1 && o->order.window >= 1);
 }

@@ -6,6 +6,7 @@
 #include <htslib/hts.h>
 #include "fuzz.h"
 #include "program.h"
+#include "bam_sort.h"
 #include "cli/sort_check.h"
 #include "cli/sort_args.h"
 

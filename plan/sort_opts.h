@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command line of `samtools sort` asks for. cli/sort_args.h makes it; nothing changes it afterwards. Readers,
+ * sinks and reports get the request that is theirs, and do not know this. */
+#ifndef SORT_OPTS_H
+#define SORT_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/input_name.h"
+#include "base/progress.h"
+#include "base/sort_order.h"
+#include "read/input_request.h"
+#include "report/report_request.h"
+#include "write/output_request.h"
+
+enum plan_format { PLAN_NONE, PLAN_TEXT, PLAN_JSON };
+
+struct sort_opts {
+    struct input_request in;
+    struct output_request out;
+    struct report_request report;
+    struct sort_order order;
+    const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
+    size_t n_temp_prefixes;      /* ... at least one */
+    char *default_prefix;        /* the one made up, or the text that those of the environment lie in; owned */
+    uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
+    int n_threads;               /* at least 1 */
+    uint64_t memory;             /* -m for all threads together, or --total-memory; bytes ... */
+    uint64_t memory_beside;      /* ... and what the program may take beside it; 0: nothing, and that is refused */
+    bool check;                  /* see sort_check(): nothing is sorted or written */
+    enum plan_format plan;       /* see sort_plan(): likewise */
+    enum progress_when progress;
+};
+
+/* The first input as messages name it. */
+static inline const char *sort_opts_input(const struct sort_opts *opts)
+{
+    return input_name_shown(opts->in.paths[0]);
+}
+
+/* What a report of the sort tells of it. */
+static inline struct report_subject sort_opts_subject(const struct sort_opts *opts)
+{
+    return (struct report_subject){
+        .inputs = opts->in.paths,
+        .n_inputs = opts->in.n,
+        .output = opts->out.path,
+        .temp_prefix = opts->temp_prefixes[0],
+        .command_line = opts->out.command_line,
+        .memory = opts->memory,
+    };
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What a command is to write. The command line fills it in, and nothing changes it afterwards. Memory and threads: as
+ * in read/input_request.h. */
+#ifndef OUTPUT_REQUEST_H
+#define OUTPUT_REQUEST_H
+
+#include <stdbool.h>
+#include <htslib/hts.h>
+
+struct output_request {
+    char *path;                  /* "-": standard output; owned */
+    htsFormat format;            /* with the options of --output-fmt-option; owned */
+    int level;                   /* 0..9, or BGZF_LEVEL_DEFAULT */
+    char *index;                 /* file for the index; NULL: none; owned */
+    int index_format;            /* HTS_FMT_CSI, HTS_FMT_BAI or HTS_FMT_CRAI */
+    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
+    char *command_line;          /* for @PG CL; owned */
+    bool no_pg;                  /* there is to be no @PG */
+    bool verify;                 /* see sink_verify.h */
+    const char *checksum;        /* file for sort_files_checksum(), "-": standard output; NULL: none */
+    bool checksum_samtools;      /* it gets the table of `samtools checksum`; else our line */
+};
+
+#endif
