@@ -247,7 +247,7 @@ MUTANTS = [
     ("bam_arena.c", "    if (gap <= keys)\n        return 0;", "", ["unit_bam_arena"], "records and keys never meet"),
 
     # ------------------------------------------------------------ files
-    ("cli/sort_paths.c", "        if (is_input(o, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
+    ("cli/sort_paths.c", "        if (is_input(&o->in, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
      ["test_streams.py::test_file_is_written_over_another_by_redirection_or_link"], "no index, checksum, ... over an input"),
     ("base/out_file.c", "    if (out->temp[0] && rename(out->temp, out->target) < 0)", "    if (out->temp[0] && (rename(out->temp, out->target), 0))",
      ["unit_out_file"], "a file that cannot be put in place"),
