@@ -102,13 +102,19 @@ static int put_tail(struct sort_parts *s, const struct input_part *part)
 int bam_sort_read_input(struct sort_parts *s, size_t number)
 {
     struct sort_input *in = &s->in.each[number];
+    if (sort_input_begin(in) < 0)
+        return -1;
     block_reader_begin(&s->reader, in);
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
     enum stage before = stats_enter(s->stats, STAGE_DEAL);
     int result = deal_blocks(s, in->source);
     stats_leave(s->stats, before, 0);
-    return result < 0 || put_tail(s, in->part) < 0 ? -1 : block_reader_end(&s->reader);
+    if (result < 0 || put_tail(s, in->part) < 0 || block_reader_end(&s->reader) < 0)
+        return -1;
+    if (number + 1 < s->in.n)
+        sort_input_end(in);
+    return 0;
 }
 
 void bam_sort_begin_reading(struct sort_parts *s)

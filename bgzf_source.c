@@ -63,14 +63,23 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
     return NULL;
 }
 
+/* A late task finds no slot READY, and looks no further. */
+void bgzf_source_end(struct bgzf_source *s)
+{
+    bgzf_codec_free_all(s->codecs, s->opt.n_threads);
+    gzip_blocks_close(s->gzip);
+    free(s->slots);
+    s->codecs = NULL;
+    s->gzip = NULL;
+    s->slots = NULL;
+}
+
 void bgzf_source_close(struct bgzf_source *s)
 {
     if (!s)
         return;
-    bgzf_codec_free_all(s->codecs, s->opt.n_threads);
+    bgzf_source_end(s);
     task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
-    gzip_blocks_close(s->gzip);
-    free(s->slots);
     free(s);
 }
 

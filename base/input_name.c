@@ -2,6 +2,8 @@
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <htslib/hfile.h>
 #include <htslib/hts.h>
 #include "base/input_name.h"
@@ -42,6 +44,12 @@ bool input_name_is_url(const char *name)
         if (strncasecmp(name, schemes[i], strlen(schemes[i])) == 0)
             return true;
     return hisremote(name);
+}
+
+bool input_name_is_file(const char *name)
+{
+    struct stat st;
+    return (strcmp(name, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(name, &st)) == 0 && S_ISREG(st.st_mode);
 }
 
 const char *input_name_shown(const char *name)

@@ -15,6 +15,9 @@ char *input_name_file(const char *name);
 /* The name as messages say it: "standard input" for "-". */
 const char *input_name_shown(const char *name);
 
+/* Whether it is a regular file that is there; "-": whether standard input is. */
+bool input_name_is_file(const char *name);
+
 /* Whether htslib would take the name for a URL, which can be read but not written. */
 bool input_name_is_url(const char *name);
 

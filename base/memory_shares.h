@@ -21,6 +21,7 @@ struct memory_job {
     size_t thread_space;         /* bytes of addresses that one more thread takes; 0: addresses have no limit */
     enum sink_form form;         /* of the output */
     size_t program;              /* see machine_program_memory() */
+    size_t n_waiting;            /* inputs but the first that have buffers before their turn: they are no files */
 };
 
 /* What is known once the headers are read. */
@@ -29,7 +30,7 @@ struct memory_use {
     size_t references;           /* @SQ lines in them */
     bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
     size_t htslib;               /* bytes that htslib takes for formats other than BAM and SAM */
-    size_t n_sam;                /* inputs that are SAM */
+    size_t n_sam;                /* inputs that are SAM, of those that have buffers at one time */
     size_t stats;                /* see stats_memory() */
 };
 
@@ -59,12 +60,12 @@ struct sam_use {
 /* The first part of the plan: what is under way at one time. */
 struct memory_rings {
     struct memory_job job;       /* that it was made for */
-    size_t piece_size;           /* bytes per read, of each input */
+    size_t piece_size;           /* bytes per read of an input */
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
     size_t part_size;            /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
-    struct sam_use sam;          /* of each input, if it is SAM */
+    struct sam_use sam;          /* of an input, if it is SAM */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */
 };

@@ -153,7 +153,7 @@ static int open_split(struct rank_parts *s)
 {
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
-    struct memory_rings rings = sort_memory_rings(&s->opts_a);
+    struct memory_rings rings = sort_memory_rings(&s->opts_a, true);
     struct sort_inputs_options how = sort_memory_inputs(&s->opts_a, &rings, &s->a.latch, NULL);
     return input_split_open(&s->split, &s->team, &how);
 }

@@ -17,18 +17,12 @@
 /* Of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in bam_sort.c). */
 static const double FILLED = 31.0 / 32;
 
-/* Whether the path is a regular file: reading a pipe would take data from the sort, and a URL would take time. */
-static bool is_file(const char *path)
-{
-    struct stat st;
-    return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st)) == 0 && S_ISREG(st.st_mode);
-}
-
-/* A path that is not there is to be reported as the sort does. */
+/* Whether the path may be looked at: reading a pipe would take data from the sort, and a URL would take time. A path
+ * that is not there is to be reported as the sort does. */
 static bool may_look(const char *path)
 {
     struct stat st;
-    return is_file(path) || (strcmp(path, "-") != 0 && !input_name_is_url(path) && stat(path, &st) < 0);
+    return input_name_is_file(path) || (strcmp(path, "-") != 0 && !input_name_is_url(path) && stat(path, &st) < 0);
 }
 
 static bool all_files(const struct sort_opts *o)
@@ -192,7 +186,7 @@ out:
 
 int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch *latch)
 {
-    struct memory_rings rings = sort_memory_rings(opts);
+    struct memory_rings rings = sort_memory_rings(opts, false);
     struct sort_inputs in;
     *f = (struct forecast){
         .n_threads = opts->n_threads,

@@ -3,6 +3,7 @@
 #include "bam_arena.h"
 #include "bgzf_sink.h"
 #include "bgzf_source.h"
+#include "base/task_ring.h"
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "read/read_ahead.h"
@@ -17,6 +18,7 @@
 /* What does not depend on how much there is. */
 static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; a third of all at most */
 static const size_t PROGRAM_GROWS = 12 * MIB;    /* since the program began; Debian's htslib, which takes 3 then */
+static const size_t PER_INPUT = 48 * KIB;        /* an open file, and what is left when it has been read */
 static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator's heap for it */
 /* A plain header is kept as text and as a list of names, and so it is in the output; SAM has a table of names. An
  * allocation takes 32 bytes at least. A header that htslib parses is there in a parsed form and as a dictionary, too.
@@ -26,8 +28,8 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
 /* The shares: each thing gets one part in so many of all there is. The arenas get what is left. Each share has bounds.
  *
  *   of all       for                                least, most                     why
- *   1/384        reads of BAM, for all inputs       PIECE_MIN, PIECE_MAX            disks want large reads
- *   1/768        reads of SAM text, of each input   PIECE_MIN, PIECE_MAX            its blocks are parsed as they come
+ *   1/384        reads of BAM                       PIECE_MIN, PIECE_MAX            disks want large reads
+ *   1/768        reads of SAM text                  PIECE_MIN, PIECE_MAX            its blocks are parsed as they come
  *   1/32         lists of records found             n + 4, SOURCE_SLOTS of them     see there
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
  *   1/40         parts of output being written      see bgzf_sink_part_size()       disks want large writes
@@ -36,7 +38,9 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
  *   1/3          htslib, for the output             the same
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
- *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left */
+ *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left
+ *
+ * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). */
 enum {
     PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 32,
     SAM_PART = 8, HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12,
@@ -86,6 +90,12 @@ static struct htslib_room htslib_room(const struct memory_job *job, size_t n_fil
     };
 }
 
+/* The one that is read, and those that wait for their turn with buffers. */
+static size_t inputs_at_once(const struct memory_job *job)
+{
+    return 1 + job->n_waiting;
+}
+
 /* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
  * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
  * more than twice the size. */
@@ -114,7 +124,9 @@ static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t 
 static size_t rings_memory(const struct memory_rings *r)
 {
     const struct memory_job *job = &r->job;
-    return job->n_inputs * (read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots))
+    size_t input = read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots);
+    return inputs_at_once(job) * input
+         + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
          + r->source_slots * job->found
          + sink_memory(job, job->n_threads, r->sink_slots, r->part_size)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
@@ -160,10 +172,11 @@ static void divide_for_test(struct memory_plan *p, size_t arena_size)
 
 struct memory_rings memory_plan_rings(const struct memory_job *job)
 {
-    size_t n = (size_t)job->n_threads, all = all_of(job->all), piece_most = PIECE_MAX / job->n_inputs;
+    size_t n = (size_t)job->n_threads, all = all_of(job->all), inputs = inputs_at_once(job);
+    size_t piece_most = PIECE_MAX / inputs;
     return (struct memory_rings){
         .job = *job,
-        .piece_size = clamp(all / PIECE_PART / job->n_inputs, PIECE_MIN,
+        .piece_size = clamp(all / PIECE_PART / inputs, PIECE_MIN,
                             piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_PART, job->found, job->n_threads),
@@ -174,7 +187,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .merge_spare = job->form == SINK_HTSLIB ? 0 : (uint32_t)n,   /* hts_writer copies lists */
         .merge_records = (uint32_t)clamp(all / RANGES_PART / (2 * n + RANGES_MORE) / record_list_memory(1),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
-        .sam = memory_plan_sam(job->all, job->n_inputs, job->n_threads),
+        .sam = memory_plan_sam(job->all, inputs, job->n_threads),
         .reader = htslib_room(job, job->n_inputs),
         .writer = htslib_room(job, 1),
     };

@@ -20,7 +20,7 @@ uint64_t memory_plan_takes(const struct memory_plan *plan);
 /* The next job->all, in bytes and whole MiB, with which a plan takes no more than that. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use);
 
-/* Memory to parse SAM text: at most an eighth of all for all inputs together, or, for each input, the least that
+/* Memory to parse SAM text: at most an eighth of all for so many inputs together, or, for each of them, the least that
  * works. */
 struct sam_use memory_plan_sam(uint64_t all, size_t n_inputs, int n_threads);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam/far_pos.h"
+#include "base/input_name.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "plan/sort_opts.h"
@@ -16,7 +17,16 @@ static const unsigned long long MIB = 1 << 20;
 static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
 enum { HEADER_PART = 4 };        /* of --total-memory: the header is kept twice, and its names as well */
 
-struct memory_rings sort_memory_rings(const struct sort_opts *opts)
+/* See sort_input_begin(). */
+static size_t inputs_waiting(const struct input_request *in, bool parts)
+{
+    size_t n = 0;
+    for (size_t i = 1; i < in->n; i++)
+        n += parts || !input_name_is_file(in->paths[i]);
+    return n;
+}
+
+struct memory_rings sort_memory_rings(const struct sort_opts *opts, bool parts)
 {
     struct memory_job job = {
         .all = sort_limits_memory(opts),
@@ -24,6 +34,7 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts)
         .form = record_sink_form(&opts->out),
         .level = opts->out.level,
         .n_inputs = opts->in.n,
+        .n_waiting = inputs_waiting(&opts->in, parts),
         .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),
         .thread_space = sort_limits_thread_space(),

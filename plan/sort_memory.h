@@ -8,8 +8,9 @@
 
 struct sort_opts;
 
-/* The first part, before any file is opened. Call it once: see sort_limits_memory(). */
-struct memory_rings sort_memory_rings(const struct sort_opts *opts);
+/* The first part, before any file is opened. parts: of each input a part is read. Call it once: see
+ * sort_limits_memory(). */
+struct memory_rings sort_memory_rings(const struct sort_opts *opts, bool parts);
 
 /* How the inputs are opened. */
 struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct memory_rings *rings,

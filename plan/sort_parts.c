@@ -157,7 +157,7 @@ int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, con
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
-    s->rings = sort_memory_rings(s->opts);
+    s->rings = sort_memory_rings(s->opts, part != NULL);
     /* The report first: it counts the cycles of later threads. */
     if (sort_report_open(&s->report, &opts->report, sort_opts_subject(opts), &s->latch) < 0
         || sort_files_open(&s->out, &opts->out, &s->rings, sort_opts_input(opts), &s->latch, s->stats) < 0

@@ -208,3 +208,23 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
     keep_rest(header, &g);
     return 0;
 }
+
+int header_pass(struct bam_header *header, struct bgzf_source *source, const char *path, struct latch *latch)
+{
+    struct byte_buffer block = {NULL, 0, 0};
+    uint64_t left = header->size;
+    size_t passed = 0;
+    int found = 1;
+    for (; left > 0 && found > 0; left -= passed) {
+        block.n = 0;
+        found = header_read_block(&block, source, SIZE_MAX, path, latch);
+        passed = left < block.n ? (size_t)left : block.n;
+    }
+    if (found == 0)
+        latch_fail(latch, "%s: its header changed while the inputs before it were read. Nothing was written", path);
+    header->rest_size = block.n - passed;
+    if (header->rest_size)
+        memmove(block.p, block.p + passed, header->rest_size);
+    header->rest = block.p;
+    return found > 0 ? 0 : -1;
+}

@@ -15,6 +15,10 @@ struct latch;
 int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
                 struct latch *latch);
 
+/* Reads the blocks of the header again, from the beginning, and keeps anew what follows it in the last one. -1: failed,
+ * and the error is recorded in the latch. */
+int header_pass(struct bam_header *header, struct bgzf_source *source, const char *path, struct latch *latch);
+
 /* Inflates one more block and appends it to the text of a header, which may get `most` bytes. 1: done; 0: the file ends
  * there; -1: failed, and the error is recorded in the latch. */
 int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint64_t most, const char *path,

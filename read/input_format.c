@@ -14,9 +14,24 @@
 #include "read/record_filter.h"
 #include "read/sam_reader.h"
 
+/* Bytes per read of what is to rest: most headers are smaller. */
+enum { HEADER_PIECE = 64 << 10 };
+
+bool input_format_may_rest(const struct input_format *in)
+{
+    return in->opt.waits && !in->opt.part && !in->reader && input_file_access(&in->file) == INPUT_ANYWHERE;
+}
+
+/* What is read twice counts once. */
+static struct stats *stats_of(const struct input_format *in)
+{
+    return input_format_may_rest(in) ? NULL : in->opt.stats;
+}
+
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
-    in->ahead = read_ahead_open(&in->file, in->reader, piece_size, in->opt.stats);
+    in->ahead = read_ahead_open(&in->file, in->reader,
+                                input_format_may_rest(in) ? HEADER_PIECE : piece_size, stats_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
@@ -77,15 +92,30 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
     return in->containers ? 0 : open_ahead(in, in->opt.piece_size);
 }
 
-static int open_sam(struct input_format *in, bool packed)
+static int open_sam(struct input_format *in)
 {
+    struct input_options how = in->opt;
+    how.stats = stats_of(in);
     in->framing = INPUT_RECORDS;
     if (open_ahead(in, in->opt.sam.piece_size) < 0)
         return -1;
-    if (!(in->sam = sam_reader_open(in->window, packed, &in->opt, &in->header)))
+    if (!(in->sam = sam_reader_open(in->window, in->kind == INPUT_SAM_PACKED, &how, &in->header)))
         return -1;
     in->window = sam_reader_window(in->sam);
     return 0;
+}
+
+bool input_format_is_sam(const struct input_format *in)
+{
+    return in->kind == INPUT_SAM_PLAIN || in->kind == INPUT_SAM_PACKED;
+}
+
+static int open_buffers(struct input_format *in)
+{
+    if (input_format_is_sam(in))
+        return open_sam(in);
+    in->framing = in->kind == INPUT_BAM_PLAIN ? INPUT_RAW_BAM : INPUT_BGZF;
+    return open_ahead(in, in->opt.piece_size);
 }
 
 enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options)
@@ -142,7 +172,7 @@ static int open_format(struct input_format *in)
     if (!is_readable(&format))
         return latch_fail(in->opt.latch, "%s is compressed in a way that is not read. Only gzip and BGZF are. Nothing "
                           "was written; decompress it first", in->opt.path);
-    enum input_kind kind = input_format_kind(&format, in->opt.format_options);
+    enum input_kind kind = in->kind = input_format_kind(&format, in->opt.format_options);
     if (kind == INPUT_EMPTY)
         return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);
     if (kind == INPUT_OF_HTSLIB)
@@ -154,10 +184,7 @@ static int open_format(struct input_format *in)
         return latch_fail(in->opt.latch, "%s: only a part of BAM in BGZF or of SAM text can be read", in->opt.path);
     if (in->opt.part)
         input_file_limit(&in->file, in->opt.part->begin, in->opt.part->end);
-    if (kind == INPUT_SAM_PLAIN || kind == INPUT_SAM_PACKED)
-        return open_sam(in, kind == INPUT_SAM_PACKED);
-    in->framing = kind == INPUT_BAM_PLAIN ? INPUT_RAW_BAM : INPUT_BGZF;
-    return open_ahead(in, in->opt.piece_size);
+    return open_buffers(in);
 }
 
 /* What is there before it is opened. */
@@ -193,12 +220,39 @@ struct input_format *input_format_open(const struct input_options *options)
     return NULL;
 }
 
+void input_format_rest(struct input_format *in)
+{
+    sam_reader_close(in->sam);
+    read_ahead_close(in->ahead);
+    in->sam = NULL;
+    in->ahead = NULL;
+    in->window = NULL;
+}
+
+int input_format_wake(struct input_format *in, sam_hdr_t *header)
+{
+    in->opt.waits = false;
+    if (in->window)
+        return 0;
+    in->header = header;
+    int status = open_buffers(in);
+    in->header = NULL;                           /* it stays the caller's */
+    return status;
+}
+
+void input_format_end(struct input_format *in)
+{
+    if (in->sam)
+        sam_reader_end(in->sam);
+    if (in->ahead)
+        read_ahead_end(in->ahead);
+}
+
 void input_format_close(struct input_format *in)
 {
     if (!in)
         return;
-    sam_reader_close(in->sam);
-    read_ahead_close(in->ahead);
+    input_format_rest(in);
     cram_reader_close(in->containers);
     hts_reader_close(in->reader);
     cram_input_close(in->cram);

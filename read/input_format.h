@@ -16,9 +16,18 @@ enum input_framing {
     INPUT_RECORDS,               /* BAM records only; the header is input_format_header() */
 };
 
+/* What an input is, and so who reads it. */
+enum input_kind {
+    INPUT_EMPTY,                 /* not even a header */
+    INPUT_BAM_BLOCKS, INPUT_BAM_GZIP, INPUT_BAM_PLAIN,   /* BAM in BGZF, in plain gzip, or without compression */
+    INPUT_SAM_PLAIN, INPUT_SAM_PACKED,   /* text, or that in BGZF or plain gzip */
+    INPUT_OF_HTSLIB,             /* all that htslib decodes, and BAM that it must filter */
+};
+
 struct input_format {
     enum input_framing framing;
-    struct byte_window *window;  /* the bytes, in order; valid until the input is closed */
+    enum input_kind kind;
+    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it rests */
     size_t memory;               /* bytes that htslib takes for decoding, about */
     uint64_t size;               /* of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM */
     uint64_t length;             /* bytes that are read of a file, SAM text too; 0: not known, or htslib reads it */
@@ -32,14 +41,6 @@ struct input_format {
     struct sam_reader *sam;      /* NULL: the input is not SAM */
 };
 
-/* What an input is, and so who reads it. */
-enum input_kind {
-    INPUT_EMPTY,                 /* not even a header */
-    INPUT_BAM_BLOCKS, INPUT_BAM_GZIP, INPUT_BAM_PLAIN,   /* BAM in BGZF, in plain gzip, or without compression */
-    INPUT_SAM_PLAIN, INPUT_SAM_PACKED,   /* text, or that in BGZF or plain gzip */
-    INPUT_OF_HTSLIB,             /* all that htslib decodes, and BAM that it must filter */
-};
-
 /* Decides it by the first bytes, as htslib has detected them, and by --input-fmt-option (may be NULL). */
 enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options);
 
@@ -50,6 +51,22 @@ bool input_format_has_parts(enum input_kind kind, const hts_opt *options);
  * recorded in the latch. */
 struct input_format *input_format_open(const struct input_options *options);
 void input_format_close(struct input_format *input);
+
+/* Whether it can be read from its beginning again: it waits, and is BAM or SAM in a file, not a part of one. */
+bool input_format_may_rest(const struct input_format *input);
+
+/* Gives back all but the file. */
+void input_format_rest(struct input_format *input);
+
+/* Its turn has come. If it rests, BAM is read from its beginning, and SAM from the end of its header, which is this one.
+ * -1: failed, and the error is recorded in the latch. */
+int input_format_wake(struct input_format *input, sam_hdr_t *header);
+
+bool input_format_is_sam(const struct input_format *input);
+
+/* Gives back the buffers of BAM and SAM when all has been read and used. Tasks may still look at rings: close it
+ * later. */
+void input_format_end(struct input_format *input);
 
 /* The header of INPUT_RECORDS, which belongs to the caller from then on; NULL the second time, and for BAM. */
 sam_hdr_t *input_format_header(struct input_format *input);

@@ -33,18 +33,19 @@ enum {
  *   +---------+---------+-------------+-------+---------+---------+---------+---------+
  *                        current                                             begun - 1
  *
- * A buffer begins with room for the unused bytes of the piece before, because a block may lie in two pieces:
+ * A buffer begins with the list of blocks. Then there is room for the unused bytes of the piece before, because a block
+ * may lie in two pieces:
  *
- *                                   |   KEPT   |          piece_size          |
+ *                       |   frames  |   KEPT   |          piece_size          |
  *                                       rest ->|
  * A piece's state is that of its slot in the ring. If it is not full when it is DONE, it is the last one. */
 struct read_piece {
-    uint8_t *data;               /* behind the room */
+    uint8_t *data;               /* behind the room; NULL: it was given back */
     uint64_t number;             /* in the order of the input; the main thread sets it before READY */
     size_t filled;               /* bytes read: set by the main thread before READY, then by the claimer. Others look
                                   * at it once it is DONE, or under the mutex if a thread reads */
     atomic_int users;            /* blocks in it, not yet inflated: see struct byte_window */
-    struct frame_list frames;    /* if tasks read: the claimer makes it before DONE, then it is the main thread's */
+    struct frame_list *frames;   /* if tasks read: the claimer makes it before DONE, then it is the main thread's */
 };
 
 struct read_ahead {
@@ -92,7 +93,7 @@ static void read_piece(void *ahead, uint32_t slot)
     input_file_expect(a->file, at + EXPECTED * size, size);
     ssize_t n = input_file_read_at(a->file, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
-    frame_list_make(&piece->frames, piece->data, piece->filled, at);
+    frame_list_make(piece->frames, piece->data, piece->filled, at);
     stats_leave(a->stats, before, piece->filled);
 }
 
@@ -247,7 +248,7 @@ static int grow_window(struct read_ahead *a)
         pthread_mutex_unlock(&a->mutex);
         if (filled > seen) {
             a->window.size += filled - seen;
-            a->window.frames = a->access == INPUT_ANYWHERE ? &piece->frames : NULL;
+            a->window.frames = a->access == INPUT_ANYWHERE ? piece->frames : NULL;
             return 1;
         }
         if (done && filled < a->piece_size)
@@ -313,10 +314,10 @@ static int alloc_pieces(struct read_ahead *a)
     if (task_ring_open(&a->ring, &ring) < 0)
         return -1;
     for (int i = 0; i < N_PIECES; i++) {
-        uint8_t *buffer = malloc(BYTE_WINDOW_KEPT + a->piece_size);
-        if (!buffer)
+        struct frame_list *frames = a->pieces[i].frames = malloc(sizeof *frames + BYTE_WINDOW_KEPT + a->piece_size);
+        if (!frames)
             return -1;
-        a->pieces[i].data = buffer + BYTE_WINDOW_KEPT;
+        a->pieces[i].data = (uint8_t *)(frames + 1) + BYTE_WINDOW_KEPT;
     }
     a->window = (struct byte_window){.data = a->pieces[0].data, .users = &a->pieces[0].users, .more = more};
     return 0;
@@ -346,19 +347,47 @@ struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *r
     return a;
 }
 
+static void end_reader(struct read_ahead *a)
+{
+    if (a->access != INPUT_FROM_PIPE)
+        return;
+    pthread_mutex_lock(&a->mutex);
+    a->stop = true;
+    pthread_cond_signal(&a->room);
+    pthread_mutex_unlock(&a->mutex);
+    pthread_join(a->thread, NULL);
+    a->access = INPUT_IN_TURN;
+}
+
+static void free_pieces(struct read_ahead *a)
+{
+    for (int i = 0; i < N_PIECES; i++) {
+        free(a->pieces[i].frames);
+        a->pieces[i].frames = NULL;
+        a->pieces[i].data = NULL;
+    }
+}
+
+/* A task may be reading a piece behind the end. A late one finds no piece READY. */
+void read_ahead_end(struct read_ahead *a)
+{
+    bool tasks_read = a->access == INPUT_ANYWHERE;
+    end_reader(a);
+    for (uint32_t i = 0; i < N_PIECES; i++) {
+        if (task_ring_claim(&a->ring, i))
+            continue;
+        for (unsigned spins = 0; tasks_read && task_ring_state(&a->ring, i) == TASK_TAKEN;)
+            task_pause(&spins);
+    }
+    free_pieces(a);
+}
+
 void read_ahead_close(struct read_ahead *a)
 {
     if (!a)
         return;
-    if (a->access == INPUT_FROM_PIPE) {
-        pthread_mutex_lock(&a->mutex);
-        a->stop = true;
-        pthread_cond_signal(&a->room);
-        pthread_mutex_unlock(&a->mutex);
-        pthread_join(a->thread, NULL);
-    }
-    for (int i = 0; i < N_PIECES && a->pieces[i].data; i++)
-        free(a->pieces[i].data - BYTE_WINDOW_KEPT);
+    end_reader(a);
+    free_pieces(a);
     task_ring_close(&a->ring, false);            /* pieces behind the end were handed out, too */
     pthread_cond_destroy(&a->news);
     pthread_cond_destroy(&a->room);
@@ -368,5 +397,6 @@ void read_ahead_close(struct read_ahead *a)
 
 size_t read_ahead_memory(size_t piece_size)
 {
-    return task_ring_memory(N_PIECES) + N_PIECES * (sizeof(struct read_piece) + BYTE_WINDOW_KEPT + piece_size);
+    return task_ring_memory(N_PIECES) + sizeof(struct read_ahead)
+         + N_PIECES * (sizeof(struct frame_list) + BYTE_WINDOW_KEPT + piece_size);
 }

@@ -19,6 +19,9 @@ struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *r
                                    struct stats *stats);
 void read_ahead_close(struct read_ahead *ahead);
 
+/* Gives the buffers back when everything has been read and used. Tasks may still look at the ring: close it later. */
+void read_ahead_end(struct read_ahead *ahead);
+
 /* The bytes that were read and not yet used. */
 struct byte_window *read_ahead_window(struct read_ahead *ahead);
 

@@ -441,7 +441,8 @@ static int take_names(struct sam_reader *r, sam_hdr_t *sam)
 
 static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, sam_hdr_t **header)
 {
-    *header = sam_reader_header(text, size, &r->opt);
+    if (!*header)
+        *header = sam_reader_header(text, size, &r->opt);
     return *header ? take_names(r, *header) : -1;
 }
 
@@ -517,15 +518,9 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
     return NULL;
 }
 
-void sam_reader_close(struct sam_reader *r)
+/* What no late task looks at. */
+static void free_parts(struct sam_reader *r)
 {
-    if (!r)
-        return;
-    bgzf_source_close(r->source);
-    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.latch);
-    if (read_all)
-        free_chunks(r);
-    task_ring_close(&r->ring, read_all);
     for (uint32_t i = 0; r->chunks && i < r->opt.sam.n_chunks; i++) {
         struct sam_chunk *c = &r->chunks[i];
         free(c->text);
@@ -536,5 +531,28 @@ void sam_reader_close(struct sam_reader *r)
     free(r->carry.p);
     ref_names_free(r->names);
     record_filter_free(r->filter);
+    r->chunks = NULL;
+    r->carry.p = NULL;
+    r->names = NULL;
+    r->filter = NULL;
+}
+
+void sam_reader_end(struct sam_reader *r)
+{
+    bgzf_source_end(r->source);
+    free_chunks(r);
+    free_parts(r);
+}
+
+void sam_reader_close(struct sam_reader *r)
+{
+    if (!r)
+        return;
+    bgzf_source_close(r->source);
+    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.latch);
+    if (read_all)
+        free_chunks(r);
+    task_ring_close(&r->ring, read_all);
+    free_parts(r);
     free(r);
 }

@@ -34,6 +34,22 @@ static int take_part(struct sort_input *in, const struct input_part *part, struc
     return 0;
 }
 
+/* Makes the source of the format's window. */
+static int open_source(struct sort_input *in, struct stats *stats)
+{
+    struct bgzf_source_options from = {
+        .input = in->format->window,
+        .framed = in->format->framing == INPUT_BGZF,
+        .path = in->name,
+        .n_threads = in->format->opt.n_threads,
+        .n_slots = in->n_slots,
+        .latch = in->format->opt.latch,
+        .stats = stats,
+    };
+    in->source = bgzf_source_open(&from);
+    return in->source ? 0 : -1;
+}
+
 int sort_input_open(struct sort_input *in, const char *path, const struct input_part *part,
                     const struct sort_inputs_options *how)
 {
@@ -55,22 +71,16 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         .reference = request->reference,
         .format_options = request->format_options,
         .part = part,
+        .waits = how->waits,
         .far = how->far,
         .latch = how->latch,
         .stats = how->stats,
     };
     if (!(in->format = input_format_open(&file)))
         return -1;
-    struct bgzf_source_options from = {
-        .input = in->format->window,
-        .framed = in->format->framing == INPUT_BGZF,
-        .path = in->name,
-        .n_threads = how->rings.job.n_threads,
-        .n_slots = how->rings.source_slots,
-        .latch = how->latch,
-        .stats = how->stats,
-    };
-    if (!(in->source = bgzf_source_open(&from)))
+    in->n_slots = how->rings.source_slots;
+    struct stats *stats = input_format_may_rest(in->format) ? NULL : how->stats;     /* read twice, it counts once */
+    if ((in->format->framing != INPUT_RECORDS || !how->waits) && open_source(in, stats) < 0)
         return -1;
     if (part)
         return take_part(in, part, how->latch);
@@ -80,24 +90,33 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     return 0;
 }
 
-static size_t renamed_memory(const struct sort_inputs_options *how)
+/* What can be read again is given back, until its turn. */
+static void rest_input(struct sort_input *in)
 {
-    return renamed_records_memory() + bgzf_source_memory(how->rings.job.n_threads, how->rings.source_slots);
+    if (!input_format_may_rest(in->format))
+        return;
+    bgzf_source_close(in->source);
+    input_format_rest(in->format);
+    in->source = NULL;
+    free(in->header.rest);
+    in->header.rest = NULL;
+    in->header.rest_size = 0;
 }
 
-/* From now on its records come with these names of programs in their PG tags. The names are taken over. */
-static int rename_records(struct sort_input *in, struct program_names *names, const struct sort_inputs_options *how)
+/* From now on its records come with other names of programs in their PG tags. */
+static int rename_records(struct sort_input *in)
 {
+    const struct input_options *how = &in->format->opt;
     struct renamed_records_options records = {
         .source = in->source, .file = in->format->window, .path = in->name, .latch = how->latch};
-    in->renamed = renamed_records_open(&records, names, &in->header);
+    in->renamed = renamed_records_open(&records, &in->names, &in->header);
     if (!in->renamed)
         return -1;
     struct bgzf_source_options from = {
         .input = renamed_records_window(in->renamed),
         .path = in->name,
-        .n_threads = how->rings.job.n_threads,
-        .n_slots = how->rings.source_slots,
+        .n_threads = how->n_threads,
+        .n_slots = in->n_slots,
         .latch = how->latch,
         .stats = how->stats,
         .text_size = BGZF_FILL,                  /* the first source counts the bytes */
@@ -108,19 +127,14 @@ static int rename_records(struct sort_input *in, struct program_names *names, co
 }
 
 /* Adds its header to the first one's. A part of an input keeps its PG tags. */
-static int join_input(struct sort_inputs *inputs, struct sort_input *in, const struct sort_inputs_options *how)
+static int join_input(struct sort_inputs *inputs, struct sort_input *in, struct latch *latch)
 {
-    struct program_names names = {.n = 0};
-    int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &names, in->name, how->latch);
-    int status = renamed < 0 ? -1 : 0;
+    int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &in->names, in->name, latch);
     if (renamed > 0 && in->part && !in->part->silent)
         bam_header_warn_of_renamed(in->name, renamed);
-    if (renamed > 0 && !in->part) {
-        status = rename_records(in, &names, how);
-        inputs->memory += renamed_memory(how);
-    }
-    program_names_free(&names);
-    return status;
+    if (renamed <= 0 || in->part)
+        program_names_free(&in->names);
+    return renamed < 0 ? -1 : 0;
 }
 
 /* Why the FASTA cannot be read. NULL: it can be, or the path is NULL or a URL. */
@@ -145,16 +159,30 @@ static int check_open_files(size_t n, struct latch *latch)
                       "that limit (ulimit -n), or sort the inputs in several turns", n, (unsigned long long)most);
 }
 
-/* Call it when the headers are merged. */
-static void sum_up(struct sort_inputs *inputs)
+/* The first, or one that rests now, and those that wait with buffers. */
+static size_t count_sam(const struct sort_inputs *inputs)
 {
-    bool length_known = inputs->size_known = true;
+    size_t waiting = 0;
+    bool any = false;
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct input_format *format = inputs->each[i].format;
+        bool has_buffers = i > 0 && format->window;
+        waiting += has_buffers && input_format_is_sam(format);
+        any |= !has_buffers && input_format_is_sam(format);
+    }
+    return waiting + any;
+}
+
+/* Call it when the headers are merged. */
+static void sum_up(struct sort_inputs *inputs, const struct sort_inputs_options *how)
+{
+    bool length_known = inputs->size_known = true, renamed = false;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct sort_input *in = &inputs->each[i];
+        renamed |= in->names.n > 0;
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
-        inputs->n_sam += in->format->sam != NULL;
         inputs->header_size += sam_hdr_length(in->header.sam);
         inputs->parsed |= !plain_header_is(in->header.sam);
         inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);
@@ -165,11 +193,16 @@ static void sum_up(struct sort_inputs *inputs)
     }
     if (!length_known)
         inputs->length = 0;
+    if (renamed)
+        inputs->memory += renamed_records_memory()
+                        + bgzf_source_memory(how->rings.job.n_threads, how->rings.source_slots);
+    inputs->n_sam = count_sam(inputs);
 }
 
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
 {
     const struct input_request *request = how->request;
+    struct sort_inputs_options each = *how;
     *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
@@ -180,20 +213,46 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
         return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
     while (inputs->n < request->n) {
         size_t i = inputs->n++;
+        struct sort_input *in = &inputs->each[i];
         const struct input_part *part = how->part ? &how->part[i] : NULL;
-        if (sort_input_open(&inputs->each[i], request->paths[i], part, how) < 0)
+        each.waits = i > 0;
+        if (sort_input_open(in, request->paths[i], part, &each) < 0)
             return -1;
-        if (i > 0 && join_input(inputs, &inputs->each[i], how) < 0)
+        if (i > 0 && join_input(inputs, in, how->latch) < 0)
             return -1;
+        rest_input(in);
     }
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(request->reference)))
         message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);
-    sum_up(inputs);
+    sum_up(inputs, how);
     return 0;
 }
 
-static void end_input(struct sort_input *in)
+int sort_input_begin(struct sort_input *in)
+{
+    bool rested = input_format_may_rest(in->format);
+    if (input_format_wake(in->format, in->header.sam) < 0
+        || (!in->source && open_source(in, in->format->opt.stats) < 0)
+        || (rested && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0))
+        return -1;
+    return in->names.n > 0 ? rename_records(in) : 0;
+}
+
+void sort_input_end(struct sort_input *in)
+{
+    bgzf_source_end(in->source);
+    if (in->as_read)
+        bgzf_source_end(in->as_read);
+    renamed_records_close(in->renamed);
+    in->renamed = NULL;
+    input_format_end(in->format);
+    free(in->header.rest);
+    in->header.rest = NULL;
+    in->header.rest_size = 0;
+}
+
+static void close_buffers(struct sort_input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
     renamed_records_close(in->renamed);
@@ -206,14 +265,15 @@ static void end_input(struct sort_input *in)
 
 void sort_input_close(struct sort_input *in)
 {
-    end_input(in);
+    close_buffers(in);
+    program_names_free(&in->names);
     bam_header_free(&in->header);
 }
 
 void sort_inputs_end(struct sort_inputs *inputs)
 {
     for (size_t i = 0; i < inputs->n; i++)
-        end_input(&inputs->each[i]);
+        close_buffers(&inputs->each[i]);
 }
 
 void sort_inputs_close(struct sort_inputs *inputs)

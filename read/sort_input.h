@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inputs of a sort. All are open from the start, so that a broken header is found before any record is read. */
+/* The inputs of a sort. All are open from the start, so that a broken header is found before any record is read. But
+ * only the one that is read has buffers, and those that are no files. */
 #ifndef SORT_INPUT_H
 #define SORT_INPUT_H
 
@@ -7,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_header.h"
+#include "bam/program_names.h"
 #include "base/memory_shares.h"
 
 struct bgzf_source;
@@ -20,11 +22,13 @@ struct stats;
 struct sort_input {
     const char *name;            /* for messages */
     struct input_format *format;
-    struct bgzf_source *source;
+    struct bgzf_source *source;  /* NULL: there are no buffers yet */
     struct bgzf_source *as_read; /* what `renamed` reads; NULL if that is */
     struct renamed_records *renamed;   /* what the source reads, if its programs got other IDs; else NULL */
     struct bam_header header;
+    struct program_names names;  /* other IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
+    uint32_t n_slots;            /* of the source */
 };
 
 struct sort_inputs {
@@ -33,7 +37,7 @@ struct sort_inputs {
     int n_converted;             /* how many are not BAM */
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding */
-    size_t n_sam;                /* how many are SAM */
+    size_t n_sam;                /* how many are SAM, of those that have buffers at one time */
     bool parsed;                 /* htslib has parsed one of the headers */
     size_t header_size;          /* bytes of the headers as text */
     size_t n_references;         /* @SQ lines in all of them */
@@ -45,10 +49,10 @@ struct sort_inputs {
 struct sort_inputs_options {
     const struct input_request *request;
     const char *other_fasta;     /* that is read beside them; NULL: none. It must be there */
-    struct memory_rings rings;   /* of each one's source, and what SAM and other formats may take; the threads */
+    struct memory_rings rings;   /* of a source, and what SAM and other formats may take; the threads */
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
-    bool far;                    /* as in input_options */
+    bool far, waits;             /* as in input_options */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
@@ -58,6 +62,13 @@ struct sort_inputs_options {
 int sort_input_open(struct sort_input *input, const char *path, const struct input_part *part,
                     const struct sort_inputs_options *options);
 void sort_input_close(struct sort_input *input);
+
+/* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error
+ * is recorded in the latch. */
+int sort_input_begin(struct sort_input *input);
+
+/* Gives back the buffers of BAM and SAM, when all blocks are taken back; also in the parallel region. */
+void sort_input_end(struct sort_input *input);
 
 /* Opens the inputs of the request, reads their headers, and adds those of the others to the first one's. -1: failed,
  * and the error is recorded in the latch; close them all the same. */

@@ -1025,6 +1025,22 @@ def test_record_larger_than_an_arena_is_in_memory_many_times(tmp_path, form, mos
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("form", ["bam", "sam"])
+def test_inputs_that_are_not_read_have_buffers(tmp_path, form):
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bgzf(bamgen.header() + 6000 * bamgen.record(), level=1))
+    if form == "sam":
+        path = tmp_path / "in.sam"
+        path.write_bytes(view(tmp_path / "in.bam", "-h"))
+    args = ["-l", 1, "-m", "1M", "-@", 2, *["--add-input", path] * 599, path]
+    used, went = peak(args, tmp_path)
+    print("%.1f MiB" % (used / MIB))
+    assert went and used <= 2 * MIB + ALLOWANCE
+    p = run_sort(["--plan=json", *args])
+    assert int(re.search(r'"memory_most_bytes": (\d+)', p.stdout.decode()).group(1)) <= 120 * MIB
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
     """libhts with URLs brings 30 libraries more than without. Here one takes 10 MiB, as the program starts: the sort must
     do with less. (A third of all is counted at most: -m must leave room for what any libhts brings and these 10.)"""

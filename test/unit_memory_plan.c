@@ -45,7 +45,9 @@ static void for_all(check_fn *check)
             for (size_t l = 0; l < N_OF(levels); l++)
                 for (size_t i = 0; i < N_OF(inputs); i++)
                     for (size_t h = 0; h < N_OF(headers); h++) {
-                        struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], levels[l], inputs[i], FOUND, 0, SINK_BAM, 0};
+                        size_t waiting = h % 2 ? inputs[i] - 1 : 0;
+                        struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], levels[l], inputs[i], FOUND, 0,
+                                                 SINK_BAM, 0, waiting};
                         struct memory_use use = {.header = headers[h]};
                         struct memory_plan plan = plan_of(&job, &use);
                         check(&use, &plan);
@@ -71,7 +73,8 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
 {
     const struct memory_rings *r = &p->rings;
     uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
-    return r->job.n_inputs * (uint64_t)(read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots))
+    uint64_t input = read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots);
+    return (1 + r->job.n_waiting) * input
          + (uint64_t)r->source_slots * FOUND + sink_takes(r)
          + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
@@ -198,7 +201,8 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
         for (size_t i = 0; i < N_OF(inputs); i++) {
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
-                struct memory_job job = {budget + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
+                struct memory_job job = {budget + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0,
+                                         SINK_BAM, 0, 0};
                 struct memory_use use = {.header = 1000};
                 struct memory_plan plan = plan_of(&job, &use);
                 if (plan.arena_size + plan.arena_size / 8 < last)
@@ -215,7 +219,8 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
                                     (uint64_t)1 << 62, UINT64_MAX - 1, UINT64_MAX};
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
-            struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+            struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
+                                         SINK_BAM, 0, 0};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
@@ -231,7 +236,8 @@ static void test_plan_takes_more_than_all_there_is(void **state)
     static const struct memory_use uses[] = {{.header = 100}, {.header = 20 * MIB, .references = 500000}};
     for (size_t t = 0; t < N_OF(threads); t++)
         for (size_t u = 0; u < N_OF(uses); u++) {
-            struct memory_job job = {0, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+            struct memory_job job = {0, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
+                                         SINK_BAM, 0, 0};
             uint64_t least = (32 + 8 * (uint64_t)threads[t]) * MIB + 16 * uses[u].header + 512 * uses[u].references;
             for (uint64_t all = MIB; all < 4 * GIB; all += all / MIB / 16 * MIB + MIB) {
                 job.all = all;
@@ -278,7 +284,8 @@ static void test_arena_size_of_the_environment(void **state)
             char text[32];
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
-            struct memory_job job = {768 * MIB + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+            struct memory_job job = {768 * MIB + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
+                                         SINK_BAM, 0, 0};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             unsetenv("SAMTOOLS_OMP_ARENA");
@@ -316,7 +323,8 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
-                struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0, SINK_BAM, 0};
+                struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0,
+                                         SINK_BAM, 0, 0};
                 struct memory_rings rings = memory_plan_rings(&job);
                 struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
                 assert_memory_equal(&plan.rings, &rings, sizeof rings);
@@ -331,7 +339,8 @@ static void test_libraries_take_memory_that_is_not_there(void **state)
     (void)state;
     static const struct memory_use none = {0};
     for (size_t b = 0; b < N_OF(budgets); b++) {
-        struct memory_job job = {budgets[b] + ALLOWANCE, 1, BGZF_LEVEL_DEFAULT, 1, FOUND, 0, SINK_BAM, 0};
+        struct memory_job job = {budgets[b] + ALLOWANCE, 1, BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
+                                         SINK_BAM, 0, 0};
         struct memory_plan plain = plan_of(&job, &none);
         job.program = 3 * MIB;
         struct memory_plan small = plan_of(&job, &none);
@@ -365,7 +374,8 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++)
                 for (size_t k = 0; k < N_OF(spaces); k++) {
-                    struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, spaces[k], SINK_HTSLIB, 0};
+                    struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND,
+                                             spaces[k], SINK_HTSLIB, 0, inputs[i] - 1};
                     struct memory_rings rings = memory_plan_rings(&job);
                     struct memory_use use = {.htslib = htslib_takes(&rings)};
                     struct memory_plan plan = memory_plan_make(&rings, &use);
