@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "base/latch.h"
 #include "base/out_file.h"
-#include "base/out_parts.h"
+#include "base/out_pieces.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "bgzf_sink.h"
@@ -21,11 +21,11 @@ enum {
      * for each file: more writers would only wait for each other. */
     WRITERS = 4, THREADS_PER_WRITER = 2,
     LENGTH_BITS = 31,            /* a record of SAM may be long. This leaves 33 bits for numbers: 500 TB */
-    /* Bytes of a part. Parallel file systems and network disks want 512 KiB and more. 1 MiB took -u three times the
+    /* Bytes of a piece. Parallel file systems and network disks want 512 KiB and more. 1 MiB took -u three times the
      * system time and more (ext4, Linux 6.18, a virtual machine). */
-    PART_LEAST = 64 << 10, PART_MOST = 512 << 10,
+    PIECE_LEAST = 64 << 10, PIECE_MOST = 512 << 10,
 };
-_Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two parts at most");
+_Static_assert((int)BGZF_MAX_BLOCK <= (int)PIECE_LEAST, "a block lies in two pieces at most");
 
 /*          U: what goes into block i            C: block i compressed
  *          +-----+-----+-----+-----+            +-----+-----+-----+-----+
@@ -40,7 +40,7 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * becomes a writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished
  * ones after it (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file, and
  * calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then the blocks are written and
- * their slots freed: by parts, or gathered. Into a regular file several threads write at once. No thread waits for its
+ * their slots freed: by pieces, or gathered. Into a regular file several threads write at once. No thread waits for its
  * turn: a finished block that its thread does not take is left to the writers.
  *
  * Gathered blocks. Blocks of level 0 and of SAM are large, and those for a pipe have no places: these are written from
@@ -48,28 +48,28 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PART_LEAST, "a block lies in two part
  * the ticket), but at least `gathered` of them. While the main thread waits for a slot out of turn (`flushing`), one
  * is enough.
  *
- * Parts. Deflated blocks are small. So a regular file is written in parts of part_size bytes (base/out_parts.h). A
- * writer takes a block only if the block's last byte lies in a part that has its buffer. (The part of its first byte
- * has one, too: it is the same part, or blocks before this one lie in it.) Who makes a part whole writes it. The main
- * thread writes the last part, with the EOF block.
+ * Pieces. Deflated blocks are small. So a regular file is written in pieces of piece_size bytes (base/out_pieces.h). A
+ * writer takes a block only if the block's last byte lies in a piece that has its buffer. (The piece of its first byte
+ * has one, too: it is the same piece, or blocks before this one lie in it.) Who makes a piece whole writes it. The main
+ * thread writes the last piece, with the EOF block.
  *
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
  * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
  * looks afterwards whether there is work and room for a writer, and then begins again: the ticket's block is finished
- * and its part has a buffer, or enough blocks are gathered. (The main thread leaves that to a thread that is still
+ * and its piece has a buffer, or enough blocks are gathered. (The main thread leaves that to a thread that is still
  * counted.) All these operations are sequentially consistent. Consider the very last change of the number of writers:
  * all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the ticket's
- * are copied or claimed, but for fewer than `gathered`, and whole parts are written. At most one part is not whole, and
- * there are two buffers at least: the part of the ticket's block has one. So the thread that made the change would not
- * have left a finished block.
+ * are copied or claimed, but for fewer than `gathered`, and whole pieces are written. At most one piece is not whole,
+ * and there are two buffers at least: the piece of the ticket's block has one. So the thread that made the change would
+ * not have left a finished block.
  *
  * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap
  * while the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time
  * calls placed() and adds up lengths. The place is stored before the ticket: if the swap succeeds, the place read
  * after the ticket was that block's.
  *
- * Slots become free in any order, when their blocks are written, or are copied and the parts that this made whole are
- * written. So when all slots are free, only the last part is left. The main thread takes slots in the ring's order.
+ * Slots become free in any order, when their blocks are written, or are copied and the pieces that this made whole are
+ * written. So when all slots are free, only the last piece is left. The main thread takes slots in the ring's order.
  *
  * No deadlock, for any number of slots >= 1. Tasks never wait, except in write(). The main thread waits for one slot,
  * and meanwhile runs all blocks that are READY. So every block that was handed out is TAKEN (its thread will finish
@@ -95,10 +95,10 @@ struct bgzf_sink {
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
     int most_writers;
-    struct out_parts *parts;     /* NULL: there are no parts */
+    struct out_pieces *pieces;     /* NULL: there are no pieces */
     _Atomic uint64_t placed;     /* bytes in all blocks before the ticket's; stored by who has the ticket's block */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
-    _Atomic uint64_t claimed;    /* without parts: blocks before this one are written, or some writer does it */
+    _Atomic uint64_t claimed;    /* without pieces: blocks before this one are written, or some writer does it */
     uint64_t gathered;           /* blocks to be claimed at least ... */
     atomic_bool flushing;        /* ... unless the main thread has set this */
     atomic_int writers;          /* threads that write, or have yet to see that there are enough */
@@ -114,19 +114,19 @@ static int most_writers(int n_threads)
 }
 
 /* Each writer writes one, and one takes what comes meanwhile. */
-static size_t n_parts(int n_threads)
+static size_t n_pieces(int n_threads)
 {
     return (size_t)most_writers(n_threads) + 1;
 }
 
 static int parts_alloc(struct bgzf_sink *k)
 {
-    struct out_parts_options how = {.fd = k->opt.fd, .path = k->opt.path, .begin = (uint64_t)k->begin,
-                                    .part_size = k->opt.part_size, .n = (uint32_t)n_parts(k->opt.n_threads),
+    struct out_pieces_options how = {.fd = k->opt.fd, .path = k->opt.path, .begin = (uint64_t)k->begin,
+                                    .piece_size = k->opt.piece_size, .n = (uint32_t)n_pieces(k->opt.n_threads),
                                     .latch = k->opt.latch};
     k->most_writers = most_writers(k->opt.n_threads);
-    k->parts = out_parts_new(&how);
-    return k->parts ? 0 : -1;
+    k->pieces = out_pieces_new(&how);
+    return k->pieces ? 0 : -1;
 }
 
 /* Leaves slots to every thread, and half of the others to what is not gathered yet. */
@@ -148,7 +148,7 @@ static int sink_alloc(struct bgzf_sink *k)
     k->compressed = malloc((size_t)k->opt.n_slots * BGZF_MAX_BLOCK);
     k->codecs = calloc((size_t)k->opt.n_threads, sizeof *k->codecs);
     k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
-    if (k->begin >= 0 && k->opt.part_size > 0 && parts_alloc(k) < 0)
+    if (k->begin >= 0 && k->opt.piece_size > 0 && parts_alloc(k) < 0)
         return -1;
     for (uint32_t i = 0; k->slots && k->compressed && i < k->opt.n_slots; i++)
         k->slots[i].compressed = k->compressed + (size_t)i * BGZF_MAX_BLOCK;
@@ -187,7 +187,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
         return;
     bgzf_codec_free_all(k->codecs, k->opt.n_threads);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
-    out_parts_free(k->parts);
+    out_pieces_free(k->pieces);
     free(k->filled);
     free(k->compressed);
     free(k->slots);
@@ -199,14 +199,14 @@ static uint32_t length_of(uint64_t finished)
     return (uint32_t)(finished & ((1u << LENGTH_BITS) - 1));
 }
 
-/* Whether block `number`, whose place this is, can be taken: a part has a buffer where it ends, unless an error keeps
+/* Whether block `number`, whose place this is, can be taken: a piece has a buffer where it ends, unless an error keeps
  * it from being copied. */
 static bool can_take(struct bgzf_sink *k, uint64_t number, uint64_t place, uint64_t *finished)
 {
     *finished = atomic_load(&k->slots[task_ring_slot(&k->ring, number)].finished);
     return *finished != 0 && *finished >> LENGTH_BITS == number
-        && (!k->parts || latch_tripped(k->opt.latch)
-            || out_parts_has_room(k->parts, (uint64_t)k->begin + place + length_of(*finished)));
+        && (!k->pieces || latch_tripped(k->opt.latch)
+            || out_pieces_has_room(k->pieces, (uint64_t)k->begin + place + length_of(*finished)));
 }
 
 static struct sink_slot *slot_of(struct bgzf_sink *k, uint64_t number)
@@ -232,12 +232,12 @@ static void release_slots(struct bgzf_sink *k, uint64_t first, uint64_t end)
         task_ring_release(&k->ring, task_ring_slot(&k->ring, i));
 }
 
-/* Gives their places to the ticket's block and those after it that can be taken, and copies them to the parts, if there
- * are parts. False: that block cannot be taken. */
+/* Gives their places to the ticket's block and those after it that can be taken, and copies them to the pieces, if
+ * there are pieces. False: that block cannot be taken. */
 static bool place_blocks(struct bgzf_sink *k)
 {
     uint64_t first = atomic_load(&k->ticket), end = first, begin = atomic_load(&k->placed), next = begin;
-    size_t most = k->parts ? k->opt.part_size : SIZE_MAX;   /* leaves parts to other writers */
+    size_t most = k->pieces ? k->opt.piece_size : SIZE_MAX;   /* leaves pieces to other writers */
     for (; end - first < TAKEN_AT_ONCE && next - begin < most && take_block(k, end, next); end++)
         next += slot_of(k, end)->length;
     if (end == first)
@@ -250,12 +250,12 @@ static bool place_blocks(struct bgzf_sink *k)
     }
     atomic_store(&k->placed, next);
     atomic_store(&k->ticket, end);
-    for (uint64_t i = first, at = (uint64_t)k->begin + begin; k->parts && sound && i < end; i++) {
-        out_parts_copy(k->parts, slot_of(k, i)->bytes, slot_of(k, i)->length, at);
+    for (uint64_t i = first, at = (uint64_t)k->begin + begin; k->pieces && sound && i < end; i++) {
+        out_pieces_copy(k->pieces, slot_of(k, i)->bytes, slot_of(k, i)->length, at);
         at += slot_of(k, i)->length;
     }
-    stats_leave(k->opt.stats, before, k->parts && sound ? next - begin : 0);
-    if (k->parts)
+    stats_leave(k->opt.stats, before, k->pieces && sound ? next - begin : 0);
+    if (k->pieces)
         release_slots(k, first, end);
     return true;
 }
@@ -270,7 +270,7 @@ static int write_at(struct bgzf_sink *k, struct iovec *iov, int n, uint64_t plac
 /* How many blocks from `first` on, the first that no writer has claimed, can be written now. */
 static uint64_t n_ready(struct bgzf_sink *k, uint64_t first)
 {
-    uint64_t n = k->parts ? 0 : atomic_load(&k->ticket) - first;
+    uint64_t n = k->pieces ? 0 : atomic_load(&k->ticket) - first;
     n = n < TAKEN_AT_ONCE ? n : TAKEN_AT_ONCE;
     return n >= k->gathered || atomic_load(&k->flushing) ? n : 0;
 }
@@ -415,16 +415,16 @@ bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
     return !k->begun || mark < bgzf_sink_mark(k);
 }
 
-/* Adds the EOF block of BGZF, writes the last part, and leaves the file at its end. All slots are free. */
+/* Adds the EOF block of BGZF, writes the last piece, and leaves the file at its end. All slots are free. */
 static int write_eof(struct bgzf_sink *k)
 {
     struct iovec eof = {(void *)(uintptr_t)bgzf_block_eof, k->opt.form == SINK_SAM ? 0 : BGZF_EOF_SIZE};
     uint64_t place = atomic_load(&k->placed), at = (uint64_t)k->begin + place, end = at + eof.iov_len;
     enum stage before = stats_enter(k->opt.stats, STAGE_WRITE);
-    if (k->parts && !latch_tripped(k->opt.latch))
-        out_parts_copy(k->parts, eof.iov_base, eof.iov_len, at);
-    if (k->parts)
-        out_parts_end(k->parts, end);
+    if (k->pieces && !latch_tripped(k->opt.latch))
+        out_pieces_copy(k->pieces, eof.iov_base, eof.iov_len, at);
+    if (k->pieces)
+        out_pieces_end(k->pieces, end);
     else if (eof.iov_len > 0)
         write_at(k, &eof, 1, place);
     stats_leave(k->opt.stats, before, eof.iov_len);
@@ -445,16 +445,16 @@ int bgzf_sink_finish(struct bgzf_sink *k)
     return write_eof(k);
 }
 
-size_t bgzf_sink_part_size(int n_threads, int level, size_t memory)
+size_t bgzf_sink_piece_size(int n_threads, int level, size_t memory)
 {
-    size_t size = level == 0 ? 0 : PART_MOST;
-    while (size > PART_LEAST && n_parts(n_threads) * size > memory)
+    size_t size = level == 0 ? 0 : PIECE_MOST;
+    while (size > PIECE_LEAST && n_pieces(n_threads) * size > memory)
         size /= 2;
     return size;
 }
 
-size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t part_size)
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t piece_size)
 {
     return task_ring_memory(n_slots) + n_slots * (sizeof(struct sink_slot) + BGZF_MAX_BLOCK)
-         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL) + n_parts(n_threads) * part_size;
+         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL) + n_pieces(n_threads) * piece_size;
 }

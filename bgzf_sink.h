@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* BGZF that is written by OpenMP tasks: the sink deflates blocks of output, one task per block, and several threads
- * write at a time where the file has places to write to, in large parts. It has a ring of slots (base/task_ring.h): the
+ * write at a time where the file has places to write to, in large pieces. It has a ring of slots (base/task_ring.h): the
  * main thread hands blocks out, and deflates blocks itself when it has to wait.
  *
  * The sink knows bytes only. Its owner keeps what goes into the block of each slot. */
@@ -41,7 +41,7 @@ struct bgzf_sink_options {
     int level;                   /* see bgzf_codec_new() */
     int n_threads;
     uint32_t n_slots;            /* blocks under way at most */
-    size_t part_size;            /* bytes per write to a regular file, see bgzf_sink_part_size(); 0: blocks are not
+    size_t piece_size;           /* bytes per write to a regular file, see bgzf_sink_piece_size(); 0: blocks are not
                                   * gathered */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
@@ -88,11 +88,11 @@ int bgzf_sink_help(struct bgzf_sink *sink);
  * error is recorded in the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
-/* The largest part_size, a power of two from 64 to 512 KiB, with which the sink's buffers for writing take no more
+/* The largest piece_size, a power of two from 64 to 512 KiB, with which the sink's buffers for writing take no more
  * memory than this; or the least. 0 at level 0. */
-size_t bgzf_sink_part_size(int n_threads, int level, size_t memory);
+size_t bgzf_sink_piece_size(int n_threads, int level, size_t memory);
 
 /* Bytes of memory that a sink of BAM with these options takes. One of SAM takes less. */
-size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t part_size);
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t piece_size);
 
 #endif

@@ -63,7 +63,7 @@ struct memory_rings {
     size_t piece_size;           /* bytes per read of an input */
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
-    size_t part_size;            /* bytes per write of BAM */
+    size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
     struct sam_use sam;          /* of an input, if it is SAM */
     struct htslib_room reader;   /* for each input */

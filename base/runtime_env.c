@@ -17,7 +17,7 @@ extern char **environ;          /* not all unistd.h have it */
 
 /* ------------------------------------------------------------ lists of CPUs */
 
-struct range {
+struct cpu_range {
     unsigned long from, to, step;
 };
 
@@ -32,9 +32,9 @@ static bool take_number(const char **at, unsigned long *n)
 }
 
 /* Takes "3", "1-5" or "0-14:2" and what separates it from the next. False: it is none of these. */
-static bool take_range(const char **at, struct range *r)
+static bool take_range(const char **at, struct cpu_range *r)
 {
-    *r = (struct range){.step = 1};
+    *r = (struct cpu_range){.step = 1};
     *at += strspn(*at, " \t\n");
     if (!take_number(at, &r->from))
         return false;
@@ -51,7 +51,7 @@ static bool take_range(const char **at, struct range *r)
 }
 
 /* Writes the CPUs of the range that are allowed. Returns whether all are. */
-static bool put_allowed(const struct range *r, const struct affinity *allowed, FILE *to)
+static bool put_allowed(const struct cpu_range *r, const struct affinity *allowed, FILE *to)
 {
     bool all = true;
     for (unsigned long cpu = r->from; cpu <= r->to; cpu += r->step) {
@@ -71,7 +71,7 @@ char *runtime_env_usable_cpus(const char *list, const struct affinity *allowed)
     size_t size = 0;
     FILE *to = allowed->known ? open_memstream(&usable, &size) : NULL;
     bool good = to && *list, all = good;
-    for (struct range r; good && *list;) {
+    for (struct cpu_range r; good && *list;) {
         good = take_range(&list, &r);
         all = good && put_allowed(&r, allowed, to) && all;
     }

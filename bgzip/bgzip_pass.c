@@ -14,7 +14,7 @@
 enum {
     /* Blocks under way: enough for every thread while a writer gathers some. A slot takes 128 KiB. */
     SLOTS = 32, SLOTS_PER_THREAD = 8,
-    PARTS_MEMORY = 4 << 20,      /* bytes for the buffers of the writers */
+    PIECES_MEMORY = 4 << 20,      /* bytes for the buffers of the writers */
 };
 _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
@@ -117,7 +117,7 @@ static int alloc_pass(struct bgzip_pass *p)
         .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill, .deflated = deflated,
         .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
     };
-    how.part_size = compress ? bgzf_sink_part_size(o->n_threads, o->level, PARTS_MEMORY) : 0;
+    how.piece_size = compress ? bgzf_sink_piece_size(o->n_threads, o->level, PIECES_MEMORY) : 0;
     p->blocks = calloc(n_slots, sizeof *p->blocks);
     p->codecs = calloc((size_t)o->n_threads, sizeof *p->codecs);
     p->data = compress ? NULL : malloc((size_t)n_slots * BGZF_MAX_BLOCK);

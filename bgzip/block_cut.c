@@ -5,7 +5,7 @@
 #include "codec/bgzf_block.h"
 
 /* SAMv1 section 4.2: what the number at `next` counts. */
-enum { PART_MAGIC, PART_TEXT, PART_REFS, PART_REF, PART_RECORD, PART_NONE };
+enum { AT_MAGIC, AT_TEXT, AT_REFS, AT_REF, AT_RECORD, AT_NONE };
 enum { NUMBER = 4, LEAST_RECORD = 32 };
 
 static uint32_t lines_end(const uint8_t *data, uint32_t n)
@@ -16,31 +16,31 @@ static uint32_t lines_end(const uint8_t *data, uint32_t n)
     return end > 0 ? end : n;
 }
 
-/* Goes from the number to the next one. What is no BAM has no more parts. */
-static void pass_part(struct block_cut *cut, uint32_t number)
+/* Goes from the number to the next one. What is no BAM has no more fields. */
+static void pass_field(struct block_cut *cut, uint32_t number)
 {
-    switch (cut->part) {
-    case PART_MAGIC:
+    switch (cut->at_what) {
+    case AT_MAGIC:
         cut->next += NUMBER;
-        cut->part = PART_TEXT;
+        cut->at_what = AT_TEXT;
         break;
-    case PART_TEXT:
+    case AT_TEXT:
         cut->next += NUMBER + (uint64_t)number;
-        cut->part = PART_REFS;
+        cut->at_what = AT_REFS;
         break;
-    case PART_REFS:
+    case AT_REFS:
         cut->next += NUMBER;
         cut->refs = number;
-        cut->part = number ? PART_REF : PART_RECORD;
+        cut->at_what = number ? AT_REF : AT_RECORD;
         break;
-    case PART_REF:
+    case AT_REF:
         cut->next += NUMBER + (uint64_t)number + NUMBER;
-        cut->part = --cut->refs ? PART_REF : PART_RECORD;
+        cut->at_what = --cut->refs ? AT_REF : AT_RECORD;
         break;
     default:
         cut->next += NUMBER + (uint64_t)number;
         if (number < LEAST_RECORD)
-            cut->part = PART_NONE;
+            cut->at_what = AT_NONE;
     }
 }
 
@@ -48,13 +48,13 @@ static void pass_part(struct block_cut *cut, uint32_t number)
 static uint32_t records_end(struct block_cut *cut, const uint8_t *data, uint32_t n)
 {
     uint32_t end = 0;
-    while (cut->part != PART_NONE && cut->next + NUMBER <= cut->at + n) {
+    while (cut->at_what != AT_NONE && cut->next + NUMBER <= cut->at + n) {
         uint32_t at = (uint32_t)(cut->next - cut->at);
-        if (cut->part == PART_RECORD)
+        if (cut->at_what == AT_RECORD)
             end = at;
-        pass_part(cut, load_le32(data + at));
+        pass_field(cut, load_le32(data + at));
     }
-    if (cut->part != PART_NONE && cut->next <= cut->at + n)
+    if (cut->at_what != AT_NONE && cut->next <= cut->at + n)
         end = (uint32_t)(cut->next - cut->at);
     return end > 0 ? end : n;
 }

@@ -24,7 +24,7 @@ struct block_cut {
     uint64_t at;                 /* bytes in the blocks so far */
     /* of CUT_RECORDS */
     uint64_t next;               /* the number that tells where the next part of BAM begins lies here */
-    int part;
+    int at_what;                 /* which number that is */
     uint32_t refs;               /* references that follow in the header */
 };
 

@@ -27,31 +27,31 @@ int key_samples_add(struct key_samples *s, struct key_sample sample)
 /* ---- keys of this rank ---- */
 
 /* How a key travels. */
-struct key_part {
+struct packed_sample {
     uint64_t key, bytes;
 };
 
 /* The middle one of some neighbours stands for them: so a cut at its key is as often too early as too late. */
 static int take_list(struct byte_buffer *to, const struct merge_source *list, uint64_t step)
 {
-    struct key_part part = {0};
+    struct packed_sample sample = {0};
     for (const struct bam_key *key = list->next; key < list->end; key++) {
-        if (part.bytes <= step / 2)
-            part.key = key->sort;
-        part.bytes += bam_key_record_size(list->base, *key);
-        if (part.bytes < step && key + 1 < list->end)
+        if (sample.bytes <= step / 2)
+            sample.key = key->sort;
+        sample.bytes += bam_key_record_size(list->base, *key);
+        if (sample.bytes < step && key + 1 < list->end)
             continue;
-        if (byte_buffer_append(to, &part, sizeof part) < 0)
+        if (byte_buffer_append(to, &sample, sizeof sample) < 0)
             return -1;
-        part.bytes = 0;
+        sample.bytes = 0;
     }
     return 0;
 }
 
 static uint64_t wanted(int size)
 {
-    int part = SAMPLES_OF_ALL / size;
-    return (uint64_t)(part > SAMPLES ? SAMPLES : part < SAMPLES_LEAST ? SAMPLES_LEAST : part);
+    int n = SAMPLES_OF_ALL / size;
+    return (uint64_t)(n > SAMPLES ? SAMPLES : n < SAMPLES_LEAST ? SAMPLES_LEAST : n);
 }
 
 static int take_keys(struct byte_buffer *to, const struct records_read *o)
@@ -62,7 +62,7 @@ static int take_keys(struct byte_buffer *to, const struct records_read *o)
             return -1;
     for (size_t run = 0; run < o->runs->n; run++)
         for (size_t slice = 0; o->runs->first_key(o->runs->reader, run, slice, &key); slice++)
-            if (byte_buffer_append(to, &(struct key_part){key, o->slice_size}, sizeof(struct key_part)) < 0)
+            if (byte_buffer_append(to, &(struct packed_sample){key, o->slice_size}, sizeof(struct packed_sample)) < 0)
                 return -1;
     return 0;
 }
@@ -98,11 +98,11 @@ int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size
 /* At rank 0. -1: no memory. */
 static int unpack(struct key_samples *all, const uint8_t *bytes, const int *counts, int size)
 {
-    struct key_part part;
+    struct packed_sample sample;
     for (int source = 0; source < size; bytes += counts[source++])
-        for (size_t i = 0; i < (size_t)counts[source] / sizeof part; i++) {
-            memcpy(&part, bytes + i * sizeof part, sizeof part);
-            if (key_samples_add(all, (struct key_sample){part.key, part.bytes, source, NULL, NULL}) < 0)
+        for (size_t i = 0; i < (size_t)counts[source] / sizeof sample; i++) {
+            memcpy(&sample, bytes + i * sizeof sample, sizeof sample);
+            if (key_samples_add(all, (struct key_sample){sample.key, sample.bytes, source, NULL, NULL}) < 0)
                 return -1;
         }
     return 0;

@@ -147,17 +147,17 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
                                              : name_key_compare(rule->names_by, a, b);
 }
 
-enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *part)
+enum sort_word sort_key_word(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *word)
 {
     if (rule->order.by != SORT_TAG)
         return SORT_COMPARE;
-    if (tag_key_part(&rule->tags, r, &number, part))
-        return SORT_PART;
+    if (tag_key_word(&rule->tags, r, &number, word))
+        return SORT_WORD;
     bool by_name = rule->names_by != SORT_COORDINATE;
     if (number > 0)              /* all positions beyond 32 bits share one coordinate key */
         return by_name || bam_record_pos(r) == INT32_MAX ? SORT_COMPARE : SORT_TIE;
-    *part = by_name ? name_key_make(&rule->names, r) : coordinate_key_far(r);
-    return SORT_PART;
+    *word = by_name ? name_key_make(&rule->names, r) : coordinate_key_far(r);
+    return SORT_WORD;
 }
 
 bool sort_key_decides(const struct sort_rule *rule)

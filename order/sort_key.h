@@ -39,15 +39,15 @@ int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, c
 bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
                        const struct bam_record *b);
 
-enum sort_part {
-    SORT_PART,                   /* *part was set */
-    SORT_TIE,                    /* there are no more parts: the order of the input decides */
-    SORT_COMPARE,                /* no further part is known: sort_key_compare() must decide */
+enum sort_word {
+    SORT_WORD,                   /* *word was set */
+    SORT_TIE,                    /* there are no more words: the order of the input decides */
+    SORT_COMPARE,                /* no further word is known: sort_key_compare() must decide */
 };
 
-/* For records that share the key and all parts before this one: part `number` (0, 1, ...) of what decides between
- * them. If a comes before b, then part(a) <= part(b). The return value is the same for all of these records. */
-enum sort_part sort_key_part(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *part);
+/* For records that share the key and all words before this one: word `number` (0, 1, ...) of what decides between
+ * them. If a comes before b, then word(a) <= word(b). The return value is the same for all of these records. */
+enum sort_word sort_key_word(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *word);
 
 /* Whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);

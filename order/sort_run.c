@@ -11,8 +11,8 @@ enum {
     CACHE_LINE = 64,
     HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
     TAIL_LINES = 3,              /* its tags */
-    /* Ties are sorted by at most so many parts; then records are compared. This bounds the recursion. */
-    MOST_PARTS = 32,
+    /* Ties are sorted by at most so many words; then records are compared. This bounds the recursion. */
+    MOST_WORDS = 32,
 };
 
 static inline void insertion_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order)
@@ -74,7 +74,7 @@ static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t en
         }
 }
 
-/* Heapsort: in place, and n log n whatever the records are. In real files ties that no part of the
+/* Heapsort: in place, and n log n whatever the records are. In real files ties that no word of the
  * order decides are few, so this is for rare cases. */
 static void sift_down(struct bam_key *keys, size_t at, size_t n, const struct bam_key_order *order)
 {
@@ -152,40 +152,40 @@ static void ask_for_records(const struct bam_key *keys, size_t n, const struct b
     }
 }
 
-/* Puts part `number` of the order into the sort words of keys that are equal in sort and in all parts
- * before. *differ: whether the part decides anything. Returns SORT_PART, or why there is no such part. */
-static enum sort_part put_part(struct bam_key *keys, size_t n, const struct bam_key_order *order,
+/* Puts word `number` of the order into the field `sort` of keys that are equal in sort and in all words
+ * before. *differ: whether the word decides anything. Returns SORT_WORD, or why there is no such word. */
+static enum sort_word put_word(struct bam_key *keys, size_t n, const struct bam_key_order *order,
                                unsigned number, bool *differ)
 {
     size_t asked = 0;
     *differ = false;
     for (size_t i = 0; i < n; i++) {
-        uint64_t part;
+        uint64_t word;
         ask_for_records(keys, n, order, &asked, i + AHEAD);
         const struct bam_record *r = (const struct bam_record *)bam_key_record(order->base, keys[i]);
-        enum sort_part found = sort_key_part(order->rule, r, number, &part);
-        if (found != SORT_PART)
+        enum sort_word found = sort_key_word(order->rule, r, number, &word);
+        if (found != SORT_WORD)
             return found;
-        keys[i].sort = part;
-        *differ |= part != keys[0].sort;
+        keys[i].sort = word;
+        *differ |= word != keys[0].sort;
     }
-    return SORT_PART;
+    return SORT_WORD;
 }
 
-static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part);
+static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned word);
 
-/* Sorts many keys that are equal in sort and in all parts before `part`, and that are in order of place. Puts the
- * parts into the sort words, which are all the same, sorts by them, and puts the sort words back at the end. */
-static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
+/* Sorts many keys that are equal in sort and in all words before `word`, and that are in order of place. Puts the
+ * words into the sort words, which are all the same, sorts by them, and puts the sort words back at the end. */
+static void sort_by_words(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned word)
 {
     uint64_t sort = keys[0].sort;
-    enum sort_part found = SORT_PART;
+    enum sort_word found = SORT_WORD;
     bool differ = false;
-    for (; !differ && found == SORT_PART; part++)
-        found = part < MOST_PARTS ? put_part(keys, n, order, part, &differ) : SORT_COMPARE;
+    for (; !differ && found == SORT_WORD; word++)
+        found = word < MOST_WORDS ? put_word(keys, n, order, word, &differ) : SORT_COMPARE;
     if (differ) {
         sort_by_key(keys, n);
-        sort_ties(keys, n, order, part);
+        sort_ties(keys, n, order, word);
     } else if (found == SORT_COMPARE) {
         sort_by_record(keys, n, order);
     }
@@ -193,9 +193,9 @@ static void sort_by_parts(struct bam_key *keys, size_t n, const struct bam_key_o
         keys[i].sort = sort;
 }
 
-/* Puts keys that are equal in sort and in all parts before `part`, and lie together, into the order of their records.
+/* Puts keys that are equal in sort and in all words before `word`, and lie together, into the order of their records.
  * Those records lie all over the arena, so they are prefetched some ties before they are compared. */
-static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned part)
+static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned word)
 {
     size_t asked = 0;
     for (size_t begin = 0, end; begin < n; begin = end) {
@@ -207,7 +207,7 @@ static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order
         if (end - begin <= SMALL)
             insertion_sort(keys + begin, end - begin, order);
         else
-            sort_by_parts(keys + begin, end - begin, order, part);
+            sort_by_words(keys + begin, end - begin, order, word);
     }
 }
 

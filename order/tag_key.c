@@ -200,31 +200,31 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
 }
 
 /* Gives bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false behind its end. */
-static bool text_part(struct text text, unsigned *number, uint64_t *part)
+static bool text_word(struct text text, unsigned *number, uint64_t *word)
 {
-    enum { PART = sizeof *part };
-    size_t length = strnlen(text.s, text.n), parts = length / PART + 1;
-    if (*number >= parts) {
-        *number -= (unsigned)parts;
+    enum { WORD = sizeof *word };
+    size_t length = strnlen(text.s, text.n), words = length / WORD + 1;
+    if (*number >= words) {
+        *number -= (unsigned)words;
         return false;
     }
-    *part = 0;
-    for (size_t at = (size_t)*number * PART, i = 0; i < PART; i++, at++)
-        *part = *part << 8 | (at < length ? (uint8_t)text.s[at] : 0);
+    *word = 0;
+    for (size_t at = (size_t)*number * WORD, i = 0; i < WORD; i++, at++)
+        *word = *word << 8 | (at < length ? (uint8_t)text.s[at] : 0);
     return true;
 }
 
-bool tag_key_part(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *part)
+bool tag_key_word(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *word)
 {
     struct tag_value value = tag_value(tags, r);
     switch (value.class) {
     case TAG_STRING:
-        return text_part(value.text, number, part);
+        return text_word(value.text, number, word);
     case TAG_NUMBER:
-        *part = isnan(value.number) ? UINT64_MAX : number_bits(value.number);
+        *word = isnan(value.number) ? UINT64_MAX : number_bits(value.number);
         return (*number)-- == 0;
     case TAG_CHAR:
-        *part = value.byte;
+        *word = value.byte;
         return (*number)-- == 0;
     default:
         return false;

@@ -43,9 +43,9 @@ void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records
 /* The key of a checked record. sub is the left-aligned key of what decides between records of the same value. */
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub);
 
-/* sort_key_part() of the value; the parts of a text are its next bytes. Returns false if it has no such part: then all
- * of these records have the same value, and *number becomes the number of a part of what decides next. */
-bool tag_key_part(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *part);
+/* sort_key_word() of the value; the words of a text are its next bytes. Returns false if it has no such word: then all
+ * of these records have the same value, and *number becomes the number of a word of what decides next. */
+bool tag_key_word(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *word);
 
 /* Compares the values of two records: < 0, 0 or > 0. */
 int tag_key_compare(const struct tag_key *tags, const struct bam_record *a, const struct bam_record *b);

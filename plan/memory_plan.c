@@ -32,7 +32,7 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/768        reads of SAM text                  PIECE_MIN, PIECE_MAX            its blocks are parsed as they come
  *   1/32         lists of records found             n + 4, SOURCE_SLOTS of them     see there
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
- *   1/40         parts of output being written      see bgzf_sink_part_size()       disks want large writes
+ *   1/40         pieces of output being written     see bgzf_sink_piece_size()      disks want large writes
  *   1/32         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
  *   1/8          chunks of SAM text and records     2, 2 n + 2 of them              see memory_plan_sam()
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
@@ -115,10 +115,10 @@ struct sam_use memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_thread
     return use;
 }
 
-static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t part_size)
+static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t piece_size)
 {
     return job->form == SINK_HTSLIB ? hts_writer_batches_memory(n_slots)
-         : output_blocks_memory(job->form, n_threads, n_slots, job->level, part_size);
+         : output_blocks_memory(job->form, n_threads, n_slots, job->level, piece_size);
 }
 
 static size_t rings_memory(const struct memory_rings *r)
@@ -128,7 +128,7 @@ static size_t rings_memory(const struct memory_rings *r)
     return inputs_at_once(job) * input
          + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
          + r->source_slots * job->found
-         + sink_memory(job, job->n_threads, r->sink_slots, r->part_size)
+         + sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }
 
@@ -182,7 +182,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
                               all / SOURCE_PART, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
                             sink_memory(job, 0, 1, 0), job->n_threads),
-        .part_size = bgzf_sink_part_size(job->n_threads, job->level, all / WRITE_PART),
+        .out_piece_size = bgzf_sink_piece_size(job->n_threads, job->level, all / WRITE_PART),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
         .merge_spare = job->form == SINK_HTSLIB ? 0 : (uint32_t)n,   /* hts_writer copies lists */
         .merge_records = (uint32_t)clamp(all / RANGES_PART / (2 * n + RANGES_MORE) / record_list_memory(1),

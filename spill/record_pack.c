@@ -30,7 +30,7 @@ static int reserve(struct byte_buffer *b, size_t size)
     return byte_buffer_reserve(b, size + RECORD_PACK_SLACK);
 }
 
-/* Copies n bytes, and up to COPY - 1 more if there are so many, because most parts are short. */
+/* Copies n bytes, and up to COPY - 1 more if there are so many, because most fields are short. */
 static inline void copy(uint8_t *to, const uint8_t *from, size_t n, size_t there)
 {
     if (there < n + COPY)
@@ -46,17 +46,17 @@ static void free_buffers(struct byte_buffer buffers[N_BUFFERS])
         free(buffers[i].p);
 }
 
-/* The length of each part of a record, according to its fixed fields. */
-struct parts { uint64_t n[N_STREAMS]; };
+/* What a record adds to each stream, according to its fixed fields. */
+struct stream_sizes { uint64_t n[N_STREAMS]; };
 
-static inline struct parts parts_of(const uint8_t *record)
+static inline struct stream_sizes stream_sizes_of(const uint8_t *record)
 {
     const struct bam_record *r = (const struct bam_record *)record;
     uint64_t seq = load_le32(r->seq_len), size = 4 + (uint64_t)load_le32(r->block_size);
-    struct parts parts = {{BAM_FIXED, r->name_len, 4u * load_le16(r->n_cigar), (seq + 1) / 2, seq, 0}};
-    uint64_t before_tags = BAM_FIXED + parts.n[NAMES] + parts.n[CIGARS] + parts.n[SEQS] + seq;
-    parts.n[TAGS] = size - before_tags;          /* huge if these are not the fields of a record */
-    return parts;
+    struct stream_sizes sizes = {{BAM_FIXED, r->name_len, 4u * load_le16(r->n_cigar), (seq + 1) / 2, seq, 0}};
+    uint64_t before_tags = BAM_FIXED + sizes.n[NAMES] + sizes.n[CIGARS] + sizes.n[SEQS] + seq;
+    sizes.n[TAGS] = size - before_tags;          /* huge if these are not the fields of a record */
+    return sizes;
 }
 
 /* -------------------------------------------------------------- qualities */
@@ -214,13 +214,13 @@ size_t record_packer_memory(void)
 
 int record_packer_add(struct record_packer *p, const uint8_t *record, size_t size)
 {
-    struct parts parts = parts_of(record);
+    struct stream_sizes sizes = stream_sizes_of(record);
     const uint8_t *from = record;
     if (size > LZ4_MAX_INPUT_SIZE)
         return -1;
     for (int i = 0; i < N_STREAMS; i++) {
         struct byte_buffer *s = &p->streams[i];
-        size_t n = (size_t)parts.n[i];
+        size_t n = (size_t)sizes.n[i];
         if (reserve(s, s->n + n) < 0)
             return -1;
         copy(s->p + s->n, from, n, size - (size_t)(from - record));
@@ -344,17 +344,17 @@ static int unpack_fixed(struct record_unpacker *u, const uint8_t *in, uint32_t p
 
 /* Sums up what each stream holds, according to the fixed fields. -1: these are not the fields of a
  * record, or there are more bytes than room. */
-static int count_parts(const uint8_t *fixed, size_t records, size_t room, struct parts *sum)
+static int count_streams(const uint8_t *fixed, size_t records, size_t room, struct stream_sizes *sum)
 {
     memset(sum, 0, sizeof *sum);
     uint64_t all = 0;
     for (size_t r = 0; r < records; r++) {
-        struct parts parts = parts_of(fixed + r * BAM_FIXED);
-        if (parts.n[TAGS] > UINT32_MAX)
+        struct stream_sizes sizes = stream_sizes_of(fixed + r * BAM_FIXED);
+        if (sizes.n[TAGS] > UINT32_MAX)
             return -1;
         for (int i = 0; i < N_STREAMS; i++) {
-            sum->n[i] += parts.n[i];
-            all += parts.n[i];
+            sum->n[i] += sizes.n[i];
+            all += sizes.n[i];
         }
     }
     return all <= room ? 0 : -1;
@@ -376,7 +376,7 @@ static int unpack_quals(struct byte_buffer *b, const uint8_t *head, const uint8_
 }
 
 /* Unpacks the streams other than the fixed fields. at: where each begins in the unit, and then where its bytes are. */
-static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const struct parts *sum,
+static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const struct stream_sizes *sum,
                           const uint8_t *at[N_STREAMS])
 {
     for (int i = NAMES; i < N_STREAMS; i++) {
@@ -396,10 +396,10 @@ static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const 
 static void join(size_t records, const uint8_t *at[N_STREAMS], struct unpacked *to)
 {
     for (; records > 0; records--) {
-        struct parts parts = parts_of(at[FIXED]);
+        struct stream_sizes sizes = stream_sizes_of(at[FIXED]);
         size_t begin = to->at;
         for (int i = 0; i < N_STREAMS; i++) {
-            size_t n = (size_t)parts.n[i];
+            size_t n = (size_t)sizes.n[i];
             copy(to->base + to->at, at[i], n, to->end - to->at);
             at[i] += n;
             to->at += n;
@@ -412,7 +412,7 @@ static void join(size_t records, const uint8_t *at[N_STREAMS], struct unpacked *
 
 size_t record_unpack(struct record_unpacker *u, const uint8_t *in, size_t n, struct unpacked *to)
 {
-    struct parts sum;
+    struct stream_sizes sum;
     const uint8_t *at[N_STREAMS];
     uint64_t end = HEAD;
     if (n < HEAD)
@@ -426,7 +426,7 @@ size_t record_unpack(struct record_unpacker *u, const uint8_t *in, size_t n, str
     size_t records = load_le32(in), room = to->end - to->at;
     if (records > to->n_keys || records > room / BAM_MIN_RECORD
         || unpack_fixed(u, at[FIXED], load_le32(in + SIZES), records) < 0
-        || count_parts(u->streams[FIXED].p, records, room, &sum) < 0 || unpack_streams(u, in, &sum, at) < 0)
+        || count_streams(u->streams[FIXED].p, records, room, &sum) < 0 || unpack_streams(u, in, &sum, at) < 0)
         return 0;
     join(records, at, to);
     return end;

@@ -19,21 +19,21 @@ enum {
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
-/* A part of the arena that one task writes. */
-struct range {
+/* What one task writes of the arena: a range of the order. */
+struct arena_range {
     struct run_cut from;         /* where it begins (unused in range 0); set by the thread that cuts the ranges */
-    struct spill_run part;       /* set by the claimer before DONE */
+    struct spill_run run;        /* set by the claimer before DONE */
 };
 
 /* Adjacent runs that become one. Main thread only. */
 struct merging {
     size_t first, n;             /* which runs */
     struct spill_run *runs;      /* copies of them, since the list may move */
-    size_t n_parts;              /* of the order, each merged by a task; 0: there is no merging */
+    size_t n_ranges;              /* of the order, each merged by a task; 0: there is no merging */
 };
 
-/* A part of the order that a task merges out of all runs of a merging. */
-struct part {
+/* What one task merges out of all runs of a merging: a range of the order. */
+struct merge_range {
     struct spill_merge how;      /* set by the main thread, but for loader and writer */
     struct spill_run into;       /* set by the claimer before DONE */
     int result;                  /* of spill_merge(); set by the claimer before DONE */
@@ -58,7 +58,7 @@ struct spill {
     const struct bam_arena *arena;   /* the one that is leaving memory; set by the main thread */
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: they are not compared; set by the
                                      * main thread, with the arena */
-    struct range *ranges;
+    struct arena_range *ranges;
     struct task_ring range_tasks;   /* of them, from the first one on for each arena; by the splitter */
     size_t max_ranges;
     struct bam_key *samples;
@@ -70,14 +70,14 @@ struct spill {
     struct bam_key last_key;     /* of the latest run's last record */
     struct byte_buffer last_record;   /* the same record; n is 0 if it is large or is not compared */
     struct merging merging;
-    struct part *parts;          /* of the merging; one per thread */
-    struct task_ring part_tasks;   /* of them; a slot is FREE while there is no such part */
+    struct merge_range *merge_ranges;   /* of the merging; one per thread */
+    struct task_ring merge_tasks;   /* of them; a slot is FREE while there is no such range */
     uint8_t *memory;             /* of the merging in the background */
     atomic_bool cancelled;       /* the merging is no longer wanted; set by the main thread, read by its tasks */
 };
 
 static void run_range(void *spill, uint32_t number);
-static void run_part(void *spill, uint32_t number);
+static void run_merge_range(void *spill, uint32_t number);
 
 struct spill *spill_open(const struct spill_options *options)
 {
@@ -88,13 +88,13 @@ struct spill *spill_open(const struct spill_options *options)
         p->max_ranges = n * RANGES_PER_THREAD;
         struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p,
                                            .run_releases = true};
-        struct task_ring_options parts = {.n_slots = (uint32_t)n, .run = run_part, .arg = p};
+        struct task_ring_options merges = {.n_slots = (uint32_t)n, .run = run_merge_range, .arg = p};
         p->work = calloc(n, sizeof *p->work);
-        p->parts = calloc(n, sizeof *p->parts);
+        p->merge_ranges = calloc(n, sizeof *p->merge_ranges);
         p->ranges = calloc(p->max_ranges, sizeof *p->ranges);
         p->samples = calloc(p->max_ranges * SAMPLES_PER_RANGE, sizeof *p->samples);
-        if (p->work && p->parts && p->ranges && p->samples && task_ring_open(&p->range_tasks, &ranges) == 0
-            && task_ring_open(&p->part_tasks, &parts) == 0)
+        if (p->work && p->merge_ranges && p->ranges && p->samples && task_ring_open(&p->range_tasks, &ranges) == 0
+            && task_ring_open(&p->merge_tasks, &merges) == 0)
             return p;
     }
     latch_fail(options->latch, "out of memory");
@@ -111,17 +111,17 @@ void spill_close(struct spill *p)
         spill_loader_free(&p->work[i].loader);
     }
     for (size_t i = 0; p->ranges && i < p->max_ranges; i++)
-        spill_run_free(&p->ranges[i].part);
-    for (int i = 0; p->parts && i < p->opt.n_threads; i++)
-        spill_run_free(&p->parts[i].into);
+        spill_run_free(&p->ranges[i].run);
+    for (int i = 0; p->merge_ranges && i < p->opt.n_threads; i++)
+        spill_run_free(&p->merge_ranges[i].into);
     for (size_t i = 0; i < p->n_runs; i++)
         spill_run_free(&p->runs[i]);
     task_ring_close(&p->range_tasks, !latch_tripped(p->opt.latch));
-    task_ring_close(&p->part_tasks, !latch_tripped(p->opt.latch));
+    task_ring_close(&p->merge_tasks, !latch_tripped(p->opt.latch));
     free(p->work);
     free(p->ranges);
     free(p->samples);
-    free(p->parts);
+    free(p->merge_ranges);
     free(p->merging.runs);
     free(p->runs);
     free(p->last_record.p);
@@ -157,15 +157,15 @@ static struct workspace *workspace(struct spill *p)
 
 /* ---------------------------------------------------------- arenas to runs */
 
-/* The part of a sublist that belongs to range `number`. */
-static struct merge_source part_of(const struct spill *p, size_t number, const struct bam_sublist *sublist)
+/* What of a sublist belongs to range `number`. */
+static struct merge_source keys_in_range(const struct spill *p, size_t number, const struct bam_sublist *sublist)
 {
-    struct merge_source part = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
+    struct merge_source mine = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
     if (number + 1 < p->n_ranges)
-        part.end = run_cut_find(&p->ranges[number + 1].from, p->rule, part, 0);
+        mine.end = run_cut_find(&p->ranges[number + 1].from, p->rule, mine, 0);
     if (number > 0)
-        part.next = run_cut_find(&p->ranges[number].from, p->rule, part, 0);
-    return part;
+        mine.next = run_cut_find(&p->ranges[number].from, p->rule, mine, 0);
+    return mine;
 }
 
 /* Takes AHEAD keys at a time and prefetches their records, which lie anywhere in the arena. */
@@ -199,8 +199,8 @@ static void write_range(struct spill *p, size_t number)
         return;
     }
     for (size_t i = 0; i < a->n_sublists; i++)
-        run_merge_add(&merge, part_of(p, number, &a->sublists[i]));
-    struct spill_writer writer = {.packer = w->packer, .store = p->opt.store, .run = &p->ranges[number].part,
+        run_merge_add(&merge, keys_in_range(p, number, &a->sublists[i]));
+    struct spill_writer writer = {.packer = w->packer, .store = p->opt.store, .run = &p->ranges[number].run,
                                   .latch = p->opt.latch};
     run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
@@ -319,7 +319,7 @@ static struct spill_run *new_run(struct spill *p)
     return &p->runs[p->n_runs++];
 }
 
-/* Turns the parts into a new run, or appends them to the latest one. */
+/* Turns the ranges into a new run, or appends them to the latest one. */
 static int list_run(struct spill *p)
 {
     struct bam_key first, last;
@@ -327,25 +327,25 @@ static int list_run(struct spill *p)
     struct spill_run *run = goes_on(p, first) ? &p->runs[p->n_runs - 1] : new_run(p);
     int failed = !run || note_last(p, last) < 0;
     for (size_t i = 0; i < p->n_ranges && !failed; i++)
-        failed = spill_run_append(run, &p->ranges[i].part) < 0;
+        failed = spill_run_append(run, &p->ranges[i].run) < 0;
     return failed ? latch_fail(p->opt.latch, "out of memory for the list of temporary data") : 0;
 }
 
 /* -------------------------------------------------------------- fewer runs */
 
-/* Merges a part. */
-static void run_part(void *spill, uint32_t number)
+/* Merges a range. */
+static void run_merge_range(void *spill, uint32_t number)
 {
     struct spill *p = spill;
-    struct part *part = &p->parts[number];
+    struct merge_range *range = &p->merge_ranges[number];
     struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
-    part->result = -1;
+    range->result = -1;
     enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
     if (w) {
-        part->how.loader = &w->loader;
-        part->how.writer = (struct spill_writer){.packer = w->packer, .store = p->opt.store, .run = &part->into,
+        range->how.loader = &w->loader;
+        range->how.writer = (struct spill_writer){.packer = w->packer, .store = p->opt.store, .run = &range->into,
                                                  .latch = p->opt.latch};
-        part->result = spill_merge(&part->how);
+        range->result = spill_merge(&range->how);
     }
     stats_leave(p->opt.stats, before, 0);
 }
@@ -371,44 +371,44 @@ static uint64_t *slice_keys(const struct merging *m, size_t *n)
     return keys;
 }
 
-/* Cuts the order into at most n_parts parts. Records of equal keys are in one part, so their order does not matter
+/* Cuts the order into at most n_ranges ranges. Records of equal keys are in one range, so their order does not matter
  * here. */
-static int cut_parts(struct spill *p, size_t n_parts)
+static int cut_merge_ranges(struct spill *p, size_t n_ranges)
 {
     struct merging *m = &p->merging;
     size_t n;
     uint64_t *keys = slice_keys(m, &n);
     if (!keys)
         return latch_fail(p->opt.latch, "out of memory");
-    m->n_parts = 1;
-    p->parts[0].how.from = 0;
-    for (size_t i = 1; i < n_parts && n > 0; i++) {
-        uint64_t cut = keys[i * n / n_parts];
-        if (cut == p->parts[m->n_parts - 1].how.from)
+    m->n_ranges = 1;
+    p->merge_ranges[0].how.from = 0;
+    for (size_t i = 1; i < n_ranges && n > 0; i++) {
+        uint64_t cut = keys[i * n / n_ranges];
+        if (cut == p->merge_ranges[m->n_ranges - 1].how.from)
             continue;
-        p->parts[m->n_parts - 1].how.to = cut - 1;
-        p->parts[m->n_parts++].how.from = cut;
+        p->merge_ranges[m->n_ranges - 1].how.to = cut - 1;
+        p->merge_ranges[m->n_ranges++].how.from = cut;
     }
-    p->parts[m->n_parts - 1].how.to = UINT64_MAX;
+    p->merge_ranges[m->n_ranges - 1].how.to = UINT64_MAX;
     free(keys);
     return 0;
 }
 
-static void hand_out_parts(struct spill *p, const struct room *room)
+static void hand_out_merge_ranges(struct spill *p, const struct room *room)
 {
     const struct merging *m = &p->merging;
-    for (size_t i = 0; i < m->n_parts; i++) {
-        p->parts[i].how = (struct spill_merge){
+    for (size_t i = 0; i < m->n_ranges; i++) {
+        p->merge_ranges[i].how = (struct spill_merge){
             .runs = m->runs,
             .n = m->n,
             .rule = p->rule,
             .memory = room->memory + i * m->n * room->slice_size,
             .slice_size = room->slice_size,
-            .from = p->parts[i].how.from,
-            .to = p->parts[i].how.to,
+            .from = p->merge_ranges[i].how.from,
+            .to = p->merge_ranges[i].how.to,
             .cancelled = &p->cancelled,
         };
-        task_ring_submit(&p->part_tasks, (uint32_t)i);
+        task_ring_submit(&p->merge_tasks, (uint32_t)i);
     }
 }
 
@@ -416,32 +416,32 @@ static void hand_out_parts(struct spill *p, const struct room *room)
 static int replace_runs(struct spill *p)
 {
     struct merging *m = &p->merging;
-    for (size_t i = 1; i < m->n_parts; i++)
-        if (spill_run_append(&p->parts[0].into, &p->parts[i].into) < 0)
+    for (size_t i = 1; i < m->n_ranges; i++)
+        if (spill_run_append(&p->merge_ranges[0].into, &p->merge_ranges[i].into) < 0)
             return latch_fail(p->opt.latch, "out of memory for the list of temporary data");
     for (size_t i = 0; i < m->n; i++)
         spill_run_remove(&p->runs[m->first + i], p->opt.store);
-    p->runs[m->first] = p->parts[0].into;
-    p->parts[0].into = (struct spill_run){0};
+    p->runs[m->first] = p->merge_ranges[0].into;
+    p->merge_ranges[0].into = (struct spill_run){0};
     size_t behind = m->first + m->n, fewer = m->n - 1;
     memmove(p->runs + m->first + 1, p->runs + behind, (p->n_runs - behind) * sizeof *p->runs);
     p->n_runs -= fewer;
     return 0;
 }
 
-/* Takes over the result of a merging whose parts are all DONE. -1: it failed. */
+/* Takes over the result of a merging whose ranges are all DONE. -1: it failed. */
 static int end_merging(struct spill *p)
 {
     struct merging *m = &p->merging;
     int result = 1;
-    for (size_t i = 0; i < m->n_parts; i++) {
-        result = p->parts[i].result < result ? p->parts[i].result : result;
-        task_ring_release(&p->part_tasks, (uint32_t)i);
+    for (size_t i = 0; i < m->n_ranges; i++) {
+        result = p->merge_ranges[i].result < result ? p->merge_ranges[i].result : result;
+        task_ring_release(&p->merge_tasks, (uint32_t)i);
     }
     if (result > 0 && replace_runs(p) < 0)
         result = -1;
-    for (size_t i = 0; i < m->n_parts; i++)
-        spill_run_remove(&p->parts[i].into, p->opt.store);
+    for (size_t i = 0; i < m->n_ranges; i++)
+        spill_run_remove(&p->merge_ranges[i].into, p->opt.store);
     free(m->runs);
     *m = (struct merging){0};
     return result < 0 ? -1 : 0;
@@ -449,19 +449,19 @@ static int end_merging(struct spill *p)
 
 static bool is_merged(const struct spill *p)
 {
-    for (size_t i = 0; i < p->merging.n_parts; i++)
-        if (task_ring_state(&p->part_tasks, (uint32_t)i) != TASK_DONE)
+    for (size_t i = 0; i < p->merging.n_ranges; i++)
+        if (task_ring_state(&p->merge_tasks, (uint32_t)i) != TASK_DONE)
             return false;
     return true;
 }
 
-/* Merges parts that no thread has claimed, and waits for the others. -1: failed. */
+/* Merges ranges that no thread has claimed, and waits for the others. -1: failed. */
 static int finish_merging(struct spill *p)
 {
-    for (size_t i = 0; i < p->merging.n_parts; i++)
-        task_ring_run(&p->part_tasks, (uint32_t)i);
-    for (size_t i = 0; i < p->merging.n_parts; i++)
-        task_ring_wait(&p->part_tasks, (uint32_t)i, TASK_DONE, NULL, p->opt.stats);
+    for (size_t i = 0; i < p->merging.n_ranges; i++)
+        task_ring_run(&p->merge_tasks, (uint32_t)i);
+    for (size_t i = 0; i < p->merging.n_ranges; i++)
+        task_ring_wait(&p->merge_tasks, (uint32_t)i, TASK_DONE, NULL, p->opt.stats);
     return end_merging(p);
 }
 
@@ -491,9 +491,9 @@ static size_t largest_slice(const struct spill *p)
     return largest;
 }
 
-/* Begins to merge n of the first `among` runs, in as many parts as the room has slices for, n_parts at most. Slices
- * larger than the room's take memory beside it, so then there is one part. */
-static int begin_merging(struct spill *p, size_t n, size_t among, const struct room *room, size_t n_parts)
+/* Begins to merge n of the first `among` runs, in as many ranges as the room has slices for, n_ranges at most. Slices
+ * larger than the room's take memory beside it, so then there is one range. */
+static int begin_merging(struct spill *p, size_t n, size_t among, const struct room *room, size_t n_ranges)
 {
     struct merging *m = &p->merging;
     size_t fit = largest_slice(p) > room->slice_size ? 1 : room->n_slices / n;
@@ -501,19 +501,19 @@ static int begin_merging(struct spill *p, size_t n, size_t among, const struct r
     if (!m->runs)
         return latch_fail(p->opt.latch, "out of memory");
     memcpy(m->runs, p->runs + m->first, n * sizeof *m->runs);
-    if (cut_parts(p, fit < n_parts ? fit : n_parts) < 0)
+    if (cut_merge_ranges(p, fit < n_ranges ? fit : n_ranges) < 0)
         return -1;
-    hand_out_parts(p, room);
+    hand_out_merge_ranges(p, room);
     return 0;
 }
 
-/* How many runs to merge at a time. So few that every one of n_parts threads has a part, but enough for one merging of
- * each run to do. */
-static size_t runs_at_once(const struct spill *p, const struct room *room, size_t n_parts, size_t fan_in)
+/* How many runs to merge at a time. So few that every one of n_ranges threads has a range, but enough for one merging
+ * of each run to do. */
+static size_t runs_at_once(const struct spill *p, const struct room *room, size_t n_ranges, size_t fan_in)
 {
     enum { FEWEST = 4 };
     assert(fan_in > 0);
-    size_t n = room->n_slices / n_parts, enough = p->n_runs / fan_in + 1;
+    size_t n = room->n_slices / n_ranges, enough = p->n_runs / fan_in + 1;
     n = n > enough ? n : enough;
     n = n > FEWEST ? n : FEWEST;
     return n < room->n_slices ? n : room->n_slices;
@@ -522,18 +522,18 @@ static size_t runs_at_once(const struct spill *p, const struct room *room, size_
 /* Begins to merge runs before there are too many. Leaves out the latest run, which may still grow. */
 static int merge_in_background(struct spill *p)
 {
-    enum { THREADS_PER_PART = 4 };               /* most threads go on reading */
-    size_t slice_size = largest_slice(p), n_parts = ((size_t)p->opt.n_threads - 1) / THREADS_PER_PART + 1;
+    enum { THREADS_PER_RANGE = 4 };               /* most threads go on reading */
+    size_t slice_size = largest_slice(p), n_ranges = ((size_t)p->opt.n_threads - 1) / THREADS_PER_RANGE + 1;
     struct room room = {p->memory, p->opt.merge_memory / slice_size, slice_size};
-    if (p->merging.n_parts > 0 && is_merged(p) && end_merging(p) < 0)
+    if (p->merging.n_ranges > 0 && is_merged(p) && end_merging(p) < 0)
         return -1;
-    size_t n = runs_at_once(p, &room, n_parts, p->fan_in);
+    size_t n = runs_at_once(p, &room, n_ranges, p->fan_in);
     n = n < p->n_runs - 1 ? n : p->n_runs - 1;
-    if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2 || p->merging.n_parts > 0)
+    if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2 || p->merging.n_ranges > 0)
         return 0;
     if (!p->memory && !(room.memory = p->memory = malloc(p->opt.merge_memory)))
         return 0;                                /* then they are merged after reading */
-    return begin_merging(p, n, p->n_runs - 1, &room, n_parts);
+    return begin_merging(p, n, p->n_runs - 1, &room, n_ranges);
 }
 
 bool spill_is_done(const struct spill *p)
@@ -554,17 +554,17 @@ int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_si
 {
     size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
     *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
-    size_t buffers = size / *slice_size, n_parts = (size_t)p->opt.n_threads;
+    size_t buffers = size / *slice_size, n_ranges = (size_t)p->opt.n_threads;
     /* Slices that are larger than buffers are read one at a time, unless their records have to be compared. */
     size_t fan_in = (p->rule || buffers < n_slices ? n_slices : buffers) / 2;
     struct room room = {memory, n_slices, *slice_size};
     atomic_store(&p->cancelled, p->n_runs <= fan_in);
-    if (p->merging.n_parts > 0 && finish_merging(p) < 0)
+    if (p->merging.n_ranges > 0 && finish_merging(p) < 0)
         return -1;
     atomic_store(&p->cancelled, false);
     while (p->n_runs > fan_in) {
-        size_t n = runs_at_once(p, &room, n_parts, fan_in), excess = p->n_runs - fan_in;
-        if (begin_merging(p, n < excess + 1 ? n : excess + 1, p->n_runs, &room, n_parts) < 0 || finish_merging(p) < 0)
+        size_t n = runs_at_once(p, &room, n_ranges, fan_in), excess = p->n_runs - fan_in;
+        if (begin_merging(p, n < excess + 1 ? n : excess + 1, p->n_runs, &room, n_ranges) < 0 || finish_merging(p) < 0)
             return -1;
     }
     return 0;

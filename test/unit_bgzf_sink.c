@@ -95,7 +95,7 @@ static int write_all(struct owner *o, int fd, enum sink_form form, int level, in
         .level = level,
         .n_threads = n_threads,
         .n_slots = N_SLOTS,
-        .part_size = 1 << 16,
+        .piece_size = 1 << 16,
         .latch = &o->latch,
         .fill = fill,
         .deflated = deflated,

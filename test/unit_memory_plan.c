@@ -65,7 +65,7 @@ static void told(const struct memory_use *use, const struct memory_plan *plan, c
 static uint64_t sink_takes(const struct memory_rings *r)
 {
     return r->job.form == SINK_HTSLIB ? hts_writer_batches_memory(r->sink_slots)
-         : output_blocks_memory(r->job.form, r->job.n_threads, r->sink_slots, r->job.level, r->part_size);
+         : output_blocks_memory(r->job.form, r->job.n_threads, r->sink_slots, r->job.level, r->out_piece_size);
 }
 
 /* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
@@ -259,7 +259,7 @@ static void test_plan_takes_more_than_all_there_is(void **state)
 static void check_writes(const struct memory_use *use, const struct memory_plan *p)
 {
     enum { LEAST = 64 << 10, LARGE = 512 << 10 };
-    size_t size = p->rings.part_size;
+    size_t size = p->rings.out_piece_size;
     if (p->rings.job.level == 0 && size == 0)
         return;                                  /* its blocks are large enough */
     if (size < LEAST || size > 2 * LARGE || (size & (size - 1)) != 0)

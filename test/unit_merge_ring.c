@@ -179,7 +179,7 @@ static void reading_run(struct reading *r)
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
     struct memory_rings rings = {.job.n_threads = r->n_threads, .sink_slots = r->sink_slots,
-                                 .part_size = 1 << 16};
+                                 .piece_size = 1 << 16};
     r->sink = record_sink_open(&request, &rings, r->fd, "the output", &r->latch, NULL);
     MUST(r->sink);
     if (r->trip_at) {

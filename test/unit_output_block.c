@@ -14,10 +14,10 @@
 #include "base/latch.h"
 #include "write/output_block.h"
 
-enum { MAX_PIECES = 60000, MAX_BLOCKS = 20000, PART = 1 << 16 };
+enum { MAX_PIECES = 60000, MAX_BLOCKS = 20000, PIECE = 1 << 16 };
 static const int team_sizes[] = {1, 2, 3, 8};
 static uint32_t ring_size = 32;
-static size_t part_size = PART;
+static size_t piece_size = PIECE;
 
 /* ---- what is put into the sink ---- */
 
@@ -116,7 +116,7 @@ struct writing {
 static struct output_blocks *open_sink(int fd, int level, int n_threads, uint32_t n_slots, struct latch *latch)
 {
     struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = level, .n_threads = n_threads,
-                                        .n_slots = n_slots, .part_size = part_size, .latch = latch};
+                                        .n_slots = n_slots, .piece_size = piece_size, .latch = latch};
     struct output_blocks *sink = output_blocks_open(&options);
     MUST(sink);
     return sink;
@@ -724,8 +724,8 @@ static void check_notes(uint64_t begin, uint64_t end)
     uint64_t sum = 0;
     for (int i = 0; i < n_notes; i++) {
         uint64_t at = notes[i].at, last = at + notes[i].size;
-        assert_true(at == begin || at % part_size == 0);
-        assert_true(last == end || last == (at / part_size + 1) * part_size);
+        assert_true(at == begin || at % piece_size == 0);
+        assert_true(last == end || last == (at / piece_size + 1) * piece_size);
         sum += notes[i].size;
     }
     assert_int_equal(sum, end - begin);
@@ -734,15 +734,15 @@ static void check_notes(uint64_t begin, uint64_t end)
 static void test_regular_file_is_written_in_small_pieces(void **state)
 {
     (void)state;
-    static const size_t part_sizes[] = {1 << 16, 1 << 17, 1 << 19};
+    static const size_t piece_sizes[] = {1 << 16, 1 << 17, 1 << 19};
     static const uint64_t begins[] = {0, 6, (1 << 16) - 1, (1 << 19) + 1};
     struct job *job = random_job(26, 4000);
-    for (size_t p = 0; p < N_OF(part_sizes); p++)
+    for (size_t p = 0; p < N_OF(piece_sizes); p++)
         for (size_t b = 0; b < N_OF(begins); b++)
             for (size_t i = 0; i < 2 * N_OF(team_sizes); i++) {
                 int fd = unit_temp_file();
                 MUST(ftruncate(fd, (off_t)begins[b]) == 0 && lseek(fd, 0, SEEK_END) >= 0);
-                part_size = part_sizes[p];
+                piece_size = piece_sizes[p];
                 write_whole(job, fd, i % 2, team_sizes[i / 2]);
                 struct unit_bytes file = unit_read_file(fd);
                 check_notes(begins[b], file.n);
@@ -751,7 +751,7 @@ static void test_regular_file_is_written_in_small_pieces(void **state)
                 unit_free(&file);
                 close(fd);
             }
-    part_size = PART;
+    piece_size = PIECE;
     job_free(job);
 }
 
@@ -760,9 +760,9 @@ static void test_blocks_are_written_in_parts_only(void **state)
 {
     (void)state;
     struct job *job = random_job(28, 3000);
-    part_size = 0;
+    piece_size = 0;
     check_output_of_all_teams(job, 0);
-    part_size = PART;
+    piece_size = PIECE;
     job_free(job);
 }
 
@@ -1058,13 +1058,13 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
 static void test_memory_that_is_counted_grows_with_all_that_takes_it(void **state)
 {
     (void)state;
-    size_t one = output_blocks_memory(SINK_BAM, 1, 16, 1, PART);
+    size_t one = output_blocks_memory(SINK_BAM, 1, 16, 1, PIECE);
     assert_true(one > 16 * BGZF_MAX_BLOCK);
-    assert_true(output_blocks_memory(SINK_BAM, 64, 16, 1, PART) > one);
-    assert_true(output_blocks_memory(SINK_BAM, 1, 160, 1, PART) > one);
-    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 9, PART) > one);   /* libdeflate's best takes megabytes */
-    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 0, PART) <= one);
-    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 1, 2 * PART) >= one + 2 * PART);   /* two buffers at least */
+    assert_true(output_blocks_memory(SINK_BAM, 64, 16, 1, PIECE) > one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 160, 1, PIECE) > one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 9, PIECE) > one);   /* libdeflate's best takes megabytes */
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 0, PIECE) <= one);
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 1, 2 * PIECE) >= one + 2 * PIECE);   /* two buffers at least */
 }
 
 int main(void)

@@ -94,7 +94,7 @@ static int write_job(const struct job *job, int fd, enum sink_form form, int n_t
     int result = -1;
     memset(&latch, 0, sizeof latch);
     struct bgzf_sink_options how = {.fd = fd, .path = "the output", .form = form, .level = 1, .n_threads = n_threads,
-                                    .n_slots = N_SLOTS, .part_size = 1 << 16, .latch = &latch};
+                                    .n_slots = N_SLOTS, .piece_size = 1 << 16, .latch = &latch};
     struct output_blocks *blocks = output_blocks_open(&how);
     MUST(blocks);
     output_blocks_set_finish(blocks, finish);

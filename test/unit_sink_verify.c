@@ -271,7 +271,7 @@ static int write_all(struct desk *d)
 {
     int fd = unit_temp_file(), result = -1;
     struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = 1, .n_threads = N_THREADS, .n_slots = 4,
-                                        .part_size = 1 << 16, .latch = &d->latch};
+                                        .piece_size = 1 << 16, .latch = &d->latch};
     struct output_blocks *sink = output_blocks_open(&options);
     MUST(sink);
     output_blocks_set_verify(sink, d->verify);

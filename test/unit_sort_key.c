@@ -161,13 +161,13 @@ static void check_parts(const struct sort_rule *rule, const struct bam_record *a
 {
     int order = sort_key_compare(rule, a, b);
     uint64_t x = 0, y = 0;
-    enum sort_part found = SORT_PART;
-    for (unsigned i = 0; found == SORT_PART && x == y; i++) {
-        found = sort_key_part(rule, a, i, &x);
-        if (found != sort_key_part(rule, b, i, &y))
+    enum sort_word found = SORT_WORD;
+    for (unsigned i = 0; found == SORT_WORD && x == y; i++) {
+        found = sort_key_word(rule, a, i, &x);
+        if (found != sort_key_word(rule, b, i, &y))
             fail_msg("%s: other parts: '%s' '%s'", what, bam_record_name(a), bam_record_name(b));
     }
-    if ((found == SORT_TIE && order) || (found == SORT_PART && sign(order) != compare(x, y)))
+    if ((found == SORT_TIE && order) || (found == SORT_WORD && sign(order) != compare(x, y)))
         fail_msg("%s: parts %llx %llx contradict %d: '%s' '%s'", what, (unsigned long long)x, (unsigned long long)y, order,
                  bam_record_name(a), bam_record_name(b));
 }

@@ -431,10 +431,10 @@ uint64_t output_blocks_checksum(const struct output_blocks *o)
     return o->checksum;
 }
 
-size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t part_size)
+size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t piece_size)
 {
     size_t sink = form == SINK_SAM || form == SINK_SAM_GZ
                 ? sam_text_memory(form == SINK_SAM_GZ, level, n_threads, n_slots)
-                : bgzf_sink_memory(n_threads, n_slots, level, part_size);
+                : bgzf_sink_memory(n_threads, n_slots, level, piece_size);
     return sink + n_slots * (sizeof(struct output_block) + records_max(form, level) * sizeof(struct record_ref));
 }

@@ -58,6 +58,6 @@ int output_blocks_finish(struct output_blocks *blocks);
 uint64_t output_blocks_checksum(const struct output_blocks *blocks);
 
 /* Bytes of memory that these blocks take, with their sink. */
-size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t part_size);
+size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t piece_size);
 
 #endif

@@ -79,7 +79,7 @@ struct record_sink *record_sink_open(const struct output_request *request, const
             .level = request->level,
             .n_threads = rings->job.n_threads,
             .n_slots = rings->sink_slots,
-            .part_size = rings->part_size,
+            .piece_size = rings->out_piece_size,
             .latch = latch,
             .stats = stats,
         };

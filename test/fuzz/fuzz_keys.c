@@ -37,11 +37,11 @@ static void check_parts(const struct judge *judge, const struct bam_record *a, c
 {
     uint64_t x, y;
     for (unsigned number = 0;; number++) {
-        enum sort_part there = sort_key_part(judge->rule, a, number, &x);
-        MUST(sort_key_part(judge->rule, b, number, &y) == there);
+        enum sort_word there = sort_key_word(judge->rule, a, number, &x);
+        MUST(sort_key_word(judge->rule, b, number, &y) == there);
         if (there == SORT_TIE)
             MUST(order == 0);
-        if (there != SORT_PART)
+        if (there != SORT_WORD)
             return;
         MUST(order < 0 ? x <= y : order > 0 ? x >= y : x == y);
         if (x != y)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* A regular file that several threads write in large pieces, which begin at multiples of their size. Small blocks are
+ * copied into buffers; who makes a piece whole writes it. */
+#ifndef OUT_PIECES_H
+#define OUT_PIECES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct latch;
+struct out_pieces;
+
+struct out_pieces_options {
+    int fd;                      /* stays the caller's */
+    const char *path;            /* for messages */
+    uint64_t begin;              /* where in the file the first byte goes */
+    size_t piece_size;           /* a power of two */
+    uint32_t n;                  /* buffers: two at least */
+    struct latch *latch;
+};
+
+/* NULL: no memory. */
+struct out_pieces *out_pieces_new(const struct out_pieces_options *options);
+void out_pieces_free(struct out_pieces *pieces);
+
+/* Whether the piece that holds the byte before `end` has a buffer. */
+bool out_pieces_has_room(struct out_pieces *pieces, uint64_t end);
+
+/* Copies bytes to their place `at` in the file, and writes each piece that this makes whole; in any thread. All their
+ * pieces must have buffers. An error is recorded in the latch. */
+void out_pieces_copy(struct out_pieces *pieces, const uint8_t *data, size_t size, uint64_t at);
+
+/* Writes the last piece, which ends at `end`. Everything before is copied. */
+void out_pieces_end(struct out_pieces *pieces, uint64_t end);
+
+#endif
