@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include "bam_arena.h"
 #include "bam/record_search.h"
-#include "codec/bgzf_block.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "order/coordinate_key.h"
@@ -241,18 +240,18 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
     return (struct bam_walk){.start = end, .end = end};
 }
 
-static int fix_records(struct bam_arena *arena, struct bam_key *keys, uint32_t n)
+int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t n, uint64_t *checksum)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct bam_record *r = (struct bam_record *)(arena->base + (keys[i].place >> BAM_KEY_SIZE_BITS));
         size_t size = bam_record_size(r);
         if (!bam_record_check((uint8_t *)r, size, arena->n_ref).needs_fix)
             continue;
-        arena->checksum -= record_checksum((uint8_t *)r, size);
+        *checksum -= record_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
         make_key(arena, r, &keys[i]);   /* had no fault before, so has none now */
-        arena->checksum += record_checksum((uint8_t *)r, bam_record_size(r));
+        *checksum += record_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;
 }
@@ -271,7 +270,7 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         *place = placed;
     else if (w->n)
         memcpy(placed, keys, w->n * sizeof *keys);
-    if (w->n_fix && fix_records(arena, placed, w->n) < 0)
+    if (w->n_fix && bam_arena_fix(arena, placed, w->n, &arena->checksum) < 0)
         return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
     if (sound(w))
         return 0;

@@ -14,12 +14,16 @@
 #include <stdint.h>
 #include "bam/record_checksum.h"
 #include "bam/bam_record.h"
+#include "codec/bgzf_block.h"
 #include "order/bam_key.h"
 
 struct latch;
 
 /* Bytes of the largest arena: a key has 40 bits for the offset. */
 #define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))
+
+/* Records that a BGZF block holds at most: keys that its walk may list. */
+enum { BAM_ARENA_BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1 };
 
 /* The result of a walk: the records found in one part of the stream, and what was learned about them. */
 struct bam_walk {
@@ -84,7 +88,8 @@ struct bam_key_order bam_arena_order(const struct bam_arena *arena);
 uint8_t *bam_arena_take(struct bam_arena *arena, size_t size);
 
 /* Walks the whole records in [start, end) of the stream and lists their keys in keys[], which has room for (end -
- * start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the first record that is cut or bad. */
+ * start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the first record that is cut or bad. This one and the
+ * next two need no more of the arena than base, n_ref, lengths, mended and rule. */
 struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
 /* Walks the block [start, end) without knowing where its first record begins. Takes the block's start
@@ -92,6 +97,10 @@ struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, ui
  * which they do. If there is no such place, or looking takes more than a few times the block (see record_search.h), it
  * finds nothing, and the walk starts at `end`. */
 struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
+
+/* Mends those of these n records that bam_record_fix() would change, where they lie. Makes their keys anew and corrects
+ * the sum of checksums. Changes nothing else. -1: no memory. */
+int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t n, uint64_t *checksum);
 
 /* Where a block came from, for messages. */
 struct bam_origin {

@@ -11,7 +11,6 @@
 #include "base/stats.h"
 
 enum {
-    BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1,
     /* What the shape of names is learned from: one block's worth. */
     SAMPLE_BYTES = BGZF_FILL,
     SAMPLE_RECORDS = 256,
@@ -22,7 +21,7 @@ enum {
 struct found {
     struct bam_walk walk;
     struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task */
-    struct bam_key keys[BLOCK_KEYS];
+    struct bam_key keys[BAM_ARENA_BLOCK_KEYS];
 };
 
 int block_reader_open(struct block_reader *r, const struct block_reader_options *options)

@@ -52,6 +52,50 @@ def test_record_out_of_order_passes_the_check(order, tmp_path):
             assert "record 2 " in check(moved, "-@", n, *order)
 
 
+def test_record_that_belongs_into_the_block_before_passes_the_check(tmp_path):
+    """Every block is in order; the last one begins with the record that is not."""
+    path = tmp_path / "in.bam"
+    recs = NAMES[:100] + NAMES[150:200] + NAMES[100:150]
+    raw = HEAD + b"".join(recs)
+    path.write_bytes(bamgen.bgzf(raw, [len(HEAD), len(HEAD + b"".join(recs[:150]))]))
+    for n in THREADS:
+        assert "record 151 (q00100) belongs before record 150 (q00199)" in check(path, "-@", n)
+
+
+def test_what_looks_like_records_inside_a_record_is_checked(tmp_path):
+    """A block begins in a tag of which the bytes are records that are out of order: the guess that they are the block's
+    first ones is plausible, and wrong."""
+    fakes = b"".join(NAMES[1000:1050]) + NAMES[3]
+    tag = b"XXBC" + len(fakes).to_bytes(4, "little") + fakes
+    long = bamgen.record(name="long", pos=5, cigar=[(100, "M")], seq="ACGT" * 25, tags=tag)
+    begin = HEAD + b"".join(NAMES[:5]) + long
+    path = tmp_path / "in.bam"
+    for rest, why in ((NAMES[6:100], ""), (NAMES[6:100] + NAMES[2:3], "record 101 (q00002) belongs before record 100 ")):
+        path.write_bytes(bamgen.bgzf(begin + b"".join(rest), [len(HEAD), len(begin) - len(fakes)]))
+        for n in THREADS:
+            p = run_sort(["--check", "--checksum", "-", "-@", n, path])
+            assert why in p.stderr and p.returncode == (why != "")
+            assert why or p.stdout.decode().startswith("records=100 ")
+
+
+def test_order_of_records_that_are_mended(tmp_path):
+    """Their bins are wrong, so htslib would write other records. Checksum and offence are those of mended ones."""
+    wrong = [bamgen.record(name=f"q{i:05d}", pos=i, cigar=[(100, "M")], seq="ACGT" * 25, bin=7) for i in range(2000)]
+    sums, path = set(), tmp_path / "in.bam"
+    for recs in (NAMES, wrong, NAMES[:1000] + wrong[1000:]):
+        path.write_bytes(bamgen.bam(HEAD, recs, "htslib"))
+        p = run_sort(["--check", "--checksum", "-", "-@", 2, path])
+        assert p.returncode == 0
+        sums.add(p.stdout)
+    assert len(sums) == 1
+    path.write_bytes(bamgen.bam(HEAD, NAMES[:1000] + wrong[1000:1500] + wrong[1400:], "htslib"))
+    for n in THREADS:
+        assert "record 1501 (q01400) belongs before record 1500 (q01499)" in check(path, "-@", n)
+    cg = [bamgen.cg_record(f"c{i:05d}", 10, [(10 + i, "M")]) for i in range(300)]    # the tag goes, and its place in -t
+    path.write_bytes(bamgen.bam(HEAD, cg[::-1], "htslib"))
+    assert not check(path, "-t", "CG")
+
+
 @pytest.mark.parametrize("layout", sorted(bamgen.SMALL_LAYOUTS))
 def test_blocks_are_cut_where_the_check_does_not_expect_it(layout, tmp_path):
     """Every way of cutting the stream: records end where they end, and are counted right."""
