@@ -26,18 +26,20 @@
 #include "bgzf_source.h"
 #include "merge/merge_ring.h"
 #include "plan/sort_limits.h"
-#include "plan/sort_parts.h"
+#include "plan/sorted.h"
 #include "read/input_part.h"
+#include "report/sort_report.h"
 #include "write/record_sink.h"
+#include "write/written.h"
 
 /* ---------------------------------------------------- reading and sorting */
 
-static int make_room(struct sort_parts *s, size_t size);
-static int take_block(struct sort_parts *s, bool wait);
-static int take_blocks(struct sort_parts *s, bool wait);
-static int end_run(struct sort_parts *s);
+static int make_room(struct sorted *s, size_t size);
+static int take_block(struct sorted *s, bool wait);
+static int take_blocks(struct sorted *s, bool wait);
+static int end_run(struct sorted *s);
 
-static void show_progress(struct sort_parts *s)
+static void show_progress(struct sorted *s)
 {
     uint64_t taken = arenas_taken(&s->arenas);
     progress_tick(&s->progress);
@@ -47,7 +49,7 @@ static void show_progress(struct sort_parts *s)
 
 /* Loop 1: while there is a block (up to 64 KiB of records, compressed on its own), makes room for it, takes its place
  * in the arena, and hands it to an inflate task, which also finds the records in it. */
-static int deal_blocks(struct sort_parts *s, struct bgzf_source *source)
+static int deal_blocks(struct sorted *s, struct bgzf_source *source)
 {
     uint32_t size;
     int found;
@@ -63,7 +65,7 @@ static int deal_blocks(struct sort_parts *s, struct bgzf_source *source)
 }
 
 /* Loop 2: while there is an inflated block (wait: while any is out), takes it back, in file order. */
-static int take_blocks(struct sort_parts *s, bool wait)
+static int take_blocks(struct sorted *s, bool wait)
 {
     int taken;
     while ((taken = take_block(s, wait)) > 0)
@@ -73,7 +75,7 @@ static int take_blocks(struct sort_parts *s, bool wait)
 
 /* Records to come before all threads wait for the last sublists: until the input ends or, if arenas leave, until this
  * one is full. */
-static uint64_t records_to_come(const struct sort_parts *s)
+static uint64_t records_to_come(const struct sorted *s)
 {
     uint64_t come = block_reader_to_come(&s->reader), fit = arenas_records_to_fit(&s->arenas);
     return s->spill.spilling && fit < come ? fit : come;
@@ -82,14 +84,14 @@ static uint64_t records_to_come(const struct sort_parts *s)
 /* Takes the oldest block back and lists its records. Every 2^20 records, and sooner near the end, it closes a sublist
  * (keys of one arena) and gives it to a task that sorts it. wait: also if the block is not inflated yet. 1: done;
  * 0: there is none; -1: stop. */
-static int take_block(struct sort_parts *s, bool wait)
+static int take_block(struct sorted *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
     return taken > 0 && sort_tasks_close_sublist(&s->sorts, records_to_come(s)) < 0 ? -1 : taken;
 }
 
 /* The bytes of a part that lie behind its blocks. */
-static int put_tail(struct sort_parts *s, const struct input_part *part)
+static int put_tail(struct sorted *s, const struct input_part *part)
 {
     if (!part || !part->tail_size)
         return 0;
@@ -99,7 +101,7 @@ static int put_tail(struct sort_parts *s, const struct input_part *part)
     return 0;
 }
 
-int bam_sort_read_input(struct sort_parts *s, size_t number)
+int bam_sort_read_input(struct sorted *s, size_t number)
 {
     struct sort_input *in = &s->in.each[number];
     if (sort_input_begin(in) < 0)
@@ -117,19 +119,19 @@ int bam_sort_read_input(struct sort_parts *s, size_t number)
     return 0;
 }
 
-void bam_sort_begin_reading(struct sort_parts *s)
+void bam_sort_begin_reading(struct sorted *s)
 {
     stats_phase(s->stats, PHASE_READ);
     memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
     block_reader_set_arena(&s->reader, s->arenas.filled);
 }
 
-int bam_sort_end_reading(struct sort_parts *s)
+int bam_sort_end_reading(struct sorted *s)
 {
     return sort_tasks_close_rest(&s->sorts) < 0 || end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
 }
 
-int bam_sort_read(struct sort_parts *s)
+int bam_sort_read(struct sorted *s)
 {
     bam_sort_begin_reading(s);
     for (size_t i = 0; i < s->in.n; i++)
@@ -140,7 +142,7 @@ int bam_sort_read(struct sort_parts *s)
 
 /* ----------------------------------------------- full arenas become runs */
 
-static struct spill_outlook outlook(struct sort_parts *s)
+static struct spill_outlook outlook(struct sorted *s)
 {
     const struct bam_arena *a = s->arenas.filled;
     double records = block_reader_expected(&s->reader);
@@ -155,7 +157,7 @@ static struct spill_outlook outlook(struct sort_parts *s)
 
 /* Loop 3 has a turn for each arena that leaves memory as a run: its records, sorted and packed, in a temporary file or
  * in memory that is to spare. Tasks write it when its sublists are sorted, while the other arena is filled. */
-static int begin_run(struct sort_parts *s, const struct bam_arena *arena)
+static int begin_run(struct sorted *s, const struct bam_arena *arena)
 {
     if (spill_begin(s->spill.spill, arena) < 0)
         return -1;
@@ -164,7 +166,7 @@ static int begin_run(struct sort_parts *s, const struct bam_arena *arena)
 }
 
 /* Waits, and works, until the run is written. Then its arena is empty. */
-static int end_run(struct sort_parts *s)
+static int end_run(struct sorted *s)
 {
     if (!s->spill.spilling)
         return 0;
@@ -175,7 +177,7 @@ static int end_run(struct sort_parts *s)
 }
 
 /* The older arena may leave before the younger one is full, so that nobody has to wait for it then. */
-static int begin_run_early(struct sort_parts *s)
+static int begin_run_early(struct sorted *s)
 {
     const struct bam_arena *older = arenas_other(&s->arenas);
     if (s->spill.spilling || bam_arena_empty(older))
@@ -187,7 +189,7 @@ static int begin_run_early(struct sort_parts *s)
 
 /* The filled arena is full: goes on in the other one. If not all records fit into the two, the older arena must have
  * left before it is filled again, and the full one begins to leave. */
-static int change_arena(struct sort_parts *s)
+static int change_arena(struct sorted *s)
 {
     const struct bam_arena *older = arenas_other(&s->arenas);
     struct spill_outlook now = outlook(s);
@@ -207,7 +209,7 @@ static int change_arena(struct sort_parts *s)
 /* Whether the arena, all of whose blocks are taken back, has room worth filling. Blocks under way count as if they held
  * the smallest records. So what is dealt in between two waits is ever less, while all threads wait for the last of its
  * blocks. An arena that leaves stays a little empty instead. */
-static bool is_worth_filling(const struct sort_parts *s, size_t size)
+static bool is_worth_filling(const struct sorted *s, size_t size)
 {
     enum { LEAST_PART = 16 };
     size_t room = bam_arena_room(s->arenas.filled), least = s->arenas.filled->size / LEAST_PART;
@@ -216,7 +218,7 @@ static bool is_worth_filling(const struct sort_parts *s, size_t size)
 
 /* Makes room for size bytes of records. Before the arena is changed, all blocks are taken back, and all records are in
  * sublists. */
-static int make_room(struct sort_parts *s, size_t size)
+static int make_room(struct sorted *s, size_t size)
 {
     if (begin_run_early(s) < 0)
         return -1;
@@ -241,13 +243,13 @@ void bam_sort_tell_merge(uint64_t n_runs, uint64_t n_sublists)
 }
 
 /* Runs come back, a slice at a time, into the arena that is free by now. */
-int bam_sort_prepare_merge(struct sort_parts *s, struct merge_ring_options *how)
+int bam_sort_prepare_merge(struct sorted *s, struct merge_ring_options *how)
 {
     struct bam_arena *spare = arenas_other(&s->arenas);
     *how = (struct merge_ring_options){
         .arenas = {spare, s->arenas.filled},
         .n_arenas = 2,
-        .sink = s->out.sink,
+        .sink = s->sink,
         .n_ranges = s->rings.merge_ranges,
         .n_spare = s->rings.merge_spare,
         .n_records = s->rings.merge_records,
@@ -255,10 +257,10 @@ int bam_sort_prepare_merge(struct sort_parts *s, struct merge_ring_options *how)
         .latch = &s->latch,
         .stats = s->stats,
     };
-    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->out.sink, &how->runs);
+    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
 }
 
-int bam_sort_begin_merge(struct sort_parts *s, const struct merge_ring_options *how)
+int bam_sort_begin_merge(struct sorted *s, const struct merge_ring_options *how)
 {
     return (s->merge = merge_ring_open(how)) ? 0 : -1;
 }
@@ -266,92 +268,87 @@ int bam_sort_begin_merge(struct sort_parts *s, const struct merge_ring_options *
 /* Loop 4: while there is a merged range (a part of the order, which a task merged from all sublists and runs), puts
  * its records to the sink. Loop 5 is inside the sink: when a block is full, output_blocks_flush() hands it to a deflate
  * task, and its ticket gives it a place in the file. */
-static int merge_ranges(struct sort_parts *s)
+static int merge_ranges(struct sorted *s)
 {
     struct record_list list;
     int merged;
     while ((merged = merge_ring_next(s->merge, &list)) > 0)
-        if (record_sink_put(s->out.sink, &list) < 0)
+        if (record_sink_put(s->sink, &list) < 0)
             return -1;
     return merged;
 }
 
 /* Number and checksum of the records that came in must be those of the records that went out. */
-static int merge_and_write(struct sort_parts *s)
+static int merge_and_write(struct sorted *s)
 {
     const struct bam_arena *all = s->arenas.filled;
     struct merge_ring_options how;
     stats_phase(s->stats, PHASE_WRITE);
-    if (sort_files_header(&s->out, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
+    if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || bam_sort_prepare_merge(s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
         return -1;
     if (s->opts->order.by != SORT_COLLATE)
         bam_sort_tell_merge(how.runs.n, all->n_sublists);
     if (merge_ranges(s) < 0)
         return -1;
-    return sort_files_finish(&s->out, all->n_records, all->checksum + s->sorts.turned);
+    return written_finish(s->to, all->n_records, all->checksum + s->sorts.turned);
 }
 
 /* ------------------------------------------------- from beginning to end */
 
+struct bam_sort {
+    struct sorted sorted;
+    struct written out;
+    struct sort_report report;
+};
+
 /* A signal ends the sort here: threads would be waited for at the end of the parallel region, and one may be
  * stuck in writing to a pipe that nobody reads. */
-static void leave_by_signal(struct sort_parts *s)
+static void leave_by_signal(struct bam_sort *s)
 {
     if (!latch_signalled())
         return;
-    progress_end(&s->progress, false);
-    sort_files_abandon(&s->out);
+    progress_end(&s->sorted.progress, false);
+    written_abandon(&s->out);
     sort_report_close(&s->report);
     latch_reraise();
 }
 
 /* What the main thread does while the other threads run tasks. */
-static void in_team(void *parts)
+static void in_team(void *sort)
 {
+    struct bam_sort *s = sort;
     latch_hide_signals(false);
-    if (bam_sort_read(parts) == 0)
-        merge_and_write(parts);
-    leave_by_signal(parts);
-}
-
-/* Gives the outputs their names, and closes all parts. Then it ends the progress line and writes the report, in which
- * the closing is. */
-static void finish_and_report(struct sort_parts *s, int n_threads)
-{
-    uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    sort_parts_finish(s, n_threads);
-    stats_stop(s->stats);
-    if (s->stats)
-        progress_end(&s->progress, !latch_tripped(&s->latch));
-    if (s->stats && !latch_tripped(&s->latch))
-        sort_report_write(&s->report, s->stats, records, &s->latch);
-    sort_report_close(&s->report);
-    stats_free(s->stats);
-}
-
-/* Each file that htslib reads or writes may start one more thread during the sort. */
-static int threads_to_be_had(const struct sort_parts *s)
-{
-    return sort_limits_threads(s->opts, s->in.n_threads + (record_sink_form(&s->opts->out) == SINK_HTSLIB));
+    if (bam_sort_read(&s->sorted) == 0)
+        merge_and_write(&s->sorted);
+    leave_by_signal(s);
 }
 
 int bam_sort(const struct sort_opts *opts)
 {
-    struct sort_parts s = {0};
+    struct bam_sort s = {0};
+    struct sorted *in = &s.sorted;
+    struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint};
     int n_threads = 1;
     machine_share_heaps();
-    if (sort_parts_open(&s, opts) == 0) {
-        n_threads = threads_to_be_had(&s);
+    /* The report first: it counts the cycles of later threads. */
+    if (sort_report_open(&s.report, &opts->report, &in->latch) == 0 && sorted_open(in, &how, &s.out) == 0) {
+        /* Each file that htslib reads or writes may start one more thread during the sort. */
+        n_threads = sort_limits_threads(opts, in->in.n_threads + (in->rings.job.form == SINK_HTSLIB));
         latch_hide_signals(true);
         task_team(n_threads, in_team, &s);
-        if (!latch_tripped(&s.latch))
-            sort_report_measure_memory(&s.report, s.arenas.each);
+        if (!latch_tripped(&in->latch))
+            sort_report_measure_memory(&s.report, in->arenas.each);
     }
-    finish_and_report(&s, n_threads);
+    uint64_t records = in->arenas.filled ? in->arenas.filled->n_records : 0;
+    sorted_finish(in, n_threads);
+    if (in->stats && !latch_tripped(&in->latch))
+        sort_report_write(&s.report, in->stats, records, &in->latch);    /* the finish is in it */
+    sort_report_close(&s.report);
+    stats_free(in->stats);
     latch_reraise();
-    if (!latch_tripped(&s.latch))
+    if (!latch_tripped(&in->latch))
         return EXIT_SUCCESS;
-    message_error("%s.", s.latch.message);
+    message_error("%s.", in->latch.message);
     return EXIT_FAILURE;
 }

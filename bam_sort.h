@@ -8,7 +8,7 @@
 
 struct merge_ring_options;
 struct sort_opts;
-struct sort_parts;
+struct sorted;
 
 /* Sorts opts->in into opts->out. Returns the exit status; the one message of a failure is on stderr. Does not return
  * if a signal ended the work. */
@@ -18,18 +18,18 @@ int bam_sort(const struct sort_opts *opts);
 
 /* Reads all inputs. Afterwards all records are in sorted sublists: of both arenas, or of one arena if there are runs.
  * -1: stop. */
-int bam_sort_read(struct sort_parts *parts);
+int bam_sort_read(struct sorted *sorted);
 
 /* The same one after the other: begins, reads an input, and ends. Before the end, sublists need not be sorted. */
-void bam_sort_begin_reading(struct sort_parts *parts);
-int bam_sort_read_input(struct sort_parts *parts, size_t number);
-int bam_sort_end_reading(struct sort_parts *parts);
+void bam_sort_begin_reading(struct sorted *sorted);
+int bam_sort_read_input(struct sorted *sorted, size_t number);
+int bam_sort_end_reading(struct sorted *sorted);
 
 /* What is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1: stop. */
-int bam_sort_prepare_merge(struct sort_parts *parts, struct merge_ring_options *how);
+int bam_sort_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
 
-/* Opens parts->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
-int bam_sort_begin_merge(struct sort_parts *parts, const struct merge_ring_options *how);
+/* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
+int bam_sort_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
 
 /* Tells on stderr, as upstream does, that runs are merged, if there are any. */
 void bam_sort_tell_merge(uint64_t n_runs, uint64_t n_sublists);

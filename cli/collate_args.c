@@ -131,8 +131,7 @@ static int settle(struct engine_args *args, const struct collate_words *own)
     engine_args_settle_format(args);
     if (engine_args_settle_memory(args) < 0 || engine_args_refuse_url(o->out.path) < 0 || settle_temp(o, own) < 0)
         return -1;
-    if (!o->report.format)
-        sort_settings_report(&o->report);
+    engine_args_settle_report(o);
     return 0;
 }
 

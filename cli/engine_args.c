@@ -266,6 +266,19 @@ int engine_args_settle_temp(struct sort_opts *o, const char *elsewhere)
     return 0;
 }
 
+void engine_args_settle_report(struct sort_opts *o)
+{
+    struct report_request *report = &o->report;
+    if (!o->check && !o->plan && !report->format)
+        sort_settings_report(report);
+    report->inputs = o->in.paths;
+    report->n_inputs = o->in.n;
+    report->output = o->out.path;
+    report->temp_prefix = o->temp_prefixes[0];
+    report->command_line = o->out.command_line;
+    report->memory = o->memory;
+}
+
 void engine_args_free(struct sort_opts *o)
 {
     hts_opt_free(o->in.format_options);

@@ -105,6 +105,9 @@ int engine_args_refuse_url(const char *path);
  * shell's >(command)), those that begin with `elsewhere`. */
 int engine_args_settle_temp(struct sort_opts *opts, const char *elsewhere);
 
+/* The environment's folder for reports, if the command line wants none; and what reports tell. Call it last. */
+void engine_args_settle_report(struct sort_opts *opts);
+
 int engine_args_no_memory(void);
 bool engine_args_has_suffix(const char *text, const char *suffix);
 

@@ -277,7 +277,6 @@ enum engine_args_result sort_args_parse(struct sort_opts *o, int argc, char **ar
     if (engine_args_settle_memory(&args) < 0 || engine_args_refuse_url(o->out.path) < 0
         || engine_args_refuse_url(index_name) < 0 || settle_index(o, &own, index_name) < 0 || settle_temp(o, &own) < 0)
         return ENGINE_ARGS_ERROR;
-    if (!o->check && !o->plan && !o->report.format)
-        sort_settings_report(&o->report);
+    engine_args_settle_report(o);
     return check_operands(o, argc - optind, argv + optind);
 }

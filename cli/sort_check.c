@@ -5,7 +5,7 @@
 #include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
 #include "write/samtools_checksum.h"
-#include "write/sort_files.h"
+#include "write/written.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/out_file.h"
@@ -134,8 +134,8 @@ static int tell_checksum(struct sort_check *c)
     if (!c->opts->out.checksum)
         return 0;
     return out_file_open(&c->out, c->opts->out.checksum, &c->latch) < 0
-        || (c->samtools ? sort_files_samtools(&c->out, c->samtools, c->opts->in.paths[0], &c->latch)
-            : sort_files_checksum(&c->out, c->n, c->checksum, &c->latch)) < 0
+        || (c->samtools ? written_samtools(&c->out, c->samtools, c->opts->in.paths[0], &c->latch)
+            : written_checksum(&c->out, c->n, c->checksum, &c->latch)) < 0
         || out_file_finish(&c->out, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
           ? -1 : 0;
 }

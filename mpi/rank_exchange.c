@@ -33,12 +33,15 @@ static int open_b(struct rank_parts *s)
             .prepared = true,
             .beside = RANK_PARTS_BESIDE,
         };
+    char *names[] = {s->opts->in.paths[0], s->opts->in.paths[0]};
+    struct input_request in = {.paths = names, .n = 2};
     /* The bytes are those of the last input alone. */
-    s->opts_b.size_hint = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
-    if (sort_parts_open_part(&s->b, &s->opts_b, s->arrivals) < 0)
+    uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
+    struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected};
+    if (sorted_open(&s->b, &sort, &s->out) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
     if (s->team.rank > 0)
-        out_file_drop_name(&s->b.out.data);
+        out_file_drop_name(&s->out.data);
     return 0;
 }
 

@@ -79,7 +79,7 @@ static int put_merged(struct rank_parts *s)
         return -1;
     while ((merged = merge_ring_next(s->b.merge, &list)) > 0) {
         lead -= skip(&list, lead);
-        if (record_sink_put(s->b.out.sink, &list) < 0)
+        if (record_sink_put(s->out.sink, &list) < 0)
             return -1;
     }
     return merged;
@@ -89,7 +89,7 @@ static int put_kept(struct rank_parts *s)
 {
     struct record_list list = s->seam.kept;
     skip(&list, s->seam.n_lead);
-    return record_sink_put(s->b.out.sink, &list);
+    return record_sink_put(s->out.sink, &list);
 }
 
 static int put_records(struct rank_parts *s)
@@ -98,16 +98,16 @@ static int put_records(struct rank_parts *s)
     if ((s->seam.sizes ? put_merged(s) : put_kept(s)) < 0)
         return -1;
     struct record_list list = {.records = tail, .n = block_seam_tail(&s->seam, tail)};
-    return record_sink_put(s->b.out.sink, &list);
+    return record_sink_put(s->out.sink, &list);
 }
 
 /* The header, which only the first rank writes. */
 static int begin_output(struct rank_parts *s)
 {
-    struct record_sink *sink = s->b.out.sink;
+    struct record_sink *sink = s->out.sink;
     if (s->team.rank > 0)
         return s->opts->out.index ? record_sink_log_index(sink, s->b.sam) : 0;
-    if (sort_files_header(&s->b.out, s->b.sam, &s->opts->order, s->unplaced, false) < 0)
+    if (written_header(&s->out, s->b.sam, &s->opts->order, s->unplaced, false) < 0)
         return -1;
     record_sink_hold_index(sink);
     return 0;
@@ -118,21 +118,16 @@ static void write_part(void *sort)
     struct rank_parts *s = sort;
     latch_hide_signals(false);
     if (begin_output(s) == 0 && put_records(s) == 0)
-        record_sink_finish(s->b.out.sink);
+        record_sink_finish(s->out.sink);
 }
 
 /* Records in == records out, as in the ordinary sort, but over all ranks. */
 static void compare(struct rank_parts *s)
 {
-    const struct record_sink *sink = s->b.out.sink;
+    const struct record_sink *sink = s->out.sink;
     struct rank_totals mine = {record_sink_count(sink), record_sink_checksum(sink), 0};
     struct rank_totals out = rank_parts_add_up(mine);
-    if (out.records == s->in.records && out.checksum == s->in.checksum)
-        return;
-    latch_fail(&s->b.latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went to the "
-               "output. Memory may be faulty, or this is our bug: please report it", s->opts->in.paths[0],
-               (unsigned long long)s->in.records, (unsigned long long)s->in.checksum,
-               (unsigned long long)out.records, (unsigned long long)out.checksum);
+    written_compare(&s->out, s->in.records, s->in.checksum, out.records, out.checksum);
 }
 
 /* The files that out_file makes without a name are not. Rank 0 reads nothing. */
@@ -143,7 +138,7 @@ static bool is_readable(int fd)
 
 static void gather(struct rank_parts *s)
 {
-    struct out_file *data = &s->b.out.data;
+    struct out_file *data = &s->out.data;
     int fd = s->team.rank == 0 || is_readable(data->fd) ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         latch_fail(&s->b.latch, "%s cannot be read again: %s", data->path, strerror(errno));
@@ -152,7 +147,7 @@ static void gather(struct rank_parts *s)
     if (!places)
         latch_fail(&s->b.latch, "out of memory");
     if (fd < 0 || !places || output_gather(&s->team, &part, places, &s->b.latch) < 0
-        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->b.out.sink), places, &s->b.latch) < 0))
+        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->out.sink), places, &s->b.latch) < 0))
         rank_parts_abort(s);
     if (fd != data->fd)
         close(fd);
@@ -162,7 +157,7 @@ static void gather(struct rank_parts *s)
 static void count_output(struct rank_parts *s)
 {
     struct stat st;
-    if (fstat(s->b.out.data.fd, &st) == 0)
+    if (fstat(s->out.data.fd, &st) == 0)
         s->report.mine.written = (uint64_t)st.st_size;
 }
 

@@ -49,7 +49,7 @@ static void put_text(FILE *to, const struct rank_report *r)
     struct rank_numbers sum = rank_report_sum(r);
     char count[REPORT_COUNT_SIZE], number[16];
     fprintf(to, "samtools-omp %s: %d ranks, %d threads in all\n", SAMTOOLS_OMP_VERSION, r->team.size, sum.n_threads);
-    fprintf(to, "%s\n", r->subject.command_line);
+    fprintf(to, "%s\n", r->request->command_line);
     fprintf(to, "%s records in %.2f s. Columns are MB and CPU seconds, then seconds of each step.\n\n",
             report_count(sum.records, count), rank_report_wall(r));
     fprintf(to, "%-6s %-16s", "rank", "host");
@@ -108,9 +108,9 @@ static void put_json(FILE *to, const struct rank_report *r)
     struct rank_slowest s = rank_report_slowest(r);
     fputs("{\n  ", to);
     json_string(to, "version", SAMTOOLS_OMP_VERSION);
-    json_string(to, "command_line", r->subject.command_line);
-    json_string(to, "input", input_name_shown(r->subject.inputs[0]));
-    json_string(to, "output", r->subject.output);
+    json_string(to, "command_line", r->request->command_line);
+    json_string(to, "input", input_name_shown(r->request->inputs[0]));
+    json_string(to, "output", r->request->output);
     fprintf(to, "\n  \"wall\": %.6f, \"records\": %llu,\n", rank_report_wall(r),
             (unsigned long long)rank_report_sum(r).records);
     fprintf(to, "  \"slowest\": {\"rank\": %d, \"step\": \"%s\", \"seconds\": %.6f, \"mean\": %.6f},\n  \"ranks\": [\n",
@@ -205,8 +205,8 @@ static void put_page(FILE *to, const struct rank_report *r)
 {
     char count[REPORT_COUNT_SIZE];
     struct rank_numbers sum = rank_report_sum(r);
-    report_markup_begin(to, "samtools sort over MPI", input_name_shown(r->subject.inputs[0]), " &rarr; ",
-                        r->subject.output);
+    report_markup_begin(to, "samtools sort over MPI", input_name_shown(r->request->inputs[0]), " &rarr; ",
+                        r->request->output);
     fprintf(to, "<section class=\"verdict\"><p>%s records, %d ranks, %d threads, %.2f s.",
             report_count(sum.records, count), r->team.size, sum.n_threads, rank_report_wall(r));
     if (r->team.size > 1) {
@@ -217,7 +217,7 @@ static void put_page(FILE *to, const struct rank_report *r)
     page_timeline(to, r);
     page_table(to, r);
     page_words(to);
-    report_markup_end(to, "samtools-omp " SAMTOOLS_OMP_VERSION, r->subject.command_line);
+    report_markup_end(to, "samtools-omp " SAMTOOLS_OMP_VERSION, r->request->command_line);
 }
 
 void rank_pages_put(FILE *to, enum report_format format, const void *report)

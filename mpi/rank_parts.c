@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/stats.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_parts.h"
 
@@ -18,19 +19,15 @@ void rank_parts_run(struct rank_parts *s, void (*main_thread)(void *))
 /* MPI ends a process without what exit() does: its output may have a temporary name. */
 _Noreturn void rank_parts_abort(struct rank_parts *s)
 {
-    sort_files_abandon(&s->b.out);
+    written_abandon(&s->out);
     mpi_team_abort(&s->team, &s->b.latch);
 }
 
-void rank_parts_close(struct rank_parts *s, struct sort_parts *p)
+void rank_parts_close(struct rank_parts *s, struct sorted *p)
 {
-    sort_parts_finish(p, s->n_threads);
-    if (p->stats) {
+    sorted_finish(p, s->n_threads);
+    if (p->stats)
         s->report.mine.temporary += stats_total(p->stats, STAGE_SPILL_WRITE).bytes;
-        stats_stop(p->stats);
-        progress_end(&p->progress, false);
-    }
-    sort_report_close(&p->report);
     stats_free(p->stats);
     p->stats = NULL;
 }

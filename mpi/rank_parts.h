@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a rank sorts with: sort A of what it reads of the input, and sort B of what it writes of the output. */
+/* What a rank sorts with: sort A of what it reads of the input, and sort B of what it writes of the output. A is the
+ * first half of a sort only; the exchange takes its records. */
 #ifndef RANK_PARTS_H
 #define RANK_PARTS_H
 
@@ -10,7 +11,8 @@
 #include "mpi/rank_lists.h"
 #include "mpi/rank_report.h"
 #include "plan/sort_opts.h"
-#include "plan/sort_parts.h"
+#include "plan/sorted.h"
+#include "write/written.h"
 
 /* Sums over all ranks, modulo 2^64. */
 struct rank_totals {
@@ -21,10 +23,10 @@ struct rank_parts {
     const struct sort_opts *opts;
     struct mpi_team team;
     struct input_split split;
-    struct sort_opts opts_a, opts_b;
-    struct sort_parts a, b;
-    char *arrivals_names[2];     /* of B's inputs: */
-    struct input_part arrivals[2];   /* see exchange.h */
+    struct sort_opts each;       /* of A and of B: half the memory, and this rank's output */
+    struct sorted a, b;
+    struct written out;          /* of B */
+    struct input_part arrivals[2];   /* of B's inputs, see exchange.h */
     struct splitters splitters;
     struct rank_lists lists;     /* of A */
     struct record_shares shares;
@@ -35,7 +37,6 @@ struct rank_parts {
     struct rank_totals in;       /* of all ranks */
     bool unplaced;               /* no rank has a record with a reference */
     char part_path[PATH_MAX];        /* of B's output, but at rank 0: it never gets the name */
-    char nowhere[16];            /* of A's output: nothing is put there */
     int n_threads;
     struct latch latch;          /* of what is neither A's nor B's */
 };
@@ -54,6 +55,6 @@ void rank_parts_run(struct rank_parts *parts, void (*main_thread)(void *));
 _Noreturn void rank_parts_abort(struct rank_parts *parts);
 
 /* Ends one of the two sorts, which has no records any more that are needed. */
-void rank_parts_close(struct rank_parts *parts, struct sort_parts *sort);
+void rank_parts_close(struct rank_parts *parts, struct sorted *sort);
 
 #endif

@@ -20,10 +20,10 @@ const struct rank_step_name *rank_step_name(enum rank_step step)
     return &names[step];
 }
 
-int rank_report_open(struct rank_report *r, const struct report_request *request, struct report_subject subject,
-                     const struct mpi_team *team, struct latch *latch)
+int rank_report_open(struct rank_report *r, const struct report_request *request, const struct mpi_team *team,
+                     struct latch *latch)
 {
-    *r = (struct rank_report){.request = request, .subject = subject, .team = *team, .file.fd = -1};
+    *r = (struct rank_report){.request = request, .team = *team, .file.fd = -1};
     gethostname(r->mine.host, sizeof r->mine.host - 1);
     if (team->rank > 0 || !request->format)
         return 0;
@@ -57,7 +57,7 @@ int rank_report_write(struct rank_report *r, report_file_fn *put, struct latch *
     r->mine.cpu = usage.user + usage.system;
     r->mine.peak_rss = usage.peak_rss;
     mpi_wait_gather(&r->mine, sizeof r->mine, MPI_BYTE, r->all);
-    return r->team.rank == 0 ? report_file_put(&r->file, r->request, r->subject.output, put, r, latch) : 0;
+    return r->team.rank == 0 ? report_file_put(&r->file, r->request, put, r, latch) : 0;
 }
 
 void rank_report_close(struct rank_report *r)

@@ -32,7 +32,6 @@ struct rank_numbers {
 
 struct rank_report {
     const struct report_request *request;
-    struct report_subject subject;
     struct mpi_team team;
     struct out_file file;        /* of rank 0 */
     double start;
@@ -42,8 +41,8 @@ struct rank_report {
 
 /* Every rank calls it. Opens the file that the request names. -1: failed, and the error is recorded in the latch; close
  * it all the same. */
-int rank_report_open(struct rank_report *report, const struct report_request *request, struct report_subject subject,
-                     const struct mpi_team *team, struct latch *latch);
+int rank_report_open(struct rank_report *report, const struct report_request *request, const struct mpi_team *team,
+                     struct latch *latch);
 
 /* Every rank calls it when all can begin at once. */
 void rank_report_start(struct rank_report *report);

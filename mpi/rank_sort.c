@@ -81,23 +81,15 @@ static void name_part(struct rank_parts *s)
 
 static void share_options(struct rank_parts *s)
 {
-    s->opts_a = s->opts_b = *s->opts;
+    s->each = *s->opts;
     /* Each of the two plans with what a program takes beside -m. */
-    s->opts_a.memory = s->opts_b.memory = memory_for_records(s->opts) / 2;
-    s->opts_a.memory_beside = s->opts_b.memory_beside = MEMORY_BESIDE;
-    s->opts_a.progress = s->opts_b.progress = PROGRESS_NEVER;
-    s->opts_a.report = s->opts_b.report = (struct report_request){.format = REPORT_NONE};   /* there is one of all */
-    s->opts_a.out.path = s->nowhere;
-    s->opts_a.out.level = 0;
-    s->opts_a.size_hint = s->opts->size_hint / (uint64_t)s->team.size;
-    strcpy(s->nowhere, "/dev/null");
-    s->opts_a.out.index = NULL;
-    s->arrivals_names[0] = s->arrivals_names[1] = s->opts->in.paths[0];
-    s->opts_b.in.paths = s->arrivals_names;
-    s->opts_b.in.n = 2;
+    s->each.memory = memory_for_records(s->opts) / 2;
+    s->each.memory_beside = MEMORY_BESIDE;
+    s->each.progress = PROGRESS_NEVER;
+    s->each.report = (struct report_request){.format = REPORT_NONE};     /* there is one of all */
     if (s->team.rank > 0) {
-        s->opts_b.out.path = s->part_path;
-        s->opts_b.out.index = NULL;
+        s->each.out.path = s->part_path;
+        s->each.out.index = NULL;
     }
 }
 
@@ -106,13 +98,6 @@ static void read_part(void *sort)
     struct rank_parts *s = sort;
     latch_hide_signals(false);
     bam_sort_read(&s->a);
-}
-
-/* What is read by one rank may be all there is. */
-static void expect_all(struct rank_parts *s)
-{
-    if (s->split.has_whole)
-        s->opts_a.size_hint = s->opts->size_hint;
 }
 
 static void count_input(struct rank_parts *s)
@@ -128,8 +113,10 @@ static int sort_part(struct rank_parts *s)
 {
     s->split.parts[0].beside = RANK_PARTS_BESIDE;
     s->split.parts[0].silent = s->team.rank > 0;
-    expect_all(s);
-    sort_parts_open_part(&s->a, &s->opts_a, s->split.parts);
+    /* What is read by one rank may be all there is. */
+    uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
+    struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected};
+    sorted_open(&s->a, &how, NULL);
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->a.latch) < 0)
         return -1;
@@ -153,8 +140,8 @@ static int open_split(struct rank_parts *s)
 {
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
-    struct memory_rings rings = sort_memory_rings(&s->opts_a, true);
-    struct sort_inputs_options how = sort_memory_inputs(&s->opts_a, &rings, &s->a.latch, NULL);
+    struct memory_rings rings = sort_memory_rings(&s->each, &s->each.in, true, false);
+    struct sort_inputs_options how = sort_memory_inputs(&s->each, &s->each.in, &rings, &s->a.latch, NULL);
     return input_split_open(&s->split, &s->team, &how);
 }
 
@@ -170,13 +157,11 @@ static int sort_all(struct rank_parts *s)
 /* Only rank 0's output gets a name, and only if all went well. */
 static int close_all(struct rank_parts *s, int result)
 {
-    if (s->a.stats) {
-        sort_files_abandon(&s->a.out);
+    if (s->a.stats)
         rank_parts_close(s, &s->a);
-    }
     if (s->b.stats) {
         if (result < 0 || s->team.rank > 0)
-            sort_files_abandon(&s->b.out);
+            written_abandon(&s->out);
         rank_parts_close(s, &s->b);
         if (result == 0)
             result = mpi_team_agree(&s->team, &s->b.latch);
@@ -208,7 +193,7 @@ int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
     s->n_threads = 1;
     name_part(s);
     share_options(s);
-    rank_report_open(&s->report, &opts->report, sort_opts_subject(opts), team, &s->latch);
+    rank_report_open(&s->report, &opts->report, team, &s->latch);
     int result = mpi_team_agree(&s->team, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;
     if (result == 0) {
         rank_report_write(&s->report, rank_pages_put, &s->latch);

@@ -12,7 +12,7 @@
 #include "plan/sort_memory.h"
 #include "read/input_sample.h"
 #include "spill/spill_policy.h"
-#include "write/sort_files.h"
+#include "write/written.h"
 
 /* Of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in bam_sort.c). */
 static const double FILLED = 31.0 / 32;
@@ -155,7 +155,7 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
 {
     sam_hdr_t *sam = in->each->header.sam;
     struct input_sample sample;
-    size_t output = sort_files_memory_beside(&opts->out, sam, &rings->job);
+    size_t output = written_memory_beside(&opts->out, sam, &rings->job);
     int result = -1;
     if (rings->job.form == SINK_HTSLIB)
         output += memory_shares_htslib(opts->out.format.format == cram, true, &rings->writer, opts->n_threads).bytes;
@@ -186,7 +186,7 @@ out:
 
 int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch *latch)
 {
-    struct memory_rings rings = sort_memory_rings(opts, false);
+    struct memory_rings rings = sort_memory_rings(opts, &opts->in, false, true);
     struct sort_inputs in;
     *f = (struct forecast){
         .n_threads = opts->n_threads,
@@ -200,7 +200,7 @@ int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch
         forecast_memory(f, &plan, NULL);
         return 0;
     }
-    struct sort_inputs_options how = sort_memory_inputs(opts, &rings, latch, NULL);
+    struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
     int result = sort_inputs_open(&in, &how) < 0 ? -1 : look(f, opts, &in, &rings, latch);
     sort_inputs_close(&in);
     return result;

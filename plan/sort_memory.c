@@ -26,15 +26,16 @@ static size_t inputs_waiting(const struct input_request *in, bool parts)
     return n;
 }
 
-struct memory_rings sort_memory_rings(const struct sort_opts *opts, bool parts)
+struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in, bool parts,
+                                      bool writes)
 {
     struct memory_job job = {
         .all = sort_limits_memory(opts),
         .n_threads = opts->n_threads,
         .form = record_sink_form(&opts->out),
-        .level = opts->out.level,
-        .n_inputs = opts->in.n,
-        .n_waiting = inputs_waiting(&opts->in, parts),
+        .level = writes ? opts->out.level : 0,
+        .n_inputs = in->n,
+        .n_waiting = inputs_waiting(in, parts),
         .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),
         .thread_space = sort_limits_thread_space(),
@@ -42,12 +43,13 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts, bool parts)
     return memory_plan_rings(&job);
 }
 
-struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct memory_rings *rings,
-                                              struct latch *latch, struct stats *stats)
+struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct input_request *in,
+                                              const struct memory_rings *rings, struct latch *latch,
+                                              struct stats *stats)
 {
     uint64_t all = rings->job.all;
     return (struct sort_inputs_options){
-        .request = &opts->in,
+        .request = in,
         .other_fasta = opts->order.index_fasta,
         .rings = *rings,
         .header_max = opts->memory_beside == 0 ? all / HEADER_PART : all > HEADER_LEAST ? all : HEADER_LEAST,

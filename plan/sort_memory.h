@@ -8,13 +8,15 @@
 
 struct sort_opts;
 
-/* The first part, before any file is opened. parts: of each input a part is read. Call it once: see
- * sort_limits_memory(). */
-struct memory_rings sort_memory_rings(const struct sort_opts *opts, bool parts);
+/* The first part, before any file is opened. parts: of each input a part is read. writes: there will be an output; else
+ * no codecs are counted for it, but blocks are, for who takes the records. Call it once: see sort_limits_memory(). */
+struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in, bool parts,
+                                      bool writes);
 
 /* How the inputs are opened. */
-struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct memory_rings *rings,
-                                              struct latch *latch, struct stats *stats);
+struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct input_request *in,
+                                              const struct memory_rings *rings, struct latch *latch,
+                                              struct stats *stats);
 
 /* The second part: the headers are read. output: bytes of htslib, indexes and the like for the output and the order.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */

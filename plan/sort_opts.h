@@ -38,17 +38,4 @@ static inline const char *sort_opts_input(const struct sort_opts *opts)
     return input_name_shown(opts->in.paths[0]);
 }
 
-/* What a report of the sort tells of it. */
-static inline struct report_subject sort_opts_subject(const struct sort_opts *opts)
-{
-    return (struct report_subject){
-        .inputs = opts->in.paths,
-        .n_inputs = opts->in.n,
-        .output = opts->out.path,
-        .temp_prefix = opts->temp_prefixes[0],
-        .command_line = opts->out.command_line,
-        .memory = opts->memory,
-    };
-}
-
 #endif

@@ -41,20 +41,21 @@ int report_file_write(struct out_file *file, enum report_format format, report_f
 }
 
 /* DIR/20261231T235959Z-OUTPUT-PID, in UTC, and of the output's name only what is the same in all shells. */
-static void name_in_folder(char *name, size_t size, const char *folder, const char *path)
+static void name_in_folder(char *name, size_t size, const struct report_request *request)
 {
     enum { MOST = 100 };                         /* of the output's name; file systems take 255 bytes */
     char when[32] = "", output[MOST + 1];
     struct tm utc;
     time_t now = time(NULL);
-    const char *slash = strrchr(path, '/'), *base = strcmp(path, "-") == 0 ? "stdout" : slash ? slash + 1 : path;
+    const char *path = request->output, *slash = strrchr(path, '/');
+    const char *base = strcmp(path, "-") == 0 ? "stdout" : slash ? slash + 1 : path;
     if (gmtime_r(&now, &utc))
         strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
     snprintf(output, sizeof output, "%s", base);
     for (char *c = output; *c; c++)
         if (!isascii((unsigned char)*c) || (!isalnum((unsigned char)*c) && !strchr("._-+", *c)))
             *c = '_';
-    snprintf(name, size, "%s/%s-%s-%ld", folder, when, output, (long)getpid());
+    snprintf(name, size, "%s/%s-%s-%ld", request->folder, when, output, (long)getpid());
 }
 
 /* Other machines may share the folder, and have the same time and number of process: then numbers follow. Returns the
@@ -78,14 +79,14 @@ static int open_new(char *path, size_t size, const char *name, const char *endin
     return fd;
 }
 
-static void write_in_folder(const char *folder, const char *output, report_file_fn *put, const void *arg)
+static void write_in_folder(const struct report_request *request, report_file_fn *put, const void *arg)
 {
     static const struct {
         const char *ending;
         enum report_format format;
     } kinds[] = {{".json", REPORT_JSON}, {".html", REPORT_HTML}};
     char name[PATH_MAX], path[PATH_MAX];
-    name_in_folder(name, sizeof name, folder, output);
+    name_in_folder(name, sizeof name, request);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         int fd = open_new(path, sizeof path, name, kinds[i].ending);
         FILE *to = stream_of(fd);
@@ -93,17 +94,17 @@ static void write_in_folder(const char *folder, const char *output, report_file_
         if (error && fd >= 0)
             unlink(path);
         if (error) {
-            message_warning("no report in %s: %s", folder, strerror(error));
+            message_warning("no report in %s: %s", request->folder, strerror(error));
             return;
         }
     }
 }
 
-int report_file_put(struct out_file *file, const struct report_request *request, const char *output,
-                    report_file_fn *put, const void *arg, struct latch *latch)
+int report_file_put(struct out_file *file, const struct report_request *request, report_file_fn *put, const void *arg,
+                    struct latch *latch)
 {
     if (request->format == REPORT_FOLDER)
-        write_in_folder(request->folder, output, put, arg);
+        write_in_folder(request, put, arg);
     else if (!request->file)
         put(stderr, request->format, arg);
     else

@@ -16,10 +16,9 @@ typedef void report_file_fn(FILE *to, enum report_format format, const void *arg
 int report_file_write(struct out_file *file, enum report_format format, report_file_fn *put, const void *arg,
                       struct latch *latch);
 
-/* The same wherever the report is wanted; file is open if the request names one. output: the path of what the report
- * is of. Call it when the output is complete.
+/* The same wherever the report is wanted; file is open if the request names one. Call it when the output is complete.
  * Whoever has set a folder may not be who runs the sort, so an error there is a warning only. */
-int report_file_put(struct out_file *file, const struct report_request *request, const char *output,
-                    report_file_fn *put, const void *arg, struct latch *latch);
+int report_file_put(struct out_file *file, const struct report_request *request, report_file_fn *put, const void *arg,
+                    struct latch *latch);
 
 #endif

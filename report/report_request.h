@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reports that a command is to make, and what they tell of what it was asked for. */
+/* The reports that a command is to make. The command line fills it in; all pointers stay its own. */
 #ifndef REPORT_REQUEST_H
 #define REPORT_REQUEST_H
 
@@ -14,16 +14,13 @@ struct report_request {
     const char *file;            /* NULL: standard error, or the folder */
     const char *folder;          /* of REPORT_FOLDER; else NULL */
     const char *trace_file;      /* NULL: none */
-};
-
-/* All pointers stay the caller's. */
-struct report_subject {
+    /* What they tell of what was asked for: */
     char *const *inputs;         /* at least one; "-": standard input */
     size_t n_inputs;
     const char *output;          /* "-": standard output */
     const char *temp_prefix;     /* the first of the places for temporary files */
     const char *command_line;
-    uint64_t memory;             /* bytes that were asked for */
+    uint64_t memory;             /* bytes */
 };
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/machine.h"
 #include "report/report.h"
 #include "report/report_file.h"
+#include "report/report_request.h"
 #include "report/sort_report.h"
 #include "base/temp_prefix.h"
 #include "base/version.h"
@@ -25,11 +26,11 @@ enum stats_detail sort_report_detail(const struct report_request *request)
 /* ------------------------------------------------------------------- files */
 
 /* Sizes add up; one that is not known makes the sum unknown. */
-static struct report_place place_of_inputs(const struct report_subject *subject)
+static struct report_place place_of_inputs(const struct report_request *o)
 {
-    struct report_place all = report_place_of("", subject->inputs[0], STDIN_FILENO);
-    for (size_t i = 1; i < subject->n_inputs; i++) {
-        uint64_t bytes = report_place_of("", subject->inputs[i], STDIN_FILENO).bytes;
+    struct report_place all = report_place_of("", o->inputs[0], STDIN_FILENO);
+    for (size_t i = 1; i < o->n_inputs; i++) {
+        uint64_t bytes = report_place_of("", o->inputs[i], STDIN_FILENO).bytes;
         bool known = bytes != REPORT_UNKNOWN && all.bytes != REPORT_UNKNOWN;
         all.bytes = known ? all.bytes + bytes : REPORT_UNKNOWN;
     }
@@ -41,16 +42,14 @@ static bool is_dash(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-int sort_report_open(struct sort_report *s, const struct report_request *request, struct report_subject subject,
-                     struct latch *latch)
+int sort_report_open(struct sort_report *s, const struct report_request *request, struct latch *latch)
 {
-    *s = (struct sort_report){.request = request, .subject = subject, .report.fd = -1, .trace.fd = -1,
-                              .counters.fds = {-1, -1}};
+    *s = (struct sort_report){.request = request, .report.fd = -1, .trace.fd = -1, .counters.fds = {-1, -1}};
     if (request->format) {
         cpu_counters_begin(&s->counters, cpu_counter_open);
         package_energy_begin(&s->energy, "");
-        s->in = place_of_inputs(&subject);
-        s->out_before = is_dash(subject.output) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;
+        s->in = place_of_inputs(request);
+        s->out_before = is_dash(request->output) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;
     }
     return (request->file && out_file_open(&s->report, request->file, latch) < 0)
         || (request->trace_file && out_file_open(&s->trace, request->trace_file, latch) < 0) ? -1 : 0;
@@ -98,7 +97,7 @@ static enum report_file kind_of(const char *path, int dash)
 /* Into standard output that is a file, other programs may have written before us. */
 static struct report_place place_of_output(const struct sort_report *s)
 {
-    struct report_place out = report_place_of("", s->subject.output, STDOUT_FILENO);
+    struct report_place out = report_place_of("", s->request->output, STDOUT_FILENO);
     out.bytes -= out.bytes != REPORT_UNKNOWN && s->out_before != REPORT_UNKNOWN ? s->out_before : 0;
     return out;
 }
@@ -111,7 +110,7 @@ static struct report_place place_of_temp(const char *prefix)
 
 static struct report_facts gather_facts(struct sort_report *s, const struct stats *stats, uint64_t records)
 {
-    const struct report_subject *o = &s->subject;
+    const struct report_request *o = s->request;
     struct machine_usage usage = machine_usage();
     uint64_t queue = machine_run_queue("");
     double joules = package_energy_joules(&s->energy, "", (double)stats_wall(stats) / 1e9);
@@ -161,7 +160,7 @@ int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t
         struct report report;
         report_make(&report, &facts, stats);
         what.report = &report;
-        if (report_file_put(&s->report, request, s->subject.output, put, &what, latch) < 0)
+        if (report_file_put(&s->report, request, put, &what, latch) < 0)
             return -1;
     }
     what.report = NULL;

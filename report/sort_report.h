@@ -11,14 +11,13 @@
 #include "base/package_energy.h"
 #include "base/stats.h"
 #include "report/report_place.h"
-#include "report/report_request.h"
 
 struct bam_arena;
 struct latch;
+struct report_request;
 
 struct sort_report {
     const struct report_request *request;
-    struct report_subject subject;
     struct out_file report, trace;
     struct report_place in;      /* as it was before the sort, which may replace it */
     uint64_t out_before;         /* bytes that standard output, if it is a file, had before */
@@ -32,8 +31,7 @@ struct sort_report {
 enum stats_detail sort_report_detail(const struct report_request *request);
 
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
-int sort_report_open(struct sort_report *report, const struct report_request *request, struct report_subject subject,
-                     struct latch *latch);
+int sort_report_open(struct sort_report *report, const struct report_request *request, struct latch *latch);
 
 /* Looks at how much memory is huge pages, and on which NUMA nodes the records and keys of both arenas lie. Call it
  * before the memory is given back. */

@@ -221,28 +221,28 @@ int record_sink_put(struct record_sink *k, const struct record_list *list)
 
 uint64_t record_sink_mark(const struct record_sink *k)
 {
-    return k->hts ? hts_writer_mark(k->hts) : bgzf_sink_mark(k->bgzf);
+    return !k ? 0 : k->hts ? hts_writer_mark(k->hts) : bgzf_sink_mark(k->bgzf);
 }
 
 bool record_sink_passed(const struct record_sink *k, uint64_t mark)
 {
-    return k->hts ? hts_writer_passed(k->hts, mark) : bgzf_sink_passed(k->bgzf, mark);
+    return !k || (k->hts ? hts_writer_passed(k->hts, mark) : bgzf_sink_passed(k->bgzf, mark));
 }
 
 bool record_sink_will_pass(const struct record_sink *k, uint64_t mark)
 {
-    return k->hts ? hts_writer_will_pass(k->hts, mark) : bgzf_sink_will_pass(k->bgzf, mark);
+    return !k || (k->hts ? hts_writer_will_pass(k->hts, mark) : bgzf_sink_will_pass(k->bgzf, mark));
 }
 
 void record_sink_make_task(struct record_sink *k)
 {
-    if (k->bgzf)
+    if (k && k->bgzf)
         bgzf_sink_make_task(k->bgzf);
 }
 
 int record_sink_help(struct record_sink *k)
 {
-    return k->hts ? hts_writer_help(k->hts) : bgzf_sink_help(k->bgzf);
+    return !k ? 0 : k->hts ? hts_writer_help(k->hts) : bgzf_sink_help(k->bgzf);
 }
 
 int record_sink_finish(struct record_sink *k)

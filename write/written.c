@@ -13,7 +13,7 @@
 #include "write/record_sink.h"
 #include "write/samtools_checksum.h"
 #include "write/sink_verify.h"
-#include "write/sort_files.h"
+#include "write/written.h"
 #include "base/version.h"
 
 /* ---------------------------------------------------------- before reading */
@@ -24,7 +24,7 @@ static int open_file(struct out_file *file, const char *path, struct latch *latc
 }
 
 /* As gzip: what is meant for a file would come to the screen, or change on its way through a terminal (docker -t). */
-static int check_terminal(const struct sort_files *f)
+static int check_terminal(const struct written *f)
 {
     const htsFormat *format = &f->request->format;
     bool is_text = format->format != bam && format->format != cram && format->compression == no_compression;
@@ -34,7 +34,7 @@ static int check_terminal(const struct sort_files *f)
                       "program; -O sam is text. Nothing was read", f->data.path);
 }
 
-static int open_data(struct sort_files *f, const struct memory_rings *rings, struct stats *stats)
+static int open_data(struct written *f, const struct memory_rings *rings, struct stats *stats)
 {
     if (out_file_open(&f->data, f->request->path, f->latch) < 0 || check_terminal(f) < 0)
         return -1;
@@ -42,10 +42,10 @@ static int open_data(struct sort_files *f, const struct memory_rings *rings, str
     return f->sink ? 0 : -1;
 }
 
-int sort_files_open(struct sort_files *f, const struct output_request *request, const struct memory_rings *rings,
+int written_open(struct written *f, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats)
 {
-    *f = (struct sort_files){.request = request, .input = input, .n_threads = rings->job.n_threads, .latch = latch,
+    *f = (struct written){.request = request, .input = input, .n_threads = rings->job.n_threads, .latch = latch,
                              .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
     return open_data(f, rings, stats) < 0 || open_file(&f->checksum, request->checksum, latch) < 0 ? -1 : 0;
 }
@@ -60,12 +60,12 @@ static bool takes_reference(const htsFormat *format)
 
 /* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be
  * longer by far than what is known of them, so what they take may be a third of all at most. */
-size_t sort_files_memory(const struct sort_files *f, sam_hdr_t *sam, const struct memory_job *job)
+size_t written_memory(const struct written *f, sam_hdr_t *sam, const struct memory_job *job)
 {
-    return sort_files_memory_beside(f->request, sam, job) + record_sink_memory(f->sink);
+    return written_memory_beside(f->request, sam, job) + record_sink_memory(f->sink);
 }
 
-size_t sort_files_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job)
+size_t written_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job)
 {
     const htsFormat *format = &request->format;
     uint64_t most = job->all / 3;
@@ -76,7 +76,7 @@ size_t sort_files_memory_beside(const struct output_request *request, sam_hdr_t 
 }
 
 /* samtools would find out at the first read beyond 2^29, when all is sorted. */
-static int open_index(struct sort_files *f, sam_hdr_t *sam)
+static int open_index(struct written *f, sam_hdr_t *sam)
 {
     const char *path = f->request->index;
     const char *far = path && f->request->index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;
@@ -86,7 +86,7 @@ static int open_index(struct sort_files *f, sam_hdr_t *sam)
     return open_file(&f->index, path, f->latch);
 }
 
-static int open_verify(struct sort_files *f, const struct sort_rule *rule)
+static int open_verify(struct written *f, const struct sort_rule *rule)
 {
     enum sink_form form = record_sink_form(f->request);
     struct sink_verify_options how = {
@@ -103,7 +103,7 @@ static int open_verify(struct sort_files *f, const struct sort_rule *rule)
 }
 
 /* As samtools, which looks no further than the header. */
-static int check_references(const struct sort_files *f, sam_hdr_t *sam)
+static int check_references(const struct written *f, sam_hdr_t *sam)
 {
     const char *far = far_pos_fits(&f->request->format) ? NULL : far_pos_reference(sam);
     if (!far)
@@ -113,14 +113,14 @@ static int check_references(const struct sort_files *f, sam_hdr_t *sam)
 }
 
 /* What it will have, with its new @PG line and @HD. */
-static int check_header_size(const struct sort_files *f, sam_hdr_t *sam)
+static int check_header_size(const struct written *f, sam_hdr_t *sam)
 {
     enum { REST_OF_LINES = 256 };
     uint64_t text = sam_hdr_length(sam) + strlen(f->request->command_line) + REST_OF_LINES;
     return bam_header_check_size(text, f->request->format.format, f->input, f->latch);
 }
 
-static int open_samtools(struct sort_files *f)
+static int open_samtools(struct written *f)
 {
     if (!(f->samtools = samtools_checksum_new(f->n_threads)))
         return latch_fail(f->latch, "out of memory for --checksum");
@@ -128,7 +128,7 @@ static int open_samtools(struct sort_files *f)
     return 0;
 }
 
-int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_rule *rule)
+int written_prepare(struct written *f, sam_hdr_t *sam, const struct sort_rule *rule)
 {
     return check_references(f, sam) < 0 || check_header_size(f, sam) < 0 || open_index(f, sam) < 0
         || (f->request->verify && open_verify(f, rule) < 0)
@@ -137,7 +137,7 @@ int sort_files_prepare(struct sort_files *f, sam_hdr_t *sam, const struct sort_r
 
 /* ----------------------------------------------------------------- writing */
 
-int sort_files_header(struct sort_files *f, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
+int written_header(struct written *f, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                       bool beyond)
 {
     const struct output_request *request = f->request;
@@ -155,14 +155,14 @@ static int write_checksum(struct out_file *out, const char *text, size_t size, s
     return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, text, size, latch) < 0 ? -1 : 0;
 }
 
-int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch)
+int written_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch)
 {
     char line[80];
     int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", n_records, checksum);
     return write_checksum(out, line, (size_t)size, latch);
 }
 
-int sort_files_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch)
+int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch)
 {
     char *text = NULL;
     size_t size = 0;
@@ -176,10 +176,8 @@ int sort_files_samtools(struct out_file *out, struct samtools_checksum *sum, con
     return result;
 }
 
-/* Records in == records out, byte for byte: what makes it safe to delete the input. */
-static int compare(const struct sort_files *f, uint64_t n_in, uint64_t in)
+int written_compare(const struct written *f, uint64_t n_in, uint64_t in, uint64_t n_out, uint64_t out)
 {
-    uint64_t n_out = record_sink_count(f->sink), out = record_sink_checksum(f->sink);
     if (n_in == n_out && in == out)
         return 0;
     return latch_fail(f->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
@@ -188,18 +186,19 @@ static int compare(const struct sort_files *f, uint64_t n_in, uint64_t in)
                       (unsigned long long)n_out, (unsigned long long)out);
 }
 
-int sort_files_finish(struct sort_files *f, uint64_t n_records, uint64_t checksum)
+int written_finish(struct written *f, uint64_t n_records, uint64_t checksum)
 {
-    if (record_sink_finish(f->sink) < 0 || compare(f, n_records, checksum) < 0)
+    if (record_sink_finish(f->sink) < 0
+        || written_compare(f, n_records, checksum, record_sink_count(f->sink), record_sink_checksum(f->sink)) < 0)
         return -1;
     if (f->samtools)
-        return sort_files_samtools(&f->checksum, f->samtools, f->request->path, f->latch);
-    return f->request->checksum ? sort_files_checksum(&f->checksum, n_records, checksum, f->latch) : 0;
+        return written_samtools(&f->checksum, f->samtools, f->request->path, f->latch);
+    return f->request->checksum ? written_checksum(&f->checksum, n_records, checksum, f->latch) : 0;
 }
 
 /* ----------------------------------------------------------------- the end */
 
-void sort_files_abandon(struct sort_files *f)
+void written_abandon(struct written *f)
 {
     out_file_abandon(&f->data);
     out_file_abandon(&f->index);
@@ -215,7 +214,7 @@ static void take_back(const struct out_file *file)
 
 /* The data last: while they are old and the index is new, readers complain of it
  * and nothing worse. It must not stay so. */
-int sort_files_commit(struct sort_files *f)
+int written_commit(struct written *f)
 {
     latch_hide_signals(true);                    /* those between two files, too */
     struct latch *latch = f->latch;
@@ -226,17 +225,17 @@ int sort_files_commit(struct sort_files *f)
         take_back(&f->checksum);
         take_back(&f->index);
     }
-    sort_files_abandon(f);
+    written_abandon(f);
     latch_hide_signals(false);
     return failed ? -1 : 0;
 }
 
-void sort_files_close(struct sort_files *f)
+void written_close(struct written *f)
 {
     record_sink_close(f->sink);
     samtools_checksum_free(f->samtools);
     if (f->request)
-        sort_files_abandon(f);
+        written_abandon(f);
     f->sink = NULL;
     f->samtools = NULL;
 }

@@ -7,16 +7,18 @@
 #include "order/minhash.h"
 #include "order/sort_key.h"
 #include "plan/sort_memory.h"
-#include "plan/sort_parts.h"
+#include "plan/sorted.h"
 #include "read/input_part.h"
+#include "report/sort_report.h"
 #include "write/record_sink.h"
+#include "write/written.h"
 
-static bool is_prepared(const struct sort_parts *s)
+static bool is_prepared(const struct sorted *s)
 {
     return s->part && s->part->prepared;
 }
 
-static int build_index(struct sort_parts *s)
+static int build_index(struct sorted *s)
 {
     bool silent = s->part && s->part->silent;
     const char *cause = minhash_build_index(s->minhash, !silent);
@@ -28,7 +30,7 @@ static int build_index(struct sort_parts *s)
                       cause);
 }
 
-static int prepare_minhash(struct sort_parts *s)
+static int prepare_minhash(struct sorted *s)
 {
     if (s->opts->order.by != SORT_MINHASH)
         return 0;
@@ -40,13 +42,13 @@ static int prepare_minhash(struct sort_parts *s)
 }
 
 /* Whether a read's rank is needed once it has its key: the merge compares ranks, or another sort makes keys of them. */
-static bool keep_ranks(const struct sort_parts *s)
+static bool keep_ranks(const struct sorted *s)
 {
     return s->minhash && (s->part || !minhash_decides(s->minhash));
 }
 
 /* CRAM must know of records that begin behind the end of their reference (write/cram_settings.h). */
-static int prepare_lengths(struct sort_parts *s)
+static int prepare_lengths(struct sorted *s)
 {
     int n = sam_hdr_nref(s->sam);
     if (s->opts->out.format.format != cram)
@@ -59,7 +61,7 @@ static int prepare_lengths(struct sort_parts *s)
     return 0;
 }
 
-static int prepare_order(struct sort_parts *s)
+static int prepare_order(struct sorted *s)
 {
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
@@ -71,22 +73,22 @@ static int prepare_order(struct sort_parts *s)
     arenas_set_order(&s->arenas, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule);
     if (is_prepared(s))
         arenas_set_mended(&s->arenas);
-    if (keep_ranks(s))
-        record_sink_set_finish(s->out.sink, sort_tasks_finish_record);
+    if (s->sink && keep_ranks(s))
+        record_sink_set_finish(s->sink, sort_tasks_finish_record);
     return 0;
 }
 
 /* The second part of the plan: the headers are read, and the index of -I is made. */
-static int plan_memory(struct sort_parts *s)
+static int plan_memory(struct sorted *s)
 {
-    size_t output = sort_files_memory(&s->out, s->sam, &s->rings.job)
+    size_t output = (s->to ? written_memory(s->to, s->sam, &s->rings.job) : 0)
                   + (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
     return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
 }
 
-static int open_inputs(struct sort_parts *s)
+static int open_inputs(struct sorted *s, const struct input_request *in)
 {
-    struct sort_inputs_options how = sort_memory_inputs(s->opts, &s->rings, &s->latch, s->stats);
+    struct sort_inputs_options how = sort_memory_inputs(s->opts, in, &s->rings, &s->latch, s->stats);
     how.part = s->part;
     if (sort_inputs_open(&s->in, &how) < 0)
         return -1;
@@ -94,7 +96,7 @@ static int open_inputs(struct sort_parts *s)
     return 0;
 }
 
-static int open_spill(struct sort_parts *s)
+static int open_spill(struct sorted *s)
 {
     struct spill_policy_options how = {
         .store = {
@@ -119,12 +121,12 @@ static int open_spill(struct sort_parts *s)
 }
 
 /* The arenas come after what has a fixed size: they take what a limit on addresses leaves. */
-static int reserve_memory(struct sort_parts *s)
+static int reserve_memory(struct sorted *s, uint64_t size_hint)
 {
     struct block_reader_options reader = {
         .inputs = &s->in,
         .n_slots = s->rings.source_slots,
-        .size_hint = s->opts->size_hint,
+        .size_hint = size_hint,
         .latch = &s->latch,
         .stats = s->stats,
     };
@@ -144,40 +146,42 @@ static int reserve_memory(struct sort_parts *s)
         || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
-int sort_parts_open(struct sort_parts *s, const struct sort_opts *opts)
+static int open_output(struct sorted *s)
 {
-    return sort_parts_open_part(s, opts, NULL);
+    if (!s->to)
+        return 0;
+    if (written_open(s->to, &s->opts->out, &s->rings, sort_opts_input(s->opts), &s->latch, s->stats) < 0)
+        return -1;
+    s->sink = s->to->sink;
+    record_sink_set_progress(s->sink, &s->progress);
+    return 0;
 }
 
-int sort_parts_open_part(struct sort_parts *s, const struct sort_opts *opts, const struct input_part *part)
+int sorted_open(struct sorted *s, const struct sorted_options *how, struct written *to)
 {
-    s->opts = opts;
-    s->part = part;
+    s->opts = how->opts;
+    s->part = how->part;
+    s->to = to;
     if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(&s->opts->report))))
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
-    s->rings = sort_memory_rings(s->opts, part != NULL);
-    /* The report first: it counts the cycles of later threads. */
-    if (sort_report_open(&s->report, &opts->report, sort_opts_subject(opts), &s->latch) < 0
-        || sort_files_open(&s->out, &opts->out, &s->rings, sort_opts_input(opts), &s->latch, s->stats) < 0
-        || open_inputs(s) < 0 || prepare_minhash(s) < 0)
-        return -1;
-    if (plan_memory(s) < 0 || reserve_memory(s) < 0 || prepare_order(s) < 0 || prepare_lengths(s) < 0
-        || sort_files_prepare(&s->out, s->sam, s->minhash ? NULL : s->rule) < 0)
+    s->rings = sort_memory_rings(s->opts, how->in, how->part != NULL, to != NULL);
+    if (open_output(s) < 0 || open_inputs(s, how->in) < 0 || prepare_minhash(s) < 0
+        || plan_memory(s) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
+        || prepare_lengths(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
         return -1;
     s->progress.file_bytes = (double)s->in.length;
-    s->progress.data_bytes = (double)s->opts->size_hint;
-    record_sink_set_progress(s->out.sink, &s->progress);
+    s->progress.data_bytes = (double)how->size_hint;
     return 0;
 }
 
 /* ----------------------------------------------------------------- closing */
 
-enum { N_PARTS = 5 };            /* that are slow to close */
+enum { N_CLOSED = 5 };           /* that are slow to close */
 
-/* No part needs another one while it is closed, so tasks close them side by side. The slowest come first. */
-static void close_part(struct sort_parts *s, uint32_t number)
+/* None of them needs another one while it is closed, so tasks close them side by side. The slowest come first. */
+static void close_one(struct sorted *s, uint32_t number)
 {
     switch (number) {
     case 0:
@@ -197,50 +201,52 @@ static void close_part(struct sort_parts *s, uint32_t number)
     }
 }
 
-/* Closes a part, or gives back a share of the arenas. */
-static void close_slot(void *parts, uint32_t slot)
+/* Closes one of them, or gives back a share of the arenas. */
+static void close_slot(void *sorted, uint32_t slot)
 {
-    struct sort_parts *s = parts;
+    struct sorted *s = sorted;
     enum stage before = stats_enter(s->stats, STAGE_FREE);
-    if (slot < N_PARTS)
-        close_part(s, slot);
+    if (slot < N_CLOSED)
+        close_one(s, slot);
     else
-        arenas_give_back(&s->arenas, slot - N_PARTS, s->closing.opt.n_slots - N_PARTS);
+        arenas_give_back(&s->arenas, slot - N_CLOSED, s->closing.opt.n_slots - N_CLOSED);
     stats_leave(s->stats, before, 0);
 }
 
 /* Gives all files their names at once, if all went well, and removes what has none. */
-static void finish_files(struct sort_parts *s)
+static void finish_files(struct sorted *s)
 {
+    if (!s->to)
+        return;
     enum stage before = stats_enter(s->stats, STAGE_WRITE);
     if (!latch_tripped(&s->latch))
-        sort_files_commit(&s->out);
+        written_commit(s->to);
     stats_enter(s->stats, STAGE_FREE);
-    sort_files_close(&s->out);
+    written_close(s->to);
     stats_leave(s->stats, before, 0);
 }
 
 /* The OpenMP runtime ends the program when it finds no memory for a task. So the main thread makes all tasks before
  * an output has its name. */
-static void close_in_team(void *parts)
+static void close_in_team(void *sorted)
 {
-    struct sort_parts *s = parts;
+    struct sorted *s = sorted;
     task_ring_hand_out_all(&s->closing);
     finish_files(s);
     task_ring_take_all(&s->closing, s->stats);
 }
 
-static void close_alone(struct sort_parts *s)
+static void close_alone(struct sorted *s)
 {
     finish_files(s);
-    for (uint32_t i = 0; i < N_PARTS; i++)
-        close_part(s, i);
+    for (uint32_t i = 0; i < N_CLOSED; i++)
+        close_one(s, i);
 }
 
-void sort_parts_finish(struct sort_parts *s, int n_threads)
+void sorted_finish(struct sorted *s, int n_threads)
 {
     static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
-    struct task_ring_options ring = {.n_slots = N_PARTS + (uint32_t)n_threads, .run = close_slot, .arg = s};
+    struct task_ring_options ring = {.n_slots = N_CLOSED + (uint32_t)n_threads, .run = close_slot, .arg = s};
     stats_phase(s->stats, PHASE_FINISH);
     bool much = !latch_tripped(&s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
     if (much && task_ring_open(&s->closing, &ring) == 0)
@@ -253,4 +259,7 @@ void sort_parts_finish(struct sort_parts *s, int n_threads)
     free(s->lengths);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
+    stats_stop(s->stats);
+    if (s->stats)
+        progress_end(&s->progress, !latch_tripped(&s->latch));
 }

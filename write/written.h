@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that a sort makes: sorted records, their index, --checksum. None of them is
- * there under its name before all are whole. */
-#ifndef SORT_FILES_H
-#define SORT_FILES_H
+/* The second half of a sort, and of any command that writes records: what is put to the sink, in order, becomes files:
+ * the records, their index, --checksum. None of them is there under its name before all are whole. */
+#ifndef WRITTEN_H
+#define WRITTEN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct sort_order;
 struct sort_rule;
 struct stats;
 
-struct sort_files {
+struct written {
     const struct output_request *request;
     const char *input;           /* the first one, for messages */
     int n_threads;
@@ -32,39 +32,43 @@ struct sort_files {
 /* Opens data and checksum. What can be refused before data come from a pipe is refused first. rings: see
  * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files all the same. */
-int sort_files_open(struct sort_files *files, const struct output_request *request, const struct memory_rings *rings,
+int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
 
 /* Bytes of memory that the files take beside the sink, of all that there is: indexes, --verify, what htslib keeps.
  * sam is the header of the output. */
-size_t sort_files_memory(const struct sort_files *files, sam_hdr_t *sam, const struct memory_job *job);
+size_t written_memory(const struct written *written, sam_hdr_t *sam, const struct memory_job *job);
 
 /* The same without what the sink's htslib keeps, and without any file. */
-size_t sort_files_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job);
+size_t written_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job);
 
 /* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
  * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
  * and the error is recorded in the latch. */
-int sort_files_prepare(struct sort_files *files, sam_hdr_t *sam, const struct sort_rule *rule);
+int written_prepare(struct written *written, sam_hdr_t *sam, const struct sort_rule *rule);
 
 /* Marks the header as sorted, in that order, and writes it. unplaced: as in bam_header_mark_sorted(). beyond: as in
  * record_sink_header(). sam must live as long as the files are open. -1: failed, and the error is recorded in the
  * latch. */
-int sort_files_header(struct sort_files *files, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
+int written_header(struct written *written, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                       bool beyond);
 
 /* Call it when all records are in the sink. Finishes the sink, compares what went through it with what was read, and
  * writes the checksum. -1: failed, and the error is recorded in the latch. */
-int sort_files_finish(struct sort_files *files, uint64_t n_records, uint64_t checksum);
+int written_finish(struct written *written, uint64_t n_records, uint64_t checksum);
+
+/* Records in == records out, byte for byte: what makes it safe to delete the input. -1: they are not, and the error is
+ * recorded in the latch. */
+int written_compare(const struct written *written, uint64_t n_in, uint64_t in, uint64_t n_out, uint64_t out);
 
 /* Puts all files in place. -1: failed, and the error is recorded in the latch. */
-int sort_files_commit(struct sort_files *files);
+int written_commit(struct written *written);
 
 /* Removes what is not in place; other threads may still be writing to it. */
-void sort_files_abandon(struct sort_files *files);
+void written_abandon(struct written *written);
 
 /* Does the same, and gives all memory back. */
-void sort_files_close(struct sort_files *files);
+void written_close(struct written *written);
 
 /* Writes the line of --checksum to an open file; the caller finishes and commits it, or abandons it:
  *
@@ -72,9 +76,9 @@ void sort_files_close(struct sort_files *files);
  *
  * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So
  * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
-int sort_files_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch);
+int written_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch);
 
 /* The same with the table of `samtools checksum path`. */
-int sort_files_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);
+int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);
 
 #endif

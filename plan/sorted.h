@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The first half of a sort: inputs become sorted sublists and runs, whose merge is an ordered stream of records. All of
+ * it is opened here, each with its share of memory and threads. write/written.h is the other half. */
+#ifndef SORTED_H
+#define SORTED_H
+
+#include "base/latch.h"
+#include "base/memory_shares.h"
+#include "base/memory_watch.h"
+#include "base/progress.h"
+#include "base/task_ring.h"
+#include "read/block_reader.h"
+#include "read/sort_input.h"
+#include "sort/arenas.h"
+#include "sort/sort_tasks.h"
+#include "spill/spill_policy.h"
+
+struct input_part;
+struct input_request;
+struct record_sink;
+struct sort_opts;
+struct written;
+
+struct sorted_options {
+    const struct sort_opts *opts;    /* but for ... */
+    const struct input_request *in;
+    const struct input_part *part;   /* what is read of each input; NULL: all */
+    uint64_t size_hint;
+};
+
+struct sorted {
+    const struct sort_opts *opts;
+    const struct input_part *part;
+    struct latch latch;          /* this and the next two serve both halves */
+    struct stats *stats;
+    struct progress progress;
+    struct memory_watch watch;   /* the driver starts it */
+    struct sort_inputs in;
+    struct written *to;          /* the other half; NULL: there is none ... */
+    struct record_sink *sink;    /* ... and its sink; NULL: who takes the merged records copies them */
+    struct memory_rings rings;   /* memory, before anything is opened ... */
+    struct memory_plan plan;     /* ... and once the headers are known */
+    struct arenas arenas;        /* the memory for records */
+    int64_t *lengths;            /* of references; NULL: the output need not know what lies beyond them */
+    struct block_reader reader;  /* blocks of the input, into an arena */
+    struct sort_tasks sorts;
+    struct spill_policy spill;
+    struct merge_ring *merge;    /* the driver opens it when all is read */
+    sam_hdr_t *sam;              /* header of the first input, then of the output */
+    struct sort_rule *rule;
+    struct minhash *minhash;     /* of -M; else NULL */
+    struct task_ring closing;    /* of sorted_finish() */
+};
+
+/* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
+ * mistake is reported before a pipe is waited for. to: the other half, which is opened and prepared too, with the
+ * options' output; NULL: there is none. Both halves are zero; only the latch may be in use. -1: the error is recorded
+ * in the latch; finish it all the same. */
+int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
+
+/* Gives the outputs of the other half their names, unless the latch holds an error; it may get one here. Closes both
+ * halves, ends the line of progress, and stops the stats, which measure this too, and stay. A team of n_threads does it
+ * if one thread would take long. Call it behind the parallel region in which the halves were used: tasks that came too
+ * late still look at their slots. */
+void sorted_finish(struct sorted *sorted, int n_threads);
+
+#endif
