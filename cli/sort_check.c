@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "bam/bam_record.h"
-#include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
 #include "write/samtools_checksum.h"
 #include "write/written.h"
@@ -14,16 +13,10 @@
 #include "read/record_pass.h"
 #include "read/sort_input.h"
 #include "order/sort_key.h"
-#include "plan/memory_plan.h"
 #include "plan/sort_limits.h"
+#include "plan/sort_memory.h"
 #include "plan/sort_opts.h"
 #include "base/task_ring.h"
-
-enum {
-    SLOTS_MIN = 8, SLOTS_PER_THREAD = 4,         /* blocks inflated ahead: each has 64 KiB */
-    PIECE = 256 << 10,                           /* bytes per read */
-    HEADER_LEAST = 1 << 30,                      /* bytes of a header that are taken with any -m */
-};
 
 struct sort_check {
     const struct sort_opts *opts;
@@ -86,35 +79,12 @@ static int take_records(void *check, const struct record_found *found)
     return add_to_samtools(c, found);
 }
 
-/* Few blocks, for no record stays; for SAM and CRAM what a sort would give them. */
-static struct memory_rings plan_rings(const struct sort_opts *opts, uint32_t n_slots)
-{
-    struct memory_job job = {
-        .all = sort_limits_memory(opts),
-        .n_threads = opts->n_threads,
-        .n_inputs = 1,
-        .found = BGZF_MAX_BLOCK,
-        .thread_space = sort_limits_thread_space(),
-    };
-    struct memory_rings rings = memory_plan_rings(&job);
-    rings.source_slots = n_slots;
-    rings.piece_size = PIECE;
-    return rings;
-}
-
 static int open_all(struct sort_check *c)
 {
     const struct sort_opts *opts = c->opts;
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
-    uint32_t n_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
-    struct sort_inputs_options how = {
-        .request = &opts->in,
-        .rings = plan_rings(opts, n_slots),
-        .header_max = opts->memory > HEADER_LEAST ? opts->memory : HEADER_LEAST,
-        .far = true,
-        .latch = &c->latch,
-    };
+    struct sort_inputs_options how = sort_memory_pass(opts, &c->latch);
     if (sort_inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;

@@ -59,6 +59,17 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
     };
 }
 
+struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct latch *latch)
+{
+    enum { SLOTS_MIN = 8, SLOTS_PER_THREAD = 4, PIECE = 256 << 10 };     /* PIECE: bytes per read */
+    struct memory_rings rings = sort_memory_rings(opts, &opts->in, false, false);
+    rings.source_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
+    rings.piece_size = PIECE;
+    struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
+    how.far = true;
+    return how;
+}
+
 static int too_little(const struct memory_rings *rings, const struct sort_opts *opts, const struct memory_use *use,
                       struct latch *latch)
 {

@@ -18,6 +18,10 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats);
 
+/* The same of a pass over the records that keeps none (read/record_pass.h): few blocks are under way. SAM and CRAM get
+ * what a sort would give them. */
+struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct latch *latch);
+
 /* The second part: the headers are read. output: bytes of htslib, indexes and the like for the output and the order.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
 int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
