@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "bam_arena.h"
+#include "bam/record_fault.h"
 #include "bam/record_search.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
@@ -274,14 +275,9 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
     if (sound(w))
         return 0;
-    unsigned long long number = arena->n_records - arena->n_before + 1;
-    if (w->fault >= BAM_NO_MC)                   /* the file itself is not broken */
-        return latch_fail(latch, "%s: record %llu (%s): %s. Nothing was written", origin->file, number,
-                          bam_record_name((const struct bam_record *)(arena->base + w->end)), bam_fault_text(w->fault));
-    return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block "
-                      "at file offset %llu) is broken: %s. Nothing was written; make the file anew or "
-                      "cut it before this record", origin->file, number, (unsigned long long)(arena->origin + w->end),
-                      (unsigned long long)origin->offset, bam_fault_text(w->fault));
+    struct record_place at = {origin->file, arena->n_records - arena->n_before + 1, arena->origin + w->end,
+                              origin->offset};
+    return record_fault_tell(latch, &at, w->fault, arena->base + w->end);
 }
 
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,

@@ -30,7 +30,7 @@ struct memory_use {
     size_t references;           /* @SQ lines in them */
     bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
     size_t htslib;               /* bytes that htslib takes for formats other than BAM and SAM */
-    size_t n_sam;                /* inputs that are SAM, of those that have buffers at one time */
+    size_t n_sam;                /* what goes through chunks (sam_use) at one time */
     size_t stats;                /* see stats_memory() */
 };
 
@@ -46,7 +46,7 @@ struct htslib_use {
     size_t bytes;
 };
 
-/* Parsing of SAM text (read/sam_reader.h). */
+/* Records made in chunks (read/chunk_reader.h): of SAM text, or of BAM that is filtered or changed. */
 struct sam_use {
     size_t piece_size;           /* bytes per read of the text */
     uint32_t source_slots;       /* blocks of text under way */
@@ -65,7 +65,7 @@ struct memory_rings {
     uint32_t sink_slots;
     size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
-    struct sam_use sam;          /* of an input, if it is SAM */
+    struct sam_use sam;          /* of an input, if it is SAM or is read as its records pass */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */
 };

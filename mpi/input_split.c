@@ -266,7 +266,7 @@ static void open_format(struct split_file *f, const hts_opt *options)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
         return;
     }
-    enum input_kind kind = input_format_kind(&found, options);
+    enum input_kind kind = input_format_kind(&found);
     f->is_text = kind == INPUT_SAM_PLAIN;
     f->is_whole = !input_format_has_parts(kind, options);
     if (kind == INPUT_EMPTY)

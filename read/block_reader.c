@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam/record_fault.h"
 #include "bgzf_source.h"
 #include "read/block_reader.h"
 #include "read/input_part.h"
@@ -166,18 +167,11 @@ int block_reader_take(struct block_reader *r, bool wait)
     return 1;
 }
 
-/* What comes last is the beginning of a record. Several processes guess where records begin, and that may be wrong. */
 static int record_is_cut(const struct block_reader *r)
 {
     const struct bam_arena *a = r->arena;
-    bool ends = !r->in->part || r->in->part->is_last;
-    const char *what = ends ? "the file ends" : "this process's part ends";
-    const char *why = ends ? "it is truncated" : "the file is damaged there, or the record holds what looks like "
-                                                 "records; sort it with one process";
-    return latch_fail(r->opt.latch, "%s: %s inside record %llu, which begins at byte %llu of the uncompressed data, in "
-                      "or before the block at file offset %llu: %s. Nothing was written", r->in->name, what,
-                      (unsigned long long)(a->n_records - a->n_before) + 1,
-                      (unsigned long long)(a->origin + a->walked), (unsigned long long)r->last_block, why);
+    struct record_place at = {r->in->name, a->n_records - a->n_before + 1, a->origin + a->walked, r->last_block};
+    return record_fault_tell_cut(r->opt.latch, &at, !r->in->part || r->in->part->is_last);
 }
 
 int block_reader_end(struct block_reader *r)
@@ -190,6 +184,6 @@ int block_reader_end(struct block_reader *r)
     if (a->walked != a->bottom)
         return record_is_cut(r);
     if (!r->in->part || r->in->part->is_last)
-        bgzf_source_warn_of_end(r->in->as_read ? r->in->as_read : r->in->source);
+        bgzf_source_warn_of_end(r->in->source);
     return 0;
 }

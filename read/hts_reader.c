@@ -37,7 +37,7 @@ static int set_up(struct hts_reader *r)
 {
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     /* Text is read without threads, so that this thread sees errno. */
-    int n_threads = format == cram || format == bam ? r->opt.n_threads : 1;
+    int n_threads = format == cram ? r->opt.n_threads : 1;
     r->use = memory_shares_htslib(format == cram, false, &r->opt.htslib, n_threads);
     struct hts_file_options how = {
         .path = r->opt.path,
@@ -54,7 +54,7 @@ static int read_first(struct hts_reader *r)
 {
     struct affinity bound = {0};
     enum htsExactFormat format = hts_get_format(r->sam)->format;
-    if (format != bam && format != cram)         /* those may have to be waited for */
+    if (format != cram)                          /* that may have to be waited for */
         affinity_widen(&bound);
     int status = sam_read1(r->sam, r->header, r->record);
     affinity_narrow(&bound);
@@ -85,7 +85,7 @@ static int open_sums(struct hts_reader *r)
 static int check_header(const struct hts_reader *r)
 {
     enum htsExactFormat format = hts_get_format(r->sam)->format;
-    if (!r->header || (format != bam && format != cram))
+    if (!r->header || format != cram)
         return r->header ? 0 : -1;
     size_t size;
     const char *text = plain_header_text(r->header, &size);

@@ -115,10 +115,11 @@ static int open_buffers(struct input_format *in)
     if (input_format_is_sam(in))
         return open_sam(in);
     in->framing = in->kind == INPUT_BAM_PLAIN ? INPUT_RAW_BAM : INPUT_BGZF;
+    in->filter = record_filter_of(in->opt.format_options);
     return open_ahead(in, in->opt.piece_size);
 }
 
-enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options)
+enum input_kind input_format_kind(const htsFormat *format)
 {
     /* htslib looks into the first block only, which may be empty or too short. What it does not know there is left to
      * header_read(); behind an empty member of plain gzip, SAM is expected. */
@@ -130,7 +131,7 @@ enum input_kind input_format_kind(const htsFormat *format, const hts_opt *option
         return INPUT_OF_HTSLIB;
     if (format->format == sam || (format->format == empty_format && !blocks))
         return plain ? INPUT_SAM_PLAIN : INPUT_SAM_PACKED;
-    if (!is_bam || record_filter_of(options))
+    if (!is_bam)
         return INPUT_OF_HTSLIB;
     return plain ? INPUT_BAM_PLAIN : blocks ? INPUT_BAM_BLOCKS : INPUT_BAM_GZIP;
 }
@@ -172,7 +173,7 @@ static int open_format(struct input_format *in)
     if (!is_readable(&format))
         return latch_fail(in->opt.latch, "%s is compressed in a way that is not read. Only gzip and BGZF are. Nothing "
                           "was written; decompress it first", in->opt.path);
-    enum input_kind kind = in->kind = input_format_kind(&format, in->opt.format_options);
+    enum input_kind kind = in->kind = input_format_kind(&format);
     if (kind == INPUT_EMPTY)
         return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);
     if (kind == INPUT_OF_HTSLIB)
@@ -213,7 +214,7 @@ struct input_format *input_format_open(const struct input_options *options)
         in->length = in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;
         if (in->opt.part)
             in->length = in->opt.part->end - in->opt.part->begin;
-        in->size = in->framing == INPUT_RECORDS ? 0 : in->length;
+        in->size = in->framing == INPUT_RECORDS || in->filter ? 0 : in->length;
         return in;
     }
     input_format_close(in);

@@ -21,7 +21,7 @@ enum input_kind {
     INPUT_EMPTY,                 /* not even a header */
     INPUT_BAM_BLOCKS, INPUT_BAM_GZIP, INPUT_BAM_PLAIN,   /* BAM in BGZF, in plain gzip, or without compression */
     INPUT_SAM_PLAIN, INPUT_SAM_PACKED,   /* text, or that in BGZF or plain gzip */
-    INPUT_OF_HTSLIB,             /* all that htslib decodes, and BAM that it must filter */
+    INPUT_OF_HTSLIB,             /* all else, which htslib decodes */
 };
 
 struct input_format {
@@ -29,7 +29,10 @@ struct input_format {
     enum input_kind kind;
     struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it rests */
     size_t memory;               /* bytes that htslib takes for decoding, about */
-    uint64_t size;               /* of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM */
+    const char *filter;          /* of BAM: only records that pass are wanted, which is left to who reads them; NULL:
+                                  * all are */
+    uint64_t size;               /* of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM, or
+                                  * it has a filter */
     uint64_t length;             /* bytes that are read of a file, SAM text too; 0: not known, or htslib reads it */
     sam_hdr_t *header;           /* this and all below are the module's own */
     struct input_options opt;
@@ -41,10 +44,10 @@ struct input_format {
     struct sam_reader *sam;      /* NULL: the input is not SAM */
 };
 
-/* Decides it by the first bytes, as htslib has detected them, and by --input-fmt-option (may be NULL). */
-enum input_kind input_format_kind(const htsFormat *format, const hts_opt *options);
+/* Decides it by the first bytes, as htslib has detected them. */
+enum input_kind input_format_kind(const htsFormat *format);
 
-/* Whether several processes can read a part each of a file of that kind. options: the same. */
+/* Whether several processes can read a part each of a file of that kind. options: of --input-fmt-option, or NULL. */
 bool input_format_has_parts(enum input_kind kind, const hts_opt *options);
 
 /* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is

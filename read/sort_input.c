@@ -17,7 +17,7 @@
 #include "base/machine.h"
 #include "base/message.h"
 #include "read/header_read.h"
-#include "read/renamed_records.h"
+#include "read/passed_records.h"
 #include "read/sort_input.h"
 
 /* The header of a part, with the records that lie before its blocks. */
@@ -46,6 +46,42 @@ static int open_source(struct sort_input *in, struct stats *stats)
         .latch = in->format->opt.latch,
         .stats = stats,
     };
+    in->source = bgzf_source_open(&from);
+    return in->source ? 0 : -1;
+}
+
+/* Whether its records are left out or changed. */
+static bool passes(const struct sort_input *in)
+{
+    return in->format->filter || in->names.n > 0;
+}
+
+/* From now on its records come as they pass. */
+static int open_passed(struct sort_input *in)
+{
+    const struct input_options *how = &in->format->opt;
+    struct passed_records_options records = {
+        .source = in->source,
+        .file = in->format->window,
+        .filter = in->format->filter,
+        .use = how->sam,
+        .path = in->name,
+        .latch = how->latch,
+        .stats = how->stats,
+    };
+    in->passed = passed_records_open(&records, &in->names, &in->header);
+    if (!in->passed)
+        return -1;
+    struct bgzf_source_options from = {
+        .input = passed_records_window(in->passed),
+        .path = in->name,
+        .n_threads = how->n_threads,
+        .n_slots = in->n_slots,
+        .latch = how->latch,
+        .stats = how->stats,
+        .text_size = BGZF_FILL,                  /* the first source counts the bytes */
+    };
+    in->as_read = in->source;
     in->source = bgzf_source_open(&from);
     return in->source ? 0 : -1;
 }
@@ -84,10 +120,11 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         return -1;
     if (part)
         return take_part(in, part, how->latch);
-    if (in->format->framing != INPUT_RECORDS)
-        return header_read(&in->header, in->source, how->header_max, in->name, how->latch);
-    in->header.sam = input_format_header(in->format);
-    return 0;
+    if (in->format->framing == INPUT_RECORDS)
+        in->header.sam = input_format_header(in->format);
+    else if (header_read(&in->header, in->source, how->header_max, in->name, how->latch) < 0)
+        return -1;
+    return how->waits || !passes(in) ? 0 : open_passed(in);      /* before other headers are joined to its own */
 }
 
 /* What can be read again is given back, until its turn. */
@@ -101,29 +138,6 @@ static void rest_input(struct sort_input *in)
     free(in->header.rest);
     in->header.rest = NULL;
     in->header.rest_size = 0;
-}
-
-/* From now on its records come with other names of programs in their PG tags. */
-static int rename_records(struct sort_input *in)
-{
-    const struct input_options *how = &in->format->opt;
-    struct renamed_records_options records = {
-        .source = in->source, .file = in->format->window, .path = in->name, .latch = how->latch};
-    in->renamed = renamed_records_open(&records, &in->names, &in->header);
-    if (!in->renamed)
-        return -1;
-    struct bgzf_source_options from = {
-        .input = renamed_records_window(in->renamed),
-        .path = in->name,
-        .n_threads = how->n_threads,
-        .n_slots = in->n_slots,
-        .latch = how->latch,
-        .stats = how->stats,
-        .text_size = BGZF_FILL,                  /* the first source counts the bytes */
-    };
-    in->as_read = in->source;
-    in->source = bgzf_source_open(&from);
-    return in->source ? 0 : -1;
 }
 
 /* Adds its header to the first one's. A part of an input keeps its PG tags. */
@@ -159,27 +173,27 @@ static int check_open_files(size_t n, struct latch *latch)
                       "that limit (ulimit -n), or sort the inputs in several turns", n, (unsigned long long)most);
 }
 
-/* The first, or one that rests now, and those that wait with buffers. */
+/* The first, or one that rests now, and those that wait with buffers; and one whose records pass, in its turn. */
 static size_t count_sam(const struct sort_inputs *inputs)
 {
     size_t waiting = 0;
-    bool any = false;
+    bool any = false, pass = false;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct input_format *format = inputs->each[i].format;
         bool has_buffers = i > 0 && format->window;
         waiting += has_buffers && input_format_is_sam(format);
         any |= !has_buffers && input_format_is_sam(format);
+        pass |= passes(&inputs->each[i]);
     }
-    return waiting + any;
+    return waiting + any + pass;
 }
 
 /* Call it when the headers are merged. */
-static void sum_up(struct sort_inputs *inputs, const struct sort_inputs_options *how)
+static void sum_up(struct sort_inputs *inputs)
 {
-    bool length_known = inputs->size_known = true, renamed = false;
+    bool length_known = inputs->size_known = true;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct sort_input *in = &inputs->each[i];
-        renamed |= in->names.n > 0;
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
@@ -193,9 +207,6 @@ static void sum_up(struct sort_inputs *inputs, const struct sort_inputs_options 
     }
     if (!length_known)
         inputs->length = 0;
-    if (renamed)
-        inputs->memory += renamed_records_memory()
-                        + bgzf_source_memory(how->rings.job.n_threads, how->rings.source_slots);
     inputs->n_sam = count_sam(inputs);
 }
 
@@ -225,7 +236,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(request->reference)))
         message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);
-    sum_up(inputs, how);
+    sum_up(inputs);
     return 0;
 }
 
@@ -236,7 +247,7 @@ int sort_input_begin(struct sort_input *in)
         || (!in->source && open_source(in, in->format->opt.stats) < 0)
         || (rested && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0))
         return -1;
-    return in->names.n > 0 ? rename_records(in) : 0;
+    return in->passed || !passes(in) ? 0 : open_passed(in);
 }
 
 void sort_input_end(struct sort_input *in)
@@ -244,8 +255,8 @@ void sort_input_end(struct sort_input *in)
     bgzf_source_end(in->source);
     if (in->as_read)
         bgzf_source_end(in->as_read);
-    renamed_records_close(in->renamed);
-    in->renamed = NULL;
+    if (in->passed)
+        passed_records_end(in->passed);
     input_format_end(in->format);
     free(in->header.rest);
     in->header.rest = NULL;
@@ -255,11 +266,11 @@ void sort_input_end(struct sort_input *in)
 static void close_buffers(struct sort_input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
-    renamed_records_close(in->renamed);
     bgzf_source_close(in->as_read);
+    passed_records_close(in->passed);
     input_format_close(in->format);
     in->source = in->as_read = NULL;
-    in->renamed = NULL;
+    in->passed = NULL;
     in->format = NULL;
 }
 

@@ -16,15 +16,15 @@ struct input_format;
 struct input_part;
 struct input_request;
 struct latch;
-struct renamed_records;
+struct passed_records;
 struct stats;
 
 struct sort_input {
     const char *name;            /* for messages */
     struct input_format *format;
     struct bgzf_source *source;  /* NULL: there are no buffers yet */
-    struct bgzf_source *as_read; /* what `renamed` reads; NULL if that is */
-    struct renamed_records *renamed;   /* what the source reads, if its programs got other IDs; else NULL */
+    struct bgzf_source *as_read; /* what `passed` reads; NULL if that is */
+    struct passed_records *passed;   /* what the source reads, if records are left out or changed; else NULL */
     struct bam_header header;
     struct program_names names;  /* other IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
@@ -37,7 +37,8 @@ struct sort_inputs {
     int n_converted;             /* how many are not BAM */
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding */
-    size_t n_sam;                /* how many are SAM, of those that have buffers at one time */
+    size_t n_sam;                /* how many are SAM, of those that have buffers at one time; and one more, if records
+                                  * of any are read as they pass */
     bool parsed;                 /* htslib has parsed one of the headers */
     size_t header_size;          /* bytes of the headers as text */
     size_t n_references;         /* @SQ lines in all of them */

@@ -41,6 +41,7 @@ CASES = {
     "minimiser": ("small.bam", ["-M", "-I", "genome.fa", "-o", "out.bam"], {}),
     "two_inputs": ("small.bam", ["--add-input", "small.sam", "-o", "out.bam"], {}),
     "renamed_programs": ("program1.bam", ["-@", 2, "--add-input", "program2.bam", "-o", "out.bam"], {}),
+    "filtered": ("small.bam", ["-@", 2, "--input-fmt-option", "filter=mapq >= 0", "-o", "out.bam"], {}),
     "sam_to_cram": ("small.sam", ["-@", 2, "-O", CRAM, "--write-index", "-o", "out.cram"], {}),
     "cram_to_sam": ("small.cram", ["-@", 2, "-o", "out.sam"], {}),
     "cram_by_pipe": ("<small.cram", ["-@", 3, "-o", "out.bam"], {}),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "bam/record_fault.h"
+#include "base/latch.h"
+
+typedef unsigned long long number;
+
+int record_fault_tell(struct latch *latch, const struct record_place *at, enum bam_fault fault, const uint8_t *record)
+{
+    if (fault >= BAM_NO_MC)                      /* the file itself is not broken */
+        return latch_fail(latch, "%s: record %llu (%s): %s. Nothing was written", at->file, (number)at->number,
+                          bam_record_name((const struct bam_record *)record), bam_fault_text(fault));
+    return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block at file "
+                      "offset %llu) is broken: %s. Nothing was written; make the file anew or cut it before this "
+                      "record", at->file, (number)at->number, (number)at->byte, (number)at->block,
+                      bam_fault_text(fault));
+}
+
+int record_fault_tell_cut(struct latch *latch, const struct record_place *at, bool file_ends)
+{
+    const char *what = file_ends ? "the file ends" : "this process's part ends";
+    const char *why = file_ends ? "it is truncated" : "the file is damaged there, or the record holds what looks like "
+                                                      "records; sort it with one process";
+    return latch_fail(latch, "%s: %s inside record %llu, which begins at byte %llu of the uncompressed data, in or "
+                      "before the block at file offset %llu: %s. Nothing was written", at->file, what,
+                      (number)at->number, (number)at->byte, (number)at->block, why);
+}

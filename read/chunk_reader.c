@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "base/machine.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "bgzf_source.h"
+#include "read/chunk_reader.h"
+
+/* The bytes go through a ring of chunks, in each of which a task makes units into records:
+ *
+ *     records are       to be made,         bytes are being      blocks of bytes
+ *     being used        or made             inflated             are handed out to it
+ *   +-----+---+-------+-------+-----+-----+-------+-----+-----+------------------+
+ *   |  2  | 3 |   4   |   5   |   6 | ... |  11   | ... | 14  |        15        |
+ *   +-----+---+-------+-------+-----+-----+-------+-----+-----+------------------+
+ *     freed             lent                closed                   filling
+ *
+ * The main thread closes a chunk when all its bytes are there. Only then it is known where the chunk's units begin and
+ * end, and which bytes belong to a unit that ends in a later chunk.
+ *
+ *   chunk 4 ..line a \n line b \n li                 chunk 5 ne c \n line d \n line e ..
+ *                                 -> carry -> its head: line c \n
+ *
+ * A unit may be longer than a chunk. Then chunks in its middle have none. */
+struct chunk_reader {
+    struct byte_window window;   /* must be first: more() gets it. The records of the chunk lent last */
+    struct chunk_reader_options opt;
+    struct chunk *chunks;
+    struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
+    uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
+    struct byte_buffer carry;    /* the beginning of the unit that the chunk closed last does not end */
+    bool at_end;                 /* all bytes are handed out */
+    bool has_ended;              /* and all records were lent */
+};
+
+static struct chunk *chunk_of(const struct chunk_reader *r, uint64_t number)
+{
+    return &r->chunks[number % r->opt.use.n_chunks];
+}
+
+static void make_records(void *reader, uint32_t number)
+{
+    const struct chunk_reader *r = reader;
+    struct chunk *c = &r->chunks[number];
+    if (latch_tripped(r->opt.latch))
+        return;
+    enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
+    size_t size = c->head.n + c->end - c->begin;
+    r->opt.make(r->opt.arg, number, c);
+    stats_leave(r->opt.stats, before, size);
+}
+
+/* --------------------------------------------------------- bytes to chunks */
+
+/* Keeps n more bytes of a unit that is not complete, and room for a NUL behind them. */
+static int carry_on(struct chunk_reader *r, const uint8_t *bytes, size_t n)
+{
+    struct byte_buffer *unit = &r->carry;
+    if (byte_buffer_reserve(unit, unit->n + n + 1) < 0)
+        return latch_fail(r->opt.latch, "%s: out of memory for a record of more than %zu bytes", r->opt.path, unit->n);
+    memcpy(unit->p + unit->n, bytes, n);
+    unit->n += n;
+    return 0;
+}
+
+/* Makes the carried unit, which is complete, the head of the chunk. */
+static void take_carry(struct chunk_reader *r, struct chunk *c)
+{
+    struct byte_buffer head = c->head;
+    c->head = r->carry;
+    r->carry = head;
+}
+
+/* Finds where the units are in a chunk that has all its bytes. */
+static int close_chunk(struct chunk_reader *r)
+{
+    struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
+    struct chunk_cut cut;
+    if (r->opt.cut(r->opt.arg, &r->carry, c->bytes, c->filled, &cut) < 0)
+        return -1;
+    c->begin = cut.begin;
+    c->end = cut.end;
+    if (carry_on(r, c->bytes, c->begin) < 0)
+        return -1;
+    if (cut.ends_carried)
+        take_carry(r, c);
+    if (carry_on(r, c->bytes + c->end, c->filled - c->end) < 0)
+        return -1;
+    task_ring_hand_out(&r->ring);
+    return 0;
+}
+
+/* Closes chunks whose bytes have all arrived. At the end of the input what is carried gets a chunk of its own. */
+static int close_chunks(struct chunk_reader *r)
+{
+    while (task_ring_head(&r->ring) < r->filling) {
+        const struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
+        if (c->arrived < c->filled)
+            return 0;
+        if (close_chunk(r) < 0)
+            return -1;
+    }
+    if (r->at_end && r->carry.n && r->filling - r->ring.tail < r->opt.use.n_chunks) {
+        take_carry(r, chunk_of(r, r->filling++));
+        task_ring_hand_out(&r->ring);
+    }
+    return 0;
+}
+
+/* Takes inflated bytes back. With wait, works until there are some. */
+static int take_bytes(struct chunk_reader *r, bool wait)
+{
+    struct bgzf_source_block block;
+    int taken = 1;
+    for (; taken > 0; wait = false) {
+        if (close_chunks(r) < 0)
+            return -1;
+        taken = bgzf_source_take(r->opt.source, wait, &block);
+        if (taken > 0)
+            chunk_of(r, task_ring_head(&r->ring))->arrived += block.size;
+    }
+    return taken;
+}
+
+/* Hands out blocks for one chunk. 1: done; 0: there is no room, or no more bytes; -1: failed, and the error is recorded
+ * in the latch. */
+static int fill_chunk(struct chunk_reader *r)
+{
+    if (r->at_end || r->filling - r->ring.tail == r->opt.use.n_chunks)
+        return 0;
+    struct chunk *c = chunk_of(r, r->filling);
+    uint32_t size;
+    int found;
+    while ((found = bgzf_source_peek(r->opt.source, &size)) > 0 && c->filled + size <= r->opt.use.text_size) {
+        if (bgzf_source_ring_full(r->opt.source) && take_bytes(r, true) < 0)
+            return -1;
+        bgzf_source_hand_out(r->opt.source, c->bytes + c->filled);
+        c->filled += size;
+    }
+    r->filling += c->filled > 0;
+    r->at_end = found == 0;
+    return found;
+}
+
+/* -------------------------------------------------------- chunks to records */
+
+/* Makes a chunk empty. It becomes small again, or long units would leave every chunk large. If a buffer cannot be made
+ * smaller, it stays as it is. */
+static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
+{
+    c->filled = c->arrived = c->begin = c->end = 0;
+    byte_buffer_trim(&c->head, r->opt.use.text_size);
+    byte_buffer_trim(&c->records, r->opt.use.records_size);
+}
+
+/* Frees the oldest chunks as far as nobody uses them. */
+static void free_chunks(struct chunk_reader *r)
+{
+    while (r->ring.tail < r->lent) {
+        struct chunk *c = chunk_of(r, r->ring.tail);
+        if (atomic_load_explicit(&c->users, memory_order_acquire) > 0)
+            return;
+        clear_chunk(r, c);
+        task_ring_take(&r->ring);
+    }
+}
+
+/* Hands out work for other threads, and works, until the next chunk is made. 1: it is; 0: there is none; -1: failed,
+ * and the error is recorded in the latch. */
+static int await_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
+{
+    for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
+        free_chunks(r);
+        int filled = fill_chunk(r);
+        if (filled < 0 || take_bytes(r, false) < 0)
+            return -1;
+        if (r->lent < task_ring_head(&r->ring)
+            && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
+            return 1;
+        if (r->at_end && r->lent == r->filling)
+            return 0;
+        if (filled || task_ring_help(&r->ring) || help(arg)) {
+            spins = 0;
+        } else if (task_ring_head(&r->ring) == r->filling) {
+            enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
+            task_pause(&spins);
+            stats_leave(r->opt.stats, before, 0);
+        } else if (take_bytes(r, true) < 0) {
+            return -1;
+        }
+    }
+    return -1;
+}
+
+/* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
+static int more(struct byte_window *window, task_help_fn *help, void *arg)
+{
+    struct chunk_reader *r = (struct chunk_reader *)window;
+    struct chunk *c;
+    byte_window_leave(window);
+    do {
+        int found = await_chunk(r, help, arg);
+        if (found == 0 && !r->has_ended && r->opt.ended)
+            r->opt.ended(r->opt.arg);
+        r->has_ended |= found == 0;
+        if (found <= 0)
+            return found;
+        uint32_t number = task_ring_slot(&r->ring, r->lent++);
+        if (r->opt.lend(r->opt.arg, number) < 0)
+            return -1;
+        c = &r->chunks[number];
+    } while (c->records.n == 0);                 /* it lies in the middle of a long unit, or no record passes */
+    assert(window->size == 0);
+    window->data = c->records.p;
+    window->size = c->records.n;
+    window->users = &c->users;
+    return 1;
+}
+
+struct byte_window *chunk_reader_window(struct chunk_reader *r)
+{
+    return &r->window;
+}
+
+/* ----------------------------------------------------------- open and close */
+
+void chunk_reader_put(struct chunk_reader *r, const uint8_t *bytes, size_t n)
+{
+    struct chunk *first = r->chunks;
+    assert(n <= r->opt.use.text_size);
+    first->filled = first->arrived = n;
+    if (n)
+        memcpy(first->bytes, bytes, n);
+}
+
+static int alloc_chunks(struct chunk_reader *r)
+{
+    const struct sam_use *use = &r->opt.use;
+    struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
+    if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
+        return -1;
+    for (uint32_t i = 0; i < use->n_chunks; i++) {
+        struct chunk *c = &r->chunks[i];
+        c->bytes = malloc(use->text_size + 1);
+        if (!c->bytes || byte_buffer_reserve(&c->records, use->records_size) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options)
+{
+    struct chunk_reader *r = calloc(1, sizeof *r);
+    if (r) {
+        r->opt = *options;
+        r->window.more = more;
+        if (r->opt.use.tight)
+            machine_keep_heaps_small();          /* units longer than a chunk make it larger for a while */
+        if (alloc_chunks(r) == 0)
+            return r;
+    }
+    latch_fail(options->latch, "%s: out of memory for its records", options->path);
+    chunk_reader_close(r);
+    return NULL;
+}
+
+static void free_buffers(struct chunk_reader *r)
+{
+    for (uint32_t i = 0; r->chunks && i < r->opt.use.n_chunks; i++) {
+        struct chunk *c = &r->chunks[i];
+        free(c->bytes);
+        free(c->head.p);
+        free(c->records.p);
+    }
+    free(r->chunks);
+    free(r->carry.p);
+    r->chunks = NULL;
+    r->carry.p = NULL;
+}
+
+void chunk_reader_end(struct chunk_reader *r)
+{
+    free_chunks(r);
+    free_buffers(r);
+}
+
+void chunk_reader_close(struct chunk_reader *r)
+{
+    if (!r)
+        return;
+    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.latch);
+    if (read_all)
+        free_chunks(r);
+    task_ring_close(&r->ring, read_all);
+    free_buffers(r);
+    free(r);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Inflated bytes of an input made into BAM records by tasks, chunk by chunk. The owner knows what the bytes are and
+ * what becomes of them: lines of SAM (sam_reader), or records of BAM (passed_records). Both are called units here. */
+#ifndef CHUNK_READER_H
+#define CHUNK_READER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/byte_buffer.h"
+#include "base/memory_shares.h"
+
+struct bgzf_source;
+struct byte_window;
+struct chunk_reader;
+struct latch;
+struct stats;
+
+struct chunk {
+    uint8_t *bytes;              /* one more than the plan says; the main thread's before READY, then the claimer's, who
+                                  * may change them */
+    size_t filled;               /* bytes handed out; main thread only, as the next */
+    size_t arrived;              /* bytes that have been inflated */
+    struct byte_buffer head;     /* the unit that began in a chunk before, if any */
+    size_t begin, end;           /* the other units in bytes; the main thread sets it before READY */
+    struct byte_buffer records;  /* made of the units, as BAM; the claimer's before DONE */
+    atomic_int users;            /* of the records, see struct byte_window */
+};
+
+/* Where the units of a chunk's bytes are. */
+struct chunk_cut {
+    size_t begin, end;           /* of those that are whole, without the carried one; what is behind them is carried */
+    bool ends_carried;           /* the bytes before `begin` end the carried unit, if there is one; else begin and end
+                                  * are the end of the bytes */
+};
+
+struct chunk_reader_options {
+    struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it later */
+    struct sam_use use;
+    const char *path;            /* for messages */
+    struct latch *latch;
+    struct stats *stats;         /* may be NULL */
+    /* Finds the units in bytes[n]; `carried` is the beginning of a unit. Main thread. -1: failed, and the error is
+     * recorded in the latch. */
+    int (*cut)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n, struct chunk_cut *cut);
+    /* Makes the units of the head, then those of the bytes, into records. In a task, not after an error. At the end of
+     * the input the head may be a unit that is cut. number: of the chunk's slot, below use.n_chunks. */
+    void (*make)(void *arg, uint32_t number, struct chunk *chunk);
+    /* Its records are next. Main thread. -1: failed, and the error is recorded in the latch. */
+    int (*lend)(void *arg, uint32_t number);
+    /* All records were lent. Main thread; may be NULL. */
+    void (*ended)(void *arg);
+    void *arg;                   /* of these */
+};
+
+/* NULL: no memory, and the error is recorded in the latch. */
+struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options);
+
+/* Call it after the parallel region, because late tasks still look at their chunk; and after the source is closed. */
+void chunk_reader_close(struct chunk_reader *reader);
+
+/* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
+void chunk_reader_end(struct chunk_reader *reader);
+
+/* Bytes that come before those of the source: a block's at most. Call it before the window is used. */
+void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t n);
+
+/* The records, whole ones, until the reader is closed. The bytes of a chunk must be used up before there are more. */
+struct byte_window *chunk_reader_window(struct chunk_reader *reader);
+
+#endif

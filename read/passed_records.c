@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "bam/record_fault.h"
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "base/stats.h"
+#include "bgzf_source.h"
+#include "read/chunk_reader.h"
+#include "read/passed_records.h"
+#include "read/record_filter.h"
+
+enum pass_fault { PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_TOO_LONG, PASS_NO_MEMORY };
+
+/* What the task of a chunk found in it, by the chunk's number: the claimer's before DONE. */
+struct pass_found {
+    uint64_t n, bytes;           /* records that were looked at, and their bytes */
+    enum pass_fault fault;       /* of the record behind them */
+    enum bam_fault broken;       /* why it is */
+};
+
+struct passed_records {
+    struct passed_records_options opt;
+    struct chunk_reader *chunks;
+    struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
+    struct program_names names;
+    int32_t n_ref;
+    struct pass_found *found;
+    uint64_t n, bytes;           /* of records that were lent or left out; bytes: of all before them, too */
+};
+
+/* ------------------------------------------------------------------- tasks */
+
+/* Appends the checked record, if it passes. */
+static enum pass_fault pass_record(const struct passed_records *r, uint32_t number, struct byte_buffer *to,
+                                   const struct bam_record *record)
+{
+    int passes = r->filter ? record_filter_passes(r->filter, number, record) : 1;
+    if (passes <= 0)
+        return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
+    int status = program_names_append(&r->names, to, record);
+    return status >= 0 ? PASS_FINE : status == -2 ? PASS_TOO_LONG : PASS_NO_MEMORY;
+}
+
+/* Appends the records in p[n] that pass, until one has a fault. */
+static void pass_records(const struct passed_records *r, uint32_t number, struct byte_buffer *to, const uint8_t *p,
+                         size_t n)
+{
+    struct pass_found *f = &r->found[number];
+    for (size_t at = 0; at < n && !f->fault;) {
+        const struct bam_record *record = (const struct bam_record *)(p + at);
+        f->broken = bam_record_check(p + at, n - at, r->n_ref).fault;
+        f->fault = f->broken ? PASS_BROKEN : pass_record(r, number, to, record);
+        if (f->fault)
+            return;
+        size_t size = bam_record_size(record);
+        f->n++;
+        f->bytes += size;
+        at += size;
+    }
+}
+
+static void pass_chunk(void *records, uint32_t number, struct chunk *c)
+{
+    const struct passed_records *r = records;
+    r->found[number] = (struct pass_found){.n = 0};
+    pass_records(r, number, &c->records, c->head.p, c->head.n);
+    pass_records(r, number, &c->records, c->bytes + c->begin, c->end - c->begin);
+    stats_records(r->opt.stats, r->found[number].n);
+}
+
+/* ------------------------------------------------------------- main thread */
+
+/* Bytes of the record that begins with head[4]. A size that none can have becomes one of which the task can tell. */
+static uint64_t size_of(const uint8_t *head)
+{
+    uint64_t size = 4 + (uint64_t)load_le32(head);
+    return size < BAM_FIXED ? BAM_FIXED : size;
+}
+
+/* The same of the record that is carried and goes on with p[n]. 0: that is not known yet. */
+static uint64_t size_of_carried(const struct byte_buffer *carried, const uint8_t *p, size_t n)
+{
+    uint8_t head[4];
+    for (size_t i = 0; i < sizeof head; i++) {
+        if (i >= carried->n + n)
+            return 0;
+        head[i] = i < carried->n ? carried->p[i] : p[i - carried->n];
+    }
+    return size_of(head);
+}
+
+/* Follows the records in p[n] from one to the next. Returns where the last whole one ends. If the one behind it is
+ * broken, returns n. */
+static size_t last_end(const struct passed_records *r, const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+    while (n - at >= 4 && size_of(p + at) <= n - at)
+        at += size_of(p + at);
+    return bam_record_check(p + at, n - at, r->n_ref).fault == BAM_CUT ? at : n;
+}
+
+static int cut_records(void *records, const struct byte_buffer *carried, const uint8_t *p, size_t n,
+                       struct chunk_cut *cut)
+{
+    uint64_t size = carried->n ? size_of_carried(carried, p, n) : 0;
+    cut->ends_carried = carried->n == 0 || (size > 0 && size <= carried->n + n);
+    cut->begin = !cut->ends_carried ? n : size ? (size_t)size - carried->n : 0;
+    cut->end = cut->begin + last_end(records, p + cut->begin, n - cut->begin);
+    return 0;
+}
+
+static int tell(const struct passed_records *r, const struct pass_found *f)
+{
+    static const char *const why[] = {
+        [PASS_NO_FILTER] = "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it. Nothing was "
+                           "written",
+        [PASS_TOO_LONG] = "is too long for the new ID in its PG tag. Nothing was written; rename the @PG lines first",
+        [PASS_NO_MEMORY] = "finds no memory",
+    };
+    struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};
+    if (f->broken == BAM_CUT)
+        return record_fault_tell_cut(r->opt.latch, &at, true);
+    if (f->broken)
+        return record_fault_tell(r->opt.latch, &at, f->broken, NULL);
+    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
+}
+
+static int lend(void *records, uint32_t number)
+{
+    struct passed_records *r = records;
+    const struct pass_found *f = &r->found[number];
+    if (f->fault)
+        return tell(r, f);
+    r->n += f->n;
+    r->bytes += f->bytes;
+    chunk_reader_window(r->chunks)->offset = r->opt.file->offset;
+    return 0;
+}
+
+static void ended(void *records)
+{
+    const struct passed_records *r = records;
+    bgzf_source_warn_of_end(r->opt.source);
+}
+
+struct byte_window *passed_records_window(struct passed_records *r)
+{
+    return chunk_reader_window(r->chunks);
+}
+
+/* ---------------------------------------------------------- open and close */
+
+static int prepare(struct passed_records *r, struct bam_header *header)
+{
+    struct chunk_reader_options how = {
+        .source = r->opt.source,
+        .use = r->opt.use,
+        .path = r->opt.path,
+        .latch = r->opt.latch,
+        .stats = r->opt.stats,
+        .cut = cut_records,
+        .make = pass_chunk,
+        .lend = lend,
+        .ended = ended,
+        .arg = r,
+    };
+    r->n_ref = sam_hdr_nref(header->sam);
+    r->bytes = header->size;
+    if (r->opt.filter)
+        r->filter = record_filter_new(r->opt.filter, header->sam, r->opt.use.n_chunks);
+    if (!(r->found = calloc(r->opt.use.n_chunks, sizeof *r->found)) || (r->opt.filter && !r->filter))
+        return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
+    if (!(r->chunks = chunk_reader_open(&how)))
+        return -1;
+    chunk_reader_put(r->chunks, header->rest, header->rest_size);
+    return 0;
+}
+
+struct passed_records *passed_records_open(const struct passed_records_options *options, struct program_names *names,
+                                           struct bam_header *header)
+{
+    struct passed_records *r = calloc(1, sizeof *r);
+    int status = r ? 0 : latch_fail(options->latch, "%s: out of memory", options->path);
+    if (status == 0) {
+        r->opt = *options;
+        r->names = *names;
+        *names = (struct program_names){.n = 0};
+        status = prepare(r, header);
+    }
+    free(header->rest);
+    header->rest = NULL;
+    header->rest_size = 0;
+    if (status == 0)
+        return r;
+    passed_records_close(r);
+    return NULL;
+}
+
+static void free_parts(struct passed_records *r)
+{
+    record_filter_free(r->filter);
+    program_names_free(&r->names);
+    free(r->found);
+    r->filter = NULL;
+    r->found = NULL;
+}
+
+void passed_records_end(struct passed_records *r)
+{
+    chunk_reader_end(r->chunks);
+    free_parts(r);
+}
+
+void passed_records_close(struct passed_records *r)
+{
+    if (!r)
+        return;
+    chunk_reader_close(r->chunks);
+    free_parts(r);
+    free(r);
+}
