@@ -380,7 +380,6 @@ static void take_back(struct merge_ring *m)
     }
     m->taken[run]--;
     m->flows[run] = m->last_flow;
-    m->steps--;
 }
 
 /* Takes into the range what begins at the cut. 0: it is not ready. */
@@ -395,7 +394,8 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     if (!runs->ready(runs->reader, run, m->taken[run], idle))
         return 0;
     note_flow(m, run, runs->slice(runs->reader, run, m->taken[run]++));
-    m->steps++;
+    bool partial = runs->is_partial(runs->reader, run, m->taken[run] - 1);
+    m->steps += partial ? m->steps_max : 1;      /* a range has one of these */
     return 1;
 }
 
@@ -440,7 +440,8 @@ static size_t first_slice(const struct merge_ring *m, const struct run_cut *cut,
     if (m->planned_all || run == cut->source || m->first[run] == taken)
         return taken;
     struct merge_source last = runs->slice(runs->reader, run, taken - 1);
-    return last.end[-1].sort < cut->key.sort ? taken : taken - 1;
+    struct run_cut end = {last.end[-1], last.base, run};
+    return run_cut_before(&end, cut, m->rule) ? taken : taken - 1;
 }
 
 /* Hands out the planned range, which ends at the cut, and begins the next range there. */
@@ -526,6 +527,18 @@ static bool oldest_is_merged(void *ring)
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
+/* Whether all that the oldest range needs of its slices is there, or there is an error. */
+static bool oldest_is_filled(void *ring)
+{
+    const struct merge_ring *m = ring;
+    const struct merge_runs *runs = &m->opt.runs;
+    const struct range *range = &m->ranges[task_ring_oldest(&m->ring)];
+    int filled = 1;
+    for (size_t i = 0; i < runs->n && filled > 0; i++)
+        filled = runs->fill(runs->reader, i, range->spans[i].end);
+    return filled != 0;
+}
+
 /* The sink keeps the range's list, until it has passed it, and the range gets the next one to spare. */
 static void swap_list(struct merge_ring *m, struct range *range)
 {
@@ -583,6 +596,8 @@ int merge_ring_next(struct merge_ring *m, struct record_list *list)
     if (plan_ahead(m) < 0)
         return -1;
     task_wait(oldest_is_merged, help, m, m->opt.stats);
+    if (m->opt.runs.large && !latch_tripped(m->opt.latch))
+        task_wait(oldest_is_filled, help, m, m->opt.stats);
     if (latch_tripped(m->opt.latch))
         return -1;
     *list = m->ranges[task_ring_oldest(&m->ring)].list;

@@ -39,6 +39,13 @@ struct merge_runs {
      * may call it. */
     struct merge_source (*slice)(const void *reader, size_t run, size_t slice);
 
+    /* Whether only so much of the slice, which is ready, was loaded as records are compared by. */
+    bool (*is_partial)(const void *reader, size_t run, size_t slice);
+
+    /* Loads the rest of those before `end`, which are to be put. 1: done; 0: not yet, because memory will soon be free;
+     * -1: failed, and the error is recorded in the latch. */
+    int (*fill)(void *reader, size_t run, size_t end);
+
     /* Leaves the slices before this one. Their records have been put to the sink, and nobody looks at
      * their keys any more. -1: no memory, and the error is recorded in the latch. */
     int (*leave)(void *reader, size_t run, size_t slice);

@@ -14,7 +14,7 @@ enum {
 /* Memory of a slice that the merge has left and that was not in a buffer's home. To be freed. */
 struct extra {
     struct extra *next;
-    uint8_t *memory;
+    struct spill_extra memory;
     uint64_t mark;               /* free it when the sink has passed this */
     size_t beside;               /* its share of run_reader.beside */
 };
@@ -25,6 +25,8 @@ struct buffer {
     const struct spill_place *place;   /* of the slice; this and the next two: set by the main thread before READY */
     bool announces;              /* the next slice of the run has to wait for a buffer: announce it to the store */
     bool home_is_free;
+    bool partial;                /* of a large record, only what is compared is there: see fill(). Set by the main
+                                  * thread before READY, and cleared by it */
     uint64_t mark;               /* the sink no longer uses it once it has passed this; set by the main thread */
 };
 
@@ -53,9 +55,12 @@ static void run_load(void *reader, uint32_t index)
     struct buffer *buffer = &r->buffers[index];
     if (buffer->announces)
         spill_store_expect(r->opt.store, buffer->place[1]);
-    if (!latch_tripped(r->opt.latch)
-        && spill_load(r->opt.store, *buffer->place, &r->loaders[task_thread()], &buffer->b, buffer->home_is_free,
-                      r->opt.latch) == 0 && !r->opt.keeps)
+    if (latch_tripped(r->opt.latch))
+        return;
+    if (buffer->partial)
+        spill_load_head(r->opt.store, *buffer->place, &buffer->b, false, r->opt.latch);
+    else if (spill_load(r->opt.store, *buffer->place, &r->loaders[task_thread()], &buffer->b, buffer->home_is_free,
+                        r->opt.latch) == 0 && !r->opt.keeps)
         spill_store_free(r->opt.store, *buffer->place);
 }
 
@@ -72,6 +77,12 @@ static size_t size_beside(const struct run_reader *r, struct spill_place place)
     return place.size > r->opt.slice_size ? (size_t)place.size * PACKED_RATIO : 0;
 }
 
+/* Whether with so many bytes beside the buffers there would be too many. */
+static bool is_over(const struct run_reader *r, size_t beside)
+{
+    return beside > 0 && r->beside + beside > r->opt.memory_size / 2;
+}
+
 /* A slice that is announced after it was given back would be read once more, as zeros. */
 static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
 {
@@ -82,7 +93,9 @@ static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
     buffer->announces = slice + 1 < r->opt.runs[run].n
                      && task_ring_state(&r->tasks, slot_of(r, run, slice + 1)) != TASK_FREE;
     buffer->home_is_free = home_is_free;
-    r->beside += size_beside(r, *buffer->place);
+    size_t beside = size_beside(r, *buffer->place);
+    buffer->partial = r->opt.compares && is_over(r, beside);
+    r->beside += buffer->partial ? 0 : beside;
     task_ring_add(&r->tasks, &r->group, slot);
 }
 
@@ -96,13 +109,14 @@ static void free_extras(struct run_reader *r, bool all)
         struct extra *extra = *at;
         *at = extra->next;
         r->beside -= extra->beside;
-        free(extra->memory);
+        spill_extra_free(&extra->memory);
         free(extra);
     }
 }
 
 /* Requests slices of the run for all buffers that the sink has passed. Slices larger than a buffer take memory beside
- * the buffers; until they are needed they are requested only while all of them take at most half of memory_size. */
+ * the buffers; until they are needed they are requested only while all of them take at most half of memory_size. Where
+ * records are compared, more of them are loaded in part. */
 static void load_ahead(struct run_reader *r, size_t run, size_t needed)
 {
     const struct spill_run *from = &r->opt.runs[run];
@@ -110,7 +124,7 @@ static void load_ahead(struct run_reader *r, size_t run, size_t needed)
         uint32_t slot = slot_of(r, run, slice);
         size_t beside = size_beside(r, from->slices[slice]);
         if (task_ring_state(&r->tasks, slot) != TASK_FREE || !record_sink_passed(r->opt.sink, r->buffers[slot].mark)
-            || (beside && r->beside + beside > r->opt.memory_size / 2 && slice != needed))
+            || (is_over(r, beside) && slice != needed && !r->opt.compares))
             return;
     }
 }
@@ -157,7 +171,7 @@ void run_reader_close(struct run_reader *r)
     if (!r)
         return;
     for (size_t i = 0; r->buffers && i < r->opt.n_runs * r->n_buffers; i++)
-        free(r->buffers[i].b.extra);
+        spill_extra_free(&r->buffers[i].b.extra);
     free_extras(r, true);
     for (int i = 0; r->loaders && i < r->opt.n_threads; i++)
         spill_loader_free(&r->loaders[i]);
@@ -220,13 +234,13 @@ static int leave_buffer(struct run_reader *r, uint32_t slot)
     struct buffer *buffer = &r->buffers[slot];
     size_t beside = size_beside(r, *buffer->place);
     buffer->mark = record_sink_mark(r->opt.sink);
-    if (buffer->b.extra) {
+    if (buffer->b.extra.memory) {
         struct extra *extra = malloc(sizeof *extra);
         if (!extra)
             return latch_fail(r->opt.latch, "out of memory for temporary data");
         *extra = (struct extra){r->extras, buffer->b.extra, buffer->mark, beside};
         r->extras = extra;
-        buffer->b.extra = NULL;
+        buffer->b.extra = (struct spill_extra){NULL, 0};
     } else {
         r->beside -= beside;
     }
@@ -241,6 +255,37 @@ static int leave(void *reader, size_t run, size_t slice)
         if (leave_buffer(r, slot_of(r, run, *left)) < 0)
             return -1;
     return 0;
+}
+
+static bool is_partial(const void *reader, size_t run, size_t slice)
+{
+    const struct run_reader *r = reader;
+    return r->buffers[slot_of(r, run, slice)].partial;
+}
+
+/* Loads the rest of a slice. While memory that was used before is about to be free, it waits for that. */
+static int fill_buffer(struct run_reader *r, struct buffer *buffer)
+{
+    size_t beside = size_beside(r, *buffer->place);
+    if (frees_soon(r) && is_over(r, beside))
+        return 0;
+    if (spill_load_body(r->opt.store, *buffer->place, &buffer->b) < 0)
+        return -1;
+    buffer->partial = false;
+    r->beside += beside;
+    if (!r->opt.keeps)
+        spill_store_free(r->opt.store, *buffer->place);
+    return 1;
+}
+
+static int fill(void *reader, size_t run, size_t end)
+{
+    struct run_reader *r = reader;
+    int filled = 1;
+    for (size_t slice = r->runs[run].left; slice < end && filled > 0; slice++)
+        if (is_partial(r, run, slice))
+            filled = fill_buffer(r, &r->buffers[slot_of(r, run, slice)]);
+    return filled;
 }
 
 static void refill(void *reader)
@@ -276,6 +321,8 @@ struct merge_runs run_reader_runs(struct run_reader *r)
         .first_key = first_key,
         .ready = is_ready,
         .slice = keys_of,
+        .is_partial = is_partial,
+        .fill = fill,
         .leave = leave,
         .refill = refill,
         .help = help,

@@ -19,6 +19,7 @@ struct run_reader_options {
     int n_threads;
     struct latch *latch;
     bool keeps;                  /* the runs stay in the store, to be read once more */
+    bool compares;               /* records of equal keys are compared */
 };
 
 /* Begins to fill buffers. NULL: failed, and the error is recorded in the latch. */

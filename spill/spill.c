@@ -146,6 +146,11 @@ const struct spill_run *spill_runs(const struct spill *p, size_t *n)
     return p->runs;
 }
 
+bool spill_compares(const struct spill *p)
+{
+    return p->rule != NULL;
+}
+
 /* The calling thread's workspace. NULL: no memory, and the error is recorded in the latch. */
 static struct workspace *workspace(struct spill *p)
 {
@@ -555,8 +560,8 @@ int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_si
     size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
     *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
     size_t buffers = size / *slice_size, n_ranges = (size_t)p->opt.n_threads;
-    /* Slices that are larger than buffers are read one at a time, unless their records have to be compared. */
-    size_t fan_in = (p->rule || buffers < n_slices ? n_slices : buffers) / 2;
+    /* Slices that are larger than buffers are read one at a time. */
+    size_t fan_in = (buffers < n_slices ? n_slices : buffers) / 2;
     struct room room = {memory, n_slices, *slice_size};
     atomic_store(&p->cancelled, p->n_runs <= fan_in);
     if (p->merging.n_ranges > 0 && finish_merging(p) < 0)

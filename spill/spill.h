@@ -50,6 +50,9 @@ int spill_end(struct spill *spill);
 int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
 /* The runs, in input order; they stay the spill's. */
+/* Whether records of equal keys are compared, of what has left so far. */
+bool spill_compares(const struct spill *spill);
+
 const struct spill_run *spill_runs(const struct spill *spill, size_t *n);
 
 #endif

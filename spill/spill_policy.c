@@ -132,6 +132,7 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .memory = memory,
         .memory_size = size,
         .keeps = p->keeps_runs,
+        .compares = spill_compares(p->spill),
         .n_threads = p->opt.spill.n_threads,
         .latch = p->opt.spill.latch,
     };

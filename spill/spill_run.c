@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "base/byte_hash.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
@@ -93,11 +94,15 @@ static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *
     return added < 0 ? latch_fail(w->latch, "out of memory for a record of %zu bytes", size) : added;
 }
 
-/* Where the qualities of a record begin. */
+/* Where the bases of a record begin, and its qualities. */
+static size_t bases_at(const struct bam_record *r)
+{
+    return BAM_FIXED + r->name_len + 4 * (size_t)load_le16(r->n_cigar);
+}
+
 static size_t qualities_at(const struct bam_record *r)
 {
-    size_t name = r->name_len, cigar = 4 * (size_t)load_le16(r->n_cigar), bases = load_le32(r->seq_len);
-    return BAM_FIXED + name + cigar + (bases + 1) / 2;
+    return bases_at(r) + ((size_t)load_le32(r->seq_len) + 1) / 2;
 }
 
 /* Not 0. The parts are those that are put, which lie together when they come back. */
@@ -163,13 +168,22 @@ static int read_packed(struct spill_store *store, struct spill_place place, stru
     return place.size < SPILL_SLICE_HEADER ? spill_store_damaged(store, place) : 0;
 }
 
-/* Gives the buffer's slice `size` bytes of memory. */
+void spill_extra_free(struct spill_extra *extra)
+{
+    if (extra->memory)
+        munmap(extra->memory, extra->size);
+    *extra = (struct spill_extra){NULL, 0};
+}
+
+/* Gives the buffer's slice `size` bytes of memory. What is not written to takes none. */
 static int place_slice(struct spill_buffer *b, uint64_t size, bool home_is_free, struct latch *latch)
 {
     b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
     if (!home_is_free || size > b->home_size) {
-        b->extra = size < SIZE_MAX / 2 ? malloc(size) : NULL;
-        b->slice = (struct spill_slice){.base = b->extra, .size = size};
+        void *extra = size < SIZE_MAX / 2 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                          : MAP_FAILED;
+        b->extra = (struct spill_extra){extra == MAP_FAILED ? NULL : extra, size};
+        b->slice = (struct spill_slice){.base = b->extra.memory, .size = size};
     }
     if (b->slice.base)
         return 0;
@@ -194,44 +208,62 @@ static int load_packed(struct spill_store *store, struct spill_place place, stru
     return failed ? spill_store_damaged(store, place) : 0;
 }
 
-/* Makes the slice of what was read, whose qualities at `at` are still to be put in if it is shorter than the record.
- * -1: it is damaged. */
-static int unfold(struct spill_slice *slice, struct spill_place place, const uint8_t fixed[BAM_FIXED], size_t at)
+static size_t tags_at(const struct bam_record *r)
 {
-    size_t size = bam_record_size((const struct bam_record *)fixed), missing = size - place.size;
-    size_t end = missing > 0 ? at : size, behind = place.size - end;
-    if (memcmp(slice->base, fixed, BAM_FIXED) != 0
-        || hash_of(slice->base, end, slice->base + end, behind) != place.hash)
+    return qualities_at(r) + load_le32(r->seq_len);
+}
+
+/* Reads n bytes from `from` on of what was put. */
+static int get_part(struct spill_store *store, struct spill_place place, size_t from, size_t n, uint8_t *to)
+{
+    place.offset += from;
+    place.size = (uint32_t)n;
+    return n > 0 ? spill_store_get(store, place, to) : 0;
+}
+
+int spill_load_head(struct spill_store *store, struct spill_place place, struct spill_buffer *b, bool home_is_free,
+                    struct latch *latch)
+{
+    uint8_t fixed[BAM_FIXED] = {0};
+    const struct bam_record *r = (const struct bam_record *)fixed;
+    if (get_part(store, place, 0, place.size < BAM_FIXED ? place.size : BAM_FIXED, fixed) < 0)
         return -1;
-    memmove(slice->base + end + missing, slice->base + end, behind);
-    memset(slice->base + end, 0xff, missing);
-    slice->bottom = size;
-    slice->n = 1;
-    struct bam_key *key = (struct bam_key *)(slice->base + slice->size) - 1;
+    /* The fields are not verified yet. */
+    size_t size = bam_record_size(r), tags = tags_at(r), missing = size - place.size, head = bases_at(r);
+    if ((size != place.size && missing != load_le32(r->seq_len)) || tags > size)
+        return spill_store_damaged(store, place);
+    if (place_slice(b, spill_slice_memory(size, 1), home_is_free, latch) < 0
+        || get_part(store, place, 0, head, b->slice.base) < 0
+        || get_part(store, place, tags - missing, size - tags, b->slice.base + tags) < 0)
+        return -1;
+    if (memcmp(b->slice.base, fixed, BAM_FIXED) != 0)
+        return spill_store_damaged(store, place);
+    b->slice.bottom = size;
+    b->slice.n = 1;
+    struct bam_key *key = (struct bam_key *)(b->slice.base + b->slice.size) - 1;
     *key = (struct bam_key){place.first_key, bam_key_place(0, size)};
     return 0;
+}
+
+int spill_load_body(struct spill_store *store, struct spill_place place, const struct spill_buffer *b)
+{
+    uint8_t *record = b->slice.base;
+    const struct bam_record *r = (const struct bam_record *)record;
+    size_t size = b->slice.bottom, missing = size - place.size, head = bases_at(r), tags = tags_at(r);
+    size_t body = tags - missing - head, end = missing ? tags - missing : size, next = missing ? tags : size;
+    if (get_part(store, place, head, body, record + head) < 0)
+        return -1;
+    enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
+    memset(record + head + body, 0xff, missing);
+    bool damaged = hash_of(record, end, record + next, size - next) != place.hash;
+    stats_leave(spill_store_stats(store), before, size);
+    return damaged ? spill_store_damaged(store, place) : 0;
 }
 
 static int load_large(struct spill_store *store, struct spill_place place, struct spill_buffer *b, bool home_is_free,
                       struct latch *latch)
 {
-    uint8_t fixed[BAM_FIXED];
-    const struct bam_record *r = (const struct bam_record *)fixed;
-    struct spill_place first = place;
-    first.size = BAM_FIXED;
-    if (spill_store_get(store, first, fixed) < 0)
-        return -1;
-    /* The fields are not verified yet. */
-    size_t size = bam_record_size(r), at = qualities_at(r);
-    if (size != place.size && (size != (size_t)place.size + load_le32(r->seq_len) || at > place.size))
-        return spill_store_damaged(store, place);
-    if (place_slice(b, spill_slice_memory(size, 1), home_is_free, latch) < 0
-        || spill_store_get(store, place, b->slice.base) < 0)
-        return -1;
-    enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
-    int failed = unfold(&b->slice, place, fixed, at);
-    stats_leave(spill_store_stats(store), before, size);
-    return failed ? spill_store_damaged(store, place) : 0;
+    return spill_load_head(store, place, b, home_is_free, latch) < 0 ? -1 : spill_load_body(store, place, b);
 }
 
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
@@ -283,8 +315,7 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
     const struct spill_run *run = &how->runs[number];
     struct spill_buffer *buffer = &m->buffers[number];
     do {
-        free(buffer->extra);
-        buffer->extra = NULL;
+        spill_extra_free(&buffer->extra);
         if (atomic_load(how->cancelled))
             return -1;
         if (!has_next(m, number))
@@ -334,7 +365,7 @@ int spill_merge(const struct spill_merge *how)
             result = 0;
     }
     for (size_t i = 0; m.buffers && i < how->n; i++)
-        free(m.buffers[i].extra);
+        spill_extra_free(&m.buffers[i].extra);
     free(m.buffers);
     free(m.next);
     return result;

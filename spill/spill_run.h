@@ -47,18 +47,32 @@ struct spill_loader {
 
 void spill_loader_free(struct spill_loader *loader);
 
+/* Pages that are not written to take no memory. */
+struct spill_extra {
+    uint8_t *memory;             /* NULL: there is none */
+    size_t size;
+};
+
+void spill_extra_free(struct spill_extra *extra);
+
 /* Memory for one slice at a time. */
 struct spill_buffer {
     struct spill_slice slice;    /* the one that is there now */
     uint8_t *home;               /* home_size bytes; address and size are multiples of 16; not owned */
     size_t home_size;
-    uint8_t *extra;              /* malloc'd for a slice that does not fit home, or while home is in use */
+    struct spill_extra extra;    /* for a slice that does not fit home, or while home is in use */
 };
 
 /* Loads the slice at place. It goes to home if it fits and home is free, else to a new extra; the
  * caller has freed or kept the old extra. -1: failed, and the error is recorded in the latch. */
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                struct spill_buffer *buffer, bool home_is_free, struct latch *latch);
+
+/* The same of a large record, in two steps: what records are compared by, with the key; then bases and qualities, which
+ * the hash needs. Until then these are pages that were not written to. */
+int spill_load_head(struct spill_store *store, struct spill_place place, struct spill_buffer *buffer, bool home_is_free,
+                    struct latch *latch);
+int spill_load_body(struct spill_store *store, struct spill_place place, const struct spill_buffer *buffer);
 
 struct spill_merge {
     struct spill_run *runs;      /* in input order */

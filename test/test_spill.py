@@ -1000,11 +1000,11 @@ def test_all_together_takes_more_than_total_memory(heavy, tmp_path, kind, size, 
     assert went or n == 64 or form == "cram"
 
 
-def giants():
-    """Three reads of 24 Mb, of 36 MB each in BAM, in reverse order; the second has no qualities."""
+def giants(count=3):
+    """Reads of 24 Mb, of 36 MB each in BAM, in reverse order; the second has no qualities."""
     r, n = bamgen.rng("giants"), 24000000
     nibbles, quals = bytes(1 << b % 4 << 4 | 1 << b // 4 % 4 for b in range(256)), bytes(b % 40 for b in range(256))
-    for i in range(3):
+    for i in range(count):
         qual = b"\xff" * n if i == 1 else r.randbytes(n).translate(quals)
         body = b"giant\0" + bamgen.cigar_bytes([(n, "M")]) + r.randbytes(n // 2).translate(nibbles) + qual
         yield bamgen.raw_record(pos=9 - i, l_name=6, bin=bamgen.reg2bin(9 - i, 9 - i + n), n_cigar=1, l_seq=n, body=body)
@@ -1022,6 +1022,17 @@ def test_record_larger_than_an_arena_is_in_memory_many_times(tmp_path, form, mos
     print("%.1f MiB" % (used / MIB))
     assert went and used <= most * len(recs[0]) + 24 * MIB
     assert read_bam(out.read_bytes()).body == b"".join(recs[::-1])
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_large_records_are_in_memory_to_be_compared(tmp_path):
+    """They have one name, so each is compared with all others. One of them is in the arena, two are on their way out."""
+    recs, path, out = list(giants(6)), tmp_path / "in.bam", tmp_path / "out.bam"
+    path.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs), level=1))
+    used, went = peak(["-n", "-l", 1, "-m", "8M", "-@", 2, "-o", out, path], tmp_path)
+    print("%.1f MiB" % (used / MIB))
+    assert went and used <= 3.5 * len(recs[0]) + 24 * MIB
+    assert read_bam(out.read_bytes()).body == b"".join(recs)
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")

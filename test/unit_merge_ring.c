@@ -149,7 +149,7 @@ static int read_and_write(struct reading *r)
     size_t n_runs = r->n_runs - r->in_memory;
     struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->memory,
                                          n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch,
-                                         false};
+                                         false, false};
     if (n_runs > 0 && !(r->reader = run_reader_open(&options)))
         return -1;
     struct merge_ring_options how = {

@@ -198,8 +198,7 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
     if (number >= r->n || r->next[number] == r->runs[number].n)
         return 0;
     struct spill_buffer *b = &r->buffers[number];
-    free(b->extra);
-    b->extra = NULL;
+    spill_extra_free(&b->extra);
     if (spill_load(r->s->store, r->runs[number].slices[r->next[number]++], &r->loader, b, false, &r->s->latch) < 0)
         return -1;
     const struct bam_key *keys = spill_slice_keys(&b->slice);
@@ -239,7 +238,7 @@ static void check_merged(struct sorting *s, const struct unit_list *sorted)
     assert_int_equal(run_merge_next(&merge, &item), 0);
     run_merge_free(&merge);
     for (size_t i = 0; i < r->n; i++)
-        free(r->buffers[i].extra);
+        spill_extra_free(&r->buffers[i].extra);
     spill_loader_free(&r->loader);
     free(r);
 }
@@ -650,8 +649,7 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
                     last = keys[k].sort;
                 }
                 n_records += b.slice.n;
-                free(b.extra);                   /* records are larger than the slices */
-                b.extra = NULL;
+                spill_extra_free(&b.extra);                   /* records are larger than the slices */
             }
         }
         assert_int_equal(n_records, (size_t)ROUNDS * EACH);

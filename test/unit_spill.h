@@ -162,8 +162,7 @@ static inline void unit_check_run(const struct spill_run *run, const struct unit
         bytes += run->slices[i].size;
         size_t size = unit_slice_size(&b.slice);
         largest = size > largest ? size : largest;
-        free(b.extra);
-        b.extra = NULL;
+        spill_extra_free(&b.extra);
     }
     assert_int_equal(next, list->n);
     assert_int_equal(run->bytes, bytes);

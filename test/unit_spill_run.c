@@ -192,14 +192,13 @@ static void test_slice_is_loaded_elsewhere_while_its_home_is_in_use(void **state
     size_t next = 0;
     memset(b.home, 0x5a, SLICE);
     assert_int_equal(spill_load(store, run.slices[0], &loader, &b, false, &latch), 0);
-    assert_non_null(b.extra);
+    assert_non_null(b.extra.memory);
     unit_check_slice(&b.slice, &list, &next);
     for (size_t i = 0; i < SLICE; i++)
         assert_int_equal(b.home[i], 0x5a);
-    free(b.extra);
-    b.extra = NULL;
+    spill_extra_free(&b.extra);
     assert_int_equal(spill_load(store, run.slices[0], &loader, &b, true, &latch), 0);
-    assert_null(b.extra);
+    assert_null(b.extra.memory);
     assert_ptr_equal(b.slice.base, b.home);
     free(b.home);
     spill_run_free(&run);
@@ -461,7 +460,7 @@ static void check_damaged(struct spill_place place)
     assert_non_null(strstr(latch.message, "damaged"));
     if (!strstr(latch.message, offset))
         fail_msg("\"%s\" does not say \"%s\"", latch.message, offset);
-    free(b.extra);
+    spill_extra_free(&b.extra);
     free(b.home);
 }
 
