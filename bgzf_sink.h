@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* BGZF that is written by OpenMP tasks: the sink deflates blocks of output, one task per block, and several threads
- * write at a time where the file has places to write to, in large pieces. It has a ring of slots (base/task_ring.h): the
- * main thread hands blocks out, and deflates blocks itself when it has to wait.
+ * write at a time where the file has places to write to, in large pieces. It has a ring of slots (base/task_ring.h):
+ * the main thread hands blocks out, and deflates blocks itself when it has to wait.
  *
  * The sink knows bytes only. Its owner keeps what goes into the block of each slot. */
 #ifndef BGZF_SINK_H

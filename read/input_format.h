@@ -61,8 +61,8 @@ bool input_format_may_rest(const struct input_format *input);
 /* Gives back all but the file. */
 void input_format_rest(struct input_format *input);
 
-/* Its turn has come. If it rests, BAM is read from its beginning, and SAM from the end of its header, which is this one.
- * -1: failed, and the error is recorded in the latch. */
+/* Its turn has come. If it rests, BAM is read from its beginning, and SAM from the end of its header, which is this
+ * one. -1: failed, and the error is recorded in the latch. */
 int input_format_wake(struct input_format *input, sam_hdr_t *header);
 
 bool input_format_is_sam(const struct input_format *input);

@@ -17,8 +17,8 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
 /* Reads the header, or passes over it where *header is not NULL: it was read before. *header is the caller's, to change
  * and to destroy, also after an error. If options->part is set, the header is taken from there, and the text is the
  * lines of the part. The text, plain, or packed in BGZF or gzip, stays the caller's, but only the reader may use it
- * until it is closed. Records that the filter of the options does not let pass are left out. NULL: failed, and the error
- * is recorded in the latch. */
+ * until it is closed. Records that the filter of the options does not let pass are left out. NULL: failed, and the
+ * error is recorded in the latch. */
 struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const struct input_options *options,
                                    sam_hdr_t **header);
 
