@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The default level where the fields of records do not tell: any bytes lazily. */
+/* The default level where the fields of records do not tell: any bytes lazily. A block in which this would give up too
+ * much goes to deflate_deep.c, which a trial tells. */
 #include "codec/deflate_lazy.h"
+
+enum {
+    /* After so many segments it is decided whether a block goes to deflate_deep() instead, by what became of them, all
+     * but the first. */
+    TRIAL = 5,
+    LONG_LEN = 40,                /* of a match; such come from copies of whole fields */
+    LITERAL_SAMPLES = 256,
+};
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
 static bool is_text(const uint8_t *in, uint32_t n)
@@ -40,34 +49,113 @@ static struct tuning tune(const uint8_t *in, uint32_t n)
     return (struct tuning){.min_gain = 6, .dense_len = 32, .deep = true, .two_steps = true};
 }
 
-INLINE void parse_segments(struct deflate_parse *d, struct parse *p, const struct tuning *t)
+/* What became of the trial, and how often two of its literals are the same. */
+struct trial {
+    uint32_t bytes, lits, seqs;
+    uint32_t apart;               /* matches with literals before them */
+    uint32_t in_long;             /* bytes of long matches */
+    uint32_t same, pairs;
+};
+
+static struct trial look_back(const struct deflate_parse *d)
 {
-    lazy_begin(d, t->wide);
-    for (uint32_t i = FIRST; i < p->at; i += 2)    /* what is matched already can be referred to */
-        lazy_insert(d, p->in, i, t->wide);
-    for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
-        parse_lazy(d, p, min_u32(end, p->last), t);
-        put_mark(d);
+    struct mark from = d->mark[d->n_segments - (TRIAL - 1)], to = d->mark[d->n_segments];
+    struct trial t = {.lits = to.lit - from.lit, .seqs = to.seq - from.seq};
+    t.bytes = t.lits;
+    for (const struct seq *s = d->seq + from.seq; s < d->seq + to.seq; s++) {
+        t.bytes += s->len;
+        t.apart += s->lits > 0;
+        t.in_long += s->len >= LONG_LEN ? s->len : 0u;
     }
+    uint16_t count[256] = {0};
+    uint32_t samples = 0, step = t.lits / LITERAL_SAMPLES + 1;
+    for (uint32_t i = from.lit; i < to.lit; i += step, samples++)
+        t.same += count[d->lit[i]]++;
+    t.pairs = samples * (samples - (samples > 0)) / 2;
+    return t;
+}
+
+/* Whether the search gives up so much that the block would be larger than promised. doc/tried.md has the numbers. */
+static bool is_misled(const struct trial *t, const struct tuning *tuning)
+{
+    if (t->seqs == 0)
+        return false;
+    uint32_t lits = t->lits * 100 / t->bytes, apart = t->apart * 100 / t->seqs;
+    uint32_t in_long = t->in_long * 100 / t->bytes;
+    bool cheap_lits = t->same * 18 > t->pairs;
+    if (tuning->sparse_len)
+        return lits >= 10 && lits < 20 && apart < 55 && cheap_lits;
+    if (tuning->wide && tuning->min_gain == 0)     /* copies of unmapped reads; else 4 levels, RNA */
+        return lits >= 5 && lits < 10 && apart < 48 && in_long >= 60;
+    if (in_long >= (tuning->wide ? 60 : 55))       /* copies of copies, cut where positions are left out */
+        return apart >= 60 || in_long >= 85;
+    if (tuning->wide && cheap_lits && lits >= 40)  /* short matches cost more than their literals */
+        return true;
+    if (lits < 10)
+        return in_long < 32 || (lits >= 6 && apart < 52 && in_long < 50);
+    if (lits >= 20)
+        return false;
+    return (apart < 55 && !tuning->wide) || (apart < 60 && in_long < 30) || (in_long < 12 && !tuning->wide);
+}
+
+/* For deflate_deep(): a match must gain more if literals are so often the same; few literals say little. */
+static struct tuning tune_deep(const struct trial *t)
+{
+    uint32_t gain = min_u32(max_u32(t->same * 400 / max_u32(t->pairs, 1), 12) - 12, 6);
+    bool copies = t->in_long * 10 > t->bytes * 6;
+    return (struct tuning){.min_gain = copies ? 3 : (int32_t)gain, .two_steps = copies};
+}
+
+/* Returns false where the block shall go to deflate_deep() from its beginning, with *t. */
+INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, struct tuning *t)
+{
+    const struct tuning tuning = *t;
+    const bool often_same = tuning.min_gain > 4 && !tuning.sparse_len;      /* HiFi, or zeros: nothing is gained */
+    const bool on_trial = p->at < SEGMENT && !often_same;
+    lazy_begin(d, tuning.wide);
+    for (uint32_t i = FIRST; i < p->at; i += 2)    /* what is matched already can be referred to */
+        lazy_insert(d, p->in, i, tuning.wide);
+    for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
+        parse_lazy(d, p, min_u32(end, p->last), &tuning);
+        put_mark(d);
+        if (!on_trial || end != TRIAL * SEGMENT)
+            continue;
+        struct trial trial = look_back(d);
+        if (!is_misled(&trial, t))
+            continue;
+        *t = tune_deep(&trial);
+        return false;
+    }
+    return true;
 }
 
 /* Twice, since a table of the newer positions alone is up to 16 % faster: 40 levels, long reads. */
-INLINE void parse_any(struct deflate_parse *d, struct parse *p)
+INLINE bool parse_any(struct deflate_parse *d, struct parse *p, struct tuning *t)
 {
-    struct tuning t = tune(p->in, p->n);
-    if (t.deep) {
-        t.deep = t.wide = true;
-        parse_segments(d, p, &t);
-    } else {
-        t.deep = t.wide = false;
-        parse_segments(d, p, &t);
+    if (t->deep) {
+        t->deep = t->wide = true;
+        return parse_segments(d, p, t);
     }
+    t->deep = t->wide = false;
+    return parse_segments(d, p, t);
 }
 
-static void parse_older(struct deflate_parse *d, struct parse *p) { parse_any(d, p); }
-NEWER static void parse_newer(struct deflate_parse *d, struct parse *p) { parse_any(d, p); }
+static bool parse_older(struct deflate_parse *d, struct parse *p, struct tuning *t) { return parse_any(d, p, t); }
+NEWER static bool parse_newer(struct deflate_parse *d, struct parse *p, struct tuning *t)
+{
+    return parse_any(d, p, t);
+}
 
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    (newer ? parse_newer : parse_older)(d, p);
+    const struct parse begin = *p;
+    const uint32_t n_seqs = d->n_seqs, n_lits = d->n_lits, n_segments = d->n_segments;
+    struct tuning t = tune(p->in, p->n);
+    if ((newer ? parse_newer : parse_older)(d, p, &t))
+        return;
+    *p = begin;
+    d->n_seqs = n_seqs;
+    d->n_lits = n_lits;
+    d->n_segments = n_segments;
+    deflate_deep(d, p, newer, &t);
 }

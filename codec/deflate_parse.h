@@ -41,6 +41,9 @@ enum {
     SHORT_BITS = 14,
     SHORT_WAYS = 2,
 
+    /* Where these are too few: chains of all positions; 256 KiB. */
+    CHAIN_BITS = 15,
+
     SAMPLE_STRIDE = 127,
 
     /* A DEFLATE block may end between segments of so many bytes. */
@@ -72,6 +75,11 @@ struct bucket {
     uint64_t check, newer, older;
 };
 
+/* By hash the newest position; for each in the window the one before with the same hash, 0 if there is none. */
+struct chain {
+    uint16_t head[1 << CHAIN_BITS], next[MAX_DIST];
+};
+
 struct deflate_parse {
     union {
         struct {
@@ -84,6 +92,9 @@ struct deflate_parse {
                 uint64_t near_head[1 << LONG_BITS];      /* the newer four alone */
             };
             uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
+        };
+        struct {
+            struct chain long_chain, short_chain;
         };
     };
     uint32_t n_seqs, n_lits, n_segments;
@@ -109,6 +120,9 @@ struct parse {
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
+/* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain and two_steps. */
+struct tuning;
+void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
 /* The same; hard: the bytes are known to have few matches. */
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, bool hard);
 

@@ -513,6 +513,7 @@ def bam_files(folder, what):
 
 
 REAL_BAMS = bam_files(REAL_DIR, "../shared/real")
+SIZE_BAMS = bam_files(REAL_DIR.parent / "size", "../shared/size")
 DATA_BAMS = bam_files(REPO / "test" / "data", "test/data/*.bam")
 
 
