@@ -83,6 +83,12 @@ static bool is_over(const struct run_reader *r, size_t beside)
     return beside > 0 && r->beside + beside > r->opt.memory_size / 2;
 }
 
+/* Only a large record that is not packed has a head that can be read alone. */
+static bool may_be_partial(const struct run_reader *r, struct spill_place place)
+{
+    return r->opt.compares && place.hash != 0;
+}
+
 /* A slice that is announced after it was given back would be read once more, as zeros. */
 static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
 {
@@ -94,7 +100,7 @@ static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
                      && task_ring_state(&r->tasks, slot_of(r, run, slice + 1)) != TASK_FREE;
     buffer->home_is_free = home_is_free;
     size_t beside = size_beside(r, *buffer->place);
-    buffer->partial = r->opt.compares && is_over(r, beside);
+    buffer->partial = may_be_partial(r, *buffer->place) && is_over(r, beside);
     r->beside += buffer->partial ? 0 : beside;
     task_ring_add(&r->tasks, &r->group, slot);
 }
@@ -124,7 +130,7 @@ static void load_ahead(struct run_reader *r, size_t run, size_t needed)
         uint32_t slot = slot_of(r, run, slice);
         size_t beside = size_beside(r, from->slices[slice]);
         if (task_ring_state(&r->tasks, slot) != TASK_FREE || !record_sink_passed(r->opt.sink, r->buffers[slot].mark)
-            || (is_over(r, beside) && slice != needed && !r->opt.compares))
+            || (is_over(r, beside) && slice != needed && !may_be_partial(r, from->slices[slice])))
             return;
     }
 }

@@ -49,10 +49,10 @@ int spill_end(struct spill *spill);
  * than a fourth of the memory. -1: failed, and the error is recorded in the latch. */
 int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
-/* The runs, in input order; they stay the spill's. */
 /* Whether records of equal keys are compared, of what has left so far. */
 bool spill_compares(const struct spill *spill);
 
+/* The runs, in input order; they stay the spill's. */
 const struct spill_run *spill_runs(const struct spill *spill, size_t *n);
 
 #endif

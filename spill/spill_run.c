@@ -236,7 +236,8 @@ int spill_load_head(struct spill_store *store, struct spill_place place, struct 
         || get_part(store, place, 0, head, b->slice.base) < 0
         || get_part(store, place, tags - missing, size - tags, b->slice.base + tags) < 0)
         return -1;
-    if (memcmp(b->slice.base, fixed, BAM_FIXED) != 0)
+    /* Names are compared before the hash is known. */
+    if (memcmp(b->slice.base, fixed, BAM_FIXED) != 0 || r->name_len < 1 || b->slice.base[BAM_FIXED + r->name_len - 1])
         return spill_store_damaged(store, place);
     b->slice.bottom = size;
     b->slice.n = 1;
