@@ -2,7 +2,7 @@
 /* The default level where the lazy search gives up too much (deflate_lazy.c tells where): all positions are kept, in
  * chains of those with the same hash, and many of each chain are looked at. Half as fast as the lazy search, 1 to 10 %
  * smaller on such blocks. */
-#include "codec/deflate_lazy.h"
+#include "codec/deflate_search.h"
 
 enum {
     /* Positions looked at. 32 instead of 48 with the same 8 bytes are 5 % faster, 0.1 to 0.3 % larger, where many reads

@@ -2,7 +2,7 @@
 /* The default level. A block of whole records is matched field by field.
  *
  *   fixed fields, name             the same bytes of other records (deflate_heads.h)
- *   end of the name, CIGAR, tags   lazily, among the last positions of two hashes (deflate_lazy.h)
+ *   end of the name, CIGAR, tags   lazily, among the last positions of two hashes (deflate_search.h)
  *   SEQ                            the reads before, by position on the reference, or samples (deflate_records.h);
  *                                  lazily from where mapped reads turn out to have little in common
  *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's

@@ -5,7 +5,7 @@
 #ifndef DEFLATE_HEADS_H
 #define DEFLATE_HEADS_H
 
-#include "codec/deflate_lazy.h"
+#include "codec/deflate_search.h"
 #include "codec/deflate_records.h"
 
 enum {

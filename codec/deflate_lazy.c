@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The default level where the fields of records do not tell: any bytes lazily. A block in which this would give up too
  * much goes to deflate_deep.c, which a trial tells. */
-#include "codec/deflate_lazy.h"
+#include "codec/deflate_search.h"
 
 enum {
     /* After so many segments it is decided whether a block goes to deflate_deep() instead, by what became of them, all

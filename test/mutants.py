@@ -87,7 +87,7 @@ MUTANTS = [
     ("codec/bgzf_block.c", "if (frame->size < frame->data_offset + BGZF_FOOTER)", "if (0)", ["unit_bgzf_block"],
      "BSIZE that ends before the block's data begin"),
     ("codec/bgzf_block.c", "if (at + 4 + len > xlen)", "if (0)", ["unit_bgzf_block"], "subfields that leave the extra field"),
-    ("codec/deflate_lazy.h", "at - cand > furthest)", "0)", ["unit_bam_deflate"], "no match lies further back than DEFLATE allows"),
+    ("codec/deflate_search.h", "at - cand > furthest)", "0)", ["unit_bam_deflate"], "no match lies further back than DEFLATE allows"),
     ("codec/deflate_deep.c", "cand > oldest &&", "cand > 0 &&", ["unit_bam_deflate"], "nor does one of the deep search"),
     ("codec/frame_list.c", "[list->next].at != place)", "[list->next].at < place)", ["unit_frame_list"],
      "a listed block is taken only at its place"),

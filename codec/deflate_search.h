@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: any bytes lazily, among the last positions of two hashes. */
-#ifndef DEFLATE_LAZY_H
-#define DEFLATE_LAZY_H
+/* Inside the encoder, default level: what its searches share, and the lazy one, among the last positions of two hashes. */
+#ifndef DEFLATE_SEARCH_H
+#define DEFLATE_SEARCH_H
 
 #include "codec/deflate_parse.h"
 
