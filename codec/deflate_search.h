@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: what its searches share, and the lazy one, among the last positions of two hashes. */
+/* Inside the encoder, default level: what its searches share, and the lazy one, which looks among the last positions of
+ * two hashes. */
 #ifndef DEFLATE_SEARCH_H
 #define DEFLATE_SEARCH_H
 
