@@ -7,6 +7,7 @@ at ten moments: minutes.
 """
 
 import collections
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -315,8 +316,10 @@ def have_begun(ranks, source):
 
 
 def kill_all(job, mark):
+    """A rank may be gone by then: mpirun kills the others when it sees one die."""
     for pid in ranks_of(mark).values():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     if job.poll() is None:
         os.killpg(job.pid, signal.SIGKILL)
     job.wait()
