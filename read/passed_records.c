@@ -78,16 +78,19 @@ static uint64_t size_of(const uint8_t *head)
     return size < BAM_FIXED ? BAM_FIXED : size;
 }
 
-/* The same of the record that is carried and goes on with p[n]. 0: that is not known yet. */
-static uint64_t size_of_carried(const struct byte_buffer *carried, const uint8_t *p, size_t n)
+/* The same of the record that is carried and goes on with p[n]. 0: that is not known yet. Of a record that is broken
+ * the fixed fields will do for the task to tell: who knows how much would be carried for it. */
+static uint64_t size_of_carried(const struct passed_records *r, const struct byte_buffer *carried, const uint8_t *p,
+                                size_t n)
 {
-    uint8_t head[4];
-    for (size_t i = 0; i < sizeof head; i++) {
-        if (i >= carried->n + n)
-            return 0;
-        head[i] = i < carried->n ? carried->p[i] : p[i - carried->n];
-    }
-    return size_of(head);
+    uint8_t head[BAM_FIXED];
+    size_t had = carried->n < sizeof head ? carried->n : sizeof head, lacking = sizeof head - had;
+    if (n < lacking)
+        return 0;
+    memcpy(head, carried->p, had);
+    memcpy(head + had, p, lacking);
+    enum bam_fault fault = lacking ? bam_record_check(head, sizeof head, r->n_ref).fault : BAM_OK;
+    return fault == BAM_OK || fault == BAM_CUT ? size_of(head) : sizeof head;
 }
 
 /* Follows the records in p[n] from one to the next. Returns where the last whole one ends. If the one behind it is
@@ -103,7 +106,7 @@ static size_t last_end(const struct passed_records *r, const uint8_t *p, size_t 
 static int cut_records(void *records, const struct byte_buffer *carried, const uint8_t *p, size_t n,
                        struct chunk_cut *cut)
 {
-    uint64_t size = carried->n ? size_of_carried(carried, p, n) : 0;
+    uint64_t size = carried->n ? size_of_carried(records, carried, p, n) : 0;
     cut->ends_carried = carried->n == 0 || (size > 0 && size <= carried->n + n);
     cut->begin = !cut->ends_carried ? n : size ? (size_t)size - carried->n : 0;
     cut->end = cut->begin + last_end(records, p + cut->begin, n - cut->begin);

@@ -2,14 +2,17 @@
 """BAM read with --input-fmt-option filter=EXPRESSION: samtools 1.24 says which records pass."""
 
 import gzip
+import os
+import pathlib
 import random
 import re
 import struct
+import subprocess
 
 import pytest
 
 import bamgen
-from conftest import REAL_DIR, THREADS, htslib_version, oracle_bytes, read_bam, run_sort, same_lines, sorted_bytes
+from conftest import BINARY, REAL_DIR, SANITIZED, THREADS, clean_env, htslib_version, oracle_bytes, read_bam, run_sort, same_lines, sorted_bytes
 
 HEAD = ("@HD\tVN:1.6\n@SQ\tSN:chr1\tLN:1000000\n@SQ\tSN:chr2\tLN:500000\n@RG\tID:g\tLB:lib1\n@RG\tID:h\tLB:lib2\n"
         "@PG\tID:p\tCL:1\n")
@@ -146,6 +149,27 @@ def test_fault_is_told_of_another_record(tmp_path, n):
                 p = run_sort(["-@", n, "-o", out, "--input-fmt-option", "filter=" + expression, tmp_path / "in.bam"])
                 assert p.returncode == 1 and not out.exists() and p.stderr.count("\n") == 1, p.stderr
                 assert re.search("in.bam: .*" + word, p.stderr) and "Nothing was written" in p.stderr, (word, p.stderr)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("before", [1, 3, 4, 10, 35, 36, 40])
+def test_broken_record_between_two_chunks_takes_the_rest_of_the_file(tmp_path, before):
+    """It says that it has 512 MB, and so many bytes of it lie in the first chunk, which is four blocks here."""
+    timed = pathlib.Path(os.path.realpath(BINARY)).parent / "timed"
+    if not timed.exists():
+        pytest.skip("no timed: make tools")
+    block, rec = 60000, bamgen.c_ties()[1][0]
+    first = bamgen.record("first", 4, -1, -1, seq="A" * ((4 * block - before - 200) * 2 // 3))
+    fill = 4 * block - before - len(first)
+    first = struct.pack("<I", len(first) - 4 + fill) + first[4:] + b"XXZ" + b"x" * (fill - 4) + b"\0"
+    broken = struct.pack("<Ii", 1 << 29, 99) + rec[8:36]
+    data = first + broken + bytes(1000 * block)
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header(bamgen.sq_text(bamgen.REFS)), eof=False)
+                                      + bamgen.bgzf(data, size=block))
+    p = subprocess.run([timed, tmp_path / "timed", BINARY, "sort", "-@", "1", "-m", "8M", "-o", tmp_path / "out.bam",
+                        "--input-fmt-option", "filter=1", tmp_path / "in.bam"], env=clean_env(), capture_output=True, text=True)
+    assert p.returncode == 1 and "in.bam: record 2 " in p.stderr and "refID" in p.stderr, p.stderr
+    assert int(re.search(r"rss_kb=(\d+)", (tmp_path / "timed").read_text()).group(1)) < 50 << 10
 
 
 def with_name_open(record):
