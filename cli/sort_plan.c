@@ -201,6 +201,9 @@ static void put_text(const struct plan *p)
     const struct forecast *f = &p->f;
     put_input(p);
     printf("memory: %s%.1f MB\n", f->sampled ? "about " : "at most ", mb((double)f->memory));
+    if (f->large)
+        printf("large records: one of %.1f MB was seen, for which up to %.1f MB of this are needed\n",
+               mb((double)f->large), mb((double)f->memory_of_large));
     put_spill(p);
     put_time(f);
     if (f->output > 0)
@@ -260,6 +263,7 @@ static void put_json(const struct plan *p)
     put_count("record_bytes", f->record_bytes, sampled);
     put_count("memory_bytes", (double)f->memory, true);
     put_count("memory_most_bytes", (double)f->memory_most, true);
+    put_count("large_record_bytes", (double)f->large, f->large > 0);
     put_count("fits_bytes", (double)f->fits, true);
     put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
     printf("  \"in_memory\": %s,\n", !sampled ? "null" : f->spills ? "false" : "true");

@@ -52,7 +52,10 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 /* sample: NULL, or it may be empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
-    f->memory_most = memory_plan_takes(plan);
+    enum { LARGE_TIMES = 3 };                    /* while it is read, or put to the sink */
+    f->large = sample && sample->largest > plan->arena_size ? sample->largest : 0;
+    f->memory_of_large = LARGE_TIMES * f->large;
+    f->memory_most = memory_plan_takes(plan) + f->memory_of_large;
     f->memory = f->memory_most;
     f->fits = 2 * (uint64_t)plan->arena_size;
     if (!sample || sample->n == 0)
@@ -66,6 +69,7 @@ static void forecast_memory(struct forecast *f, const struct memory_plan *plan, 
     f->spills = spill_policy_will_fit(&outlook) == 0;
     f->memory = f->spills ? plan->fixed + 2 * (uint64_t)plan->arena_size
               : plan->fixed - plan->spilling + (uint64_t)f->with_keys;
+    f->memory += f->memory_of_large;
 }
 
 /* What the plan of memory depends on, beside how much there is. */

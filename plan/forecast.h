@@ -20,7 +20,9 @@ struct forecast {
     uint64_t file_bytes;         /* of the inputs; 0: not known */
     int n_threads, cpus;         /* of -@; that may be used, 0: not known */
     uint64_t memory;             /* that the sort will take, at its peak; without a sample at most */
-    uint64_t memory_most;        /* that it may take whatever the records are */
+    uint64_t memory_most;        /* that it may take whatever the records are, unless one is larger than `large` */
+    uint64_t large;              /* the largest record seen, if it takes more than its part of the memory ... */
+    uint64_t memory_of_large;    /* ... and what that may be, beside the plan; in `memory` and `memory_most` */
     uint64_t fits;               /* records with their keys that fit into memory */
     uint64_t memory_to_fit;      /* --total-memory with which nothing leaves memory; 0: it all fits, or not known */
     bool spills;

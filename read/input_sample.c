@@ -64,6 +64,22 @@ static int pass_header(struct sampler *m, uint64_t *offset, uint64_t *skip)
 
 /* ------------------------------------------------------------------ places */
 
+static void note_size(struct input_sample *s, const uint8_t *record)
+{
+    uint64_t size = bam_record_size((const struct bam_record *)record);
+    s->largest = size > s->largest ? size : s->largest;
+}
+
+/* Of the records of a walk, and of the one behind them, which is not whole. */
+static void note_sizes(struct sampler *m, const struct bam_walk *walk)
+{
+    const struct bam_arena *a = &m->s->arena;
+    for (size_t i = 0; i < walk->n; i++)
+        note_size(m->s, bam_key_record(a->base, m->found[i]));
+    if (walk->fault == BAM_CUT && a->bottom - walk->end >= BAM_FIXED)
+        note_size(m->s, a->base + walk->end);
+}
+
 /* Lists the records of a walk, if it found any. */
 static bool list_records(struct sampler *m, const struct bam_walk *walk)
 {
@@ -125,11 +141,14 @@ static int take_place(struct sampler *m, uint64_t offset, size_t most, bool know
     bool listed = false;
     if (known && n_blocks > 0 && starts[0] + skip <= a->bottom) {
         struct bam_walk walk = bam_arena_walk(a, starts[0] + skip, a->bottom, m->found);
+        note_sizes(m, &walk);
         listed = list_records(m, &walk);
     }
     for (size_t i = 0; !known && i < n_blocks && !listed; i++) {
         struct bam_walk walk = bam_arena_guess(a, starts[i], a->bottom, m->found);
         listed = list_records(m, &walk);
+        if (listed)
+            note_sizes(m, &walk);
     }
     m->s->find_s += input_sample_clock() - before;
     a->walked = a->bottom;

@@ -15,6 +15,7 @@ struct input_sample {
     struct bam_key *keys;        /* of the whole records found, by coordinate, in input order */
     size_t n;
     uint64_t bytes;              /* of these records */
+    uint64_t largest;            /* bytes of the largest record that was seen, also of one that is not whole here */
     uint64_t inflated;           /* bytes of the blocks */
     double inflate_s, find_s;    /* CPU seconds that inflating and finding took */
     double all_bytes;            /* of all records of all inputs, estimated; 0: no estimate */

@@ -66,6 +66,22 @@ def test_forecast_is_far_from_what_the_sort_takes(gen_bam, tmp_path, kind):
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+@pytest.mark.parametrize("first", ["large", "small"])
+def test_large_record_takes_more_than_the_plan_says(tmp_path, first):
+    """It is not whole in the sample, and told by its size at the file's beginning, or where a place has begun before."""
+    header, large = bamgen.long_reads(6, 24000000)
+    small = [bamgen.record("s%d" % i, pos=i) for i in range(100)] if first == "small" else []
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bgzf(header + b"".join(small + large), level=1))
+    plan, real = planned(["-m", "8M", path]), done(tmp_path, ["-m", "8M", "-u", path])
+    assert 24000000 < plan["large_record_bytes"] < 25000000
+    assert real["peak_rss_bytes"] < plan["memory_most_bytes"] and real["peak_rss_bytes"] < plan["request_mem_mib"] << 20
+    facts, _ = text_of(["-m", "8M", path])
+    assert re.match(r"one of 24\.\d MB was seen, for which up to 7\d\.\d MB", facts["large records"]), facts
+    assert planned(["-m", "256M", path])["large_record_bytes"] is None
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_memory_with_which_all_should_fit_does_not_do(gen_bam, tmp_path):
     path = gen_bam("--size", "100M", "--level", 1)
     plan = planned(["-m", "24M", path])
