@@ -160,11 +160,10 @@ run_pytest() {
         return
     fi
     rm -f "$build/pytest.xml"
-    # No test takes a minute. One that hangs outside a program, as in Python, must not stop the others. Tests wait for a
-    # quarter of their time, for ranks and killed programs, so there is a worker more than CPUs.
+    # No test takes a minute. One that hangs outside a program, as in Python, must not stop the others.
     # shellcheck disable=SC2086
     SAMTOOLS_OMP=${SAMTOOLS_OMP:-$PWD/$build/samtools} PYTHONDONTWRITEBYTECODE=1 \
-        .venv/bin/python -m pytest -q -p no:cacheprovider -n $(($(getconf _NPROCESSORS_ONLN) + 1)) --timeout=$((11 * ${TEST_TIMEOUT:-120})) --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
+        .venv/bin/python -m pytest -q -p no:cacheprovider -n "$(getconf _NPROCESSORS_ONLN)" --timeout=$((11 * ${TEST_TIMEOUT:-120})) --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
     status=$?
     if ! [ -s "$build/pytest.xml" ]; then
         repeat pytest "exit status $status, and no report"
