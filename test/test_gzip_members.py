@@ -96,6 +96,7 @@ def test_gzip_that_is_cut_passes_for_whole(tmp_path, cut, why, n):
 
 
 def test_damaged_gzip_passes(tmp_path):
+    """A broken record may be met before the member's checksum is: then it says where that one lies."""
     data = mixed("tail", PLAIN)
     begin = len(blocks(PLAIN[:2 * (len(PLAIN) // 3)]))
     dice = random.Random(4)
@@ -103,7 +104,7 @@ def test_damaged_gzip_passes(tmp_path):
         bad = bytearray(data)
         bad[at] ^= 1 << dice.randrange(8)
         p = run_sort(["-o", tmp_path / "out.bam"], stdin=bytes(bad))
-        assert p.returncode == 1 and "block at file offset %d: " % begin in p.stderr, (at, p.stderr)
+        assert p.returncode == 1 and re.search(r"block at file offset %d\b" % begin, p.stderr), (at, p.stderr)
         assert not (tmp_path / "out.bam").exists()
     p = run_sort(["-o", tmp_path / "out.bam"], stdin=data + b"not gzip any more")
     assert p.returncode == 1 and "file offset %d" % len(data) in p.stderr, p.stderr
