@@ -222,6 +222,11 @@ uint32_t bgzf_source_slots(const struct bgzf_source *s)
     return s->opt.n_slots;
 }
 
+uint64_t bgzf_source_offset(const struct bgzf_source *s)
+{
+    return s->opt.input->offset;
+}
+
 int bgzf_source_ring_full(const struct bgzf_source *s)
 {
     return task_ring_full(&s->ring);

@@ -68,6 +68,9 @@ int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_bl
 uint32_t bgzf_source_slots(const struct bgzf_source *source);   /* as opened with */
 int bgzf_source_ring_full(const struct bgzf_source *source);
 
+/* File offset of the block behind those that were handed out or inflated, or of the end. */
+uint64_t bgzf_source_offset(const struct bgzf_source *source);
+
 /* After the end: false if the input is BGZF and its last block was not the empty EOF block. */
 int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/types.h>
+#include "bam/record_fault.h"
 #include "bam_arena.h"
 #include "base/latch.h"
 #include "base/stats.h"
@@ -67,12 +67,9 @@ static void find_records(void *pass, const struct bgzf_source_block *block)
     stats_leave(p->opt.stats, before, block->size);
 }
 
-static int tell_fault(const struct record_pass *p, const struct bam_record *r, enum bam_fault fault)
+static struct record_place next_place(const struct record_pass *p)
 {
-    const char *input = p->opt.input->name, *why = bam_fault_text(fault);
-    if (fault >= BAM_NO_MC)                      /* the record is sound, so it has a name */
-        return latch_fail(p->opt.latch, "%s: record %" PRIu64 " (%s): %s", input, p->n + 1, bam_record_name(r), why);
-    return latch_fail(p->opt.latch, "%s: record %" PRIu64 ": %s", input, p->n + 1, why);
+    return (struct record_place){p->opt.input->name, p->n + 1, p->bytes, p->block};
 }
 
 /* Takes the records that begin at `start`, which is where the record before ended. The slot's walk stands if it began
@@ -92,9 +89,10 @@ static int take_records(struct record_pass *p, struct record_pass_slot *slot, ui
     if (found.n > 0 && p->opt.next(p->opt.arg, &found) < 0)
         return -1;
     p->n += found.n;
-    if (walk->fault == BAM_OK || walk->fault == BAM_CUT)
-        return 0;
-    return tell_fault(p, (const struct bam_record *)(base + walk->end), walk->fault);
+    p->bytes += walk->end - walk->start;
+    struct record_place at = next_place(p);
+    return walk->fault == BAM_OK || walk->fault == BAM_CUT ? 0
+         : record_fault_tell(p->opt.latch, &at, walk->fault, base + walk->end);
 }
 
 /* ------------------------------------------------------------------- bytes */
@@ -155,6 +153,7 @@ static int take_block(struct record_pass *p, int wait)
 {
     struct bgzf_source_block block;
     int taken = bgzf_source_take(p->opt.input->source, wait, &block);
+    p->block = taken > 0 ? block.file_offset : p->block;
     return taken > 0 && take_bytes(p, &p->slots[block.slot], block.data, block.size) < 0 ? -1 : taken;
 }
 
@@ -185,15 +184,17 @@ int record_pass_run(struct record_pass *p)
 {
     struct sort_input *in = p->opt.input;
     assert(in->header.rest_size <= BGZF_MAX_BLOCK);
+    p->bytes = in->header.size;
+    p->block = bgzf_source_offset(in->source);
     bgzf_source_on_inflated(in->source, find_records, p);
     enum stage before = stats_enter(p->opt.stats, STAGE_DEAL);
     int result = take_bytes(p, own_slot(p), in->header.rest, in->header.rest_size) < 0 ? -1 : deal_blocks(p);
     stats_leave(p->opt.stats, before, 0);
     if (result < 0 || latch_tripped(p->opt.latch))
         return -1;
+    struct record_place last = next_place(p);
     if (p->cut.n)
-        return latch_fail(p->opt.latch, "%s: the file ends inside record %" PRIu64 ": it is truncated", in->name,
-                          p->n + 1);
+        return record_fault_tell_cut(p->opt.latch, &last, true);
     bgzf_source_warn_of_end(in->source);
     return 0;
 }

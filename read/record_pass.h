@@ -58,7 +58,8 @@ struct record_pass {
     struct record_pass_slot *slots;   /* one more: what the main thread walks by itself */
     uint64_t n_blocks;           /* handed out; this and all below: main thread */
     struct byte_buffer cut;      /* the record that a block has ended in, as far as it came */
-    uint64_t n;                  /* records given to next() */
+    uint64_t n, bytes;           /* of the records given to next(); bytes: of the header, too */
+    uint64_t block;              /* file offset of the block taken last */
 };
 
 /* -1: no memory, and the error is recorded in the latch; close it all the same. */

@@ -222,7 +222,7 @@ MUTANTS = [
      ["test_check.py::test_what_looks_like_records_inside_a_record_is_checked"], "a pass believes no guess"),
     ("read/record_pass.c", "    if (!is_right || walk->n_fix)", "    if (!is_right)",
      ["test_check.py::test_order_of_records_that_are_mended"], "a pass looks at records that are mended"),
-    ("read/record_pass.c", "    if (p->cut.n)\n        return latch_fail", "    if (0)\n        return latch_fail",
+    ("read/record_pass.c", "    if (p->cut.n)\n        return record_fault", "    if (0)\n        return record_fault",
      ["test_check.py::test_damage_passes_the_check"], "a pass: the last record is whole"),
 
     ("bgzf_source.c", "        if (bgzf_source_inflate(s, &none) < 0)", "        if ((source_pass(s), none = 0))",

@@ -134,19 +134,35 @@ def test_damage_passes_the_check(tmp_path):
     broken = bytearray(data)
     broken[len(data) // 2] ^= 16
     raw = HEAD + b"".join(NAMES)
-    wrong = {
-        "block at file offset": bytes(broken),
-        "file offset": data[:-40],
-        "ends inside record 2000": bamgen.bgzf(raw[:-1]),
-        "ends inside record 1999": bamgen.bgzf(raw[:-len(NAMES[-1]) - 1]),
-        "record 2001: ": bamgen.bgzf(raw + b"\xff" * 100),
-        "record 3: ": bamgen.bgzf(HEAD + NAMES[0] + NAMES[1] + b"\x10" + bytes(99)),
-        "ends inside record 3": bamgen.bgzf(HEAD + NAMES[0] + NAMES[1] + b"\x01\x00"),
-    }
-    for why, bytes_ in wrong.items():
+    third, last = len(HEAD + NAMES[0] + NAMES[1]), len(raw) - len(NAMES[-1])
+    wrong = [
+        (bytes(broken), "block at file offset", None),
+        (data[:-40], "file offset", None),
+        (bamgen.bgzf(raw[:-1]), "ends inside record 2000,", last),
+        (bamgen.bgzf(raw[:last - 1]), "ends inside record 1999,", last - len(NAMES[-2])),
+        (bamgen.bgzf(raw + b"\xff" * 100), "record 2001 (", len(raw)),
+        (bamgen.bgzf(raw[:third] + b"\x10" + bytes(99)), "record 3 (", third),
+        (bamgen.bgzf(raw[:third] + b"\x10" + bytes(99), [third - 9, third + 9]), "record 3 (", third),
+        (bamgen.bgzf(raw[:third] + b"\x01\x00"), "ends inside record 3,", third),
+    ]
+    for bytes_, what, byte in wrong:
         path.write_bytes(bytes_)
         for n in THREADS:
-            assert why in check(path, "-@", n)
+            told = check(path, "-@", n)
+            assert what in told, told
+            if byte is not None:
+                place = re.search(rf"byte {byte} of the uncompressed data, in or before the block at file offset (\d+)", told)
+                assert place and bytes_[int(place.group(1)):].startswith(b"\x1f\x8b"), told
+
+
+def test_place_of_a_record_that_the_block_of_the_header_holds(tmp_path):
+    """The header ends in the second of three blocks, in which a broken record follows it."""
+    path = tmp_path / "in.bam"
+    data = bamgen.bgzf(HEAD + NAMES[0] + b"\x10" + bytes(99), [40, len(HEAD + NAMES[0]) + 60])
+    path.write_bytes(data)
+    third = data.rindex(b"\x1f\x8b\x08\x04", 0, -28)
+    assert f"record 2 (byte {len(HEAD + NAMES[0])} of" in check(path)
+    assert f"in or before the block at file offset {third})" in check(path)
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
