@@ -52,6 +52,12 @@ bool input_name_is_file(const char *name)
     return (strcmp(name, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(name, &st)) == 0 && S_ISREG(st.st_mode);
 }
 
+bool input_name_is_stream(const char *name)
+{
+    struct stat st;
+    return strcmp(name, "-") == 0 || input_name_is_url(name) || (stat(name, &st) == 0 && !S_ISREG(st.st_mode));
+}
+
 const char *input_name_shown(const char *name)
 {
     return strcmp(name, "-") == 0 ? "standard input" : name;

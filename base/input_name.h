@@ -18,6 +18,9 @@ const char *input_name_shown(const char *name);
 /* Whether it is a regular file that is there; "-": whether standard input is. */
 bool input_name_is_file(const char *name);
 
+/* Whether bytes go through it only once and in order: "-", a URL, or what is there and no regular file. */
+bool input_name_is_stream(const char *name);
+
 /* Whether htslib would take the name for a URL, which can be read but not written. */
 bool input_name_is_url(const char *name);
 

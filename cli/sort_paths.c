@@ -81,9 +81,8 @@ static bool is_pipe_again(const struct input_request *in, size_t i)
 /* Whether nothing tells beforehand how much an input holds. */
 static bool has_pipe(const struct input_request *in)
 {
-    struct stat st;
     for (size_t i = 0; i < in->n; i++)
-        if (!look(in->paths[i], STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
+        if (!input_name_is_file(in->paths[i]))
             return true;
     return false;
 }

@@ -9,6 +9,7 @@
 #include <htslib/hfile.h>
 #include "bam/record_search.h"
 #include "base/byte_hash.h"
+#include "base/input_name.h"
 #include "base/latch.h"
 #include "bam/bam_header.h"
 #include "mpi/input_split.h"
@@ -66,12 +67,6 @@ static int look(struct split_file *f, struct identity *id)
         *id = (struct identity){f->size = (uint64_t)st.st_size, (uint64_t)st.st_mtime, byte_hash(bytes, (size_t)n, 0)};
     free(bytes);
     return latch_tripped(f->latch) ? -1 : 0;
-}
-
-static bool is_stream(const char *path)
-{
-    struct stat st;
-    return strcmp(path, "-") == 0 || hisremote(path) || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
 
 static int check_same(const struct mpi_team *team, const struct split_file *f, struct identity mine)
@@ -282,7 +277,7 @@ static int open_file(struct split_file *f, const struct mpi_team *team, const ch
                      const struct sort_inputs_options *how)
 {
     struct identity id = {0};
-    int stream = team->rank == 0 && is_stream(path);
+    int stream = team->rank == 0 && input_name_is_stream(path);
     *f = (struct split_file){.path = path, .fd = -1, .latch = how->latch};
     mpi_wait_bcast(&stream, 1, MPI_INT, 0);
     f->is_stream = f->is_whole = stream;

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <htslib/hts_log.h>
 #include "bam_sort.h"
+#include "base/input_name.h"
 #include "base/machine.h"
 #include "base/temp_prefix.h"
 #include "mpi/rank_exchange.h"
@@ -23,12 +23,6 @@
 static const uint64_t MEMORY_LEAST = (uint64_t)2 << 20;      /* -m 1M for each of the two sorts */
 
 /* ---- what is refused ---- */
-
-static bool is_other_than_file(const char *path)
-{
-    struct stat st;
-    return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
-}
 
 static bool is_stdin(const char *path)
 {
@@ -55,7 +49,7 @@ const char *rank_sort_refuses(const struct sort_opts *o)
 {
     if (reads_stdin(o) && getenv("PRTE_LAUNCHED"))
         return "mpirun of Open MPI 5 may hand on parts of standard input twice: name a file or a named pipe";
-    if (record_sink_form(&o->out) != SINK_BAM || is_other_than_file(o->out.path))
+    if (record_sink_form(&o->out) != SINK_BAM || input_name_is_stream(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
     if (o->out.verify || o->out.checksum || o->check || o->plan)
         return "--verify, --checksum, --check and --plan are not there yet";

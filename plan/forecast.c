@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "base/latch.h"
 #include "base/machine.h"
 #include "plan/sort_opts.h"
@@ -21,8 +18,7 @@ static const double FILLED = 31.0 / 32;
  * that is not there is to be reported as the sort does. */
 static bool may_look(const char *path)
 {
-    struct stat st;
-    return input_name_is_file(path) || (strcmp(path, "-") != 0 && !input_name_is_url(path) && stat(path, &st) < 0);
+    return input_name_is_file(path) || !input_name_is_stream(path);
 }
 
 static bool all_files(const struct sort_opts *o)

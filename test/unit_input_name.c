@@ -41,12 +41,26 @@ static void test_file_with_a_colon_is_taken_for_a_url(void **state)
         assert_true(input_name_is_url(urls[i]));
 }
 
+static void test_what_is_read_only_once_is_no_file(void **state)
+{
+    (void)state;
+    static const char *const streams[] = {"-", "/dev/null", "/tmp", "http://x/y", "data:x"};
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        assert_true(input_name_is_stream(streams[i]));
+    assert_false(input_name_is_stream("/proc/self/exe"));
+    assert_true(input_name_is_file("/proc/self/exe"));
+    assert_false(input_name_is_stream("/is/not/there"));     /* nor is it a file */
+    assert_false(input_name_is_file("/is/not/there"));
+    assert_false(input_name_is_file("/dev/null"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_urls_of_local_files_are_not_their_paths),
         cmocka_unit_test(test_what_is_not_the_input_stays_in_its_name),
         cmocka_unit_test(test_file_with_a_colon_is_taken_for_a_url),
+        cmocka_unit_test(test_what_is_read_only_once_is_no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
