@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The header of `samtools merge`: one of several inputs. Serial.
+ *
+ * All @SQ lines whose names differ are in it, then the @RG, @PG and @CO lines of all inputs, in the order of these.
+ * @RG and @PG lines whose ID is taken get another one, ID-XXXXXXXX, by a generator of numbers; what names them in the
+ * same input follows. The first @HD line is that of the result.
+ *
+ * No header of an input is kept. Inputs whose references get the same numbers share their list of them, and one whose
+ * @SQ lines are the first ones of the result needs none. */
+#ifndef HEADER_JOIN_H
+#define HEADER_JOIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+#include "bam/record_remap.h"
+
+struct header_join;
+struct latch;
+
+struct header_join_options {
+    int64_t seed;                /* of the generator, -s; its lower 32 bits count */
+    bool joins_groups;           /* -c: @RG lines of one ID are one, the first */
+    bool joins_programs;         /* -p: the same of @PG */
+    bool groups_by_file;         /* -r: each input is one group, named like its file */
+    bool by_coordinate;          /* the records will be in that order, as far as the order of references allows it */
+};
+
+/* NULL: no memory. */
+struct header_join *header_join_new(const struct header_join_options *options);
+
+/* Adds the next header, which stays the caller's; a plain one (bam/plain_header.h) stays plain. path: its file's, for
+ * -r and for messages. remap: becomes what the records of this input need; the caller frees it, also after an error.
+ * NULL: of this file only the header counts (-h). -1: failed, and the error is recorded in the latch. */
+int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, struct record_remap *remap,
+                    struct latch *latch);
+
+/* Call it once, after the last header. Returns the result, without a @PG line of our own; it is the caller's, and plain
+ * if it can be. All but the lists of references that the remaps refer to is freed. *order_lost: by_coordinate, and some
+ * input has its references in another order, so @HD says unsorted. NULL: failed, and the error is recorded in the
+ * latch. */
+sam_hdr_t *header_join_end(struct header_join *join, bool *order_lost, struct latch *latch);
+
+/* Call it when no record is remapped any more. */
+void header_join_free(struct header_join *join);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the records of an input need so that they agree with a header that was joined of several. Serial; nothing here
+ * changes once it is made, so that tasks of any thread may use it at once. */
+#ifndef RECORD_REMAP_H
+#define RECORD_REMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/byte_buffer.h"
+#include "base/name_table.h"
+#include "bam/bam_record.h"
+
+/* The values of a tag in the input, and what they become. One of all zeros is empty. */
+struct tag_values {
+    struct name_table from;      /* owned */
+    char **to;                   /* by number; owned, with the texts */
+};
+
+/* Adds a copy of the pair, unless there is one of the same `from`. -1: no memory. */
+int tag_values_add(struct tag_values *values, const char *from, const char *to);
+void tag_values_free(struct tag_values *values);
+
+/* What a value becomes; NULL: it is unknown. */
+const char *tag_values_find(const struct tag_values *values, const char *from, size_t n);
+
+/* One of all zeros takes away all RG and PG tags. record_remap_free() frees it. */
+struct record_remap {
+    const int32_t *ref_ids;      /* by the reference's number in the input; NULL: the same. The header_join's */
+    struct tag_values groups, programs;    /* values of RG and PG */
+    char *group;                 /* each record gets this RG (-r); NULL: it has its own. Owned */
+    bool keeps_unknown;          /* RG and PG stay as they are if their values are unknown (sort --add-input) */
+};
+
+void record_remap_free(struct record_remap *remap);
+
+/* Whether no record is ever changed. */
+bool record_remap_is_none(const struct record_remap *remap);
+
+/* Values of RG and PG tags that are unknown, in the order of the records: for each the tag, the value with its NUL, the
+ * name of the record with its NUL. Values that follow one another stand there once. One of all zeros is empty; its
+ * owner frees list.p. */
+struct remap_unknown {
+    struct byte_buffer list;
+    size_t last[2];              /* where the last RG and the last PG stand in it, + 1; 0: there is none */
+};
+
+static inline void remap_unknown_clear(struct remap_unknown *unknown)
+{
+    unknown->list.n = unknown->last[0] = unknown->last[1] = 0;
+}
+
+/* Appends the record, which was checked, to `to`, with the reference ids and tags of the joined header. A known RG, and
+ * then a known PG, become the last tags, also if the value stays, as by samtools merge (1.24); `group` comes behind
+ * both. A value that is unknown is taken away and added to `unknown`. Of several equal tags the first one counts. Bin
+ * stays. 1: changed; 0: not; -1: no memory; -2: the record would be longer than BAM holds; -3: its RG or PG is no
+ * string. Below 0 nothing was appended. */
+int record_remap_append(const struct record_remap *remap, struct byte_buffer *to, const struct bam_record *record,
+                        struct remap_unknown *unknown);
+
+/* What record_remap_append() returned, in words that follow "record N"; for -2 and -3. A constant string. */
+const char *record_remap_fault(int status);
+
+/* Warns of the values that are in the list and not yet in `told`, and adds them to that. Call it for the lists of one
+ * file in file order. told: of all zeros before the first; name_table_free() frees it. -1: no memory. */
+int remap_unknown_tell(const struct remap_unknown *unknown, struct name_table *told, const char *file);
+
+#endif
