@@ -28,7 +28,8 @@ int name_table_reserve(struct name_table *table, size_t n, size_t n_text);
 /* The number of the name of n bytes, none of which is NUL; NAME_NONE. */
 int32_t name_table_find(const struct name_table *table, const char *name, size_t n);
 
-/* Adds a name that is not there. Returns its number; NAME_NO_MEMORY: no memory, or more than 4 GiB of names. */
+/* Adds a name. If it is there already, name_table_find() goes on to give the first one's number. Returns its number;
+ * NAME_NO_MEMORY: no memory, or more than 4 GiB of names. */
 int32_t name_table_add(struct name_table *table, const char *name, size_t n);
 
 static inline size_t name_table_count(const struct name_table *table)
