@@ -17,7 +17,7 @@ struct tag_values {
     char **to;                   /* by number; owned, with the texts */
 };
 
-/* Adds a copy of the pair, unless there is one of the same `from`. -1: no memory. */
+/* Adds a copy of the pair, in place of one of the same `from`. -1: no memory. */
 int tag_values_add(struct tag_values *values, const char *from, const char *to);
 void tag_values_free(struct tag_values *values);
 
@@ -37,9 +37,9 @@ void record_remap_free(struct record_remap *remap);
 /* Whether no record is ever changed. */
 bool record_remap_is_none(const struct record_remap *remap);
 
-/* Values of RG and PG tags that are unknown, in the order of the records: for each the tag, the value with its NUL, the
- * name of the record with its NUL. Values that follow one another stand there once. One of all zeros is empty; its
- * owner frees list.p. */
+/* Values of RG and PG tags that are unknown, in the order of the records: for each "RG:" or "PG:" and the value, with a
+ * NUL; the name of the record, with its NUL. A value that follows itself stands there once. One of all zeros is empty;
+ * its owner frees list.p. */
 struct remap_unknown {
     struct byte_buffer list;
     size_t last[2];              /* where the last RG and the last PG stand in it, + 1; 0: there is none */
