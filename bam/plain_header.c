@@ -184,6 +184,18 @@ static int64_t count_references(const char *text, size_t n)
     return at == n && found <= INT32_MAX ? found : -1;
 }
 
+bool plain_header_reference(const sam_hdr_t *sam, size_t *at, const char **line, size_t *n)
+{
+    struct line next;
+    while (next_line(sam->text, sam->l_text, at, &next))
+        if (is_type(&next, "@SQ")) {
+            *line = next.p;
+            *n = next.n;
+            return true;
+        }
+    return false;
+}
+
 /* ---- the other lines ---- */
 
 sam_hdr_t *plain_header_lines(const sam_hdr_t *sam)

@@ -36,6 +36,9 @@ const char *plain_header_text(sam_hdr_t *sam, size_t *n);
 /* Its lines but those of @SQ, as a header of its own, which belongs to the caller. NULL: no memory. */
 sam_hdr_t *plain_header_lines(const sam_hdr_t *sam);
 
+/* Its next @SQ line, from *at on, which is 0 before the first: n bytes without newline. False: there is none. */
+bool plain_header_reference(const sam_hdr_t *sam, size_t *at, const char **line, size_t *n);
+
 /* Puts back the lines of plain_header_lines(), in which @HD was changed or lines were added. 0: done; -1: no memory; 1:
  * other lines were changed, which takes a parsed header. Nothing is changed then. */
 int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines);

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/kstring.h>
+#include "bam/header_join.h"
+#include "bam/plain_header.h"
+#include "bam/program_lines.h"
+#include "bam/ref_union.h"
+#include "base/input_name.h"
+#include "base/latch.h"
+#include "base/message.h"
+
+/* Lines that have an ID: of the result, and of the header that is added. */
+struct id_lines {
+    char type[3], program[3];    /* program: the field that names a @PG line: PG of @RG, PP of @PG */
+    bool joins;                  /* those of one ID are one */
+    kstring_t lines;             /* each with its newline */
+    kstring_t added;             /* those of the header, each with its NUL; `program` has its old value */
+    struct name_table ids;       /* all that are taken */
+};
+
+struct header_join {
+    struct header_join_options opt;
+    kstring_t first;             /* the line @HD with its newline; empty: there was none */
+    struct ref_union references;
+    struct id_lines groups, programs;
+    kstring_t comments;          /* lines @CO, each with its newline */
+    uint64_t random;             /* state of the generator, 48 bits */
+    bool order_lost;
+};
+
+/* What is at work while a header is added. A function that fails returns -1: no memory. */
+struct adding {
+    struct header_join *join;
+    sam_hdr_t *lines;            /* parsed: the header, or all of it but @SQ */
+    const char *file;
+};
+
+/* --------------------------------------------------------------------- IDs */
+
+/* The next number of the 48-bit generator that POSIX has (drand48 and its like), without its lowest bit. */
+static uint32_t next_number(uint64_t *state)
+{
+    *state = (0x5DEECE66DU * *state + 0xB) & 0xFFFFFFFFFFFFU;
+    return (uint32_t)(*state >> 17);
+}
+
+static bool is_taken(const struct id_lines *kind, const char *id)
+{
+    return name_table_find(&kind->ids, id, strlen(id)) >= 0;
+}
+
+/* Makes an ID that is not taken of this one. */
+static int make_id(struct header_join *join, const struct id_lines *kind, const char *id, kstring_t *made)
+{
+    made->l = 0;
+    if (kputs(id, made) < 0)
+        return -1;
+    while (is_taken(kind, made->s)) {
+        made->l = 0;
+        if (ksprintf(made, "%s-%08X", id, (unsigned)next_number(&join->random)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Appends the line with this ID to those that are added. */
+static int add_line(struct id_lines *kind, const char *line, const char *id)
+{
+    return program_lines_replace(&kind->added, line, "ID", id) < 0 || kputc('\0', &kind->added) < 0
+        || name_table_add(&kind->ids, id, strlen(id)) < 0 ? -1 : 0;
+}
+
+/* Adds line number i, and to `values` what becomes of its ID. group: the ID that all @RG lines of the header get; NULL:
+ * there is none. */
+static int add_id_line(const struct adding *a, struct id_lines *kind, int i, const char *group,
+                       struct tag_values *values)
+{
+    kstring_t line = KS_INITIALIZE, made = KS_INITIALIZE;
+    const char *id = sam_hdr_line_name(a->lines, kind->type, i), *new_id = group ? group : id;
+    int status = -1;
+    if (!id || sam_hdr_find_line_id(a->lines, kind->type, "ID", id, &line) < 0)
+        goto end;
+    bool is_new = !is_taken(kind, new_id);
+    if (!is_new && !group && !kind->joins) {
+        if (make_id(a->join, kind, id, &made) < 0)
+            goto end;
+        new_id = made.s;
+        is_new = true;
+    }
+    if (!is_new || add_line(kind, line.s, new_id) == 0)
+        status = tag_values_add(values, id, new_id);
+end:
+    ks_free(&line);
+    ks_free(&made);
+    return status;
+}
+
+/* Adds all lines of a kind. A header whose lines do not bring `group` gets a line that has nothing else. */
+static int add_id_lines(const struct adding *a, struct id_lines *kind, const char *group, struct tag_values *values)
+{
+    int n = sam_hdr_count_lines(a->lines, kind->type), status = n < 0 ? -1 : 0;
+    kind->added.l = 0;
+    for (int i = 0; i < n && status == 0; i++)
+        status = add_id_line(a, kind, i, group, values);
+    if (status == 0 && group && !kind->added.l) {
+        kstring_t made = KS_INITIALIZE;
+        status = make_id(a->join, kind, group, &made) < 0 ? -1 : add_line(kind, "@RG\tID:", made.s);
+        ks_free(&made);
+    }
+    return status;
+}
+
+/* ---------------------------------------------- lines that name @PG lines */
+
+/* The new ID of the program that the line names; "": it names none, or one of which there is no line, and warns. NULL:
+ * no memory. The text lies in `values`. */
+static const char *named_program(const struct adding *a, const struct id_lines *kind, const char *line,
+                                 const struct tag_values *values)
+{
+    char field[] = {'\t', kind->program[0], kind->program[1], ':', 0};
+    const char *at = strstr(line, field);
+    if (!at)
+        return "";
+    at += sizeof field - 1;
+    size_t n = strcspn(at, "\t");
+    const char *id = tag_values_find(values, at, n);
+    if (!id)
+        message_warning("%s: an @%s line has %s:%.*s, but there is no @PG line of that ID", a->file, kind->type,
+                        kind->program, (int)n, at);
+    return id ? id : "";
+}
+
+/* Moves the lines that were added to the others. */
+static int finish_lines(const struct adding *a, struct id_lines *kind, const struct tag_values *programs)
+{
+    for (size_t at = 0; at < kind->added.l;) {
+        const char *line = kind->added.s + at, *id = named_program(a, kind, line, programs);
+        if ((*id ? program_lines_replace(&kind->lines, line, kind->program, id) : kputs(line, &kind->lines)) < 0
+            || kputc('\n', &kind->lines) < 0)
+            return -1;
+        at += strlen(line) + 1;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------- other lines */
+
+static int add_first_line(const struct adding *a)
+{
+    kstring_t *first = &a->join->first;
+    int found = first->l ? -1 : sam_hdr_find_hd(a->lines, first);
+    return found < -1 || (found == 0 && kputc('\n', first) < 0) ? -1 : 0;
+}
+
+static int add_comments(const struct adding *a)
+{
+    size_t n;
+    const char *p = plain_header_text(a->lines, &n), *end = p ? p + n : NULL, *next;
+    for (int status = p ? 0 : -1; ; p = next) {
+        const char *newline = status == 0 && p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+        if (!newline)
+            return status;
+        next = newline + 1;
+        if (strncmp(p, "@CO", 3) == 0 && kputsn(p, (size_t)(next - p), &a->join->comments) < 0)
+            status = -1;
+    }
+}
+
+/* ----------------------------------------------------------------- -r */
+
+/* The group of an input: its file's name without folder and without one .bam, .sam or .cram. NULL: no memory. */
+static char *group_of(const char *path)
+{
+    static const char *const ends[] = {".bam", ".sam", ".cram"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t size = strlen(ends[i]);
+        if (n >= size && strcmp(name + n - size, ends[i]) == 0)
+            return strndup(name, n - size);
+    }
+    return strdup(name);
+}
+
+/* --------------------------------------------------------------- one header */
+
+struct header_join *header_join_new(const struct header_join_options *options)
+{
+    struct header_join *join = malloc(sizeof *join);
+    if (join)
+        *join = (struct header_join){
+            .opt = *options,
+            .groups = {.type = "RG", .program = "PG", .joins = options->joins_groups},
+            .programs = {.type = "PG", .program = "PP", .joins = options->joins_programs},
+            .random = ((uint64_t)options->seed & UINT32_MAX) << 16 | 0x330E,
+        };
+    return join;
+}
+
+static int add_lines(const struct adding *a, struct record_remap *remap)
+{
+    struct header_join *join = a->join;
+    return add_first_line(a) < 0 || add_comments(a) < 0
+        || add_id_lines(a, &join->groups, remap->group, &remap->groups) < 0
+        || add_id_lines(a, &join->programs, NULL, &remap->programs) < 0
+        || finish_lines(a, &join->groups, &remap->programs) < 0
+        || finish_lines(a, &join->programs, &remap->programs) < 0 ? -1 : 0;
+}
+
+static int add_references(struct header_join *join, sam_hdr_t *sam, const char *file, struct record_remap *remap,
+                          bool has_records)
+{
+    bool rises;
+    if (ref_union_add(&join->references, sam, &remap->ref_ids, &rises) < 0)
+        return -1;
+    if (join->opt.by_coordinate && has_records && !rises) {
+        message_warning("%s: its references are in another order than those of the output, which so is not sorted by "
+                        "coordinate. @HD will say SO:unsorted", file);
+        join->order_lost = true;
+    }
+    return 0;
+}
+
+int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, struct record_remap *remap,
+                    struct latch *latch)
+{
+    struct record_remap of_no_record = {.ref_ids = NULL}, *r = remap ? remap : &of_no_record;
+    bool plain = plain_header_is(sam), grouped = join->opt.groups_by_file && remap;
+    struct adding a = {join, plain ? plain_header_lines(sam) : sam, input_name_shown(path)};
+    *r = (struct record_remap){.group = grouped ? group_of(path) : NULL};
+    int status = 0;
+    if (r->group && r->group[strcspn(r->group, "\t\r\n")])
+        status = latch_fail(latch, "%s: a file whose name has a tab or a newline cannot name a read group (-r)", a.file);
+    else if ((grouped && !r->group) || !a.lines || add_references(join, sam, a.file, r, remap) < 0
+             || add_lines(&a, r) < 0)
+        status = latch_fail(latch, "%s: its header cannot be joined to those before it: out of memory", a.file);
+    if (plain)
+        sam_hdr_destroy(a.lines);
+    record_remap_free(&of_no_record);
+    return status;
+}
+
+/* --------------------------------------------------------------- the result */
+
+/* Makes @HD say that the records are in no order. */
+static int unsort(kstring_t *first)
+{
+    size_t n;
+    sam_hdr_t *sam = sam_hdr_parse(first->l, first->s);
+    const char *text = NULL;
+    first->l = 0;
+    if (sam && sam_hdr_remove_tag_hd(sam, "SS") >= 0 && sam_hdr_remove_tag_hd(sam, "GO") >= 0
+        && sam_hdr_update_hd(sam, "SO", "unsorted") >= 0)
+        text = plain_header_text(sam, &n);
+    int status = text && kputsn(text, n, first) >= 0 ? 0 : -1;
+    sam_hdr_destroy(sam);
+    return status;
+}
+
+/* Frees what the result does not need, too. NULL: no memory. */
+static sam_hdr_t *make_header(struct header_join *join)
+{
+    kstring_t *const parts[] = {&join->first, &join->references.lines, &join->groups.lines, &join->programs.lines,
+                                &join->comments};
+    enum { N_PARTS = sizeof parts / sizeof *parts };
+    kstring_t text = KS_INITIALIZE;
+    size_t n = 0;
+    for (int i = 0; i < N_PARTS; i++)
+        n += parts[i]->l;
+    int status = ks_resize(&text, n + 1);
+    for (int i = 0; i < N_PARTS; i++) {
+        if (status == 0 && parts[i]->l)
+            kputsn(parts[i]->s, parts[i]->l, &text);
+        ks_free(parts[i]);
+    }
+    ref_union_end(&join->references);
+    sam_hdr_t *sam = status == 0 ? plain_header_of_text((const uint8_t *)text.s, n) : NULL;
+    if (!sam && status == 0)
+        sam = sam_hdr_parse(n, text.s);
+    ks_free(&text);
+    return sam;
+}
+
+sam_hdr_t *header_join_end(struct header_join *join, bool *order_lost, struct latch *latch)
+{
+    int status = 0;
+    *order_lost = join->order_lost;
+    if (!join->first.l)
+        message_warning("no input has an @HD line, so the output has none");
+    else if (join->order_lost)
+        status = unsort(&join->first);
+    sam_hdr_t *sam = status == 0 ? make_header(join) : NULL;
+    if (!sam)
+        latch_fail(latch, "the headers of the inputs cannot be joined: out of memory");
+    return sam;
+}
+
+static void free_id_lines(struct id_lines *kind)
+{
+    ks_free(&kind->lines);
+    ks_free(&kind->added);
+    name_table_free(&kind->ids);
+}
+
+void header_join_free(struct header_join *join)
+{
+    if (!join)
+        return;
+    ks_free(&join->first);
+    ref_union_free(&join->references);
+    free_id_lines(&join->groups);
+    free_id_lines(&join->programs);
+    ks_free(&join->comments);
+    free(join);
+}

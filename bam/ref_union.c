@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "bam/plain_header.h"
+#include "bam/ref_names.h"
+#include "bam/ref_union.h"
+#include "base/byte_hash.h"
+
+/* ---- @SQ lines of a header, in the order of its references ---- */
+
+struct sq_lines {
+    sam_hdr_t *sam;
+    bool plain;
+    size_t at;                   /* in the text of a plain one */
+    kstring_t parsed;            /* else: the line; owned */
+    const char *line;            /* the last one */
+    size_t n;                    /* its bytes, without newline */
+};
+
+static bool next_sq(struct sq_lines *s, int32_t i)
+{
+    if (s->plain)
+        return plain_header_reference(s->sam, &s->at, &s->line, &s->n);
+    if (sam_hdr_find_line_pos(s->sam, "SQ", i, &s->parsed) < 0)
+        return false;
+    s->line = s->parsed.s;
+    s->n = s->parsed.l;
+    return true;
+}
+
+/* The value of the line's first field of this tag, "\tAB:", of *size bytes; NULL: there is none. */
+static const char *field_of(const char *line, size_t n, const char *tag, size_t *size)
+{
+    const char *end = line + n, *at = memmem(line, n, tag, strlen(tag));
+    if (!at)
+        return NULL;
+    at += strlen(tag);
+    const char *tab = memchr(at, '\t', (size_t)(end - at));
+    *size = (size_t)((tab ? tab : end) - at);
+    return at;
+}
+
+/* ---- the union ---- */
+
+static int name_reference(struct ref_names *names, const char *line, size_t n)
+{
+    size_t size;
+    const char *name = field_of(line, n, "\tSN:", &size);
+    if (!name || ref_names_add(names, name, size) < 0)
+        return -1;
+    const char *others = field_of(line, n, "\tAN:", &size);
+    return others ? ref_names_add_others(names, ref_names_count(names) - 1, others, size) : 0;
+}
+
+/* Adds the names of all lines so far. */
+static int name_references(struct ref_union *all)
+{
+    const char *p = all->lines.s;
+    all->names = ref_names_new(NULL);
+    for (int32_t i = 0; all->names && i < all->n; i++) {
+        size_t n = strcspn(p, "\n");
+        if (name_reference(all->names, p, n) < 0)
+            return -1;
+        p += n + 1;
+    }
+    return all->names ? 0 : -1;
+}
+
+static int add_line(struct ref_union *all, const char *line, size_t n)
+{
+    if (kputsn(line, n, &all->lines) < 0 || kputc('\n', &all->lines) < 0)
+        return -1;
+    all->n++;
+    return all->names ? name_reference(all->names, line, n) : 0;
+}
+
+/* Whether the next line of the union, at *at, is this one. */
+static bool is_next(const struct ref_union *all, size_t *at, const struct sq_lines *sq)
+{
+    if (all->lines.l - *at <= sq->n)
+        return false;
+    const char *there = all->lines.s + *at;
+    if (there[sq->n] != '\n' || memcmp(there, sq->line, sq->n) != 0)
+        return false;
+    *at += sq->n + 1;
+    return true;
+}
+
+/* The number of the reference of this name and line, which is added if it is not there; `last`: that of the one before
+ * it in its header. -1: no memory. */
+static int32_t find_or_add(struct ref_union *all, const char *name, int32_t last, const struct sq_lines *sq)
+{
+    if (!all->names && name_references(all) < 0)
+        return -1;
+    int32_t found = ref_names_find_near(all->names, last + 1, name, strlen(name));
+    return found >= 0 ? found : add_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
+}
+
+/* Fills ids[n], and tells whether they are 0 .. n - 1. Most headers have the lines of the first one, so lines are
+ * compared before names are looked for. The names of a plain header differ. */
+static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t *ids, int32_t n, bool *rises,
+                             bool *same)
+{
+    bool first = all->n == 0 && sq->plain, follows = true;
+    size_t at = 0;
+    *rises = *same = true;
+    for (int32_t i = 0, last = -1; i < n; last = ids[i++]) {
+        if (!next_sq(sq, i))
+            return -1;
+        follows = follows && !first && is_next(all, &at, sq);
+        if (first || follows)
+            ids[i] = first && add_line(all, sq->line, sq->n) < 0 ? -1 : i;
+        else
+            ids[i] = find_or_add(all, sam_hdr_tid2name(sq->sam, i), last, sq);
+        if (ids[i] < 0)
+            return -1;
+        *rises &= ids[i] > last;
+        *same &= ids[i] == i;
+    }
+    return 0;
+}
+
+/* ---- lists ---- */
+
+/* Takes the list over. Returns the one of the union that is the same; NULL: no memory. */
+static const int32_t *keep_list(struct ref_union *all, int32_t *ids, int32_t n)
+{
+    size_t size = sizeof *ids * (size_t)n;
+    uint64_t hash = byte_hash((const uint8_t *)ids, size, 0);
+    for (size_t i = 0; i < all->n_lists; i++) {
+        const struct ref_list *list = &all->lists[i];
+        if (list->hash == hash && list->n == n && memcmp(list->ids, ids, size) == 0) {
+            free(ids);
+            return list->ids;
+        }
+    }
+    struct ref_list *lists = realloc(all->lists, (all->n_lists + 1) * sizeof *lists);
+    if (!lists) {
+        free(ids);
+        return NULL;
+    }
+    all->lists = lists;
+    lists[all->n_lists++] = (struct ref_list){ids, n, hash};
+    return ids;
+}
+
+int ref_union_add(struct ref_union *all, sam_hdr_t *sam, const int32_t **ids, bool *rises)
+{
+    struct sq_lines sq = {.sam = sam, .plain = plain_header_is(sam)};
+    int32_t n = sam_hdr_nref(sam), *list = malloc(sizeof *list * (size_t)n + 1);
+    bool same;
+    int status = list && number_references(all, &sq, list, n, rises, &same) == 0 ? 0 : -1;
+    ks_free(&sq.parsed);
+    *ids = NULL;
+    if (status < 0 || same)
+        free(list);
+    else if (!(*ids = keep_list(all, list, n)))
+        status = -1;
+    return status;
+}
+
+void ref_union_end(struct ref_union *all)
+{
+    ref_names_free(all->names);
+    all->names = NULL;
+    ks_free(&all->lines);
+}
+
+void ref_union_free(struct ref_union *all)
+{
+    ref_union_end(all);
+    for (size_t i = 0; i < all->n_lists; i++)
+        free(all->lists[i].ids);
+    free(all->lists);
+}
