@@ -279,10 +279,9 @@ static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char 
 
 const char *plain_header_text(sam_hdr_t *sam, size_t *n)
 {
-    bool empty = !sam->hrecs && !sam->text;
-    const char *text = empty ? "" : sam_hdr_str(sam);
-    *n = text && !empty ? sam_hdr_length(sam) : 0;
-    return text;
+    const char *text = sam_hdr_str(sam);
+    *n = sam_hdr_length(sam);
+    return !text && *n == 0 ? "" : text;
 }
 
 int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines)
