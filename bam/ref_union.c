@@ -86,13 +86,16 @@ static bool is_next(const struct ref_union *all, size_t *at, const struct sq_lin
     return true;
 }
 
-/* The number of the reference of this name and line, which is added if it is not there; `last`: that of the one before
- * it in its header. -1: no memory. */
-static int32_t find_or_add(struct ref_union *all, const char *name, int32_t last, const struct sq_lines *sq)
+/* The number of reference i of a header, which is added if it is not there; `last`: that of the one before it. Headers
+ * that follow one another often have the same references. -1: no memory. */
+static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const struct sq_lines *sq)
 {
+    const char *name = sam_hdr_tid2name(sq->sam, i);
+    const struct ref_list *before = all->last_list ? &all->lists[all->last_list - 1] : NULL;
     if (!all->names && name_references(all) < 0)
         return -1;
-    int32_t found = ref_names_find_near(all->names, last + 1, name, strlen(name));
+    int32_t likely = before && i < before->n ? before->ids[i] : last + 1;
+    int32_t found = ref_names_find_near(all->names, likely, name, strlen(name));
     return found >= 0 ? found : add_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
 }
 
@@ -111,7 +114,7 @@ static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t
         if (first || follows)
             ids[i] = first && add_line(all, sq->line, sq->n) < 0 ? -1 : i;
         else
-            ids[i] = find_or_add(all, sam_hdr_tid2name(sq->sam, i), last, sq);
+            ids[i] = find_or_add(all, i, last, sq);
         if (ids[i] < 0)
             return -1;
         *rises &= ids[i] > last;
@@ -122,26 +125,27 @@ static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t
 
 /* ---- lists ---- */
 
-/* Takes the list over. Returns the one of the union that is the same; NULL: no memory. */
-static const int32_t *keep_list(struct ref_union *all, int32_t *ids, int32_t n)
+/* Takes the list over. Of several that are the same, one is kept. It becomes the last list. -1: no memory. */
+static int keep_list(struct ref_union *all, int32_t *ids, int32_t n)
 {
-    size_t size = sizeof *ids * (size_t)n;
+    size_t size = sizeof *ids * (size_t)n, i = 0;
     uint64_t hash = byte_hash((const uint8_t *)ids, size, 0);
-    for (size_t i = 0; i < all->n_lists; i++) {
-        const struct ref_list *list = &all->lists[i];
-        if (list->hash == hash && list->n == n && memcmp(list->ids, ids, size) == 0) {
-            free(ids);
-            return list->ids;
-        }
+    while (i < all->n_lists && (all->lists[i].hash != hash || all->lists[i].n != n
+                                || memcmp(all->lists[i].ids, ids, size) != 0))
+        i++;
+    all->last_list = i + 1;
+    if (i < all->n_lists) {
+        free(ids);
+        return 0;
     }
-    struct ref_list *lists = realloc(all->lists, (all->n_lists + 1) * sizeof *lists);
+    struct ref_list *lists = realloc(all->lists, (i + 1) * sizeof *lists);
     if (!lists) {
         free(ids);
-        return NULL;
+        return -1;
     }
     all->lists = lists;
     lists[all->n_lists++] = (struct ref_list){ids, n, hash};
-    return ids;
+    return 0;
 }
 
 int ref_union_add(struct ref_union *all, sam_hdr_t *sam, const int32_t **ids, bool *rises)
@@ -151,11 +155,12 @@ int ref_union_add(struct ref_union *all, sam_hdr_t *sam, const int32_t **ids, bo
     bool same;
     int status = list && number_references(all, &sq, list, n, rises, &same) == 0 ? 0 : -1;
     ks_free(&sq.parsed);
-    *ids = NULL;
+    all->last_list = 0;
     if (status < 0 || same)
         free(list);
-    else if (!(*ids = keep_list(all, list, n)))
-        status = -1;
+    else
+        status = keep_list(all, list, n);
+    *ids = status == 0 && !same ? all->lists[all->last_list - 1].ids : NULL;
     return status;
 }
 

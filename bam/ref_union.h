@@ -26,6 +26,7 @@ struct ref_union {
     struct ref_names *names;     /* NULL: no header so far has asked for one by name */
     struct ref_list *lists;      /* no two are the same; owned */
     size_t n_lists;
+    size_t last_list;            /* that of the last header, + 1; 0: it needed none */
 };
 
 /* Adds the references of a header. *ids: their numbers in the union, which stay its; NULL: they have the same ones.
