@@ -279,9 +279,10 @@ static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char 
 
 const char *plain_header_text(sam_hdr_t *sam, size_t *n)
 {
-    const char *text = sam_hdr_str(sam);
-    *n = sam_hdr_length(sam);
-    return !text && *n == 0 ? "" : text;
+    bool empty = !sam->hrecs && !sam->text;
+    const char *text = empty ? NULL : sam_hdr_str(sam);
+    *n = empty ? 0 : sam_hdr_length(sam);
+    return text || *n ? text : "";
 }
 
 int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines)

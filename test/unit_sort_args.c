@@ -5,9 +5,10 @@
 #include <htslib/hts_log.h>
 #include "codec/bgzf_block.h"
 #include "cli/sort_args.h"
+#include "unit_printed.h"
 #include "unit_stdin.h"
 
-enum { MAX_WORDS = 16, MAX_PRINTED = 4000 };
+enum { MAX_WORDS = 16 };
 #define KIB ((uint64_t)1 << 10)
 #define MIB (KIB << 10)
 #define GIB (MIB << 10)
@@ -30,32 +31,13 @@ static void reset_getopt(void)
     getopt(1, none, "");
 }
 
-static int redirect(FILE *stream, int *file)
-{
-    fflush(stream);
-    int old = dup(fileno(stream));
-    *file = unit_temp_file();
-    dup2(*file, fileno(stream));
-    return old;
-}
-
-static void restore(FILE *stream, int old, int file, char text[MAX_PRINTED])
-{
-    fflush(stream);
-    dup2(old, fileno(stream));
-    close(old);
-    ssize_t n = pread(file, text, MAX_PRINTED - 1, 0);
-    text[n > 0 ? n : 0] = 0;
-    close(file);
-}
-
 static void parse_words(struct parsed *p, int argc, char **argv)
 {
-    int out_file, err_file, out = redirect(stdout, &out_file), err = redirect(stderr, &err_file);
+    int out_file, err_file, out = unit_redirect(stdout, &out_file), err = unit_redirect(stderr, &err_file);
     reset_getopt();
     p->result = sort_args_parse(&p->opts, argc, argv);
-    restore(stdout, out, out_file, p->out);
-    restore(stderr, err, err_file, p->err);
+    unit_restore(stdout, out, out_file, p->out);
+    unit_restore(stderr, err, err_file, p->err);
 }
 
 /* "samtools sort" and the words of line, which single blanks part. */

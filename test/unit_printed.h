@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What a function prints. */
+#ifndef UNIT_PRINTED_H
+#define UNIT_PRINTED_H
+
+#include <stdio.h>
+#include "unit.h"
+
+enum { MAX_PRINTED = 16384 };
+
+/* From now on the stream goes to a temporary file. Returns what it was, for unit_restore(). */
+static inline int unit_redirect(FILE *stream, int *file)
+{
+    fflush(stream);
+    int old = dup(fileno(stream));
+    *file = unit_temp_file();
+    dup2(*file, fileno(stream));
+    return old;
+}
+
+/* text: what was printed meanwhile. */
+static inline void unit_restore(FILE *stream, int old, int file, char text[MAX_PRINTED])
+{
+    fflush(stream);
+    dup2(old, fileno(stream));
+    close(old);
+    ssize_t n = pread(file, text, MAX_PRINTED - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    close(file);
+}
+
+#endif
