@@ -69,6 +69,11 @@ MUTANTS = [
 
     ("bam/bam_header.c", "    if (text > most)\n", "    if (0)\n", ["unit_bam_header"], "a header that the format cannot hold is not cut"),
 
+    ("bam/header_join.c", 'if (r->group && r->group[strcspn(r->group, "\\t\\r\\n")])', "if (0)", ["unit_header_join"],
+     "a file's name makes no fields of a header"),
+    ("bam/record_remap.c", "return is_text ? add_unknown(unknown, number, value, r) : -3;", "return add_unknown(unknown, number, value, r);",
+     ["unit_record_remap"], "an RG that is no string is not read as one"),
+
     # ------------------------------------------------------------ a wrong bit in a length
     ("spill/spill_run.c", "if (!bam_record_fits((const struct bam_record *)record, size))", "if (0)",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-spilled-bam]"], "packing takes lengths at their word"),
