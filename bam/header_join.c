@@ -229,7 +229,7 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
     struct record_remap of_no_record = {.ref_ids = NULL}, *r = remap ? remap : &of_no_record;
     bool plain = plain_header_is(sam), grouped = join->opt.groups_by_file && remap;
     struct adding a = {join, plain ? plain_header_lines(sam) : sam, input_name_shown(path)};
-    *r = (struct record_remap){.group = grouped ? group_of(path) : NULL};
+    *r = (struct record_remap){.group = grouped ? group_of(path) : NULL, .drops_unknown = true};
     int status = 0;
     if (r->group && r->group[strcspn(r->group, "\t\r\n")])
         status = latch_fail(latch, "%s: a file whose name has a tab or a newline cannot name a read group (-r)", a.file);

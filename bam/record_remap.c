@@ -53,7 +53,7 @@ void record_remap_free(struct record_remap *remap)
 
 static bool keeps_tags(const struct record_remap *remap)
 {
-    return remap->keeps_unknown && !remap->group && name_table_count(&remap->groups.from) == 0
+    return !remap->drops_unknown && !remap->group && name_table_count(&remap->groups.from) == 0
         && name_table_count(&remap->programs.from) == 0;
 }
 
@@ -136,7 +136,7 @@ static int map_tag(const struct record_remap *remap, int number, struct old_tag 
         tag->to = tag_values_find(values, value, (size_t)(tag->next - tag->type) - 2);
     if (tag->to)
         return 0;
-    if (!remap->keeps_unknown)
+    if (remap->drops_unknown)
         return is_text ? add_unknown(unknown, number, value, r) : -3;
     tag->type = NULL;
     return 0;

@@ -24,12 +24,12 @@ void tag_values_free(struct tag_values *values);
 /* What a value becomes; NULL: it is unknown. */
 const char *tag_values_find(const struct tag_values *values, const char *from, size_t n);
 
-/* One of all zeros takes away all RG and PG tags. record_remap_free() frees it. */
+/* One of all zeros changes nothing. record_remap_free() frees it. */
 struct record_remap {
     const int32_t *ref_ids;      /* by the reference's number in the input; NULL: the same. The header_join's */
     struct tag_values groups, programs;    /* values of RG and PG */
     char *group;                 /* each record gets this RG (-r); NULL: it has its own. Owned */
-    bool keeps_unknown;          /* RG and PG stay as they are if their values are unknown (sort --add-input) */
+    bool drops_unknown;          /* RG and PG of unknown values are taken away (merge); else they stay as they are */
 };
 
 void record_remap_free(struct record_remap *remap);
@@ -52,9 +52,9 @@ static inline void remap_unknown_clear(struct remap_unknown *unknown)
 
 /* Appends the record, which was checked, to `to`, with the reference ids and tags of the joined header. A known RG, and
  * then a known PG, become the last tags, also if the value stays, as by samtools merge (1.24); `group` comes behind
- * both. A value that is unknown is taken away and added to `unknown`. Of several equal tags the first one counts. Bin
- * stays. 1: changed; 0: not; -1: no memory; -2: the record would be longer than BAM holds; -3: its RG or PG is no
- * string. Below 0 nothing was appended. */
+ * both. Of several equal tags the first one counts. With drops_unknown, a value that is unknown is taken away and added
+ * to `unknown`, which else may be NULL. Bin stays. 1: changed; 0: not; -1: no memory; -2: the record would be longer
+ * than BAM holds; -3, with drops_unknown: its RG or PG is no string. Below 0 nothing was appended. */
 int record_remap_append(const struct record_remap *remap, struct byte_buffer *to, const struct bam_record *record,
                         struct remap_unknown *unknown);
 

@@ -18,7 +18,7 @@ static struct unit_bytes record_of(const void *aux, size_t n_aux)
 /* Group x stays, y gets another ID; so do programs p and q. */
 static struct record_remap usual(void)
 {
-    struct record_remap remap = {.ref_ids = NULL};
+    struct record_remap remap = {.drops_unknown = true};
     MUST(tag_values_add(&remap.groups, "x", "x") == 0 && tag_values_add(&remap.groups, "y", "y-055424A4") == 0);
     MUST(tag_values_add(&remap.programs, "p", "p") == 0 && tag_values_add(&remap.programs, "q", "q-3A2CCEF5") == 0);
     return remap;
@@ -86,7 +86,7 @@ static void test_unknown_value_stays_or_is_not_told(void **state)
     check(&remap, TAGS("RGZno\0XAA1"), TAGS("XAA1"), TAGS("RG:no\0r1\0"));
     check(&remap, TAGS("PGZ\0RGZyy\0XAA1"), TAGS("XAA1"), TAGS("RG:yy\0r1\0PG:\0r1\0"));
     check(&remap, TAGS("PGZpp\0RGZy\0"), TAGS("RGZy-055424A4\0"), TAGS("PG:pp\0r1\0"));
-    remap.keeps_unknown = true;
+    remap.drops_unknown = false;
     check(&remap, TAGS("RGZno\0PGZq\0XAA1"), TAGS("RGZno\0XAA1PGZq-3A2CCEF5\0"), NULL, 0);
     check(&remap, TAGS("RGZno\0PGC\1XAA1"), TAGS("RGZno\0PGC\1XAA1"), NULL, 0);
     record_remap_free(&remap);
@@ -145,7 +145,7 @@ static void test_references_keep_their_old_numbers(void **state)
     (void)state;
     static const int32_t ids[] = {5, 0, 2};
     static const int32_t refs[][4] = {{1, 0, 0, 5}, {-1, -1, -1, -1}, {2, 2, 2, 2}, {2, 1, 2, 0}, {-1, 0, -1, 5}};
-    struct record_remap remap = {.ref_ids = ids, .keeps_unknown = true};
+    struct record_remap remap = {.ref_ids = ids};
     assert_false(record_remap_is_none(&remap));
     for (size_t i = 0; i < N_OF(refs); i++) {
         struct unit_bytes b = record_of(TAGS("RGZx\0"));
@@ -163,7 +163,7 @@ static void test_references_keep_their_old_numbers(void **state)
     }
     remap.ref_ids = NULL;
     assert_true(record_remap_is_none(&remap));
-    remap.keeps_unknown = false;
+    remap.drops_unknown = true;
     assert_false(record_remap_is_none(&remap));
 }
 
@@ -177,7 +177,7 @@ static void test_record_becomes_longer_than_bam_holds(void **state)
     uint8_t *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         skip();
-    struct record_remap remap = {.ref_ids = NULL};
+    struct record_remap remap = {.drops_unknown = true};
     MUST(tag_values_add(&remap.groups, "y", "y123") == 0);
     struct bam_record *r = (struct bam_record *)p;
     struct remap_unknown unknown = {.last = {0, 0}};
@@ -198,7 +198,7 @@ static void test_unknown_value_is_told_twice_or_not(void **state)
 {
     (void)state;
     static const char *const groups[] = {"RGZa\0", "RGZa\0", "RGZb\0", "RGZa\0", "PGZa\0", "RGZa\0"};
-    struct record_remap remap = {.ref_ids = NULL};
+    struct record_remap remap = {.drops_unknown = true};
     struct remap_unknown unknown = {.last = {0, 0}};
     struct name_table told = {.mask = 0};
     struct byte_buffer out = {NULL, 0, 0};
