@@ -67,16 +67,14 @@ bool record_remap_is_none(const struct record_remap *remap)
 static int add_unknown(struct remap_unknown *unknown, int tag, const char *value, const struct bam_record *r)
 {
     struct byte_buffer *list = &unknown->list;
-    const char *last = unknown->last[tag] ? (const char *)list->p + unknown->last[tag] - 1 + HEAD_SIZE : NULL;
-    size_t size = strlen(value) + 1, start = list->n;
-    if (last && strcmp(last, value) == 0)
+    size_t size = strlen(value) + 1, start = list->n, last = unknown->last[tag];
+    if (last && strcmp((const char *)list->p + last - 1 + HEAD_SIZE, value) == 0)
         return 0;
-    if (byte_buffer_reserve(list, start + HEAD_SIZE + size + r->name_len) < 0)
+    if (byte_buffer_append(list, heads[tag], 2) < 0 || byte_buffer_append(list, ":", 1) < 0
+        || byte_buffer_append(list, value, size) < 0 || byte_buffer_append(list, bam_record_name(r), r->name_len) < 0) {
+        list->n = start;
         return -1;
-    byte_buffer_append(list, heads[tag], 2);
-    byte_buffer_append(list, ":", 1);
-    byte_buffer_append(list, value, size);
-    byte_buffer_append(list, bam_record_name(r), r->name_len);
+    }
     unknown->last[tag] = start + 1;
     return 0;
 }
@@ -128,10 +126,10 @@ static int map_tag(const struct record_remap *remap, int number, struct old_tag 
                    struct remap_unknown *unknown)
 {
     const struct tag_values *values = number == RG ? &remap->groups : &remap->programs;
-    const char *value = (const char *)tag->type + 1;
-    bool is_text = tag->type && bam_record_aux_is_text(tag->type);
     if (!tag->type)
         return 0;
+    const char *value = (const char *)tag->type + 1;
+    bool is_text = bam_record_aux_is_text(tag->type);
     if (is_text)
         tag->to = tag_values_find(values, value, (size_t)(tag->next - tag->type) - 2);
     if (tag->to)
@@ -181,7 +179,7 @@ static int append_parts(struct byte_buffer *to, const struct bam_record *r, cons
         }
     }
     at = put(at, p, (size_t)(end - p));
-    at = put_tag(put_tag(put_tag(at, RG, tags[RG].to), PG, tags[PG].to), RG, group);
+    put_tag(put_tag(put_tag(at, RG, tags[RG].to), PG, tags[PG].to), RG, group);
     store_le32(start, (uint32_t)(size - 4));
     to->n += size;
     return 0;
