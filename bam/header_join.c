@@ -232,7 +232,7 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
     *r = (struct record_remap){.group = grouped ? group_of(path) : NULL, .drops_unknown = true};
     int status = 0;
     if (r->group && r->group[strcspn(r->group, "\t\r\n")])
-        status = latch_fail(latch, "%s: a file whose name has a tab or a newline cannot name a read group (-r)", a.file);
+        status = latch_fail(latch, "%s: a name with a tab or a newline cannot be that of a read group (-r)", a.file);
     else if ((grouped && !r->group) || !a.lines || add_references(join, sam, a.file, r, remap) < 0
              || add_lines(&a, r) < 0)
         status = latch_fail(latch, "%s: its header cannot be joined to those before it: out of memory", a.file);

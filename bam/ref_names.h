@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of references by name: those of a header's @SQ lines, and their other names (AN, SAMv1 section 1.3). It
- * has copies of all names and refers to no header. It takes 10 to 16 bytes for each name beside its text. Tasks may share
- * it while nothing is added. Serial. */
+ * has copies of all names and refers to no header. It takes 10 to 16 bytes for each name beside its text. Tasks may
+ * share it while nothing is added. Serial. */
 #ifndef REF_NAMES_H
 #define REF_NAMES_H
 

@@ -257,7 +257,7 @@ static void test_file_whose_name_no_line_holds_is_a_group(void **state)
         struct latch latch = {0};
         sam_hdr_t *sam = header_of(HD, true);
         assert_int_equal(header_join_add(join, sam, names[i], &remap, &latch), -1);
-        assert_non_null(strstr(latch.message, "cannot name a read group"));
+        assert_non_null(strstr(latch.message, "cannot be that of a read group"));
         record_remap_free(&remap);
         sam_hdr_destroy(sam);
         header_join_free(join);
