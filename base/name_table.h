@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names with numbers from 0 on, in the order in which they were added. It has copies of them. It takes 10 to 16 bytes
- * for each name beside its text, and twice that while it grows. Threads may look names up while none is added. Serial. */
+ * for each name beside its text, and twice that while it grows. Threads may look names up while none is added.
+ * Serial. */
 #ifndef NAME_TABLE_H
 #define NAME_TABLE_H
 
