@@ -25,7 +25,7 @@ struct latch;
 /* Records that a BGZF block holds at most: keys that its walk may list. */
 enum { BAM_ARENA_BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1 };
 
-/* The result of a walk: the records found in one part of the stream, and what was learned about them. */
+/* The result of a walk: the records found in some bytes of the stream, and what was learned about them. */
 struct bam_walk {
     uint64_t start;              /* arena offset of the first record looked at */
     uint64_t end;                /* arena offset one past the last whole record */

@@ -211,8 +211,8 @@ static int change_arena(struct sorted *s)
  * blocks. An arena that leaves stays a little empty instead. */
 static bool is_worth_filling(const struct sorted *s, size_t size)
 {
-    enum { LEAST_PART = 16 };
-    size_t room = bam_arena_room(s->arenas.filled), least = s->arenas.filled->size / LEAST_PART;
+    enum { LEAST_SHARE = 16 };
+    size_t room = bam_arena_room(s->arenas.filled), least = s->arenas.filled->size / LEAST_SHARE;
     return room >= size && (room >= least || !s->spill.spilling);
 }
 
@@ -265,9 +265,9 @@ int bam_sort_begin_merge(struct sorted *s, const struct merge_ring_options *how)
     return (s->merge = merge_ring_open(how)) ? 0 : -1;
 }
 
-/* Loop 4: while there is a merged range (a part of the order, which a task merged from all sublists and runs), puts
- * its records to the sink. Loop 5 is inside the sink: when a block is full, output_blocks_flush() hands it to a deflate
- * task, and its ticket gives it a place in the file. */
+/* Loop 4: while there is a merged range (the keys from one value to another, which a task merged from all sublists and
+ * runs), puts its records to the sink. Loop 5 is inside the sink: when a block is full, output_blocks_flush() hands it
+ * to a deflate task, and its ticket gives it a place in the file. */
 static int merge_ranges(struct sorted *s)
 {
     struct record_list list;

@@ -57,7 +57,7 @@ struct sam_use {
     bool tight;                  /* chunks are smaller than they should be, because memory is little */
 };
 
-/* The first part of the plan: what is under way at one time. */
+/* The first half of the plan: what is under way at one time. */
 struct memory_rings {
     struct memory_job job;       /* that it was made for */
     size_t piece_size;           /* bytes per read of an input */
@@ -70,9 +70,9 @@ struct memory_rings {
     struct htslib_room writer;   /* for the output */
 };
 
-/* The second part: the arenas get what is left. */
+/* The second half: the arenas get what is left. */
 struct memory_plan {
-    struct memory_rings rings;   /* the first part */
+    struct memory_rings rings;   /* the first half */
     size_t arena_size;           /* bytes of each of the two arenas */
     size_t slice_size;           /* most bytes of a slice of a run, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */

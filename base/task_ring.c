@@ -34,7 +34,7 @@ static uint32_t bunch_size(const struct task_ring_options *o, uint32_t group)
 
 /* In a large team, what a thread keeps for later is what others lack: with whole groups, 128 threads were idle for 16 %
  * of the writing (-l 1, slow motion). So it shares each group that the main thread made a task of. */
-static uint32_t part_size(const struct task_ring *r)
+static uint32_t share_size(const struct task_ring *r)
 {
     return r->bunch > r->group ? (r->group + 1) / 2 : r->group;
 }
@@ -50,7 +50,7 @@ int task_ring_open(struct task_ring *r, const struct task_ring_options *options)
     r->opt = *options;
     r->group = group_size(options->n_slots, options->n_threads);
     r->bunch = bunch_size(options, r->group);
-    r->part = part_size(r);
+    r->share = share_size(r);
     r->slots = aligned_alloc(_Alignof(struct task_slot), (options->n_slots + 1) * sizeof *r->slots);
     for (uint32_t i = 0; r->slots && i < options->n_slots; i++)
         atomic_init(&r->slots[i].state, TASK_FREE);
@@ -91,7 +91,7 @@ static void make_task(struct task_ring *r, uint64_t n)
  * as many as all tasks so far were made for, so these slots have been handed out. */
 static void run_slots(struct task_ring *r, uint64_t n)
 {
-    for (; n > r->part; n -= n / 2)
+    for (; n > r->share; n -= n / 2)
         make_task(r, n / 2);
     uint64_t first = atomic_fetch_add(&r->begun, n);
     for (uint64_t i = first; i < first + n; i++)

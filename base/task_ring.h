@@ -67,7 +67,7 @@ struct task_ring {
     struct task_slot *slots;
     uint32_t group;              /* slots that share a task */
     uint32_t bunch;              /* slots of a task that shares them; a multiple of group */
-    uint32_t part;               /* slots of them that a thread keeps for itself */
+    uint32_t share;              /* slots of them that a thread keeps for itself */
     uint64_t head;               /* slots handed out */
     uint64_t tail;               /* slots taken back */
     uint64_t tasked;             /* slots that have a task; those between it and head wait for one */

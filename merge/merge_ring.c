@@ -226,15 +226,15 @@ size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records
 
 /* The keys of a source that belong to the range. If the cut is the beginning of a slice of the same
  * run no search is needed, because the range has whole slices of that run. */
-static struct merge_source part_of(const struct range *range, size_t source, struct merge_source part)
+static struct merge_source keys_in_range(const struct range *range, size_t source, struct merge_source keys)
 {
     const struct merge_ring *m = range->ring;
     bool is_run = source < m->opt.runs.n;
     if (!range->is_last && !(is_run && source == range->to.source))
-        part.end = run_cut_find(&range->to, m->rule, part, source);
+        keys.end = run_cut_find(&range->to, m->rule, keys, source);
     if (!range->is_first && !(is_run && source == range->from.source))
-        part.next = run_cut_find(&range->from, m->rule, part, source);
-    return part;
+        keys.next = run_cut_find(&range->from, m->rule, keys, source);
+    return keys;
 }
 
 static int next_slice(void *arg, size_t number, struct merge_source *source)
@@ -243,7 +243,7 @@ static int next_slice(void *arg, size_t number, struct merge_source *source)
     const struct merge_runs *runs = &range->ring->opt.runs;
     if (number >= runs->n || range->spans[number].next == range->spans[number].end)
         return 0;
-    *source = part_of(range, number, runs->slice(runs->reader, number, range->spans[number].next++));
+    *source = keys_in_range(range, number, runs->slice(runs->reader, number, range->spans[number].next++));
     return 1;
 }
 
@@ -257,7 +257,7 @@ static void begin_range(struct range *range)
         for (size_t j = 0; j < m->opt.arenas[i]->n_sublists; j++) {
             const struct bam_sublist *list = &m->opt.arenas[i]->sublists[j];
             struct merge_source whole = {list->keys, list->keys + list->n, m->opt.arenas[i]->base};
-            run_merge_add(&range->merge, part_of(range, m->opt.runs.n + i, whole));
+            run_merge_add(&range->merge, keys_in_range(range, m->opt.runs.n + i, whole));
         }
     run_merge_start(&range->merge, next_slice, range);   /* next_slice() does not fail */
     range->begun = true;
@@ -363,9 +363,9 @@ static double records_before(const struct merge_ring *m, const struct run_cut *c
     for (size_t i = 0; i < m->opt.n_arenas; i++)
         records += (double)(m->samples[i].next * m->sample_records);
     for (const struct run_flow *flow = m->flows; flow < m->flows + m->opt.runs.n; flow++) {
-        double part = key <= flow->first ? 0 : key >= flow->next ? 1
-                    : (double)(key - flow->first) / (double)(flow->next - flow->first);
-        records += flow->before + flow->n * part;
+        double share = key <= flow->first ? 0 : key >= flow->next ? 1
+                     : (double)(key - flow->first) / (double)(flow->next - flow->first);
+        records += flow->before + flow->n * share;
     }
     return records;
 }

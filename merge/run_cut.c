@@ -15,12 +15,12 @@ bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const stru
 }
 
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
-                                   struct merge_source part, size_t source)
+                                   struct merge_source keys, size_t source)
 {
-    const struct bam_key *from = part.next;
-    for (size_t n = (size_t)(part.end - from); n > 0;) {
+    const struct bam_key *from = keys.next;
+    for (size_t n = (size_t)(keys.end - from); n > 0;) {
         size_t half = n / 2;
-        struct run_cut probe = {from[half], part.base, source};
+        struct run_cut probe = {from[half], keys.base, source};
         if (run_cut_before(&probe, cut, rule)) {
             from += half + 1;
             n -= half + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where sorted runs are cut, so that different threads can merge the parts between two cuts. A cut is a position in the
+/* Where sorted runs are cut, so that each thread can merge what lies between two cuts. A cut is a position in the
  * whole order, ties included: every record of every run is before it or not, whatever the keys. Serial.
  *
  *   run 0   | . . . . | . . . . . . . | . . . |
@@ -21,11 +21,11 @@ struct run_cut {
 /* Whether cut a is before cut b. rule: see struct run_merge. */
 bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule);
 
-/* The first key that is not before the cut, in a part of source number `source`; part.end if there is none. Between
+/* The first of these keys of source number `source` that is not before the cut; keys.end if there is none. Between
  * equal keys of one source their places decide, else their sources: all sublists of an arena are one source. But do
  * not search the run that holds the cut: its slices have different bases. */
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
-                                   struct merge_source part, size_t source);
+                                   struct merge_source keys, size_t source);
 
 /* How many keys there are if one of every `every` keys of a sorted sublist is taken, beginning with key every / 2. */
 size_t run_cut_count(const struct bam_sublist *list, size_t every);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Merges sorted runs with a heap. A merge owns no keys; it only points to parts of sorted lists. So
- * several merges over different parts of the same sublists may run side by side. */
+/* Merges sorted runs with a heap. A merge owns no keys; it only points to some of a sorted list. So several merges
+ * over different keys of the same sublists may run side by side. */
 #ifndef RUN_MERGE_H
 #define RUN_MERGE_H
 
 #include <stddef.h>
 #include "order/bam_key.h"
 
-/* The part of one sorted run that is in memory: a whole sublist, or a slice of a spilled run. */
+/* Sorted keys that are in memory: of a sublist, or of a slice of a run. */
 struct merge_source {
     const struct bam_key *next, *end;   /* keys not yet given out */
     const uint8_t *base;         /* what their places are relative to */

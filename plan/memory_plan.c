@@ -25,7 +25,7 @@ static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator
  * Measured with half a million and 2 million lines of 25 to 50 bytes, htslib 1.16. */
 enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFERENCE = 224 };
 
-/* The shares: each thing gets one part in so many of all there is. The arenas get what is left. Each share has bounds.
+/* The shares: each thing gets one byte in so many of all there is. The arenas get what is left. Each share has bounds.
  *
  *   of all       for                                least, most                     why
  *   1/384        reads of BAM                       PIECE_MIN, PIECE_MAX            disks want large reads
@@ -42,9 +42,9 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *
  * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). */
 enum {
-    PIECE_PART = 384, TEXT_PIECE_PART = 768, SOURCE_PART = 32, SINK_PART = 20, WRITE_PART = 40, RANGES_PART = 32,
-    SAM_PART = 8, HTSLIB_PART = 3, SLICE_PART = 216, SLICE_PART_PER_THREAD = 20, MERGE_PART = 12,
-    MERGE_PART_OF_LEFT = 4,
+    PIECE_SHARE = 384, TEXT_PIECE_SHARE = 768, SOURCE_SHARE = 32, SINK_SHARE = 20, WRITE_SHARE = 40, RANGES_SHARE = 32,
+    SAM_SHARE = 8, HTSLIB_SHARE = 3, SLICE_SHARE = 216, SLICE_SHARE_PER_THREAD = 20, MERGE_SHARE = 12,
+    MERGE_SHARE_OF_LEFT = 4,
 };
 
 static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;
@@ -85,7 +85,7 @@ static size_t all_of(uint64_t all)
 static struct htslib_room htslib_room(const struct memory_job *job, size_t n_files)
 {
     return (struct htslib_room){
-        .bytes = all_of(job->all) / HTSLIB_PART / n_files,
+        .bytes = all_of(job->all) / HTSLIB_SHARE / n_files,
         .thread_space = job->thread_space,
     };
 }
@@ -103,8 +103,8 @@ struct sam_use memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_thread
 {
     enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2, RECORDS_PER_TEXT = 2 };
     size_t all = all_of(all_bytes) / n_inputs;
-    size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_PART / (1 + RECORDS_PER_TEXT);
-    struct sam_use use = {.piece_size = clamp(all / TEXT_PIECE_PART, PIECE_MIN, PIECE_MAX)};
+    size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_SHARE / (1 + RECORDS_PER_TEXT);
+    struct sam_use use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, PIECE_MAX)};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
     use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
     use.tight = use.text_size < TEXT_MAX;
@@ -135,8 +135,8 @@ static size_t rings_memory(const struct memory_rings *r)
 /* libhts alone may bring 30 libraries, for URLs. */
 static size_t program_memory(const struct memory_job *job)
 {
-    enum { PROGRAM_PART = 3 };
-    size_t most = all_of(job->all) / PROGRAM_PART;
+    enum { PROGRAM_SHARE = 3 };
+    size_t most = all_of(job->all) / PROGRAM_SHARE;
     return clamp(job->program + PROGRAM_GROWS, PROGRAM_MIN, most > PROGRAM_MIN ? most : PROGRAM_MIN);
 }
 
@@ -176,16 +176,16 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
     size_t piece_most = PIECE_MAX / inputs;
     return (struct memory_rings){
         .job = *job,
-        .piece_size = clamp(all / PIECE_PART / inputs, PIECE_MIN,
+        .piece_size = clamp(all / PIECE_SHARE / inputs, PIECE_MIN,
                             piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
-                              all / SOURCE_PART, job->found, job->n_threads),
-        .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_PART,
+                              all / SOURCE_SHARE, job->found, job->n_threads),
+        .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_SHARE,
                             sink_memory(job, 0, 1, 0), job->n_threads),
-        .out_piece_size = bgzf_sink_piece_size(job->n_threads, job->level, all / WRITE_PART),
+        .out_piece_size = bgzf_sink_piece_size(job->n_threads, job->level, all / WRITE_SHARE),
         .merge_ranges = (uint32_t)n + RANGES_MORE,
         .merge_spare = job->form == SINK_HTSLIB ? 0 : (uint32_t)n,   /* hts_writer copies lists */
-        .merge_records = (uint32_t)clamp(all / RANGES_PART / (2 * n + RANGES_MORE) / record_list_memory(1),
+        .merge_records = (uint32_t)clamp(all / RANGES_SHARE / (2 * n + RANGES_MORE) / record_list_memory(1),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
         .sam = memory_plan_sam(job->all, inputs, job->n_threads),
         .reader = htslib_room(job, job->n_inputs),
@@ -198,12 +198,12 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
     size_t n = (size_t)rings->job.n_threads, all = all_of(rings->job.all);
     struct memory_plan p = {
         .rings = *rings,
-        .slice_size = whole_pages(clamp(all / (SLICE_PART_PER_THREAD * n + SLICE_PART), SLICE_MIN, SLICE_MAX)),
+        .slice_size = whole_pages(clamp(all / (SLICE_SHARE_PER_THREAD * n + SLICE_SHARE), SLICE_MIN, SLICE_MAX)),
     };
     size_t fixed = p.fixed = fixed_memory(&p, use);
     p.spilling = spill_memory(&p);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
-    p.merge_memory = clamp(left / MERGE_PART_OF_LEFT, 0, clamp(all / MERGE_PART, 0, MERGE_MAX));
+    p.merge_memory = clamp(left / MERGE_SHARE_OF_LEFT, 0, clamp(all / MERGE_SHARE, 0, MERGE_MAX));
     p.arena_size = whole_pages(clamp((left - p.merge_memory) / 2, ARENA_MIN, left));
     if (p.slice_size > p.arena_size / SLICES_MIN)
         p.slice_size = whole_pages(p.arena_size / SLICES_MIN);
@@ -226,7 +226,7 @@ uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_us
     for (more.all = (job->all + MIB - 1) / MIB * MIB; more.all < BAM_ARENA_MAX; more.all += MIB) {
         struct memory_rings rings = memory_plan_rings(&more);
         struct memory_use grown = *use;
-        grown.htslib += use->htslib > 0 ? (more.all - job->all) / HTSLIB_PART * 2 : 0;
+        grown.htslib += use->htslib > 0 ? (more.all - job->all) / HTSLIB_SHARE * 2 : 0;
         struct memory_plan plan = memory_plan_make(&rings, &grown);
         if (memory_plan_takes(&plan) <= more.all)
             break;

@@ -15,7 +15,7 @@
 static const unsigned long long MIB = 1 << 20;
 /* Of a header's bytes. With -m, as samtools, more than that where the header is long: 30 million references. */
 static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
-enum { HEADER_PART = 4 };        /* of --total-memory: the header is kept twice, and its names as well */
+enum { HEADER_SHARE = 4 };       /* of --total-memory: the header is kept twice, and its names as well */
 
 /* See sort_input_begin(). */
 static size_t inputs_waiting(const struct input_request *in, bool parts)
@@ -52,7 +52,7 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
         .request = in,
         .other_fasta = opts->order.index_fasta,
         .rings = *rings,
-        .header_max = opts->memory_beside == 0 ? all / HEADER_PART : all > HEADER_LEAST ? all : HEADER_LEAST,
+        .header_max = opts->memory_beside == 0 ? all / HEADER_SHARE : all > HEADER_LEAST ? all : HEADER_LEAST,
         .far = far_pos_fits(&opts->out.format),
         .latch = latch,
         .stats = stats,

@@ -8,7 +8,7 @@
 
 struct sort_opts;
 
-/* The first part, before any file is opened. parts: of each input a part is read. writes: there will be an output; else
+/* The first half, before any file is opened. parts: of each input a part is read. writes: there will be an output; else
  * no codecs are counted for it, but blocks are, for who takes the records. Call it once: see sort_limits_memory(). */
 struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in, bool parts,
                                       bool writes);
@@ -22,7 +22,7 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
  * what a sort would give them. */
 struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct latch *latch);
 
-/* The second part: the headers are read. output: bytes of htslib, indexes and the like for the output and the order.
+/* The second half: the headers are read. output: bytes of htslib, indexes and the like for the output and the order.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
 int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
                      const struct sort_inputs *inputs, size_t output, struct latch *latch);

@@ -78,7 +78,7 @@ static int prepare_order(struct sorted *s)
     return 0;
 }
 
-/* The second part of the plan: the headers are read, and the index of -I is made. */
+/* The second half of the plan: the headers are read, and the index of -I is made. */
 static int plan_memory(struct sorted *s)
 {
     size_t output = (s->to ? written_memory(s->to, s->sam, &s->rings.job) : 0)

@@ -341,7 +341,7 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
 }
 
 /* What no late task looks at. */
-static void free_parts(struct sam_reader *r)
+static void free_unshared(struct sam_reader *r)
 {
     free(r->found);
     ref_names_free(r->names);
@@ -355,7 +355,7 @@ void sam_reader_end(struct sam_reader *r)
 {
     bgzf_source_end(r->source);
     chunk_reader_end(r->chunks);
-    free_parts(r);
+    free_unshared(r);
 }
 
 void sam_reader_close(struct sam_reader *r)
@@ -364,6 +364,6 @@ void sam_reader_close(struct sam_reader *r)
         return;
     bgzf_source_close(r->source);
     chunk_reader_close(r->chunks);
-    free_parts(r);
+    free_unshared(r);
     free(r);
 }

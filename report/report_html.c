@@ -203,7 +203,7 @@ static void put_words(FILE *to)
         {"sublist",
          "About a million keys that one thread sorts in memory."},
         {"range",
-         "A part of the order that one thread merges, of all sublists."},
+         "The keys from one value to another: one thread merges them, of all sublists."},
         {"temporary data",
          "Sorted records that did not fit into the memory given (-m): packed and written to a disk (-T), "
          "later read and unpacked."},

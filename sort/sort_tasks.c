@@ -111,16 +111,16 @@ static void hand_out(struct sort_tasks *p, bool all_keys_are_there)
         task_ring_hand_out(&p->ring);
 }
 
-/* Each thread's part of what is to come, so that the last sublists are small; but not so small that a long input has
+/* Each thread's share of what is to come, so that the last sublists are small; but not so small that a long input has
  * many more sublists to be merged. */
 static size_t records_wanted(const struct sort_tasks *p, uint64_t to_come)
 {
     uint64_t n_threads = (uint64_t)p->opt.n_threads, least = SUBLIST_RECORDS / (4 * n_threads);
-    uint64_t part = to_come / n_threads;
+    uint64_t share = to_come / n_threads;
     least = least < REST_RECORDS ? REST_RECORDS : least;
     if (n_threads == 1)
         return SUBLIST_RECORDS;
-    return part > SUBLIST_RECORDS ? SUBLIST_RECORDS : part < least ? least : part;
+    return share > SUBLIST_RECORDS ? SUBLIST_RECORDS : share < least ? least : share;
 }
 
 int sort_tasks_close_sublist(struct sort_tasks *p, uint64_t to_come)

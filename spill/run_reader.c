@@ -122,7 +122,7 @@ static void free_extras(struct run_reader *r, bool all)
 
 /* Requests slices of the run for all buffers that the sink has passed. Slices larger than a buffer take memory beside
  * the buffers; until they are needed they are requested only while all of them take at most half of memory_size. Where
- * records are compared, more of them are loaded in part. */
+ * records are compared, more of them are loaded without bases and qualities. */
 static void load_ahead(struct run_reader *r, size_t run, size_t needed)
 {
     const struct spill_run *from = &r->opt.runs[run];

@@ -105,7 +105,7 @@ static size_t qualities_at(const struct bam_record *r)
     return bases_at(r) + ((size_t)load_le32(r->seq_len) + 1) / 2;
 }
 
-/* Not 0. The parts are those that are put, which lie together when they come back. */
+/* Not 0. Of both strings of bytes that are put: they lie together when they come back. */
 static uint64_t hash_of(const void *first, size_t n_first, const void *second, size_t n_second)
 {
     return byte_hash(second, n_second, byte_hash(first, n_first, 0)) | 1;
@@ -120,10 +120,10 @@ static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t 
     enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
     bool none = n > 0 && record[at] == 0xff && memcmp(record + at, record + at + 1, n - 1) == 0;
     size_t end = none ? at : size, next = none ? at + n : size;
-    const struct spill_bytes parts[2] = {{record, end}, {record + next, size - next}};
+    const struct spill_bytes both[2] = {{record, end}, {record + next, size - next}};
     uint64_t hash = hash_of(record, end, record + next, size - next);
     stats_leave(spill_store_stats(w->store), before, size);
-    if (make_room_for_place(w) < 0 || spill_store_put_both(w->store, parts, &place) < 0)
+    if (make_room_for_place(w) < 0 || spill_store_put_both(w->store, both, &place) < 0)
         return -1;
     place.first_key = sort_key;
     place.hash = hash;
@@ -214,7 +214,7 @@ static size_t tags_at(const struct bam_record *r)
 }
 
 /* Reads n bytes from `from` on of what was put. */
-static int get_part(struct spill_store *store, struct spill_place place, size_t from, size_t n, uint8_t *to)
+static int get_bytes(struct spill_store *store, struct spill_place place, size_t from, size_t n, uint8_t *to)
 {
     place.offset += from;
     place.size = (uint32_t)n;
@@ -226,15 +226,15 @@ int spill_load_head(struct spill_store *store, struct spill_place place, struct 
 {
     uint8_t fixed[BAM_FIXED] = {0};
     const struct bam_record *r = (const struct bam_record *)fixed;
-    if (get_part(store, place, 0, place.size < BAM_FIXED ? place.size : BAM_FIXED, fixed) < 0)
+    if (get_bytes(store, place, 0, place.size < BAM_FIXED ? place.size : BAM_FIXED, fixed) < 0)
         return -1;
     /* The fields are not verified yet. */
     size_t size = bam_record_size(r), tags = tags_at(r), missing = size - place.size, head = bases_at(r);
     if ((size != place.size && missing != load_le32(r->seq_len)) || tags > size)
         return spill_store_damaged(store, place);
     if (place_slice(b, spill_slice_memory(size, 1), home_is_free, latch) < 0
-        || get_part(store, place, 0, head, b->slice.base) < 0
-        || get_part(store, place, tags - missing, size - tags, b->slice.base + tags) < 0)
+        || get_bytes(store, place, 0, head, b->slice.base) < 0
+        || get_bytes(store, place, tags - missing, size - tags, b->slice.base + tags) < 0)
         return -1;
     /* Names are compared before the hash is known. */
     if (memcmp(b->slice.base, fixed, BAM_FIXED) != 0 || r->name_len < 1 || b->slice.base[BAM_FIXED + r->name_len - 1])
@@ -252,7 +252,7 @@ int spill_load_body(struct spill_store *store, struct spill_place place, const s
     const struct bam_record *r = (const struct bam_record *)record;
     size_t size = b->slice.bottom, missing = size - place.size, head = bases_at(r), tags = tags_at(r);
     size_t body = tags - missing - head, end = missing ? tags - missing : size, next = missing ? tags : size;
-    if (get_part(store, place, head, body, record + head) < 0)
+    if (get_bytes(store, place, head, body, record + head) < 0)
         return -1;
     enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
     memset(record + head + body, 0xff, missing);
@@ -293,7 +293,7 @@ static size_t first_slice(const struct spill_run *run, uint64_t key)
 }
 
 /* The keys of the slice that are to be merged. */
-static struct merge_source part_of(const struct spill_merge *how, const struct spill_slice *slice)
+static struct merge_source keys_to_merge(const struct spill_merge *how, const struct spill_slice *slice)
 {
     const struct bam_key *keys = spill_slice_keys(slice), *end = keys + slice->n;
     while (keys < end && keys->sort < how->from)
@@ -326,7 +326,7 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
             spill_store_expect(how->writer.store, run->slices[m->next[number]]);
         if (spill_load(how->writer.store, place, how->loader, buffer, true, how->writer.latch) < 0)
             return -1;
-        *source = part_of(how, &buffer->slice);
+        *source = keys_to_merge(how, &buffer->slice);
     } while (source->next == source->end);
     return 1;
 }

@@ -134,7 +134,7 @@ int spill_store_prepare(struct spill_store *s, uint64_t *free_bytes)
     return 0;
 }
 
-static int put_in_memory(struct spill_store *s, const struct spill_bytes parts[2], size_t n, struct spill_place *place)
+static int put_in_memory(struct spill_store *s, const struct spill_bytes both[2], size_t n, struct spill_place *place)
 {
     struct volume *v = &s->volumes[IN_MEMORY];
     uint64_t at = atomic_load(&v->end);
@@ -142,9 +142,9 @@ static int put_in_memory(struct spill_store *s, const struct spill_bytes parts[2
         if (s->memory_size - at < n)
             return 0;
     } while (!atomic_compare_exchange_weak(&v->end, &at, at + n));
-    memcpy(s->memory + at, parts[0].data, parts[0].n);
-    if (parts[1].n > 0)
-        memcpy(s->memory + at + parts[0].n, parts[1].data, parts[1].n);
+    memcpy(s->memory + at, both[0].data, both[0].n);
+    if (both[1].n > 0)
+        memcpy(s->memory + at + both[0].n, both[1].data, both[1].n);
     *place = (struct spill_place){at, (uint32_t)n, IN_MEMORY, 0, 0};
     return 1;
 }
@@ -188,10 +188,10 @@ static int write_at(struct spill_store *s, const struct volume *v, struct spill_
 }
 
 /* As write_at(). */
-static int put_in_file(struct spill_store *s, const struct volume *v, uint64_t at, const struct spill_bytes parts[2])
+static int put_in_file(struct spill_store *s, const struct volume *v, uint64_t at, const struct spill_bytes both[2])
 {
-    int done = write_at(s, v, parts[0], at);
-    return done > 0 ? write_at(s, v, parts[1], at + parts[0].n) : done;
+    int done = write_at(s, v, both[0], at);
+    return done > 0 ? write_at(s, v, both[1], at + both[0].n) : done;
 }
 
 static int all_full(struct spill_store *s, size_t n)
@@ -206,13 +206,13 @@ static int all_full(struct spill_store *s, size_t n)
                       (unsigned long long)bytes_free(last), (unsigned long long)used);
 }
 
-static int put_anywhere(struct spill_store *s, const struct spill_bytes parts[2], size_t n, struct spill_place *place)
+static int put_anywhere(struct spill_store *s, const struct spill_bytes both[2], size_t n, struct spill_place *place)
 {
-    if (put_in_memory(s, parts, n, place))
+    if (put_in_memory(s, both, n, place))
         return 0;
     for (struct volume *v; (v = choose_volume(s));) {
         uint64_t at = atomic_fetch_add(&v->end, round_up(n, BLOCK));
-        int done = put_in_file(s, v, at, parts);
+        int done = put_in_file(s, v, at, both);
         *place = (struct spill_place){at, (uint32_t)n, (uint32_t)(v - s->volumes), 0, 0};
         if (done)
             return done < 0 ? -1 : 0;
@@ -223,15 +223,15 @@ static int put_anywhere(struct spill_store *s, const struct spill_bytes parts[2]
 
 int spill_store_put(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
 {
-    const struct spill_bytes parts[2] = {{data, n}, {NULL, 0}};
-    return spill_store_put_both(s, parts, place);
+    const struct spill_bytes both[2] = {{data, n}, {NULL, 0}};
+    return spill_store_put_both(s, both, place);
 }
 
-int spill_store_put_both(struct spill_store *s, const struct spill_bytes parts[2], struct spill_place *place)
+int spill_store_put_both(struct spill_store *s, const struct spill_bytes both[2], struct spill_place *place)
 {
-    size_t n = parts[0].n + parts[1].n;
+    size_t n = both[0].n + both[1].n;
     enum stage before = stats_enter(s->stats, STAGE_SPILL_WRITE);
-    int result = put_anywhere(s, parts, n, place);
+    int result = put_anywhere(s, both, n, place);
     stats_leave(s->stats, before, n);
     return result;
 }

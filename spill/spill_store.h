@@ -46,7 +46,7 @@ void spill_store_use_memory(struct spill_store *store, size_t size);
 int spill_store_put(struct spill_store *store, const void *data, size_t n, struct spill_place *place);
 
 /* The same for two strings of bytes, which become one. */
-int spill_store_put_both(struct spill_store *store, const struct spill_bytes parts[2], struct spill_place *place);
+int spill_store_put_both(struct spill_store *store, const struct spill_bytes both[2], struct spill_place *place);
 
 /* Fills data[place.size]. Any thread may call it. -1: failed, and the error is recorded in the latch. */
 int spill_store_get(struct spill_store *store, struct spill_place place, void *data);

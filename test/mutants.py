@@ -255,7 +255,7 @@ MUTANTS = [
      "what libraries take at the start"),
     ("plan/memory_plan.c", "    size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;", "    size_t left = all;", ["unit_memory_plan"],
      "arenas get what is left"),
-    ("plan/memory_plan.c", "all_of(job->all) / HTSLIB_PART / n_files", "all_of(job->all) / HTSLIB_PART", ["unit_memory_plan"], "inputs share what htslib may take"),
+    ("plan/memory_plan.c", "all_of(job->all) / HTSLIB_SHARE / n_files", "all_of(job->all) / HTSLIB_SHARE", ["unit_memory_plan"], "inputs share what htslib may take"),
     ("plan/memory_plan.c", "        .rings = *rings,\n", "        .rings = {.job = rings->job, .source_slots = rings->source_slots / 2},\n", ["unit_memory_plan"],
      "rings stay as they are"),
     ("plan/sort_limits.c", "return all < left ? all : left;", "return all;",

@@ -31,7 +31,7 @@ _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds on
 /* As the segment of a record_ref: header bytes, not counted in the checksum. */
 static const uint32_t NO_RECORD = UINT32_MAX;
 
-/* What goes into a slot's block. Mostly it is a part of a merged list, and the main thread looks at no record. Where
+/* What goes into a slot's block. Mostly it is some of a merged list, and the main thread looks at no record. Where
  * two lists meet it copies their references to the slot's own list. The deflate task copies the records together and
  * writes the fields from `size` on. placed() reads them. */
 struct output_block {

@@ -286,7 +286,7 @@ void samtools_checksum_free(struct samtools_checksum *s)
     free(s);
 }
 
-/* Adds the part of thread i to that of thread 0. Its own is counted no more. */
+/* Adds the sums of thread i to those of thread 0. Its own are counted no more. */
 static int join(struct thread_sums *to, struct thread_sums *from)
 {
     sums_add(&to->all, from->all.count, from->all.column);

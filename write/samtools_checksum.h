@@ -13,7 +13,7 @@ struct samtools_checksum;
 struct samtools_checksum *samtools_checksum_new(int n_threads);
 void samtools_checksum_free(struct samtools_checksum *sum);
 
-/* Adds one record, which is none if its lengths do not fit. Each thread (0 .. n_threads - 1) adds to its own part, so
+/* Adds one record, which is none if its lengths do not fit. Each thread (0 .. n_threads - 1) has sums of its own, so
  * threads may call this at the same time. -1: no memory. */
 int samtools_checksum_add(struct samtools_checksum *sum, int thread, const uint8_t *record, size_t size);
 
