@@ -8,9 +8,10 @@
  *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
- * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM, and
- * cram_reader and hts_reader have CRAM decoded. Whatever the output is, records go to record_sink: output_block makes
- * blocks of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest.
+ * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM,
+ * cram_reader and hts_reader have CRAM decoded, and passed_records filters or changes records of BAM. Whatever the
+ * output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has
+ * htslib write CRAM and the rest.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
@@ -235,9 +236,10 @@ static int make_room(struct sorted *s, size_t size)
 
 /* ---------------------------------------------------- merging and writing */
 
-void bam_sort_tell_merge(uint64_t n_runs, uint64_t n_sublists)
+void bam_sort_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
 {
-    if (n_runs > 0 && hts_verbose > HTS_LOG_ERROR)   /* upstream's line: silent below --verbosity 2 */
+    bool is_told = order->by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
+    if (n_runs > 0 && is_told)
         fprintf(stderr, "[bam_sort_core] merging from %llu files and %llu in-memory blocks...\n",
                 (unsigned long long)n_runs, (unsigned long long)n_sublists);
 }
@@ -287,8 +289,7 @@ static int merge_and_write(struct sorted *s)
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || bam_sort_prepare_merge(s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
         return -1;
-    if (s->opts->order.by != SORT_COLLATE)
-        bam_sort_tell_merge(how.runs.n, all->n_sublists);
+    bam_sort_tell_merge(&s->opts->order, how.runs.n, all->n_sublists);
     if (merge_ranges(s) < 0)
         return -1;
     return written_finish(s->to, all->n_records, all->checksum + s->sorts.turned);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct merge_ring_options;
+struct sort_order;
 struct sort_opts;
 struct sorted;
 
@@ -31,7 +32,7 @@ int bam_sort_prepare_merge(struct sorted *sorted, struct merge_ring_options *how
 /* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
 int bam_sort_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
 
-/* Tells on stderr, as upstream does, that runs are merged, if there are any. */
-void bam_sort_tell_merge(uint64_t n_runs, uint64_t n_sublists);
+/* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
+void bam_sort_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
 #endif
