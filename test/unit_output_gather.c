@@ -1,7 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* The blocks of all ranks in rank 0's file: where each rank's go, and which file a rank may write to. */
 #include "unit.h"
+#include "base/task_ring.h"
+
+/* As in a program, only the main thread has parallel regions, one after another: LLVM's OpenMP may use the memory of a
+ * thread that had one and has ended. */
+static void team_of_main_thread(int n_threads, void (*work)(void *), void *arg);
+#define task_team team_of_main_thread
 #include "mpi/output_gather.c"
+#undef task_team
+
+struct team {
+    int n_threads;
+    void (*work)(void *arg);
+    void *arg;
+};
+
+static void run_team(void *team)
+{
+    const struct team *t = team;
+    task_team(t->n_threads, t->work, t->arg);
+}
+
+static void team_of_main_thread(int n_threads, void (*work)(void *), void *arg)
+{
+    struct team team = {n_threads, work, arg};
+    unit_on_main_thread(run_team, &team);
+}
 
 enum { RANKS = 4, BYTES_MOST = 9 << 20 };
 

@@ -24,10 +24,18 @@ struct unit_message {
     bool full;
 };
 
+/* What a rank has the main thread do. */
+struct unit_errand {
+    void (*work)(void *arg);
+    void *arg;
+};
+
 static struct unit_world {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int size, waiting;           /* ranks that wait for the others; macOS has no barriers */
+    int running;                 /* ranks that have not ended */
+    const struct unit_errand *errand;   /* the main thread's; NULL: none */
     unsigned turn;
     struct unit_message box[UNIT_RANKS_MOST][UNIT_RANKS_MOST][MPI_TAGS];
     const void *given[UNIT_RANKS_MOST];   /* to a call of all ranks */
@@ -240,7 +248,44 @@ static inline void *unit_rank_main(void *arg)
     struct unit_rank_start *start = arg;
     unit_rank = start->rank;
     start->work(start->rank, start->arg);
+    pthread_mutex_lock(&unit_world.lock);
+    unit_world.running--;
+    pthread_cond_broadcast(&unit_world.changed);
+    pthread_mutex_unlock(&unit_world.lock);
     return NULL;
+}
+
+/* A rank has the main thread call work(arg), and waits until that is done. */
+static inline void unit_on_main_thread(void (*work)(void *arg), void *arg)
+{
+    struct unit_errand mine = {work, arg};
+    pthread_mutex_lock(&unit_world.lock);
+    while (unit_world.errand)
+        pthread_cond_wait(&unit_world.changed, &unit_world.lock);
+    unit_world.errand = &mine;
+    pthread_cond_broadcast(&unit_world.changed);
+    while (unit_world.errand == &mine)
+        pthread_cond_wait(&unit_world.changed, &unit_world.lock);
+    pthread_mutex_unlock(&unit_world.lock);
+}
+
+/* The main thread does errands until all ranks have ended. */
+static inline void unit_run_errands(void)
+{
+    pthread_mutex_lock(&unit_world.lock);
+    while (unit_world.running > 0) {
+        const struct unit_errand *errand = unit_world.errand;
+        if (errand) {
+            pthread_mutex_unlock(&unit_world.lock);
+            errand->work(errand->arg);
+            pthread_mutex_lock(&unit_world.lock);
+            unit_world.errand = NULL;
+            pthread_cond_broadcast(&unit_world.changed);
+        } else {
+            pthread_cond_wait(&unit_world.changed, &unit_world.lock);
+        }
+    }
+    pthread_mutex_unlock(&unit_world.lock);
 }
 
 /* Calls work() as each rank, all at a time. */
@@ -249,11 +294,12 @@ static inline void unit_ranks(int size, void (*work)(int rank, void *arg), void 
     pthread_t threads[UNIT_RANKS_MOST];
     struct unit_rank_start starts[UNIT_RANKS_MOST];
     MUST(size <= UNIT_RANKS_MOST);
-    unit_world.size = size;
+    unit_world.size = unit_world.running = size;
     for (int i = 0; i < size; i++) {
         starts[i] = (struct unit_rank_start){i, work, arg};
         MUST(pthread_create(&threads[i], NULL, unit_rank_main, &starts[i]) == 0);
     }
+    unit_run_errands();
     for (int i = 0; i < size; i++)
         MUST(pthread_join(threads[i], NULL) == 0);
 }
