@@ -292,6 +292,29 @@ static void run_range(void *ring, uint32_t index)
 
 /* -------------------------------------------- main thread: planning ranges */
 
+/* An example. Two runs have slices of 100 records each. Their first keys are known:
+ *
+ *   run A:  A0 10   A1 50   A2 90, and its last key 130       a list takes 200 records (n_records)
+ *   run B:  B0 30   B1 70, and its last key 110               a range should have 150 (range_records)
+ *
+ * Each step finds the first slice that is not taken yet, and estimates how many records are before it: of a slice that
+ * the key lies in, so many as the key's share of the way to the next slice (run_flow). Those before the range are taken
+ * off.
+ *
+ *   found    before it:  of A   of B   in range   what is done
+ *   A0 10                   0      0          0   range 0 begins; A0 is taken into it
+ *   B0 30                  50      0         50   B0 is taken
+ *   A1 50                 100     50        150   enough (ends_at): range 0 ends there, range 1 begins with A1
+ *   B1 70                 150    100        100   B1 is taken
+ *   A2 90                 200    150        200   too much for a list (ends_before): B1 is taken back, and range 1 ends
+ *                                                 there, with 100 records; range 2 begins with B1
+ *   A2 90                 200    150        100   A2 is taken
+ *   none                                          range 2 ends with the last record; its 250 records take two passes
+ *
+ * Range 0 needs A0 and B0, range 1 A1 and B0 once more (first_slice), range 2 A1, A2 and B1. A sample of sublists is
+ * taken as a slice is, but need not be loaded. A range that is not large enough ends all the same when it has steps_max
+ * slices, or when another one would fill the run's last buffer. */
+
 /* Where the next slice of a run begins. If keys decide, the slice need not be ready. */
 static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t first_key)
 {

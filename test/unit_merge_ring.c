@@ -451,6 +451,102 @@ static void test_memory_for_less_than_two_slices_of_each_run_is_told(void **stat
     }
 }
 
+/* ---- the example of planning in merge_ring.c, its keys times 100 ---- */
+
+struct example {
+    size_t n_slices[2];
+    struct bam_key keys[2][3][100];
+};
+
+static bool example_first_key(const void *example, size_t run, size_t slice, uint64_t *key)
+{
+    const struct example *e = example;
+    *key = slice < e->n_slices[run] ? e->keys[run][slice]->sort : 0;
+    return slice < e->n_slices[run];
+}
+
+static bool example_ready(void *example, size_t run, size_t slice, bool idle)
+{
+    (void)example, (void)run, (void)slice, (void)idle;
+    return true;
+}
+
+static struct merge_source example_slice(const void *example, size_t run, size_t slice)
+{
+    static const uint8_t base[BAM_MIN_RECORD];
+    const struct bam_key *keys = ((const struct example *)example)->keys[run][slice];
+    return (struct merge_source){keys, keys + 100, base};
+}
+
+static bool example_is_partial(const void *example, size_t run, size_t slice)
+{
+    (void)example, (void)run, (void)slice;
+    return false;
+}
+
+static int example_leave(void *example, size_t run, size_t slice)
+{
+    (void)example, (void)run, (void)slice;
+    return 0;
+}
+
+static void example_refill(void *example)
+{
+    (void)example;
+}
+
+static bool example_help(void *example)
+{
+    (void)example;
+    return false;
+}
+
+/* A begins with 1000 and B with 3000. A's other keys are odd, so that B's first ones are no ties. */
+static void example_fill(struct example *e)
+{
+    e->n_slices[0] = 3;
+    e->n_slices[1] = 2;
+    for (size_t run = 0; run < 2; run++)
+        for (size_t i = 0; i < 100 * e->n_slices[run]; i++)
+            e->keys[run][i / 100][i % 100] = (struct bam_key){(run ? 3000 : 1000) + 40 * i + (!run && i % 100),
+                                                              bam_key_place(0, BAM_MIN_RECORD)};
+}
+
+static void test_ranges_end_where_the_example_says(void **state)
+{
+    (void)state;
+    static const uint32_t expected[] = {150, 100, 200, 50};    /* the last range takes two lists */
+    static const struct bam_arena empty;
+    struct example e;
+    struct latch latch = {0};
+    struct output_request request = {.format.format = bam};
+    struct memory_rings rings = {.job.n_threads = 1, .sink_slots = 4, .piece_size = 1 << 16};
+    int fd = unit_temp_file();
+    struct record_sink *sink = record_sink_open(&request, &rings, fd, "the output", &latch, NULL);
+    struct merge_ring_options how = {
+        .arenas = {&empty},
+        .runs = {2, 4, false, &e, example_first_key, example_ready, example_slice, example_is_partial, NULL,
+                 example_leave, example_refill, example_help},
+        .sink = sink,
+        .n_ranges = 4,
+        .n_records = 200,
+        .n_threads = 1,
+        .latch = &latch,
+    };
+    struct record_list list;
+    example_fill(&e);
+    struct merge_ring *ring = merge_ring_open(&how);
+    MUST(sink && ring);
+    for (size_t i = 0; i < N_OF(expected); i++) {
+        assert_int_equal(merge_ring_next(ring, &list), 1);
+        assert_int_equal(list.n, expected[i]);
+    }
+    assert_int_equal(merge_ring_next(ring, &list), 0);
+    merge_ring_close(ring);
+    record_sink_close(sink);
+    close(fd);
+}
+
 static void test_closing_nothing_is_allowed(void **state)
 {
     (void)state;
@@ -474,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),
         cmocka_unit_test(test_damaged_slice_ends_the_reading),
         cmocka_unit_test(test_memory_for_less_than_two_slices_of_each_run_is_told),
+        cmocka_unit_test(test_ranges_end_where_the_example_says),
         cmocka_unit_test(test_closing_nothing_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
