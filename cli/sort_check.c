@@ -18,6 +18,8 @@
 #include "plan/sort_opts.h"
 #include "base/task_ring.h"
 
+static const char NO_MEMORY[] = "out of memory for --checksum";
+
 struct sort_check {
     const struct sort_opts *opts;
     struct latch latch;
@@ -32,10 +34,28 @@ struct sort_check {
     struct out_file out;         /* of --checksum */
 };
 
-/* The number of the first record that belongs before the one before it; 0: none does. */
-static uint64_t find_offence(void *check, const struct record_found *found)
+/* Sums of the main thread are number 0, those of a slot the numbers above. */
+static int sums_of(const struct record_found *found)
 {
-    const struct sort_check *c = check;
+    return 1 + (int)found->slot;
+}
+
+static void add_to_samtools(struct sort_check *c, const struct record_found *found)
+{
+    samtools_checksum_clear(c->samtools, sums_of(found));
+    for (uint64_t i = 0; i < found->n; i++) {
+        const struct bam_record *r = record_found_at(found, i);
+        if (samtools_checksum_add(c->samtools, sums_of(found), (const uint8_t *)r, bam_record_size(r)) < 0)
+            latch_fail(&c->latch, NO_MEMORY);
+    }
+}
+
+/* The number of the first record that belongs before the one before it; 0: none does. */
+static uint64_t look(void *check, const struct record_found *found)
+{
+    struct sort_check *c = check;
+    if (c->samtools)
+        add_to_samtools(c, found);
     for (uint64_t i = 1; i < found->n; i++)
         if (!sort_key_in_order(c->rule, found->keys[i - 1].sort, record_found_at(found, i - 1), found->keys[i].sort,
                                record_found_at(found, i)))
@@ -48,16 +68,6 @@ static int tell_offence(struct sort_check *c, const struct bam_record *at, const
 {
     return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
                       sort_opts_input(c->opts), n + 1, bam_record_name(at), n, bam_record_name(before));
-}
-
-static int add_to_samtools(struct sort_check *c, const struct record_found *found)
-{
-    for (uint64_t i = 0; c->samtools && i < found->n; i++) {
-        const struct bam_record *r = record_found_at(found, i);
-        if (samtools_checksum_add(c->samtools, 0, (const uint8_t *)r, bam_record_size(r)) < 0)
-            return latch_fail(&c->latch, "out of memory for --checksum");
-    }
-    return 0;
 }
 
 static int take_records(void *check, const struct record_found *found)
@@ -76,7 +86,9 @@ static int take_records(void *check, const struct record_found *found)
     c->before.n = 0;
     if (byte_buffer_append(&c->before, last, bam_record_size(last)) < 0)
         return latch_fail(&c->latch, "out of memory for a record of %zu bytes", bam_record_size(last));
-    return add_to_samtools(c, found);
+    if (c->samtools && samtools_checksum_join(c->samtools, sums_of(found)) < 0)
+        return latch_fail(&c->latch, NO_MEMORY);
+    return 0;
 }
 
 static int open_all(struct sort_check *c)
@@ -89,14 +101,17 @@ static int open_all(struct sort_check *c)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;
     c->rule = sort_rule_new(&opts->order, sam);
-    c->samtools = opts->out.checksum_samtools ? samtools_checksum_new(1) : NULL;
-    if (!c->rule || (opts->out.checksum_samtools && !c->samtools))
+    if (!c->rule)
         return latch_fail(&c->latch, "out of memory");
     if (opts->order.by == SORT_COORDINATE && c->in.n_converted)
         sort_rule_expect_far(c->rule);
     struct record_pass_options pass = {
-        .input = c->in.each, .rule = c->rule, .look = find_offence, .next = take_records, .arg = c, .latch = &c->latch};
-    return record_pass_open(&c->pass, &pass);
+        .input = c->in.each, .rule = c->rule, .look = look, .next = take_records, .arg = c, .latch = &c->latch};
+    if (record_pass_open(&c->pass, &pass) < 0)
+        return -1;
+    if (opts->out.checksum_samtools && !(c->samtools = samtools_checksum_new(2 + (int)c->pass.n_slots)))
+        return latch_fail(&c->latch, NO_MEMORY);
+    return 0;
 }
 
 static int tell_checksum(struct sort_check *c)

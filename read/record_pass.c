@@ -42,14 +42,16 @@ static struct bam_arena view_of(const struct record_pass *p, uint8_t *base)
     return (struct bam_arena){.base = base, .n_ref = p->n_ref, .rule = p->opt.rule};
 }
 
-static struct record_found found_in(const struct record_pass_slot *slot, const uint8_t *base)
+static struct record_found found_in(const struct record_pass *p, const struct record_pass_slot *slot,
+                                    const uint8_t *base)
 {
-    return (struct record_found){base, slot->keys, slot->walk.n, slot->walk.checksum, slot->seen};
+    return (struct record_found){base, slot->keys, slot->walk.n, slot->walk.checksum, slot->seen,
+                                 (uint32_t)(slot - p->slots)};
 }
 
 static void look(const struct record_pass *p, struct record_pass_slot *slot, const uint8_t *base)
 {
-    struct record_found found = found_in(slot, base);
+    struct record_found found = found_in(p, slot, base);
     slot->seen = p->opt.look(p->opt.arg, &found);
 }
 
@@ -85,7 +87,7 @@ static int take_records(struct record_pass *p, struct record_pass_slot *slot, ui
         return latch_fail(p->opt.latch, "out of memory");
     if (!is_right || walk->n_fix)
         look(p, slot, base);
-    struct record_found found = found_in(slot, base);
+    struct record_found found = found_in(p, slot, base);
     if (found.n > 0 && p->opt.next(p->opt.arg, &found) < 0)
         return -1;
     p->n += found.n;

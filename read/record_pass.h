@@ -23,6 +23,7 @@ struct record_found {
     uint32_t n;
     uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
     uint64_t seen;               /* what look() returned of them */
+    uint32_t slot;               /* 0 .. n_slots; until next() has seen them, look() gets no others under that number */
 };
 
 static inline const struct bam_record *record_found_at(const struct record_found *found, uint64_t number)
@@ -31,7 +32,7 @@ static inline const struct bam_record *record_found_at(const struct record_found
 }
 
 /* Called in any thread, for records that a task found. A guess may be wrong: then these are no records of the input,
- * and it is called again for those that are. So it changes nothing. */
+ * and it is called again for those that are. So it changes nothing but what the slot has. */
 typedef uint64_t record_pass_look_fn(void *arg, const struct record_found *found);
 
 /* Called by the main thread, in file order, for every record of the input once. The records go when it returns. -1:

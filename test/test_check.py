@@ -76,6 +76,12 @@ def test_what_looks_like_records_inside_a_record_is_checked(tmp_path):
             p = run_sort(["--check", "--checksum", "-", "-@", n, path])
             assert why in p.stderr and p.returncode == (why != "")
             assert why or p.stdout.decode().startswith("records=100 ")
+    path.write_bytes(bamgen.bgzf(begin + b"".join(NAMES[6:100])))
+    sums = {run_sort(["--check", "--checksum", "samtools:-", path]).stdout}
+    path.write_bytes(bamgen.bgzf(begin + b"".join(NAMES[6:100]), [len(HEAD), len(begin) - len(fakes)]))
+    for n in THREADS:
+        sums.add(run_sort(["--check", "--checksum", "samtools:-", "-@", n, path]).stdout)
+    assert len(sums) == 1 and re.search(rb"^all +all +100 ", sums.pop(), re.M)
 
 
 def test_order_of_records_that_are_mended(tmp_path):

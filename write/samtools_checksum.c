@@ -276,29 +276,36 @@ struct samtools_checksum *samtools_checksum_new(int n_threads)
     return s;
 }
 
+void samtools_checksum_clear(struct samtools_checksum *s, int thread)
+{
+    struct thread_sums *t = &s->threads[thread];
+    while (t->n > 0)
+        free(t->groups[--t->n]);
+    t->last = NULL;
+    t->all = t->no_group = ONE;
+}
+
 void samtools_checksum_free(struct samtools_checksum *s)
 {
     for (int i = 0; s && i < s->n_threads; i++) {
-        for (size_t k = 0; k < s->threads[i].n; k++)
-            free(s->threads[i].groups[k]);
+        samtools_checksum_clear(s, i);
         free(s->threads[i].groups);
     }
     free(s);
 }
 
-/* Adds the sums of thread i to those of thread 0. Its own are counted no more. */
-static int join(struct thread_sums *to, struct thread_sums *from)
+int samtools_checksum_join(struct samtools_checksum *s, int thread)
 {
+    struct thread_sums *to = &s->threads[0], *from = &s->threads[thread];
     sums_add(&to->all, from->all.count, from->all.column);
     sums_add(&to->no_group, from->no_group.count, from->no_group.column);
-    from->all = from->no_group = ONE;
     for (size_t k = 0; k < from->n; k++) {
         struct group *group = find(to, from->groups[k]->name, strlen(from->groups[k]->name));
         if (!group)
             return -1;
         sums_add(&group->sums, from->groups[k]->sums.count, from->groups[k]->sums.column);
-        from->groups[k]->sums = ONE;
     }
+    samtools_checksum_clear(s, thread);
     return 0;
 }
 
@@ -313,9 +320,9 @@ static void print_row(const char *name, const struct sums *s, FILE *to)
 
 int samtools_checksum_print(struct samtools_checksum *s, const char *path, FILE *to)
 {
-    struct thread_sums *t = &s->threads[0];
+    const struct thread_sums *t = &s->threads[0];
     for (int i = 1; i < s->n_threads; i++)
-        if (join(t, &s->threads[i]) < 0)
+        if (samtools_checksum_join(s, i) < 0)
             return -1;
     fprintf(to, "# Checksum 1.0 for file: %s\n# Aux tags:          BC,FI,QT,RT,TC\n"
             "# BAM flags:         PAIRED,READ1,READ2\n\n"
