@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One record from outside: the check, what may be done with those that pass, and mending. */
+/* One record from outside: the check, what may be done with those that pass, mending, and other ids and tags. */
 #include <htslib/sam.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "bam/far_pos.h"
+#include "bam/record_remap.h"
 #include "fuzz.h"
 
 static void look(const struct bam_record *r)
@@ -38,6 +39,32 @@ static void mend(uint8_t *record, size_t size, int32_t n_ref)
     bam_destroy1(b);
 }
 
+/* With other reference ids and tags it is a record again, and the bytes before these are the same. Behind bytes that
+ * are no tags nothing is found, CG neither. */
+static void remap(const struct bam_record *r, int32_t n_ref, bool grouped)
+{
+    static const int32_t ids[] = {7, 6, 5, 4, 3, 2, 1, 0};
+    enum { N_REF = sizeof ids / sizeof *ids };
+    struct record_remap how = {.ref_ids = ids, .drops_unknown = true};
+    struct remap_unknown unknown = {.last = {0, 0}};
+    struct byte_buffer to = {0};
+    MUST(n_ref <= N_REF && tag_values_add(&how.groups, "g", "group") == 0);
+    MUST(tag_values_add(&how.programs, "p", "q") == 0);
+    MUST(!grouped || (how.group = strdup("file")));
+    int status = record_remap_append(&how, &to, r, &unknown);
+    MUST(status == -3 || status == 0 || status == 1);
+    if (status >= 0) {
+        const uint8_t *p = (const uint8_t *)r;
+        size_t n = (size_t)(bam_record_aux(r) - p) - BAM_FIXED;
+        enum bam_fault fault = bam_record_check(to.p, to.n, N_REF).fault;
+        MUST(bam_record_size((struct bam_record *)to.p) == to.n && (!fault || fault == BAM_BAD_CG));
+        MUST(to.n >= BAM_FIXED + n && memcmp(to.p + BAM_FIXED, p + BAM_FIXED, n) == 0);
+    }
+    free(to.p);
+    free(unknown.list.p);
+    record_remap_free(&how);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -50,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(bam_record_size((struct bam_record *)record) <= size);
         uint8_t *whole = exact_copy(record, bam_record_size((struct bam_record *)record));
         look((struct bam_record *)whole);
+        remap((struct bam_record *)whole, n_ref, data[0] & 8);
         mend(whole, size, n_ref);
         free(whole);
     }
