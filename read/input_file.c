@@ -40,6 +40,39 @@ void input_file_close(struct input_file *f)
     f->hfile = NULL;
 }
 
+void input_file_shut(struct input_file *f, const char *path)
+{
+    struct stat st;
+    if (input_file_access(f) != INPUT_ANYWHERE || !f->hfile || strcmp(path, "-") == 0 || fstat(f->fd, &st) < 0)
+        return;
+    input_file_close(f);
+    f->fd = -1;
+    f->shut = path;
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
+}
+
+/* The descriptor to read by; -1: failed, and the error is recorded in the latch. */
+static int begin_read(const struct input_file *f)
+{
+    struct stat st;
+    if (!f->shut)
+        return f->fd;
+    int fd = open(f->shut, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return input_file_failed(f);
+    if (fstat(fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode)
+        return fd;
+    close(fd);
+    return latch_fail(f->latch, "%s: another file got this name while it was read. Nothing was written", f->path);
+}
+
+static void end_read(const struct input_file *f, int fd)
+{
+    if (f->shut)
+        close(fd);
+}
+
 void input_file_limit(struct input_file *f, uint64_t begin, uint64_t end)
 {
     f->begin = (off_t)begin;
@@ -49,7 +82,7 @@ void input_file_limit(struct input_file *f, uint64_t begin, uint64_t end)
 
 enum input_access input_file_access(const struct input_file *f)
 {
-    return f->fd < 0 ? INPUT_IN_TURN : f->begin >= 0 ? INPUT_ANYWHERE : INPUT_FROM_PIPE;
+    return f->fd < 0 && !f->shut ? INPUT_IN_TURN : f->begin >= 0 ? INPUT_ANYWHERE : INPUT_FROM_PIPE;
 }
 
 void input_file_advise(const struct input_file *f)
@@ -99,34 +132,45 @@ bool input_file_ready(const struct input_file *f, int timeout)
     return f->fd < 0 || peeked(f) > 0 || poll(&in, 1, timeout) > 0;
 }
 
-ssize_t input_file_read_at(const struct input_file *f, void *buffer, size_t n, uint64_t offset)
+/* Reads until there are n bytes, or the file ends. */
+static ssize_t read_from(const struct input_file *f, int fd, uint8_t *buffer, size_t n, uint64_t offset)
 {
     size_t done = 0;
     ssize_t got = 1;
-    uint64_t there = (uint64_t)(f->end - f->begin);
-    if (f->is_part && n + offset > there)
-        n = offset < there ? (size_t)(there - offset) : 0;
     while (done < n && got != 0) {
         if (latch_tripped(f->latch))
             return -1;
-        got = pread(f->fd, (uint8_t *)buffer + done, n - done, f->begin + (off_t)(offset + done));
+        got = pread(fd, buffer + done, n - done, f->begin + (off_t)(offset + done));
         if (got < 0 && errno != EINTR)
             return input_file_failed(f);
         done += got > 0 ? (size_t)got : 0;
     }
-    if (done == n)
-        return (ssize_t)done;
-    if (f->begin + (off_t)(offset + done) < f->end)
-        return latch_fail(f->latch, "%s: at file offset %llu: it became shorter while it was read. Nothing was written",
-                          f->path, (unsigned long long)(offset + done));
-    lseek(f->fd, 0, SEEK_END);                   /* where read() would leave it */
     return (ssize_t)done;
+}
+
+ssize_t input_file_read_at(const struct input_file *f, void *buffer, size_t n, uint64_t offset)
+{
+    uint64_t there = (uint64_t)(f->end - f->begin);
+    if (f->is_part && n + offset > there)
+        n = offset < there ? (size_t)(there - offset) : 0;
+    int fd = begin_read(f);
+    ssize_t done = fd < 0 ? -1 : read_from(f, fd, buffer, n, offset);
+    end_read(f, fd);
+    if (done < 0 || (size_t)done == n)
+        return done;
+    if (f->begin + (off_t)offset + done < f->end)
+        return latch_fail(f->latch, "%s: at file offset %llu: it became shorter while it was read. Nothing was written",
+                          f->path, (unsigned long long)(offset + (uint64_t)done));
+    if (!f->shut)
+        lseek(f->fd, 0, SEEK_END);               /* where read() would leave it */
+    return done;
 }
 
 void input_file_expect(const struct input_file *f, uint64_t offset, size_t n)
 {
 #ifdef POSIX_FADV_WILLNEED
-    posix_fadvise(f->fd, f->begin + (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+    if (!f->shut)
+        posix_fadvise(f->fd, f->begin + (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
 #else
     (void)f, (void)offset, (void)n;
 #endif

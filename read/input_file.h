@@ -16,6 +16,10 @@ struct input_file {
     int fd;                      /* beneath hfile; -1: none, it is a URL */
     off_t begin, end;            /* where a regular file stood when it was opened, and its size then; -1: it is none */
     bool is_part;                /* the file goes on behind `end` */
+    const char *shut;            /* a regular file without a descriptor: the path by which each read opens it; the
+                                  * caller's. NULL: it has one ... */
+    dev_t device;                /* ... and which file it was */
+    ino_t inode;
     struct latch *latch;
 };
 
@@ -29,6 +33,9 @@ enum input_access {
 /* path: "-" is standard input. -1: failed, and the error is recorded in the latch; close it all the same. */
 int input_file_open(struct input_file *file, const char *path, struct latch *latch);
 void input_file_close(struct input_file *file);
+
+/* Gives its descriptor back. A regular file that has a path, which must stay, can be read on: input_file_read_at(). */
+void input_file_shut(struct input_file *file, const char *path);
 
 /* From now on the file is what lies from `begin` to `end` in it. It must be a regular one. */
 void input_file_limit(struct input_file *file, uint64_t begin, uint64_t end);

@@ -31,7 +31,8 @@ static struct stats *stats_of(const struct input_format *in)
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
     in->ahead = read_ahead_open(&in->file, in->reader,
-                                input_format_may_rest(in) ? HEADER_PIECE : piece_size, stats_of(in));
+                                input_format_may_rest(in) ? HEADER_PIECE : piece_size, in->opt.n_pieces,
+                                stats_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
@@ -225,6 +226,7 @@ void input_format_rest(struct input_format *in)
 {
     sam_reader_close(in->sam);
     read_ahead_close(in->ahead);
+    input_file_shut(&in->file, in->opt.given ? in->opt.given : in->opt.path);
     in->sam = NULL;
     in->ahead = NULL;
     in->window = NULL;
