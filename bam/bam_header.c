@@ -227,12 +227,18 @@ static int add_program(sam_hdr_t *sam, const char *version, const char *command_
     return id ? sam_hdr_add_line(sam, "PG", "ID", id, "PN", "samtools", "VN", version, "CL", command_line, NULL) : -1;
 }
 
-static int mark_parsed(sam_hdr_t *sam, const struct hd_fields *f, const char *version, const char *command_line)
+static int set_order(sam_hdr_t *sam, const struct hd_fields *f)
 {
     if (sam_hdr_update_hd(sam, "SO", f->so) < 0
         && sam_hdr_add_line(sam, "HD", "VN", "1.6", "SO", f->so, NULL) < 0)
         return -1;
-    if (set_field(sam, "GO", f->go) < 0 || (!f->keeps_ss && set_field(sam, "SS", f->ss) < 0))
+    return set_field(sam, "GO", f->go) < 0 || (!f->keeps_ss && set_field(sam, "SS", f->ss) < 0) ? -1 : 0;
+}
+
+/* f NULL: the order stays as it is. */
+static int mark_parsed(sam_hdr_t *sam, const struct hd_fields *f, const char *version, const char *command_line)
+{
+    if (f && set_order(sam, f) < 0)
         return -1;
     return command_line ? add_program(sam, version, command_line) : 0;
 }
@@ -240,14 +246,14 @@ static int mark_parsed(sam_hdr_t *sam, const struct hd_fields *f, const char *ve
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                            const char *version, const char *command_line)
 {
-    struct hd_fields f = hd_fields(order, unplaced);
+    struct hd_fields fields = order ? hd_fields(order, unplaced) : (struct hd_fields){0}, *f = order ? &fields : NULL;
     if (!plain_header_is(sam))
-        return mark_parsed(sam, &f, version, command_line);
+        return mark_parsed(sam, f, version, command_line);
     sam_hdr_t *lines = plain_header_lines(sam);
-    bool marked = lines && mark_parsed(lines, &f, version, command_line) == 0;
+    bool marked = lines && mark_parsed(lines, f, version, command_line) == 0;
     int status = marked ? plain_header_put(sam, lines) : -1;
     sam_hdr_destroy(lines);
-    return status <= 0 ? status : mark_parsed(sam, &f, version, command_line);
+    return status <= 0 ? status : mark_parsed(sam, f, version, command_line);
 }
 
 uint64_t bam_header_text_max(enum htsExactFormat format)

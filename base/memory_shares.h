@@ -61,11 +61,13 @@ struct sam_use {
 struct memory_rings {
     struct memory_job job;       /* that it was made for */
     size_t piece_size;           /* bytes per read of an input */
+    uint32_t n_pieces;           /* of them in memory, of an input that is being read */
     uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
     uint32_t sink_slots;
     size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
     struct sam_use sam;          /* of an input, if it is SAM or is read as its records pass */
+    uint32_t n_slices;           /* of an input of a merge, see read/sliced_input.h */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts.h>
+#include "bam_merge.h"
 #include "bam_sort.h"
 #include "base/affinity.h"
 #include "base/htslib_version.h"
@@ -13,6 +14,7 @@
 #include "base/version.h"
 #include "cli/collate_args.h"
 #include "cli/commands.h"
+#include "cli/merge_args.h"
 #include "cli/sort_args.h"
 #include "cli/sort_check.h"
 #include "cli/sort_paths.h"
@@ -22,22 +24,35 @@
 
 /* ------------------------------------------------------------ the commands */
 
-static int run_sort(const struct sort_opts *opts)
-{
-    return opts->check ? sort_check(opts) : opts->plan ? sort_plan(opts) : bam_sort(opts);
-}
-
+/* What any command asks for: only merge has more than `common`. */
 struct command {
     const char *name, *summary;
-    enum engine_args_result (*parse)(struct sort_opts *opts, int argc, char **argv);
-    int (*run)(const struct sort_opts *opts);    /* returns the exit status */
+    enum engine_args_result (*parse)(struct merge_opts *opts, int argc, char **argv);
+    int (*run)(const struct merge_opts *opts);   /* returns the exit status */
     void (*usage)(FILE *to);
 };
 
+static enum engine_args_result parse_sort(struct merge_opts *opts, int argc, char **argv)
+{
+    return sort_args_parse(&opts->common, argc, argv);
+}
+
+static int run_sort(const struct merge_opts *opts)
+{
+    const struct sort_opts *o = &opts->common;
+    return o->check ? sort_check(o) : o->plan ? sort_plan(o) : bam_sort(o);
+}
+
+static enum engine_args_result parse_collate(struct merge_opts *opts, int argc, char **argv)
+{
+    return collate_args_parse(&opts->common, argc, argv);
+}
+
 /* Collating is sorting by the hash of names. */
 static const struct command commands[] = {
-    {"sort", "sort alignment file", sort_args_parse, run_sort, sort_args_usage},
-    {"collate", "shuffle and group alignments by name", collate_args_parse, bam_sort, collate_args_usage},
+    {"sort", "sort alignment file", parse_sort, run_sort, sort_args_usage},
+    {"collate", "shuffle and group alignments by name", parse_collate, run_sort, collate_args_usage},
+    {"merge", "merge sorted alignments", merge_args_parse, bam_merge, merge_args_usage},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -65,7 +80,7 @@ static int hand_on(char **words)
 
 int commands_run(const struct command *command, int argc, char **argv)
 {
-    struct sort_opts opts;
+    struct merge_opts opts;
     int status = EXIT_FAILURE;
     char **words = calloc((size_t)argc + 1, sizeof *words);
     if (words)
@@ -78,9 +93,9 @@ int commands_run(const struct command *command, int argc, char **argv)
         status = EXIT_SUCCESS;
     else if (parsed == ENGINE_ARGS_HAND_ON && words)
         status = hand_on(words);
-    else if (parsed == ENGINE_ARGS_RUN && sort_paths_check(&opts) == 0)
+    else if (parsed == ENGINE_ARGS_RUN && sort_paths_check(&opts.common) == 0)
         status = command->run(&opts);
-    engine_args_free(&opts);
+    engine_args_free(&opts.common);
     free(words);
     return status;
 }
@@ -98,9 +113,9 @@ static void print_head(FILE *to)
             "\n"
             "Usage:   samtools <command> [options]\n"
             "\n"
-            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort` and `collate`, as samtools " SAMTOOLS_VERSION
-            " does, on every core:\n"
-            "see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
+            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, `collate` and `merge`, as samtools "
+            SAMTOOLS_VERSION " does, on every\n"
+            "core: see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
 }
 
 static void print_ours(FILE *to)
@@ -117,7 +132,7 @@ static void print_ours(FILE *to)
 static void print_how_to_get_one(FILE *to)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    fputs("All other commands (view, index, merge ...) need another samtools beside this one. ", to);
+    fputs("All other commands (view, index, markdup ...) need another samtools beside this one. ", to);
     if (chosen && *chosen)
         fprintf(to, "SAMTOOLS_UPSTREAM\nis to name it, but %s cannot be run. Correct or unset it.\n", chosen);
     else
@@ -142,7 +157,7 @@ static bool copy_commands(void *arg, FILE *from)
         if (found) {
             fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(l->to, "\nCommands, all but `sort` and `collate` run by %s%s%s:\n", l->path,
+            fprintf(l->to, "\nCommands, all but `sort`, `collate` and `merge` run by %s%s%s:\n", l->path,
                     *version ? ", version " : "", version);
             found = true;
         } else {
@@ -184,8 +199,8 @@ void commands_version(FILE *to)
     fprintf(to,
             "samtools " SAMTOOLS_VERSION "\n"
             "Using htslib %s\n"
-            "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts in place of that version, on OpenMP tasks.\n"
-            "All commands but `sort` and `collate` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; "
+            "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts and merges in place of that version, on OpenMP tasks.\n"
+            "All commands but `sort`, `collate` and `merge` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; "
             "--help names it.\n",
             hts_version());
     if (!cram_settings_version(htslib_version()))

@@ -82,6 +82,13 @@ int engine_args_format(struct engine_args *args, const char *text)
     return 0;
 }
 
+int engine_args_output(struct engine_args *args, const char *name)
+{
+    char **path = &args->o->out.path;
+    free(*path);
+    return (*path = strdup(input_name_local(name))) ? 0 : engine_args_no_memory();
+}
+
 static int parse_checksum(struct output_request *out, const char *text)
 {
     static const char samtools[] = "samtools:";
@@ -102,10 +109,7 @@ static int take_common(struct engine_args *args, int c)
 {
     struct sort_opts *o = args->o;
     switch (c) {
-    case 'o':
-        free(o->out.path);
-        o->out.path = strdup(input_name_local(optarg));
-        return o->out.path ? 0 : engine_args_no_memory();
+    case 'o': return engine_args_output(args, optarg);
     case 'u': args->level = 0; return 0;
     case 'l':
         if (parse_int(optarg, &args->level) < 0)
@@ -114,6 +118,7 @@ static int take_common(struct engine_args *args, int c)
     case '@': return engine_args_count("-@ (--threads)", optarg, 1, THREADS_MAX, &o->n_threads);
     case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &args->total);
     case OPT_NO_PG: o->out.no_pg = true; return 0;
+    case OPT_WRITE_INDEX: args->write_index = true; args->index_format = optarg; return 0;
     case OPT_VERIFY: o->out.verify = true; return 0;
     case OPT_CHECKSUM: return parse_checksum(&o->out, optarg);
     case OPT_REPORT: return parse_report(&o->report, optarg);
@@ -187,13 +192,13 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     optind = 2;
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, command->short_options, command->long_options, NULL)) >= 0;) {
-        if (c == 'h') {
-            command->usage(stdout);
-            return ENGINE_ARGS_DONE;
-        }
         if (c == '?' || c == ':')
             return refuse_option(command, c, argv[optind - 1]);
         enum engine_option taken = command->take(args, c);
+        if (taken == ENGINE_OPTION_COMMON && (c == 'h' || c == OPT_HELP)) {
+            command->usage(stdout);
+            return ENGINE_ARGS_DONE;
+        }
         if (taken == ENGINE_OPTION_MISTAKE || (taken == ENGINE_OPTION_COMMON && take_common(args, c) < 0))
             return ENGINE_ARGS_ERROR;
         hand_on = hand_on || taken == ENGINE_OPTION_HANDED_ON;
@@ -201,7 +206,7 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     return hand_on ? ENGINE_ARGS_HAND_ON : ENGINE_ARGS_RUN;
 }
 
-void engine_args_settle_format(struct engine_args *args)
+static void settle_format(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;
     char mode[16] = "";
@@ -230,25 +235,66 @@ void engine_args_settle_format(struct engine_args *args)
         out->level = BGZF_LEVEL_DEFAULT;
 }
 
-int engine_args_settle_memory(struct engine_args *args)
-{
-    uint64_t n = (uint64_t)args->o->n_threads, each = args->per_thread;
-    if (!args->total && !each && sort_settings_memory(&args->total) < 0)
-        return -1;
-    if (!each)
-        each = MEMORY_PER_THREAD_MIB * MIB;
-    args->o->memory_beside = args->total ? 0 : MEMORY_BESIDE;
-    args->o->memory = args->total ? args->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
-    return 0;
-}
-
 /* samtools can write to some; what it writes to one that breaks is lost. */
-int engine_args_refuse_url(const char *path)
+static int refuse_url(const char *path)
 {
     if (!path || !input_name_is_url(path))
         return 0;
     return message_mistake("%s cannot be written: URLs are for input. Use -o FILE, or | and a program that sends it "
                            "there", path);
+}
+
+/* Cuts FILE##idx##INDEX in two; the index's name, or NULL. */
+static const char *split_index_name(char *path)
+{
+    char *mark = strstr(path, HTS_IDX_DELIM);
+    if (!mark)
+        return NULL;
+    *mark = 0;
+    return input_name_local(mark + strlen(HTS_IDX_DELIM));
+}
+
+int engine_args_settle_output(struct engine_args *args)
+{
+    args->index_name = split_index_name(args->o->out.path);
+    settle_format(args);
+    return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1 : 0;
+}
+
+int engine_args_settle_index(const struct engine_args *args)
+{
+    struct output_request *out = &args->o->out;
+    enum htsExactFormat format = out->format.format;
+    const char *name = args->index_name;
+    if (!args->write_index)
+        return 0;
+    if (strcmp(out->path, "-") == 0 && !name)
+        return message_mistake("--write-index needs an output file (-o), to name the index after");
+    if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
+        return message_mistake("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed");
+    const char *wanted = args->index_format ? args->index_format
+                       : name && engine_args_has_suffix(name, ".bai") ? "bai" : "csi";
+    if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
+        return message_mistake("--write-index can be bai or csi, not '%s'", wanted);
+    out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;
+    if (format == cram)
+        wanted = "crai";
+    if (name ? !(out->index = strdup(name)) : asprintf(&out->index, "%s.%s", out->path, wanted) < 0)
+        return engine_args_no_memory();
+    return 0;
+}
+
+int engine_args_settle_memory(struct engine_args *args, uint64_t otherwise)
+{
+    struct sort_opts *o = args->o;
+    uint64_t n = (uint64_t)o->n_threads, each = args->per_thread;
+    if (!args->total && !each && sort_settings_memory(&args->total) < 0)
+        return -1;
+    if (!each)
+        each = MEMORY_PER_THREAD_MIB * MIB;
+    o->memory_beside = args->total ? 0 : MEMORY_BESIDE;
+    o->memory = args->total ? args->total : otherwise ? otherwise : each > UINT64_MAX / n ? UINT64_MAX : each * n;
+    return 0;
 }
 
 int engine_args_settle_temp(struct sort_opts *o, const char *elsewhere)

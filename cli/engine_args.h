@@ -26,7 +26,9 @@ enum engine_option {
 /* Long options without a letter. Those of one command begin at OPT_OWN. */
 enum {
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_REFERENCE, OPT_INPUT_OPTION, OPT_OUTPUT_FMT, OPT_OUTPUT_OPTION,
-    OPT_TOTAL_MEMORY, OPT_VERIFY, OPT_CHECKSUM, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_OWN,
+    OPT_TOTAL_MEMORY, OPT_VERIFY, OPT_CHECKSUM, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_HELP,
+    OPT_TEMPLATE, OPT_WRITE_INDEX,               /* only those that list them */
+    OPT_OWN,
 };
 
 /* The long options that every command takes, for its list. The last ones are abbreviations that samtools knows, and
@@ -46,7 +48,7 @@ enum {
     {"no-progress", no_argument, NULL, OPT_NO_PROGRESS}, \
     {"no-PG", no_argument, NULL, OPT_NO_PG}, \
     {"verbosity", required_argument, NULL, OPT_VERBOSITY}, \
-    {"help", no_argument, NULL, 'h'}, \
+    {"help", no_argument, NULL, OPT_HELP}, \
     {"n", no_argument, NULL, OPT_NO_PG}, \
     {"no", no_argument, NULL, OPT_NO_PG}, \
     {"no-", no_argument, NULL, OPT_NO_PG}, \
@@ -65,7 +67,8 @@ struct engine_command {
     const char *name;            /* "sort" */
     const char *short_options;   /* begins with ':' */
     const struct option *long_options;
-    enum engine_option (*take)(struct engine_args *args, int c);    /* c: as getopt_long() returns it */
+    enum engine_option (*take)(struct engine_args *args, int c);    /* c: as getopt_long() returns it. -h is help
+                                                                     * if it is COMMON */
     void (*usage)(FILE *to);
     int level;                   /* of compression */
     struct sort_order order;
@@ -80,6 +83,9 @@ struct engine_args {
     int level;                   /* of -l, -u */
     uint64_t per_thread;         /* of -m; 0: not given */
     uint64_t total;              /* of --total-memory; 0: not given */
+    bool write_index;            /* --write-index */
+    const char *index_format;    /* of --write-index=...; NULL: by the name */
+    const char *index_name;      /* of FILE##idx##INDEX; NULL: after FILE */
 };
 
 /* Reads the options and leaves the operands behind optind. argv[0] is the program, argv[1] the command. RUN: go on and
@@ -91,15 +97,17 @@ void engine_args_free(struct sort_opts *opts);
 /* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);
 int engine_args_format(struct engine_args *args, const char *text);
+int engine_args_output(struct engine_args *args, const char *name);
 
 /* ---- what the options mean together, when all are read. -1: a mistake, told. ---- */
 
-/* The output's format and level: by -O, else by the name of the output, else BAM, as in samtools. */
-void engine_args_settle_format(struct engine_args *args);
-/* --total-memory, else -m for each thread, else what the environment says. */
-int engine_args_settle_memory(struct engine_args *args);
-/* URLs cannot be written. NULL is fine. */
-int engine_args_refuse_url(const char *path);
+/* The output's name and that of its index, and format and level: by -O, else by the name, else BAM, as in samtools. */
+int engine_args_settle_output(struct engine_args *args);
+/* The index of --write-index, if there is to be one. The output is settled, and in an order that has an index. */
+int engine_args_settle_index(const struct engine_args *args);
+/* --total-memory, else -m for each thread, else what the environment says, else so many bytes beside the program's own,
+ * or, for 0, what is usual for each thread. */
+int engine_args_settle_memory(struct engine_args *args, uint64_t otherwise);
 /* Adds a place for temporary files: that of the environment, if it names some; else beside the output; or, where no
  * file can be made beside it, and where it is standard output or what somebody has open (/dev/null, /dev/stdout, a
  * shell's >(command)), those that begin with `elsewhere`. */

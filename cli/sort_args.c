@@ -8,14 +8,14 @@
 #include "base/input_name.h"
 #include "base/message.h"
 #include "cli/memory_size.h"
+#include "cli/order_args.h"
 #include "cli/sort_args.h"
 #include "cli/sort_settings.h"
 #include "codec/bgzf_block.h"
 
 enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
-    OPT_TEMPLATE = OPT_OWN, OPT_PICARD, OPT_WRITE_INDEX, OPT_CHECK, OPT_ADD_INPUT, OPT_SIZE_HINT, OPT_TMPDIR_ENV,
-    OPT_PLAN,
+    OPT_PICARD = OPT_OWN, OPT_CHECK, OPT_ADD_INPUT, OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_PLAN,
 };
 
 static const struct option long_options[] = {
@@ -32,12 +32,8 @@ static const struct option long_options[] = {
 
 /* What sort alone can be told, as far as it was read. */
 struct sort_words {
-    bool ascii;                  /* -N was given: names stay ASCII */
-    bool by_tag;                 /* -t was given */
-    bool many_tags;              /* and so was another tag */
+    struct order_args order;
     bool tmpdir_env;
-    bool write_index;
-    const char *index_format;    /* of --write-index=...; NULL: by the name */
 };
 
 void sort_args_usage(FILE *to)
@@ -98,33 +94,20 @@ void sort_args_usage(FILE *to)
           "SAMTOOLS_OMP_REPORT (a folder, in which each sort leaves a report).\n", to);
 }
 
-static void set_tag(struct sort_order *order, struct sort_words *own, const char *text)
-{
-    char tag[sizeof order->tag] = {0};
-    memcpy(tag, text, strnlen(text, sizeof tag));
-    own->many_tags |= own->by_tag && memcmp(order->tag, tag, sizeof tag) != 0;
-    memcpy(order->tag, tag, sizeof tag);
-    own->by_tag = true;
-}
-
 static enum engine_option take_order(struct engine_args *args, int c)
 {
     struct sort_order *order = &args->o->order;
     struct sort_words *own = args->own;
     int result = 0;
     switch (c) {
-    case 'n': order->by = SORT_NAME_NATURAL; break;
-    case 'N': order->by = SORT_NAME_NATURAL; own->ascii = true; break;
     case OPT_PICARD: order->by = SORT_NAME_PICARD; break;
-    case OPT_TEMPLATE: order->by = SORT_TEMPLATE; break;
     case 'I': order->index_fasta = input_name_local(optarg); /* fall through */
     case 'M': order->by = SORT_MINHASH; break;
-    case 't': set_tag(order, own, optarg); break;
     case 'K': result = engine_args_count("-K", optarg, 1, KMER_MAX, &order->kmer); break;
     case 'w': result = engine_args_count("-w", optarg, 1, INT_MAX, &order->window); break;
     case 'R': order->no_reverse = true; break;
     case 'H': order->squash = true; break;
-    default: return ENGINE_OPTION_COMMON;
+    default: return order_args_take(&own->order, order, c);
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
 }
@@ -160,63 +143,19 @@ static enum engine_option take_sort_option(struct engine_args *args, int c)
             result = message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg);
         break;
     case OPT_PLAN: result = parse_plan(o, optarg); break;
-    case OPT_WRITE_INDEX: own->write_index = true; own->index_format = optarg; break;
     default: return take_order(args, c);
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
 }
 
-static void settle_order(struct sort_order *order, const struct sort_words *own)
+static void settle_order(struct engine_args *args)
 {
-    if (order->by == SORT_NAME_NATURAL && own->ascii)
-        order->by = SORT_NAME_ASCII;
-    if (!own->by_tag)
+    struct sort_words *own = args->own;
+    order_args_settle(&own->order, &args->o->order);
+    if (!args->write_index || args->o->order.by == SORT_COORDINATE || args->o->order.by == SORT_MINHASH)
         return;
-    if (own->many_tags)                          /* as in samtools; of sort(1), -k -k means more */
-        message_warning("-t is given several times: only the last one counts, -t %.2s", order->tag);
-    /* samtools takes it, too. */
-    if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
-        message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it",
-                        order->tag);
-    int named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
-    order->then = named ? order->by : SORT_COORDINATE;
-    order->by = SORT_TAG;
-}
-
-/* Cuts FILE##idx##INDEX in two; the index's name, or NULL. */
-static const char *split_index_name(char *path)
-{
-    char *mark = strstr(path, HTS_IDX_DELIM);
-    if (!mark)
-        return NULL;
-    *mark = 0;
-    return input_name_local(mark + strlen(HTS_IDX_DELIM));
-}
-
-static int settle_index(struct sort_opts *o, const struct sort_words *own, const char *name)
-{
-    struct output_request *out = &o->out;
-    enum htsExactFormat format = out->format.format;
-    if (!own->write_index)
-        return 0;
-    if (o->order.by != SORT_COORDINATE && o->order.by != SORT_MINHASH) {
-        message_warning("Ignoring --write-index as it only works for position sorted files.");
-        return 0;
-    }
-    if (strcmp(out->path, "-") == 0 && !name)
-        return message_mistake("--write-index needs an output file (-o), to name the index after");
-    if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
-        return message_mistake("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed");
-    const char *wanted = own->index_format ? own->index_format
-                       : name && engine_args_has_suffix(name, ".bai") ? "bai" : "csi";
-    if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
-        return message_mistake("--write-index can be bai or csi, not '%s'", wanted);
-    out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;
-    if (format == cram)
-        wanted = "crai";
-    if (name ? !(out->index = strdup(name)) : asprintf(&out->index, "%s.%s", out->path, wanted) < 0)
-        return engine_args_no_memory();
-    return 0;
+    message_warning("Ignoring --write-index as it only works for position sorted files.");
+    args->write_index = false;
 }
 
 /* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else what the engine settles. */
@@ -271,11 +210,9 @@ enum engine_args_result sort_args_parse(struct sort_opts *o, int argc, char **ar
     enum engine_args_result result = engine_args_read(&args, &sort, o, argc, argv);
     if (result != ENGINE_ARGS_RUN)
         return result;
-    const char *index_name = split_index_name(o->out.path);
-    engine_args_settle_format(&args);
-    settle_order(&o->order, &own);
-    if (engine_args_settle_memory(&args) < 0 || engine_args_refuse_url(o->out.path) < 0
-        || engine_args_refuse_url(index_name) < 0 || settle_index(o, &own, index_name) < 0 || settle_temp(o, &own) < 0)
+    settle_order(&args);
+    if (engine_args_settle_memory(&args, 0) < 0 || engine_args_settle_output(&args) < 0
+        || engine_args_settle_index(&args) < 0 || settle_temp(o, &own) < 0)
         return ENGINE_ARGS_ERROR;
     engine_args_settle_report(o);
     return check_operands(o, argc - optind, argv + optind);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/latch.h"
+#include "merge/greedy_merge.h"
 #include "merge/merge_ring.h"
 #include "write/record_sink.h"
 #include "merge/run_cut.h"
@@ -70,6 +71,8 @@ struct merge_ring {
     struct spare_list *spare;    /* main thread only, as all below; used in turn */
     size_t next_spare;
     struct samples samples[MERGE_ARENAS_MAX];   /* of each arena */
+    struct greedy_merge greedy;  /* of runs that are not in order; main thread only */
+    bool is_greedy;              /* it is open */
     /* The range that is being planned: */
     struct run_cut from;         /* where it begins, ... */
     bool is_first;               /* ... unless it begins with the first record of all */
@@ -206,6 +209,8 @@ void merge_ring_close(struct merge_ring *m)
         record_list_free(&m->spare[i].list);
     for (size_t i = 0; i < m->opt.n_arenas; i++)
         run_samples_free(&m->samples[i].all);
+    if (m->is_greedy)
+        greedy_merge_close(&m->greedy);
     free(m->spare);
     task_ring_close(&m->ring, !latch_tripped(m->opt.latch));
     free(m->ranges);
@@ -590,11 +595,19 @@ static int put_back(struct merge_ring *m)
     return 0;
 }
 
-/* A range is out, all are planned, one could be planned now, or there is an error. */
+/* Then no range can be planned any more. */
+static bool is_out_of_order(const struct merge_ring *m)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    return runs->n && runs->in_order && !runs->in_order(runs->reader);
+}
+
+/* A range is out, all are planned, one could be planned now, none can be, or there is an error. */
 static bool can_go_on(void *ring)
 {
     struct merge_ring *m = ring;
-    return !task_ring_empty(&m->ring) || m->planned_all || latch_tripped(m->opt.latch) || plan_range(m, true);
+    return !task_ring_empty(&m->ring) || m->planned_all || is_out_of_order(m) || latch_tripped(m->opt.latch)
+        || plan_range(m, true);
 }
 
 /* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
@@ -603,21 +616,45 @@ static int plan_ahead(struct merge_ring *m)
     enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
     if (m->opt.runs.n)
         m->opt.runs.refill(m->opt.runs.reader);
-    while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
+    while (!m->planned_all && !is_out_of_order(m) && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
     stats_leave(m->opt.stats, before, 0);
     task_wait(can_go_on, help, m, m->opt.stats);
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
+/* The ranges are merged, and what follows them is not in order. */
+static int go_on_greedily(struct merge_ring *m, struct record_list *list)
+{
+    if (m->is_greedy)
+        return greedy_merge_next(&m->greedy, list);
+    m->is_greedy = true;
+    m->greedy = (struct greedy_merge){
+        .runs = &m->opt.runs,
+        .rule = m->rule,
+        .from = m->is_first ? NULL : &m->from,
+        .taken = m->taken,
+        .max = m->opt.n_records,
+        .latch = m->opt.latch,
+        .stats = m->opt.stats,
+        .help = help,
+        .help_arg = m,
+    };
+    return greedy_merge_open(&m->greedy, m->first) < 0 ? -1 : greedy_merge_next(&m->greedy, list);
+}
+
 int merge_ring_next(struct merge_ring *m, struct record_list *list)
 {
     if (m->is_out && put_back(m) < 0)
         return -1;
+    if (m->is_greedy || (task_ring_empty(&m->ring) && !m->planned_all && is_out_of_order(m)))
+        return go_on_greedily(m, list);
     if (m->planned_all && task_ring_empty(&m->ring))
         return 0;
     if (plan_ahead(m) < 0)
         return -1;
+    if (task_ring_empty(&m->ring))
+        return m->planned_all ? 0 : go_on_greedily(m, list);
     task_wait(oldest_is_merged, help, m, m->opt.stats);
     if (m->opt.runs.large && !latch_tripped(m->opt.latch))
         task_wait(oldest_is_filled, help, m, m->opt.stats);

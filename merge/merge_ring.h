@@ -16,46 +16,8 @@
 #define MERGE_RING_H
 
 #include "bam_arena.h"
-#include "merge/run_merge.h"
+#include "merge/merge_runs.h"
 #include "write/record_list.h"
-
-/* Runs that left memory, as the merge sees them. It does not know how they come back: whoever reads them fills in the
- * functions. The slices of a run are numbered from 0. They become ready one after the other, and the merge leaves
- * them in the same order. Only the main thread calls these functions, but for slice(). */
-struct merge_runs {
-    size_t n;                    /* runs, in input order; 0: there are none, and nothing below is used */
-    size_t n_buffers;            /* how many slices of each run can be in memory at a time */
-    bool large;                  /* some slices are so large that it should be as few as possible */
-    void *reader;                /* the first argument of each function */
-
-    /* Whether the run has this slice. *key is the sort key of its first record; the slice need not be in memory. */
-    bool (*first_key)(const void *reader, size_t run, size_t slice, uint64_t *key);
-
-    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main thread has nothing else to
-     * do; if no buffer for the slice can become free by waiting, it is then loaded to other memory. */
-    bool (*ready)(void *reader, size_t run, size_t slice, bool idle);
-
-    /* The keys of a slice that is ready and not left. Any thread that got the number from the main thread
-     * may call it. */
-    struct merge_source (*slice)(const void *reader, size_t run, size_t slice);
-
-    /* Whether only so much of the slice, which is ready, was loaded as records are compared by. */
-    bool (*is_partial)(const void *reader, size_t run, size_t slice);
-
-    /* Loads the rest of those before `end`, which are to be put. 1: done; 0: not yet, because memory will soon be free;
-     * -1: failed, and the error is recorded in the latch. */
-    int (*fill)(void *reader, size_t run, size_t end);
-
-    /* Leaves the slices before this one. Their records have been put to the sink, and nobody looks at
-     * their keys any more. -1: no memory, and the error is recorded in the latch. */
-    int (*leave)(void *reader, size_t run, size_t slice);
-
-    /* Begins to fill the buffers that the sink has passed. */
-    void (*refill)(void *reader);
-
-    /* Fills a buffer that no thread has claimed. False: there is none. */
-    bool (*help)(void *reader);
-};
 
 /* The two of a sort; over MPI also two that lie between parts of them. */
 enum { MERGE_ARENAS_MAX = 6 };

@@ -97,6 +97,18 @@ void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *rec
     free(texts);
 }
 
+void sort_rule_learn_of(struct sort_rule *rule, const uint8_t *bytes, size_t size, int32_t n_ref)
+{
+    enum { SAMPLE_RECORDS = 256 };
+    const struct bam_record *sample[SAMPLE_RECORDS];
+    size_t n = 0;
+    for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(bytes + at, size - at, n_ref).fault; n++) {
+        sample[n] = (const struct bam_record *)(bytes + at);
+        at += bam_record_size(sample[n]);
+    }
+    sort_rule_learn(rule, sample, n);
+}
+
 enum bam_fault sort_key_make(const struct sort_rule *rule, const struct bam_record *r, uint64_t *key)
 {
     switch (rule->order.by) {

@@ -51,6 +51,7 @@ static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;
 static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;
 static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
+enum { RECORDS_PER_TEXT = 2 };   /* bytes of records that a chunk has room for, without growing */
 static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;    /* of a chunk; the least takes any block, inflated */
 /* A thread that sorts a sublist leaves its blocks to the other threads for some 50 ms. These must have
  * enough blocks handed out to go on. */
@@ -101,7 +102,7 @@ static size_t inputs_at_once(const struct memory_job *job)
  * more than twice the size. */
 struct sam_use memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_threads)
 {
-    enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2, RECORDS_PER_TEXT = 2 };
+    enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2 };
     size_t all = all_of(all_bytes) / n_inputs;
     size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_SHARE / (1 + RECORDS_PER_TEXT);
     struct sam_use use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, PIECE_MAX)};
@@ -110,9 +111,44 @@ struct sam_use memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_thread
     use.tight = use.text_size < TEXT_MAX;
     use.records_size = RECORDS_PER_TEXT * use.text_size;
     use.source_slots = use.n_chunks * (uint32_t)(use.text_size / TEXT_MIN);
-    use.bytes = read_ahead_memory(use.piece_size) + bgzf_source_memory(n_threads, use.source_slots)
+    use.bytes = read_ahead_memory(use.piece_size, READ_AHEAD_PIECES) + bgzf_source_memory(n_threads, use.source_slots)
               + use.n_chunks * (use.text_size + use.records_size);
     return use;
+}
+
+/* Bytes of a slice whose chunk has so much text: its records, and 16 bytes of key for some 256 each. */
+static size_t merge_slice(size_t text_size)
+{
+    return RECORDS_PER_TEXT * text_size + text_size / 16;
+}
+
+size_t memory_plan_slices(const struct memory_rings *rings)
+{
+    return rings->n_slices * merge_slice(rings->sam.text_size);
+}
+
+/* A quarter of what an input gets is for pieces, the rest for slices and chunks, of which SAM has twice as many. */
+void memory_plan_merge(struct memory_rings *rings)
+{
+    enum { CHUNKS_MIN = 2, CHUNKS_PER_THREAD = 3, AHEAD_PART = 4, SLICES_MIN = 7 };
+    const struct memory_job *job = &rings->job;
+    const size_t beside = (size_t)MEMORY_BESIDE, all = all_of(job->all);
+    size_t each = (all > 2 * beside ? all - beside : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
+    rings->piece_size = clamp(ahead / READ_AHEAD_PIECES, PIECE_MIN, PIECE_MAX / 4);
+    rings->n_pieces = (uint32_t)clamp(ahead / read_ahead_memory(rings->piece_size, 1), READ_AHEAD_PIECES_LEAST,
+                                      READ_AHEAD_PIECES);
+    size_t most = CHUNKS_MIN + CHUNKS_PER_THREAD * (size_t)job->n_threads / job->n_inputs, left = each - ahead;
+    size_t one = TEXT_MIN + RECORDS_PER_TEXT * TEXT_MIN + merge_slice(TEXT_MIN);
+    struct sam_use *use = &rings->sam;
+    use->piece_size = rings->piece_size;
+    use->n_chunks = (uint32_t)clamp(left / 2 / one, CHUNKS_MIN, most);
+    rings->n_slices = SLICES_MIN + use->n_chunks - CHUNKS_MIN;
+    size_t texts = 2 * use->n_chunks * (1 + RECORDS_PER_TEXT) + rings->n_slices * (RECORDS_PER_TEXT + 1);
+    use->text_size = whole_pages(clamp(left / texts, TEXT_MIN, TEXT_MAX));
+    use->tight = use->text_size < TEXT_MAX;
+    use->records_size = RECORDS_PER_TEXT * use->text_size;
+    use->source_slots = rings->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
+    use->bytes = use->n_chunks * (use->text_size + use->records_size);
 }
 
 static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t piece_size)
@@ -124,7 +160,7 @@ static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t 
 static size_t rings_memory(const struct memory_rings *r)
 {
     const struct memory_job *job = &r->job;
-    size_t input = read_ahead_memory(r->piece_size) + bgzf_source_memory(job->n_threads, r->source_slots);
+    size_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(job->n_threads, r->source_slots);
     return inputs_at_once(job) * input
          + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
          + r->source_slots * job->found
@@ -178,6 +214,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .job = *job,
         .piece_size = clamp(all / PIECE_SHARE / inputs, PIECE_MIN,
                             piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
+        .n_pieces = READ_AHEAD_PIECES,
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_SHARE, job->found, job->n_threads),
         .sink_slots = slots(SINK_SLOTS_MIN + SINK_SLOTS_PER_THREAD * n, all / SINK_SHARE,

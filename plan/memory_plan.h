@@ -24,4 +24,11 @@ uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_us
  * works. */
 struct sam_use memory_plan_sam(uint64_t all, size_t n_inputs, int n_threads);
 
+/* Changes the rings for a merge, all of whose inputs are read at once. What is there for them is what the rest of the
+ * plan leaves of job.all, about; but each of them gets the least that works. */
+void memory_plan_merge(struct memory_rings *rings);
+
+/* Bytes that the slices of one input take; memory_plan_make() does not count them. */
+size_t memory_plan_slices(const struct memory_rings *rings);
+
 #endif

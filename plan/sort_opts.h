@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools sort` asks for. cli/sort_args.h makes it; nothing changes it afterwards. Readers,
- * sinks and reports get the request that is theirs, and do not know this. */
+/* What the command line of `samtools sort` asks for, and what other commands ask for in the same words. cli/ makes it;
+ * nothing changes it afterwards. Readers, sinks and reports get the request that is theirs, and do not know this. */
 #ifndef SORT_OPTS_H
 #define SORT_OPTS_H
 
@@ -21,7 +21,7 @@ struct sort_opts {
     struct report_request report;
     struct sort_order order;
     const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
-    size_t n_temp_prefixes;      /* ... at least one */
+    size_t n_temp_prefixes;      /* ... at least one, but of a merge none */
     char *default_prefix;        /* the one made up, or the text that those of the environment lie in; owned */
     uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
     int n_threads;               /* at least 1 */

@@ -14,7 +14,6 @@
 enum {
     /* What the shape of names is learned from: one block's worth. */
     SAMPLE_BYTES = BGZF_FILL,
-    SAMPLE_RECORDS = 256,
 };
 
 /* What an inflate task found in its block, by ring slot. Written by the task, read by the main thread once it has taken
@@ -109,18 +108,6 @@ void block_reader_begin(struct block_reader *r, struct sort_input *in)
     bgzf_source_on_inflated(in->source, find_records, r);
 }
 
-/* Lets the order look at these bytes of records. */
-static void learn(struct sort_rule *rule, const uint8_t *data, size_t size, int32_t n_ref)
-{
-    const struct bam_record *sample[SAMPLE_RECORDS];
-    size_t n = 0;
-    for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(data + at, size - at, n_ref).fault; n++) {
-        sample[n] = (const struct bam_record *)(data + at);
-        at += bam_record_size(sample[n]);
-    }
-    sort_rule_learn(rule, sample, n);
-}
-
 /* Inflates the first blocks alone and lets the order look at their records, or at those that the part brings. */
 static int place_sample(struct block_reader *r, struct sort_rule *rule)
 {
@@ -129,13 +116,13 @@ static int place_sample(struct block_reader *r, struct sort_rule *rule)
     uint32_t size;
     int found = 1;
     if (part && part->sample) {
-        learn(rule, part->sample, part->sample_size, a->n_ref);
+        sort_rule_learn_of(rule, part->sample, part->sample_size, a->n_ref);
         return 0;
     }
     while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(r->in->source, &size)) > 0)
         if (bgzf_source_inflate(r->in->source, bam_arena_take(a, size)) < 0)
             return -1;
-    learn(rule, a->base, a->bottom, a->n_ref);
+    sort_rule_learn_of(rule, a->base, a->bottom, a->n_ref);
     return found < 0 ? -1 : 0;
 }
 

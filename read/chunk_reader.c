@@ -169,20 +169,29 @@ static void free_chunks(struct chunk_reader *r)
     }
 }
 
-/* Hands out work for other threads, and works, until the next chunk is made. 1: it is; 0: there is none; -1: failed,
- * and the error is recorded in the latch. */
-static int await_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
+/* Says what there is of the next chunk, once more blocks are handed out and those that are inflated are taken back.
+ * *filled: blocks were handed out. */
+static enum chunk_state advance(struct chunk_reader *r, bool *filled)
+{
+    free_chunks(r);
+    int found = fill_chunk(r);
+    *filled = found > 0;
+    if (found < 0 || take_bytes(r, false) < 0)
+        return CHUNK_FAILED;
+    if (r->lent < task_ring_head(&r->ring)
+        && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
+        return CHUNK_MADE;
+    return r->at_end && r->lent == r->filling ? CHUNK_NONE : CHUNK_AWAITED;
+}
+
+/* Hands out work for other threads, and works, until the next chunk is made or there is none. */
+static enum chunk_state await_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
 {
     for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
-        free_chunks(r);
-        int filled = fill_chunk(r);
-        if (filled < 0 || take_bytes(r, false) < 0)
-            return -1;
-        if (r->lent < task_ring_head(&r->ring)
-            && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
-            return 1;
-        if (r->at_end && r->lent == r->filling)
-            return 0;
+        bool filled;
+        enum chunk_state state = advance(r, &filled);
+        if (state != CHUNK_AWAITED)
+            return state;
         if (filled || task_ring_help(&r->ring) || help(arg)) {
             spins = 0;
         } else if (task_ring_head(&r->ring) == r->filling) {
@@ -190,10 +199,18 @@ static int await_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
             task_pause(&spins);
             stats_leave(r->opt.stats, before, 0);
         } else if (take_bytes(r, true) < 0) {
-            return -1;
+            return CHUNK_FAILED;
         }
     }
-    return -1;
+    return CHUNK_FAILED;
+}
+
+/* The owner is told once. */
+static void end_chunks(struct chunk_reader *r)
+{
+    if (!r->has_ended && r->opt.ended)
+        r->opt.ended(r->opt.arg);
+    r->has_ended = true;
 }
 
 /* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
@@ -203,12 +220,11 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
     struct chunk *c;
     byte_window_leave(window);
     do {
-        int found = await_chunk(r, help, arg);
-        if (found == 0 && !r->has_ended && r->opt.ended)
-            r->opt.ended(r->opt.arg);
-        r->has_ended |= found == 0;
-        if (found <= 0)
-            return found;
+        enum chunk_state state = await_chunk(r, help, arg);
+        if (state == CHUNK_NONE)
+            end_chunks(r);
+        if (state != CHUNK_MADE)
+            return state == CHUNK_NONE ? 0 : -1;
         uint32_t number = task_ring_slot(&r->ring, r->lent++);
         if (r->opt.lend(r->opt.arg, number) < 0)
             return -1;
@@ -224,6 +240,33 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
 struct byte_window *chunk_reader_window(struct chunk_reader *r)
 {
     return &r->window;
+}
+
+enum chunk_state chunk_reader_advance(struct chunk_reader *r)
+{
+    bool filled;
+    enum chunk_state state;
+    do
+        state = advance(r, &filled);
+    while (state == CHUNK_AWAITED && filled);
+    if (state == CHUNK_NONE)
+        end_chunks(r);
+    return state;
+}
+
+int chunk_reader_lend(struct chunk_reader *r)
+{
+    return r->opt.lend(r->opt.arg, task_ring_slot(&r->ring, r->lent++));
+}
+
+struct byte_buffer *chunk_reader_records(struct chunk_reader *r, uint32_t number)
+{
+    return &r->chunks[number].records;
+}
+
+bool chunk_reader_help(struct chunk_reader *r)
+{
+    return task_ring_help(&r->ring) || (task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0);
 }
 
 /* ----------------------------------------------------------- open and close */

@@ -69,4 +69,25 @@ void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t 
 /* The records, whole ones, until the reader is closed. The bytes of a chunk must be used up before there are more. */
 struct byte_window *chunk_reader_window(struct chunk_reader *reader);
 
+/* ---- in place of the window, for an owner who takes records away in its lend(), and must not wait ---- */
+
+enum chunk_state {
+    CHUNK_FAILED = -1,           /* the error is recorded in the latch */
+    CHUNK_AWAITED,               /* the next chunk is not made yet */
+    CHUNK_MADE,
+    CHUNK_NONE,                  /* all chunks were lent */
+};
+
+/* Hands out what there is room for, and takes back what is inflated. Says what there is of the next chunk. */
+enum chunk_state chunk_reader_advance(struct chunk_reader *reader);
+
+/* Lends the chunk that is made. -1: lend() failed. */
+int chunk_reader_lend(struct chunk_reader *reader);
+
+/* The records of the chunk that is lent. */
+struct byte_buffer *chunk_reader_records(struct chunk_reader *reader, uint32_t number);
+
+/* Does a little of the work that is handed out. False: there is none. */
+bool chunk_reader_help(struct chunk_reader *reader);
+
 #endif

@@ -19,6 +19,7 @@ struct input_options {
                                     NULL: the same */
     int n_threads;               /* of the team, or of htslib's own where htslib decodes */
     size_t piece_size;           /* bytes per read, but for SAM */
+    uint32_t n_pieces;           /* see read_ahead_open() */
     struct htslib_room htslib;   /* memory for formats that htslib decodes */
     struct sam_use sam;          /* memory for SAM, see memory_plan_sam() */
     uint64_t header_max;         /* most bytes of a SAM header */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/record_fault.h"
+#include "bam/record_remap.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/stats.h"
@@ -9,14 +10,18 @@
 #include "read/chunk_reader.h"
 #include "read/passed_records.h"
 #include "read/record_filter.h"
+#include "read/record_slice.h"
 
-enum pass_fault { PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_TOO_LONG, PASS_NO_MEMORY };
+enum pass_fault { PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_TOO_LONG, PASS_NO_STRING, PASS_NO_MEMORY };
 
 /* What the task of a chunk found in it, by the chunk's number: the claimer's before DONE. */
 struct pass_found {
     uint64_t n, bytes;           /* records that were looked at, and their bytes */
     enum pass_fault fault;       /* of the record behind them */
     enum bam_fault broken;       /* why it is */
+    struct record_slice slice;   /* of a merge: keys of the chunk's records, and its records once they are lent */
+    size_t at;                   /* of a merge: where its record with a fault begins */
+    struct remap_unknown unknown;    /* of a merge */
 };
 
 struct passed_records {
@@ -27,19 +32,44 @@ struct passed_records {
     int32_t n_ref;
     struct pass_found *found;
     uint64_t n, bytes;           /* of records that were lent or left out; bytes: of all before them, too */
+    uint64_t n_passed;           /* of records that were lent */
+    struct name_table told;      /* unknown values that were warned of */
+    uint32_t lent;               /* the chunk that was lent last */
 };
 
 /* ------------------------------------------------------------------- tasks */
 
+/* What an append returned. */
+static enum pass_fault fault_of(int status)
+{
+    return status >= 0 ? PASS_FINE : status == -1 ? PASS_NO_MEMORY : status == -2 ? PASS_TOO_LONG : PASS_NO_STRING;
+}
+
+/* Appends the checked record as the merge wants it, and lists it. */
+static enum pass_fault list_record(const struct merge_wish *merge, struct pass_found *f, struct byte_buffer *to,
+                                   const struct bam_record *record, bool mend)
+{
+    size_t start = to->n;
+    int status = record_remap_append(merge->remap, to, record, &f->unknown);
+    if (status < 0)
+        return fault_of(status);
+    f->at = start;
+    f->slice.records = *to;
+    status = record_slice_list(&f->slice, start, mend, merge->rule, &f->broken);
+    *to = f->slice.records;
+    return status < 0 ? PASS_NO_MEMORY : f->broken ? PASS_BROKEN : PASS_FINE;
+}
+
 /* Appends the checked record, if it passes. */
 static enum pass_fault pass_record(const struct passed_records *r, uint32_t number, struct byte_buffer *to,
-                                   const struct bam_record *record)
+                                   const struct bam_record *record, bool mend)
 {
     int passes = r->filter ? record_filter_passes(r->filter, number, record) : 1;
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
-    int status = program_names_append(&r->names, to, record);
-    return status >= 0 ? PASS_FINE : status == -2 ? PASS_TOO_LONG : PASS_NO_MEMORY;
+    if (r->opt.merge)
+        return list_record(r->opt.merge, &r->found[number], to, record, mend);
+    return fault_of(program_names_append(&r->names, to, record));
 }
 
 /* Appends the records in p[n] that pass, until one has a fault. */
@@ -49,8 +79,9 @@ static void pass_records(const struct passed_records *r, uint32_t number, struct
     struct pass_found *f = &r->found[number];
     for (size_t at = 0; at < n && !f->fault;) {
         const struct bam_record *record = (const struct bam_record *)(p + at);
-        f->broken = bam_record_check(p + at, n - at, r->n_ref).fault;
-        f->fault = f->broken ? PASS_BROKEN : pass_record(r, number, to, record);
+        struct bam_verdict verdict = bam_record_check(p + at, n - at, r->n_ref);
+        f->broken = verdict.fault;
+        f->fault = f->broken ? PASS_BROKEN : pass_record(r, number, to, record, verdict.needs_fix);
         if (f->fault)
             return;
         size_t size = bam_record_size(record);
@@ -63,10 +94,13 @@ static void pass_records(const struct passed_records *r, uint32_t number, struct
 static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 {
     const struct passed_records *r = records;
-    r->found[number] = (struct pass_found){.n = 0};
+    struct pass_found *f = &r->found[number];
+    *f = (struct pass_found){.slice = f->slice, .unknown = f->unknown};
+    record_slice_clear(&f->slice);
+    remap_unknown_clear(&f->unknown);
     pass_records(r, number, &c->records, c->head.p, c->head.n);
     pass_records(r, number, &c->records, c->bytes + c->begin, c->end - c->begin);
-    stats_records(r->opt.stats, r->found[number].n);
+    stats_records(r->opt.stats, f->n);
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -113,19 +147,21 @@ static int cut_records(void *records, const struct byte_buffer *carried, const u
     return 0;
 }
 
-static int tell(const struct passed_records *r, const struct pass_found *f)
+static int tell(const struct passed_records *r, uint32_t number)
 {
+    const struct pass_found *f = &r->found[number];
     static const char *const why[] = {
         [PASS_NO_FILTER] = "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it. Nothing was "
                            "written",
         [PASS_TOO_LONG] = "is too long for the new ID in its PG tag. Nothing was written; rename the @PG lines first",
+        [PASS_NO_STRING] = "has an RG or PG tag that is no string. Nothing was written",
         [PASS_NO_MEMORY] = "finds no memory",
     };
     struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};
     if (f->broken == BAM_CUT)
         return record_fault_tell_cut(r->opt.latch, &at, true);
     if (f->broken)
-        return record_fault_tell(r->opt.latch, &at, f->broken, NULL);
+        return record_fault_tell(r->opt.latch, &at, f->broken, chunk_reader_records(r->chunks, number)->p + f->at);
     return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
 }
 
@@ -134,9 +170,10 @@ static int lend(void *records, uint32_t number)
     struct passed_records *r = records;
     const struct pass_found *f = &r->found[number];
     if (f->fault)
-        return tell(r, f);
+        return tell(r, number);
     r->n += f->n;
     r->bytes += f->bytes;
+    r->lent = number;
     chunk_reader_window(r->chunks)->offset = r->opt.file->offset;
     return 0;
 }
@@ -150,6 +187,38 @@ static void ended(void *records)
 struct byte_window *passed_records_window(struct passed_records *r)
 {
     return chunk_reader_window(r->chunks);
+}
+
+/* ------------------------------------------------------------- for a merge */
+
+enum chunk_state passed_records_advance(struct passed_records *r)
+{
+    return chunk_reader_advance(r->chunks);
+}
+
+bool passed_records_help(struct passed_records *r)
+{
+    return chunk_reader_help(r->chunks);
+}
+
+int passed_records_take(struct passed_records *r, struct record_slice *slice)
+{
+    if (chunk_reader_lend(r->chunks) < 0)
+        return -1;
+    struct pass_found *f = &r->found[r->lent];
+    struct byte_buffer *records = chunk_reader_records(r->chunks, r->lent);
+    struct record_slice taken = f->slice;
+    taken.records = *records;
+    taken.number = r->n_passed + 1;
+    r->n_passed += taken.n;
+    record_slice_clear(slice);
+    *records = slice->records;
+    f->slice = *slice;
+    f->slice.records = (struct byte_buffer){0};
+    *slice = taken;
+    if (remap_unknown_tell(&f->unknown, &r->told, r->opt.path) < 0)
+        return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
+    return 0;
 }
 
 /* ---------------------------------------------------------- open and close */
@@ -204,6 +273,11 @@ static void free_parts(struct passed_records *r)
 {
     record_filter_free(r->filter);
     program_names_free(&r->names);
+    name_table_free(&r->told);
+    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++) {
+        free(r->found[i].slice.keys);
+        free(r->found[i].unknown.list.p);
+    }
     free(r->found);
     r->filter = NULL;
     r->found = NULL;

@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of BAM that are left out or changed between their file and the arena: of those that the input option
  * filter=EXPRESSION does not let pass, and of programs that got other IDs in the merged header, whose PG tags name
- * these then. Tasks do it. Only inputs with one of both are read like this. */
+ * these then. Tasks do it. A sort reads only inputs with one of both like this.
+ *
+ * A merge takes all records like this, chunk by chunk: remapped and with keys (record_slice). */
 #ifndef PASSED_RECORDS_H
 #define PASSED_RECORDS_H
 
 #include "bam/bam_header.h"
 #include "bam/program_names.h"
 #include "base/memory_shares.h"
+#include "read/chunk_reader.h"
 
 struct bgzf_source;
 struct byte_window;
 struct latch;
 struct passed_records;
+struct record_remap;
+struct record_slice;
+struct sort_rule;
 struct stats;
+
+/* What a merge wants of an input; all stays the caller's. */
+struct merge_wish {
+    const struct record_remap *remap;
+    const struct sort_rule *rule;    /* as in struct bam_key_order */
+    struct sort_rule *learns;    /* the same, where it is to learn from the first records of this input; else NULL */
+};
 
 struct passed_records_options {
     struct bgzf_source *source;  /* the records as they are in the input; stays the caller's, who closes it before */
     const struct byte_window *file;  /* what that reads from: it tells the place in the file */
     const char *filter;          /* an expression, which is copied; NULL: all records pass */
+    const struct merge_wish *merge;  /* NULL: the records are read by the window */
     struct sam_use use;          /* memory, see memory_plan_sam() */
     const char *path;            /* for messages */
     struct latch *latch;
@@ -39,5 +53,17 @@ void passed_records_close(struct passed_records *records);
 
 /* The records that pass. */
 struct byte_window *passed_records_window(struct passed_records *records);
+
+/* ---- for a merge ---- */
+
+/* Hands out work, and says whether there are more records; never waits for them. */
+enum chunk_state passed_records_advance(struct passed_records *records);
+
+/* Where that says CHUNK_MADE: puts the next records, which may be none, into *slice, whose buffers it takes in
+ * exchange. -1: failed, and the error is recorded in the latch. */
+int passed_records_take(struct passed_records *records, struct record_slice *slice);
+
+/* Does a little of the work that is handed out. False: there is none. */
+bool passed_records_help(struct passed_records *records);
 
 #endif

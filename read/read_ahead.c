@@ -16,8 +16,6 @@
 #include "read/read_ahead.h"
 
 enum {
-    /* Blocks of two or three pieces are being inflated, the main thread looks at one, the others are being read. */
-    N_PIECES = 16,
     /* The kernel is asked for so many pieces of a regular file behind the one that is read. So the disk has several
      * requests even when one thread reads (cloud disks give four streams three times the speed of one). */
     EXPECTED = 6,
@@ -56,7 +54,7 @@ struct read_ahead {
     size_t piece_size;
     struct stats *stats;
     enum input_access access;    /* ANYWHERE: tasks read; FROM_PIPE: the thread; IN_TURN: the main thread */
-    struct read_piece pieces[N_PIECES];
+    uint32_t n_pieces;
     struct task_ring ring;       /* of the pieces; piece number n is slot number n */
     pthread_t thread;            /* this and all below: for INPUT_FROM_PIPE */
     pthread_mutex_t mutex;
@@ -64,6 +62,7 @@ struct read_ahead {
     pthread_cond_t news;         /* more bytes have come, or the thread has ended */
     atomic_bool stop;            /* set by the main thread, under the mutex */
     int slot;                    /* the thread's slot of the stats */
+    struct read_piece pieces[];  /* n_pieces */
 };
 
 static struct read_piece *piece_of(struct read_ahead *a, uint64_t number)
@@ -201,7 +200,7 @@ static void read_here(struct read_ahead *a, struct read_piece *piece)
  * nothing by reading before bytes are needed: then the current piece and the next are enough. */
 static void begin_pieces(struct read_ahead *a)
 {
-    unsigned wanted = a->access == INPUT_ANYWHERE && !task_in_team() ? 2 : N_PIECES;
+    unsigned wanted = a->access == INPUT_ANYWHERE && !task_in_team() ? 2 : a->n_pieces;
     while (task_ring_head(&a->ring) < a->current + wanted) {
         struct read_piece *piece = piece_of(a, task_ring_head(&a->ring));
         if (atomic_load_explicit(&piece->users, memory_order_acquire) > 0)
@@ -310,10 +309,10 @@ struct byte_window *read_ahead_window(struct read_ahead *a)
 
 static int alloc_pieces(struct read_ahead *a)
 {
-    struct task_ring_options ring = {.n_slots = N_PIECES, .run = read_piece, .arg = a};
+    struct task_ring_options ring = {.n_slots = a->n_pieces, .run = read_piece, .arg = a};
     if (task_ring_open(&a->ring, &ring) < 0)
         return -1;
-    for (int i = 0; i < N_PIECES; i++) {
+    for (uint32_t i = 0; i < a->n_pieces; i++) {
         struct frame_list *frames = a->pieces[i].frames = malloc(sizeof *frames + BYTE_WINDOW_KEPT + a->piece_size);
         if (!frames)
             return -1;
@@ -324,12 +323,13 @@ static int alloc_pieces(struct read_ahead *a)
 }
 
 struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *reader, size_t piece_size,
-                                   struct stats *stats)
+                                   uint32_t n_pieces, struct stats *stats)
 {
-    struct read_ahead *a = calloc(1, sizeof *a);
+    struct read_ahead *a = calloc(1, sizeof *a + n_pieces * sizeof *a->pieces);
     if (!a)
         return NULL;
-    *a = (struct read_ahead){.file = file, .reader = reader, .piece_size = piece_size, .stats = stats};
+    *a = (struct read_ahead){.file = file, .reader = reader, .piece_size = piece_size, .n_pieces = n_pieces,
+                             .stats = stats};
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);
@@ -361,7 +361,7 @@ static void end_reader(struct read_ahead *a)
 
 static void free_pieces(struct read_ahead *a)
 {
-    for (int i = 0; i < N_PIECES; i++) {
+    for (uint32_t i = 0; i < a->n_pieces; i++) {
         free(a->pieces[i].frames);
         a->pieces[i].frames = NULL;
         a->pieces[i].data = NULL;
@@ -373,7 +373,7 @@ void read_ahead_end(struct read_ahead *a)
 {
     bool tasks_read = a->access == INPUT_ANYWHERE;
     end_reader(a);
-    for (uint32_t i = 0; i < N_PIECES; i++) {
+    for (uint32_t i = 0; i < a->n_pieces; i++) {
         if (task_ring_claim(&a->ring, i))
             continue;
         for (unsigned spins = 0; tasks_read && task_ring_state(&a->ring, i) == TASK_TAKEN;)
@@ -395,8 +395,8 @@ void read_ahead_close(struct read_ahead *a)
     free(a);
 }
 
-size_t read_ahead_memory(size_t piece_size)
+size_t read_ahead_memory(size_t piece_size, uint32_t n_pieces)
 {
-    return task_ring_memory(N_PIECES) + sizeof(struct read_ahead)
-         + N_PIECES * (sizeof(struct frame_list) + BYTE_WINDOW_KEPT + piece_size);
+    return task_ring_memory(n_pieces) + sizeof(struct read_ahead)
+         + n_pieces * (sizeof(struct read_piece) + sizeof(struct frame_list) + BYTE_WINDOW_KEPT + piece_size);
 }

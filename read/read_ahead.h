@@ -6,6 +6,7 @@
 #define READ_AHEAD_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct byte_window;
 struct hts_reader;
@@ -16,7 +17,11 @@ struct stats;
 /* Reads the reader's records or, if that is NULL, the bytes of the file; both stay the caller's. stats may be NULL.
  * NULL: no memory. Nothing is recorded in the latch. */
 struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *reader, size_t piece_size,
-                                   struct stats *stats);
+                                   uint32_t n_pieces, struct stats *stats);
+
+/* Pieces in memory at most, where there is memory for them: blocks of two or three are being inflated, the main thread
+ * looks at one, the others are being read. At least four. */
+enum { READ_AHEAD_PIECES = 16, READ_AHEAD_PIECES_LEAST = 4 };
 void read_ahead_close(struct read_ahead *ahead);
 
 /* Gives the buffers back when everything has been read and used. Tasks may still look at the ring: close it later. */
@@ -26,6 +31,6 @@ void read_ahead_end(struct read_ahead *ahead);
 struct byte_window *read_ahead_window(struct read_ahead *ahead);
 
 /* Bytes of memory that it takes. */
-size_t read_ahead_memory(size_t piece_size);
+size_t read_ahead_memory(size_t piece_size, uint32_t n_pieces);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/input_name.h"
 #include "bgzf_source.h"
 #include "codec/bgzf_block.h"
+#include "order/sort_key.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
 #include "read/input_request.h"
@@ -53,7 +54,7 @@ static int open_source(struct sort_input *in, struct stats *stats)
 /* Whether its records are left out or changed. */
 static bool passes(const struct sort_input *in)
 {
-    return in->format->filter || in->names.n > 0;
+    return in->format->filter || in->names.n > 0 || in->merge;
 }
 
 /* From now on its records come as they pass. */
@@ -64,14 +65,15 @@ static int open_passed(struct sort_input *in)
         .source = in->source,
         .file = in->format->window,
         .filter = in->format->filter,
+        .merge = in->merge,
         .use = how->sam,
         .path = in->name,
         .latch = how->latch,
         .stats = how->stats,
     };
     in->passed = passed_records_open(&records, &in->names, &in->header);
-    if (!in->passed)
-        return -1;
+    if (!in->passed || in->merge)
+        return in->passed ? 0 : -1;
     struct bgzf_source_options from = {
         .input = passed_records_window(in->passed),
         .path = in->name,
@@ -101,6 +103,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         .path = path,
         .n_threads = how->rings.job.n_threads,
         .piece_size = how->rings.piece_size,
+        .n_pieces = how->rings.n_pieces,
         .htslib = how->rings.reader,
         .sam = how->rings.sam,
         .header_max = how->header_max,
@@ -127,8 +130,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     return how->waits || !passes(in) ? 0 : open_passed(in);      /* before other headers are joined to its own */
 }
 
-/* What can be read again is given back, until its turn. */
-static void rest_input(struct sort_input *in)
+void sort_input_rest(struct sort_input *in)
 {
     if (!input_format_may_rest(in->format))
         return;
@@ -160,17 +162,6 @@ static const char *fault_of_fasta(const char *path)
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return strerror(EISDIR);
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
-}
-
-/* All inputs are open at once. */
-static int check_open_files(size_t n, struct latch *latch)
-{
-    enum { OTHERS = 64, OTHERS_LEAST = 8 };      /* outputs, temporary files, pipes, libraries */
-    uint64_t most = machine_open_files(n + OTHERS);
-    if (n == 1 || most >= n + OTHERS_LEAST)
-        return 0;
-    return latch_fail(latch, "%zu inputs are too many: only %llu files may be open at once. Nothing was read; raise "
-                      "that limit (ulimit -n), or sort the inputs in several turns", n, (unsigned long long)most);
 }
 
 /* The first, or one that rests now, and those that wait with buffers; and one whose records pass, in its turn. */
@@ -210,6 +201,12 @@ static void sum_up(struct sort_inputs *inputs)
     inputs->n_sam = count_sam(inputs);
 }
 
+void sort_inputs_allow_files(size_t n)
+{
+    enum { OTHERS = 64 };        /* outputs, temporary files, pipes, libraries */
+    machine_open_files(n + OTHERS);
+}
+
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
 {
     const struct input_request *request = how->request;
@@ -217,8 +214,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
-    if (check_open_files(request->n, how->latch) < 0)
-        return -1;
+    sort_inputs_allow_files(request->n);
     const char *fault = fault_of_fasta(how->other_fasta);     /* told before a pipe is waited for */
     if (fault)
         return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
@@ -231,7 +227,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
             return -1;
         if (i > 0 && join_input(inputs, in, how->latch) < 0)
             return -1;
-        rest_input(in);
+        sort_input_rest(in);
     }
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(request->reference)))
@@ -240,12 +236,32 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     return 0;
 }
 
+/* Lets the order look at the first records, which must be behind the header for that. Not more than a block is. */
+static int learn(struct sort_input *in, struct sort_rule *rule)
+{
+    struct bam_header *h = &in->header;
+    uint32_t size;
+    int found = h->rest_size ? 0 : bgzf_source_peek(in->source, &size);
+    if (found > 0) {
+        uint8_t *block = realloc(h->rest, size);
+        if (!block)
+            return latch_fail(in->format->opt.latch, "out of memory");
+        h->rest = block;
+        h->rest_size = size;
+        if (bgzf_source_inflate(in->source, block) < 0)
+            return -1;
+    }
+    sort_rule_learn_of(rule, h->rest, h->rest_size, sam_hdr_nref(h->sam));
+    return found;
+}
+
 int sort_input_begin(struct sort_input *in)
 {
     bool rested = input_format_may_rest(in->format);
     if (input_format_wake(in->format, in->header.sam) < 0
         || (!in->source && open_source(in, in->format->opt.stats) < 0)
-        || (rested && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0))
+        || (rested && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
+        || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0))
         return -1;
     return in->passed || !passes(in) ? 0 : open_passed(in);
 }

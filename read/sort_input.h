@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inputs of a sort. All are open from the start, so that a broken header is found before any record is read. But
- * only the one that is read has buffers, and those that are no files. */
+/* The inputs of a sort. The headers of all are read at the start, so that a broken one is found before any record is
+ * read. But only the one that is read has buffers and a descriptor, and those that are no files, or CRAM. */
 #ifndef SORT_INPUT_H
 #define SORT_INPUT_H
 
@@ -16,6 +16,7 @@ struct input_format;
 struct input_part;
 struct input_request;
 struct latch;
+struct merge_wish;
 struct passed_records;
 struct stats;
 
@@ -28,6 +29,8 @@ struct sort_input {
     struct bam_header header;
     struct program_names names;  /* other IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
+    const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
+                                      * set it before sort_input_begin(). NULL: no merge reads them */
     uint32_t n_slots;            /* of the source */
 };
 
@@ -64,12 +67,18 @@ int sort_input_open(struct sort_input *input, const char *path, const struct inp
                     const struct sort_inputs_options *options);
 void sort_input_close(struct sort_input *input);
 
+/* Gives back, until its turn, what can be read again. */
+void sort_input_rest(struct sort_input *input);
+
 /* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error
  * is recorded in the latch. */
 int sort_input_begin(struct sort_input *input);
 
 /* Gives back the buffers of BAM and SAM, when all blocks are taken back; also in the parallel region. */
 void sort_input_end(struct sort_input *input);
+
+/* Raises the limit on open files, as far as it can be, for n inputs. Those that htslib reads stay open, and pipes. */
+void sort_inputs_allow_files(size_t n);
 
 /* Opens the inputs of the request, reads their headers, and adds those of the others to the first one's. -1: failed,
  * and the error is recorded in the latch; close them all the same. */

@@ -18,7 +18,7 @@ struct report_request {
     char *const *inputs;         /* at least one; "-": standard input */
     size_t n_inputs;
     const char *output;          /* "-": standard output */
-    const char *temp_prefix;     /* the first of the places for temporary files */
+    const char *temp_prefix;     /* the first of the places for temporary files; NULL: there are none */
     const char *command_line;
     uint64_t memory;             /* bytes */
 };

@@ -105,7 +105,7 @@ static struct report_place place_of_output(const struct sort_report *s)
 static struct report_place place_of_temp(const char *prefix)
 {
     char folder[PATH_MAX];
-    return report_place_of("", temp_prefix_directory(prefix, folder), -1);
+    return report_place_of("", prefix ? temp_prefix_directory(prefix, folder) : "", -1);
 }
 
 static struct report_facts gather_facts(struct sort_report *s, const struct stats *stats, uint64_t records)

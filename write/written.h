@@ -47,9 +47,9 @@ size_t written_memory_beside(const struct output_request *request, sam_hdr_t *sa
  * and the error is recorded in the latch. */
 int written_prepare(struct written *written, sam_hdr_t *sam, const struct sort_rule *rule);
 
-/* Marks the header as sorted, in that order, and writes it. unplaced: as in bam_header_mark_sorted(). beyond: as in
- * record_sink_header(). sam must live as long as the files are open. -1: failed, and the error is recorded in the
- * latch. */
+/* Marks the header as sorted, in that order (NULL: what it says of its order stays), and writes it. unplaced: as in
+ * bam_header_mark_sorted(). beyond: as in record_sink_header(). sam must live as long as the files are open. -1:
+ * failed, and the error is recorded in the latch. */
 int written_header(struct written *written, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                       bool beyond);
 

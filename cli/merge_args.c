@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <htslib/hts.h>
+#include "base/input_name.h"
+#include "base/message.h"
+#include "cli/merge_args.h"
+#include "cli/order_args.h"
+#include "codec/bgzf_block.h"
+
+/* Memory for each input and each thread, where the command line does not say how much there is: the blocks and chunks
+ * that are under way. */
+static const uint64_t MEMORY_EACH = (uint64_t)4 << 20;
+
+/* samtools takes the time of day, so that no two runs give the same IDs. */
+enum { SEED = 1 };
+
+static const struct option long_options[] = {
+    {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
+    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+/* What merge alone can be told, as far as it was read. */
+struct merge_words {
+    struct merge_opts *opts;
+    struct order_args order;
+    const char *output;          /* -o, else the first operand */
+    bool overwrite;              /* -f */
+    const char **lists;          /* -b, n_lists of them */
+    int n_lists;
+    size_t n_inputs, room;       /* in the array of their paths */
+    bool has_stdin;              /* "-" was among the inputs */
+};
+
+void merge_args_usage(FILE *to)
+{
+    fputs("Usage: samtools merge [options...] -o <out.bam> <in1.bam> ... <inN.bam>\n"
+          "   or: samtools merge [options...] <out.bam> <in1.bam> ... <inN.bam>\n"
+          "Merges sorted alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n"
+          "\n"
+          "Order of the inputs (default: by coordinate)\n"
+          "  -n                      by read name, numbers in it by value\n"
+          "  -N                      by read name, as ASCII text\n"
+          "  -t TAG                  by the value of TAG, then by coordinate (or by name, with -n or -N)\n"
+          "      --template-coordinate\n"
+          "                          by the coordinates of both ends of the template\n"
+          "Input\n"
+          "  -b FILE                 list of inputs, one on each line, which come first; may be repeated\n"
+          "  -R REGION, -L BED, -X   merge regions only, by the indexes of the inputs\n"
+          "      --reference FILE    FASTA of the references, for CRAM\n"
+          "      --input-fmt-option OPT[=VAL]\n"
+          "Header\n"
+          "  -h FILE                 begin with the header of FILE\n"
+          "  -c                      read groups (@RG) of one ID are one group\n"
+          "  -p                      programs (@PG) of one ID are one program\n"
+          "  -r                      the read group of each record is the name of its file\n"
+          "  -s INT                  seed of what makes equal IDs different [1]\n"
+          "      --no-PG             add no @PG line\n"
+          "Output\n"
+          "  -o FILE                 write to FILE; - is standard output\n"
+          "  -f                      overwrite FILE if it is there\n"
+          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+          "      --output-fmt-option OPT[=VAL]\n"
+          "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
+          "  -u, -1                  no compression, as -l 0; fast, as -l 1\n"
+          "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+          "Resources\n"
+          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "      --verbosity INT     below 3: no warnings\n"
+          "      --help              print this text\n"
+          "\n"
+          "-R, -L and -X, and -r with -t RG, are left to the other samtools on PATH.\n"
+          "\n"
+          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
+          "--verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the inputs, with -f.\n",
+          to);
+}
+
+static int parse_seed(struct merge_opts *opts, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long seed = strtoll(text, &end, 10);
+    if (end == text || *end || errno)
+        return message_mistake("Invalid random seed: %s", text);
+    opts->seed = (uint32_t)seed;                 /* the generator takes 32 bits of it */
+    return 0;
+}
+
+static enum engine_option take_merge_option(struct engine_args *args, int c)
+{
+    struct merge_words *own = args->own;
+    struct merge_opts *opts = own->opts;
+    int result = 0;
+    switch (c) {
+    case 'O': result = engine_args_format(args, optarg); break;
+    case '1': args->level = 1; break;
+    case 'b': own->lists[own->n_lists++] = optarg; break;
+    case 'c': opts->join_groups = true; break;
+    case 'f': own->overwrite = true; break;
+    case 'h': opts->header = input_name_local(optarg); break;
+    case 'o': own->output = optarg; break;
+    case 'p': opts->join_programs = true; break;
+    case 'r': opts->groups_by_file = true; break;
+    case 's': result = parse_seed(opts, optarg); break;
+    case 'R':
+    case 'L':
+    case 'X': return ENGINE_OPTION_HANDED_ON;
+    default:  return order_args_take(&own->order, &args->o->order, c);
+    }
+    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+}
+
+/* ------------------------------------------------------------------ inputs */
+
+static int take_stdin(struct merge_words *own, const char *path)
+{
+    bool again = own->has_stdin && strcmp(path, "-") == 0;
+    own->has_stdin |= strcmp(path, "-") == 0;
+    return again ? message_mistake("standard input can be read only once") : 0;
+}
+
+/* There is room for it. */
+static int add_input(struct merge_words *own, const char *name)
+{
+    struct input_request *in = &own->opts->common.in;
+    char *path = input_name_file(name);
+    if (!path)
+        return engine_args_no_memory();
+    in->paths[own->n_inputs] = path;
+    in->n = ++own->n_inputs;
+    return take_stdin(own, path);
+}
+
+/* Adds the inputs that a list names. It is read as htslib does: compressed too, without empty lines, and ":A,B" is A
+ * and B. */
+static int add_list(struct merge_words *own, const char *list)
+{
+    struct input_request *in = &own->opts->common.in;
+    int n = 0, result = -1;
+    errno = 0;
+    char **names = hts_readlines(list, &n);
+    if (!names)
+        return message_error("Invalid file list \"%s\"%s%s. Nothing was read.", list, errno ? ": " : "",
+                             errno ? strerror(errno) : "");
+    char **paths = realloc(in->paths, (own->room + (size_t)n) * sizeof *paths);
+    if (!paths) {
+        engine_args_no_memory();
+        goto out;
+    }
+    in->paths = paths;
+    own->room += (size_t)n;
+    result = 0;
+    for (int i = 0; i < n && result == 0; i++)
+        result = add_input(own, names[i]);
+out:
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return result;
+}
+
+static int settle_inputs(struct merge_words *own, int n, char **operands)
+{
+    own->opts->common.in.n = 0;
+    if (own->opts->header && take_stdin(own, own->opts->header) < 0)
+        return -1;
+    for (int i = 0; i < own->n_lists; i++)
+        if (strcmp(own->lists[i], "-") == 0 && take_stdin(own, own->lists[i]) < 0)
+            return -1;
+    for (int i = 0; i < own->n_lists; i++)
+        if (add_list(own, own->lists[i]) < 0)
+            return -1;
+    for (int i = 0; i < n; i++)
+        if (add_input(own, operands[i]) < 0)
+            return -1;
+    return own->n_inputs ? 0 : message_mistake("no input is named: give at least one file, or - for standard input");
+}
+
+/* ---------------------------------------------------------------- together */
+
+/* The name is looked up as it was given, so FILE##idx##INDEX is taken though FILE is there, as in samtools. */
+static int check_overwriting(const struct merge_words *own)
+{
+    struct stat st;
+    if (own->overwrite || strcmp(own->output, "-") == 0 || stat(own->output, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    return message_error("File '%s' exists. Please apply '-f' to overwrite. Abort.", own->output);
+}
+
+static int settle_index(const struct engine_args *args)
+{
+    return args->write_index && args->o->order.by != SORT_COORDINATE
+         ? message_mistake("--write-index needs coordinate order: files in another order cannot be indexed")
+         : engine_args_settle_index(args);
+}
+
+static const struct engine_command merge = {
+    .name = "merge",
+    .short_options = ":h:nNru1R:o:f@:l:cps:b:O:t:XL:",
+    .long_options = long_options,
+    .take = take_merge_option,
+    .usage = merge_args_usage,
+    .level = BGZF_LEVEL_DEFAULT,
+};
+
+static int settle(struct engine_args *args, struct merge_words *own, int n, char **operands)
+{
+    struct sort_opts *o = args->o;
+    if (!own->output && n == 0)
+        return message_mistake("no output is named: give -o FILE, or FILE as the first operand");
+    if (!own->output) {
+        own->output = *operands++;
+        n--;
+    }
+    if (settle_inputs(own, n, operands) < 0 || check_overwriting(own) < 0
+        || engine_args_output(args, own->output) < 0 || engine_args_settle_output(args) < 0 || settle_index(args) < 0
+        || engine_args_settle_memory(args, MEMORY_EACH * (o->in.n + (uint64_t)o->n_threads)) < 0)
+        return -1;
+    engine_args_settle_report(o);
+    o->report.memory = o->memory + o->memory_beside;
+    return 0;
+}
+
+/* Whether records are looked at between two changes of their read group. Then only samtools knows what it compares. */
+static bool order_sees_old_groups(const struct merge_opts *opts)
+{
+    const struct sort_order *order = &opts->common.order;
+    return opts->groups_by_file && order->by == SORT_TAG && memcmp(order->tag, "RG", sizeof order->tag) == 0;
+}
+
+enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv)
+{
+    struct merge_words own = {.opts = opts, .room = (size_t)argc, .lists = calloc((size_t)argc, sizeof *own.lists)};
+    struct engine_args args = {.own = &own};
+    *opts = (struct merge_opts){.seed = SEED};
+    enum engine_args_result result = own.lists ? engine_args_read(&args, &merge, &opts->common, argc, argv)
+                                               : engine_args_no_memory();
+    if (result == ENGINE_ARGS_RUN) {
+        order_args_settle(&own.order, &opts->common.order);
+        if (argc == 2) {
+            merge_args_usage(stdout);
+            result = ENGINE_ARGS_DONE;
+        } else if (order_sees_old_groups(opts)) {
+            result = ENGINE_ARGS_HAND_ON;
+        } else if (settle(&args, &own, argc - optind, argv + optind) < 0) {
+            result = ENGINE_ARGS_ERROR;
+        }
+    }
+    free(own.lists);
+    return result;
+}

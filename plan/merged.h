@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The first half of a merge: inputs that are sorted, each read as slices (read/sliced_input.h), become the runs of a
+ * merge_ring, whose result is an ordered stream of records. write/written.h is the other half. */
+#ifndef MERGED_H
+#define MERGED_H
+
+#include "base/latch.h"
+#include "base/memory_shares.h"
+#include "base/progress.h"
+#include "read/sliced_input.h"
+
+struct header_join;
+struct merge_opts;
+struct merge_ring;
+struct record_list;
+struct written;
+
+struct merged {
+    const struct merge_opts *opts;
+    struct latch latch;          /* this and the next two serve both halves */
+    struct stats *stats;
+    struct progress progress;
+    struct written *to;          /* the other half ... */
+    struct record_sink *sink;    /* ... and its sink */
+    struct memory_rings rings;
+    struct header_join *join;
+    sam_hdr_t *sam;              /* of the output */
+    struct sliced_input *each;
+    struct record_remap *remaps; /* of each input */
+    size_t n;                    /* inputs that were opened */
+    struct sort_rule *rule;      /* of the output's header ... */
+    const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
+    bool in_order;               /* no record was found that belongs before the one in front of it */
+    size_t helped;               /* the input that was helped last */
+    struct merge_ring *ring;
+};
+
+/* Opens inputs and output, and joins the headers. Both halves are zero; only the latch may be in use. -1: the error is
+ * recorded in the latch; close it all the same. */
+int merged_open(struct merged *merged, const struct merge_opts *opts, struct written *to);
+
+/* How many of the inputs may start one more thread of htslib's. */
+int merged_threads_of_htslib(const struct merged *merged);
+
+/* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */
+int merged_begin(struct merged *merged);
+
+/* The next records of the result: see merge_ring_next(). */
+int merged_next(struct merged *merged, struct record_list *list);
+
+/* Number and checksum of all records that were read, as they are to be written. */
+uint64_t merged_count(const struct merged *merged);
+uint64_t merged_checksum(const struct merged *merged);
+
+/* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
+ * stats, which stay. Call it behind the parallel region. */
+void merged_finish(struct merged *merged);
+
+#endif

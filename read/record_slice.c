@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "bam/record_checksum.h"
+#include "order/coordinate_key.h"
+#include "read/record_slice.h"
+
+void record_slice_free(struct record_slice *s)
+{
+    free(s->records.p);
+    free(s->keys);
+    *s = (struct record_slice){.n = 0};
+}
+
+static int reserve(struct record_slice *s, size_t n)
+{
+    enum { LEAST = 512 };
+    if (n <= s->max)
+        return 0;
+    size_t max = n > 2 * s->max ? n : 2 * s->max;
+    max = max > LEAST ? max : LEAST;
+    struct bam_key *keys = realloc(s->keys, max * sizeof *keys);
+    if (!keys)
+        return -1;
+    s->keys = keys;
+    s->max = max;
+    return 0;
+}
+
+static const struct bam_record *record_of(const struct record_slice *s, size_t number)
+{
+    return (const struct bam_record *)bam_key_record(s->records.p, s->keys[number]);
+}
+
+bool record_slice_follows(const struct record_slice *a, size_t number_a, const struct record_slice *b, size_t number_b,
+                          const struct sort_rule *rule)
+{
+    uint64_t before = a->keys[number_a].sort, behind = b->keys[number_b].sort;
+    return before < behind
+        || (before == behind
+            && (!rule || sort_key_compare(rule, record_of(a, number_a), record_of(b, number_b)) <= 0));
+}
+
+int record_slice_list(struct record_slice *s, size_t start, bool mend, const struct sort_rule *rule,
+                      enum bam_fault *fault)
+{
+    struct bam_record *r = (struct bam_record *)(s->records.p + start);
+    *fault = BAM_OK;
+    if (reserve(s, s->n + 1) < 0 || (mend && bam_record_fix(r) < 0))
+        return -1;
+    size_t size = bam_record_size(r);
+    struct bam_key *key = &s->keys[s->n];
+    s->records.n = start + size;
+    key->place = bam_key_place(start, size);
+    key->sort = rule ? 0 : coordinate_key(r);
+    if (rule && (*fault = sort_key_make(rule, r, &key->sort)))
+        return 0;
+    s->checksum += record_checksum(s->records.p + start, size);
+    bool is_behind = s->n == 0 || record_slice_follows(s, s->n - 1, s, s->n, rule);
+    s->fallen += s->fallen == s->n && is_behind;
+    s->n++;
+    return 0;
+}
+
+int record_slice_append(struct record_slice *s, const struct record_slice *more, const struct sort_rule *rule)
+{
+    size_t start = s->records.n, n = s->n;
+    if (reserve(s, n + more->n) < 0 || byte_buffer_append(&s->records, more->records.p, more->records.n) < 0)
+        return -1;
+    for (size_t i = 0; i < more->n; i++) {
+        s->keys[n + i] = more->keys[i];
+        s->keys[n + i].place += (uint64_t)start << BAM_KEY_SIZE_BITS;
+    }
+    s->number = n ? s->number : more->number;
+    s->n += more->n;
+    s->checksum += more->checksum;
+    if (s->fallen == n && (n == 0 || more->n == 0 || record_slice_follows(s, n - 1, s, n, rule)))
+        s->fallen = n + more->fallen;
+    return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Records of one input with their keys, in the order of the input: what a merge takes at once. Serial. */
+#ifndef RECORD_SLICE_H
+#define RECORD_SLICE_H
+
+#include "base/byte_buffer.h"
+#include "bam/bam_record.h"
+#include "order/bam_key.h"
+
+/* A slice of all zeros is empty. Its owner frees records.p and keys. */
+struct record_slice {
+    struct byte_buffer records;
+    struct bam_key *keys;        /* of each record; places are relative to records.p */
+    size_t n, max;               /* records; keys there is room for */
+    size_t fallen;               /* the first record that belongs before the one in front of it; n: there is none */
+    uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
+    uint64_t number;             /* of its first record, in the input, from 1 up */
+};
+
+/* Empties the slice; its memory stays. */
+static inline void record_slice_clear(struct record_slice *slice)
+{
+    slice->records.n = slice->n = slice->fallen = 0;
+    slice->checksum = 0;
+}
+
+void record_slice_free(struct record_slice *slice);
+
+/* Lists the record that begins at records.p[start] and is the last one there. It is mended before, if `mend` says so:
+ * see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: no memory. */
+int record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
+                      enum bam_fault *fault);
+
+/* Whether record b, of another slice, may stand behind record a. */
+bool record_slice_follows(const struct record_slice *a, size_t number_a, const struct record_slice *b, size_t number_b,
+                          const struct sort_rule *rule);
+
+/* Appends the records of `more`, which come next in the input, to those of `slice`. -1: no memory. */
+int record_slice_append(struct record_slice *slice, const struct record_slice *more, const struct sort_rule *rule);
+
+#endif

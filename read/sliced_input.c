@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/latch.h"
+#include "read/sliced_input.h"
+
+enum { LEAST = 64 << 10 };       /* bytes of records in a slice: a block of the sink has records of two at most */
+
+int sliced_input_begin(struct sliced_input *s, const struct sliced_input_options *options)
+{
+    s->opt = *options;
+    s->wish.rule = options->rule;
+    s->in.merge = &s->wish;
+    if (!(s->slices = calloc(options->n_slices, sizeof *s->slices)))
+        return latch_fail(options->latch, "%s: out of memory", s->in.name);
+    return sort_input_begin(&s->in);
+}
+
+static void free_slices(struct sliced_input *s)
+{
+    for (uint32_t i = 0; s->slices && i < s->opt.n_slices; i++)
+        record_slice_free(&s->slices[i].records);
+    free(s->slices);
+    s->slices = NULL;
+    record_slice_free(&s->next);
+    record_slice_free(&s->spare);
+}
+
+void sliced_input_close(struct sliced_input *s)
+{
+    free_slices(s);
+    sort_input_close(&s->in);
+}
+
+/* Whether a slice that is being collected has its place. */
+static bool has_room(const struct sliced_input *s)
+{
+    return s->made - s->freed < s->opt.n_slices;
+}
+
+/* The records of a slice must follow each other, and those before. */
+static void look_for_fallen(struct sliced_input *s, const struct record_slice *slice)
+{
+    bool follows = s->made == 0;
+    if (s->fallen)
+        return;
+    if (!follows) {
+        const struct record_slice *before = sliced_input_at(s, s->made - 1);
+        follows = record_slice_follows(before, before->n - 1, slice, 0, s->opt.rule);
+    }
+    if (!follows)
+        s->fallen = slice->number;
+    else if (slice->fallen < slice->n)
+        s->fallen = slice->number + slice->fallen;
+}
+
+/* The slice that was collected is made. */
+static void put_slice(struct sliced_input *s)
+{
+    struct record_slice *to = &s->slices[s->made % s->opt.n_slices].records, spare = *to;
+    look_for_fallen(s, &s->next);
+    s->n += s->next.n;
+    s->checksum += s->next.checksum;
+    *to = s->next;
+    s->next = spare;
+    record_slice_clear(&s->next);
+    s->made++;
+}
+
+/* Takes the records of a chunk. Mostly they are a slice as they are. */
+static int collect(struct sliced_input *s)
+{
+    struct record_slice *to = &s->next, more;
+    if (to->n == 0)
+        return passed_records_take(s->in.passed, to);
+    more = s->spare;
+    int status = passed_records_take(s->in.passed, &more);
+    if (status == 0 && record_slice_append(to, &more, s->opt.rule) < 0)
+        status = latch_fail(s->opt.latch, "%s: out of memory", s->in.name);
+    s->spare = more;
+    return status;
+}
+
+static void end(struct sliced_input *s)
+{
+    if (s->next.n)
+        put_slice(s);
+    s->ended = true;
+    sort_input_end(&s->in);
+}
+
+int sliced_input_advance(struct sliced_input *s)
+{
+    while (!s->ended && has_room(s)) {
+        enum chunk_state state = passed_records_advance(s->in.passed);
+        if (state == CHUNK_FAILED || (state == CHUNK_MADE && collect(s) < 0))
+            return -1;
+        if (state == CHUNK_AWAITED)
+            return 0;
+        if (state == CHUNK_NONE)
+            end(s);
+        else if (s->next.records.n >= LEAST)
+            put_slice(s);
+    }
+    return 0;
+}
+
+bool sliced_input_help(struct sliced_input *s)
+{
+    return !s->ended && passed_records_help(s->in.passed);
+}
+
+void sliced_input_leave(struct sliced_input *s, size_t number, uint64_t mark)
+{
+    for (; s->left < number; s->left++)
+        s->slices[s->left % s->opt.n_slices].mark = mark;
+}
+
+void sliced_input_free(struct sliced_input *s, bool (*passed)(const void *arg, uint64_t mark), const void *arg)
+{
+    while (s->freed < s->left && passed(arg, s->slices[s->freed % s->opt.n_slices].mark))
+        s->freed++;
+}

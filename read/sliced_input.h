@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* One input of a merge: its records as slices, which tasks make while the merge goes on. The main thread takes them in
+ * file order, counts what is in them, and looks whether they are in order.
+ *
+ *   slices   4     5     6     7     8     9
+ *          | passed by | left by   | ready    | made |
+ *          | the sink  | the merge |          |      |
+ *          freed ----->  left ---->  the merge  made ---> sort_input, passed_records
+ *
+ * A slice is ready when the one behind it is made, too, or there is none: so the key that follows its last one is
+ * known. A slice has at least LEAST bytes of records, but for the last one. */
+#ifndef SLICED_INPUT_H
+#define SLICED_INPUT_H
+
+#include "read/passed_records.h"
+#include "read/record_slice.h"
+#include "read/sort_input.h"
+
+struct sliced_input_options {
+    uint32_t n_slices;           /* in memory at most; at least SLICED_INPUT_LEAST */
+    const struct sort_rule *rule;   /* as in struct bam_key_order; stays the caller's */
+    struct latch *latch;
+};
+
+/* The least number of slices, with which two of an input can be in a range. */
+enum { SLICED_INPUT_LEAST = 7 };
+
+/* How many slices of an input may be in one range. While a range is planned, the sink may hold as many of the range
+ * before, because the last block is not full, and one of the range before that; and two more must be made, so that it
+ * is known how the input goes on. */
+static inline uint32_t sliced_input_in_range(uint32_t n_slices)
+{
+    return (n_slices - 3) / 2;
+}
+
+/* A slice in memory. */
+struct made_slice {
+    struct record_slice records;
+    uint64_t mark;               /* of the sink, when the merge had left it */
+};
+
+/* All zeros: nothing is open. */
+struct sliced_input {
+    struct sort_input in;        /* the caller opens it */
+    struct merge_wish wish;      /* remap: the caller's; it is made before the input begins */
+    struct sliced_input_options opt;
+    struct made_slice *slices;   /* opt.n_slices, used in turn */
+    size_t made, left, freed;    /* numbers of slices, see above */
+    struct record_slice next;    /* being collected */
+    struct record_slice spare;   /* buffers for the records of a chunk that go to `next` */
+    bool ended;                  /* there are no slices but those that are made */
+    uint64_t n, checksum;        /* of the records of all slices that are made; sum of record_checksum(), modulo 2^64 */
+    uint64_t fallen;             /* number of the first record that belongs before the one in front of it; 0: none so
+                                  * far */
+};
+
+/* Begins with an input whose header is read. -1: failed, and the error is recorded in the latch. */
+int sliced_input_begin(struct sliced_input *input, const struct sliced_input_options *options);
+void sliced_input_close(struct sliced_input *input);
+
+/* Goes on reading, as far as that needs no waiting and there is room. -1: failed, and the error is recorded in the
+ * latch. */
+int sliced_input_advance(struct sliced_input *input);
+
+/* Does a little of the work that is handed out. False: there is none. */
+bool sliced_input_help(struct sliced_input *input);
+
+/* Whether the slice is there, and how it goes on is known. Slices become ready in turn. */
+static inline bool sliced_input_ready(const struct sliced_input *input, size_t number)
+{
+    return number + 1 < input->made || (number < input->made && input->ended);
+}
+
+/* A slice that is made, and not yet passed. */
+static inline const struct record_slice *sliced_input_at(const struct sliced_input *input, size_t number)
+{
+    return &input->slices[number % input->opt.n_slices].records;
+}
+
+/* The merge leaves the slices before this one; their memory is used again when the sink has passed the mark. */
+void sliced_input_leave(struct sliced_input *input, size_t number, uint64_t mark);
+
+/* Frees the slices that the sink has passed: whose mark `passed` says so of. */
+void sliced_input_free(struct sliced_input *input, bool (*passed)(const void *arg, uint64_t mark), const void *arg);
+
+#endif
