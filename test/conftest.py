@@ -270,14 +270,14 @@ ORACLE_SERVER = """
 import json, os, signal, sys
 from pysam.libcutils import _pysam_dispatch
 
-def answer(args, stdin, folder, environment, seconds):
+def answer(command, args, stdin, folder, environment, seconds):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     signal.alarm(seconds)
     os.dup2(os.open(stdin, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    status, err, _ = _pysam_dispatch("samtools", "sort", tuple(args), catch_stdout=False)
+    status, err, _ = _pysam_dispatch("samtools", command, tuple(args), catch_stdout=False)
     told.write((err or "").encode("utf-8", "replace"))
     told.flush()
     return status & 0xFF
@@ -313,10 +313,10 @@ class Oracle:
         self.server.wait()
         os.unlink(self.told)
 
-    def sort(self, args, stdin):
+    def call(self, command, args, stdin):
         """Exit status and messages."""
-        job = {"args": [os.fsdecode(a) if isinstance(a, bytes) else str(a) for a in args], "stdin": str(stdin or os.devnull),
-               "folder": os.getcwd(), "environment": dict(os.environ), "seconds": HANG}
+        job = {"command": command, "args": [os.fsdecode(a) if isinstance(a, bytes) else str(a) for a in args],
+               "stdin": str(stdin or os.devnull), "folder": os.getcwd(), "environment": dict(os.environ), "seconds": HANG}
         self.server.stdin.write(json.dumps(job) + "\n")
         self.server.stdin.flush()
         return int(self.server.stdout.readline()), pathlib.Path(self.told).read_text(errors="replace")
@@ -327,18 +327,22 @@ def the_oracle():
     return Oracle()
 
 
-def oracle_sort(args, stdin=None):
-    """samtools 1.24's `sort`: (exit status, stderr).
+def oracle_call(command, args, stdin=None):
+    """A command of samtools 1.24: (exit status, stderr).
 
-    One thread: with more it loses records whose position is below -1. With more it also waits for its own threads for
+    One thread: with more, sort loses records whose position is below -1. With more it also waits for its own threads for
     ever now and then (bgzf_check_EOF), or crashes: then it is asked again.
     """
     for _ in range(3):
-        status, err = the_oracle().sort(args, stdin)
+        status, err = the_oracle().call(command, args, stdin)
         if status >= 0:
             break
     assert status in (0, 1), "the oracle crashed or hung: %d %s" % (status, err)
     return status, err
+
+
+def oracle_sort(args, stdin=None):
+    return oracle_call("sort", args, stdin)
 
 
 def oracle_bytes(path, *args, scratch=None, stdin=None):

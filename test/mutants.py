@@ -267,6 +267,12 @@ MUTANTS = [
     # ------------------------------------------------------------ files
     ("cli/sort_paths.c", "        if (is_input(&o->in, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
      ["test_streams.py::test_file_is_written_over_another_by_redirection_or_link"], "no index, checksum, ... over an input"),
+    ("cli/merge_args.c", "    if (own->overwrite || strcmp(", "    if (own || strcmp(",
+     ["test_merge_args.py::test_older_file_is_lost"], "merge overwrites nothing without -f"),
+    ("cli/merge_args.c", "    return again ? message_mistake(", "    return !own ? message_mistake(",
+     ["test_merge_args.py::test_standard_input_is_read_twice"], "standard input is one input"),
+    ("cli/merge_args.c", "    if (!names)\n        return message_error(", "    if (!names)\n        return 0 & message_error(",
+     ["test_merge_args.py::test_list_that_cannot_be_read_is_left_out"], "a list that cannot be read ends the merge"),
     ("base/out_file.c", "    if (out->temp[0] && rename(out->temp, out->target) < 0)", "    if (out->temp[0] && (rename(out->temp, out->target), 0))",
      ["unit_out_file"], "a file that cannot be put in place"),
     ("base/out_file.c", "    return close(fd) < 0 ? failed(out, latch) : 0;", "    return close(fd), 0;",

@@ -61,12 +61,16 @@ CASES = {
     "spilled_3": ("large.bam", ["-@", 3, "-n", "--write-index", "-o", "out.bam"], MANY),
     "merged_twice": ("larger.bam", ["-@", 2, "-l", 1, "-o", "out.bam"], MANY),
     "spilled_standard_output": ("large.bam", ["-@", 2, "-t", "XT"], MANY),
+    "merge": ("sorted.bam", ["merge", "-@", 2, "-f", "-o", "out.bam", "sorted.sam", "sorted.bam"], {}),
+    "merge_joined": ("program1.bam", ["merge", "-r", "-h", "small.sam", "-f", "-o", "out.bam", "program2.bam"], {}),
+    "merge_index": ("sorted.cram", ["merge", "-@", 3, "--write-index", "-f", "-o", "out.bam", "sorted.bam"], {}),
+    "merge_unsorted": ("small.bam", ["merge", "-@", 2, "-n", "sorted.bam", "-O", "sam", "-o", "-"], {}),
 }
 MEMORY = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "strndup", "asprintf", "mmap"]
 TRANSFERS = ["read", "pread", "write", "writev", "pwrite", "pwritev", "send"]
 ERRORS = {"pthread_create": errno.EAGAIN, "socketpair": errno.EMFILE, "dup": errno.EMFILE, "fopen": errno.EMFILE, "fallocate": errno.EOPNOTSUPP,
           "fchown": errno.EPERM, "fchmod": errno.EPERM, "madvise": errno.EINVAL, "posix_fadvise": errno.EINVAL}
-TOLD = re.compile(r"^samtools sort: (?!warning: ).", re.M)
+TOLD = re.compile(r"^samtools (?:sort|merge): (?!warning: ).", re.M)
 
 
 def reads(n):
@@ -130,7 +134,9 @@ class Case:
             os.link(path, folder / path.name)
         self.inputs = os.listdir(folder)
         self.feed = (folder / source[1:]).read_bytes() if source[0] == "<" else None
-        self.args = [BINARY, "sort", "--no-PG", *map(str, self.args), *([] if self.feed else [source])]
+        command = "merge" if "merge" in self.args else "sort"
+        words = [str(a) for a in self.args if a != command]
+        self.args = [BINARY, command, "--no-PG", *words, *([] if self.feed else [source])]
         self.outputs = sorted(a for a in self.args if a.startswith("out."))
         if "--write-index" in self.args:
             self.outputs.append(self.outputs[0] + (".crai" if "cram" in self.outputs[0] else ".csi"))

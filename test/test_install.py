@@ -25,7 +25,8 @@ echo
 TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/man/man1/samtools-sort.1"]
 OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/bgzip-omp",
         "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1",
-        "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-sort.1", "share/man/man1/samtools-omp.1",
+        "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-merge.1", "share/man/man1/samtools-omp-sort.1",
+        "share/man/man1/samtools-omp.1",
         "share/samtools-omp/modulefiles/samtools-omp"]
 
 OF_MPI = ["bin/samtools-omp-mpi", "share/man/man1/samtools-omp-mpi.1"]
@@ -440,12 +441,13 @@ complete -p bgzip-omp >/dev/null
 COMP_WORDS=(bgzip-omp --reb); COMP_CWORD=1; _samtools_omp; COMP_WORDS=(samtools-omp bgzip --bin); COMP_CWORD=2; echo "${COMPREPLY[@]}"
 _samtools_omp; echo "${COMPREPLY[@]}"
 COMP_WORDS=(samtools-omp collate --total); COMP_CWORD=2; _samtools_omp; echo "${COMPREPLY[@]}"
+COMP_WORDS=(samtools-omp merge --total); COMP_CWORD=2; _samtools_omp; echo "${COMPREPLY[@]}"
 COMP_WORDS=(samtools-omp rep); COMP_CWORD=1; _samtools_omp; echo "${COMPREPLY[@]}"
 """ % (before, root / "share/bash-completion/completions/samtools-omp")
     status, out, err = shell(text, SYSTEM, name="bash")
     assert (status, err) == (0, "")
     assert re.findall(r"-F _samtools_omp (\S+)", out) == names
-    assert out.endswith("--total-memory\n--rebgzip\n--binary\n--total-memory\nreport\n")
+    assert out.endswith("--total-memory\n--rebgzip\n--binary\n--total-memory\n--total-memory\nreport\n")
 
 
 # ---------------------------------------------------------------- the tarball of a release

@@ -66,6 +66,24 @@ samtools sort -n -@ 2 -m 2M -T a in.bam | samtools fixmate -m - - | samtools sor
     "process substitution": "samtools sort -@ 2 -o x.bam <(samtools view -b in.bam)",
     "named pipe": "mkfifo p; samtools view -b in.bam > p & samtools sort -o x.bam p; rm p",
     "many in a row": "for f in in other; do samtools sort -T $f $f.bam -o $f.sorted.bam; done; samtools merge -s 1 x.bam in.sorted.bam other.sorted.bam",
+    "nf-core, merge": """
+samtools sort -o 1.bam in.bam; samtools sort -o 2.bam other.bam
+samtools merge --threads 1 -c -p --write-index x.bam 1.bam 2.bam
+samtools idxstats x.bam > x.idxstats.txt; samtools view -c x.bam chr1:1000-50000 > x.count.txt""",
+    "nf-core, merge, all CPUs": """
+samtools sort -o 1.bam in.bam; samtools merge --threads 1 -@ 2 -c -p --reference ref.fa x.bam 1.bam 1.bam""",
+    "nf-core, merge of one": "samtools sort -n -o 1.bam in.bam; samtools merge --threads 0 -n x.bam 1.bam",
+    "Snakemake's wrapper, merge": """
+samtools sort -o 1.bam in.bam; samtools sort -o 2.bam other.bam; samtools merge  -@ 1  -cp -l 1 x.bam 1.bam 2.bam""",
+    "Galaxy, merge": """
+samtools sort -@ $GALAXY_SLOTS -m 768M -T sorttemp -O sam -o 0.sam in.bam; ln -s in.bam 1.sam; : > x.bam
+samtools merge -@ $GALAXY_SLOTS -s 1 -f -h other.bam -c x.bam 0.sam 1.sam; rm 1.sam""",
+    "Galaxy, merge of a region": """
+samtools sort -o 0.bam in.bam; samtools index 0.bam
+samtools merge -@ $GALAXY_SLOTS -s 1 -f -R chr1:1000-50000 x.bam 0.bam 0.bam""",
+    "merge of a list": """
+samtools sort -o 1.bam in.bam; ls 1.bam > list.txt
+samtools merge -cp -u - -b list.txt in.bam | samtools view -h - > x.sam""",
     "two at once": "samtools sort -o x.bam in.bam & first=$!; samtools sort -o y.bam other.bam; wait $first",
     "closed input": "samtools sort -@ 2 -o x.bam in.bam <&-",
     "log file": "samtools sort -@ 2 -o x.bam in.bam > x.log.txt 2> x.err.txt",
@@ -131,7 +149,7 @@ def test_line_of_a_pipeline_ends_otherwise_than_with_samtools(programs, tmp_path
     for file, theirs in left.items():
         if file.endswith(".bam"):
             same_bam(read_bam(ours_left[file]), read_bam(theirs))
-            assert (b"+omp" in read_bam(ours_left[file]).text) == ("sort" in LINES[name]), "the other samtools sorted"
+            assert (b"+omp" in read_bam(ours_left[file]).text) == ("sort" in LINES[name]), "the other samtools did it"
         elif file.endswith((".sam", ".txt")):
             same_lines(plain_text(ours_left[file]), plain_text(theirs), file)
         else:

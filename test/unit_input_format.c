@@ -63,7 +63,8 @@ static size_t piece_size = 1000;
 
 static struct input_format *open_path(const char *path)
 {
-    struct input_options options = {.path = path, .n_threads = 1, .piece_size = piece_size, .header_max = 1 << 20,
+    struct input_options options = {.path = path, .n_threads = 1, .piece_size = piece_size, .n_pieces = 16,
+                                    .header_max = 1 << 20,
                                     .sam = memory_plan_sam(1 << 20, 1, 1), .latch = &latch};
     memset(&latch, 0, sizeof latch);
     return input_format_open(&options);

@@ -73,7 +73,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
 {
     const struct memory_rings *r = &p->rings;
     uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
-    uint64_t input = read_ahead_memory(r->piece_size) + bgzf_source_memory(r->job.n_threads, r->source_slots);
+    uint64_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(r->job.n_threads, r->source_slots);
     return (1 + r->job.n_waiting) * input
          + (uint64_t)r->source_slots * FOUND + sink_takes(r)
          + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats
@@ -310,7 +310,8 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
                 assert_true(use.text_size >= BGZF_MAX_BLOCK && use.records_size >= use.text_size);
                 assert_true(use.piece_size >= BGZF_MAX_BLOCK && use.source_slots >= use.n_chunks);
                 assert_true(chunks <= (budgets[b] + ALLOWANCE) / 8 || use.n_chunks == 2);
-                assert_int_equal(use.bytes, read_ahead_memory(use.piece_size) + bgzf_source_memory(threads[t], use.source_slots)
+                assert_int_equal(use.bytes, read_ahead_memory(use.piece_size, READ_AHEAD_PIECES)
+                                            + bgzf_source_memory(threads[t], use.source_slots)
                                             + chunks / inputs[i]);
             }
 }

@@ -106,7 +106,7 @@ static struct input_format *open_text(const struct unit_bytes *text, const struc
     static char path[64];        /* the source refers to it */
     int fd = unit_temp_file();
     struct input_options options = {
-        .n_threads = how->n_threads, .latch = &latch, .far = how->far,
+        .n_threads = how->n_threads, .n_pieces = 16, .latch = &latch, .far = how->far,
         .header_max = how->header_max ? how->header_max : 1 << 20,
         .sam = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .text_size = how->text_size,
                 .records_size = 100},

@@ -19,7 +19,8 @@ struct unit_source {
 static inline int unit_source_open_ring(struct unit_source *s, const char *path, int n_threads,
                                         uint32_t n_slots, size_t piece_size, struct latch *latch)
 {
-    struct input_options from = {.path = path, .n_threads = n_threads, .piece_size = piece_size, .latch = latch};
+    struct input_options from = {.path = path, .n_threads = n_threads, .piece_size = piece_size, .n_pieces = 16,
+                                 .latch = latch};
     s->blocks = NULL;
     s->format = input_format_open(&from);
     if (!s->format)

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: MIT
+"""`samtools merge` against samtools 1.24: the same records in the same order under the same header, whatever the
+inputs, the threads and the memory. No other samtools is in reach of the program here, so nothing is handed on to it."""
+
+import heapq
+import random
+import re
+import shutil
+import struct
+
+import pytest
+
+import bamgen
+import mergegen
+import ordergen
+from conftest import REAL_BAMS, THREADS, oracle_call, read_bam, run, same_lines, same_records
+
+ALONE = {"SAMTOOLS_UPSTREAM": "/nonexistent/samtools"}
+SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
+ORDERS = mergegen.ORDERS
+LEAST = ["--total-memory", "least"]                # what the program says that it needs
+# Threads and environment or memory with which every merge has the same bytes.
+SETTINGS = [(["-@", n, *memory], env) for n in THREADS for memory, env in (([], {}), ([], SMALL), (LEAST, {}))]
+
+
+def ours(args, env=None, **kw):
+    return run(["merge", *args], env={**ALONE, **(env or {})}, **kw)
+
+
+def merged(args, **kw):
+    """Standard output of a merge that has to succeed."""
+    p = ours(["-o", "-", *args], **kw) if "least" not in args else with_least_memory(args, **kw)
+    assert p.returncode == 0, p.stderr
+    return p.stdout
+
+
+def with_least_memory(args, **kw):
+    """With what the program says is enough, if it says so."""
+    memory = 24
+    while True:
+        p = ours(["-o", "-", *("%dM" % memory if x == "least" else x for x in args)], **kw)
+        found = re.search(r"(\d+)M is enough|the minimum is", p.stderr)
+        if p.returncode == 0 or not found or memory > 10000:
+            return p
+        memory = int(found.group(1) or 2 * memory)
+
+
+def theirs(args, scratch, stdin=None):
+    """What samtools makes of it."""
+    out = scratch / "theirs"
+    try:
+        status, err = oracle_call("merge", ["-f", "-l", "1", "-O", "bam", "-o", out, *args], stdin)
+        assert status == 0, err
+        return read_bam(out.read_bytes())
+    finally:
+        out.unlink(missing_ok=True)
+
+
+def header_lines(bam):
+    """VN and CL hidden on what this merge has added: nobody else is called merge here."""
+    return [re.sub(r"\t(VN|CL):[^\t]*", r"\t\1:*", x) if re.search("^@PG.*\tCL:[^\t]* merge ", x) else x
+            for x in bam.lines()]
+
+
+def same_merge(mine, expected):
+    same_lines("\n".join(header_lines(mine)), "\n".join(header_lines(expected)), "the header")
+    assert mine.refs == expected.refs, "reference dictionary differs"
+    same_records(mine, expected)
+
+
+def merges_the_same(args, scratch, settings=SETTINGS[3:4], **kw):
+    """Ours, with all of these settings, beside samtools'. args: with a seed. Returns ours."""
+    args = ["-s", "1", *args]
+    data = merged([*args, *settings[0][0]], env=settings[0][1])
+    mine = read_bam(data)
+    same_merge(mine, theirs(args, scratch, **kw))
+    if len(settings) > 1:
+        plain = merged([*args, "--no-PG", *settings[0][0]], env=settings[0][1])
+        for more, env in settings[1:]:
+            assert merged([*args, "--no-PG", *more], env=env) == plain, (more, env)
+    return mine
+
+
+def files_in(folder):
+    return sorted(str(x.relative_to(folder)) for x in folder.rglob("*"))
+
+
+def refused(args, folder, words):
+    """One message, status 1, nothing written."""
+    before = files_in(folder)
+    p = ours(args, cwd=folder)
+    assert p.returncode == 1 and words in p.stderr, p.stderr
+    assert p.stderr.startswith("samtools merge: ") and p.stdout == b"", p.stderr
+    assert files_in(folder) == before
+    return p
+
+
+# -------------------------------------------------------------- whole merges
+
+
+def some_settings(r):
+    """Two threads, and two others."""
+    return [SETTINGS[3], *r.sample(SETTINGS, 2)]
+
+
+def sorted_or_skipped(path, order):
+    try:
+        return mergegen.sorted_part(path, order)
+    except AssertionError as e:
+        if "no MC tag" not in str(e):
+            raise
+        pytest.skip("no MC tags here")
+
+
+@pytest.mark.parametrize("path", REAL_BAMS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_merge_of_real_reads_differs(tmp_path, path, order):
+    r = bamgen.rng("%s %s" % (path.name, order))
+    shutil.copyfile(path, tmp_path / "whole")
+    whole = sorted_or_skipped(tmp_path / "whole", ORDERS[order])
+    parts = mergegen.split(whole, r.choice((2, 3, 8, 30)), r.choice(mergegen.WAYS), r)
+    inputs = mergegen.write(parts, tmp_path, r.sample(("bam", "u.bam", "bam"), 2))
+    options = r.choice(([], ["-c", "-p"], ["-r", "-c"] if order not in ("RG", "template") else ["-c"], ["-p"]))
+    merges_the_same([*ORDERS[order], *options, *inputs], tmp_path, some_settings(r))
+
+
+def template_pool():
+    head, recs = ordergen.TEMPLATES["odd"]()
+    bam = read_bam(bamgen.bgzf(head + b"".join(recs)))
+    return mergegen.part_of(bam)
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory):
+    """order -> a Part in that order, made once."""
+    folder, made = tmp_path_factory.mktemp("pools"), {}
+
+    def make(order):
+        if order not in made:
+            part = template_pool() if order == "template" else mergegen.pool(order)
+            path, = mergegen.write([part], folder)
+            made[order] = mergegen.sorted_part(path, ORDERS[order])
+        return made[order]
+
+    return make
+
+
+@pytest.mark.parametrize("way", mergegen.WAYS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_equal_keys_or_formats_are_mixed_up(pools, tmp_path, order, way):
+    r = bamgen.rng("formats %s %s" % (order, way))
+    kinds = mergegen.KINDS if order != "template" else mergegen.KINDS[:2]    # the others do not take all that is odd
+    parts = mergegen.split(pools(order), r.choice((2, 5, 9)), way, r)
+    inputs = mergegen.write(parts, tmp_path, r.sample(kinds, len(kinds)))
+    merges_the_same([*ORDERS[order], *inputs], tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("options", [[], ["-c"], ["-p"], ["-c", "-p"], ["-r"], ["-r", "-c", "-p"]], ids="".join)
+@pytest.mark.parametrize("seed", range(6))
+def test_headers_are_joined_otherwise(pools, tmp_path, order, options, seed):
+    """One to all kinds of differences at a time. -h: the header of one of the files, too."""
+    if "-r" in options and order in ("RG", "template"):
+        pytest.skip("handed on")
+    r = bamgen.rng("headers %s %s %d" % (order, options, seed))
+    parts = mergegen.split(pools(order), r.choice((1, 2, 3, 7)), r.choice(mergegen.WAYS), r)
+    for name in r.sample(sorted(mergegen.CHANGES), r.randint(1, len(mergegen.CHANGES))):
+        mergegen.CHANGES[name](parts, r)
+    inputs = mergegen.write(parts, tmp_path, ("bam", "sam") if order != "template" else ("bam",))
+    more = ["-h", r.choice(inputs)] if r.random() < .3 else []
+    merges_the_same([*ORDERS[order], *options, *more, *inputs], tmp_path, some_settings(r))
+
+
+@pytest.mark.parametrize("change", mergegen.CHANGES)
+@pytest.mark.parametrize("order", ["coordinate", "name"])
+def test_headers_that_differ_in_one_way_are_joined_otherwise(pools, tmp_path, order, change):
+    r = bamgen.rng("one change %s %s" % (order, change))
+    parts = mergegen.split(pools(order), 5, "random", r)
+    mergegen.CHANGES[change](parts, r)
+    merges_the_same([*ORDERS[order], *mergegen.write(parts, tmp_path)], tmp_path)
+
+
+@pytest.mark.parametrize("order", ["coordinate", "name", "template"])
+def test_three_hundred_inputs_differ(pools, tmp_path, order):
+    r = bamgen.rng("many " + order)
+    parts = mergegen.split(pools(order), 300, "random", r)
+    merges_the_same([*ORDERS[order], *mergegen.write(parts, tmp_path)], tmp_path, some_settings(r))
+
+
+@pytest.mark.parametrize("name", ["cg_long", "long_records", "block_edges", "far_positions", "tid_none_pos_set",
+                                  "many_refs", "header_only", "header_only_no_refs", "seq_shapes",
+                                  "tags", "wrong_bins", "cg_short", "all_flags"])
+@pytest.mark.parametrize("options", [[], ["-r"]], ids="".join)
+def test_odd_or_long_records_change(made, tmp_path, name, options):
+    r = bamgen.rng("odd " + name)
+    (tmp_path / "whole").write_bytes(made(name).read_bytes())
+    whole = mergegen.sorted_part(tmp_path / "whole", ())
+    inputs = mergegen.write(mergegen.split(whole, 4, "random", r), tmp_path)
+    merges_the_same([*options, *inputs], tmp_path, SETTINGS[::4])
+
+
+def test_positions_below_none_end_the_input(made, tmp_path):
+    """As they end it for samtools 1.24, without a word."""
+    (tmp_path / "whole").write_bytes(made("negative_positions").read_bytes())
+    whole = mergegen.sorted_part(tmp_path / "whole", ())
+    inputs = mergegen.write(mergegen.split(whole, 3, "random", bamgen.rng("below")), tmp_path)
+    assert sorted(read_bam(merged(["-s", "1", *inputs])).records()) == sorted(whole.records)
+
+
+def test_record_of_many_megabytes_is_lost(tmp_path):
+    """Three of 20 MB, in two inputs, of which one has nothing else; with a read group that moves and one that comes."""
+    cigar, n = bamgen.cigar_bytes([(12 << 20, "M")]), 12 << 20
+    recs = [bamgen.raw_record(0, pos, 3, 60, 4681, 1, 0, n, body=b"L%d\0" % pos + cigar + b"\x12" * (n // 2)
+                              + bytes([30]) * n + b"RGZx\0NMC\1") for pos in (5, 6, 7)]
+    small = [bamgen.record("s%d" % i, 0, 0, i) for i in range(10)]
+    lines = ["@HD\tVN:1.6\tSO:coordinate", *bamgen.sq_text().splitlines(), "@RG\tID:x"]
+    part = mergegen.Part(lines, bamgen.REFS, [])
+    parts = [part.copy(x) for x in (small, recs[:2], recs[2:] + small[8:])]
+    inputs = mergegen.write(parts, tmp_path, ["u.bam"])
+    for options in [], ["-r"]:
+        merges_the_same([*options, "-u", *inputs], tmp_path, SETTINGS[2:4])
+
+
+# ------------------------------------------------------------ no order at all
+
+
+def shuffled_parts(seed, n, size, order="coordinate"):
+    r = bamgen.rng("shuffled %s" % seed)
+    part = mergegen.pool(order, size) if order != "template" else template_pool()
+    r.shuffle(part.records)
+    return mergegen.split(part, n, "random", r)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_shuffled_inputs_are_sorted_or_merged_otherwise(tmp_path, order, n):
+    """What samtools merges of what is in no order is no order, but always the same."""
+    parts = shuffled_parts("%s %d" % (order, n), n, 3000, order)
+    merges_the_same([*ORDERS[order], *mergegen.write(parts, tmp_path)], tmp_path, SETTINGS)
+
+
+def tiny_at(positions, name):
+    """A record of 44 bytes at each."""
+    return [struct.pack("<IiiBBHHHiiii", 40, 0, pos, 8, 7, 4681, 0, 0, 0, -1, -1, 0) + b"%s%06x\0" % (name, i)
+            for i, pos in enumerate(positions)]
+
+
+def bam_of(recs, path):
+    path.write_bytes(bamgen.bgzf(bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text()) + b"".join(recs), level=1))
+    return path
+
+
+def greedy(inputs):
+    """The model: the least head, of the first input that has it."""
+    heads = [(struct.unpack_from("<i", recs[0], 8)[0], i, 0) for i, recs in enumerate(inputs) if recs]
+    heapq.heapify(heads)
+    out = []
+    while heads:
+        _, i, at = heads[0]
+        out.append(inputs[i][at])
+        if at + 1 < len(inputs[i]):
+            heapq.heapreplace(heads, (struct.unpack_from("<i", inputs[i][at + 1], 8)[0], i, at + 1))
+        else:
+            heapq.heappop(heads)
+    return out
+
+
+# Where an input of 44-byte records turns back: at its ends, and where 256 KiB and what has been read of them end.
+TURNS = [1, 2, 60000 - 1, *(k * (1 << 18) // 44 + d for k in (1, 2, 4, 8) for d in (-1, 0, 1))]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_one_inversion_is_overlooked(tmp_path, turn):
+    """One input goes back there, once; the others do not."""
+    r = random.Random(turn)
+    inputs = [sorted(r.randrange(1 << 16) for _ in range(60000)) for _ in range(3)]
+    x = inputs[1]
+    inputs[1] = x[turn:] + x[:turn] if turn % 2 else [*x[:turn], x[turn] // 2, *x[turn + 1:]]
+    recs = [tiny_at(x, b"abc"[i:i + 1]) for i, x in enumerate(inputs)]
+    paths = [bam_of(x, tmp_path / ("in%d.bam" % i)) for i, x in enumerate(recs)]
+    expected = b"".join(greedy(recs))
+    for args, env in SETTINGS:
+        assert read_bam(merged(["-u", *args, *paths], env=env)).body == expected, (args, env)
+
+
+@pytest.mark.parametrize("every", [1, 100, 5000])
+def test_many_inversions_among_many_records_differ(tmp_path, every):
+    """The model is right, too: samtools says the same."""
+    r = random.Random(every)
+    inputs = []
+    for n in 100000, 30000, 5, 70000:
+        runs = [sorted(r.randrange(1 << 16) for _ in range(r.randint(1, 2 * every))) for _ in range(n // every + 1)]
+        inputs.append([x for run in runs for x in run])
+    recs = [tiny_at(x, b"abcd"[i:i + 1]) for i, x in enumerate(inputs)]
+    paths = [bam_of(x, tmp_path / ("in%d.bam" % i)) for i, x in enumerate(recs)]
+    mine = merges_the_same(["-u", *paths], tmp_path, SETTINGS[::2])
+    assert mine.body == b"".join(greedy(recs))
+
+
+def test_lost_order_of_targets_is_merged_otherwise(tmp_path):
+    """Three references; the second file has them from last to first and 30,000 records on each, in its order."""
+    r, lines = random.Random(3), ["@HD\tVN:1.6\tSO:coordinate\tGO:none", *bamgen.sq_text().splitlines()]
+    part = mergegen.Part(lines, bamgen.REFS, [])
+    recs = [with_tid(rec, tid) for tid in range(3)
+            for rec in tiny_at(sorted(r.randrange(9000) for _ in range(30000)), b"x")]
+    first, second, third = part.copy(recs), part.copy(recs), part.copy(recs[::7])
+    second.replace("SQ", second.of("SQ")[::-1])
+    second.refs = second.refs[::-1]
+    inputs = mergegen.write([first, second, third], tmp_path)
+    mine = merges_the_same(["-u", *inputs], tmp_path, SETTINGS[::3])
+    assert mine.lines()[0] == "@HD\tVN:1.6\tSO:unsorted"
+    for order in ["-n"], ["-t", "NM"]:
+        merges_the_same(["-u", *order, *inputs], tmp_path)
+
+
+def with_tid(rec, tid):
+    return rec[:4] + struct.pack("<i", tid) + rec[8:]

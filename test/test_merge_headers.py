@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Header and tags of what `samtools merge` writes: the cases of its page, word by word, and beside samtools 1.24."""
+
+import pathlib
+import re
+
+import pytest
+
+from conftest import oracle_call, same_lines
+from test_merge import merged, ours, refused
+
+HD, C = "@HD\tVN:1.6\tSO:coordinate", ["@SQ\tSN:c1\tLN:1000", "@SQ\tSN:c2\tLN:1000"]
+PROGRAMS = ["@PG\tID:p1", "@PG\tID:p2\tPP:p1"]
+
+
+def sam(name, place="c1:1", flag=0, *tags):
+    ref, pos = place.split(":") if ":" in place else (place, "0")
+    return "\t".join([name, str(flag), ref, pos, "9", "*" if flag & 4 else "4M", "*", "0", "0", "ACGT", "IIII", *tags])
+
+
+A = [HD, *C, "@RG\tID:x\tPG:p2\tSM:a", "@RG\tID:y\tSM:a", *PROGRAMS, sam("a", "c1:1", 0, "RG:Z:x", "PG:Z:p2", "NM:i:1")]
+B = [HD, *C, "@RG\tID:x\tPG:p2\tSM:b", "@RG\tID:z\tSM:b", *PROGRAMS, sam("b", "c1:2", 0, "RG:Z:x", "PG:Z:p1"),
+     sam("b2", "c1:3", 0, "RG:Z:z")]
+BARE = [HD, *C]
+U = [*BARE, sam("u50", "c1:50"), sam("u5", "c1:5"), sam("u60", "c1:60")]
+V = [*BARE, sam("v20", "c1:20"), sam("v55", "c1:55")]
+P = [HD, *C, sam("p1", "c1:5"), sam("p2", "c2:15")]
+Q = [HD, *C[::-1], sam("q1", "c2:5"), sam("q2", "c1:15")]
+
+
+def named(*reads):
+    return [*BARE, *(sam(name, "c1:9", flag) for name, flag in reads)]
+
+
+def tagged(*reads):
+    return [*BARE, *(sam(name, "c1:%d" % pos, 0, *tags) for name, pos, *tags in reads)]
+
+
+# name: inputs, arguments, and what must be there: header lines of these kinds, names of records, or "NAME: TAGS"
+CASES = {
+    "1": ({"a.sam": A, "b.sam": B}, ["a.sam", "b.sam"], {
+        "RG": ["ID:x PG:p2 SM:a", "ID:y SM:a", "ID:x-055424A4 PG:p2-6ADB4A65 SM:b", "ID:z SM:b"],
+        "PG": ["ID:p1", "ID:p2 PP:p1", "ID:p1-3A2CCEF5", "ID:p2-6ADB4A65 PP:p1-3A2CCEF5"],
+        "tags": ["a: NM:i:1 RG:Z:x PG:Z:p2", "b: RG:Z:x-055424A4 PG:Z:p1-3A2CCEF5", "b2: RG:Z:z"]}),
+    "2": ({"a.sam": A, "b.sam": B}, ["-c", "-p", "a.sam", "b.sam"], {
+        "RG": ["ID:x PG:p2 SM:a", "ID:y SM:a", "ID:z SM:b"], "PG": ["ID:p1", "ID:p2 PP:p1"],
+        "tags": ["a: NM:i:1 RG:Z:x PG:Z:p2", "b: RG:Z:x PG:Z:p1", "b2: RG:Z:z"]}),
+    "3": ({"a.sam": A, "b.sam": B}, ["-r", "a.sam", "b.sam"], {
+        "RG": ["ID:a PG:p2 SM:a", "ID:b PG:p2-3A2CCEF5 SM:b"],
+        "PG": ["ID:p1", "ID:p2 PP:p1", "ID:p1-055424A4", "ID:p2-3A2CCEF5 PP:p1-055424A4"],
+        "tags": ["a: NM:i:1 PG:Z:p2 RG:Z:a", "b: PG:Z:p1-055424A4 RG:Z:b", "b2: RG:Z:b"]}),
+    "4": ({"a.sam": A, "d/a.sam": V}, ["-r", "a.sam", "d/a.sam"], {
+        "RG": ["ID:a PG:p2 SM:a", "ID:a-055424A4"],
+        "tags": ["a: NM:i:1 PG:Z:p2 RG:Z:a", "v20: RG:Z:a", "v55: RG:Z:a"]}),
+    "5": ({"rg.txt": ["@RG\tID:a"], "a.sam": A, "d/a.sam": V}, ["-r", "-h", "rg.txt", "a.sam", "d/a.sam"], {
+        "RG": ["ID:a", "ID:a-055424A4", "ID:a-3A2CCEF5"], "PG": ["ID:p1", "ID:p2 PP:p1"],
+        "tags": ["a: NM:i:1 PG:Z:p2 RG:Z:a", "v20: RG:Z:a", "v55: RG:Z:a"]}),
+    "6": ({"a.sam": [*A[:-1], sam("r", "c1:1", 0, "RG:Z:x", "PG:Z:p1", "NM:i:1")]}, ["a.sam"],
+          {"tags": ["r: NM:i:1 RG:Z:x PG:Z:p1"]}),
+    "7": ({"a.sam": [*BARE, sam("r", "c1:1", 0, "RG:Z:no", "NM:i:1"), sam("s", "c1:1", 0, "RG:Z:no")]}, ["a.sam"],
+          {"RG": [], "tags": ["r: NM:i:1", "s:"]}),
+    "8": ({"nr.cram.sam": V}, ["-r", "nr.cram.sam"], {
+        "RG": ["ID:nr.cram"], "tags": ["v20: RG:Z:nr.cram", "v55: RG:Z:nr.cram"]}),
+    "9": ({"u.sam": U, "v.sam": V}, ["u.sam", "v.sam"], {
+        "names": "v20 u50 u5 v55 u60", "HD": ["VN:1.6 SO:coordinate"]}),
+    "10": ({"p.sam": P, "q.sam": Q}, ["p.sam", "q.sam"], {"names": "p1 q1 q2 p2", "HD": ["VN:1.6 SO:unsorted"]}),
+    "10 with SS and GO": ({"p.sam": ["@HD\tVN:1.6\tGO:none\tSO:coordinate\tSS:coordinate:x", *P[1:]], "q.sam": Q},
+                          ["p.sam", "q.sam"], {"names": "p1 q1 q2 p2", "HD": ["VN:1.6 SO:unsorted"]}),
+    "11": ({"p.sam": P, "q.sam": Q}, ["-n", "p.sam", "q.sam"], {
+        "names": "p1 p2 q1 q2", "HD": ["VN:1.6 SO:coordinate"]}),
+    "12": ({"a.sam": [C[0]], "b.sam": ["@SQ\tSN:c1\tLN:999\tM5:0", sam("r")]}, ["a.sam", "b.sam"],
+           {"names": "r", "SQ": ["SN:c1 LN:1000"]}),
+    "13": ({"l.sam": ["@SQ\tSN:c9\tLN:1000\tAN:c2", sam("l", "c9:7")], "r.sam": [*C[1:], sam("r", "c2:5")]},
+           ["l.sam", "r.sam"], {"SQ": ["SN:c9 LN:1000 AN:c2"], "names": "r l"}),
+    "14": ({"p.sam": [*BARE, sam("p")], "q.sam": [*BARE, sam("q")]}, ["p.sam", "q.sam"], {"names": "p q"}),
+    "14 swapped": ({"p.sam": [*BARE, sam("p")], "q.sam": [*BARE, sam("q")]}, ["q.sam", "p.sam"], {"names": "q p"}),
+    "15": ({"a.sam": named(("a2", 0), ("a10", 0)), "b.sam": named(("a02", 0), ("a9", 0), ("a10", 256))},
+           ["-n", "a.sam", "b.sam"], {"names": "a2 a02 a9 a10 a10"}),
+    "16": ({"a.sam": named(("r", 129 + 256)), "b.sam": named(("r", 129), ("r", 129 + 2304)), "c.sam": named(("r", 65)),
+            "d.sam": named(("r", 129 + 2048))}, ["-n", "a.sam", "b.sam", "c.sam", "d.sam"],
+           {"flags": "65 129 2177 385 2433"}),
+    "17": ({"a.sam": tagged(("none50", 50), ("A9", 9, "CB:Z:A"), ("C5", 5, "CB:Z:C")),
+            "b.sam": tagged(("none60", 60), ("A7", 7, "CB:Z:A"), ("i3", 3, "CB:i:3"))}, ["-t", "CB", "a.sam", "b.sam"],
+           {"names": "none50 none60 A7 A9 C5 i3"}),
+    "18": ({"a.sam": [*C, sam("r")], "b.sam": ["@HD\tVN:1.3\tSO:queryname", *C]}, ["a.sam", "b.sam"], {
+        "HD": ["VN:1.3 SO:queryname"]}),
+    "19": ({"a.sam": [*BARE, sam("rev", "c1:1", 20)], "b.sam": [*BARE, sam("un", "c1:1", 4)],
+            "c.sam": [*BARE, sam("map", "c1:1")]}, ["a.sam", "b.sam", "c.sam"], {"names": "un map rev"}),
+    "20": ({"a.sam": [*A[:-1], "@CO\tonly"], "v.sam": V}, ["a.sam", "v.sam"],
+           {"names": "v20 v55", "RG": ["ID:x PG:p2 SM:a", "ID:y SM:a"], "CO": ["only"]}),
+}
+
+
+def fields(lines, kind):
+    return [x[4:].replace("\t", " ") for x in lines if x.startswith("@" + kind)]
+
+
+def seen_in(bam_as_sam):
+    """What CASES may ask for."""
+    lines = bam_as_sam.splitlines()
+    reads = [x.split("\t") for x in lines if not x.startswith("@")]
+    seen = {kind: fields(lines, kind) for kind in ("HD", "SQ", "RG", "PG", "CO")}
+    seen["names"], seen["flags"] = (" ".join(x[i] for x in reads) for i in (0, 1))
+    seen["tags"] = [" ".join([x[0] + ":", *x[11:]]) for x in reads]
+    return seen
+
+
+def lay_out(folder, files):
+    for name, lines in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("".join(line + "\n" for line in lines))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case_of_the_page_differs(tmp_path, monkeypatch, case):
+    files, args, expected = CASES[case]
+    lay_out(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    args = ["-s", "1", "--no-PG", *args]
+    status, err = oracle_call("merge", ["-O", "sam", "-o", "theirs.sam", *args])
+    assert status == 0, err
+    expected_text = pathlib.Path("theirs.sam").read_text()
+    for n in 1, 2:
+        text = merged(["-O", "sam", "-@", n, *args]).decode()
+        same_lines(text, expected_text, "the output")
+        seen = seen_in(text)
+        assert {what: seen[what] for what in expected} == expected
+
+
+def test_warnings_are_missing_or_repeated(tmp_path):
+    """One for each unknown value of a file, one for a file whose references stand in another order, one for no @HD."""
+    reads = [sam("r%d" % i, "c1:%d" % (i + 1), 0, "RG:Z:no%d" % (i % 2), "PG:Z:nix") for i in range(9)]
+    lay_out(tmp_path, {"a.sam": [*C, "@RG\tID:x\tPG:gone", *reads], "q.sam": [*C[::-1]]})
+    p = ours(["-o", "out.sam", "a.sam", "q.sam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    for words in "no0", "no1", "nix", "gone", "q.sam", "no input":
+        assert len(re.findall(r"(?<!\w)%s(?!\w)" % words, p.stderr)) == 1, (words, p.stderr)
+    q = ours(["--no-PG", "--verbosity", "1", "-f", "-o", "out.sam", "a.sam", "q.sam"], cwd=tmp_path)
+    assert q.returncode == 0 and len(q.stderr) <= len(p.stderr)
+
+
+def test_suffixes_are_the_same_for_every_seed(tmp_path):
+    lay_out(tmp_path, {"a.sam": A, "b.sam": B})
+    texts = {}
+    for seed in "0", "1", "7", "4294967296", "4294967297", "-1", "123456789012":
+        args = ["--no-PG", "-s", seed, "-O", "sam", tmp_path / "a.sam", tmp_path / "b.sam"]
+        status, err = oracle_call("merge", ["-f", "-o", tmp_path / "theirs.sam", *args])
+        p = ours(["-o", "-", *args])
+        assert (p.returncode, status) in ((0, 0), (1, 1)), (seed, err, p.stderr)
+        if status == 0:
+            texts[seed] = p.stdout
+            assert p.stdout == (tmp_path / "theirs.sam").read_bytes(), seed
+    assert texts["1"] != texts["7"] and texts["1"] == texts["4294967297"]
+    for seed in "x", "1x", "", "0x10":
+        refused(["-s", seed, "-o", "out.sam", "a.sam", "b.sam"], tmp_path, "")
