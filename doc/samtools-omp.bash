@@ -13,7 +13,7 @@ _samtools_omp()
                 --force --rebgzip --help --index --index-name --keep --compress-level --output --reindex --size --test --threads --version' ;;
         esac
     elif [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort collate report bgzip view index merge flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
+        words='sort collate merge report bgzip view index flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
@@ -33,6 +33,16 @@ _samtools_omp()
             -@|-n|-r|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -T -n -l -u -f -r -@ -h --threads --output-fmt --output-fmt-option --input-fmt-option
                 --reference --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+        esac
+    elif [ "${COMP_WORDS[1]}" = merge ]; then
+        case $prev in
+            -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
+            -l) words='0 1 2 3 4 5 6 7 8 9' ;;
+            --total-memory) words='1G 2G 4G' ;;
+            -@|-s|-t|-R|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            *) [[ $cur == -* ]] && words='-n -N -t --template-coordinate -o -f -b -h -c -p -r -s -R -L -X -O -l -u -1 -@ --threads
+                --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
+                --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi
     if [ -n "$words" ]; then

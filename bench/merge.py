@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The table of bench/merge.sh."""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+from measure import measure
+
+
+def command(program, path, threads, level, out, inputs):
+    """The same work, as far as the programs allow: equal @RG and @PG lines are joined. samtools has its threads beside
+    the main one."""
+    how = [] if level == "default" else ["-l", level]
+    if program == "sambamba":
+        return [path, "merge", "-t", threads, *how, out, *inputs]
+    return [path, "merge", "-@", threads, "-c", "-p", "-f", *(["-u"] if level == "0" else how), "-o", out, *inputs]
+
+
+def records(samtools, path):
+    """A checksum of all records, in their order."""
+    return subprocess.check_output(["sh", "-c", '"$0" view -@ 1 "$1" | cksum', samtools, path])
+
+
+def one_run(argv, out, log):
+    """Wall and CPU seconds, MiB, MB of output."""
+    if os.path.exists(out):
+        os.unlink(out)
+    wall, usage, status = measure(log, 3600, argv)
+    if status:
+        with open(log, errors="replace") as told:
+            sys.exit("%s: exit status %d: %s" % (" ".join(argv[:2]), status, told.read()[-300:]))
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.path.getsize(out) / 1e6
+
+
+def rows(programs, folder, rounds, threads, level, inputs):
+    runs, first, log = {name: [] for name in programs}, {}, os.path.join(folder, "log")
+    for turn in range(rounds + 1):
+        for name, path in programs.items():
+            out = os.path.join(folder, "out.%s.bam" % name)
+            cost = one_run(command(name, path, threads, level, out, inputs), out, log)
+            if turn:
+                runs[name].append(cost)
+            elif name != "sambamba":                 # whose ties are in another order
+                first[name] = records(programs["samtools"], out)
+            for left in out, out + ".bai":
+                if os.path.exists(left):
+                    os.unlink(left)
+    os.unlink(log)
+    if len(set(first.values())) > 1:
+        sys.exit("merge.py: the records differ")
+    for name, mine in runs.items():
+        wall, cpu, memory, size = (statistics.median(x) for x in zip(*mine))
+        ratio = statistics.median(theirs[0] / x[0] for theirs, x in zip(runs["samtools"], mine))
+        yield "| %s | %s | %s | %.2f | %.2f | %.0f | %.1f | %.2f |" % (
+            level, threads, name, wall, cpu, memory, size, ratio)
+
+
+def main(ours, samtools, folder, rounds, threads, levels, *inputs):
+    programs = {"ours": os.path.abspath(ours), "samtools": samtools}
+    if shutil.which("sambamba"):
+        programs["sambamba"] = shutil.which("sambamba")
+    print("| level | threads | program | wall s | CPU s | MiB | MB | x samtools |")
+    print("|---|---:|---|---:|---:|---:|---:|---:|")
+    for level in levels.split():
+        for n in threads.split():
+            for row in rows(programs, folder, int(rounds), n, level, inputs):
+                print(row, flush=True)
+
+
+main(*sys.argv[1:])
