@@ -73,7 +73,7 @@ void merge_args_usage(FILE *to)
           "      --verbosity INT     below 3: no warnings\n"
           "      --help              print this text\n"
           "\n"
-          "-R, -L and -X, and -r with -t RG, are left to the other samtools on PATH.\n"
+          "-R, -L and -X, and -r with -t RG or --template-coordinate, are left to the other samtools on PATH.\n"
           "\n"
           "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
           "--verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the inputs, with -f.\n",
@@ -226,11 +226,13 @@ static int settle(struct engine_args *args, struct merge_words *own, int n, char
     return 0;
 }
 
-/* Whether records are looked at between two changes of their read group. Then only samtools knows what it compares. */
+/* Whether records are looked at between two changes of their read group: for the tag, or for its library. Then only
+ * samtools knows what it compares. */
 static bool order_sees_old_groups(const struct merge_opts *opts)
 {
     const struct sort_order *order = &opts->common.order;
-    return opts->groups_by_file && order->by == SORT_TAG && memcmp(order->tag, "RG", sizeof order->tag) == 0;
+    bool by_group = order->by == SORT_TAG && memcmp(order->tag, "RG", sizeof order->tag) == 0;
+    return opts->groups_by_file && (by_group || order->by == SORT_TEMPLATE);
 }
 
 enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv)

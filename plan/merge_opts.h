@@ -14,7 +14,7 @@ struct merge_opts {
     bool join_groups;            /* -c: @RG lines of one ID are one line */
     bool join_programs;          /* -p: likewise @PG lines */
     bool groups_by_file;         /* -r: an input's name is the read group of its records. Never together with
-                                  * the order -t RG */
+                                  * the order -t RG or --template-coordinate */
     uint32_t seed;               /* -s: of what follows an ID that another input has */
 };
 
