@@ -92,7 +92,7 @@ static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
 }
 
 /* Of headers that have the same references. */
-static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct program_names *names, const char *file,
+static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                        struct latch *latch)
 {
     struct program_lines programs;
@@ -104,7 +104,7 @@ static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct program_names *n
         latch_fail(latch, "%s: its @RG line of ID %s differs from that of an input before it. Nothing was written; "
                    "rename the read group", file, sam_hdr_line_name(from, "RG", clash));
     else if (status < 0 || merge_comments(into, from) < 0
-             || (names && program_lines_names(&programs, from, names) < 0))
+             || (values && program_lines_values(&programs, from, values) < 0))
         latch_fail(latch, NOT_ADDED, file);
     int n_renamed = programs.n_renamed;
     program_lines_free(&programs);
@@ -119,30 +119,30 @@ void bam_header_warn_of_renamed(const char *file, int n)
 }
 
 /* The same of the lines but those of @SQ, which need not be parsed for it. */
-static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct program_names *names, const char *file,
+static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                        struct latch *latch)
 {
     sam_hdr_t *lines = plain_header_lines(into), *more = plain_header_lines(from);
     bool read = lines && more;
-    int n_renamed = read ? merge_lines(lines, more, names, file, latch) : latch_fail(latch, NOT_ADDED, file);
+    int n_renamed = read ? merge_lines(lines, more, values, file, latch) : latch_fail(latch, NOT_ADDED, file);
     int put = n_renamed < 0 ? 0 : plain_header_put(into, lines);
     sam_hdr_destroy(lines);
     sam_hdr_destroy(more);
     if (put < 0)
         return latch_fail(latch, NOT_ADDED, file);
-    if (put > 0 && names)
-        program_names_free(names);
-    return put > 0 ? merge_lines(into, from, names, file, latch) : n_renamed;
+    if (put > 0 && values)
+        tag_values_free(values);
+    return put > 0 ? merge_lines(into, from, values, file, latch) : n_renamed;
 }
 
-int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct program_names *names, const char *file,
+int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                      struct latch *latch)
 {
     if (!same_references(into, from))
         return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
                           "sorted together. Nothing was written", file);
     bool plain = plain_header_is(into) && plain_header_is(from);
-    return plain ? merge_plain(into, from, names, file, latch) : merge_lines(into, from, names, file, latch);
+    return plain ? merge_plain(into, from, values, file, latch) : merge_lines(into, from, values, file, latch);
 }
 
 /* The fields of @HD that tell the order: SO, GO, SS. NULL or "": the field is removed. */

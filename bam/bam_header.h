@@ -9,8 +9,8 @@
 #include <htslib/sam.h>
 
 struct latch;
-struct program_names;
 struct sort_order;
+struct tag_values;
 
 #define BAM_HEADER_MAGIC "BAM\1"
 
@@ -26,10 +26,10 @@ void bam_header_free(struct bam_header *header);
 
 /* Adds the lines of `from`, the header of another input, to `into`: @RG, @PG (see program_lines_merge()) and @CO lines
  * that are not there yet. The two must agree in @SQ, because records name references by number, and in @RG lines of the
- * same ID. `file`: that of `from`, for messages. names: empty, becomes a list of the programs that got another ID, for
- * the caller to free, also after an error; may be NULL. Returns how many these are. -1: failed, and the error is
- * recorded in the latch. */
-int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct program_names *names, const char *file,
+ * same ID. `file`: that of `from`, for messages. values: empty, gets the PG values that change, for the caller to free,
+ * also after an error; may be NULL. Returns how many programs got another ID. -1: failed, and the error is recorded in
+ * the latch. */
+int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                      struct latch *latch);
 
 /* For a sort over MPI: warns that n @PG lines got another ID, and that PG tags did not, unless n is 0. */

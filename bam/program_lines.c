@@ -119,7 +119,7 @@ int program_lines_merge(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t 
     return status;
 }
 
-int program_lines_names(const struct program_lines *lines, sam_hdr_t *from, struct program_names *names)
+int program_lines_values(const struct program_lines *lines, sam_hdr_t *from, struct tag_values *programs)
 {
     int status = 0;
     for (int i = 0; i < lines->n && status == 0; i++) {
@@ -127,9 +127,8 @@ int program_lines_names(const struct program_lines *lines, sam_hdr_t *from, stru
         if (!id)
             status = -1;
         else if (strcmp(lines->ids[i], id) != 0)
-            status = program_names_add(names, id, lines->ids[i]);
+            status = tag_values_add(programs, id, lines->ids[i]);
     }
-    program_names_sort(names);
     return status;
 }
 

@@ -4,7 +4,7 @@
 #define PROGRAM_LINES_H
 
 #include <htslib/sam.h>
-#include "bam/program_names.h"
+#include "bam/record_remap.h"
 
 /* Which ID each @PG line of an input has in the merged header. */
 struct program_lines {
@@ -25,7 +25,7 @@ int program_lines_replace(kstring_t *to, const char *line, const char *tag, cons
  * one, or there is no such line. */
 const char *program_lines_new_id(const struct program_lines *lines, sam_hdr_t *from, const char *id);
 
-/* Makes the list of those lines that got another ID; names is empty before. -1: no memory; free it all the same. */
-int program_lines_names(const struct program_lines *lines, sam_hdr_t *from, struct program_names *names);
+/* Adds the IDs of those lines that got another one to the values of PG. -1: no memory. */
+int program_lines_values(const struct program_lines *lines, sam_hdr_t *from, struct tag_values *programs);
 
 #endif

@@ -48,9 +48,8 @@ static int open_input(struct merged *m, const char *path, const struct sort_inpu
     size_t i = m->n++;
     struct sort_input *in = &m->each[i].in;
     if (sort_input_open(in, path, NULL, how) < 0
-        || header_join_add(m->join, in->header.sam, path, &m->remaps[i], &m->latch) < 0)
+        || header_join_add(m->join, in->header.sam, path, &in->remap, &m->latch) < 0)
         return -1;
-    m->each[i].wish.remap = &m->remaps[i];
     sort_input_rest(in);
     share_header(m, i);
     return 0;
@@ -80,8 +79,7 @@ static int open_inputs(struct merged *m)
     sort_inputs_allow_files(in->n);
     m->join = header_join_new(&joins);
     m->each = calloc(in->n, sizeof *m->each);
-    m->remaps = calloc(in->n, sizeof *m->remaps);
-    if (!m->join || !m->each || !m->remaps)
+    if (!m->join || !m->each)
         return latch_fail(&m->latch, "out of memory");
     if (join_other_header(m, &how) < 0)
         return -1;
@@ -352,12 +350,9 @@ void merged_finish(struct merged *m)
         written_commit(m->to);
     written_close(m->to);
     merge_ring_close(m->ring);
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++)
         sliced_input_close(&m->each[i]);
-        record_remap_free(&m->remaps[i]);
-    }
     free(m->each);
-    free(m->remaps);
     header_join_free(m->join);
     sam_hdr_destroy(m->sam);
     sort_rule_free(m->rule);

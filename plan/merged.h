@@ -26,7 +26,6 @@ struct merged {
     struct header_join *join;
     sam_hdr_t *sam;              /* of the output */
     struct sliced_input *each;
-    struct record_remap *remaps; /* of each input */
     size_t n;                    /* inputs that were opened */
     struct sort_rule *rule;      /* of the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */

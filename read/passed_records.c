@@ -28,7 +28,7 @@ struct passed_records {
     struct passed_records_options opt;
     struct chunk_reader *chunks;
     struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
-    struct program_names names;
+    struct record_remap remap;
     int32_t n_ref;
     struct pass_found *found;
     uint64_t n, bytes;           /* of records that were lent or left out; bytes: of all before them, too */
@@ -39,23 +39,13 @@ struct passed_records {
 
 /* ------------------------------------------------------------------- tasks */
 
-/* What an append returned. */
-static enum pass_fault fault_of(int status)
-{
-    return status >= 0 ? PASS_FINE : status == -1 ? PASS_NO_MEMORY : status == -2 ? PASS_TOO_LONG : PASS_NO_STRING;
-}
-
-/* Appends the checked record as the merge wants it, and lists it. */
+/* Lists the record that was appended at `start`. */
 static enum pass_fault list_record(const struct merge_wish *merge, struct pass_found *f, struct byte_buffer *to,
-                                   const struct bam_record *record, bool mend)
+                                   size_t start, bool mend)
 {
-    size_t start = to->n;
-    int status = record_remap_append(merge->remap, to, record, &f->unknown);
-    if (status < 0)
-        return fault_of(status);
     f->at = start;
     f->slice.records = *to;
-    status = record_slice_list(&f->slice, start, mend, merge->rule, &f->broken);
+    int status = record_slice_list(&f->slice, start, mend, merge->rule, &f->broken);
     *to = f->slice.records;
     return status < 0 ? PASS_NO_MEMORY : f->broken ? PASS_BROKEN : PASS_FINE;
 }
@@ -67,9 +57,12 @@ static enum pass_fault pass_record(const struct passed_records *r, uint32_t numb
     int passes = r->filter ? record_filter_passes(r->filter, number, record) : 1;
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
-    if (r->opt.merge)
-        return list_record(r->opt.merge, &r->found[number], to, record, mend);
-    return fault_of(program_names_append(&r->names, to, record));
+    size_t start = to->n;
+    struct pass_found *f = &r->found[number];
+    int status = record_remap_append(&r->remap, to, record, &f->unknown);
+    if (status < 0)
+        return status == -1 ? PASS_NO_MEMORY : status == -2 ? PASS_TOO_LONG : PASS_NO_STRING;
+    return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
 }
 
 /* Appends the records in p[n] that pass, until one has a fault. */
@@ -249,15 +242,15 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     return 0;
 }
 
-struct passed_records *passed_records_open(const struct passed_records_options *options, struct program_names *names,
+struct passed_records *passed_records_open(const struct passed_records_options *options, struct record_remap *remap,
                                            struct bam_header *header)
 {
     struct passed_records *r = calloc(1, sizeof *r);
     int status = r ? 0 : latch_fail(options->latch, "%s: out of memory", options->path);
     if (status == 0) {
         r->opt = *options;
-        r->names = *names;
-        *names = (struct program_names){.n = 0};
+        r->remap = *remap;
+        *remap = (struct record_remap){.group = NULL};
         status = prepare(r, header);
     }
     free(header->rest);
@@ -272,7 +265,7 @@ struct passed_records *passed_records_open(const struct passed_records_options *
 static void free_parts(struct passed_records *r)
 {
     record_filter_free(r->filter);
-    program_names_free(&r->names);
+    record_remap_free(&r->remap);
     name_table_free(&r->told);
     for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++) {
         free(r->found[i].slice.keys);

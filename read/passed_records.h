@@ -8,7 +8,7 @@
 #define PASSED_RECORDS_H
 
 #include "bam/bam_header.h"
-#include "bam/program_names.h"
+#include "bam/record_remap.h"
 #include "base/memory_shares.h"
 #include "read/chunk_reader.h"
 
@@ -16,14 +16,12 @@ struct bgzf_source;
 struct byte_window;
 struct latch;
 struct passed_records;
-struct record_remap;
 struct record_slice;
 struct sort_rule;
 struct stats;
 
-/* What a merge wants of an input; all stays the caller's. */
+/* What a merge wants of an input, beside the remap; all stays the caller's. */
 struct merge_wish {
-    const struct record_remap *remap;
     const struct sort_rule *rule;    /* as in struct bam_key_order */
     struct sort_rule *learns;    /* the same, where it is to learn from the first records of this input; else NULL */
 };
@@ -39,9 +37,9 @@ struct passed_records_options {
     struct stats *stats;         /* may be NULL */
 };
 
-/* Takes over the names that programs have got, which may be none, and the records behind the header from `header`, also
- * if it fails. NULL: no memory, and the error is recorded in the latch; free the names all the same. */
-struct passed_records *passed_records_open(const struct passed_records_options *options, struct program_names *names,
+/* Takes over what the records need, which may be nothing, and the records behind the header from `header`, also if it
+ * fails. NULL: no memory, and the error is recorded in the latch; free `remap` all the same. */
+struct passed_records *passed_records_open(const struct passed_records_options *options, struct record_remap *remap,
                                            struct bam_header *header);
 
 /* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */

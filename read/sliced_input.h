@@ -42,7 +42,7 @@ struct made_slice {
 /* All zeros: nothing is open. */
 struct sliced_input {
     struct sort_input in;        /* the caller opens it */
-    struct merge_wish wish;      /* remap: the caller's; it is made before the input begins */
+    struct merge_wish wish;
     struct sliced_input_options opt;
     struct made_slice *slices;   /* opt.n_slices, used in turn */
     size_t made, left, freed;    /* numbers of slices, see above */

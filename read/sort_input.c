@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "bam/plain_header.h"
-#include "bam/program_names.h"
 #include "base/input_name.h"
 #include "bgzf_source.h"
 #include "codec/bgzf_block.h"
@@ -54,7 +53,7 @@ static int open_source(struct sort_input *in, struct stats *stats)
 /* Whether its records are left out or changed. */
 static bool passes(const struct sort_input *in)
 {
-    return in->format->filter || in->names.n > 0 || in->merge;
+    return in->format->filter || !record_remap_is_none(&in->remap) || in->merge;
 }
 
 /* From now on its records come as they pass. */
@@ -71,7 +70,7 @@ static int open_passed(struct sort_input *in)
         .latch = how->latch,
         .stats = how->stats,
     };
-    in->passed = passed_records_open(&records, &in->names, &in->header);
+    in->passed = passed_records_open(&records, &in->remap, &in->header);
     if (!in->passed || in->merge)
         return in->passed ? 0 : -1;
     struct bgzf_source_options from = {
@@ -145,11 +144,11 @@ void sort_input_rest(struct sort_input *in)
 /* Adds its header to the first one's. A part of an input keeps its PG tags. */
 static int join_input(struct sort_inputs *inputs, struct sort_input *in, struct latch *latch)
 {
-    int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &in->names, in->name, latch);
+    int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &in->remap.programs, in->name, latch);
     if (renamed > 0 && in->part && !in->part->silent)
         bam_header_warn_of_renamed(in->name, renamed);
     if (renamed <= 0 || in->part)
-        program_names_free(&in->names);
+        record_remap_free(&in->remap);
     return renamed < 0 ? -1 : 0;
 }
 
@@ -293,7 +292,7 @@ static void close_buffers(struct sort_input *in)
 void sort_input_close(struct sort_input *in)
 {
     close_buffers(in);
-    program_names_free(&in->names);
+    record_remap_free(&in->remap);
     bam_header_free(&in->header);
 }
 

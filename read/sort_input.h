@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_header.h"
-#include "bam/program_names.h"
+#include "bam/record_remap.h"
 #include "base/memory_shares.h"
 
 struct bgzf_source;
@@ -27,7 +27,7 @@ struct sort_input {
     struct bgzf_source *as_read; /* what `passed` reads; NULL if that is */
     struct passed_records *passed;   /* what the source reads, if records are left out or changed; else NULL */
     struct bam_header header;
-    struct program_names names;  /* other IDs that its programs got, until its turn comes */
+    struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
                                       * set it before sort_input_begin(). NULL: no merge reads them */
