@@ -16,6 +16,8 @@ enum {
     /* Records that another one is compared with. 4 instead of 8 are 4 % faster, 1.7 %
      * larger; 12 are 4 % slower, 0.6 % smaller. */
     N_BEFORE = 8,
+    MANY_BEFORE = 16,             /* in template order, where every other one is of the other place */
+    TO_MATE_POS = 20,             /* bytes from reference and position to those of the mate */
     NAME_BITS = 10,
     /* Literals of a SEQ from which on it is looked for by samples. 16 instead of 10 are 0.3 %
      * larger on 10x reads, 1 % faster on whole genomes. */
@@ -28,6 +30,12 @@ enum {
     SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
+    /* After so many bytes it is seen whether fields suit the block. */
+    TRIAL = 2 * SEGMENT,
+    SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
+    LONG_MATCHES = 32,
+    FEW_LITERALS = 9,             /* one byte in so many, */
+    FEW_SEQ = 32,                 /* or of SEQ, where copies lie at one place */
 };
 _Static_assert(TAG_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
@@ -54,7 +62,7 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
 
 /* What a record is compared with. */
 struct history {
-    uint32_t record[N_BEFORE];                     /* where they begin, the last first */
+    uint32_t record[MANY_BEFORE];                  /* where they begin, the last first */
     uint32_t to_cigar;                             /* bytes before the CIGAR of the last one */
     uint32_t tags;                                 /* where those of the last one begin */
     uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
@@ -67,30 +75,41 @@ INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t fr
     parse_greedy(d, p, min_u32(to, p->last), g, true);
 }
 
-/* The last of dist[] is the mate's, by the end of the names; if the CIGAR lies elsewhere than
- * in the record before, the last but one is that of the CIGARs. */
-INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
-                       const struct greedy *tags, agree64_fn *agree)
+/* The first records, and the mate of a pair in which it comes just before: what is the mate's place there is that of
+ * this read here. */
+INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t mate, uint32_t n, uint32_t *dist)
 {
-    uint32_t dist[N_BEFORE + 1], to_cigar = f->cigar - f->at;
-    bool is_long = f->seq - f->cigar >= LONG_CIGAR;
-    uint16_t *mate = &h->name_end[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
-    for (uint32_t k = 0; k < N_BEFORE; k++)
+    uint32_t to_cigar = f->cigar - f->at, *special = dist + n;
+    for (uint32_t k = 0; k < n; k++)
         dist[k] = distance(f->at, h->record[k]);
     if (to_cigar != h->to_cigar)
-        dist[N_BEFORE - 1] = distance(f->cigar, h->record[0] + h->to_cigar);
-    dist[N_BEFORE] = distance(f->cigar, *mate);
-    for (uint32_t k = N_BEFORE - 1; k <= N_BEFORE; k++)
+        special[-1] = distance(f->cigar, h->record[0] + h->to_cigar);
+    special[0] = distance(f->cigar, mate);
+    if (mate > h->record[0]) {
+        special[-2] = distance(f->cigar, mate + TO_MATE_POS);
+        special[-3] = distance(f->cigar, (int64_t)mate - TO_MATE_POS);
+    }
+    for (uint32_t k = n - 3; k <= n; k++)
         if (dist[k] > f->at)                       /* a shorter name in the first record */
             dist[k] = 1;
+}
+
+/* n: of so many records before. */
+INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f, uint32_t n,
+                       const struct greedy *tags, agree64_fn *agree)
+{
+    uint32_t dist[MANY_BEFORE + 1];
+    bool is_long = f->seq - f->cigar >= LONG_CIGAR;
+    uint16_t *mate = &h->name_end[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
+    find_heads(h, f, *mate, n, dist);
     if (f->at > 0)
-        match_at(d, p, f->at, is_long ? f->cigar : f->seq, dist, N_BEFORE + 1, false, agree);
+        match_at(d, p, f->at, is_long ? f->cigar : f->seq, dist, n + 1, false, agree);
     if (is_long)
         match_greedily(d, p, f->cigar, f->seq, tags);
     *mate = (uint16_t)f->cigar;
     memmove(h->record + 1, h->record, sizeof h->record - sizeof *h->record);
     h->record[0] = f->at;
-    h->to_cigar = to_cigar;
+    h->to_cigar = f->cigar - f->at;
 }
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
@@ -110,7 +129,16 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     h->tags = f->tags;
 }
 
-/* Up to the last record, or to where SEQ is not alike. */
+/* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? */
+INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct reads *reads)
+{
+    uint32_t matched = p->anchor - d->n_lits;
+    return matched < SHORT_MATCHES * d->n_seqs
+        || (matched > LONG_MATCHES * d->n_seqs && d->n_lits * FEW_LITERALS < p->anchor
+            && reads->seq_lits * FEW_SEQ > reads->seq_bytes);
+}
+
+/* Up to the last record, or to where fields turn out not to be alike. */
 INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     const struct greedy tags = {
@@ -121,12 +149,20 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     struct fields f;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
-        match_head(d, p, &h, &f, &tags, agree);
+        if (h.reads.in_turn)
+            match_head(d, p, &h, &f, MANY_BEFORE, &tags, agree);
+        else
+            match_head(d, p, &h, &f, N_BEFORE, &tags, agree);
         match_seq(d, p, &h.reads, &f, effort, agree);
         if (is_unlike(&h.reads))
             break;
         match_qual(d, p, &h, &f, agree);
         match_greedily(d, p, f.tags, f.end, &tags);
+        if (at < TRIAL && f.end >= TRIAL && is_cut(d, p, &h.reads)) {
+            d->n_seqs = d->n_lits = p->anchor = 0;
+            p->at = FIRST;
+            return;
+        }
     }
     p->at = max_u32(p->at, p->anchor);
 }

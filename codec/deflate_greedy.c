@@ -14,7 +14,8 @@ enum {
     MANY_LITERALS = 6,
     /* Mean length. Reads have 10 to 20, copies of them 40 to 140. */
     LONG_MATCHES = 22,
-    PAIR_STRIDE = 2,              /* 1 instead is 0.3 % smaller, 4 % slower */
+    PAIR_STRIDE = 2,              /* 1 instead is 0.3 % smaller, 4 % slower; where matches are longer than this, 4 % */
+    LONGEST_MATCHES = 96,
 };
 _Static_assert(5 * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << HASH_BITS, "positions are two bytes");
@@ -74,25 +75,35 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
         greedy_insert(g, p->in, at);
 }
 
-/* Are there few matches up to stop, or copies? */
-INLINE bool try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
+/* The stride of pairs, if there are few matches up to stop, or copies; else 0. Where hardly anything else comes, most
+ * literals are in the trial: it is done again. */
+INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
-    uint32_t from = p->anchor, lits = d->n_lits, seqs = d->n_seqs;
+    const struct parse from = *p;
+    const uint32_t n_lits = d->n_lits, n_seqs = d->n_seqs, n_segments = d->n_segments;
     parse_singly(d, p, stop, *g);
-    lits = d->n_lits - lits;
-    seqs = d->n_seqs - seqs;
-    return lits >= MANY_LITERALS * seqs || p->anchor - from >= lits + LONG_MATCHES * seqs;
+    uint32_t lits = d->n_lits - n_lits, seqs = d->n_seqs - n_seqs, matched = p->anchor - from.anchor - lits;
+    if (matched <= LONGEST_MATCHES * seqs)
+        return lits >= MANY_LITERALS * seqs || matched >= LONG_MATCHES * seqs ? PAIR_STRIDE : 0;
+    *p = from;
+    d->n_lits = n_lits;
+    d->n_seqs = n_seqs;
+    d->n_segments = n_segments;
+    return 1;
 }
 
 INLINE void parse_any(struct deflate_parse *d, struct parse *p, bool hard)
 {
     bool cheap;
     const struct greedy g = tune(d->fast_head, p->in, p->n, &cheap);
-    if (cheap || !hard)
+    uint32_t stride = hard && !cheap ? PAIR_STRIDE : 0;
+    if (stride == 0)
         begin(d, p, &g);
-    if (!cheap && (hard || try_singly(d, p, min_u32(TRIAL, p->last), &g))) {
+    if (stride == 0 && !cheap)
+        stride = try_singly(d, p, min_u32(TRIAL, p->last), &g);
+    if (stride > 0) {
         const struct greedy pairs = {
-            .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS, .stride = PAIR_STRIDE,
+            .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS, .stride = stride,
             .far_of_4 = g.far_of_4, .pairs = true,
         };
         begin(d, p, &pairs);

@@ -230,12 +230,20 @@ struct effort {
     bool lazy;
 };
 
-/* What SEQ is compared with. */
-struct reads {
+/* The last reads of one place, the last first, by the lowest bit of the position. */
+struct place_reads {
     struct {
         int64_t pos;                               /* of the first base, were it not clipped */
         uint32_t seq;
-    } read[2][N_READS];                          /* by the position's lowest bit; the last first */
+    } read[2][N_READS];
+    int64_t pos;                                   /* of the last one */
+};
+
+/* What SEQ is compared with. */
+struct reads {
+    struct place_reads place[2];                   /* in template order first and second reads lie at two places */
+    uint32_t here;                                 /* the place of the last read */
+    bool in_turn;                                  /* reads lie at the two in turn: template order */
     uint16_t sample[1 << SAMPLE_BITS];             /* bases, by the hash of eight bytes */
     uint32_t seq_bytes, seq_lits;                  /* of mapped reads */
 };
@@ -282,15 +290,26 @@ INLINE bool find_samples(const struct parse *p, struct reads *h, const struct fi
     return n > 0;
 }
 
+/* Does a read that begins at pos have no base in common with the last one of the place? */
+INLINE bool is_elsewhere(const struct place_reads *place, int64_t pos, uint32_t bases)
+{
+    return (uint64_t)(pos - place->pos + bases) > 2ull * bases;
+}
+
 INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h, const struct fields *f,
                       struct effort e, agree64_fn *agree)
 {
     const struct bam_record *r = (const void *)(p->in + f->at);
     const uint32_t anchor = p->anchor, n_seqs = d->n_seqs, n_lits = d->n_lits;
     int64_t pos = unclipped_pos(r);
+    if (is_elsewhere(&h->place[h->here], pos, f->tags - f->qual)) {
+        h->here ^= 1;
+        h->in_turn = !is_elsewhere(&h->place[h->here], pos, f->tags - f->qual);
+    }
+    struct place_reads *place = &h->place[h->here];
     uint32_t dist[N_READS + N_SAMPLED], lits = lits_before(d, p, f->seq);
     for (uint32_t k = 0; k < N_READS; k++)
-        dist[k] = distance(f->seq, h->read[pos & 1][k].seq + (pos - h->read[pos & 1][k].pos) / 2);
+        dist[k] = distance(f->seq, place->read[pos & 1][k].seq + (pos - place->read[pos & 1][k].pos) / 2);
     match_at(d, p, f->seq, f->qual, dist, N_READS, e.lazy, agree);
     if (lits_before(d, p, f->qual) - lits >= e.many_literals && find_samples(p, h, f, dist + N_READS, agree)) {
         p->anchor = anchor;
@@ -306,9 +325,9 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
     }
     h->seq_bytes += f->qual - f->seq;
     h->seq_lits += lits;
-    memmove(h->read[pos & 1] + 1, h->read[pos & 1], (N_READS - 1) * sizeof h->read[0][0]);
-    h->read[pos & 1][0].pos = pos;
-    h->read[pos & 1][0].seq = f->seq;
+    memmove(place->read[pos & 1] + 1, place->read[pos & 1], (N_READS - 1) * sizeof place->read[0][0]);
+    place->read[pos & 1][0].pos = place->pos = pos;
+    place->read[pos & 1][0].seq = f->seq;
 }
 
 /* A match that goes on from SEQ into QUAL, and would go on for long: a copy of a read. */
