@@ -35,7 +35,7 @@ enum {
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
     LONG_MATCHES = 32,
     FEW_LITERALS = 9,             /* one byte in so many, */
-    FEW_SEQ = 32,                 /* or of SEQ, where copies lie at one place */
+    FEW_SEQ = 40,                 /* or of SEQ, where copies lie at one place */
 };
 _Static_assert(TAG_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
