@@ -106,6 +106,19 @@ static int prepare_order(struct merged *m)
     return 0;
 }
 
+/* What CRAM must know of records before the first one is written (write/cram_settings.h), a merge does not know yet. */
+static int prepare_lengths(struct merged *m)
+{
+    int n = sam_hdr_nref(m->sam);
+    if (!written_takes_reference(&m->opts->common.out.format))
+        return 0;
+    if (!(m->lengths = malloc((size_t)(n + 1) * sizeof *m->lengths)))
+        return latch_fail(&m->latch, "out of memory");
+    for (int i = 0; i < n; i++)
+        m->lengths[i] = (int64_t)sam_hdr_tid2len(m->sam, i);
+    return 0;
+}
+
 static struct memory_use use_of(const struct merged *m)
 {
     const struct sort_opts *o = &m->opts->common;
@@ -160,8 +173,9 @@ int merged_open(struct merged *m, const struct merge_opts *opts, struct written 
         return -1;
     m->sink = to->sink;
     record_sink_set_progress(m->sink, &m->progress);
-    return open_inputs(m) < 0 || prepare_order(m) < 0 || check_memory(m) < 0
-        || written_prepare(to, m->sam, NULL) < 0 ? -1 : 0;
+    return open_inputs(m) < 0 || prepare_order(m) < 0 || prepare_lengths(m) < 0
+        || check_memory(m) < 0
+        || written_prepare(to, m->sam, m->rule) < 0 ? -1 : 0;
 }
 
 int merged_threads_of_htslib(const struct merged *m)
@@ -177,6 +191,7 @@ int merged_threads_of_htslib(const struct merged *m)
 /* Warns once, of the first record in all inputs that was found where it does not belong. */
 static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
 {
+    record_sink_forget_order(m->sink);
     if (m->in_order)
         message_warning("%s is not sorted as the merge is to be: record %llu belongs before the record in front of it. "
                         "From here on, the merge takes what comes first in each input, as samtools does",
@@ -280,6 +295,7 @@ static int begin_inputs(struct merged *m)
 {
     struct sliced_input_options how = {m->rings.n_slices, m->compares, &m->latch};
     for (size_t i = 0; i < m->n; i++) {
+        m->each[i].wish.lengths = m->lengths;
         m->each[i].wish.learns = i == 0 && m->compares ? m->rule : NULL;
         if (sliced_input_begin(&m->each[i], &how) < 0)
             return -1;
@@ -355,6 +371,7 @@ void merged_finish(struct merged *m)
     free(m->each);
     header_join_free(m->join);
     sam_hdr_destroy(m->sam);
+    free(m->lengths);
     sort_rule_free(m->rule);
     stats_stop(m->stats);
     if (m->stats)

@@ -29,6 +29,7 @@ struct merged {
     size_t n;                    /* inputs that were opened */
     struct sort_rule *rule;      /* of the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
+    int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
     bool in_order;               /* no record was found that belongs before the one in front of it */
     size_t helped;               /* the input that was helped last */
     struct merge_ring *ring;

@@ -12,7 +12,7 @@
 #include "read/record_filter.h"
 #include "read/record_slice.h"
 
-enum pass_fault { PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_TOO_LONG, PASS_NO_STRING, PASS_NO_MEMORY };
+enum pass_fault { PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_TOO_LONG, PASS_NO_STRING, PASS_BEYOND, PASS_NO_MEMORY };
 
 /* What the task of a chunk found in it, by the chunk's number: the claimer's before DONE. */
 struct pass_found {
@@ -47,7 +47,12 @@ static enum pass_fault list_record(const struct merge_wish *merge, struct pass_f
     f->slice.records = *to;
     int status = record_slice_list(&f->slice, start, mend, merge->rule, &f->broken);
     *to = f->slice.records;
-    return status < 0 ? PASS_NO_MEMORY : f->broken ? PASS_BROKEN : PASS_FINE;
+    if (status < 0 || f->broken)
+        return status < 0 ? PASS_NO_MEMORY : PASS_BROKEN;
+    const struct bam_record *made = (const struct bam_record *)(to->p + start);
+    int32_t reference = bam_record_ref_id(made);
+    bool is_beyond = merge->lengths && reference >= 0 && bam_record_pos(made) >= merge->lengths[reference];
+    return is_beyond ? PASS_BEYOND : PASS_FINE;
 }
 
 /* Appends the checked record, if it passes. */
@@ -148,6 +153,8 @@ static int tell(const struct passed_records *r, uint32_t number)
                            "written",
         [PASS_TOO_LONG] = "is too long for the new ID in its PG tag. Nothing was written; rename the @PG lines first",
         [PASS_NO_STRING] = "has an RG or PG tag that is no string. Nothing was written",
+        [PASS_BEYOND] = "begins behind the end of its reference, and htslib could not read it again from CRAM. Nothing "
+                        "was written; use -O bam, or --output-fmt-option no_ref=1",
         [PASS_NO_MEMORY] = "finds no memory",
     };
     struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};

@@ -23,6 +23,8 @@ struct stats;
 /* What a merge wants of an input, beside the remap; all stays the caller's. */
 struct merge_wish {
     const struct sort_rule *rule;    /* as in struct bam_key_order */
+    const int64_t *lengths;      /* of the references of the output: records that begin behind their ends are refused.
+                                  * NULL: they are not */
     struct sort_rule *learns;    /* the same, where it is to learn from the first records of this input; else NULL */
 };
 

@@ -265,6 +265,25 @@ def test_template_without_mate_cigar_leaves_an_output(tmp_path, first):
     assert ".bam" in p.stderr
 
 
+def test_verify_takes_the_wrong_order_for_a_fault(five, tmp_path):
+    """Inputs in order are seen to be in order; a greedy merge is none."""
+    inputs, expected = five
+    assert merged(["-s", "1", "--no-PG", "--verify", *inputs]) == expected
+    for args in [], ["-u"], ["-O", "sam"]:
+        by_name = ["-n", "-s", "1", "--no-PG", *args]
+        assert merged([*by_name, "--verify", *inputs]) == merged([*by_name, *inputs])
+
+
+def test_record_beyond_its_reference_spoils_cram(tmp_path):
+    lines = ["r%d\t0\tc\t%d\t9\t1M\t*\t0\t0\tA\tI\n" % (i, i + 1 if i < 900 else 5000) for i in range(901)]
+    (tmp_path / "a.sam").write_text("@SQ\tSN:c\tLN:1000\n" + "".join(lines))
+    p = refused(["-o", "out.cram", "a.sam"], tmp_path, "a.sam: record 901 begins behind the end of its reference")
+    assert "no_ref=1" in p.stderr
+    p = ours(["--output-fmt-option", "no_ref=1", "-o", "out.cram", "a.sam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert len(read_bam(tmp_path / "out.cram").records()) == 901
+
+
 def test_full_disk_leaves_an_output(large, desk):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")

@@ -177,6 +177,12 @@ void record_sink_set_verify(struct record_sink *k, struct sink_verify *verify)
         output_blocks_set_verify(k->blocks, verify);
 }
 
+void record_sink_forget_order(struct record_sink *k)
+{
+    if (k->verify)
+        sink_verify_forget_order(k->verify);
+}
+
 void record_sink_set_finish(struct record_sink *k, record_finish_fn *finish)
 {
     if (k->hts)

@@ -43,6 +43,9 @@ int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *ind
  * blocks if tasks make them (BAM, SAM.gz). Call it before the first record. */
 void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify);
 
+/* The records that are put from now on need not be in order, whatever --verify was told. */
+void record_sink_forget_order(struct record_sink *sink);
+
 /* Calls finish for a copy of each record, in any thread. Call this before the first record. */
 void record_sink_set_finish(struct record_sink *sink, record_finish_fn *finish);
 

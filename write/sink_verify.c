@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <libdeflate.h>
@@ -24,6 +25,7 @@ struct sink_verify {
     struct verify_end last;      /* of the block before; its record is `kept`, or NULL if it is too long. Used
                                   * by the thread that joins */
     uint8_t *kept;               /* copy of that record, LONGEST_KEPT bytes at most */
+    atomic_bool is_unordered;    /* the main thread sets it before it puts records that are in no order */
 };
 
 static int alloc_all(struct sink_verify *v)
@@ -117,11 +119,18 @@ static int offence(const struct sink_verify *v, const struct verify_end *now)
                       bam_record_name((const struct bam_record *)now->record));
 }
 
+void sink_verify_forget_order(struct sink_verify *v)
+{
+    atomic_store_explicit(&v->is_unordered, true, memory_order_relaxed);
+}
+
 int sink_verify_order(const struct sink_verify *v, const struct record_ref *records, uint32_t n,
                       struct verify_ends *ends)
 {
     *ends = (struct verify_ends){0};
-    for (uint32_t i = 0; i < n && v->opt.rule; i++) {
+    if (!v->opt.rule || atomic_load_explicit(&v->is_unordered, memory_order_relaxed))
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
         struct verify_end now = {records[i].data, 0};
         if (records[i].segment != 0)
             continue;

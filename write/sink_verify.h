@@ -45,6 +45,9 @@ struct verify_ends {
     struct verify_end first, last;
 };
 
+/* The records that are put from now on need not be in order. */
+void sink_verify_forget_order(struct sink_verify *v);
+
 /* Checks that the records that begin in a block are in order. Any thread may call it.
  * -1: they are not, and the error is recorded in the latch. */
 int sink_verify_order(const struct sink_verify *v, const struct record_ref *records, uint32_t n,

@@ -50,7 +50,7 @@ int written_open(struct written *f, const struct output_request *request, const 
     return open_data(f, rings, stats) < 0 || open_file(&f->checksum, request->checksum, latch) < 0 ? -1 : 0;
 }
 
-static bool takes_reference(const htsFormat *format)
+bool written_takes_reference(const htsFormat *format)
 {
     const hts_opt *option = format->specific;
     while (option && (option->opt != CRAM_OPT_NO_REF || !option->val.i))
@@ -69,7 +69,7 @@ size_t written_memory_beside(const struct output_request *request, sam_hdr_t *sa
 {
     const htsFormat *format = &request->format;
     uint64_t most = job->all / 3;
-    uint64_t refs = takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
+    uint64_t refs = written_takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
                   : request->index && format->format != cram ? bam_index_memory(sam) : 0;
     size_t verify = request->verify ? sink_verify_memory(job->n_threads) : 0;
     return (size_t)(refs < most ? refs : most) + verify;

@@ -35,6 +35,9 @@ struct written {
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
 
+/* Whether the output is CRAM that takes bases from references. */
+bool written_takes_reference(const htsFormat *format);
+
 /* Bytes of memory that the files take beside the sink, of all that there is: indexes, --verify, what htslib keeps.
  * sam is the header of the output. */
 size_t written_memory(const struct written *written, sam_hdr_t *sam, const struct memory_job *job);
