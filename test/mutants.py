@@ -11,6 +11,8 @@ PLACED = "test_affinity.py::test_no_thread_shares_the_first_ones_place"
 MPI_INPUT = "test_mpi_input.py::"
 MPI_OUT = "test_mpi_output.py::"
 MPI_WHOLE = "test_mpi_whole.py::"
+MERGE = "test_merge.py::"
+MERGE_FILES = "test_merge_files.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
 SUM_FIRST = """    if (!o->verify)
@@ -382,4 +384,13 @@ MUTANTS = [
     ("base/affinity.c", "    if (at_start.known)\n        change(&at_start, before);\n    else\n        affinity_widen(before);\n",
      "    affinity_widen(before);\n", ["test_affinity.py::test_other_commands_get_the_mask_we_were_started_with"],
      "another command gets the mask of the start"),
+    # ------------------------------------------------------------ merge
+    ("read/sliced_input.c", "    if (!follows)\n        s->fallen = slice->number;", "    if (0)\n        s->fallen = slice->number;",
+     [MERGE + "test_inversion_of_long_records_is_overlooked"], "an input goes back where a slice begins"),
+    ("read/sliced_input.c", "else if (slice->fallen < slice->n)", "else if (0)",
+     [MERGE + "test_one_inversion_is_overlooked"], "an input goes back within a slice"),
+    ("read/sliced_input.h", "return (n_slices - 3) / 2;", "return n_slices - 3;",
+     [MERGE + "test_long_ties_are_waited_for_without_end[-n]"], "the sink may hold as many slices as a range"),
+    ("cli/merge_args.c", "(by_group || order->by == SORT_TEMPLATE)", "by_group",
+     [MERGE_FILES + "test_what_only_samtools_can_is_ignored"], "the order has libraries of groups that -r replaces"),
 ]

@@ -283,6 +283,22 @@ def test_one_inversion_is_overlooked(tmp_path, turn):
         assert read_bam(merged(["-u", *args, *paths], env=env)).body == expected, (args, env)
 
 
+def test_inversion_of_long_records_is_overlooked(tmp_path):
+    """A record is a slice, so what goes back is the first of its slice."""
+    sizes, recs = [280000, 300000, 400000], []
+    for i, name in enumerate((b"a", b"b")):
+        positions = sorted(k * 7 % 50 for k in range(30))
+        positions[17 + i] = 3
+        recs.append([with_tags_of(rec, sizes[k % 3]) for k, rec in enumerate(tiny_at(positions, name))])
+    paths = [bam_of(x, tmp_path / ("in%d.bam" % i)) for i, x in enumerate(recs)]
+    for args, env in SETTINGS:
+        assert read_bam(merged(["-u", *args, *paths], env=env)).body == b"".join(greedy(recs)), (args, env)
+
+
+def with_tags_of(rec, size):
+    return mergegen.with_tags(rec, [b"XZZ" + b"z" * size + b"\0"])
+
+
 @pytest.mark.parametrize("every", [1, 100, 5000])
 def test_many_inversions_among_many_records_differ(tmp_path, every):
     """The model is right, too: samtools says the same."""
@@ -315,3 +331,16 @@ def test_lost_order_of_targets_is_merged_otherwise(tmp_path):
 
 def with_tid(rec, tid):
     return rec[:4] + struct.pack("<i", tid) + rec[8:]
+
+
+@pytest.mark.parametrize("options", [["-n"], ["-t", "CB"], []], ids="".join)
+def test_long_ties_are_waited_for_without_end(tmp_path, options):
+    """Keys say nothing over many slices: names that begin alike, records at one place. A block of the output may then
+    hold slices of one range while the next one has as many."""
+    r = bamgen.rng("long ties")
+    recs = [bamgen.record("A00132:53:HFHJKDSXX:1:1101:%05d" % i, 0, 0, 7, seq="ACGT" * 200, qual=r.randbytes(800))
+            for i in range(12000)]
+    part = mergegen.Part(["@HD\tVN:1.6", *bamgen.sq_text().splitlines()], bamgen.REFS, recs)
+    for way in "random", "region":
+        inputs = mergegen.write(mergegen.split(part, 2, way, r), tmp_path, ["u.bam"])
+        merges_the_same([*options, "-u", *inputs], tmp_path, [(["-@", 1], {}), *SETTINGS])
