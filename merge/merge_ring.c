@@ -493,6 +493,13 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     task_ring_hand_out(&m->ring);
 }
 
+/* Then no range can be planned any more: where the slice that was taken last goes on may be before its end. */
+static bool is_out_of_order(const struct merge_ring *m)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    return runs->n && runs->in_order && !runs->in_order(runs->reader);
+}
+
 /* Plans a range. 1: done; 0: not yet, because slices must come first. Where slices are large, no second one is waited
  * for. */
 static int plan_range(struct merge_ring *m, bool idle)
@@ -501,6 +508,8 @@ static int plan_range(struct merge_ring *m, bool idle)
     for (;;) {
         bool must = idle && (!m->opt.runs.large || (m->is_first && m->steps == 0));
         if (!m->is_begun && !(m->is_begun = take(m, idle, &m->from)))
+            return 0;
+        if (is_out_of_order(m))
             return 0;
         int found = next_slice_cut(m, idle, &cut);
         if (found < 0)
@@ -595,13 +604,6 @@ static int put_back(struct merge_ring *m)
     return 0;
 }
 
-/* Then no range can be planned any more. */
-static bool is_out_of_order(const struct merge_ring *m)
-{
-    const struct merge_runs *runs = &m->opt.runs;
-    return runs->n && runs->in_order && !runs->in_order(runs->reader);
-}
-
 /* A range is out, all are planned, one could be planned now, none can be, or there is an error. */
 static bool can_go_on(void *ring)
 {
@@ -616,7 +618,7 @@ static int plan_ahead(struct merge_ring *m)
     enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
     if (m->opt.runs.n)
         m->opt.runs.refill(m->opt.runs.reader);
-    while (!m->planned_all && !is_out_of_order(m) && !task_ring_full(&m->ring) && plan_range(m, false))
+    while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
     stats_leave(m->opt.stats, before, 0);
     task_wait(can_go_on, help, m, m->opt.stats);

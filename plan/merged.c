@@ -18,6 +18,8 @@
 #include "write/record_sink.h"
 #include "write/written.h"
 
+static const unsigned long long MIB = 1 << 20;
+
 /* ------------------------------------------------------------ open: inputs */
 
 static void plan_rings(struct merged *m)
@@ -142,21 +144,39 @@ static struct memory_use use_of(const struct merged *m)
     return use;
 }
 
-/* Nothing is spilled, so all that a merge takes is fixed. Where the command line limits nothing, more than the usual is
- * taken. */
+/* Bytes that a merge takes: nothing is spilled, so all of it is fixed. */
+static uint64_t takes(const struct merged *m, const struct memory_rings *rings, const struct memory_use *use)
+{
+    struct memory_plan plan = memory_plan_make(rings, use);
+    return plan.fixed - plan.spilling + m->n * memory_plan_slices(rings);
+}
+
+/* MiB with which it takes no more than that. Of what is more, htslib may take two thirds. */
+static unsigned long long enough(const struct merged *m, const struct memory_use *use)
+{
+    struct memory_job job = m->rings.job;
+    struct memory_rings rings;
+    struct memory_use grown;
+    do {
+        job.all = (job.all / MIB + 1) * MIB;
+        rings = memory_plan_rings(&job);
+        memory_plan_merge(&rings);
+        grown = *use;
+        grown.htslib += use->htslib ? (job.all - m->rings.job.all) / 3 * 2 : 0;
+    } while (takes(m, &rings, &grown) > job.all && job.all < BAM_ARENA_MAX);
+    return job.all / MIB + 1;                    /* what the program takes at its start differs by some pages */
+}
+
+/* Where the command line limits nothing, more than the usual is taken. */
 static int check_memory(struct merged *m)
 {
-    const unsigned long long mib = 1 << 20;
     const struct sort_opts *o = &m->opts->common;
     struct memory_use use = use_of(m);
-    struct memory_plan plan = memory_plan_make(&m->rings, &use);
-    uint64_t needed = plan.fixed - plan.spilling + m->n * memory_plan_slices(&m->rings);
-    if (o->memory_beside > 0 || needed <= m->rings.job.all)
+    if (o->memory_beside > 0 || takes(m, &m->rings, &use) <= m->rings.job.all)
         return 0;
     return latch_fail(&m->latch, "%s: --total-memory of %llu MiB is too little: with -@ %d, %zu inputs and these "
-                      "headers, %lluM is enough. Nothing was written", sort_opts_input(o),
-                      (unsigned long long)m->rings.job.all / mib, o->n_threads, m->n,
-                      (unsigned long long)(needed + needed / 8) / mib + 1);
+                      "headers, %lluM is enough. Nothing was written", sort_opts_input(o), m->rings.job.all / MIB,
+                      o->n_threads, m->n, enough(m, &use));
 }
 
 int merged_open(struct merged *m, const struct merge_opts *opts, struct written *to)

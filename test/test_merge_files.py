@@ -281,7 +281,8 @@ def test_record_beyond_its_reference_spoils_cram(tmp_path):
     assert "no_ref=1" in p.stderr
     p = ours(["--output-fmt-option", "no_ref=1", "-o", "out.cram", "a.sam"], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
-    assert len(read_bam(tmp_path / "out.cram").records()) == 901
+    with pysam.AlignmentFile(str(tmp_path / "out.cram"), check_sq=False) as out:
+        assert [r.reference_start for r in out][-1] == 4999
 
 
 def test_full_disk_leaves_an_output(large, desk):
