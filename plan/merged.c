@@ -78,7 +78,7 @@ static int open_inputs(struct merged *m)
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
     struct sort_inputs_options how = sort_memory_inputs(&o->common, in, &m->rings, &m->latch, m->stats);
     how.waits = true;            /* of files, only the headers are read now */
-    sort_inputs_allow_files(in->n);
+    how.shuts = !sort_inputs_allow_files(in->n);
     m->join = header_join_new(&joins);
     m->each = calloc(in->n, sizeof *m->each);
     if (!m->join || !m->each)

@@ -226,7 +226,8 @@ void input_format_rest(struct input_format *in)
 {
     sam_reader_close(in->sam);
     read_ahead_close(in->ahead);
-    input_file_shut(&in->file, in->opt.given ? in->opt.given : in->opt.path);
+    if (in->opt.shuts)
+        input_file_shut(&in->file, in->opt.given);
     in->sam = NULL;
     in->ahead = NULL;
     in->window = NULL;

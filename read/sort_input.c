@@ -110,6 +110,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         .format_options = request->format_options,
         .part = part,
         .waits = how->waits,
+        .shuts = how->shuts,
         .far = how->far,
         .latch = how->latch,
         .stats = how->stats,
@@ -200,10 +201,10 @@ static void sum_up(struct sort_inputs *inputs)
     inputs->n_sam = count_sam(inputs);
 }
 
-void sort_inputs_allow_files(size_t n)
+bool sort_inputs_allow_files(size_t n)
 {
-    enum { OTHERS = 64 };        /* outputs, temporary files, pipes, libraries */
-    machine_open_files(n + OTHERS);
+    enum { OTHERS = 64, OTHERS_LEAST = 8 };      /* outputs, temporary files, pipes, libraries */
+    return n == 1 || machine_open_files(n + OTHERS) >= n + OTHERS_LEAST;
 }
 
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
@@ -213,7 +214,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
     if (!inputs->each)
         return latch_fail(how->latch, "out of memory");
-    sort_inputs_allow_files(request->n);
+    each.shuts = !sort_inputs_allow_files(request->n);
     const char *fault = fault_of_fasta(how->other_fasta);     /* told before a pipe is waited for */
     if (fault)
         return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The inputs of a sort. The headers of all are read at the start, so that a broken one is found before any record is
- * read. But only the one that is read has buffers and a descriptor, and those that are no files, or CRAM. */
+/* The inputs of a sort. All are open from the start, so that a broken header is found before any record is read, and
+ * what happens to their names later does not matter. But only the one that is read has buffers, and those that are no
+ * files. Where there are more inputs than files may be open, files are opened for each piece that is read of them. */
 #ifndef SORT_INPUT_H
 #define SORT_INPUT_H
 
@@ -56,7 +57,7 @@ struct sort_inputs_options {
     struct memory_rings rings;   /* of a source, and what SAM and other formats may take; the threads */
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
-    bool far, waits;             /* as in input_options */
+    bool far, waits, shuts;      /* as in input_options */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
@@ -77,8 +78,8 @@ int sort_input_begin(struct sort_input *input);
 /* Gives back the buffers of BAM and SAM, when all blocks are taken back; also in the parallel region. */
 void sort_input_end(struct sort_input *input);
 
-/* Raises the limit on open files, as far as it can be, for n inputs. Those that htslib reads stay open, and pipes. */
-void sort_inputs_allow_files(size_t n);
+/* Raises the limit on open files for n inputs. False: not all of them can be open at once, so files must be shut. */
+bool sort_inputs_allow_files(size_t n);
 
 /* Opens the inputs of the request, reads their headers, and adds those of the others to the first one's. -1: failed,
  * and the error is recorded in the latch; close them all the same. */

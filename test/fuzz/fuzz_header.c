@@ -24,7 +24,7 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
     int fd = fuzz_file(data, size, path);
     struct latch latch = {0};
     struct bam_header header = {0};
-    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK,
+    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK, .n_pieces = 4,
                                  .htslib = {.bytes = 1 << 20}, .latch = &latch};
     struct input_format *input = input_format_open(&from);
     if (input) {

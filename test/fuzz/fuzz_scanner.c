@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[32];
     int fd = fuzz_file(data, size, path);
     struct latch latch = {0};
-    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK, .latch = &latch};
+    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK, .n_pieces = 4,
+                                 .latch = &latch};
     struct input_format *input = input_format_open(&from);
     if (input) {
         uint8_t *ring[SLOTS] = {0};
