@@ -168,7 +168,6 @@ def numbers(r, alone):
     """What the table shows of a run; shares are of all threads' wall time, those of main and reader of their own."""
     threads, wall, gb = r["threads"], r["wall_s"], r["input"]["bytes"] / 1e9
     team, joined = r["slots"][:threads], r["slots"][threads:]
-    all_time = threads * wall
     phases = {name: r["phases"][name]["s"] for name in ("read", "write")}
     kinds = {name: stage["kind"] for name, stage in r["stages"].items()}
     main = {name: s / wall for name, s in team[0]["stages"].items()
@@ -177,7 +176,7 @@ def numbers(r, alone):
         main[slot["name"]] = busy(slot) / wall
     return {
         "threads": threads, "dilation": r["dilation"], "s_per_gb": wall / gb,
-        "busy_per_gb": sum(map(busy, team)) / gb, "efficiency": sum(map(busy, team)) / all_time,
+        "busy_per_gb": sum(map(busy, team)) / gb, "efficiency": r["busy_share"],
         "model": scaling.predict(alone, 1, 0) / scaling.predict(alone, threads, 0) / threads,
         "phases": ["%.3f s, %.0f %%" % (s / gb, 100 * r["work"][phase] / threads / s) for phase, s in phases.items()],
         "sorts": r["work"]["sorts"] / gb,
