@@ -8,8 +8,6 @@
 #include "bam/record_search.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
-#include "order/coordinate_key.h"
-#include "order/sort_key.h"
 
 enum {
     /* How far into a block we look for a first record. Records longer than this are so rare that it
@@ -178,37 +176,23 @@ struct bam_key_order bam_arena_order(const struct bam_arena *arena)
     return (struct bam_key_order){arena->rule, arena->base};
 }
 
-static bool begins_beyond(const struct bam_arena *arena, const struct bam_record *r)
-{
-    int32_t reference = bam_record_ref_id(r);
-    return arena->lengths && reference >= 0 && bam_record_pos(r) >= arena->lengths[reference];
-}
-
-static enum bam_fault make_key(const struct bam_arena *arena, const struct bam_record *r, struct bam_key *key)
-{
-    key->place = bam_key_place((uint64_t)((const uint8_t *)r - arena->base), bam_record_size(r));
-    if (arena->rule)
-        return sort_key_make(arena->rule, r, &key->sort);
-    key->sort = coordinate_key(r);
-    return BAM_OK;
-}
-
 /* Walks from start until end, until a record begins at stop, or until max keys are listed. */
 static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint64_t end,
                             uint64_t stop, struct bam_key *keys, uint32_t max)
 {
     struct bam_walk w = {.start = start, .end = start};
+    struct bam_key_order order = bam_arena_order(arena);
     while (w.end < end && w.end != stop && w.n < max) {
         const uint8_t *record = arena->base + w.end;
         const struct bam_record *r = (const struct bam_record *)record;
         struct bam_verdict verdict = bam_record_check(record, end - w.end, arena->n_ref);
-        w.fault = verdict.fault ? verdict.fault : make_key(arena, r, &keys[w.n]);
+        w.fault = verdict.fault ? verdict.fault : bam_key_make(&order, r, &keys[w.n]);
         if (w.fault)
             break;
         w.n++;
         size_t size = bam_record_size(r);
         w.n_fix += (uint32_t)(verdict.needs_fix && !arena->mended);
-        w.beyond |= begins_beyond(arena, r);
+        w.beyond |= bam_record_is_beyond(r, arena->lengths);
         w.checksum += record_checksum(record, size);
         w.end += size;
     }
@@ -243,6 +227,7 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
 
 int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t n, uint64_t *checksum)
 {
+    struct bam_key_order order = bam_arena_order(arena);
     for (uint32_t i = 0; i < n; i++) {
         struct bam_record *r = (struct bam_record *)(arena->base + (keys[i].place >> BAM_KEY_SIZE_BITS));
         size_t size = bam_record_size(r);
@@ -251,7 +236,7 @@ int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t 
         *checksum -= record_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
-        make_key(arena, r, &keys[i]);   /* had no fault before, so has none now */
+        bam_key_make(&order, r, &keys[i]);   /* had no fault before, so has none now */
         *checksum += record_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The command `merge`, from beginning to end. */
 #ifndef BAM_MERGE_H
 #define BAM_MERGE_H
 

@@ -21,6 +21,22 @@ void bam_header_free(struct bam_header *header)
     memset(header, 0, sizeof *header);
 }
 
+void bam_header_drop_rest(struct bam_header *header)
+{
+    free(header->rest);
+    header->rest = NULL;
+    header->rest_size = 0;
+}
+
+int64_t *bam_header_lengths(sam_hdr_t *sam)
+{
+    int n = sam_hdr_nref(sam);
+    int64_t *lengths = malloc((size_t)(n + 1) * sizeof *lengths);
+    for (int i = 0; i < n && lengths; i++)
+        lengths[i] = (int64_t)sam_hdr_tid2len(sam, i);
+    return lengths;
+}
+
 #define NOT_ADDED "%s: its header lines cannot be added to those of the first input"
 
 static int same_references(sam_hdr_t *a, sam_hdr_t *b)

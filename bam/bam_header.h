@@ -24,6 +24,12 @@ struct bam_header {
 
 void bam_header_free(struct bam_header *header);
 
+/* Frees `rest` alone. */
+void bam_header_drop_rest(struct bam_header *header);
+
+/* The lengths of the references, by number; the caller frees them. NULL: no memory. */
+int64_t *bam_header_lengths(sam_hdr_t *sam);
+
 /* Adds the lines of `from`, the header of another input, to `into`: @RG, @PG (see program_lines_merge()) and @CO lines
  * that are not there yet. The two must agree in @SQ, because records name references by number, and in @RG lines of the
  * same ID. `file`: that of `from`, for messages. values: empty, gets the PG values that change, for the caller to free,

@@ -126,6 +126,13 @@ static inline bool bam_record_fits(const struct bam_record *r, size_t size)
  * start and never grows; block_size has its new size. Returns 0, or -1 if there is no memory. */
 int bam_record_fix(struct bam_record *r);
 
+/* Whether it begins behind the end of its reference. lengths: of the references; NULL: nobody asks. */
+static inline bool bam_record_is_beyond(const struct bam_record *r, const int64_t *lengths)
+{
+    int32_t reference = bam_record_ref_id(r);
+    return lengths && reference >= 0 && bam_record_pos(r) >= lengths[reference];
+}
+
 /* Whether the value whose type byte is at `type` is a string. */
 static inline bool bam_record_aux_is_text(const uint8_t *type)
 {

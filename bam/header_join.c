@@ -283,10 +283,9 @@ static sam_hdr_t *make_header(struct header_join *join)
     return sam;
 }
 
-sam_hdr_t *header_join_end(struct header_join *join, bool *order_lost, struct latch *latch)
+sam_hdr_t *header_join_end(struct header_join *join, struct latch *latch)
 {
     int status = 0;
-    *order_lost = join->order_lost;
     if (!join->first.l)
         message_warning("no input has an @HD line, so the output has none");
     else if (join->order_lost)

@@ -36,10 +36,9 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
                     struct latch *latch);
 
 /* Call it once, after the last header. Returns the result, without a @PG line of our own; it is the caller's, and plain
- * if it can be. All but the lists of references that the remaps refer to is freed. *order_lost: by_coordinate, and some
- * input has its references in another order, so @HD says unsorted. NULL: failed, and the error is recorded in the
- * latch. */
-sam_hdr_t *header_join_end(struct header_join *join, bool *order_lost, struct latch *latch);
+ * if it can be. All but the lists of references that the remaps refer to is freed. With by_coordinate, its @HD says
+ * unsorted if some input has its references in another order. NULL: failed, and the error is recorded in the latch. */
+sam_hdr_t *header_join_end(struct header_join *join, struct latch *latch);
 
 /* Call it when no record is remapped any more. */
 void header_join_free(struct header_join *join);

@@ -58,7 +58,7 @@ static inline void remap_unknown_clear(struct remap_unknown *unknown)
 int record_remap_append(const struct record_remap *remap, struct byte_buffer *to, const struct bam_record *record,
                         struct remap_unknown *unknown);
 
-/* What record_remap_append() returned, in words that follow "record N"; for -2 and -3. A constant string. */
+/* What record_remap_append() returned, below 0, in words that follow "record N". A constant string. */
 const char *record_remap_fault(int status);
 
 /* Warns of the values that are in the list and not yet in `told`, and adds them to that. Call it for the lists of one

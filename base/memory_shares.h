@@ -46,7 +46,7 @@ struct htslib_use {
     size_t bytes;
 };
 
-/* Records made in chunks (read/chunk_reader.h): of SAM text, or of BAM that is filtered or changed. */
+/* Records made in chunks (read/chunk_reader.h): of SAM text, or of BAM that is filtered, changed or merged. */
 struct sam_use {
     size_t piece_size;           /* bytes per read of the text */
     uint32_t source_slots;       /* blocks of text under way */

@@ -422,7 +422,7 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     if (!runs->ready(runs->reader, run, m->taken[run], idle))
         return 0;
     note_flow(m, run, runs->slice(runs->reader, run, m->taken[run]++));
-    bool partial = runs->is_partial(runs->reader, run, m->taken[run] - 1);
+    bool partial = runs->is_partial && runs->is_partial(runs->reader, run, m->taken[run] - 1);
     m->steps += partial ? m->steps_max : 1;      /* a range has one of these */
     return 1;
 }
@@ -500,13 +500,13 @@ static bool is_out_of_order(const struct merge_ring *m)
     return runs->n && runs->in_order && !runs->in_order(runs->reader);
 }
 
-/* Plans a range. 1: done; 0: not yet, because slices must come first. Where slices are large, no second one is waited
+/* Plans a range. 1: done; 0: not yet, because slices must come first. If one slice is enough, no second one is waited
  * for. */
 static int plan_range(struct merge_ring *m, bool idle)
 {
     struct run_cut cut = {0};
     for (;;) {
-        bool must = idle && (!m->opt.runs.large || (m->is_first && m->steps == 0));
+        bool must = idle && (!m->opt.runs.one_is_enough || (m->is_first && m->steps == 0));
         if (!m->is_begun && !(m->is_begun = take(m, idle, &m->from)))
             return 0;
         if (is_out_of_order(m))
@@ -658,7 +658,7 @@ int merge_ring_next(struct merge_ring *m, struct record_list *list)
     if (task_ring_empty(&m->ring))
         return m->planned_all ? 0 : go_on_greedily(m, list);
     task_wait(oldest_is_merged, help, m, m->opt.stats);
-    if (m->opt.runs.large && !latch_tripped(m->opt.latch))
+    if (m->opt.runs.is_partial && !latch_tripped(m->opt.latch))
         task_wait(oldest_is_filled, help, m, m->opt.stats);
     if (latch_tripped(m->opt.latch))
         return -1;

@@ -11,7 +11,8 @@
 struct merge_runs {
     size_t n;                    /* runs, in input order; 0: there are none, and nothing below is used */
     size_t n_buffers;            /* how many slices of each run can be in memory at a time */
-    bool large;                  /* no second slice is waited for: some are very large, or come from slow files */
+    bool one_is_enough;          /* a range ends where a run's next slice is not there: some are very large, or come
+                                  * from slow files */
     void *reader;                /* the first argument of each function */
 
     /* Whether all that was read of the runs is in order. NULL: it is. What was merged when this turns false stays so;
@@ -30,7 +31,8 @@ struct merge_runs {
      * may call it. */
     struct merge_source (*slice)(const void *reader, size_t run, size_t slice);
 
-    /* Whether only so much of the slice, which is ready, was loaded as records are compared by. */
+    /* Whether only so much of the slice, which is ready, was loaded as records are compared by. NULL: no slice is like
+     * this, and there is no fill(). */
     bool (*is_partial)(const void *reader, size_t run, size_t slice);
 
     /* Loads the rest of those before `end`, which are to be put. 1: done; 0: not yet, because memory will soon be free;

@@ -3,6 +3,7 @@
 #ifndef BAM_KEY_H
 #define BAM_KEY_H
 
+#include "order/coordinate_key.h"
 #include "order/sort_key.h"
 
 /* What the sort moves instead of a record. Keys compare by (sort, place). place grows with the input,
@@ -37,6 +38,18 @@ struct bam_key_order {
     const struct sort_rule *rule;   /* compares the records; NULL: records are not compared */
     const uint8_t *base;         /* of the arena: what the places are relative to */
 };
+
+/* Makes the key of a checked record that lies behind order->base: without a rule, that of coordinate order. Returns a
+ * fault as sort_key_make() does. */
+static inline enum bam_fault bam_key_make(const struct bam_key_order *order, const struct bam_record *r,
+                                          struct bam_key *key)
+{
+    key->place = bam_key_place((uint64_t)((const uint8_t *)r - order->base), bam_record_size(r));
+    if (order->rule)
+        return sort_key_make(order->rule, r, &key->sort);
+    key->sort = coordinate_key(r);
+    return BAM_OK;
+}
 
 static inline bool bam_key_less(const struct bam_key_order *order, const struct bam_key *a, const struct bam_key *b)
 {

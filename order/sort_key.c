@@ -180,7 +180,7 @@ bool sort_key_decides(const struct sort_rule *rule)
 bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
                        const struct bam_record *b)
 {
-    return key_a < key_b || (key_a == key_b && sort_key_compare(rule, a, b) <= 0);
+    return key_a < key_b || (key_a == key_b && (!rule || sort_key_compare(rule, a, b) <= 0));
 }
 
 void sort_rule_expect_far(struct sort_rule *rule)

@@ -38,7 +38,7 @@ uint64_t sort_key_sorted(const struct sort_rule *rule, const struct minhash *min
  * input decides. Both records must be checked ones for which sort_key_make() returned no fault. */
 int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b);
 
-/* Whether record b with key_b may stand directly after record a with key_a. */
+/* Whether record b with key_b may stand directly after record a with key_a. rule: NULL: keys decide. */
 bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
                        const struct bam_record *b);
 

@@ -7,6 +7,7 @@
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "read/read_ahead.h"
+#include "read/sliced_input.h"
 #include "spill/record_pack.h"
 #include "spill/spill_slice.h"
 #include "write/hts_writer.h"
@@ -130,7 +131,7 @@ size_t memory_plan_slices(const struct memory_rings *rings)
 /* A quarter of what an input gets is for pieces, the rest for slices and chunks, of which SAM has twice as many. */
 void memory_plan_merge(struct memory_rings *rings)
 {
-    enum { CHUNKS_MIN = 2, CHUNKS_PER_THREAD = 3, AHEAD_PART = 4, INPUT_SLICES = 7 };
+    enum { CHUNKS_MIN = 2, CHUNKS_PER_THREAD = 3, AHEAD_PART = 4 };
     const struct memory_job *job = &rings->job;
     const size_t beside = (size_t)MEMORY_BESIDE, all = all_of(job->all);
     size_t each = (all > 2 * beside ? all - beside : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
@@ -142,7 +143,7 @@ void memory_plan_merge(struct memory_rings *rings)
     struct sam_use *use = &rings->sam;
     use->piece_size = rings->piece_size;
     use->n_chunks = (uint32_t)clamp(left / 2 / one, CHUNKS_MIN, most);
-    rings->n_slices = INPUT_SLICES + use->n_chunks - CHUNKS_MIN;
+    rings->n_slices = SLICED_INPUT_LEAST + use->n_chunks - CHUNKS_MIN;
     size_t texts = 2 * use->n_chunks * (1 + RECORDS_PER_TEXT) + rings->n_slices * (RECORDS_PER_TEXT + 1);
     use->text_size = whole_pages(clamp(left / texts, TEXT_MIN, TEXT_MAX));
     use->tight = use->text_size < TEXT_MAX;

@@ -74,7 +74,7 @@ static int open_inputs(struct merged *m)
 {
     const struct merge_opts *o = m->opts;
     const struct input_request *in = &o->common.in;
-    bool by_coordinate = o->common.order.by == SORT_COORDINATE, order_lost;
+    bool by_coordinate = o->common.order.by == SORT_COORDINATE;
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
     struct sort_inputs_options how = sort_memory_inputs(&o->common, in, &m->rings, &m->latch, m->stats);
     how.waits = true;            /* of files, only the headers are read now */
@@ -88,7 +88,7 @@ static int open_inputs(struct merged *m)
     while (m->n < in->n)
         if (open_input(m, in->paths[m->n], &how) < 0)
             return -1;
-    return (m->sam = header_join_end(m->join, &order_lost, &m->latch)) ? 0 : -1;
+    return (m->sam = header_join_end(m->join, &m->latch)) ? 0 : -1;
 }
 
 /* ------------------------------------------------------------- open: order */
@@ -105,19 +105,9 @@ static int prepare_order(struct merged *m)
         sort_rule_expect_far(m->rule);
     m->compares = sort_key_decides(m->rule) ? NULL : m->rule;
     m->in_order = true;
-    return 0;
-}
-
-/* What CRAM must know of records before the first one is written (write/cram_settings.h), a merge does not know yet. */
-static int prepare_lengths(struct merged *m)
-{
-    int n = sam_hdr_nref(m->sam);
-    if (!written_takes_reference(&m->opts->common.out.format))
-        return 0;
-    if (!(m->lengths = malloc((size_t)(n + 1) * sizeof *m->lengths)))
+    /* What CRAM must know of records before the first one is written (write/cram_settings.h), is not known yet. */
+    if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->sam)))
         return latch_fail(&m->latch, "out of memory");
-    for (int i = 0; i < n; i++)
-        m->lengths[i] = (int64_t)sam_hdr_tid2len(m->sam, i);
     return 0;
 }
 
@@ -193,8 +183,7 @@ int merged_open(struct merged *m, const struct merge_opts *opts, struct written 
         return -1;
     m->sink = to->sink;
     record_sink_set_progress(m->sink, &m->progress);
-    return open_inputs(m) < 0 || prepare_order(m) < 0 || prepare_lengths(m) < 0
-        || check_memory(m) < 0
+    return open_inputs(m) < 0 || prepare_order(m) < 0 || check_memory(m) < 0
         || written_prepare(to, m->sam, m->rule) < 0 ? -1 : 0;
 }
 
@@ -261,18 +250,6 @@ static struct merge_source slice(const void *merged, size_t run, size_t number)
     return (struct merge_source){s->keys, s->keys + s->n, s->records.p};
 }
 
-static bool is_partial(const void *merged, size_t run, size_t number)
-{
-    (void)merged, (void)run, (void)number;
-    return false;
-}
-
-static int fill(void *merged, size_t run, size_t end)
-{
-    (void)merged, (void)run, (void)end;
-    return 1;
-}
-
 static int leave(void *merged, size_t run, size_t number)
 {
     struct merged *m = merged;
@@ -332,14 +309,12 @@ int merged_begin(struct merged *m)
         .runs = {
             .n = m->n,
             .n_buffers = sliced_input_in_range(m->rings.n_slices),
-            .large = true,       /* a range ends where the next slice is not there */
+            .one_is_enough = true,
             .reader = m,
             .in_order = in_order,
             .first_key = first_key,
             .ready = ready,
             .slice = slice,
-            .is_partial = is_partial,
-            .fill = fill,
             .leave = leave,
             .refill = refill,
             .help = help,

@@ -50,13 +50,10 @@ static bool keep_ranks(const struct sorted *s)
 /* CRAM must know of records that begin behind the end of their reference (write/cram_settings.h). */
 static int prepare_lengths(struct sorted *s)
 {
-    int n = sam_hdr_nref(s->sam);
     if (s->opts->out.format.format != cram)
         return 0;
-    if (!(s->lengths = malloc((size_t)(n + 1) * sizeof *s->lengths)))
+    if (!(s->lengths = bam_header_lengths(s->sam)))
         return latch_fail(&s->latch, "out of memory");
-    for (int i = 0; i < n; i++)
-        s->lengths[i] = (int64_t)sam_hdr_tid2len(s->sam, i);
     arenas_set_lengths(&s->arenas, s->lengths);
     return 0;
 }

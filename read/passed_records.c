@@ -12,12 +12,18 @@
 #include "read/record_filter.h"
 #include "read/record_slice.h"
 
-enum pass_fault { PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_TOO_LONG, PASS_NO_STRING, PASS_BEYOND, PASS_NO_MEMORY };
+enum pass_fault { PASS_NO_MEMORY = -1, PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_BEYOND };
+
+#define NO_FILTER \
+    "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it. Nothing was written"
+#define BEYOND \
+    "begins behind the end of its reference, and htslib could not read it again from CRAM. Nothing was written; use " \
+    "-O bam, or --output-fmt-option no_ref=1"
 
 /* What the task of a chunk found in it, by the chunk's number: the claimer's before DONE. */
 struct pass_found {
     uint64_t n, bytes;           /* records that were looked at, and their bytes */
-    enum pass_fault fault;       /* of the record behind them */
+    int fault;                   /* of the record behind them; below 0: what record_remap_append() returned */
     enum bam_fault broken;       /* why it is */
     struct record_slice slice;   /* of a merge: keys of the chunk's records, and its records once they are lent */
     size_t at;                   /* of a merge: where its record with a fault begins */
@@ -40,8 +46,8 @@ struct passed_records {
 /* ------------------------------------------------------------------- tasks */
 
 /* Lists the record that was appended at `start`. */
-static enum pass_fault list_record(const struct merge_wish *merge, struct pass_found *f, struct byte_buffer *to,
-                                   size_t start, bool mend)
+static int list_record(const struct merge_wish *merge, struct pass_found *f, struct byte_buffer *to, size_t start,
+                       bool mend)
 {
     f->at = start;
     f->slice.records = *to;
@@ -50,14 +56,12 @@ static enum pass_fault list_record(const struct merge_wish *merge, struct pass_f
     if (status < 0 || f->broken)
         return status < 0 ? PASS_NO_MEMORY : PASS_BROKEN;
     const struct bam_record *made = (const struct bam_record *)(to->p + start);
-    int32_t reference = bam_record_ref_id(made);
-    bool is_beyond = merge->lengths && reference >= 0 && bam_record_pos(made) >= merge->lengths[reference];
-    return is_beyond ? PASS_BEYOND : PASS_FINE;
+    return bam_record_is_beyond(made, merge->lengths) ? PASS_BEYOND : PASS_FINE;
 }
 
 /* Appends the checked record, if it passes. */
-static enum pass_fault pass_record(const struct passed_records *r, uint32_t number, struct byte_buffer *to,
-                                   const struct bam_record *record, bool mend)
+static int pass_record(const struct passed_records *r, uint32_t number, struct byte_buffer *to,
+                       const struct bam_record *record, bool mend)
 {
     int passes = r->filter ? record_filter_passes(r->filter, number, record) : 1;
     if (passes <= 0)
@@ -66,7 +70,7 @@ static enum pass_fault pass_record(const struct passed_records *r, uint32_t numb
     struct pass_found *f = &r->found[number];
     int status = record_remap_append(&r->remap, to, record, &f->unknown);
     if (status < 0)
-        return status == -1 ? PASS_NO_MEMORY : status == -2 ? PASS_TOO_LONG : PASS_NO_STRING;
+        return status;
     return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
 }
 
@@ -148,21 +152,13 @@ static int cut_records(void *records, const struct byte_buffer *carried, const u
 static int tell(const struct passed_records *r, uint32_t number)
 {
     const struct pass_found *f = &r->found[number];
-    static const char *const why[] = {
-        [PASS_NO_FILTER] = "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it. Nothing was "
-                           "written",
-        [PASS_TOO_LONG] = "is too long for the new ID in its PG tag. Nothing was written; rename the @PG lines first",
-        [PASS_NO_STRING] = "has an RG or PG tag that is no string. Nothing was written",
-        [PASS_BEYOND] = "begins behind the end of its reference, and htslib could not read it again from CRAM. Nothing "
-                        "was written; use -O bam, or --output-fmt-option no_ref=1",
-        [PASS_NO_MEMORY] = "finds no memory",
-    };
+    const char *why = f->fault < 0 ? record_remap_fault(f->fault) : f->fault == PASS_NO_FILTER ? NO_FILTER : BEYOND;
     struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};
     if (f->broken == BAM_CUT)
         return record_fault_tell_cut(r->opt.latch, &at, true);
     if (f->broken)
         return record_fault_tell(r->opt.latch, &at, f->broken, chunk_reader_records(r->chunks, number)->p + f->at);
-    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
+    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
 }
 
 static int lend(void *records, uint32_t number)
@@ -260,9 +256,7 @@ struct passed_records *passed_records_open(const struct passed_records_options *
         *remap = (struct record_remap){.group = NULL};
         status = prepare(r, header);
     }
-    free(header->rest);
-    header->rest = NULL;
-    header->rest_size = 0;
+    bam_header_drop_rest(header);
     if (status == 0)
         return r;
     passed_records_close(r);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/record_checksum.h"
-#include "order/coordinate_key.h"
 #include "read/record_slice.h"
 
 void record_slice_free(struct record_slice *s)
@@ -34,10 +33,8 @@ static const struct bam_record *record_of(const struct record_slice *s, size_t n
 bool record_slice_follows(const struct record_slice *a, size_t number_a, const struct record_slice *b, size_t number_b,
                           const struct sort_rule *rule)
 {
-    uint64_t before = a->keys[number_a].sort, behind = b->keys[number_b].sort;
-    return before < behind
-        || (before == behind
-            && (!rule || sort_key_compare(rule, record_of(a, number_a), record_of(b, number_b)) <= 0));
+    return sort_key_in_order(rule, a->keys[number_a].sort, record_of(a, number_a), b->keys[number_b].sort,
+                             record_of(b, number_b));
 }
 
 int record_slice_list(struct record_slice *s, size_t start, bool mend, const struct sort_rule *rule,
@@ -48,11 +45,9 @@ int record_slice_list(struct record_slice *s, size_t start, bool mend, const str
     if (reserve(s, s->n + 1) < 0 || (mend && bam_record_fix(r) < 0))
         return -1;
     size_t size = bam_record_size(r);
-    struct bam_key *key = &s->keys[s->n];
+    struct bam_key_order order = {rule, s->records.p};
     s->records.n = start + size;
-    key->place = bam_key_place(start, size);
-    key->sort = rule ? 0 : coordinate_key(r);
-    if (rule && (*fault = sort_key_make(rule, r, &key->sort)))
+    if ((*fault = bam_key_make(&order, r, &s->keys[s->n])))
         return 0;
     s->checksum += record_checksum(s->records.p + start, size);
     bool is_behind = s->n == 0 || record_slice_follows(s, s->n - 1, s, s->n, rule);

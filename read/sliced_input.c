@@ -3,7 +3,7 @@
 #include "base/latch.h"
 #include "read/sliced_input.h"
 
-enum { LEAST = 64 << 10 };       /* bytes of records in a slice: a block of the sink has records of two at most */
+enum { SLICE_LEAST = 64 << 10 }; /* bytes of records in a slice: a block of the sink has records of two at most */
 
 int sliced_input_begin(struct sliced_input *s, const struct sliced_input_options *options)
 {
@@ -98,7 +98,7 @@ int sliced_input_advance(struct sliced_input *s)
             return 0;
         if (state == CHUNK_NONE)
             end(s);
-        else if (s->next.records.n >= LEAST)
+        else if (s->next.records.n >= SLICE_LEAST)
             put_slice(s);
     }
     return 0;

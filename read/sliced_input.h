@@ -8,7 +8,7 @@
  *          freed ----->  left ---->  the merge  made ---> sort_input, passed_records
  *
  * A slice is ready when the one behind it is made, too, or there is none: so the key that follows its last one is
- * known. A slice has at least LEAST bytes of records, but for the last one. */
+ * known. A slice has at least SLICE_LEAST bytes of records, but for the last one. */
 #ifndef SLICED_INPUT_H
 #define SLICED_INPUT_H
 

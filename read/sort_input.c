@@ -137,9 +137,7 @@ void sort_input_rest(struct sort_input *in)
     bgzf_source_close(in->source);
     input_format_rest(in->format);
     in->source = NULL;
-    free(in->header.rest);
-    in->header.rest = NULL;
-    in->header.rest_size = 0;
+    bam_header_drop_rest(&in->header);
 }
 
 /* Adds its header to the first one's. A part of an input keeps its PG tags. */
@@ -274,9 +272,7 @@ void sort_input_end(struct sort_input *in)
     if (in->passed)
         passed_records_end(in->passed);
     input_format_end(in->format);
-    free(in->header.rest);
-    in->header.rest = NULL;
-    in->header.rest_size = 0;
+    bam_header_drop_rest(&in->header);
 }
 
 static void close_buffers(struct sort_input *in)

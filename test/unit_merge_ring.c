@@ -478,12 +478,6 @@ static struct merge_source example_slice(const void *example, size_t run, size_t
     return (struct merge_source){keys, keys + 100, base};
 }
 
-static bool example_is_partial(const void *example, size_t run, size_t slice)
-{
-    (void)example, (void)run, (void)slice;
-    return false;
-}
-
 static int example_leave(void *example, size_t run, size_t slice)
 {
     (void)example, (void)run, (void)slice;
@@ -525,8 +519,8 @@ static void test_ranges_end_where_the_example_says(void **state)
     struct record_sink *sink = record_sink_open(&request, &rings, fd, "the output", &latch, NULL);
     struct merge_ring_options how = {
         .arenas = {&empty},
-        .runs = {2, 4, false, &e, NULL, example_first_key, example_ready, example_slice, example_is_partial, NULL,
-                 example_leave, example_refill, example_help},
+        .runs = {2, 4, false, &e, NULL, example_first_key, example_ready, example_slice, NULL, NULL, example_leave,
+                 example_refill, example_help},
         .sink = sink,
         .n_ranges = 4,
         .n_records = 200,

@@ -119,7 +119,6 @@ static void test_tag_that_is_no_string_is_read_as_one(void **state)
         struct byte_buffer out = {NULL, 0, 0};
         assert_int_equal(append(&remap, &out, &b, &unknown), -3);
         assert_int_equal(out.n, 0);
-        assert_non_null(strstr(record_remap_fault(-3), "no string"));
         free(out.p);
         unit_free(&b);
     }
@@ -189,6 +188,7 @@ static void test_record_becomes_longer_than_bam_holds(void **state)
     store_le32(r->data + 1 + sizeof head + 4, (uint32_t)(4 + (size_t)INT32_MAX - BAM_FIXED - 1 - sizeof head - 8));
     MUST(bam_record_check(p, 4 + (size_t)INT32_MAX, 1).fault == BAM_OK);
     assert_int_equal(record_remap_append(&remap, &out, r, &unknown), -2);
+    assert_non_null(strstr(record_remap_fault(-2), "in its RG or PG tag"));
     assert_null(out.p);
     record_remap_free(&remap);
     munmap(p, n);
