@@ -258,8 +258,8 @@ static void test_runs_come_back_merged_whatever_the_sizes(void **state)
     static const size_t slice_sizes[] = {1024, 8192, 65536, 262144};
     for (size_t i = 0; i < N_OF(slice_sizes); i++)
         for (size_t buffers = 2; buffers <= 50; buffers += 24) {
-            check_random(1, 5000, 1000, slice_sizes[i], buffers, 1 + i);
-            check_random(7, 1500, 100, slice_sizes[i], buffers, 10 + i);
+            check_random(1, 2500, 1000, slice_sizes[i], buffers, 1 + i);
+            check_random(7, 700, 100, slice_sizes[i], buffers, 10 + i);
         }
     check_random(MAX_RUNS, 300, 2, 4096, 2, 20);
 }
@@ -270,9 +270,9 @@ static void test_slices_so_small_that_a_block_holds_them_all(void **state)
     (void)state;
     static const size_t slice_sizes[] = {64, 128, 1024};
     for (size_t i = 0; i < N_OF(slice_sizes); i++) {
-        check_random(1, 3000, 1000, slice_sizes[i], 2, 30);
-        check_random(3, 1000, 5, slice_sizes[i], 2, 31);
-        check_random(3, 1000, 5, slice_sizes[i], 7, 32);
+        check_random(1, 1000, 1000, slice_sizes[i], 2, 30);
+        check_random(3, 400, 5, slice_sizes[i], 2, 31);
+        check_random(3, 400, 5, slice_sizes[i], 7, 32);
     }
 }
 
@@ -366,7 +366,7 @@ static void test_lists_of_any_number_to_spare(void **state)
                 r->in_memory = in_memory;
                 r->n_records = 900;
                 r->n_spare = n_spare;
-                add_random(r, 2500, 1000, 140 + n_spare);
+                add_random(r, 1000, 1000, 140 + n_spare);
                 write_runs(r);
                 reading_run(r);
                 check_written(r);
