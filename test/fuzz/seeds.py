@@ -129,6 +129,17 @@ def of_cram_maps():
         seed("cram_maps", b"\0\1\0" + 2 * itf8(len(data)) + data)
 
 
+JOINS = ["@HD VN:1.6 SO:coordinate|@SQ SN:a LN:9|@SQ SN:b LN:8 AN:c,d|@RG ID:x PG:p|@RG ID:y|@PG ID:p|@PG ID:q PP:p|@CO z",
+         "@SQ SN:b LN:8|@SQ SN:a LN:7|@SQ SN:c LN:5|@RG ID:x PG:no|@PG ID:q|@PG ID:p PP:q|@PG ID:p-055424A4 PP:p|@CO z",
+         "@HD VN:1.5|@SQ SN:a LN:9|@RG ID:a|@RG ID:b", "@CO"]
+
+
+def of_joins():
+    texts = [x.replace(" ", "\t").replace("|", "\n") + "\n" for x in JOINS]
+    for bits in range(32):
+        seed("header_join", bytes([bits, 1]) + "\0".join(texts[bits % 3:] + texts[:2]).encode())
+
+
 LINES = ["\t".join(words.split()) for words in (
     "r1 99 a 7 60 3M1I2D1S = 9 -300 ACGTN IIIII NM:i:3 XF:f:-1.5e3 XZ:Z:text XA:A:x XH:H:1F XB:B:c,1,-2,300 XG:B:f,1.5,nan",
     "r2 0x4 * 0 255 * b 5000000000 1 = * CG:B:I,16,32 XI:i:-70000 XU:i:4294967295 XB:B:S,1 XC:B:C,255 Xd:d:0x1p3",
@@ -176,6 +187,7 @@ def main():
     of_generator()
     of_words()
     of_sam()
+    of_joins()
     of_lines()
     of_cram()
     of_cram_maps()
