@@ -38,7 +38,7 @@ static int merge_and_write(struct bam_merge *b)
     struct record_list list;
     int found;
     stats_phase(m->stats, PHASE_WRITE);
-    if (written_header(&b->out, m->sam, NULL, false, false) < 0 || merged_begin(m) < 0)
+    if (written_header(&b->out, m->inputs.sam, NULL, false, false) < 0 || merged_begin(m) < 0)
         return -1;
     while ((found = merged_next(m, &list)) > 0)
         if (record_sink_put(m->sink, &list) < 0)
@@ -72,7 +72,7 @@ int bam_merge(const struct merge_opts *opts)
     const struct sort_opts *common = &opts->common;
     machine_share_heaps();
     if (sort_report_open(&b.report, &common->report, &m->latch) == 0 && merged_open(m, opts, &b.out) == 0) {
-        int later = merged_threads_of_htslib(m) + (m->rings.job.form == SINK_HTSLIB);
+        int later = m->inputs.in.n_threads + (m->rings.job.form == SINK_HTSLIB);
         int n_threads = sort_limits_threads(common, later);
         latch_hide_signals(true);
         task_team(n_threads, in_team, &b);

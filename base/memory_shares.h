@@ -11,6 +11,13 @@
 /* Bytes that the program may take beside -m times -@. */
 static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
 
+/* How the inputs are read. */
+enum memory_reads {
+    MEMORY_IN_TURN,
+    MEMORY_PARTS,                /* in turn, and of each a part, which is no file: it has buffers before its turn */
+    MEMORY_AT_ONCE,              /* by a merge, which keeps nothing: there are no arenas, and nothing is spilled */
+};
+
 /* What is known before any file is opened. */
 struct memory_job {
     uint64_t all;                /* bytes that the program may take in all */
@@ -22,6 +29,7 @@ struct memory_job {
     enum sink_form form;         /* of the output */
     size_t program;              /* see machine_program_memory() */
     size_t n_waiting;            /* inputs but the first that have buffers before their turn: they are no files */
+    bool merges;                 /* see MEMORY_AT_ONCE; all but the first are waiting then */
 };
 
 /* What is known once the headers are read. */

@@ -134,7 +134,7 @@ static int open_split(struct rank_parts *s)
 {
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
-    struct memory_rings rings = sort_memory_rings(&s->each, &s->each.in, true, false);
+    struct memory_rings rings = sort_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
     struct sort_inputs_options how = sort_memory_inputs(&s->each, &s->each.in, &rings, &s->a.latch, NULL);
     return input_split_open(&s->split, &s->team, &how);
 }

@@ -186,7 +186,7 @@ out:
 
 int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch *latch)
 {
-    struct memory_rings rings = sort_memory_rings(opts, &opts->in, false, true);
+    struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, true);
     struct sort_inputs in;
     *f = (struct forecast){
         .n_threads = opts->n_threads,

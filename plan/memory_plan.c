@@ -41,7 +41,8 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left
  *
- * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). */
+ * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). For a merge divide_for_merge()
+ * gives other shares of these two, and there are none of the last two. */
 enum {
     PIECE_SHARE = 384, TEXT_PIECE_SHARE = 768, SOURCE_SHARE = 32, SINK_SHARE = 20, WRITE_SHARE = 40, RANGES_SHARE = 32,
     SAM_SHARE = 8, HTSLIB_SHARE = 3, SLICE_SHARE = 216, SLICE_SHARE_PER_THREAD = 20, MERGE_SHARE = 12,
@@ -123,13 +124,9 @@ static size_t merge_slice(size_t text_size)
     return RECORDS_PER_TEXT * text_size + text_size / 16;
 }
 
-size_t memory_plan_slices(const struct memory_rings *rings)
-{
-    return rings->n_slices * merge_slice(rings->sam.text_size);
-}
-
-/* A quarter of what an input gets is for pieces, the rest for slices and chunks, of which SAM has twice as many. */
-void memory_plan_merge(struct memory_rings *rings)
+/* The inputs of a merge get what the rest of the plan leaves of all, about; but each of them the least that works. A
+ * quarter of it is for pieces, the rest for slices and chunks, of which SAM has twice as many. */
+static void divide_for_merge(struct memory_rings *rings)
 {
     enum { CHUNKS_MIN = 2, CHUNKS_PER_THREAD = 3, AHEAD_PART = 4 };
     const struct memory_job *job = &rings->job;
@@ -191,11 +188,11 @@ static size_t header_memory(const struct memory_use *use)
 
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
 {
-    size_t n = (size_t)p->rings.job.n_threads;
-    return program_memory(&p->rings.job) + n * PER_THREAD + use->htslib + use->stats + rings_memory(&p->rings)
-         + use->n_sam * p->rings.sam.bytes
+    const struct memory_rings *r = &p->rings;
+    return program_memory(&r->job) + (size_t)r->job.n_threads * PER_THREAD + use->htslib + use->stats + rings_memory(r)
+         + use->n_sam * r->sam.bytes
          + header_memory(use)
-         + spill_memory(p);
+         + (r->job.merges ? r->job.n_inputs * r->n_slices * merge_slice(r->sam.text_size) : spill_memory(p));
 }
 
 /* Gives slices the same share of the arenas as in earnest. */
@@ -211,7 +208,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
 {
     size_t n = (size_t)job->n_threads, all = all_of(job->all), inputs = inputs_at_once(job);
     size_t piece_most = PIECE_MAX / inputs;
-    return (struct memory_rings){
+    struct memory_rings rings = {
         .job = *job,
         .piece_size = clamp(all / PIECE_SHARE / inputs, PIECE_MIN,
                             piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
@@ -229,6 +226,9 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .reader = htslib_room(job, job->n_inputs),
         .writer = htslib_room(job, 1),
     };
+    if (job->merges)
+        divide_for_merge(&rings);
+    return rings;
 }
 
 struct memory_plan memory_plan_make(const struct memory_rings *rings, const struct memory_use *use)
@@ -239,6 +239,8 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
         .slice_size = whole_pages(clamp(all / (SLICE_SHARE_PER_THREAD * n + SLICE_SHARE), SLICE_MIN, SLICE_MAX)),
     };
     size_t fixed = p.fixed = fixed_memory(&p, use);
+    if (rings->job.merges)
+        return p;
     p.spilling = spill_memory(&p);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;
     p.merge_memory = clamp(left / MERGE_SHARE_OF_LEFT, 0, clamp(all / MERGE_SHARE, 0, MERGE_MAX));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How the memory is divided: the one place that counts it. memory_plan_rings() comes first, before any file is opened:
  * how many blocks are under way, and how much is read at once. When the headers are known, memory_plan_make() gives the
- * arenas what is left. */
+ * arenas what is left. A merge has no arenas: its inputs get what is left, in the first half. */
 #ifndef MEMORY_PLAN_H
 #define MEMORY_PLAN_H
 
@@ -23,12 +23,5 @@ uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_us
 /* Memory to parse SAM text: at most an eighth of all for so many inputs together, or, for each of them, the least that
  * works. */
 struct sam_use memory_plan_sam(uint64_t all, size_t n_inputs, int n_threads);
-
-/* Changes the rings for a merge, all of whose inputs are read at once. What is there for them is what the rest of the
- * plan leaves of job.all, about; but each of them gets the least that works. */
-void memory_plan_merge(struct memory_rings *rings);
-
-/* Bytes that the slices of one input take; memory_plan_make() does not count them. */
-size_t memory_plan_slices(const struct memory_rings *rings);
 
 #endif

@@ -1,172 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 #include "bam/far_pos.h"
-#include "bam/header_join.h"
-#include "bam/plain_header.h"
 #include "base/message.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "merge/merge_ring.h"
 #include "order/sort_key.h"
-#include "plan/memory_plan.h"
 #include "plan/merge_opts.h"
 #include "plan/merged.h"
 #include "plan/sort_memory.h"
-#include "read/input_format.h"
 #include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
-static const unsigned long long MIB = 1 << 20;
-
-/* ------------------------------------------------------------ open: inputs */
-
-static void plan_rings(struct merged *m)
-{
-    const struct sort_opts *o = &m->opts->common;
-    m->rings = sort_memory_rings(o, &o->in, true, true);
-    memory_plan_merge(&m->rings);
-}
-
-/* Headers of one text are one. */
-static void share_header(struct merged *m, size_t number)
-{
-    size_t n, n_before;
-    if (number == 0)
-        return;
-    sam_hdr_t **sam = &m->each[number].in.header.sam, *before = m->each[number - 1].in.header.sam;
-    const char *text = plain_header_text(*sam, &n), *text_before = plain_header_text(before, &n_before);
-    if (!text || !text_before || n != n_before || memcmp(text, text_before, n) != 0
-        || sam_hdr_nref(*sam) != sam_hdr_nref(before))
-        return;
-    sam_hdr_destroy(*sam);
-    sam_hdr_incr_ref(before);
-    *sam = before;
-}
-
-static int open_input(struct merged *m, const char *path, const struct sort_inputs_options *how)
-{
-    size_t i = m->n++;
-    struct sort_input *in = &m->each[i].in;
-    if (sort_input_open(in, path, NULL, how) < 0
-        || header_join_add(m->join, in->header.sam, path, &in->remap, &m->latch) < 0)
-        return -1;
-    sort_input_rest(in);
-    share_header(m, i);
-    return 0;
-}
-
-/* Of -h only the header counts. */
-static int join_other_header(struct merged *m, const struct sort_inputs_options *how)
-{
-    const char *path = m->opts->header;
-    struct sort_input in = {0};
-    if (!path)
-        return 0;
-    int result = sort_input_open(&in, path, NULL, how) < 0
-              || header_join_add(m->join, in.header.sam, path, NULL, &m->latch) < 0 ? -1 : 0;
-    sort_input_close(&in);
-    return result;
-}
-
-static int open_inputs(struct merged *m)
-{
-    const struct merge_opts *o = m->opts;
-    const struct input_request *in = &o->common.in;
-    bool by_coordinate = o->common.order.by == SORT_COORDINATE;
-    struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
-    struct sort_inputs_options how = sort_memory_inputs(&o->common, in, &m->rings, &m->latch, m->stats);
-    how.waits = true;            /* of files, only the headers are read now */
-    how.shuts = !sort_inputs_allow_files(in->n);
-    m->join = header_join_new(&joins);
-    m->each = calloc(in->n, sizeof *m->each);
-    if (!m->join || !m->each)
-        return latch_fail(&m->latch, "out of memory");
-    if (join_other_header(m, &how) < 0)
-        return -1;
-    while (m->n < in->n)
-        if (open_input(m, in->paths[m->n], &how) < 0)
-            return -1;
-    return (m->sam = header_join_end(m->join, &m->latch)) ? 0 : -1;
-}
-
-/* ------------------------------------------------------------- open: order */
+/* -------------------------------------------------------------------- open */
 
 static int prepare_order(struct merged *m)
 {
     const struct sort_opts *o = &m->opts->common;
-    bool far = false;
-    if (!(m->rule = sort_rule_new(&o->order, m->sam)))
+    if (!(m->rule = sort_rule_new(&o->order, m->inputs.sam)))
         return latch_fail(&m->latch, "out of memory");
-    for (size_t i = 0; i < m->n; i++)
-        far |= m->each[i].in.format->framing == INPUT_RECORDS && far_pos_fits(&o->out.format);
-    if (far)
+    if (m->inputs.in.n_converted && far_pos_fits(&o->out.format))
         sort_rule_expect_far(m->rule);
     m->compares = sort_key_decides(m->rule) ? NULL : m->rule;
     m->in_order = true;
     /* What CRAM must know of records before the first one is written (write/cram_settings.h), is not known yet. */
-    if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->sam)))
+    if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->inputs.sam)))
         return latch_fail(&m->latch, "out of memory");
     return 0;
-}
-
-static struct memory_use use_of(const struct merged *m)
-{
-    const struct sort_opts *o = &m->opts->common;
-    struct memory_use use = {
-        .htslib = written_memory(m->to, m->sam, &m->rings.job),
-        .n_sam = m->n,
-        .stats = stats_memory(o->n_threads, sort_report_detail(&o->report)),
-        .parsed = !plain_header_is(m->sam) || m->rings.job.form == SINK_HTSLIB,
-        .header = (size_t)sam_hdr_length(m->sam),
-        .references = (size_t)sam_hdr_nref(m->sam),
-    };
-    for (size_t i = 0; i < m->n; i++) {
-        const struct input_format *format = m->each[i].in.format;
-        use.htslib += format->memory;
-        use.n_sam += input_format_is_sam(format);
-        if (i > 0 && m->each[i].in.header.sam == m->each[i - 1].in.header.sam)
-            continue;
-        use.header += (size_t)sam_hdr_length(m->each[i].in.header.sam);
-        use.references += (size_t)sam_hdr_nref(m->each[i].in.header.sam);
-    }
-    return use;
-}
-
-/* Bytes that a merge takes: nothing is spilled, so all of it is fixed. */
-static uint64_t takes(const struct merged *m, const struct memory_rings *rings, const struct memory_use *use)
-{
-    struct memory_plan plan = memory_plan_make(rings, use);
-    return plan.fixed - plan.spilling + m->n * memory_plan_slices(rings);
-}
-
-/* MiB with which it takes no more than that. Of what is more, htslib may take two thirds. */
-static unsigned long long enough(const struct merged *m, const struct memory_use *use)
-{
-    struct memory_job job = m->rings.job;
-    struct memory_rings rings;
-    struct memory_use grown;
-    do {
-        job.all = (job.all / MIB + 1) * MIB;
-        rings = memory_plan_rings(&job);
-        memory_plan_merge(&rings);
-        grown = *use;
-        grown.htslib += use->htslib ? (job.all - m->rings.job.all) / 3 * 2 : 0;
-    } while (takes(m, &rings, &grown) > job.all && job.all < BAM_ARENA_MAX);
-    return job.all / MIB + 1;                    /* what the program takes at its start differs by some pages */
 }
 
 /* Where the command line limits nothing, more than the usual is taken. */
 static int check_memory(struct merged *m)
 {
-    const struct sort_opts *o = &m->opts->common;
-    struct memory_use use = use_of(m);
-    if (o->memory_beside > 0 || takes(m, &m->rings, &use) <= m->rings.job.all)
-        return 0;
-    return latch_fail(&m->latch, "%s: --total-memory of %llu MiB is too little: with -@ %d, %zu inputs and these "
-                      "headers, %lluM is enough. Nothing was written", sort_opts_input(o), m->rings.job.all / MIB,
-                      o->n_threads, m->n, enough(m, &use));
+    struct memory_plan plan;
+    size_t output = written_memory(m->to, m->inputs.sam, &m->rings.job);
+    return sort_memory_plan(&plan, &m->rings, &m->opts->common, &m->inputs.in, output, &m->latch);
 }
 
 int merged_open(struct merged *m, const struct merge_opts *opts, struct written *to)
@@ -178,21 +47,16 @@ int merged_open(struct merged *m, const struct merge_opts *opts, struct written 
         return latch_fail(&m->latch, "out of memory");
     stats_phase(m->stats, PHASE_OPEN);
     progress_start(&m->progress, o->progress, m->stats);
-    plan_rings(m);
+    m->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     if (written_open(to, &o->out, &m->rings, sort_opts_input(o), &m->latch, m->stats) < 0)
         return -1;
     m->sink = to->sink;
     record_sink_set_progress(m->sink, &m->progress);
-    return open_inputs(m) < 0 || prepare_order(m) < 0 || check_memory(m) < 0
-        || written_prepare(to, m->sam, m->rule) < 0 ? -1 : 0;
-}
-
-int merged_threads_of_htslib(const struct merged *m)
-{
-    int n = 0;
-    for (size_t i = 0; i < m->n; i++)
-        n += m->each[i].in.format->reader && !m->each[i].in.format->containers;
-    return n;
+    if (merge_inputs_open(&m->inputs, opts, &m->rings, &m->latch, m->stats) < 0 || prepare_order(m) < 0
+        || check_memory(m) < 0 || written_prepare(to, m->inputs.sam, m->rule) < 0)
+        return -1;
+    m->n = m->inputs.in.n;
+    return (m->each = calloc(m->n, sizeof *m->each)) ? 0 : latch_fail(&m->latch, "out of memory");
 }
 
 /* -------------------------------------------------------- runs of the merge */
@@ -204,7 +68,7 @@ static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
     if (m->in_order)
         message_warning("%s is not sorted as the merge is to be: record %llu belongs before the record in front of it. "
                         "From here on, the merge takes what comes first in each input, as samtools does",
-                        input->in.name, (unsigned long long)input->fallen);
+                        input->in->name, (unsigned long long)input->fallen);
     m->in_order = false;
 }
 
@@ -294,7 +158,7 @@ static int begin_inputs(struct merged *m)
     for (size_t i = 0; i < m->n; i++) {
         m->each[i].wish.lengths = m->lengths;
         m->each[i].wish.learns = i == 0 && m->compares ? m->rule : NULL;
-        if (sliced_input_begin(&m->each[i], &how) < 0)
+        if (sliced_input_begin(&m->each[i], &m->inputs.in.each[i], &how) < 0)
             return -1;
     }
     task_wait(is_begun, help, m, m->stats);
@@ -341,7 +205,7 @@ int merged_next(struct merged *m, struct record_list *list)
 uint64_t merged_count(const struct merged *m)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; m->each && i < m->n; i++)
         n += m->each[i].n;
     return n;
 }
@@ -361,11 +225,10 @@ void merged_finish(struct merged *m)
         written_commit(m->to);
     written_close(m->to);
     merge_ring_close(m->ring);
-    for (size_t i = 0; i < m->n; i++)
+    for (size_t i = 0; m->each && i < m->n; i++)
         sliced_input_close(&m->each[i]);
     free(m->each);
-    header_join_free(m->join);
-    sam_hdr_destroy(m->sam);
+    merge_inputs_close(&m->inputs);
     free(m->lengths);
     sort_rule_free(m->rule);
     stats_stop(m->stats);

@@ -7,9 +7,9 @@
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/progress.h"
+#include "plan/merge_inputs.h"
 #include "read/sliced_input.h"
 
-struct header_join;
 struct merge_opts;
 struct merge_ring;
 struct record_list;
@@ -23,10 +23,9 @@ struct merged {
     struct written *to;          /* the other half ... */
     struct record_sink *sink;    /* ... and its sink */
     struct memory_rings rings;
-    struct header_join *join;
-    sam_hdr_t *sam;              /* of the output */
-    struct sliced_input *each;
-    size_t n;                    /* inputs that were opened */
+    struct merge_inputs inputs;
+    struct sliced_input *each;   /* of the inputs; NULL: not yet */
+    size_t n;
     struct sort_rule *rule;      /* of the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
     int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
@@ -38,9 +37,6 @@ struct merged {
 /* Opens inputs and output, and joins the headers. Both halves are zero; only the latch may be in use. -1: the error is
  * recorded in the latch; close it all the same. */
 int merged_open(struct merged *merged, const struct merge_opts *opts, struct written *to);
-
-/* How many of the inputs may start one more thread of htslib's. */
-int merged_threads_of_htslib(const struct merged *merged);
 
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */
 int merged_begin(struct merged *merged);

@@ -18,16 +18,16 @@ static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
 enum { HEADER_SHARE = 4 };       /* of --total-memory: the header is kept twice, and its names as well */
 
 /* See sort_input_begin(). */
-static size_t inputs_waiting(const struct input_request *in, bool parts)
+static size_t inputs_waiting(const struct input_request *in, enum memory_reads reads)
 {
     size_t n = 0;
     for (size_t i = 1; i < in->n; i++)
-        n += parts || !input_name_is_file(in->paths[i]);
+        n += reads != MEMORY_IN_TURN || !input_name_is_file(in->paths[i]);
     return n;
 }
 
-struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in, bool parts,
-                                      bool writes)
+struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in,
+                                      enum memory_reads reads, bool writes)
 {
     struct memory_job job = {
         .all = sort_limits_memory(opts),
@@ -35,7 +35,8 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct
         .form = record_sink_form(&opts->out),
         .level = writes ? opts->out.level : 0,
         .n_inputs = in->n,
-        .n_waiting = inputs_waiting(in, parts),
+        .n_waiting = inputs_waiting(in, reads),
+        .merges = reads == MEMORY_AT_ONCE,
         .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),
         .thread_space = sort_limits_thread_space(),
@@ -62,7 +63,7 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
 struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct latch *latch)
 {
     enum { SLOTS_MIN = 8, SLOTS_PER_THREAD = 4, PIECE = 256 << 10 };     /* PIECE: bytes per read */
-    struct memory_rings rings = sort_memory_rings(opts, &opts->in, false, false);
+    struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, false);
     rings.source_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
     rings.piece_size = PIECE;
     struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
@@ -75,8 +76,9 @@ static int too_little(const struct memory_rings *rings, const struct sort_opts *
 {
     /* What the program takes at its start differs by some pages from run to run. */
     unsigned long long asked = opts->memory, enough = memory_plan_enough(&rings->job, use) + MIB;
-    return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and this header, %lluM is "
-                      "enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads, enough / MIB);
+    return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and these inputs, %lluM "
+                      "is enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads,
+                      enough / MIB);
 }
 
 static struct memory_use use_of(const struct memory_rings *rings, const struct sort_opts *opts,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory plan of a sort with these options: what the sort takes, and what --plan tells. */
+/* The memory plan of a sort or a merge with these options: what the sort takes, and what --plan tells. */
 #ifndef SORT_MEMORY_H
 #define SORT_MEMORY_H
 
@@ -8,10 +8,10 @@
 
 struct sort_opts;
 
-/* The first half, before any file is opened. parts: of each input a part is read. writes: there will be an output; else
- * no codecs are counted for it, but blocks are, for who takes the records. Call it once: see sort_limits_memory(). */
-struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in, bool parts,
-                                      bool writes);
+/* The first half, before any file is opened. writes: there will be an output; else no codecs are counted for it, but
+ * blocks are, for who takes the records. Call it once: see sort_limits_memory(). */
+struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in,
+                                      enum memory_reads reads, bool writes);
 
 /* How the inputs are opened. */
 struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct input_request *in,

@@ -163,7 +163,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
-    s->rings = sort_memory_rings(s->opts, how->in, how->part != NULL, to != NULL);
+    s->rings = sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how->in) < 0 || prepare_minhash(s) < 0
         || plan_memory(s) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
         || prepare_lengths(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))

@@ -5,17 +5,18 @@
 
 enum { SLICE_LEAST = 64 << 10 }; /* bytes of records in a slice: a block of the sink has records of two at most */
 
-int sliced_input_begin(struct sliced_input *s, const struct sliced_input_options *options)
+int sliced_input_begin(struct sliced_input *s, struct sort_input *in, const struct sliced_input_options *options)
 {
+    s->in = in;
     s->opt = *options;
     s->wish.rule = options->rule;
-    s->in.merge = &s->wish;
+    in->merge = &s->wish;
     if (!(s->slices = calloc(options->n_slices, sizeof *s->slices)))
-        return latch_fail(options->latch, "%s: out of memory", s->in.name);
-    return sort_input_begin(&s->in);
+        return latch_fail(options->latch, "%s: out of memory", in->name);
+    return sort_input_begin(in);
 }
 
-static void free_slices(struct sliced_input *s)
+void sliced_input_close(struct sliced_input *s)
 {
     for (uint32_t i = 0; s->slices && i < s->opt.n_slices; i++)
         record_slice_free(&s->slices[i].records);
@@ -23,12 +24,6 @@ static void free_slices(struct sliced_input *s)
     s->slices = NULL;
     record_slice_free(&s->next);
     record_slice_free(&s->spare);
-}
-
-void sliced_input_close(struct sliced_input *s)
-{
-    free_slices(s);
-    sort_input_close(&s->in);
 }
 
 /* Whether a slice that is being collected has its place. */
@@ -71,11 +66,11 @@ static int collect(struct sliced_input *s)
 {
     struct record_slice *to = &s->next, more;
     if (to->n == 0)
-        return passed_records_take(s->in.passed, to);
+        return passed_records_take(s->in->passed, to);
     more = s->spare;
-    int status = passed_records_take(s->in.passed, &more);
+    int status = passed_records_take(s->in->passed, &more);
     if (status == 0 && record_slice_append(to, &more, s->opt.rule) < 0)
-        status = latch_fail(s->opt.latch, "%s: out of memory", s->in.name);
+        status = latch_fail(s->opt.latch, "%s: out of memory", s->in->name);
     s->spare = more;
     return status;
 }
@@ -85,13 +80,13 @@ static void end(struct sliced_input *s)
     if (s->next.n)
         put_slice(s);
     s->ended = true;
-    sort_input_end(&s->in);
+    sort_input_end(s->in);
 }
 
 int sliced_input_advance(struct sliced_input *s)
 {
     while (!s->ended && has_room(s)) {
-        enum chunk_state state = passed_records_advance(s->in.passed);
+        enum chunk_state state = passed_records_advance(s->in->passed);
         if (state == CHUNK_FAILED || (state == CHUNK_MADE && collect(s) < 0))
             return -1;
         if (state == CHUNK_AWAITED)
@@ -106,7 +101,7 @@ int sliced_input_advance(struct sliced_input *s)
 
 bool sliced_input_help(struct sliced_input *s)
 {
-    return !s->ended && passed_records_help(s->in.passed);
+    return !s->ended && passed_records_help(s->in->passed);
 }
 
 void sliced_input_leave(struct sliced_input *s, size_t number, uint64_t mark)

@@ -41,7 +41,7 @@ struct made_slice {
 
 /* All zeros: nothing is open. */
 struct sliced_input {
-    struct sort_input in;        /* the caller opens it */
+    struct sort_input *in;       /* the caller's, who opens and closes it */
     struct merge_wish wish;
     struct sliced_input_options opt;
     struct made_slice *slices;   /* opt.n_slices, used in turn */
@@ -55,7 +55,7 @@ struct sliced_input {
 };
 
 /* Begins with an input whose header is read. -1: failed, and the error is recorded in the latch. */
-int sliced_input_begin(struct sliced_input *input, const struct sliced_input_options *options);
+int sliced_input_begin(struct sliced_input *input, struct sort_input *in, const struct sliced_input_options *options);
 void sliced_input_close(struct sliced_input *input);
 
 /* Goes on reading, as far as that needs no waiting and there is room. -1: failed, and the error is recorded in the

@@ -177,18 +177,25 @@ static size_t count_sam(const struct sort_inputs *inputs)
     return waiting + any + pass;
 }
 
+void sort_inputs_count_header(struct sort_inputs *inputs, sam_hdr_t *sam)
+{
+    inputs->header_size += sam_hdr_length(sam);
+    inputs->parsed |= !plain_header_is(sam);
+    inputs->n_references += (size_t)sam_hdr_nref(sam);
+}
+
 /* Call it when the headers are merged. */
-static void sum_up(struct sort_inputs *inputs)
+static void sum_up(struct sort_inputs *inputs, bool at_once)
 {
     bool length_known = inputs->size_known = true;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct sort_input *in = &inputs->each[i];
+        if (i == 0 || in->header.sam != in[-1].header.sam)
+            sort_inputs_count_header(inputs, in->header.sam);
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
-        inputs->header_size += sam_hdr_length(in->header.sam);
-        inputs->parsed |= !plain_header_is(in->header.sam);
-        inputs->n_references += (size_t)sam_hdr_nref(in->header.sam);
+        inputs->n_sam += at_once ? 1 + input_format_is_sam(in->format) : 0;
         inputs->size += in->format->size;
         inputs->size_known = inputs->size_known && in->format->size > 0;
         inputs->length += in->format->length;
@@ -196,7 +203,8 @@ static void sum_up(struct sort_inputs *inputs)
     }
     if (!length_known)
         inputs->length = 0;
-    inputs->n_sam = count_sam(inputs);
+    if (!at_once)
+        inputs->n_sam = count_sam(inputs);
 }
 
 bool sort_inputs_allow_files(size_t n)
@@ -220,17 +228,17 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
         size_t i = inputs->n++;
         struct sort_input *in = &inputs->each[i];
         const struct input_part *part = how->part ? &how->part[i] : NULL;
-        each.waits = i > 0;
+        each.waits = i > 0 || how->join;
         if (sort_input_open(in, request->paths[i], part, &each) < 0)
             return -1;
-        if (i > 0 && join_input(inputs, in, how->latch) < 0)
+        if (how->join ? how->join(how->arg, in) < 0 : i > 0 && join_input(inputs, in, how->latch) < 0)
             return -1;
         sort_input_rest(in);
     }
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(request->reference)))
         message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);
-    sum_up(inputs);
+    sum_up(inputs, how->join != NULL);
     return 0;
 }
 

@@ -41,8 +41,8 @@ struct sort_inputs {
     int n_converted;             /* how many are not BAM */
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding */
-    size_t n_sam;                /* how many are SAM, of those that have buffers at one time; and one more, if records
-                                  * of any are read as they pass */
+    size_t n_sam;                /* of memory_use: how many are SAM, of those that have buffers at one time, and of how
+                                  * many, at one time, records are read as they pass */
     bool parsed;                 /* htslib has parsed one of the headers */
     size_t header_size;          /* bytes of the headers as text */
     size_t n_references;         /* @SQ lines in all of them */
@@ -58,6 +58,10 @@ struct sort_inputs_options {
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
     bool far, waits, shuts;      /* as in input_options */
+    /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. With it all
+     * inputs are read at once, by a merge. NULL: they are read in turn, and the header is added to the first one's. */
+    int (*join)(void *arg, struct sort_input *input);
+    void *arg;
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
@@ -81,9 +85,12 @@ void sort_input_end(struct sort_input *input);
 /* Raises the limit on open files for n inputs. False: not all of them can be open at once, so files must be shut. */
 bool sort_inputs_allow_files(size_t n);
 
-/* Opens the inputs of the request, reads their headers, and adds those of the others to the first one's. -1: failed,
- * and the error is recorded in the latch; close them all the same. */
+/* Opens the inputs of the request, reads their headers, and joins these. -1: failed, and the error is recorded in the
+ * latch; close them all the same. */
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *options);
+
+/* Counts a header more. */
+void sort_inputs_count_header(struct sort_inputs *inputs, sam_hdr_t *sam);
 
 /* Gives back all but the headers, when everything is read; close them all the same. Call this and the next after the
  * parallel region, because late tasks still look at the sources. */

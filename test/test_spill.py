@@ -992,7 +992,7 @@ def test_all_together_takes_more_than_total_memory(heavy, tmp_path, kind, size, 
     if not total:
         p = run_sort(["--total-memory", "24M", "-o", tmp_path / "o", *args])
         assert p.returncode == 1 and not (tmp_path / "o").exists()
-        total = int(re.search(r"-@ %d and this header, (\d+)M is enough" % n, p.stderr).group(1))
+        total = int(re.search(r"-@ %d and these inputs, (\d+)M is enough" % n, p.stderr).group(1))
         assert total < 30 + 2 * n + 20 * (kind == "sam") + 180 * (form == "cram")
     used, went = peak(["--total-memory", "%dM" % total, *args], tmp_path)
     print("%.1f MiB of %d" % (used / MIB, total))
@@ -1113,7 +1113,7 @@ def test_header_that_is_refused_for_its_size_does_not_tell_what_would_do(tmp_pat
     path.write_bytes(text.encode() if form == "sam" else bamgen.bgzf(bamgen.header(text, refs=refs) + bamgen.record(), level=1))
     for total in (24, 45):                       # while it is read, and when it is divided
         p = run_sort(["--total-memory", "%dM" % total, "-o", tmp_path / "o", path])
-        found = re.search(r"use --total-memory (\d+)M|this header, (\d+)M is enough", p.stderr)
+        found = re.search(r"use --total-memory (\d+)M|these inputs, (\d+)M is enough", p.stderr)
         assert p.returncode == 1 and found and not (tmp_path / "o").exists(), p.stderr
         enough = int(found[1] or found[2])
         used, _ = peak(["--total-memory", "%dM" % enough, path], tmp_path)

@@ -47,7 +47,7 @@ static void for_all(check_fn *check)
                     for (size_t h = 0; h < N_OF(headers); h++) {
                         size_t waiting = h % 2 ? inputs[i] - 1 : 0;
                         struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], levels[l], inputs[i], FOUND, 0,
-                                                 SINK_BAM, 0, waiting};
+                                                 SINK_BAM, 0, waiting, false};
                         struct memory_use use = {.header = headers[h]};
                         struct memory_plan plan = plan_of(&job, &use);
                         check(&use, &plan);
@@ -68,15 +68,20 @@ static uint64_t sink_takes(const struct memory_rings *r)
          : output_blocks_memory(r->job.form, r->job.n_threads, r->sink_slots, r->job.level, r->out_piece_size);
 }
 
+static uint64_t spilling_takes(const struct memory_plan *p)
+{
+    uint64_t loader = record_packer_memory() + p->slice_size;
+    return (uint64_t)p->rings.job.n_threads * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory;
+}
+
 /* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
 static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
 {
     const struct memory_rings *r = &p->rings;
-    uint64_t n = (uint64_t)r->job.n_threads, loader = record_packer_memory() + p->slice_size;
     uint64_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(r->job.n_threads, r->source_slots);
     return (1 + r->job.n_waiting) * input
          + (uint64_t)r->source_slots * FOUND + sink_takes(r)
-         + n * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory + use->header + use->htslib + use->stats
+         + spilling_takes(p) + use->header + use->htslib + use->stats
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
 
@@ -202,7 +207,7 @@ static void test_more_budget_never_gives_smaller_arenas(void **state)
             size_t last = 0, step = 3 * MIB;
             for (uint64_t budget = MIB; budget < 8 * GIB; budget += step, step += step / 16) {
                 struct memory_job job = {budget + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0,
-                                         SINK_BAM, 0, 0};
+                                         SINK_BAM, 0, 0, false};
                 struct memory_use use = {.header = 1000};
                 struct memory_plan plan = plan_of(&job, &use);
                 if (plan.arena_size + plan.arena_size / 8 < last)
@@ -220,7 +225,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
     for (size_t b = 0; b < N_OF(huge); b++)
         for (size_t t = 0; t < N_OF(threads); t++) {
             struct memory_job job = {huge[b], threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
-                                         SINK_BAM, 0, 0};
+                                         SINK_BAM, 0, 0, false};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             assert_in_range(plan.arena_size, (uint64_t)1 << 37, BAM_ARENA_MAX);  /* places must fit into keys */
@@ -237,7 +242,7 @@ static void test_plan_takes_more_than_all_there_is(void **state)
     for (size_t t = 0; t < N_OF(threads); t++)
         for (size_t u = 0; u < N_OF(uses); u++) {
             struct memory_job job = {0, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
-                                         SINK_BAM, 0, 0};
+                                         SINK_BAM, 0, 0, false};
             uint64_t least = (32 + 8 * (uint64_t)threads[t]) * MIB + 16 * uses[u].header + 512 * uses[u].references;
             for (uint64_t all = MIB; all < 4 * GIB; all += all / MIB / 16 * MIB + MIB) {
                 job.all = all;
@@ -253,6 +258,31 @@ static void test_plan_takes_more_than_all_there_is(void **state)
                     told(&uses[u], &plan, "takes more than it says", memory_plan_takes(&plan));
             }
         }
+}
+
+/* All inputs are read at once, and there are no arenas. */
+static void test_merge_takes_more_than_is_said_to_be_enough(void **state)
+{
+    (void)state;
+    static const size_t merged[] = {1, 2, 20, 300};
+    for (size_t i = 0; i < N_OF(merged); i++)
+        for (size_t t = 0; t < N_OF(threads); t += 2)
+            for (size_t b = 0; b < N_OF(budgets); b++) {
+                struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, merged[i], FOUND, 0,
+                                         SINK_BAM, 0, merged[i] - 1, true};
+                struct memory_use use = {.header = 5000, .n_sam = merged[i]};
+                struct memory_plan plan = plan_of(&job, &use);
+                uint64_t takes = memory_plan_takes(&plan), enough = memory_plan_enough(&job, &use);
+                uint64_t slices = (uint64_t)merged[i] * plan.rings.n_slices * 2 * plan.rings.sam.text_size;
+                assert_true(plan.arena_size == 0 && plan.spilling == 0 && plan.rings.n_slices >= 7);
+                if (takes != plan.fixed || takes < beside_arenas(&use, &plan) - spilling_takes(&plan) + slices)
+                    told(&use, &plan, "takes more than it says", takes);
+                if ((takes <= job.all) != (enough < job.all + MIB))
+                    told(&use, &plan, "not what memory_plan_enough() says", enough);
+                job.all = enough;
+                plan = plan_of(&job, &use);
+                assert_true(memory_plan_takes(&plan) <= enough);
+            }
 }
 
 /* Parallel file systems and network disks want writes of 512 KiB and more. */
@@ -285,7 +315,7 @@ static void test_arena_size_of_the_environment(void **state)
             snprintf(text, sizeof text, "%zu", sizes[i]);
             setenv("SAMTOOLS_OMP_ARENA", text, 1);
             struct memory_job job = {768 * MIB + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
-                                         SINK_BAM, 0, 0};
+                                         SINK_BAM, 0, 0, false};
             struct memory_use use = {0};
             struct memory_plan plan = plan_of(&job, &use);
             unsetenv("SAMTOOLS_OMP_ARENA");
@@ -325,7 +355,7 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
                 struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND, 0,
-                                         SINK_BAM, 0, 0};
+                                         SINK_BAM, 0, 0, false};
                 struct memory_rings rings = memory_plan_rings(&job);
                 struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
                 assert_memory_equal(&plan.rings, &rings, sizeof rings);
@@ -341,7 +371,7 @@ static void test_libraries_take_memory_that_is_not_there(void **state)
     static const struct memory_use none = {0};
     for (size_t b = 0; b < N_OF(budgets); b++) {
         struct memory_job job = {budgets[b] + ALLOWANCE, 1, BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
-                                         SINK_BAM, 0, 0};
+                                         SINK_BAM, 0, 0, false};
         struct memory_plan plain = plan_of(&job, &none);
         job.program = 3 * MIB;
         struct memory_plan small = plan_of(&job, &none);
@@ -376,7 +406,7 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
             for (size_t i = 0; i < N_OF(inputs); i++)
                 for (size_t k = 0; k < N_OF(spaces); k++) {
                     struct memory_job job = {budgets[b] + ALLOWANCE, threads[t], BGZF_LEVEL_DEFAULT, inputs[i], FOUND,
-                                             spaces[k], SINK_HTSLIB, 0, inputs[i] - 1};
+                                             spaces[k], SINK_HTSLIB, 0, inputs[i] - 1, false};
                     struct memory_rings rings = memory_plan_rings(&job);
                     struct memory_use use = {.htslib = htslib_takes(&rings)};
                     struct memory_plan plan = memory_plan_make(&rings, &use);
@@ -408,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_more_budget_never_gives_smaller_arenas),
         cmocka_unit_test(test_budgets_beyond_all_memory_do_not_overflow),
         cmocka_unit_test(test_plan_takes_more_than_all_there_is),
+        cmocka_unit_test(test_merge_takes_more_than_is_said_to_be_enough),
         cmocka_unit_test(test_output_is_written_in_small_parts),
         cmocka_unit_test(test_arena_size_of_the_environment),
         cmocka_unit_test(test_chunks_of_sam_are_useless_or_too_much),

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include "bam/header_join.h"
+#include "bam/plain_header.h"
+#include "base/latch.h"
+#include "plan/merge_inputs.h"
+#include "plan/merge_opts.h"
+#include "plan/sort_memory.h"
+#include "read/input_format.h"
+
+/* Headers of one text are one. */
+static void share_header(sam_hdr_t **sam, sam_hdr_t *before)
+{
+    size_t n, n_before;
+    const char *text = plain_header_text(*sam, &n), *text_before = plain_header_text(before, &n_before);
+    if (!text || !text_before || n != n_before || memcmp(text, text_before, n) != 0
+        || sam_hdr_nref(*sam) != sam_hdr_nref(before))
+        return;
+    sam_hdr_destroy(*sam);
+    sam_hdr_incr_ref(before);
+    *sam = before;
+}
+
+static int join_header(void *inputs, struct sort_input *in)
+{
+    struct merge_inputs *m = inputs;
+    if (header_join_add(m->join, in->header.sam, in->format->opt.path, &in->remap, in->format->opt.latch) < 0)
+        return -1;
+    if (in > m->in.each)
+        share_header(&in->header.sam, in[-1].header.sam);
+    return 0;
+}
+
+/* Of -h only the header counts. */
+static int join_other_header(struct merge_inputs *m, const char *path, const struct sort_inputs_options *how)
+{
+    struct sort_input in = {0};
+    if (!path)
+        return 0;
+    int result = sort_input_open(&in, path, NULL, how) < 0
+              || header_join_add(m->join, in.header.sam, path, NULL, how->latch) < 0 ? -1 : 0;
+    sort_input_close(&in);
+    return result;
+}
+
+int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const struct memory_rings *rings,
+                      struct latch *latch, struct stats *stats)
+{
+    bool by_coordinate = o->common.order.by == SORT_COORDINATE;
+    struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
+    struct sort_inputs_options how = sort_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
+    how.waits = true;            /* of files, only the headers are read now */
+    how.join = join_header;
+    how.arg = m;
+    if (!(m->join = header_join_new(&joins)))
+        return latch_fail(latch, "out of memory");
+    if (join_other_header(m, o->header, &how) < 0 || sort_inputs_open(&m->in, &how) < 0
+        || !(m->sam = header_join_end(m->join, latch)))
+        return -1;
+    sort_inputs_count_header(&m->in, m->sam);
+    return 0;
+}
+
+void merge_inputs_close(struct merge_inputs *m)
+{
+    sort_inputs_close(&m->in);
+    header_join_free(m->join);
+    sam_hdr_destroy(m->sam);
+    *m = (struct merge_inputs){.join = NULL};
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The inputs of a merge, with one header for all of them. */
+#ifndef MERGE_INPUTS_H
+#define MERGE_INPUTS_H
+
+#include "read/sort_input.h"
+
+struct header_join;
+struct merge_opts;
+
+/* All zeros: nothing is open. */
+struct merge_inputs {
+    struct sort_inputs in;       /* of headers, that of the output counts, too */
+    struct header_join *join;    /* the inputs' remaps refer to it */
+    sam_hdr_t *sam;              /* of the output, without a @PG line of our own */
+};
+
+/* Opens the inputs and joins their headers. -1: failed, and the error is recorded in the latch; close them all the
+ * same. */
+int merge_inputs_open(struct merge_inputs *inputs, const struct merge_opts *opts, const struct memory_rings *rings,
+                      struct latch *latch, struct stats *stats);
+
+/* Call it after the parallel region. */
+void merge_inputs_close(struct merge_inputs *inputs);
+
+#endif
