@@ -185,5 +185,5 @@ void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)
 {
     enum told told = (newer ? parse_newer : parse_older)(d, p);
     if (p->at < p->last)
-        deflate_greedy(d, p, newer, told != BYTES);
+        deflate_greedy(d, p, newer, told == BYTES ? GREEDY_ANY : GREEDY_HARD);
 }

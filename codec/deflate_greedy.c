@@ -92,19 +92,19 @@ INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t st
     return 1;
 }
 
-INLINE void parse_any(struct deflate_parse *d, struct parse *p, bool hard)
+INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes)
 {
     bool cheap;
     const struct greedy g = tune(d->fast_head, p->in, p->n, &cheap);
-    uint32_t stride = hard && !cheap ? PAIR_STRIDE : 0;
+    uint32_t stride = bytes == GREEDY_RUNS || (bytes == GREEDY_HARD && !cheap) ? PAIR_STRIDE : 0;
     if (stride == 0)
         begin(d, p, &g);
     if (stride == 0 && !cheap)
         stride = try_singly(d, p, min_u32(TRIAL, p->last), &g);
     if (stride > 0) {
         const struct greedy pairs = {
-            .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS, .stride = stride,
-            .far_of_4 = g.far_of_4, .pairs = true,
+            .head = d->fast_head, .factor = bytes == GREEDY_RUNS ? g.factor : HASH_FACTOR(4), .bits = HASH_BITS,
+            .stride = stride, .far_of_4 = g.far_of_4, .pairs = true,
         };
         begin(d, p, &pairs);
         parse_segments(d, p, p->last, &pairs);
@@ -113,10 +113,13 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, bool hard)
     }
 }
 
-static void parse_older(struct deflate_parse *d, struct parse *p, bool hard) { parse_any(d, p, hard); }
-NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p, bool hard) { parse_any(d, p, hard); }
-
-void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, bool hard)
+static void parse_older(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes) { parse_any(d, p, bytes); }
+NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes)
 {
-    (newer ? parse_newer : parse_older)(d, p, hard);
+    parse_any(d, p, bytes);
+}
+
+void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes)
+{
+    (newer ? parse_newer : parse_older)(d, p, bytes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The default level where the fields of records do not tell: any bytes lazily. A block in which this would give up too
  * much goes to deflate_deep.c, which a trial tells. */
+#include "codec/deflate_records.h"
 #include "codec/deflate_search.h"
 
 enum {
@@ -9,6 +10,7 @@ enum {
     TRIAL = 5,
     LONG_LEN = 40,                /* of a match; such come from copies of whole fields */
     LITERAL_SAMPLES = 256,
+    LOW_QUAL = 9, HIGHEST_QUAL = 93,
 };
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
@@ -47,6 +49,25 @@ static struct tuning tune(const uint8_t *in, uint32_t n)
     if (same < pairs / 9 * 2)
         return (struct tuning){.dense_len = 32, .deep = true, .two_steps = true};
     return (struct tuning){.min_gain = 6, .dense_len = 32, .deep = true, .two_steps = true};
+}
+
+/* Are these long reads whose qualities are mostly at the highest value, in long runs (PacBio HiFi)? They are smaller
+ * than libdeflate's level 7 by any parser: deflate_greedy() makes them 1.6 to 2.5 % larger than the lazy one, at 2.4 to
+ * 2.7 times its speed. Zeros and 255 are no qualities, but tags and what has none. */
+static bool has_long_runs(const uint8_t *in, uint32_t n)
+{
+    uint16_t count[256] = {0}, again[256] = {0};
+    uint32_t samples = 0, most = 0;
+    struct fields f;
+    if (find_fields(in, n, 0, &f) && f.end * MIN_RECORDS < n)
+        return false;
+    for (uint32_t i = 0; i + 1 < n; i += SAMPLE_STRIDE, samples++) {
+        count[in[i]]++;
+        again[in[i]] += in[i] == in[i + 1];
+        most = count[in[i]] > count[most] ? in[i] : most;
+    }
+    return most > LOW_QUAL && most <= HIGHEST_QUAL
+        && count[most] * 5u >= samples * 2 && again[most] * 3u >= count[most] * 2u;
 }
 
 /* What became of the trial, and how often two of its literals are the same. */
@@ -106,12 +127,14 @@ static struct tuning tune_deep(const struct trial *t)
     return (struct tuning){.min_gain = copies ? 3 : (int32_t)gain, .two_steps = copies};
 }
 
+/* HiFi, or zeros: a deep search gains nothing. */
+static bool is_often_same(const struct tuning *t) { return t->min_gain > 4 && !t->sparse_len; }
+
 /* Returns false where the block shall go to deflate_deep() from its beginning, with *t. */
 INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, struct tuning *t)
 {
     const struct tuning tuning = *t;
-    const bool often_same = tuning.min_gain > 4 && !tuning.sparse_len;      /* HiFi, or zeros: nothing is gained */
-    const bool on_trial = p->at < SEGMENT && !often_same;
+    const bool on_trial = p->at < SEGMENT && !is_often_same(&tuning);
     lazy_begin(d, tuning.wide);
     for (uint32_t i = FIRST; i < p->at; i += 2)    /* what is matched already can be referred to */
         lazy_insert(d, p->in, i, tuning.wide);
@@ -151,6 +174,10 @@ void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer)
     const struct parse begin = *p;
     const uint32_t n_seqs = d->n_seqs, n_lits = d->n_lits, n_segments = d->n_segments;
     struct tuning t = tune(p->in, p->n);
+    if (p->at == FIRST && is_often_same(&t) && has_long_runs(p->in, p->n)) {
+        deflate_greedy(d, p, newer, GREEDY_RUNS);
+        return;
+    }
     if ((newer ? parse_newer : parse_older)(d, p, &t))
         return;
     *p = begin;

@@ -123,8 +123,10 @@ void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
 /* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain and two_steps. */
 struct tuning;
 void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
-/* The same; hard: the bytes are known to have few matches. */
-void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, bool hard);
+/* The same. What is known about the bytes: nothing; they have few matches; most are qualities in long runs, and the
+ * default level's size is wanted. */
+enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_RUNS };
+void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
