@@ -10,9 +10,6 @@
 #include "base/latch.h"
 
 enum {
-    /* How far into a block we look for a first record. Records longer than this are so rare that it
-     * costs nothing when the main thread walks them. */
-    GUESS_SPAN = 16384,
     SIZE_MIN = 256 << 10,        /* bytes of the smallest arena: some blocks and their keys */
     /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly, which is when the first
      * touch takes more than SLOW_NANOSECONDS of CPU time: wall time would count other programs that get the CPU
@@ -214,15 +211,9 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
     struct bam_walk w = bam_arena_walk(arena, start, end, keys);
     if (sound(&w))
         return w;
-    size_t n = end - start, last = n > GUESS_SPAN ? GUESS_SPAN : n;
-    struct record_search search = record_search_begin(arena->base + start, n, arena->n_ref);
-    for (size_t at = 1; (at = record_search_next(&search, at, last)) < last; at++) {
-        w = bam_arena_walk(arena, start + at, end, keys);
-        if (sound(&w))
-            return w;
-        record_search_walked(&search, at, w.end - start);
-    }
-    return (struct bam_walk){.start = end, .end = end};
+    start += record_search_chain(arena->base + start, end - start, arena->n_ref).begin;
+    w = bam_arena_walk(arena, start, end, keys);
+    return sound(&w) ? w : (struct bam_walk){.start = end, .end = end};
 }
 
 int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t n, uint64_t *checksum)

@@ -4,6 +4,10 @@
 /* Times the bytes. Where records really begin, one chain is walked, and hardly ever another one. */
 enum { SEARCH_TIMES = 4 };
 
+/* How far into a block we look for a first record. Records longer than this are so rare that it costs nothing when the
+ * main thread walks them. */
+enum { SEARCH_SPAN = 16384 };
+
 static void spend(struct record_search *s, uint64_t bytes)
 {
     s->left -= bytes < s->left ? bytes : s->left;
@@ -38,4 +42,29 @@ void record_search_walked(struct record_search *s, size_t from, size_t at)
 {
     enum bam_fault fault = bam_record_check(s->p + at, s->n - at, s->n_ref).fault;
     spend(s, at - from + checked(s, at, fault));
+}
+
+/* Where the last whole record ends of those that follow the one at `at`. */
+static size_t follow(const uint8_t *p, size_t n, size_t at)
+{
+    while (n - at >= BAM_FIXED) {
+        size_t size = bam_record_size((const struct bam_record *)(p + at));
+        if (size < BAM_FIXED || size > n - at)
+            break;
+        at += size;
+    }
+    return at;
+}
+
+struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_ref)
+{
+    struct record_search search = record_search_begin(p, n, n_ref);
+    size_t last = n > SEARCH_SPAN ? SEARCH_SPAN : n;
+    for (size_t at = 0; (at = record_search_next(&search, at, last)) < last; at++) {
+        size_t end = follow(p, n, at);
+        if (end == n || bam_record_check(p + end, n - end, n_ref).fault == BAM_CUT)
+            return (struct record_chain){at, end};
+        record_search_walked(&search, at, end);
+    }
+    return (struct record_chain){n, n};
 }

@@ -27,4 +27,14 @@ size_t record_search_next(struct record_search *search, size_t from, size_t last
 /* Counts a chain of records that was walked from `from` and broke at `at`. */
 void record_search_walked(struct record_search *search, size_t from, size_t at);
 
+/* Records that lie one after another: from where the first one begins to where the last whole one ends. */
+struct record_chain {
+    size_t begin, end;
+};
+
+/* The first place in the first 16 KiB of p[n] from which records follow each other to the end, the last one perhaps cut
+ * there. Their lengths are followed; of the first one and of the one that is cut all is checked that is there. If there
+ * is no such place, or looking takes too long, the chain is empty and begins at n. */
+struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_ref);
+
 #endif

@@ -111,6 +111,15 @@ static int close_chunks(struct chunk_reader *r)
     return 0;
 }
 
+/* These bytes of the chunk that is closed next are inflated. */
+static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block *block)
+{
+    struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
+    c->arrived += block->size;
+    if (r->opt.arrived)
+        r->opt.arrived(r->opt.arg, &r->carry, c->bytes, c->arrived, block);
+}
+
 /* Takes inflated bytes back. With wait, works until there are some. */
 static int take_bytes(struct chunk_reader *r, bool wait)
 {
@@ -121,7 +130,7 @@ static int take_bytes(struct chunk_reader *r, bool wait)
             return -1;
         taken = bgzf_source_take(r->opt.source, wait, &block);
         if (taken > 0)
-            chunk_of(r, task_ring_head(&r->ring))->arrived += block.size;
+            note_arrived(r, &block);
     }
     return taken;
 }

@@ -12,6 +12,7 @@
 #include "base/memory_shares.h"
 
 struct bgzf_source;
+struct bgzf_source_block;
 struct byte_window;
 struct chunk_reader;
 struct latch;
@@ -44,6 +45,10 @@ struct chunk_reader_options {
     /* Finds the units in bytes[n]; `carried` is the beginning of a unit. Main thread. -1: failed, and the error is
      * recorded in the latch. */
     int (*cut)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n, struct chunk_cut *cut);
+    /* The first n bytes of a chunk are there, the last ones as this block; cut() is called when all are. Main thread;
+     * may be NULL. */
+    void (*arrived)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n,
+                    const struct bgzf_source_block *block);
     /* Makes the units of the head, then those of the bytes, into records. In a task, not after an error. At the end of
      * the input the head may be a unit that is cut. number: of the chunk's slot, below use.n_chunks. */
     void (*make)(void *arg, uint32_t number, struct chunk *chunk);

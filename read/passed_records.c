@@ -3,6 +3,7 @@
 #include <string.h>
 #include "bam/record_fault.h"
 #include "bam/record_remap.h"
+#include "bam/record_search.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/stats.h"
@@ -36,6 +37,10 @@ struct passed_records {
     struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
     struct record_remap remap;
     int32_t n_ref;
+    struct record_chain *chains;     /* that tasks found in the blocks, by the source's slots: right ones, we hope */
+    bool follows;                /* in the chunk whose bytes come, it is known where records begin; main thread, as all
+                                  * below but `found` ... */
+    size_t at;                   /* ... and where the last whole one ends, of the bytes that are there */
     struct pass_found *found;
     uint64_t n, bytes;           /* of records that were lent or left out; bytes: of all before them, too */
     uint64_t n_passed;           /* of records that were lent */
@@ -105,6 +110,15 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
     stats_records(r->opt.stats, f->n);
 }
 
+/* In the inflate task. */
+static void find_chain(void *records, const struct bgzf_source_block *block)
+{
+    const struct passed_records *r = records;
+    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
+    r->chains[block->slot] = record_search_chain(block->data, block->size, r->n_ref);
+    stats_leave(r->opt.stats, before, r->opt.merge ? block->size : 0);   /* a sort finds them again, with keys */
+}
+
 /* ------------------------------------------------------------- main thread */
 
 /* Bytes of the record that begins with head[4]. A size that none can have becomes one of which the task can tell. */
@@ -129,23 +143,51 @@ static uint64_t size_of_carried(const struct passed_records *r, const struct byt
     return fault == BAM_OK || fault == BAM_CUT ? size_of(head) : sizeof head;
 }
 
-/* Follows the records in p[n] from one to the next. Returns where the last whole one ends. If the one behind it is
- * broken, returns n. */
-static size_t last_end(const struct passed_records *r, const uint8_t *p, size_t n)
+/* Where the chunk p[n] with these carried bytes begins and ends, as far as that does not need its other records. */
+static struct chunk_cut begin_of(const struct passed_records *r, const struct byte_buffer *carried, const uint8_t *p,
+                                 size_t n)
 {
-    size_t at = 0;
-    while (n - at >= 4 && size_of(p + at) <= n - at)
-        at += size_of(p + at);
-    return bam_record_check(p + at, n - at, r->n_ref).fault == BAM_CUT ? at : n;
+    uint64_t size = carried->n ? size_of_carried(r, carried, p, n) : 0;
+    bool ends = carried->n == 0 || (size > 0 && size <= carried->n + n);
+    size_t begin = !ends ? n : size ? (size_t)size - carried->n : 0;
+    return (struct chunk_cut){begin, begin, ends};
 }
 
+/* Follows the records in p[n] from one to the next, and leaps over those of a chain that begins where the one before
+ * ends: the bytes are in the caches of others. */
+static size_t last_end(const uint8_t *p, size_t n, size_t at, struct record_chain chain)
+{
+    for (;; at += size_of(p + at)) {
+        at = at == chain.begin ? chain.end : at;
+        if (n - at < 4 || size_of(p + at) > n - at)
+            return at;
+    }
+}
+
+static void follow_block(void *records, const struct byte_buffer *carried, const uint8_t *p, size_t n,
+                         const struct bgzf_source_block *block)
+{
+    struct passed_records *r = records;
+    struct record_chain chain = r->chains[block->slot];
+    size_t start = (size_t)(block->data - p);
+    if (!r->follows) {
+        struct chunk_cut cut = begin_of(r, carried, p, n);
+        r->follows = cut.ends_carried;
+        r->at = cut.begin;
+    }
+    if (r->follows)
+        r->at = last_end(p, n, r->at, (struct record_chain){start + chain.begin, start + chain.end});
+}
+
+/* If the record behind the last whole one is broken, a task is to tell of it. */
 static int cut_records(void *records, const struct byte_buffer *carried, const uint8_t *p, size_t n,
                        struct chunk_cut *cut)
 {
-    uint64_t size = carried->n ? size_of_carried(records, carried, p, n) : 0;
-    cut->ends_carried = carried->n == 0 || (size > 0 && size <= carried->n + n);
-    cut->begin = !cut->ends_carried ? n : size ? (size_t)size - carried->n : 0;
-    cut->end = cut->begin + last_end(records, p + cut->begin, n - cut->begin);
+    struct passed_records *r = records;
+    *cut = begin_of(r, carried, p, n);
+    size_t end = last_end(p, n, r->follows ? r->at : cut->begin, (struct record_chain){n, n});
+    cut->end = bam_record_check(p + end, n - end, r->n_ref).fault == BAM_CUT ? end : n;
+    r->follows = false;
     return 0;
 }
 
@@ -228,6 +270,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
         .latch = r->opt.latch,
         .stats = r->opt.stats,
         .cut = cut_records,
+        .arrived = follow_block,
         .make = pass_chunk,
         .lend = lend,
         .ended = ended,
@@ -237,11 +280,14 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     r->bytes = header->size;
     if (r->opt.filter)
         r->filter = record_filter_new(r->opt.filter, header->sam, r->opt.use.n_chunks);
-    if (!(r->found = calloc(r->opt.use.n_chunks, sizeof *r->found)) || (r->opt.filter && !r->filter))
+    r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
+    r->chains = calloc(bgzf_source_slots(r->opt.source), sizeof *r->chains);
+    if (!r->found || !r->chains || (r->opt.filter && !r->filter))
         return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
     if (!(r->chunks = chunk_reader_open(&how)))
         return -1;
     chunk_reader_put(r->chunks, header->rest, header->rest_size);
+    bgzf_source_on_inflated(r->opt.source, find_chain, r);
     return 0;
 }
 
@@ -273,8 +319,10 @@ static void free_parts(struct passed_records *r)
         free(r->found[i].unknown.list.p);
     }
     free(r->found);
+    free(r->chains);
     r->filter = NULL;
     r->found = NULL;
+    r->chains = NULL;
 }
 
 void passed_records_end(struct passed_records *r)

@@ -389,6 +389,8 @@ MUTANTS = [
      [MERGE + "test_inversion_of_long_records_is_overlooked"], "an input goes back where a slice begins"),
     ("read/sliced_input.c", "else if (slice->fallen < slice->n)", "else if (0)",
      [MERGE + "test_one_inversion_is_overlooked"], "an input goes back within a slice"),
+    ("read/passed_records.c", "at = at == chain.begin ?", "at = chain.begin < chain.end ?",
+     [MERGE + "test_what_looks_like_records_inside_a_record_is_merged"], "merge: no guess of where records begin is believed"),
     ("read/sliced_input.h", "return (n_slices - 3) / 2;", "return n_slices - 3;",
      [MERGE + "test_long_ties_are_waited_for_without_end[-n]"], "the sink may hold as many slices as a range"),
     ("cli/merge_args.c", "(by_group || order->by == SORT_TEMPLATE)", "by_group",

@@ -221,6 +221,22 @@ def test_record_of_many_megabytes_is_lost(tmp_path):
         merges_the_same([*options, "-u", *inputs], tmp_path, SETTINGS[2:4])
 
 
+@pytest.mark.parametrize("options", [[], ["-r"]], ids="".join)
+def test_what_looks_like_records_inside_a_record_is_merged(tmp_path, options):
+    """A block begins and ends inside a tag, in which small records seem to be followed by the beginning of a large one;
+    in the first 16 KiB of the next block there is nothing like a record."""
+    head, one = bamgen.header(bamgen.sq_text()), bamgen.record("f", pos=9)
+    fakes, junk = one * 40 + (1 << 20).to_bytes(4, "little") + one[4:], b"\xff" * 20000
+    tag = b"XXBC" + len(fakes + junk).to_bytes(4, "little") + fakes + junk
+    begin = head + bamgen.record("a", pos=4) + bamgen.record("long", pos=5, tags=tag)
+    some = [bamgen.record("r%d" % i, pos=5 + i) for i in range(300)]
+    cuts = [len(head), len(begin) - len(fakes + junk), len(begin) - len(junk)]
+    inputs = [tmp_path / "1.bam", tmp_path / "2.bam"]
+    inputs[0].write_bytes(bamgen.bgzf(begin + b"".join(some), cuts))
+    inputs[1].write_bytes(bamgen.bgzf(head + b"".join(some), [len(head)]))
+    merges_the_same([*options, *inputs], tmp_path, SETTINGS[::4])
+
+
 # ------------------------------------------------------------ no order at all
 
 
