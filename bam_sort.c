@@ -16,20 +16,17 @@
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
 #include "base/machine.h"
-#include "base/message.h"
 #include "plan/sort_opts.h"
 #include "base/stats.h"
 #include "bam_sort.h"
 #include "bgzf_source.h"
 #include "merge/merge_ring.h"
-#include "plan/sort_limits.h"
+#include "plan/driver.h"
 #include "plan/sorted.h"
 #include "read/input_part.h"
-#include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
@@ -297,59 +294,26 @@ static int merge_and_write(struct sorted *s)
 
 /* ------------------------------------------------- from beginning to end */
 
-struct bam_sort {
-    struct sorted sorted;
-    struct written out;
-    struct sort_report report;
-};
-
-/* A signal ends the sort here: threads would be waited for at the end of the parallel region, and one may be
- * stuck in writing to a pipe that nobody reads. */
-static void leave_by_signal(struct bam_sort *s)
+static void read_merge_and_write(void *sorted)
 {
-    if (!latch_signalled())
-        return;
-    progress_end(&s->sorted.progress, false);
-    written_abandon(&s->out);
-    sort_report_close(&s->report);
-    latch_reraise();
-}
-
-/* What the main thread does while the other threads run tasks. */
-static void in_team(void *sort)
-{
-    struct bam_sort *s = sort;
-    latch_hide_signals(false);
-    if (bam_sort_read(&s->sorted) == 0)
-        merge_and_write(&s->sorted);
-    leave_by_signal(s);
+    if (bam_sort_read(sorted) == 0)
+        merge_and_write(sorted);
 }
 
 int bam_sort(const struct sort_opts *opts)
 {
-    struct bam_sort s = {0};
-    struct sorted *in = &s.sorted;
+    struct sorted s = {0};
+    struct driver d = {.latch = &s.latch, .progress = &s.progress};
     struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint};
     int n_threads = 1;
     machine_share_heaps();
     /* The report first: it counts the cycles of later threads. */
-    if (sort_report_open(&s.report, &opts->report, &in->latch) == 0 && sorted_open(in, &how, &s.out) == 0) {
-        /* Each file that htslib reads or writes may start one more thread during the sort. */
-        n_threads = sort_limits_threads(opts, in->in.n_threads + (in->rings.job.form == SINK_HTSLIB));
-        latch_hide_signals(true);
-        task_team(n_threads, in_team, &s);
-        if (!latch_tripped(&in->latch))
-            sort_report_measure_memory(&s.report, in->arenas.each);
+    if (sort_report_open(&d.report, &opts->report, &s.latch) == 0 && sorted_open(&s, &how, &d.out) == 0) {
+        n_threads = driver_run(&d, opts, &s.in, read_merge_and_write, &s);
+        if (!latch_tripped(&s.latch))
+            sort_report_measure_memory(&d.report, s.arenas.each);
     }
-    uint64_t records = in->arenas.filled ? in->arenas.filled->n_records : 0;
-    sorted_finish(in, n_threads);
-    if (in->stats && !latch_tripped(&in->latch))
-        sort_report_write(&s.report, in->stats, records, &in->latch);    /* the finish is in it */
-    sort_report_close(&s.report);
-    stats_free(in->stats);
-    latch_reraise();
-    if (!latch_tripped(&in->latch))
-        return EXIT_SUCCESS;
-    message_error("%s.", in->latch.message);
-    return EXIT_FAILURE;
+    uint64_t records = s.arenas.filled ? s.arenas.filled->n_records : 0;
+    sorted_finish(&s, n_threads);
+    return driver_end(&d, s.stats, records);     /* the finish is in the report */
 }

@@ -66,7 +66,7 @@ void sort_report_close(struct sort_report *s)
 
 /* ------------------------------------------------------------------- facts */
 
-void sort_report_measure_memory(struct sort_report *s, const struct bam_arena arenas[2])
+void sort_report_measure_memory(struct sort_report *s, const struct bam_arena *arenas)
 {
     struct memory_area held[4];                  /* of each arena the records and the keys */
     if (!s->request->format)

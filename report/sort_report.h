@@ -33,9 +33,9 @@ enum stats_detail sort_report_detail(const struct report_request *request);
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
 int sort_report_open(struct sort_report *report, const struct report_request *request, struct latch *latch);
 
-/* Looks at how much memory is huge pages, and on which NUMA nodes the records and keys of both arenas lie. Call it
+/* Looks at how much memory is huge pages, and on which NUMA nodes the records and keys of the two arenas lie. Call it
  * before the memory is given back. */
-void sort_report_measure_memory(struct sort_report *report, const struct bam_arena arenas[2]);
+void sort_report_measure_memory(struct sort_report *report, const struct bam_arena *arenas);
 
 /* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is
  * recorded in the latch. */

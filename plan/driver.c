@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/latch.h"
+#include "base/message.h"
+#include "base/progress.h"
+#include "base/task_ring.h"
+#include "plan/driver.h"
+#include "plan/sort_limits.h"
+#include "plan/sort_opts.h"
+#include "read/sort_input.h"
+#include "write/record_sink.h"
+
+/* A signal ends the work here: threads would be waited for at the end of the parallel region, and one may be stuck in
+ * writing to a pipe that nobody reads. */
+static void in_team(void *driver)
+{
+    struct driver *d = driver;
+    latch_hide_signals(false);
+    d->work(d->arg);
+    if (!latch_signalled())
+        return;
+    progress_end(d->progress, false);
+    written_abandon(&d->out);
+    sort_report_close(&d->report);
+    latch_reraise();
+}
+
+int driver_run(struct driver *d, const struct sort_opts *opts, const struct sort_inputs *inputs, void (*work)(void *),
+               void *arg)
+{
+    /* Each file that htslib reads or writes may start one more thread during the work. */
+    int n_threads = sort_limits_threads(opts, inputs->n_threads + (record_sink_form(&opts->out) == SINK_HTSLIB));
+    d->work = work;
+    d->arg = arg;
+    latch_hide_signals(true);
+    task_team(n_threads, in_team, d);
+    return n_threads;
+}
+
+int driver_end(struct driver *d, struct stats *stats, uint64_t records)
+{
+    if (stats && !latch_tripped(d->latch))
+        sort_report_write(&d->report, stats, records, d->latch);
+    sort_report_close(&d->report);
+    stats_free(stats);
+    latch_reraise();
+    if (!latch_tripped(d->latch))
+        return EXIT_SUCCESS;
+    message_error("%s.", d->latch->message);
+    return EXIT_FAILURE;
+}
