@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* What `samtools fixmate` does to a template: the records of one name that follow one another. Each pair of mates gets
+ * what it must know of each other. Serial; one struct for each that works at the same time. */
+#ifndef FIXMATE_H
+#define FIXMATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/sam.h>
+#include "base/byte_buffer.h"
+
+/* What is wanted. Nothing changes it while records are fixed. */
+struct fixmate_rules {
+    bool drops;                  /* -r: unmapped and secondary records are left out */
+    bool keeps_proper;           /* -p: PROPER_PAIR is not looked at */
+    bool template_cigar;         /* -c: tag ct */
+    bool mate_score;             /* -m: tag ms */
+    unsigned sanitize;           /* -z: enum sanitize */
+    const int64_t *lengths;      /* of the references; the caller's */
+};
+
+/* All zeros: nothing is in use. */
+struct fixmate {
+    bam1_t *primaries;           /* of the template; `max` of them have been used */
+    size_t n, max;
+    bam1_t other;                /* the record that is neither */
+    struct byte_buffer text, cigar;   /* for a while */
+};
+
+void fixmate_free(struct fixmate *fixmate);
+
+/* Appends the records of the template p[n], whole and checked ones, to `to`, fixed and with the right bin, in their
+ * order. *dropped grows by the number of those that are left out. -1: failed, with errno: EOVERFLOW means that a
+ * record becomes longer than BAM holds, all else that there is no memory. */
+int fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
+                     struct byte_buffer *to, uint64_t *dropped);
+
+#endif

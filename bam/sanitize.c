@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam/sanitize.h"
+
+enum { LONGEST = (1 << 28) - 1 };    /* operation of a CIGAR: lengths have 28 bits */
+
+/* ------------------------------------------------------------- option -z */
+
+static const struct {
+    const char *word;
+    unsigned what;
+    bool alone;                  /* it replaces what came before */
+} words[] = {                    /* a word stands before those that it begins with */
+    {"all", SANITIZE_ALL, true}, {"*", SANITIZE_ALL, true}, {"none", 0, true}, {"off", 0, true},
+    {"on", SANITIZE_ON, true}, {"pos", SANITIZE_POS, false}, {"mqual", SANITIZE_MAPQ, false},
+    {"unmap", SANITIZE_UNMAP, false}, {"cigdup", SANITIZE_CIGAR_JOIN, false}, {"cigarx", SANITIZE_CIGAR_M, false},
+    {"cigar", SANITIZE_CIGAR, false}, {"aux", SANITIZE_AUX, false},
+};
+
+static int take_word(const char *word, unsigned *what)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(word, words[i].word, strlen(words[i].word)) == 0) {
+            *what = words[i].alone ? words[i].what : *what | words[i].what;
+            return 0;
+        }
+    return -1;
+}
+
+int sanitize_parse(const char *list, unsigned *what)
+{
+    *what = 0;
+    for (const char *word = list; *word; word += *word == ',') {
+        if (take_word(word, what) < 0)
+            return -1;
+        word += strcspn(word, ",");
+    }
+    return 0;
+}
+
+/* ----------------------------------------------------------------- CIGAR */
+
+/* Gives b this CIGAR. */
+static int put_cigar(bam1_t *b, const struct byte_buffer *cigar)
+{
+    size_t had = 4 * (size_t)b->core.n_cigar, size = (size_t)b->l_data - had + cigar->n;
+    if (size > INT32_MAX)
+        return -1;
+    if (size > b->m_data) {
+        uint8_t *data = realloc(b->data, size);
+        if (!data)
+            return -1;
+        b->data = data;
+        b->m_data = (uint32_t)size;
+    }
+    uint8_t *at = b->data + b->core.l_qname;
+    memmove(at + cigar->n, at + had, (size_t)b->l_data - b->core.l_qname - had);
+    if (cigar->n)
+        memcpy(at, cigar->p, cigar->n);
+    b->core.n_cigar = (uint32_t)(cigar->n / 4);
+    b->l_data = (int)size;
+    return 0;
+}
+
+static int add_op(struct byte_buffer *to, unsigned op, int64_t length)
+{
+    for (; length > LONGEST; length -= LONGEST) {
+        uint32_t most = bam_cigar_gen(LONGEST, op);
+        if (byte_buffer_append(to, &most, sizeof most) < 0)
+            return -1;
+    }
+    uint32_t one = bam_cigar_gen((uint32_t)length, op);
+    return length > 0 ? byte_buffer_append(to, &one, sizeof one) : 0;
+}
+
+static void unmap(bam1_t *b)
+{
+    b->core.flag |= BAM_FUNMAP;
+}
+
+/* The alignment ends beyond its reference: what hangs over is clipped. An operation that begins where the reference
+ * ends unmaps the read, as in samtools. */
+static int trim(bam1_t *b, int64_t reference_end, struct byte_buffer *to)
+{
+    const uint32_t *cigar = bam_get_cigar(b);
+    uint32_t n = b->core.n_cigar, i = 0;
+    int64_t pos = b->core.pos, clipped = 0;
+    to->n = 0;
+    for (; i < n && pos < reference_end; i++) {
+        unsigned op = bam_cigar_op(cigar[i]), type = (unsigned)bam_cigar_type(op);
+        int64_t length = bam_cigar_oplen(cigar[i]), over = type & 2 ? pos + length - reference_end : 0;
+        over = over > 0 ? over : 0;
+        clipped = type & 1 ? over : 0;
+        pos += type & 2 ? length : 0;
+        if (add_op(to, op, length - over) < 0)
+            return -1;
+    }
+    if (pos == reference_end) {
+        b->core.flag &= (uint16_t)~BAM_FPROPER_PAIR;
+        unmap(b);
+        return 0;
+    }
+    unsigned last = n ? cigar[n - 1] : 0;
+    bool is_hard = i < n && bam_cigar_op(last) == BAM_CHARD_CLIP;
+    for (; i < n - is_hard; i++)
+        clipped += bam_cigar_type(bam_cigar_op(cigar[i])) & 1 ? bam_cigar_oplen(cigar[i]) : 0;
+    if (add_op(to, BAM_CSOFT_CLIP, clipped) < 0 || (is_hard && add_op(to, BAM_CHARD_CLIP, bam_cigar_oplen(last)) < 0))
+        return -1;
+    return put_cigar(b, to);
+}
+
+static bool is_match(unsigned op)
+{
+    return op == BAM_CEQUAL || op == BAM_CDIFF;
+}
+
+/* Joins neighbours. */
+static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
+{
+    const uint32_t *cigar = bam_get_cigar(b);
+    bool changes = false;
+    for (uint32_t i = 0; i < b->core.n_cigar && !changes; i++)
+        changes = bam_cigar_oplen(cigar[i]) == 0 || (to_match && is_match(bam_cigar_op(cigar[i])))
+               || (i > 0 && bam_cigar_op(cigar[i]) == bam_cigar_op(cigar[i - 1]));
+    if (!changes)
+        return 0;
+    unsigned before = 0;
+    int64_t length = 0;
+    to->n = 0;
+    for (uint32_t i = 0; i < b->core.n_cigar; i++) {
+        unsigned op = bam_cigar_op(cigar[i]);
+        if (bam_cigar_oplen(cigar[i]) == 0)
+            continue;
+        op = to_match && is_match(op) ? BAM_CMATCH : op;
+        if (op != before && add_op(to, before, length) < 0)
+            return -1;
+        length = (op == before ? length : 0) + bam_cigar_oplen(cigar[i]);
+        before = op;
+    }
+    return add_op(to, before, length) < 0 ? -1 : put_cigar(b, to);
+}
+
+/* ---------------------------------------------------------------- record */
+
+static void drop_tag(bam1_t *b, const char tag[2])
+{
+    uint8_t *type = bam_aux_get(b, tag);
+    if (type)
+        bam_aux_del(b, type);
+}
+
+static int clean_unmapped(bam1_t *b, unsigned what)
+{
+    static const char tags[][3] = {"NM", "MD", "CG", "SM"};
+    static const struct byte_buffer none;
+    if ((what & SANITIZE_CIGAR) && b->core.n_cigar > 0 && put_cigar(b, &none) < 0)
+        return -1;
+    if (what & SANITIZE_MAPQ)
+        b->core.qual = 0;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags && (what & SANITIZE_AUX); i++)
+        drop_tag(b, tags[i]);
+    return 0;
+}
+
+/* Of a mapped read. */
+static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)
+{
+    bam1_core_t *c = &b->core;
+    if (c->tid < 0 || c->pos < 0) {
+        if ((what & SANITIZE_UNMAP) && c->pos < 0)
+            unmap(b);
+        return 0;
+    }
+    int64_t length = lengths[c->tid];
+    if (c->pos >= length) {
+        if (what & SANITIZE_UNMAP)
+            unmap(b);
+        if (what & SANITIZE_POS)
+            c->tid = -1, c->pos = -1;
+        return 0;
+    }
+    return bam_endpos(b) > length ? trim(b, length, cigar) : 0;
+}
+
+int sanitize(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)
+{
+    bam1_core_t *c = &b->core;
+    if ((what & SANITIZE_POS) && c->tid < 0) {
+        c->pos = -1;
+        if (what & SANITIZE_UNMAP)
+            unmap(b);
+    }
+    if ((what & SANITIZE_CIGAR) && !(c->flag & BAM_FUNMAP) && place(b, what, lengths, cigar) < 0)
+        return -1;
+    if (c->flag & BAM_FUNMAP)
+        return clean_unmapped(b, what);
+    return what & (SANITIZE_CIGAR_JOIN | SANITIZE_CIGAR_M) ? join(b, what & SANITIZE_CIGAR_M, cigar) : 0;
+}
