@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam/bam_record.h"
 #include "bam/sanitize.h"
 
 enum { LONGEST = (1 << 28) - 1 };    /* operation of a CIGAR: lengths have 28 bits */
@@ -80,24 +81,26 @@ static void unmap(bam1_t *b)
     b->core.flag |= BAM_FUNMAP;
 }
 
-/* The alignment ends beyond its reference: what hangs over is clipped. An operation that begins where the reference
- * ends unmaps the read, as in samtools. */
+/* The alignment ends beyond its reference: what hangs over is clipped. Where none of its operations lies across the end,
+ * the read is unmapped, as in samtools. */
 static int trim(bam1_t *b, int64_t reference_end, struct byte_buffer *to)
 {
     const uint32_t *cigar = bam_get_cigar(b);
     uint32_t n = b->core.n_cigar, i = 0;
     int64_t pos = b->core.pos, clipped = 0;
+    bool across = false;
     to->n = 0;
     for (; i < n && pos < reference_end; i++) {
         unsigned op = bam_cigar_op(cigar[i]), type = (unsigned)bam_cigar_type(op);
         int64_t length = bam_cigar_oplen(cigar[i]), over = type & 2 ? pos + length - reference_end : 0;
-        over = over > 0 ? over : 0;
+        across = over > 0;
+        over = across ? over : 0;
         clipped = type & 1 ? over : 0;
         pos += type & 2 ? length : 0;
         if (add_op(to, op, length - over) < 0)
             return -1;
     }
-    if (pos == reference_end) {
+    if (!across) {
         b->core.flag &= (uint16_t)~BAM_FPROPER_PAIR;
         unmap(b);
         return 0;
@@ -144,23 +147,38 @@ static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
 
 /* ---------------------------------------------------------------- record */
 
-static void drop_tag(bam1_t *b, const char tag[2])
+/* Of a tag that describes an alignment. */
+static bool is_of_alignment(const uint8_t *tag)
 {
-    uint8_t *type = bam_aux_get(b, tag);
-    if (type)
-        bam_aux_del(b, type);
+    static const char tags[][2] = {{'N', 'M'}, {'M', 'D'}, {'C', 'G'}, {'S', 'M'}};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+        if (memcmp(tag, tags[i], 2) == 0)
+            return true;
+    return false;
+}
+
+static void drop_tags(bam1_t *b)
+{
+    const uint8_t *from = bam_get_aux(b), *end = b->data + b->l_data, *next;
+    uint8_t *to = bam_get_aux(b);
+    for (; end - from >= 3 && (next = bam_record_aux_skip(from + 2, end)); from = next)
+        if (!is_of_alignment(from)) {
+            memmove(to, from, (size_t)(next - from));
+            to += next - from;
+        }
+    memmove(to, from, (size_t)(end - from));     /* what cannot be read */
+    b->l_data -= (int)(from - to);
 }
 
 static int clean_unmapped(bam1_t *b, unsigned what)
 {
-    static const char tags[][3] = {"NM", "MD", "CG", "SM"};
     static const struct byte_buffer none;
     if ((what & SANITIZE_CIGAR) && b->core.n_cigar > 0 && put_cigar(b, &none) < 0)
         return -1;
     if (what & SANITIZE_MAPQ)
         b->core.qual = 0;
-    for (size_t i = 0; i < sizeof tags / sizeof *tags && (what & SANITIZE_AUX); i++)
-        drop_tag(b, tags[i]);
+    if (what & SANITIZE_AUX)
+        drop_tags(b);
     return 0;
 }
 
@@ -174,9 +192,8 @@ static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_b
         return 0;
     }
     int64_t length = lengths[c->tid];
-    if (c->pos >= length) {
-        if (what & SANITIZE_UNMAP)
-            unmap(b);
+    if (c->pos >= length && (what & SANITIZE_UNMAP)) {
+        unmap(b);
         if (what & SANITIZE_POS)
             c->tid = -1, c->pos = -1;
         return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts.h>
+#include "bam_fixmate.h"
 #include "bam_merge.h"
 #include "bam_sort.h"
 #include "base/affinity.h"
@@ -14,45 +15,75 @@
 #include "base/version.h"
 #include "cli/collate_args.h"
 #include "cli/commands.h"
+#include "cli/fixmate_args.h"
 #include "cli/merge_args.h"
 #include "cli/sort_args.h"
 #include "cli/sort_check.h"
 #include "cli/sort_paths.h"
 #include "cli/sort_plan.h"
 #include "cli/upstream.h"
+#include "plan/fixmate_opts.h"
+#include "plan/merge_opts.h"
 #include "write/cram_settings.h"
 
 /* ------------------------------------------------------------ the commands */
 
-/* What any command asks for: only merge has more than `common`. */
+/* What any command asks for. All begin with what they have in common. */
+union command_opts {
+    struct sort_opts common;
+    struct merge_opts merge;
+    struct fixmate_opts fixmate;
+};
+
 struct command {
     const char *name, *summary;
-    enum engine_args_result (*parse)(struct merge_opts *opts, int argc, char **argv);
-    int (*run)(const struct merge_opts *opts);   /* returns the exit status */
+    enum engine_args_result (*parse)(union command_opts *opts, int argc, char **argv);
+    int (*run)(const union command_opts *opts);  /* returns the exit status */
     void (*usage)(FILE *to);
 };
 
-static enum engine_args_result parse_sort(struct merge_opts *opts, int argc, char **argv)
+static enum engine_args_result parse_sort(union command_opts *opts, int argc, char **argv)
 {
     return sort_args_parse(&opts->common, argc, argv);
 }
 
-static int run_sort(const struct merge_opts *opts)
+static int run_sort(const union command_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
     return o->check ? sort_check(o) : o->plan ? sort_plan(o) : bam_sort(o);
 }
 
-static enum engine_args_result parse_collate(struct merge_opts *opts, int argc, char **argv)
+static enum engine_args_result parse_collate(union command_opts *opts, int argc, char **argv)
 {
     return collate_args_parse(&opts->common, argc, argv);
+}
+
+static enum engine_args_result parse_merge(union command_opts *opts, int argc, char **argv)
+{
+    return merge_args_parse(&opts->merge, argc, argv);
+}
+
+static int run_merge(const union command_opts *opts)
+{
+    return bam_merge(&opts->merge);
+}
+
+static enum engine_args_result parse_fixmate(union command_opts *opts, int argc, char **argv)
+{
+    return fixmate_args_parse(&opts->fixmate, argc, argv);
+}
+
+static int run_fixmate(const union command_opts *opts)
+{
+    return bam_fixmate(&opts->fixmate);
 }
 
 /* Collating is sorting by the hash of names. */
 static const struct command commands[] = {
     {"sort", "sort alignment file", parse_sort, run_sort, sort_args_usage},
     {"collate", "shuffle and group alignments by name", parse_collate, run_sort, collate_args_usage},
-    {"merge", "merge sorted alignments", merge_args_parse, bam_merge, merge_args_usage},
+    {"merge", "merge sorted alignments", parse_merge, run_merge, merge_args_usage},
+    {"fixmate", "fix mate information", parse_fixmate, run_fixmate, fixmate_args_usage},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -80,7 +111,7 @@ static int hand_on(char **words)
 
 int commands_run(const struct command *command, int argc, char **argv)
 {
-    struct merge_opts opts;
+    union command_opts opts;
     int status = EXIT_FAILURE;
     char **words = calloc((size_t)argc + 1, sizeof *words);
     if (words)
@@ -113,9 +144,9 @@ static void print_head(FILE *to)
             "\n"
             "Usage:   samtools <command> [options]\n"
             "\n"
-            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, `collate` and `merge`, as samtools "
-            SAMTOOLS_VERSION " does, on every\n"
-            "core: see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
+            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, `collate`, `merge` and `fixmate`, as "
+            "samtools " SAMTOOLS_VERSION " does,\n"
+            "on every core: see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
 }
 
 static void print_ours(FILE *to)
@@ -157,7 +188,7 @@ static bool copy_commands(void *arg, FILE *from)
         if (found) {
             fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(l->to, "\nCommands, all but `sort`, `collate` and `merge` run by %s%s%s:\n", l->path,
+            fprintf(l->to, "\nCommands, all but `sort`, `collate`, `merge` and `fixmate` run by %s%s%s:\n", l->path,
                     *version ? ", version " : "", version);
             found = true;
         } else {
@@ -200,8 +231,8 @@ void commands_version(FILE *to)
             "samtools " SAMTOOLS_VERSION "\n"
             "Using htslib %s\n"
             "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts and merges in place of that version, on OpenMP tasks.\n"
-            "All commands but `sort`, `collate` and `merge` are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; "
-            "--help names it.\n",
+            "All commands but `sort`, `collate`, `merge` and `fixmate` are run by the next one on PATH, or by "
+            "$SAMTOOLS_UPSTREAM; --help names it.\n",
             hts_version());
     if (!cram_settings_version(htslib_version()))
         fputs("CRAM is written as version 3.0: 3.1, the default of " SAMTOOLS_VERSION ", takes htslib 1.18 or later.\n",

@@ -244,16 +244,9 @@ int passed_records_take(struct passed_records *r, struct record_slice *slice)
     if (chunk_reader_lend(r->chunks) < 0)
         return -1;
     struct pass_found *f = &r->found[r->lent];
-    struct byte_buffer *records = chunk_reader_records(r->chunks, r->lent);
-    struct record_slice taken = f->slice;
-    taken.records = *records;
-    taken.number = r->n_passed + 1;
-    r->n_passed += taken.n;
-    record_slice_clear(slice);
-    *records = slice->records;
-    f->slice = *slice;
-    f->slice.records = (struct byte_buffer){0};
-    *slice = taken;
+    record_slice_swap(slice, &f->slice, chunk_reader_records(r->chunks, r->lent));
+    slice->number = r->n_passed + 1;
+    r->n_passed += slice->n;
     if (remap_unknown_tell(&f->unknown, &r->told, r->opt.path) < 0)
         return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
     return 0;

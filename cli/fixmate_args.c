@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "bam/sanitize.h"
+#include "base/input_name.h"
+#include "base/message.h"
+#include "cli/fixmate_args.h"
+#include "codec/bgzf_block.h"
+#include "plan/fixmate_opts.h"
+
+/* Memory for each thread, and once more, where the command line does not say how much there is: the blocks and chunks
+ * that are under way. */
+static const uint64_t MEMORY_EACH = (uint64_t)4 << 20;
+
+static const struct option long_options[] = {
+    {"sanitize", required_argument, NULL, 'z'},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+void fixmate_args_usage(FILE *to)
+{
+    fputs("Usage: samtools fixmate [options...] <in.bam> <out.bam>\n"
+          "Tells mates of each other, on as many threads as -@ gives: place, strand, TLEN and flags, MQ and MC. Records\n"
+          "of one name must follow one another: see samtools collate, and sort -n. - is standard input or output.\n"
+          "\n"
+          "  -r                      leave unmapped and secondary records out\n"
+          "  -p                      do not look whether pairs are proper\n"
+          "  -c                      add the CIGAR of the template (tag ct)\n"
+          "  -m                      add the score of the mate (tag ms), which markdup needs\n"
+          "  -M                      mend tags of base modifications (MM, ML, MN)\n"
+          "  -z, --sanitize LIST     what else is mended: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
+          "                          cigarx, aux [all: all of these but cigarx]\n"
+          "  -u                      no compression\n"
+          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
+          "      --output-fmt-option OPT[=VAL]\n"
+          "      --input-fmt-option OPT[=VAL]\n"
+          "      --reference FILE    FASTA of the references, for CRAM\n"
+          "      --no-PG             add no @PG line to the header\n"
+          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "      --verbosity INT     below 3: no warnings\n"
+          "      --help              print this text\n"
+          "\n"
+          "-M is left to the other samtools on PATH.\n"
+          "\n"
+          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
+          "--verify. See samtools sort --help.\n", to);
+}
+
+static enum engine_option take_fixmate_option(struct engine_args *args, int c)
+{
+    struct fixmate_rules *rules = args->own;
+    int result = 0;
+    switch (c) {
+    case 'r': rules->drops = true; break;
+    case 'p': rules->keeps_proper = true; break;
+    case 'c': rules->template_cigar = true; break;
+    case 'm': rules->mate_score = true; break;
+    case 'M': return ENGINE_OPTION_HANDED_ON;
+    case 'O': result = engine_args_format(args, optarg); break;
+    case 'z':
+        if (sanitize_parse(optarg, &rules->sanitize) < 0)
+            result = message_mistake("-z (--sanitize): there is a word in '%s' that it does not know", optarg);
+        break;
+    default: return ENGINE_OPTION_COMMON;
+    }
+    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+}
+
+static const struct engine_command fixmate = {
+    .name = "fixmate",
+    .short_options = ":rpcmMuz:O:@:",
+    .long_options = long_options,
+    .take = take_fixmate_option,
+    .usage = fixmate_args_usage,
+    .level = BGZF_LEVEL_DEFAULT,
+};
+
+static int settle(struct engine_args *args, int n, char **operands)
+{
+    struct sort_opts *o = args->o;
+    if (n < 2)
+        return message_mistake("two files are needed: input and output; - is standard input or output");
+    if (n > 2)
+        return message_mistake("only two files are taken, input and output; options come before them");
+    if (!(o->in.paths[0] = input_name_file(operands[0])))
+        return engine_args_no_memory();
+    if (engine_args_output(args, operands[1]) < 0 || engine_args_settle_output(args) < 0
+        || engine_args_settle_memory(args, MEMORY_EACH * (1 + (uint64_t)o->n_threads)) < 0)
+        return -1;
+    engine_args_settle_report(o);
+    o->report.memory = o->memory + o->memory_beside;
+    return 0;
+}
+
+enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, int argc, char **argv)
+{
+    struct engine_args args = {.own = &opts->rules};
+    *opts = (struct fixmate_opts){.rules.sanitize = SANITIZE_ALL};
+    enum engine_args_result result = engine_args_read(&args, &fixmate, &opts->common, argc, argv);
+    if (result != ENGINE_ARGS_RUN)
+        return result;
+    if (argc == 2) {
+        fixmate_args_usage(stdout);
+        return ENGINE_ARGS_DONE;
+    }
+    return settle(&args, argc - optind, argv + optind) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <htslib/kstring.h>
+#include "bam/plain_header.h"
+#include "bam_arena.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "plan/fixed.h"
+#include "plan/fixmate_opts.h"
+#include "plan/memory_plan.h"
+#include "plan/sort_memory.h"
+#include "read/input_format.h"
+#include "report/sort_report.h"
+#include "write/record_sink.h"
+#include "write/written.h"
+
+static const unsigned long long MIB = 1 << 20;
+enum { LEAST = 64 << 10 };       /* bytes of records in a slice: a block of the sink has records of two at most */
+
+/* -------------------------------------------------------------------- open */
+
+static const struct sort_opts *common(const struct fixed *f)
+{
+    return &f->opts->common;
+}
+
+/* Names of sorted records stand anywhere. As samtools, which looks no further than the header. */
+static int check_order(struct fixed *f)
+{
+    sam_hdr_t *sam = f->in.header.sam, *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    kstring_t order = KS_INITIALIZE;
+    if (!lines)
+        return latch_fail(&f->latch, "out of memory for the header");
+    bool sorted = sam_hdr_find_tag_hd(lines, "SO", &order) == 0 && strcmp(order.s, "coordinate") == 0;
+    free(order.s);
+    if (lines != sam)
+        sam_hdr_destroy(lines);
+    return sorted ? latch_fail(&f->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing was "
+                               "written; use samtools collate or sort -n first", f->in.name) : 0;
+}
+
+static int prepare_rules(struct fixed *f)
+{
+    int n = sam_hdr_nref(f->in.header.sam);
+    if (!(f->lengths = malloc((size_t)(n + 1) * sizeof *f->lengths)))
+        return latch_fail(&f->latch, "out of memory");
+    for (int i = 0; i < n; i++)
+        f->lengths[i] = (int64_t)sam_hdr_tid2len(f->in.header.sam, i);
+    f->rules = f->opts->rules;
+    f->rules.lengths = f->lengths;
+    return 0;
+}
+
+static struct memory_use use_of(const struct fixed *f)
+{
+    const struct sort_opts *o = common(f);
+    const struct input_format *format = f->in.format;
+    sam_hdr_t *sam = f->in.header.sam;
+    return (struct memory_use){
+        .header = (size_t)sam_hdr_length(sam),
+        .references = (size_t)sam_hdr_nref(sam),
+        .parsed = !plain_header_is(sam) || f->rings.job.form == SINK_HTSLIB,
+        .htslib = format->memory + written_memory(f->to, sam, &f->rings.job),
+        .n_sam = 1 + (size_t)input_format_is_sam(format) + (f->in.passed != NULL),
+        .stats = stats_memory(o->n_threads, sort_report_detail(&o->report)),
+    };
+}
+
+/* Nothing is spilled, so all of it is fixed. */
+static uint64_t takes(const struct memory_rings *rings, const struct memory_use *use)
+{
+    struct memory_plan plan = memory_plan_make(rings, use);
+    return plan.fixed - plan.spilling + memory_plan_slices(rings);
+}
+
+/* Where the command line limits nothing, more than the usual is taken. */
+static int check_memory(struct fixed *f)
+{
+    struct memory_use use = use_of(f);
+    uint64_t all = f->rings.job.all, needed = takes(&f->rings, &use);
+    if (common(f)->memory_beside > 0 || needed <= all)
+        return 0;
+    return latch_fail(&f->latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and this header it takes "
+                      "%llu MiB. Nothing was written", f->in.name, all / MIB, common(f)->n_threads,
+                      needed / MIB + 1);
+}
+
+static int open_input(struct fixed *f)
+{
+    const struct sort_opts *o = common(f);
+    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, &f->latch, f->stats);
+    return sort_input_open(&f->in, o->in.paths[0], NULL, &how) < 0 || check_order(f) < 0 ? -1 : prepare_rules(f);
+}
+
+static int open_records(struct fixed *f)
+{
+    struct fixed_records_options how = {
+        .source = f->in.source,
+        .file = f->in.format->window,
+        .rules = &f->rules,
+        .refuses_beyond = written_takes_reference(&common(f)->out.format),
+        .use = f->rings.sam,
+        .path = f->in.name,
+        .latch = &f->latch,
+        .stats = f->stats,
+    };
+    if (!(f->slices = calloc(f->rings.n_slices, sizeof *f->slices)))
+        return latch_fail(&f->latch, "out of memory");
+    return (f->records = fixed_records_open(&how, &f->in.header)) ? 0 : -1;
+}
+
+int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written *to)
+{
+    const struct sort_opts *o = &opts->common;
+    f->opts = opts;
+    f->to = to;
+    if (!(f->stats = stats_new(o->n_threads, sort_report_detail(&o->report))))
+        return latch_fail(&f->latch, "out of memory");
+    stats_phase(f->stats, PHASE_OPEN);
+    progress_start(&f->progress, o->progress, f->stats);
+    f->rings = sort_memory_rings(o, &o->in, false, true);
+    memory_plan_merge(&f->rings);
+    if (written_open(to, &o->out, &f->rings, sort_opts_input(o), &f->latch, f->stats) < 0)
+        return -1;
+    f->sink = to->sink;
+    record_sink_set_progress(f->sink, &f->progress);
+    return open_input(f) < 0 || check_memory(f) < 0 || written_prepare(to, f->in.header.sam, NULL) < 0 ? -1
+         : open_records(f);
+}
+
+int fixed_threads_of_htslib(const struct fixed *f)
+{
+    return f->in.format->reader && !f->in.format->containers;
+}
+
+/* ------------------------------------------------------------------ records */
+
+/* The slice that is being collected. */
+static struct record_slice *next_slice(const struct fixed *f)
+{
+    return &f->slices[f->made % f->rings.n_slices].records;
+}
+
+static void free_slices(struct fixed *f)
+{
+    for (; f->freed < f->made; f->freed++) {
+        struct fixed_slice *s = &f->slices[f->freed % f->rings.n_slices];
+        if (!record_sink_passed(f->sink, s->mark))
+            return;
+        record_slice_clear(&s->records);
+    }
+}
+
+/* Takes the records of a chunk. Mostly they are a slice as they are. */
+static int collect(struct fixed *f)
+{
+    struct record_slice *to = next_slice(f), more = f->spare;
+    if (to->n == 0)
+        return fixed_records_take(f->records, to);
+    int status = fixed_records_take(f->records, &more);
+    if (status == 0 && record_slice_append(to, &more, NULL) < 0)
+        status = latch_fail(&f->latch, "%s: out of memory", f->in.name);
+    f->spare = more;
+    return status;
+}
+
+/* Whether the next slice has all its records, or there is none, or something has failed. */
+static bool is_collected(void *fixed)
+{
+    struct fixed *f = fixed;
+    free_slices(f);
+    while (!latch_tripped(&f->latch) && !f->ended && f->made - f->freed < f->rings.n_slices) {
+        if (next_slice(f)->records.n >= LEAST)
+            return true;
+        enum chunk_state state = fixed_records_advance(f->records);
+        if (state == CHUNK_AWAITED)
+            return false;
+        if (state == CHUNK_MADE)
+            collect(f);                          /* a failure is in the latch */
+        f->ended = state == CHUNK_NONE;
+    }
+    return f->ended || latch_tripped(&f->latch);
+}
+
+static bool help(void *fixed)
+{
+    struct fixed *f = fixed;
+    record_sink_make_task(f->sink);
+    return record_sink_help(f->sink) || (!f->ended && fixed_records_help(f->records));
+}
+
+static int list_records(struct fixed *f, const struct record_slice *s)
+{
+    if (s->n > f->max) {
+        struct record_ref *records = realloc(f->list.records, s->n * sizeof *records);
+        if (!records)
+            return latch_fail(&f->latch, "%s: out of memory", f->in.name);
+        f->list.records = records;
+        f->max = s->n;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        f->list.records[i] = (struct record_ref){bam_key_record(s->records.p, s->keys[i]),
+                                                 (uint32_t)bam_key_record_size(s->records.p, s->keys[i]), 0};
+    f->list.n = s->n;
+    return 0;
+}
+
+/* What was given before is in the sink by now. */
+static void leave_slice(struct fixed *f)
+{
+    if (!f->is_out)
+        return;
+    f->slices[f->made++ % f->rings.n_slices].mark = record_sink_mark(f->sink);
+    f->is_out = false;
+}
+
+int fixed_next(struct fixed *f, struct record_list *list)
+{
+    leave_slice(f);
+    progress_tick(&f->progress);
+    task_wait(is_collected, help, f, f->stats);
+    if (latch_tripped(&f->latch))
+        return -1;
+    const struct record_slice *s = next_slice(f);
+    if (f->made - f->freed == f->rings.n_slices || s->n == 0)
+        return 0;
+    f->n += s->n;
+    f->checksum += s->checksum;
+    f->is_out = true;
+    if (list_records(f, s) < 0)
+        return -1;
+    *list = f->list;
+    return 1;
+}
+
+void fixed_finish(struct fixed *f)
+{
+    stats_phase(f->stats, PHASE_FINISH);
+    if (!latch_tripped(&f->latch))
+        written_commit(f->to);
+    written_close(f->to);
+    sort_input_close(&f->in);
+    fixed_records_close(f->records);
+    for (uint32_t i = 0; f->slices && i < f->rings.n_slices; i++)
+        record_slice_free(&f->slices[i].records);
+    free(f->slices);
+    record_slice_free(&f->spare);
+    free(f->list.records);
+    free(f->lengths);
+    stats_stop(f->stats);
+    if (f->stats)
+        progress_end(&f->progress, !latch_tripped(&f->latch));
+}

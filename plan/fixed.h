@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* The first half of `fixmate`: an input whose templates are fixed by tasks, as a stream of records in the order of the
+ * input. write/written.h is the other half.
+ *
+ *   slices   4     5     6     7       8
+ *          | the sink may hold  | being collected from chunks (read/fixed_records.h)
+ *          freed ------------>  made                                                                               */
+#ifndef FIXED_H
+#define FIXED_H
+
+#include "base/latch.h"
+#include "base/memory_shares.h"
+#include "base/progress.h"
+#include "read/fixed_records.h"
+#include "read/sort_input.h"
+#include "write/record_list.h"
+
+struct fixmate_opts;
+struct stats;
+struct written;
+
+/* The records of a chunk or more, on their way into the output. */
+struct fixed_slice {
+    struct record_slice records;
+    uint64_t mark;               /* of the sink, when it had got them */
+};
+
+struct fixed {
+    const struct fixmate_opts *opts;
+    struct latch latch;          /* this and the next two serve both halves */
+    struct stats *stats;
+    struct progress progress;
+    struct written *to;          /* the other half ... */
+    struct record_sink *sink;    /* ... and its sink */
+    struct memory_rings rings;
+    struct sort_input in;
+    struct fixmate_rules rules;
+    int64_t *lengths;            /* of the references */
+    struct fixed_records *records;
+    struct fixed_slice *slices;  /* rings.n_slices, used in turn */
+    size_t made, freed;          /* numbers of slices, see above */
+    struct record_slice spare;   /* buffers for the records of a chunk that go to a slice already begun */
+    bool is_out;                 /* the slice made last is being put to the sink */
+    bool ended;                  /* all records are made */
+    struct record_list list;     /* of that slice */
+    size_t max;                  /* records the list has room for */
+    uint64_t n, checksum;        /* of the records made; sum of record_checksum(), modulo 2^64 */
+};
+
+/* Opens input and output. Both halves are zero; only the latch may be in use. -1: the error is recorded in the latch;
+ * close it all the same. */
+int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts, struct written *to);
+
+/* How many threads htslib may start for the input. */
+int fixed_threads_of_htslib(const struct fixed *fixed);
+
+/* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;
+ * -1: failed. Call it on the main thread of the team. */
+int fixed_next(struct fixed *fixed, struct record_list *list);
+
+/* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
+ * stats, which stay. Call it behind the parallel region. */
+void fixed_finish(struct fixed *fixed);
+
+#endif

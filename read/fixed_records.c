@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam/bam_record.h"
+#include "bam/record_fault.h"
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "base/stats.h"
+#include "bgzf_source.h"
+#include "read/fixed_records.h"
+
+enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
+
+/* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
+struct fix_found {
+    struct fixmate fixmate;
+    uint64_t n, bytes;           /* records that were looked at, and their bytes */
+    uint64_t dropped;            /* of them */
+    enum fix_fault fault;        /* of the record behind them */
+    enum bam_fault broken;       /* why it is */
+    struct record_slice slice;   /* keys of the chunk's records, and the records once they are lent */
+};
+
+/* What the main thread knows of the bytes that it has cut, at their end. */
+struct seam {
+    char name[UINT8_MAX + 1];    /* of the last record whose name is whole */
+    size_t name_size;            /* 0: there is none */
+    size_t part;                 /* bytes of the record that is cut, which are carried; 0: none is */
+    uint64_t n;                  /* whole records so far */
+    bool is_broken;              /* there is no telling where the next record begins */
+};
+
+struct fixed_records {
+    struct fixed_records_options opt;
+    struct chunk_reader *chunks;
+    int32_t n_ref;
+    struct fix_found *found;
+    struct seam seam;
+    uint64_t n, bytes, dropped;  /* of records that were lent; bytes: of all before them, too */
+    uint32_t lent;               /* the chunk that was lent last */
+};
+
+static const struct bam_record *record_at(const uint8_t *p)
+{
+    return (const struct bam_record *)p;
+}
+
+/* Whether names of so many bytes, with their NUL, are the same. */
+static bool is_same(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    return strncmp(a, b, n_a < n_b ? n_a : n_b) == 0;
+}
+
+static bool is_named_as(const struct bam_record *a, const struct bam_record *b)
+{
+    return is_same(bam_record_name(a), a->name_len, bam_record_name(b), b->name_len);
+}
+
+/* ------------------------------------------------------------------- tasks */
+
+/* What of a read fixmate never changes. */
+static bool is_same_read(const struct bam_record *a, const struct bam_record *b)
+{
+    enum { KEPT = BAM_FREAD1 | BAM_FREAD2 | BAM_FREVERSE | BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FQCFAIL | BAM_FDUP };
+    size_t l_seq = load_le32(a->seq_len), n = (l_seq + 1) / 2 + l_seq;
+    return a->name_len == b->name_len && l_seq == load_le32(b->seq_len)
+        && !((bam_record_flag(a) ^ bam_record_flag(b)) & KEPT)
+        && memcmp(a->data, b->data, a->name_len) == 0
+        && memcmp(bam_record_aux(a) - n, bam_record_aux(b) - n, n) == 0;
+}
+
+/* The records that were made of p[n] are in to[start..]: lists them. Each must be one of p[n], in order, and none may be
+ * lacking but those dropped. */
+static enum fix_fault list_made(const struct fixed_records *r, struct fix_found *f, struct byte_buffer *to, size_t start,
+                                const uint8_t *p, size_t n, uint64_t dropped)
+{
+    const int64_t *lengths = r->opt.refuses_beyond ? r->opt.rules->lengths : NULL;
+    size_t end = to->n;
+    enum bam_fault none;
+    f->slice.records = *to;
+    for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
+        const struct bam_record *made = record_at(to->p + start);
+        struct bam_verdict verdict = bam_record_check(to->p + start, end - start, r->n_ref);
+        if (verdict.fault || !is_same_read(record_at(p + at), made)) {
+            if (dropped-- == 0)
+                return FIX_CHANGED;
+            continue;
+        }
+        if (lengths && bam_record_ref_id(made) >= 0 && bam_record_pos(made) >= lengths[bam_record_ref_id(made)])
+            return FIX_BEYOND;
+        if (record_slice_list(&f->slice, start, false, NULL, &none) < 0)
+            return FIX_NO_MEMORY;
+        start = f->slice.records.n;
+    }
+    return dropped == 0 && start == end ? FIX_FINE : FIX_CHANGED;
+}
+
+/* Fixes the template p[n] of so many records, which are checked. */
+static enum fix_fault fix_template(const struct fixed_records *r, struct fix_found *f, struct byte_buffer *to,
+                                   const uint8_t *p, size_t n)
+{
+    size_t start = to->n;
+    uint64_t dropped = 0;
+    if (fixmate_template(&f->fixmate, r->opt.rules, p, n, to, &dropped) < 0)
+        return errno == EOVERFLOW ? FIX_TOO_LONG : FIX_NO_MEMORY;
+    f->dropped += dropped;
+    return list_made(r, f, to, start, p, n, dropped);
+}
+
+/* Fixes the templates in p[n], until a record has a fault. */
+static void fix_templates(const struct fixed_records *r, struct fix_found *f, struct byte_buffer *to, const uint8_t *p,
+                          size_t n)
+{
+    uint64_t n_open = 0;
+    for (size_t start = 0, at = 0; start < n && !f->fault;) {
+        struct bam_verdict verdict = {BAM_OK, 0};
+        if (at < n)
+            verdict = bam_record_check(p + at, n - at, r->n_ref);
+        if (at == n || verdict.fault || (at > start && !is_named_as(record_at(p + start), record_at(p + at)))) {
+            f->fault = at > start ? fix_template(r, f, to, p + start, at - start) : FIX_FINE;
+            if (f->fault)
+                return;
+            f->n += n_open;
+            f->bytes += at - start;
+            n_open = 0;
+            start = at;
+        }
+        f->broken = verdict.fault;
+        f->fault = verdict.fault ? FIX_BROKEN : FIX_FINE;
+        if (at < n && !f->fault) {
+            at += bam_record_size(record_at(p + at));
+            n_open++;
+        }
+    }
+}
+
+static void fix_chunk(void *records, uint32_t number, struct chunk *c)
+{
+    const struct fixed_records *r = records;
+    struct fix_found *f = &r->found[number];
+    *f = (struct fix_found){.fixmate = f->fixmate, .slice = f->slice};
+    record_slice_clear(&f->slice);
+    fix_templates(r, f, &c->records, c->head.p, c->head.n);
+    if (!f->fault)
+        fix_templates(r, f, &c->records, c->bytes + c->begin, c->end - c->begin);
+    stats_records(r->opt.stats, f->n);
+}
+
+/* ------------------------------------------------------------- main thread */
+
+/* Bytes of the record that begins with head[4]. A size that none can have becomes one of which the task can tell. */
+static uint64_t size_of(const uint8_t *head)
+{
+    uint64_t size = 4 + (uint64_t)load_le32(head);
+    return size < BAM_FIXED ? BAM_FIXED : size;
+}
+
+static void keep_name(struct seam *s, const uint8_t *record)
+{
+    s->name_size = record_at(record)->name_len;
+    memcpy(s->name, record + BAM_FIXED, s->name_size);
+}
+
+/* Goes on with the record that is cut at the end of `carried`, in p[n]. Returns how many bytes of p are its own, or
+ * SIZE_MAX: it does not end there. */
+static size_t end_record(const struct fixed_records *r, struct seam *s, const struct byte_buffer *carried,
+                         const uint8_t *p, size_t n)
+{
+    uint8_t head[BAM_FIXED + UINT8_MAX];
+    size_t had = s->part < sizeof head ? s->part : sizeof head;
+    size_t more = n < sizeof head - had ? n : sizeof head - had, known = had + more;
+    memcpy(head, carried->p + carried->n - s->part, had);
+    memcpy(head + had, p, more);
+    enum bam_fault fault = bam_record_check(head, known, r->n_ref).fault;
+    if (known < BAM_FIXED || (fault == BAM_CUT && size_of(head) > s->part + n))
+        return SIZE_MAX;
+    s->is_broken = fault && fault != BAM_CUT;
+    if (s->is_broken)                            /* what is known will do for the task to tell */
+        return known > s->part ? known - s->part : 0;
+    keep_name(s, head);
+    s->n++;
+    return (size_t)size_of(head) - s->part;
+}
+
+/* Where templates begin in the p[n] of a chunk, behind at. */
+struct borders {
+    size_t first, last, end;     /* the first and the last; where the last whole record ends */
+    bool any;
+};
+
+/* The record at p is there with its name. */
+static void look_for_border(struct seam *s, const uint8_t *p, size_t at, struct borders *b)
+{
+    const struct bam_record *record = record_at(p + at);
+    if (s->name_size && is_same(s->name, s->name_size, bam_record_name(record), record->name_len))
+        return;
+    b->first = b->any ? b->first : at;
+    b->last = at;
+    b->any = true;
+    keep_name(s, p + at);
+}
+
+static bool has_name(const uint8_t *p, size_t n)
+{
+    return n >= BAM_FIXED && n - BAM_FIXED >= record_at(p)->name_len;
+}
+
+static struct borders find_borders(struct seam *s, const uint8_t *p, size_t at, size_t n)
+{
+    struct borders b = {.any = false};
+    while (has_name(p + at, n - at)) {
+        look_for_border(s, p, at, &b);
+        if (size_of(p + at) > n - at)
+            break;
+        at += size_of(p + at);
+        s->n++;
+    }
+    b.end = at;
+    return b;
+}
+
+/* If a record is broken, the bytes up to their end are the task's, which tells of it. */
+static int cut_templates(void *records, const struct byte_buffer *carried, const uint8_t *p, size_t n,
+                         struct chunk_cut *cut)
+{
+    struct fixed_records *r = records;
+    struct seam *s = &r->seam;
+    size_t at = s->part ? end_record(r, s, carried, p, n) : 0;
+    *cut = (struct chunk_cut){.begin = n, .end = n};
+    if (at == SIZE_MAX) {
+        s->part += n;
+        return 0;
+    }
+    if (s->is_broken) {
+        *cut = (struct chunk_cut){at < n ? at : n, n, true};
+        return 0;
+    }
+    struct borders b = find_borders(s, p, at, n);
+    s->part = n - b.end;
+    enum bam_fault fault = s->part ? bam_record_check(p + b.end, s->part, r->n_ref).fault : BAM_CUT;
+    s->is_broken = fault != BAM_CUT;
+    if (b.any || s->is_broken)
+        *cut = (struct chunk_cut){b.any ? b.first : b.end, s->is_broken ? n : b.last, true};
+    return 0;
+}
+
+static int tell(const struct fixed_records *r, uint32_t number)
+{
+    const struct fix_found *f = &r->found[number];
+    static const char *const why[] = {
+        [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
+        [FIX_BEYOND] = "or one behind it of the same name begins behind the end of its reference, and htslib could not "
+                       "read it again from CRAM. Nothing was written; use -O bam, or --output-fmt-option no_ref=1",
+        [FIX_CHANGED] = "or one behind it of the same name has become another read. Memory may be faulty, or this is "
+                        "our bug: please report it",
+        [FIX_NO_MEMORY] = "finds no memory, with all those of its name",
+    };
+    struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};
+    if (f->broken == BAM_CUT)
+        return record_fault_tell_cut(r->opt.latch, &at, true);
+    if (f->broken)
+        return record_fault_tell(r->opt.latch, &at, f->broken, NULL);
+    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
+}
+
+static int lend(void *records, uint32_t number)
+{
+    struct fixed_records *r = records;
+    const struct fix_found *f = &r->found[number];
+    if (f->fault)
+        return tell(r, number);
+    r->n += f->n;
+    r->bytes += f->bytes;
+    r->dropped += f->dropped;
+    r->lent = number;
+    return 0;
+}
+
+static void ended(void *records)
+{
+    const struct fixed_records *r = records;
+    bgzf_source_warn_of_end(r->opt.source);
+}
+
+enum chunk_state fixed_records_advance(struct fixed_records *r)
+{
+    return chunk_reader_advance(r->chunks);
+}
+
+bool fixed_records_help(struct fixed_records *r)
+{
+    return chunk_reader_help(r->chunks);
+}
+
+int fixed_records_take(struct fixed_records *r, struct record_slice *slice)
+{
+    if (chunk_reader_lend(r->chunks) < 0)
+        return -1;
+    struct fix_found *f = &r->found[r->lent];
+    record_slice_swap(slice, &f->slice, chunk_reader_records(r->chunks, r->lent));
+    return 0;
+}
+
+uint64_t fixed_records_dropped(const struct fixed_records *r)
+{
+    return r->dropped;
+}
+
+uint64_t fixed_records_seen(const struct fixed_records *r)
+{
+    return r->seam.n;
+}
+
+/* ---------------------------------------------------------- open and close */
+
+static int prepare(struct fixed_records *r, struct bam_header *header)
+{
+    struct chunk_reader_options how = {
+        .source = r->opt.source,
+        .use = r->opt.use,
+        .path = r->opt.path,
+        .latch = r->opt.latch,
+        .stats = r->opt.stats,
+        .cut = cut_templates,
+        .make = fix_chunk,
+        .lend = lend,
+        .ended = ended,
+        .arg = r,
+    };
+    r->n_ref = sam_hdr_nref(header->sam);
+    r->bytes = header->size;
+    if (!(r->found = calloc(r->opt.use.n_chunks, sizeof *r->found)))
+        return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
+    if (!(r->chunks = chunk_reader_open(&how)))
+        return -1;
+    chunk_reader_put(r->chunks, header->rest, header->rest_size);
+    return 0;
+}
+
+struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header)
+{
+    struct fixed_records *r = calloc(1, sizeof *r);
+    int status = r ? 0 : latch_fail(options->latch, "%s: out of memory", options->path);
+    if (status == 0) {
+        r->opt = *options;
+        status = prepare(r, header);
+    }
+    free(header->rest);
+    header->rest = NULL;
+    header->rest_size = 0;
+    if (status == 0)
+        return r;
+    fixed_records_close(r);
+    return NULL;
+}
+
+void fixed_records_close(struct fixed_records *r)
+{
+    if (!r)
+        return;
+    chunk_reader_close(r->chunks);
+    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++) {
+        fixmate_free(&r->found[i].fixmate);
+        free(r->found[i].slice.keys);
+    }
+    free(r->found);
+    free(r);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of an input as `fixmate` writes them. Chunks are cut where the name changes, so a task has whole templates
+ * (bam/fixmate.h):
+ *
+ *   chunk 4  .. a a | b b | c             chunk 5  c c | d d | e e
+ *                         -> carry -> its head: c c c
+ *
+ * A template that is longer than a chunk goes on in the carry, until another name comes; then all of it is one head.
+ * It is there three times while it is fixed: as it was, the primary records as htslib has them, and as it becomes. */
+#ifndef FIXED_RECORDS_H
+#define FIXED_RECORDS_H
+
+#include "bam/bam_header.h"
+#include "bam/fixmate.h"
+#include "base/memory_shares.h"
+#include "read/chunk_reader.h"
+#include "read/record_slice.h"
+
+struct bgzf_source;
+struct byte_window;
+struct fixed_records;
+struct latch;
+struct stats;
+
+struct fixed_records_options {
+    struct bgzf_source *source;  /* the records as they are in the input; stays the caller's, who closes it before */
+    const struct byte_window *file;  /* what the input is read from: it tells the place in the file */
+    const struct fixmate_rules *rules;   /* stay the caller's */
+    bool refuses_beyond;         /* records that begin behind the end of their reference are refused */
+    struct sam_use use;          /* memory, see memory_plan_merge() */
+    const char *path;            /* for messages */
+    struct latch *latch;
+    struct stats *stats;         /* may be NULL */
+};
+
+/* Takes over the records behind the header from `header`, also if it fails. NULL: no memory, and the error is recorded
+ * in the latch. */
+struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header);
+
+/* Call it after the parallel region, and after the source is closed. */
+void fixed_records_close(struct fixed_records *records);
+
+/* Hands out work, and says whether there are more records; never waits for them. */
+enum chunk_state fixed_records_advance(struct fixed_records *records);
+
+/* Where that says CHUNK_MADE: puts the next records, which may be none, into *slice, whose buffers it takes in
+ * exchange. -1: failed, and the error is recorded in the latch. */
+int fixed_records_take(struct fixed_records *records, struct record_slice *slice);
+
+/* Does a little of the work that is handed out. False: there is none. */
+bool fixed_records_help(struct fixed_records *records);
+
+/* Records of the input that were left out, so far. */
+uint64_t fixed_records_dropped(const struct fixed_records *records);
+
+/* Records that the main thread has found in the input, so far: when all are read, no task may have found others. */
+uint64_t fixed_records_seen(const struct fixed_records *records);
+
+#endif

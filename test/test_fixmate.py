@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""`samtools fixmate` against samtools 1.24: records, tags and their order, header lines, exit status. BIN is not
+compared: samtools leaves that of an unmapped read, whose place it changes, as it was."""
+
+import os
+import pathlib
+import random
+import re
+
+import pytest
+
+import bamgen
+import fixmategen
+from conftest import (PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, oracle_call, read_bam, run, same_header, same_lines,
+                      script)
+
+REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
+# The random inputs of each of these tests.
+MANY = int(os.environ.get("FIXMATE_INPUTS", 3))
+
+
+def ours(args, **kw):
+    return run(["fixmate", *args], **kw)
+
+
+def fixed(path, *args, **kw):
+    p = ours(["--no-PG", *args, path, "-"], **kw)
+    assert p.returncode == 0, p.stderr
+    return p.stdout
+
+
+def oracle(path, *args):
+    """The file that samtools 1.24 makes, as bytes."""
+    out = pathlib.Path("%s.theirs" % path)
+    status, err = oracle_call("fixmate", ["--no-PG", *args, path, out])
+    assert status == 0, err
+    data = out.read_bytes()
+    out.unlink()
+    return data
+
+
+@pytest.fixture
+def templates(tmp_path):
+    """templates(n, seed) -> path of a SAM file."""
+
+    def make(n, seed, name="templates.sam"):
+        path = tmp_path / name
+        path.write_text(fixmategen.sam(n, seed))
+        return path
+
+    return make
+
+
+def as_sam(data):
+    return data.decode("latin-1")
+
+
+# ------------------------------------------------------------------ records
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_records_are_others(templates, part):
+    for seed in range(part, part + 6 * MANY, 6):
+        r = random.Random(seed)
+        path, args = templates(400, seed), fixmategen.options(r)
+        mine = fixed(path, "-O", "sam", "-@", r.choice(THREADS), "--total-memory", r.choice(["64M", "200M"]), *args)
+        same_lines(as_sam(mine), as_sam(oracle(path, "-O", "sam", *args)), "seed %d, %s" % (seed, args))
+
+
+@pytest.mark.parametrize("option", ["-r", "-p", "-c", "-m", "-u"])
+def test_option_does_something_else(templates, option):
+    path = templates(300, option)
+    mine = fixed(path, option)
+    assert [r[:14] + r[16:] for r in read_bam(mine).records()] == \
+        [r[:14] + r[16:] for r in read_bam(oracle(path, option)).records()]
+
+
+@pytest.mark.parametrize("words", ["all", "off", "on", "none,pos", "cigarx", "pos,unmap,cigar", "*,cigarx"])
+def test_sanitizing_does_something_else(templates, words):
+    path = templates(300, words)
+    same_lines(as_sam(fixed(path, "-O", "sam", "--sanitize", words)), as_sam(oracle(path, "-O", "sam", "-z", words)), words)
+
+
+def test_last_sanitize_loses(templates):
+    path = templates(100, 1)
+    assert fixed(path, "-z", "all", "-z", "off") == fixed(path, "-z", "off") != fixed(path)
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
+def test_real_records_are_others(path, tmp_path):
+    """Many names in chunks; BAM."""
+    grouped = tmp_path / "grouped.bam"
+    p = run(["sort", "-n", "-l", "1", "-o", grouped, path])
+    assert p.returncode == 0, p.stderr
+    mine, expected = read_bam(fixed(grouped, "-mc", "-@", 2, "--total-memory", "64M")), read_bam(oracle(grouped, "-mc", "-u"))
+    same_header(mine, expected, expected.lines())
+    a, b = mine.records(), expected.records()
+    assert len(a) == len(b)
+    for i, (x, y) in enumerate(zip(a, b)):
+        assert x[:14] + x[16:] == y[:14] + y[16:], i
+
+
+def test_threads_memory_or_pipes_change_the_bytes(templates):
+    path = templates(4000, 3)
+    bam = path.with_suffix(".bam")
+    bam.write_bytes(fixed(path, "-z", "off"))
+    seen = {fixed(bam, "-m", "-@", n, "--total-memory", memory) for n in THREADS for memory in ("64M", "300M")}
+    seen.add(fixed("-", "-m", stdin=bam.read_bytes()))
+    assert len(seen) == 1
+
+
+LONG = [("%d secondary records", 60000, 321), ("%d supplementary records", 20000, 2113), ("%d primary records", 20000, 65)]
+
+
+@pytest.mark.parametrize("what,n,flag", LONG, ids=lambda x: str(x).split()[-1])
+def test_template_ends_with_the_chunk(tmp_path, what, n, flag):
+    """It spans many chunks, and what is behind decides about what comes first."""
+    head = "".join("@SQ\tSN:%s\tLN:%d\n" % ref for ref in fixmategen.REFS)
+    one = "%s\t%d\tc1\t100\t60\t50M\t*\t0\t0\t" + "ACGTA" * 10 + "\t" + "IIIII" * 10 + "\n"
+    path = tmp_path / "long.sam"
+    path.write_text(head + one % ("a", 65) + one % ("a", 145) + one % ("b", flag) * n + one % ("b", 145)
+                    + one % ("c", 65) + one % ("c", 145))
+    mine = fixed(path, "-m", "-O", "sam", "-@", 3, "--total-memory", "36M")
+    same_lines(as_sam(mine), as_sam(oracle(path, "-m", "-O", "sam")), what % n)
+
+
+def test_records_longer_than_chunks_are_mixed_up(tmp_path):
+    """Names that end in another chunk than they begin in, too."""
+    r = random.Random(7)
+    recs = []
+    for i in range(60):
+        n = r.choice([5, 100000, 190000, 350000])
+        seq, aux = "A" * 10, b"ZZZ" + b"x" * n + b"\0"
+        for flag in r.choice([(65, 145), (65,), (65, 129, 2177)]):
+            recs.append(bamgen.record("n%d" % i + "y" * r.randint(0, 200), flag, 0, r.randrange(500), seq=seq, tags=aux))
+    path = tmp_path / "long.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), recs))
+    want = as_sam(oracle(path, "-O", "sam"))
+    for n in (1, 3):
+        same_lines(as_sam(fixed(path, "-O", "sam", "-@", n, "--total-memory", "40M")), want, "-@ %d" % n)
+
+
+def test_filter_does_not_come_first(templates):
+    """Records of one name that a filter brings together are one template."""
+    path = templates(500, 5)
+    args = ["-O", "sam", "--input-fmt-option", "filter=mapq<60"]
+    same_lines(as_sam(fixed(path, *args, "-@", 2)), as_sam(oracle(path, *args)), "filtered")
+
+
+# ------------------------------------------------------- formats and places
+
+
+@pytest.mark.parametrize("suffix", ["sam", "bam", "sam.gz", "cram"])
+def test_format_is_not_that_of_the_name(templates, tmp_path, suffix):
+    path, out = templates(300, suffix), tmp_path / ("out." + suffix)
+    want = as_sam(fixed(path, "-O", "sam", "-m"))
+    p = ours(["--no-PG", "-m", "--output-fmt-option", "no_ref=1", path, out] if suffix == "cram"
+             else ["--no-PG", "-m", path, out])
+    assert p.returncode == 0, p.stderr
+    begins = {"sam": b"@HD", "bam": b"\x1f\x8b", "sam.gz": b"\x1f\x8b", "cram": b"CRAM"}[suffix]
+    assert out.read_bytes().startswith(begins)
+    if suffix != "cram":                         # CRAM changes the order of tags
+        back = tmp_path / "back.sam"
+        status, err = oracle_call("view", ["-h", "--no-PG", "-o", back, out])
+        assert status == 0, err
+        same_lines(back.read_text(), want, suffix)
+    again = ours(["--no-PG", "-O", "sam", "-z", "off", "-p", out, "-"])
+    assert again.returncode == 0 and again.stdout.count(b"\n") == want.count("\n"), again.stderr
+
+
+def test_pg_line_is_missing(templates):
+    path = templates(10, 1)
+    for args, n in (([], 1), (["--no-PG"], 0)):
+        p = ours([*args, "-O", "sam", path, "-"])
+        assert p.returncode == 0 and len(re.findall(rb"@PG\tID:samtools[^\n]*CL:[^\n]* fixmate ", p.stdout)) == n
+
+
+def test_verify_report_and_checksum_are_ignored(templates, tmp_path):
+    path = templates(400, 2)
+    p = ours(["--verify", "--report", "--checksum", tmp_path / "sum", "--progress", path, tmp_path / "out.bam"])
+    assert p.returncode == 0, p.stderr
+    assert "samtools fixmate: %s -> " % path in p.stderr and "samtools fixmate: done: 100 %" in p.stderr
+    n = len(read_bam(tmp_path / "out.bam").records())
+    assert (tmp_path / "sum").read_text().split()[0] == "records=%d" % n
+
+
+# --------------------------------------------------------------- mistakes
+
+
+def test_sorted_input_is_taken(tmp_path):
+    path, out = tmp_path / "in.sam", tmp_path / "out.bam"
+    path.write_text("@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:1000\n")
+    p = ours([path, out])
+    assert p.returncode == 1 and "Coordinate sorted, require grouped/sorted by queryname." in p.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("args", [["IN"], ["-Q", "IN", "-"], ["-z", "nonsense", "IN", "-"], ["IN", "-", "-"],
+                                  ["-@", "x", "IN", "-"], ["--sanitize"], ["-O", "nonsense", "IN", "-"]])
+def test_mistake_is_taken(templates, args):
+    path = templates(10, 1)
+    p = ours([path if a == "IN" else a for a in args])
+    assert p.returncode == 1 and p.stderr.startswith("samtools fixmate: ") and p.stdout == b""
+
+
+@pytest.mark.parametrize("words", [["fixmate"], ["fixmate", "--help"], ["help", "fixmate"]])
+def test_help_is_missing(words):
+    p = run(words)
+    assert p.returncode == 0 and p.stdout.startswith(b"Usage: samtools fixmate ") and p.stderr == ""
+
+
+def test_damage_leaves_an_output(sound, desk):
+    data, blocks = sound
+    bad = bytearray(data)
+    bad[blocks[len(blocks) // 2].offset + 40] ^= 255
+    (desk / "bad.bam").write_bytes(bad)
+    p = ours([desk / "bad.bam", desk / "out.bam"])
+    assert p.returncode == 1 and "bad.bam" in p.stderr
+    assert (desk / "out.bam").read_bytes() == PRECIOUS
+    assert sorted(x.name for x in desk.iterdir()) == ["bad.bam", "out.bam"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 700, 1999, 2000])
+def test_broken_record_is_not_told(tmp_path, number):
+    """By its number, whatever chunk and template it is in."""
+    recs = [bamgen.record("n%d" % (i // 3), 65, 0, 5, seq="A" * 100, tags=b"ZZZ" + b"x" * 400 + b"\0")
+            for i in range(2000)]
+    recs[number - 1] = recs[number - 1][:4] + b"\x63\0\0\0" + recs[number - 1][8:]     # a reference that there is not
+    path, out = tmp_path / "bad.bam", tmp_path / "out.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), recs))
+    for n in (1, 3):
+        p = ours(["-@", n, "--total-memory", "40M", path, out])
+        assert p.returncode == 1 and "record %d " % number in p.stderr and "refID" in p.stderr, p.stderr
+        assert not out.exists()
+
+
+@pytest.mark.parametrize("lacking", [1, 30, 500, 560])
+def test_cut_record_is_not_told(tmp_path, lacking):
+    recs = [bamgen.record("n%d" % (i // 3), 65, 0, 5, seq="A" * 100, tags=b"ZZZ" + b"x" * 400 + b"\0")
+            for i in range(900)]
+    body = b"".join(recs)
+    path, out = tmp_path / "bad.bam", tmp_path / "out.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), [body[:-lacking]]))
+    p = ours([path, out])
+    assert p.returncode == 1 and "inside record 900" in p.stderr and not out.exists(), p.stderr
+
+
+def test_too_little_memory_is_taken(templates, tmp_path):
+    p = ours(["--total-memory", "24M", "-@", 64, templates(10, 1), tmp_path / "out.bam"])
+    assert p.returncode == 1 and "is too little" in p.stderr and not (tmp_path / "out.bam").exists()
+
+
+# ------------------------------------------------------- what is handed on
+
+
+def test_base_modifications_are_ignored(templates, tmp_path):
+    """The words reach the other samtools as they were, in their order."""
+    tool = script(tmp_path / "bin" / "samtools", 'printf "%s\\n" "$0" "$@"\n')
+    line = ["-m", str(templates(10, 1)), "-M", "out.bam", "-@", "3"]
+    p = ours(line, env={"SAMTOOLS_UPSTREAM": str(tool)})
+    assert p.returncode == 0, p.stderr
+    assert p.stdout.decode().split("\n")[1:-1] == ["fixmate", *line]
+    p = ours(line, env={"PATH": "/nonexistent"})
+    assert p.returncode == 1 and p.stderr.count("\n") == 1
+
+
+def test_help_names_an_option_that_manual_or_completion_lack():
+    text = run(["fixmate", "--help"]).stdout.decode()
+    manual = (REPO / "doc" / "samtools-omp-fixmate.1").read_text().replace("\\-", "-")
+    completion = (REPO / "doc" / "samtools-omp.bash").read_text().split("= fixmate ]")[1].split("' ;;\n")[0]
+    options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text)) - {"--help", "-h"}
+    assert len(options) > 20
+    for option in options:
+        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option
+        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", completion), option
