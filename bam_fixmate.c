@@ -32,9 +32,9 @@ static int compare(struct fixed *f)
 {
     uint64_t seen = fixed_records_seen(f->records), dropped = fixed_records_dropped(f->records);
     return seen == f->n + dropped ? 0
-         : latch_fail(&f->latch, "%s: %llu records were read, but %llu fixed and %llu left out. Memory may be faulty, or "
-                      "this is our bug: please report it", f->in.name, (unsigned long long)seen,
-                      (unsigned long long)f->n, (unsigned long long)dropped);
+         : latch_fail(&f->latch, "%s: %llu records were read, but %llu fixed and %llu left out. Memory may be faulty, "
+                      "or this is our bug: please report it", sort_opts_input(&f->opts->common),
+                      (unsigned long long)seen, (unsigned long long)f->n, (unsigned long long)dropped);
 }
 
 /* Number and checksum of the records, as they were fixed, must be those of the records that went out. */
@@ -44,7 +44,7 @@ static int fix_and_write(struct bam_fixmate *b)
     struct record_list list;
     int found;
     stats_phase(f->stats, PHASE_WRITE);
-    if (written_header(&b->out, f->in.header.sam, NULL, false, false) < 0)
+    if (written_header(&b->out, f->in.each->header.sam, NULL, false, false) < 0)
         return -1;
     while ((found = fixed_next(f, &list)) > 0)
         if (record_sink_put(f->sink, &list) < 0)
@@ -78,7 +78,7 @@ int bam_fixmate(const struct fixmate_opts *opts)
     const struct sort_opts *common = &opts->common;
     machine_share_heaps();
     if (sort_report_open(&b.report, &common->report, &f->latch) == 0 && fixed_open(f, opts, &b.out) == 0) {
-        int later = fixed_threads_of_htslib(f) + (f->rings.job.form == SINK_HTSLIB);
+        int later = f->in.n_threads + (f->rings.job.form == SINK_HTSLIB);
         int n_threads = sort_limits_threads(common, later);
         latch_hide_signals(true);
         task_team(n_threads, in_team, &b);

@@ -81,8 +81,8 @@ static void unmap(bam1_t *b)
     b->core.flag |= BAM_FUNMAP;
 }
 
-/* The alignment ends beyond its reference: what hangs over is clipped. Where none of its operations lies across the end,
- * the read is unmapped, as in samtools. */
+/* The alignment ends beyond its reference: what hangs over is clipped. Where none of its operations lies across the
+ * end, the read is unmapped, as in samtools. */
 static int trim(bam1_t *b, int64_t reference_end, struct byte_buffer *to)
 {
     const uint32_t *cigar = bam_get_cigar(b);

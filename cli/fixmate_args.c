@@ -19,8 +19,8 @@ static const struct option long_options[] = {
 void fixmate_args_usage(FILE *to)
 {
     fputs("Usage: samtools fixmate [options...] <in.bam> <out.bam>\n"
-          "Tells mates of each other, on as many threads as -@ gives: place, strand, TLEN and flags, MQ and MC. Records\n"
-          "of one name must follow one another: see samtools collate, and sort -n. - is standard input or output.\n"
+          "Tells mates of each other, on as many threads as -@ gives: place, strand, TLEN, flags, MQ, MC. Records\n"
+          "of one name must follow one another: see samtools collate. - is standard input or output.\n"
           "\n"
           "  -r                      leave unmapped and secondary records out\n"
           "  -p                      do not look whether pairs are proper\n"

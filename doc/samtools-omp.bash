@@ -13,7 +13,7 @@ _samtools_omp()
                 --force --rebgzip --help --index --index-name --keep --compress-level --output --reindex --size --test --threads --version' ;;
         esac
     elif [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort collate merge report bgzip view index flagstat stats idxstats depth fastq fixmate markdup faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
+        words='sort collate merge fixmate report bgzip view index flagstat stats idxstats depth fastq markdup faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
@@ -42,6 +42,16 @@ _samtools_omp()
             -@|-s|-t|-R|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t --template-coordinate -o -f -b -h -c -p -r -s -R -L -X -O -l -u -1 -@ --threads
                 --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
+                --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+        esac
+    elif [ "${COMP_WORDS[1]}" = fixmate ]; then
+        case $prev in
+            -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
+            -z|--sanitize) words='all none on pos mqual unmap cigar cigdup cigarx aux' ;;
+            --total-memory) words='1G 2G 4G' ;;
+            -@|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            *) [[ $cur == -* ]] && words='-r -p -c -m -M -z -u -O -@ --sanitize --threads
+                --output-fmt --output-fmt-option --input-fmt-option --reference
                 --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi

@@ -8,14 +8,12 @@
 #include "base/task_ring.h"
 #include "plan/fixed.h"
 #include "plan/fixmate_opts.h"
-#include "plan/memory_plan.h"
 #include "plan/sort_memory.h"
 #include "read/input_format.h"
 #include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
-static const unsigned long long MIB = 1 << 20;
 enum { LEAST = 64 << 10 };       /* bytes of records in a slice: a block of the sink has records of two at most */
 
 /* -------------------------------------------------------------------- open */
@@ -28,7 +26,7 @@ static const struct sort_opts *common(const struct fixed *f)
 /* Names of sorted records stand anywhere. As samtools, which looks no further than the header. */
 static int check_order(struct fixed *f)
 {
-    sam_hdr_t *sam = f->in.header.sam, *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    sam_hdr_t *sam = f->in.each->header.sam, *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
     kstring_t order = KS_INITIALIZE;
     if (!lines)
         return latch_fail(&f->latch, "out of memory for the header");
@@ -37,77 +35,44 @@ static int check_order(struct fixed *f)
     if (lines != sam)
         sam_hdr_destroy(lines);
     return sorted ? latch_fail(&f->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing was "
-                               "written; use samtools collate or sort -n first", f->in.name) : 0;
-}
-
-static int prepare_rules(struct fixed *f)
-{
-    int n = sam_hdr_nref(f->in.header.sam);
-    if (!(f->lengths = malloc((size_t)(n + 1) * sizeof *f->lengths)))
-        return latch_fail(&f->latch, "out of memory");
-    for (int i = 0; i < n; i++)
-        f->lengths[i] = (int64_t)sam_hdr_tid2len(f->in.header.sam, i);
-    f->rules = f->opts->rules;
-    f->rules.lengths = f->lengths;
-    return 0;
-}
-
-static struct memory_use use_of(const struct fixed *f)
-{
-    const struct sort_opts *o = common(f);
-    const struct input_format *format = f->in.format;
-    sam_hdr_t *sam = f->in.header.sam;
-    return (struct memory_use){
-        .header = (size_t)sam_hdr_length(sam),
-        .references = (size_t)sam_hdr_nref(sam),
-        .parsed = !plain_header_is(sam) || f->rings.job.form == SINK_HTSLIB,
-        .htslib = format->memory + written_memory(f->to, sam, &f->rings.job),
-        .n_sam = 1 + (size_t)input_format_is_sam(format) + (f->in.passed != NULL),
-        .stats = stats_memory(o->n_threads, sort_report_detail(&o->report)),
-    };
-}
-
-/* Nothing is spilled, so all of it is fixed. */
-static uint64_t takes(const struct memory_rings *rings, const struct memory_use *use)
-{
-    struct memory_plan plan = memory_plan_make(rings, use);
-    return plan.fixed - plan.spilling + memory_plan_slices(rings);
-}
-
-/* Where the command line limits nothing, more than the usual is taken. */
-static int check_memory(struct fixed *f)
-{
-    struct memory_use use = use_of(f);
-    uint64_t all = f->rings.job.all, needed = takes(&f->rings, &use);
-    if (common(f)->memory_beside > 0 || needed <= all)
-        return 0;
-    return latch_fail(&f->latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and this header it takes "
-                      "%llu MiB. Nothing was written", f->in.name, all / MIB, common(f)->n_threads,
-                      needed / MIB + 1);
+                               "written; use samtools collate or sort -n first", sort_opts_input(common(f))) : 0;
 }
 
 static int open_input(struct fixed *f)
 {
     const struct sort_opts *o = common(f);
     struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, &f->latch, f->stats);
-    return sort_input_open(&f->in, o->in.paths[0], NULL, &how) < 0 || check_order(f) < 0 ? -1 : prepare_rules(f);
+    if (sort_inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
+        return -1;
+    f->in.n_sam++;                               /* the templates are made in chunks, too */
+    f->rules = f->opts->rules;
+    f->rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
+    return f->lengths ? 0 : latch_fail(&f->latch, "out of memory");
+}
+
+/* Where the command line limits nothing, more than the usual is taken. */
+static int check_memory(struct fixed *f)
+{
+    struct memory_plan plan;
+    size_t output = written_memory(f->to, f->in.each->header.sam, &f->rings.job);
+    return sort_memory_plan(&plan, &f->rings, common(f), &f->in, output, &f->latch);
 }
 
 static int open_records(struct fixed *f)
 {
     struct fixed_records_options how = {
-        .source = f->in.source,
-        .file = f->in.format->window,
+        .source = f->in.each->source,
+        .file = f->in.each->format->window,
         .rules = &f->rules,
         .refuses_beyond = written_takes_reference(&common(f)->out.format),
         .use = f->rings.sam,
-        .path = f->in.name,
+        .path = sort_opts_input(common(f)),
         .latch = &f->latch,
         .stats = f->stats,
     };
     if (!(f->slices = calloc(f->rings.n_slices, sizeof *f->slices)))
         return latch_fail(&f->latch, "out of memory");
-    return (f->records = fixed_records_open(&how, &f->in.header)) ? 0 : -1;
+    return (f->records = fixed_records_open(&how, &f->in.each->header)) ? 0 : -1;
 }
 
 int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written *to)
@@ -119,19 +84,13 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written 
         return latch_fail(&f->latch, "out of memory");
     stats_phase(f->stats, PHASE_OPEN);
     progress_start(&f->progress, o->progress, f->stats);
-    f->rings = sort_memory_rings(o, &o->in, false, true);
-    memory_plan_merge(&f->rings);
+    f->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     if (written_open(to, &o->out, &f->rings, sort_opts_input(o), &f->latch, f->stats) < 0)
         return -1;
     f->sink = to->sink;
     record_sink_set_progress(f->sink, &f->progress);
-    return open_input(f) < 0 || check_memory(f) < 0 || written_prepare(to, f->in.header.sam, NULL) < 0 ? -1
+    return open_input(f) < 0 || check_memory(f) < 0 || written_prepare(to, f->in.each->header.sam, NULL) < 0 ? -1
          : open_records(f);
-}
-
-int fixed_threads_of_htslib(const struct fixed *f)
-{
-    return f->in.format->reader && !f->in.format->containers;
 }
 
 /* ------------------------------------------------------------------ records */
@@ -160,7 +119,7 @@ static int collect(struct fixed *f)
         return fixed_records_take(f->records, to);
     int status = fixed_records_take(f->records, &more);
     if (status == 0 && record_slice_append(to, &more, NULL) < 0)
-        status = latch_fail(&f->latch, "%s: out of memory", f->in.name);
+        status = latch_fail(&f->latch, "%s: out of memory", sort_opts_input(common(f)));
     f->spare = more;
     return status;
 }
@@ -195,7 +154,7 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     if (s->n > f->max) {
         struct record_ref *records = realloc(f->list.records, s->n * sizeof *records);
         if (!records)
-            return latch_fail(&f->latch, "%s: out of memory", f->in.name);
+            return latch_fail(&f->latch, "%s: out of memory", sort_opts_input(common(f)));
         f->list.records = records;
         f->max = s->n;
     }
@@ -240,7 +199,7 @@ void fixed_finish(struct fixed *f)
     if (!latch_tripped(&f->latch))
         written_commit(f->to);
     written_close(f->to);
-    sort_input_close(&f->in);
+    sort_inputs_close(&f->in);
     fixed_records_close(f->records);
     for (uint32_t i = 0; f->slices && i < f->rings.n_slices; i++)
         record_slice_free(&f->slices[i].records);

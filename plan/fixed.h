@@ -33,7 +33,7 @@ struct fixed {
     struct written *to;          /* the other half ... */
     struct record_sink *sink;    /* ... and its sink */
     struct memory_rings rings;
-    struct sort_input in;
+    struct sort_inputs in;       /* one */
     struct fixmate_rules rules;
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;
@@ -50,9 +50,6 @@ struct fixed {
 /* Opens input and output. Both halves are zero; only the latch may be in use. -1: the error is recorded in the latch;
  * close it all the same. */
 int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts, struct written *to);
-
-/* How many threads htslib may start for the input. */
-int fixed_threads_of_htslib(const struct fixed *fixed);
 
 /* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;
  * -1: failed. Call it on the main thread of the team. */

@@ -62,7 +62,7 @@ static bool is_named_as(const struct bam_record *a, const struct bam_record *b)
 /* What of a read fixmate never changes. */
 static bool is_same_read(const struct bam_record *a, const struct bam_record *b)
 {
-    enum { KEPT = BAM_FREAD1 | BAM_FREAD2 | BAM_FREVERSE | BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FQCFAIL | BAM_FDUP };
+    enum { KEPT = BAM_FREAD1 | BAM_FREAD2 | BAM_FREVERSE | BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FDUP };
     size_t l_seq = load_le32(a->seq_len), n = (l_seq + 1) / 2 + l_seq;
     return a->name_len == b->name_len && l_seq == load_le32(b->seq_len)
         && !((bam_record_flag(a) ^ bam_record_flag(b)) & KEPT)
@@ -70,10 +70,10 @@ static bool is_same_read(const struct bam_record *a, const struct bam_record *b)
         && memcmp(bam_record_aux(a) - n, bam_record_aux(b) - n, n) == 0;
 }
 
-/* The records that were made of p[n] are in to[start..]: lists them. Each must be one of p[n], in order, and none may be
- * lacking but those dropped. */
-static enum fix_fault list_made(const struct fixed_records *r, struct fix_found *f, struct byte_buffer *to, size_t start,
-                                const uint8_t *p, size_t n, uint64_t dropped)
+/* The records that were made of p[n] are in to[start..]: lists them. Each must be one of p[n], in order, and none may
+ * be lacking but those dropped. */
+static enum fix_fault list_made(const struct fixed_records *r, struct fix_found *f, const struct byte_buffer *to,
+                                size_t start, const uint8_t *p, size_t n, uint64_t dropped)
 {
     const int64_t *lengths = r->opt.refuses_beyond ? r->opt.rules->lengths : NULL;
     size_t end = to->n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of an input as `fixmate` writes them. Chunks are cut where the name changes, so a task has whole templates
- * (bam/fixmate.h):
+/* The records of an input as `fixmate` writes them. Chunks are cut where the name changes, so a task has whole
+ * templates (bam/fixmate.h):
  *
  *   chunk 4  .. a a | b b | c             chunk 5  c c | d d | e e
  *                         -> carry -> its head: c c c

@@ -26,7 +26,7 @@ static inline void record_slice_clear(struct record_slice *slice)
 
 void record_slice_free(struct record_slice *slice);
 
-/* Gives *slice what was made: the keys of `made` with the records in *records. They get the buffers of *slice, empty. */
+/* Gives *slice what was made: the keys of `made` with the records in *records. These get the buffers of *slice. */
 static inline void record_slice_swap(struct record_slice *slice, struct record_slice *made, struct byte_buffer *records)
 {
     struct record_slice taken = *made;

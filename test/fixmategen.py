@@ -8,14 +8,15 @@ REFS = [("c1", 1000), ("c2", 500), ("c3", 60)]
 HEADER = "@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + "".join("@SQ\tSN:%s\tLN:%d\n" % ref for ref in REFS) + "@CO\tx\n"
 PRIMARY_FLAGS = [0, 1, 65, 129, 67, 131, 193, 73, 137, 99, 147, 83, 163, 97, 145, 113, 177, 77, 141, 5, 4, 69, 133, 117,
                  181, 1024 + 99, 512 + 147, 101, 153, 16, 20, 89]
-TAGS = ["MQ:i:3", "MQ:i:70000", "MQ:Z:x", "MC:Z:5M", "MC:i:5", "MC:Z:*", "ms:i:7", "ms:Z:old", "ct:Z:1F5M", "ct:i:1", "NM:i:1",
-        "MD:Z:10", "SM:i:3", "AS:i:9", "XX:Z:some text", "B0:B:i,1,2,3", "RG:Z:g", "CG:Z:none", "zz:f:1.5", "AA:A:c"]
+TAGS = ["MQ:i:3", "MQ:i:70000", "MQ:Z:x", "MC:Z:5M", "MC:i:5", "MC:Z:*", "ms:i:7", "ms:Z:old", "ct:Z:1F5M", "ct:i:1",
+        "NM:i:1", "MD:Z:10", "SM:i:3", "AS:i:9", "XX:Z:some text", "B0:B:i,1,2,3", "RG:Z:g", "CG:Z:none", "zz:f:1.5",
+        "AA:A:c"]
 WORDS = ["all", "*", "none", "off", "on", "pos", "mqual", "unmap", "cigar", "cigdup", "cigarx", "aux"]
 
 
 def cigar_of(r, room):
-    """As text, and how many bases it has. Where it hangs over the room on the reference it has no D, N, P: samtools counts
-    those as bases that it clips, and then CIGAR and SEQ differ in length."""
+    """As text, and how many bases it has. Where it hangs over the room on the reference it has no D, N, P: samtools
+    counts those as bases that it clips, and then CIGAR and SEQ differ in length."""
     if r.random() < 0.4:
         n = r.choice([5, 10, 10, 10, 30, 100])
         return "%dM" % n, n
@@ -62,8 +63,8 @@ def line(r, name, flag):
     tags = r.sample(TAGS, r.choice([0, 0, 1, 2, 5]))
     if r.random() < 0.1:
         tags += r.sample(TAGS, 2)
-    return "\t".join(map(str, [name, flag, ref, pos, r.choice([0, 30, 60, 255]), cigar, *mate, r.choice([0, 5, -5]), seq,
-                               qual, *tags])) + "\n"
+    return "\t".join(map(str, [name, flag, ref, pos, r.choice([0, 30, 60, 255]), cigar, *mate, r.choice([0, 5, -5]),
+                               seq, qual, *tags])) + "\n"
 
 
 def template(r, name):
