@@ -9,6 +9,7 @@
  *
  * The main thread deals the work out, and takes it back in order (plan/merged.h). Nothing is kept but the slices that
  * the merge is in. */
+#include <stdlib.h>
 #include "bam_merge.h"
 #include "base/machine.h"
 #include "base/stats.h"
@@ -46,6 +47,10 @@ int bam_merge(const struct merge_opts *opts)
     if (sort_report_open(&d.report, &opts->common.report, &m.latch) == 0 && merged_open(&m, opts, &d.out) == 0)
         driver_run(&d, &opts->common, &m.inputs.in, work, &m);
     uint64_t records = merged_count(&m);
+    struct report_input *inputs = latch_tripped(&m.latch) ? NULL : merged_report(&m);
+    d.report.merged = (struct report_inputs){inputs, inputs ? m.n : 0};
     merged_finish(&m);
-    return driver_end(&d, m.stats, records);
+    int status = driver_end(&d, m.stats, records);
+    free(inputs);
+    return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <unistd.h>
 #include "bam/far_pos.h"
+#include "base/byte_window.h"
 #include "base/message.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
@@ -9,6 +11,8 @@
 #include "plan/merge_opts.h"
 #include "plan/merged.h"
 #include "plan/sort_memory.h"
+#include "read/input_format.h"
+#include "report/report.h"
 #include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
@@ -102,10 +106,14 @@ static bool first_key(const void *merged, size_t run, size_t slice, uint64_t *ke
 static bool ready(void *merged, size_t run, size_t slice, bool idle)
 {
     struct merged *m = merged;
-    (void)idle;                  /* there is always room for the slices of one range, and one more */
-    if (!sliced_input_ready(&m->each[run], slice))
-        advance(m, &m->each[run]);
-    return !latch_tripped(&m->latch) && sliced_input_ready(&m->each[run], slice);
+    struct sliced_input *input = &m->each[run];
+    if (!sliced_input_ready(input, slice))
+        advance(m, input);
+    bool is_ready = sliced_input_ready(input, slice);
+    /* There is always room for the slices of one range, and one more. */
+    if (input->is_awaited ? is_ready : idle && !is_ready)
+        sliced_input_await(input, !is_ready, stats_wall(m->stats));
+    return is_ready && !latch_tripped(&m->latch);
 }
 
 static struct merge_source slice(const void *merged, size_t run, size_t number)
@@ -208,6 +216,25 @@ uint64_t merged_count(const struct merged *m)
     for (size_t i = 0; m->each && i < m->n; i++)
         n += m->each[i].n;
     return n;
+}
+
+struct report_input *merged_report(const struct merged *m)
+{
+    struct report_input *each = calloc(m->n, sizeof *each);
+    for (size_t i = 0; each && i < m->n; i++) {
+        const struct sliced_input *s = &m->each[i];
+        const struct input_format *format = s->in->format;
+        bool is_read_by_us = format->window && format->framing != INPUT_RECORDS;
+        uint64_t size = report_place_of("", format->opt.path, STDIN_FILENO).bytes;
+        each[i] = (struct report_input){
+            .name = s->in->name,
+            .bytes = size == REPORT_UNKNOWN && is_read_by_us ? format->window->offset : size,
+            .records = s->n,
+            .waits = s->waits,
+            .waited = (double)s->waited / 1e9,
+        };
+    }
+    return each;
 }
 
 uint64_t merged_checksum(const struct merged *m)

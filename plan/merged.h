@@ -13,6 +13,7 @@
 struct merge_opts;
 struct merge_ring;
 struct record_list;
+struct report_input;
 struct written;
 
 struct merged {
@@ -47,6 +48,10 @@ int merged_next(struct merged *merged, struct record_list *list);
 /* Number and checksum of all records that were read, as they are to be written. */
 uint64_t merged_count(const struct merged *merged);
 uint64_t merged_checksum(const struct merged *merged);
+
+/* What a report tells of the inputs, one for each; the caller frees the list, the names stay the request's. NULL: no
+ * memory. */
+struct report_input *merged_report(const struct merged *merged);
 
 /* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
  * stats, which stay. Call it behind the parallel region. */

@@ -104,6 +104,14 @@ bool sliced_input_help(struct sliced_input *s)
     return !s->ended && passed_records_help(s->in->passed);
 }
 
+void sliced_input_await(struct sliced_input *s, bool awaited, uint64_t now)
+{
+    s->waits += awaited && !s->is_awaited;
+    s->waited += s->is_awaited ? now - s->since : 0;
+    s->is_awaited = awaited;
+    s->since = now;
+}
+
 void sliced_input_leave(struct sliced_input *s, size_t number, uint64_t mark)
 {
     for (; s->left < number; s->left++)

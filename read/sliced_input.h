@@ -52,6 +52,9 @@ struct sliced_input {
     uint64_t n, checksum;        /* of the records of all slices that are made; sum of record_checksum(), modulo 2^64 */
     uint64_t fallen;             /* number of the first record that belongs before the one in front of it; 0: none so
                                   * far */
+    bool is_awaited;             /* sliced_input_await() said so last */
+    uint64_t waits, waited;      /* how often that began, and nanoseconds until the slice was ready */
+    uint64_t since;
 };
 
 /* Begins with an input whose header is read. -1: failed, and the error is recorded in the latch. */
@@ -76,6 +79,9 @@ static inline const struct record_slice *sliced_input_at(const struct sliced_inp
 {
     return &input->slices[number % input->opt.n_slices].records;
 }
+
+/* Notes whether the merge has nothing to do before the next slice is ready. now: a clock in nanoseconds. */
+void sliced_input_await(struct sliced_input *input, bool awaited, uint64_t now);
 
 /* The merge leaves the slices before this one; their memory is used again when the sink has passed the mark. */
 void sliced_input_leave(struct sliced_input *input, size_t number, uint64_t mark);

@@ -125,3 +125,18 @@ double report_speed_in_all(const struct report *r)
 {
     return is_enough(r) ? report_mb(r->bytes) / r->wall : -1;
 }
+
+/* Whether a comes before b among those waited for. */
+static bool is_before(const struct report_input *a, const struct report_input *b)
+{
+    return a->waited != b->waited ? a->waited > b->waited : a < b;
+}
+
+const struct report_input *report_next_input(const struct report_inputs *inputs, const struct report_input *last)
+{
+    const struct report_input *next = NULL;
+    for (const struct report_input *i = inputs->each; i < inputs->each + inputs->n; i++)
+        if ((!last || is_before(last, i)) && (!next || is_before(i, next)))
+            next = i;
+    return next;
+}

@@ -11,6 +11,7 @@
 #include "base/stats.h"
 #include "base/topology.h"
 #include "report/report_host.h"
+#include "report/report_input.h"
 #include "report/report_place.h"
 
 #define REPORT_UNKNOWN UINT64_MAX
@@ -55,6 +56,7 @@ struct report_facts {
     uint64_t peak_rss, huge;     /* bytes, and how many of them are in huge pages; or REPORT_UNKNOWN */
     struct memory_nodes nodes;   /* of the records and keys that were in memory at the end */
     uint64_t records;
+    struct report_inputs merged;
 };
 
 /* Seconds are summed over threads. */
@@ -144,6 +146,9 @@ const char *report_where(enum report_file kind, const struct report_place *place
 
 /* Whether any temporary data were written. */
 bool report_spilled(const struct report *report);
+
+/* The input of a merge that was waited for longest, or that comes next behind `last`. NULL: there is none. */
+const struct report_input *report_next_input(const struct report_inputs *inputs, const struct report_input *last);
 
 enum { REPORT_COUNT_SIZE = 32 };
 

@@ -2,6 +2,7 @@
 /* One page: the verdict, numbers, advice, the machine, the picture, a table of the stages, and what the words mean. */
 #include <math.h>
 #include <stdarg.h>
+#include "base/message.h"
 #include "report/report.h"
 #include "report/report_chart.h"
 #include "report/report_markup.h"
@@ -154,13 +155,36 @@ static void put_stages(const struct report *r, FILE *to)
     fputs("</tbody></table></section>\n", to);
 }
 
+/* Those that a merge has waited for longest. */
+static void put_inputs(const struct report_inputs *inputs, FILE *to)
+{
+    enum { ROWS = 50 };
+    char bytes[REPORT_COUNT_SIZE], records[REPORT_COUNT_SIZE];
+    const struct report_input *row = NULL;
+    if (inputs->n == 0)
+        return;
+    fputs("<section><h2>Inputs</h2><table><thead><tr><th>input</th><th>bytes</th><th>records</th><th>waits</th>"
+          "<th>waited, s</th></tr></thead><tbody>\n", to);
+    for (size_t i = 0; i < ROWS && (row = report_next_input(inputs, row)); i++) {
+        fputs("<tr><td>", to);
+        report_markup_text(to, row->name);
+        fprintf(to, "</td><td data-label=\"bytes\">%s</td><td data-label=\"records\">%s</td><td data-label=\"waits\">"
+                "%llu</td><td data-label=\"waited, s\">%.2f</td></tr>\n", report_count(row->bytes, bytes),
+                report_count(row->records, records), (unsigned long long)row->waits, row->waited);
+    }
+    fputs("</tbody></table>\n", to);
+    if (inputs->n > ROWS)
+        fprintf(to, "<p>And %zu inputs that were waited for no longer.</p>\n", inputs->n - ROWS);
+    fputs("</section>\n", to);
+}
+
 /* ------------------------------------------------------------------- words */
 
 static void put_words(FILE *to)
 {
     static const char *const words[][2] = {
         {"wall time",
-         "From the start of the sort to its end, by the clock."},
+         "From start to end, by the clock."},
         {"CPU time",
          "Time in which threads ran on a CPU, of all threads together: their own code and the "
          "system&rsquo;s."},
@@ -207,6 +231,9 @@ static void put_words(FILE *to)
         {"temporary data",
          "Sorted records that did not fit into the memory given (-m): packed and written to a disk (-T), "
          "later read and unpacked."},
+        {"waits, waited",
+         "How often a merge had nothing to do before the next records of this input came, and how long that took. "
+         "Meanwhile the thread that merges does the work of the others."},
         {"peak memory",
          "The most memory that the process held at any time (RSS)."},
         {"huge pages",
@@ -227,13 +254,15 @@ static void put_words(FILE *to)
 
 void report_html(const struct report *r, const struct stats *stats, FILE *to)
 {
-    char version[64];
-    report_markup_begin(to, "samtools sort", r->facts.input, " &rarr; ", r->facts.output);
+    char version[64], heading[64];
+    snprintf(heading, sizeof heading, "samtools %s", message_command());
+    report_markup_begin(to, heading, r->facts.input, " &rarr; ", r->facts.output);
     put_verdict(r, to);
     put_tiles(r, to);
     put_advice(r, to);
     report_chart(r, stats, to);
     put_stages(r, to);
+    put_inputs(&r->facts.merged, to);
     put_facts(r, to);
     put_words(to);
     snprintf(version, sizeof version, "samtools-omp %s", r->facts.version);

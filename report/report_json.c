@@ -249,6 +249,24 @@ static void put_slot(const struct stats *stats, int slot, FILE *to)
     fprintf(to, "}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
 }
 
+/* Of a merge. */
+static void put_inputs(const struct report_inputs *inputs, FILE *to)
+{
+    if (inputs->n == 0)
+        return;
+    fputs("  \"inputs\": [\n", to);
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct report_input *in = &inputs->each[i];
+        fputs("    {\"name\": ", to);
+        report_json_string(to, in->name);
+        fputs(", \"bytes\": ", to);
+        fprintf(to, in->bytes == REPORT_UNKNOWN ? "null" : "%llu", (unsigned long long)in->bytes);
+        fprintf(to, ", \"records\": %llu, \"waits\": %llu, \"waited_s\": %.6f}%s\n", (unsigned long long)in->records,
+                (unsigned long long)in->waits, in->waited, i + 1 < inputs->n ? "," : "");
+    }
+    fputs("  ],\n", to);
+}
+
 static void put_verdict(const struct report *r, FILE *to)
 {
     fprintf(to, "  \"verdict\": {\"bound_by\": \"%s\", \"why\": ", report_bound_key(r->bound));
@@ -278,6 +296,7 @@ void report_json(const struct report *r, const struct stats *stats, FILE *to)
     for (int i = 0; i < stats_slots(stats); i++)
         put_slot(stats, i, to);
     fputs("  ],\n", to);
+    put_inputs(&r->facts.merged, to);
     put_verdict(r, to);
     put_advice(r, to);
     fputs("}\n", to);

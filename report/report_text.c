@@ -82,6 +82,23 @@ static void print_stage(const struct report *r, enum stage stage, FILE *to)
     fputc('\n', to);
 }
 
+/* Those that were waited for longest. */
+static void print_inputs(const struct report_inputs *inputs, FILE *to)
+{
+    enum { ROWS = 8 };
+    char bytes[REPORT_COUNT_SIZE], records[REPORT_COUNT_SIZE];
+    const struct report_input *row = NULL;
+    if (inputs->n == 0)
+        return;
+    fprintf(to, "  %19s %19s %9s %9s  %s\n", "bytes", "records", "waits", "waited, s", "input");
+    for (size_t i = 0; i < ROWS && (row = report_next_input(inputs, row)); i++)
+        fprintf(to, "  %19s %19s %9llu %9.2f  %s\n", report_count(row->bytes, bytes),
+                report_count(row->records, records), (unsigned long long)row->waits, row->waited, row->name);
+    if (inputs->n > ROWS)
+        fprintf(to, "  and %zu inputs that were waited for no longer\n", inputs->n - ROWS);
+    fputc('\n', to);
+}
+
 static void print_serial(const struct report *r, FILE *to)
 {
     const char *sep = "";
@@ -109,6 +126,7 @@ void report_text(const struct report *r, FILE *to)
         if (report_lists(&r->stages[stage]))
             print_stage(r, stage, to);
     fputc('\n', to);
+    print_inputs(&r->facts.merged, to);
     print_serial(r, to);
     for (int i = 0; i < REPORT_ADVICE_MAX && r->advice[i][0]; i++)
         fprintf(to, "  %s %s\n", i ? "       " : "advice:", r->advice[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Format: "Trace Event Format", JSON Object Format with complete ("X") and metadata
  * ("M") events; times in microseconds. */
+#include "base/message.h"
 #include "report/report.h"
 
 enum { PID = 1 };
@@ -46,7 +47,8 @@ static void write_slot(const struct stats *stats, int slot, FILE *to)
 void report_trace(const struct stats *stats, FILE *to)
 {
     fprintf(to, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-            "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"samtools sort\"}}", PID);
+            "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"samtools %s\"}}", PID,
+            message_command());
     write_phases(stats, to);
     for (int i = 0; i < stats_slots(stats); i++)
         write_slot(stats, i, to);

@@ -10,6 +10,7 @@
 #include "base/out_file.h"
 #include "base/package_energy.h"
 #include "base/stats.h"
+#include "report/report_input.h"
 #include "report/report_place.h"
 
 struct bam_arena;
@@ -25,6 +26,7 @@ struct sort_report {
     struct cpu_counters counters;
     struct package_energy energy;
     struct memory_nodes nodes;
+    struct report_inputs merged;     /* the driver of a merge sets it before the report is written */
 };
 
 /* What must be counted for these reports. */

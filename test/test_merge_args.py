@@ -249,6 +249,21 @@ def test_report_checksum_or_progress_are_ignored(here):
     assert p.returncode == 0, p.stderr
     assert (here / "sum").read_bytes().split()[0] == b"records=5"
     assert "samtools merge: a.sam" in p.stderr and "samtools merge: done: 100 %" in p.stderr
+    assert re.search(r" waits +waited, s +input\n( +[0-9,]+ +\d +\d+ +[0-9.]+  [ab]\.sam\n){2}\n", p.stderr), p.stderr
+
+
+def test_input_is_not_in_the_report(here):
+    """By a pipe, too, and where the output takes the place of an input, which is larger then."""
+    sizes = [(here / x).stat().st_size for x in ("a.sam", "b.sam")]
+    for args in ["--report=r.html", "-o", "out.sam"], ["--report=r.json", "-o", "b.sam"]:
+        p = ours(["-f", *args, "a.sam", "b.sam", "-"], cwd=here, stdin=(here / "c.sam").read_bytes())
+        assert p.returncode == 0, p.stderr
+    page, told = (here / "r.html").read_text(), json.loads((here / "r.json").read_text())
+    assert "<h1>samtools merge</h1>" in page and "<h2>Inputs</h2>" in page and "<td>standard input</td>" in page
+    assert [x["name"] for x in told["inputs"]] == ["a.sam", "b.sam", "standard input"]
+    assert [x["bytes"] for x in told["inputs"]][:2] == sizes
+    assert sum(x["records"] for x in told["inputs"]) == told["records"] > 0
+    assert all(x["waits"] >= 0 and x["waited_s"] >= 0 for x in told["inputs"])
 
 
 @pytest.mark.parametrize("words", [["merge"], ["merge", "--help"], ["help", "merge"]])

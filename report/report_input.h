@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What a report tells of each input of a merge. */
+#ifndef REPORT_INPUT_H
+#define REPORT_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct report_input {
+    const char *name;
+    uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN */
+    uint64_t records;
+    uint64_t waits;              /* how often there was nothing to do before its next records came ... */
+    double waited;               /* ... and seconds from then until they came */
+};
+
+struct report_inputs {
+    const struct report_input *each;     /* stays the caller's */
+    size_t n;                    /* 0: it is no merge, and nothing is told */
+};
+
+#endif
