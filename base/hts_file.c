@@ -122,3 +122,9 @@ const char *hts_file_cause(int no)
 {
     return no ? strerror(no) : hts_verbose > 0 ? "lines of htslib above may say why" : "--verbosity 1 may show why";
 }
+
+int hts_file_no_index(const char *path, const char *index, struct latch *latch)
+{
+    return latch_fail(latch, "%s: regions need its index, but %s%s. Nothing was written; samtools index makes one",
+                      path, index ? "there is none in " : "it has none that can be read", index ? index : "");
+}

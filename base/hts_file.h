@@ -32,6 +32,9 @@ void hts_file_end_threads(htsThreadPool *threads);
  * files. NULL: no memory. */
 hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following);
 
+/* Records in the latch that the input has no index; index: which one it should be, or NULL. Returns -1. */
+int hts_file_no_index(const char *path, const char *index, struct latch *latch);
+
 /* Why htslib failed, for the end of a message: `no` is errno, or 0 if that was not set. */
 const char *hts_file_cause(int no);
 

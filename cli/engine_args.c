@@ -331,6 +331,9 @@ void engine_args_free(struct sort_opts *o)
     hts_opt_free(o->out.format.specific);
     for (size_t i = 0; i < o->in.n; i++)
         free(o->in.paths[i]);
+    for (size_t i = 0; o->in.indexes && i < o->in.n; i++)
+        free(o->in.indexes[i]);
+    free(o->in.indexes);
     free(o->in.paths);
     free(o->temp_prefixes);
     free(o->default_prefix);

@@ -29,6 +29,7 @@ struct merge_words {
     struct order_args order;
     const char *output;          /* -o, else the first operand */
     bool overwrite;              /* -f */
+    bool has_indexes;            /* -X: the second half of the operands */
     const char **lists;          /* -b, n_lists of them */
     int n_lists;
     size_t n_inputs, room;       /* in the array of their paths */
@@ -49,7 +50,9 @@ void merge_args_usage(FILE *to)
           "                          by the coordinates of both ends of the template\n"
           "Input\n"
           "  -b FILE                 list of inputs, one on each line, which come first; may be repeated\n"
-          "  -R REGION, -L BED, -X   merge regions only, by the indexes of the inputs\n"
+          "  -R REGION               only records in the region, such as chr1:1000-2000, by the indexes of the inputs\n"
+          "  -L BED                  only records in the regions of a BED file, likewise\n"
+          "  -X                      the index files are operands, too, behind all inputs and in their order\n"
           "      --reference FILE    FASTA of the references, for CRAM\n"
           "      --input-fmt-option OPT[=VAL]\n"
           "Header\n"
@@ -73,7 +76,7 @@ void merge_args_usage(FILE *to)
           "      --verbosity INT     below 3: no warnings\n"
           "      --help              print this text\n"
           "\n"
-          "-R, -L and -X, and -r with -t RG or --template-coordinate, are left to the other samtools on PATH.\n"
+          "-r with -t RG or --template-coordinate is left to the other samtools on PATH.\n"
           "\n"
           "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
           "--verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the inputs, with -f.\n",
@@ -107,9 +110,9 @@ static enum engine_option take_merge_option(struct engine_args *args, int c)
     case 'p': opts->join_programs = true; break;
     case 'r': opts->groups_by_file = true; break;
     case 's': result = parse_seed(opts, optarg); break;
-    case 'R':
-    case 'L':
-    case 'X': return ENGINE_OPTION_HANDED_ON;
+    case 'L': opts->bed = optarg; break;
+    case 'R': opts->region = optarg; break;
+    case 'X': own->has_indexes = true; break;
     default:  return order_args_take(&own->order, &args->o->order, c);
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
@@ -124,14 +127,24 @@ static int take_stdin(struct merge_words *own, const char *path)
     return again ? message_mistake("standard input can be read only once") : 0;
 }
 
-/* There is room for it. */
-static int add_input(struct merge_words *own, const char *name)
+/* There is room for it. index: of -X, or NULL. */
+static int add_input(struct merge_words *own, const char *name, const char *index)
 {
     struct input_request *in = &own->opts->common.in;
+    const char *named = strstr(name, HTS_IDX_DELIM);
     char *path = input_name_file(name);
-    if (!path)
+    if (!index && named)
+        index = named + strlen(HTS_IDX_DELIM);
+    char *copy = index ? strdup(index) : NULL, **indexes = realloc(in->indexes, (own->n_inputs + 1) * sizeof *indexes);
+    if (indexes)
+        in->indexes = indexes;
+    if (!path || !indexes || (index && !copy)) {
+        free(path);
+        free(copy);
         return engine_args_no_memory();
+    }
     in->paths[own->n_inputs] = path;
+    indexes[own->n_inputs] = copy;
     in->n = ++own->n_inputs;
     return take_stdin(own, path);
 }
@@ -156,7 +169,7 @@ static int add_list(struct merge_words *own, const char *list)
     own->room += (size_t)n;
     result = 0;
     for (int i = 0; i < n && result == 0; i++)
-        result = add_input(own, names[i]);
+        result = add_input(own, names[i], NULL);
 out:
     for (int i = 0; i < n; i++)
         free(names[i]);
@@ -167,6 +180,16 @@ out:
 static int settle_inputs(struct merge_words *own, int n, char **operands)
 {
     own->opts->common.in.n = 0;
+    if (own->opts->region && own->opts->bed)
+        return message_mistake("-R and -L exclude each other: give a region, or a BED file");
+    if (own->opts->bed && take_stdin(own, own->opts->bed) < 0)
+        return -1;
+    if (own->has_indexes && own->n_lists)
+        return message_mistake("-b cannot be combined with -X");
+    if (own->has_indexes && n % 2)
+        return message_mistake("-X wants one index for each input: there are %d operands behind the output", n);
+    if (own->has_indexes)
+        n /= 2;
     if (own->opts->header && take_stdin(own, own->opts->header) < 0)
         return -1;
     for (int i = 0; i < own->n_lists; i++)
@@ -176,7 +199,7 @@ static int settle_inputs(struct merge_words *own, int n, char **operands)
         if (add_list(own, own->lists[i]) < 0)
             return -1;
     for (int i = 0; i < n; i++)
-        if (add_input(own, operands[i]) < 0)
+        if (add_input(own, operands[i], own->has_indexes ? operands[n + i] : NULL) < 0)
             return -1;
     return own->n_inputs ? 0 : message_mistake("no input is named: give at least one file, or - for standard input");
 }

@@ -5,6 +5,7 @@
 #include "base/latch.h"
 #include "plan/merge_inputs.h"
 #include "plan/merge_opts.h"
+#include "plan/merge_regions.h"
 #include "plan/sort_memory.h"
 #include "read/input_format.h"
 
@@ -43,6 +44,21 @@ static int join_other_header(struct merge_inputs *m, const char *path, const str
     return result;
 }
 
+static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, struct latch *latch)
+{
+    struct merge_regions regions = {.latch = latch};
+    char *const *indexes = o->common.in.indexes;
+    int status = merge_regions_open(&regions, o, m->sam, latch);
+    for (size_t i = 0; i < m->in.n && status == 0; i++) {
+        struct sort_input *in = &m->in.each[i];
+        size_t before = in->format->memory;
+        status = merge_regions_choose(&regions, in, indexes ? indexes[i] : NULL);
+        m->in.memory += in->format->memory - before + region_list_memory(&in->regions);
+    }
+    merge_regions_close(&regions);
+    return status;
+}
+
 int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const struct memory_rings *rings,
                       struct latch *latch, struct stats *stats)
 {
@@ -54,8 +70,11 @@ int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const 
     how.arg = m;
     if (!(m->join = header_join_new(&joins)))
         return latch_fail(latch, "out of memory");
-    if (join_other_header(m, o->header, &how) < 0 || sort_inputs_open(&m->in, &how) < 0
-        || !(m->sam = header_join_end(m->join, latch)))
+    if (join_other_header(m, o->header, &how) < 0)
+        return -1;
+    how.by_region = merge_regions_wanted(o);
+    if (sort_inputs_open(&m->in, &how) < 0 || !(m->sam = header_join_end(m->join, latch))
+        || (how.by_region && choose_regions(m, o, latch) < 0))
         return -1;
     sort_inputs_count_header(&m->in, m->sam);
     return 0;

@@ -9,6 +9,7 @@
 #include "bam/plain_header.h"
 #include "bam/ref_lookup.h"
 #include "bam/ref_sums.h"
+#include "bam/region_list.h"
 #include "base/byte_buffer.h"
 #include "read/cram_input.h"
 #include "read/first_bytes.h"
@@ -27,6 +28,8 @@ struct hts_reader {
     htsThreadPool threads;       /* of sam */
     sam_hdr_t *header;           /* what records are parsed against */
     bam1_t *record;
+    bool by_region;              /* only what `regions` finds; NULL: nothing is */
+    hts_itr_t *regions;
     struct byte_buffer bytes;    /* the current record's bytes, as BAM */
     size_t at;                   /* bytes of it that were handed out */
     uint64_t n;                  /* records read; for messages */
@@ -49,6 +52,12 @@ static int set_up(struct hts_reader *r)
     return hts_file_set_up(r->sam, &r->threads, &how);
 }
 
+static int read_next(struct hts_reader *r)
+{
+    return !r->by_region ? sam_read1(r->sam, r->header, r->record)
+         : r->regions ? sam_itr_next(r->sam, r->regions, r->record) : -1;
+}
+
 /* If it is text, and the user wanted threads for it, the first record starts one that hands out lines. */
 static int read_first(struct hts_reader *r)
 {
@@ -56,7 +65,7 @@ static int read_first(struct hts_reader *r)
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     if (format != cram)                          /* that may have to be waited for */
         affinity_widen(&bound);
-    int status = sam_read1(r->sam, r->header, r->record);
+    int status = read_next(r);
     affinity_narrow(&bound);
     return status;
 }
@@ -138,6 +147,7 @@ void hts_reader_close(struct hts_reader *r)
 {
     if (!r)
         return;
+    hts_itr_destroy(r->regions);
     if (r->sam)
         hts_close(r->sam);
     hts_file_end_threads(&r->threads);
@@ -153,6 +163,50 @@ int hts_reader_start_threads(struct hts_reader *r, int n)
     r->use = memory_shares_htslib(true, false, &r->opt.htslib, n);
     struct hts_file_options how = {.path = r->opt.path, .n_threads = r->use.n_threads, .latch = r->opt.latch};
     return hts_file_set_up(r->sam, &r->threads, &how);
+}
+
+/* The regions as htslib has them; it frees them, with their iterator. NULL: no memory. */
+static hts_reglist_t *list_regions(const struct hts_reader *r, const struct region_list *regions, unsigned *n)
+{
+    hts_reglist_t *list = calloc(regions->n, sizeof *list);
+    *n = 0;
+    for (size_t i = 0, next; list && i < regions->n; i = next) {
+        const struct region *first = &regions->each[i];
+        hts_reglist_t *of = &list[(*n)++];
+        for (next = i; next < regions->n && regions->each[next].ref == first->ref;)
+            next++;
+        *of = (hts_reglist_t){.reg = sam_hdr_tid2name(r->header, first->ref), .tid = first->ref,
+                              .count = (uint32_t)(next - i), .min_beg = first->begin,
+                              .max_end = region_end(&regions->each[next - 1])};
+        if (!(of->intervals = calloc(next - i, sizeof *of->intervals))) {
+            hts_reglist_free(list, (int)*n);
+            return NULL;
+        }
+        for (size_t k = i; k < next; k++)
+            of->intervals[k - i] = (hts_pair_pos_t){regions->each[k].begin, region_end(&regions->each[k])};
+    }
+    return list;
+}
+
+int hts_reader_choose(struct hts_reader *r, const struct region_list *regions, const char *index)
+{
+    const char *name = r->opt.given ? r->opt.given : r->opt.path;
+    hts_idx_t *opened = sam_index_load3(r->sam, name, index, HTS_IDX_SILENT_FAIL);
+    unsigned n;
+    if (!opened)
+        return hts_file_no_index(r->opt.path, index, r->opt.latch);
+    r->by_region = true;
+    const struct region *one = regions->each;
+    hts_reglist_t *list = regions->n > 1 ? list_regions(r, regions, &n) : NULL;
+    if (list)
+        r->regions = sam_itr_regions(opened, r->header, list, n);
+    else if (regions->n == 1)
+        r->regions = sam_itr_queryi(opened, one->ref, one->begin, region_end(one));
+    hts_idx_destroy(opened);
+    if (regions->n == 0 || r->regions)
+        return 0;
+    return latch_fail(r->opt.latch, "%s: its regions cannot be read: its index is damaged, or there is no memory",
+                      r->opt.path);
 }
 
 samFile *hts_reader_file(const struct hts_reader *r)
@@ -227,7 +281,7 @@ static int next_record(struct hts_reader *r)
     if (r->at_end)
         return 0;
     errno = 0;
-    int status = r->n ? sam_read1(r->sam, r->header, r->record) : read_first(r);
+    int status = r->n ? read_next(r) : read_first(r);
     r->at_end = status < 0;
     if (status == -1)
         return end_of_records(r);

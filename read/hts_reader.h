@@ -11,6 +11,7 @@
 struct byte_buffer;
 struct cram_input;
 struct hts_reader;
+struct region_list;
 
 /* Takes over file, even if it fails. options->path also lets htslib guess the format. cram knows how many records there
  * are; NULL: that is not known. *header becomes a copy of the header, for the caller to change and to destroy. NULL:
@@ -22,6 +23,10 @@ void hts_reader_close(struct hts_reader *reader);
 /* For a CRAM that was opened without threads, before its first record is read: starts as many threads as there is
  * memory for, at most n. -1: failed, and the error is recorded in the latch. */
 int hts_reader_start_threads(struct hts_reader *reader, int n);
+
+/* Only records that overlap these regions will be read, and maybe more. index: as in input_format_choose(). -1: failed,
+ * and the error is recorded in the latch. */
+int hts_reader_choose(struct hts_reader *reader, const struct region_list *regions, const char *index);
 
 /* The file, at the end of its header. It stays the reader's. */
 samFile *hts_reader_file(const struct hts_reader *reader);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <htslib/hfile.h>
 
+struct file_extents;
 struct latch;
 
 struct input_file {
@@ -20,6 +21,7 @@ struct input_file {
                                   * caller's. NULL: it has one ... */
     dev_t device;                /* ... and which file it was */
     ino_t inode;
+    const struct file_extents *extents;  /* what is read of it ahead; NULL: all. The input_format's */
     struct latch *latch;
 };
 

@@ -6,6 +6,7 @@
 #include "base/latch.h"
 #include "read/cram_input.h"
 #include "read/cram_reader.h"
+#include "read/file_extents.h"
 #include "read/first_bytes.h"
 #include "read/hts_reader.h"
 #include "read/input_format.h"
@@ -54,7 +55,7 @@ static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
 {
     hFILE *file = in->file.hfile;
     const hts_opt *options = in->opt.format_options;
-    bool counts = is_cram && !record_filter_of(options);
+    bool counts = is_cram && !record_filter_of(options) && !in->opt.by_region;
     if (counts && !(in->cram = cram_input_open(&in->file, !ignores_checksums(options))) && errno == ENOMEM)
         return NULL;
     if (!in->cram || in->file.begin >= 0) {
@@ -177,11 +178,13 @@ static int open_format(struct input_format *in)
     enum input_kind kind = in->kind = input_format_kind(&format);
     if (kind == INPUT_EMPTY)
         return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);
+    bool in_file = input_file_access(&in->file) == INPUT_ANYWHERE;
+    if (in->opt.by_region && (kind == INPUT_SAM_PACKED || (kind == INPUT_BAM_BLOCKS && !in_file)))
+        kind = in->kind = INPUT_OF_HTSLIB;
     if (kind == INPUT_OF_HTSLIB)
         return open_htslib(in, &format);
     input_file_advise(&in->file);
-    bool has_parts = input_format_has_parts(kind, in->opt.format_options)
-                     && input_file_access(&in->file) == INPUT_ANYWHERE;
+    bool has_parts = input_format_has_parts(kind, in->opt.format_options) && in_file;
     if (in->opt.part && !has_parts)
         return latch_fail(in->opt.latch, "%s: only a part of BAM in BGZF or of SAM text can be read", in->opt.path);
     if (in->opt.part)
@@ -220,6 +223,18 @@ struct input_format *input_format_open(const struct input_options *options)
     }
     input_format_close(in);
     return NULL;
+}
+
+int input_format_choose(struct input_format *in, const struct region_list *regions, const char *index)
+{
+    if (in->reader)
+        return hts_reader_choose(in->reader, regions, index);
+    if (in->kind != INPUT_BAM_BLOCKS)
+        return latch_fail(in->opt.latch, "%s: regions can be read only of CRAM, and of BAM and SAM in BGZF. Nothing "
+                          "was written", in->opt.path);
+    in->file.extents = in->extents = file_extents_open(&in->file, in->opt.given, index, regions);
+    in->memory = file_extents_memory(in->extents, in->opt.n_threads);
+    return in->extents ? 0 : -1;
 }
 
 void input_format_rest(struct input_format *in)
@@ -261,6 +276,7 @@ void input_format_close(struct input_format *in)
     hts_reader_close(in->reader);
     cram_input_close(in->cram);
     input_file_close(&in->file);
+    file_extents_free(in->extents);
     sam_hdr_destroy(in->header);
     free(in);
 }

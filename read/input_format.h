@@ -9,6 +9,8 @@
 #include "read/input_options.h"
 
 struct byte_window;
+struct file_extents;
+struct region_list;
 
 enum input_framing {
     INPUT_BGZF,                  /* a BAM file: BGZF blocks or plain gzip, the header first */
@@ -42,6 +44,7 @@ struct input_format {
     struct cram_input *cram;     /* counts what the reader should find; NULL: it is no CRAM, or cannot be counted */
     struct cram_reader *containers;  /* reads in the reader's place; NULL: it is no CRAM, or the reader reads */
     struct sam_reader *sam;      /* NULL: the input is not SAM */
+    struct file_extents *extents;    /* what is read of BAM by region; NULL: all */
 };
 
 /* Decides it by the first bytes, as htslib has detected them. */
@@ -57,6 +60,11 @@ void input_format_close(struct input_format *input);
 
 /* Whether it can be read from its beginning again: it waits, and is BAM or SAM in a file, not a part of one. */
 bool input_format_may_rest(const struct input_format *input);
+
+/* Only what overlaps these regions of its references will be read, and maybe more: of BAM in a file, whole blocks and
+ * what lies between the regions. index: its index; NULL: as htslib finds it. For one that was opened by_region. -1:
+ * failed, and the error is recorded in the latch. */
+int input_format_choose(struct input_format *input, const struct region_list *regions, const char *index);
 
 /* Gives back all but the file. */
 void input_format_rest(struct input_format *input);

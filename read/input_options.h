@@ -28,6 +28,7 @@ struct input_options {
     const struct input_part *part;   /* all that is read of it; NULL: the whole input */
     bool waits;                  /* another input is read first: of a file, only the header is read now */
     bool shuts;                  /* while a file rests, and from then on, it has no descriptor (input_file_shut()) */
+    bool by_region;              /* before its records are read, input_format_choose() says which ones are */
     bool far;                    /* takes records with positions beyond 32 bits (far_pos.h); else they are refused */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */

@@ -10,6 +10,7 @@
 struct input_request {
     char **paths;                /* in the order in which they are read, at least one; "-": standard input; owned */
     size_t n;
+    char **indexes;              /* of the inputs, each NULL if it is beside its input; NULL: all are; owned */
     hts_opt *format_options;     /* --input-fmt-option; NULL: none; owned */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
 };

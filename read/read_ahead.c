@@ -11,6 +11,7 @@
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "codec/frame_list.h"
+#include "read/file_extents.h"
 #include "read/hts_reader.h"
 #include "read/input_file.h"
 #include "read/read_ahead.h"
@@ -89,8 +90,11 @@ static void read_piece(void *ahead, uint32_t slot)
     struct read_piece *piece = &a->pieces[slot];
     uint64_t size = a->piece_size, at = piece->number * size;
     enum stage before = stats_enter(a->stats, STAGE_READ);
-    input_file_expect(a->file, at + EXPECTED * size, size);
-    ssize_t n = input_file_read_at(a->file, piece->data, size, at);
+    const struct file_extents *extents = a->file->extents;
+    if (!extents)
+        input_file_expect(a->file, at + EXPECTED * size, size);
+    ssize_t n = extents ? file_extents_read_at(extents, a->file, piece->data, size, at)
+                        : input_file_read_at(a->file, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
     frame_list_make(piece->frames, piece->data, piece->filled, at);
     stats_leave(a->stats, before, piece->filled);
@@ -341,7 +345,7 @@ struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *r
     enum input_access access = reader ? INPUT_IN_TURN : input_file_access(file);
     if (access == INPUT_ANYWHERE || (access == INPUT_FROM_PIPE && start_reader(a) == 0))
         a->access = access;
-    if (a->access == INPUT_ANYWHERE)
+    if (a->access == INPUT_ANYWHERE && !file->extents)
         input_file_expect(file, 0, EXPECTED * piece_size);
     begin_pieces(a);
     return a;

@@ -65,6 +65,7 @@ static int open_passed(struct sort_input *in)
         .file = in->format->window,
         .filter = in->format->filter,
         .merge = in->merge,
+        .regions = in->by_region ? &in->regions : NULL,
         .use = how->sam,
         .path = in->name,
         .latch = how->latch,
@@ -111,6 +112,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         .part = part,
         .waits = how->waits,
         .shuts = how->shuts,
+        .by_region = how->by_region,
         .far = how->far,
         .latch = how->latch,
         .stats = how->stats,
@@ -138,6 +140,14 @@ void sort_input_rest(struct sort_input *in)
     input_format_rest(in->format);
     in->source = NULL;
     bam_header_drop_rest(&in->header);
+}
+
+int sort_input_choose(struct sort_input *in, struct region_list *regions, const char *index)
+{
+    in->regions = *regions;
+    in->by_region = true;
+    *regions = (struct region_list){.n = 0};
+    return input_format_choose(in->format, &in->regions, index);
 }
 
 /* Adds its header to the first one's. A part of an input keeps its PG tags. */
@@ -266,7 +276,7 @@ int sort_input_begin(struct sort_input *in)
     bool rested = input_format_may_rest(in->format);
     if (input_format_wake(in->format, in->header.sam) < 0
         || (!in->source && open_source(in, in->format->opt.stats) < 0)
-        || (rested && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
+        || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
         || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0))
         return -1;
     return in->passed || !passes(in) ? 0 : open_passed(in);
@@ -298,6 +308,7 @@ void sort_input_close(struct sort_input *in)
 {
     close_buffers(in);
     record_remap_free(&in->remap);
+    free(in->regions.each);
     bam_header_free(&in->header);
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "bam/bam_header.h"
 #include "bam/record_remap.h"
+#include "bam/region_list.h"
 #include "base/memory_shares.h"
 
 struct bgzf_source;
@@ -33,6 +34,8 @@ struct sort_input {
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
                                       * set it before sort_input_begin(). NULL: no merge reads them */
     uint32_t n_slots;            /* of the source */
+    bool by_region;              /* only records in `regions` are read */
+    struct region_list regions;  /* of its own references */
 };
 
 struct sort_inputs {
@@ -57,7 +60,7 @@ struct sort_inputs_options {
     struct memory_rings rings;   /* of a source, and what SAM and other formats may take; the threads */
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
-    bool far, waits, shuts;      /* as in input_options */
+    bool far, waits, shuts, by_region;        /* as in input_options */
     /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. With it all
      * inputs are read at once, by a merge. NULL: they are read in turn, and the header is added to the first one's. */
     int (*join)(void *arg, struct sort_input *input);
@@ -74,6 +77,11 @@ void sort_input_close(struct sort_input *input);
 
 /* Gives back, until its turn, what can be read again. */
 void sort_input_rest(struct sort_input *input);
+
+/* Of an input that rests, or that htslib reads: only records that overlap the regions, which are united, will be read.
+ * It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is recorded
+ * in the latch. */
+int sort_input_choose(struct sort_input *input, struct region_list *regions, const char *index);
 
 /* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error
  * is recorded in the latch. */

@@ -354,9 +354,7 @@ def test_equal_headers_are_kept_for_each_input(tmp_path):
 # ------------------------------------------------------- what is handed on
 
 
-@pytest.mark.parametrize("args", [["-R", "chr1:1-9"], ["-L", "x.bed"], ["-X"], ["-r", "-t", "RG"], ["-fR", "*"],
-                                  ["-r", "--template-coordinate"]],
-                         ids=" ".join)
+@pytest.mark.parametrize("args", [["-r", "-t", "RG"], ["-r", "--template-coordinate"]], ids=" ".join)
 def test_what_only_samtools_can_is_ignored(tmp_path, args):
     """The words reach the other samtools as they were, in their order."""
     tool = script(tmp_path / "bin" / "samtools", 'printf "%s\\n" "$0" "$@"\n')

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "bam/bam_record.h"
+#include "bam/region_list.h"
+
+int region_list_add(struct region_list *list, const struct region *region)
+{
+    if (list->n == list->room) {
+        size_t room = 2 * list->room + 1;
+        struct region *each = realloc(list->each, room * sizeof *each);
+        if (!each)
+            return -1;
+        list->each = each;
+        list->room = room;
+    }
+    list->each[list->n++] = *region;
+    return 0;
+}
+
+static int compare(const void *first, const void *second)
+{
+    const struct region *a = first, *b = second;
+    return a->ref != b->ref ? (a->ref > b->ref) - (a->ref < b->ref)
+         : a->begin != b->begin ? (a->begin > b->begin) - (a->begin < b->begin)
+         : (a->end > b->end) - (a->end < b->end);
+}
+
+void region_list_unite(struct region_list *list)
+{
+    size_t n = 0;
+    if (list->n)
+        qsort(list->each, list->n, sizeof *list->each, compare);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct region *next = &list->each[i];
+        struct region *last = n ? &list->each[n - 1] : NULL;
+        if (!last || last->ref != next->ref || last->end < next->begin)
+            list->each[n++] = *next;
+        else if (last->end < next->end)
+            last->end = next->end;
+    }
+    list->n = n;
+}
+
+/* The ends of regions that are apart rise like their beginnings. */
+bool region_list_has(const struct region_list *list, const struct bam_record *r)
+{
+    int32_t ref = bam_record_ref_id(r);
+    int64_t pos = bam_record_pos(r);
+    size_t low = 0, high = list->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct region *at = &list->each[middle];
+        bool is_before = at->ref < ref || (at->ref == ref && at->end <= pos);
+        low = is_before ? middle + 1 : low;
+        high = is_before ? high : middle;
+    }
+    const struct region *found = &list->each[low];
+    return low < list->n && found->ref == ref && found->begin < pos + bam_record_ref_span(r);
+}

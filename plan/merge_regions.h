@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Which records of its inputs a merge takes: those in a region (-R), or in those of a BED file (-L). Serial. */
+#ifndef MERGE_REGIONS_H
+#define MERGE_REGIONS_H
+
+#include <htslib/sam.h>
+#include "bam/region_list.h"
+#include "base/name_table.h"
+
+struct latch;
+struct merge_opts;
+struct sort_input;
+
+/* One of all zeros is closed. */
+struct merge_regions {
+    bool of_output;              /* references are the output's; else their numbers are those of `names` */
+    struct name_table names;
+    struct region_list list;
+    struct latch *latch;
+};
+
+/* Whether the merge takes regions only. */
+bool merge_regions_wanted(const struct merge_opts *opts);
+
+/* Reads what the command line asks for. joined: the output's header. -1: failed, and the error is recorded in the
+ * latch; close it all the same. */
+int merge_regions_open(struct merge_regions *regions, const struct merge_opts *opts, const sam_hdr_t *joined,
+                       struct latch *latch);
+void merge_regions_close(struct merge_regions *regions);
+
+/* Chooses what is read of the input, whose header was joined. index: see input_request. -1: failed, and the error is
+ * recorded in the latch. */
+int merge_regions_choose(const struct merge_regions *regions, struct sort_input *in, const char *index);
+
+#endif

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""merge -R, -L and -X against samtools 1.24: the same records of the same regions, of which no more is read than the
+index names."""
+
+import struct
+import subprocess
+
+import pysam
+import pytest
+
+import bamgen
+import mergegen
+from conftest import BINARY, DATA_BAMS, HANG, REAL_BAMS, clean_env, limit_on, oracle_call, read_bam
+from test_merge import SETTINGS, merged, merges_the_same, ours, refused
+
+REFS = [("c1", 400000), ("c2", 90000), ("c:3", 5000), ("c4", 700), ("c5", 50)]
+LINES = ["@HD\tVN:1.6\tSO:coordinate", *bamgen.sq_text(REFS).splitlines(), "@RG\tID:x", "@PG\tID:p"]
+REGIONS = ["c1", "c1:200,000", "c1:1-1", "c1:1000-2000", "c1:3e5-301k", "c2:89000-91000", "{c:3}:10-2000", "c:3",
+           "c4:-50", "c4:300-200", "c5", "c5:51-60", "c2:", "c1:0-9", "c9", "*", ".", "", "c4:x"]
+BEDS = ["c1\t1000\t2000\nc1\t1500\t9000\nc4\t0\t700\nc2 5 5\n",
+        "#x\ntrack c1\nbrowser\n\nc1 100000 100001\r\n  c1 7000\nc9\t0\t5\n",
+        "".join("c1\t%d\t%d\tname\n" % (i, i + 50) for i in range(399000, 0, -1777))
+        + "c:3\t0\t99999999999\n",
+        "c1\t5000\t5000\nc1\t6000\t6000\nc2\t0\t90001\n", "c9\t0\t100\n", "", "c1\n", "c1 20 10\n", "c1 -5 10\n",
+        "c1 0\n", "c1\t0\t9\nno numbers\n"]
+
+
+def spread(seed, n):
+    """Records over all references, in order, some over long gaps, some unmapped beside their mates, some nowhere."""
+    r = bamgen.rng("regions %s" % seed)
+    places = sorted((r.choice((0, 0, 0, 0, 1, 1, 2, 3)), r.random()) for _ in range(n))
+    out = []
+    for i, (tid, at) in enumerate(places):
+        spliced = [(20, "M"), (r.choice((9, 3000, 60000)), "N"), (40, "M")]
+        cigar = r.choice(([(60, "M")], spliced, [(60, "S")], [(60, "I")], [(60, "M")]))
+        flag = r.choice((0, 16, 99, 4, 1024))
+        seq = bamgen.bases(r, 60)
+        tags = b"RGZx\0" if i % 3 else b"PGZp\0XZZ" + seq.encode()[:r.randrange(1, 60)] + b"\0"
+        out.append(bamgen.record("%s%d" % (seed, i), flag, tid, int(at * REFS[tid][1]), seq=seq, tags=tags,
+                                 cigar=[] if flag & 4 else cigar))
+    out.sort(key=lambda x: (*struct.unpack_from("<ii", x, 4), x[18] & 16))
+    return out + [bamgen.record("%s_none%d" % (seed, i), 4, -1, -1) for i in range(5)]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """a.bam has many blocks and a BAI, b.bam a CSI and other references, d.sam.gz a CSI; e.bam is small."""
+    folder = tmp_path_factory.mktemp("regions")
+    whole = mergegen.Part(LINES, REFS, spread("a", 9000))
+    other = mergegen.Part(LINES, REFS, spread("b", 3000))
+    mergegen.keep_refs(other, [0, 2, 3])
+    parts = {"a.bam": whole, "b.bam": other, "c.cram": whole.copy(spread("c", 2000)),
+             "d.sam.gz": whole.copy(spread("d", 500)), "e.bam": whole.copy(spread("e", 30))}
+    for name, part in parts.items():
+        kind = name.split(".", 1)[1]
+        mergegen.write([part], folder, [kind])[0].rename(folder / name)
+        pysam.index(*(["-c"] if name[0] in "bd" else []), str(folder / name))
+    for i, text in enumerate(BEDS):
+        (folder / ("%d.bed" % i)).write_text(text)
+    return folder
+
+
+def same_or_refused(args, scratch, settings=SETTINGS[3:4]):
+    """What samtools makes of it, or an error where samtools has one. Number of records; None: an error."""
+    try:
+        return len(merges_the_same(args, scratch, settings).records())
+    except AssertionError:
+        status, err = oracle_call("merge", ["-f", "-o", scratch / "out.bam", "-s", "1", *args])
+        p = ours(["-f", "-o", scratch / "ours.bam", "-s", "1", *args])
+        if status == 0 or p.returncode == 0:
+            raise
+        assert status == p.returncode == 1 and p.stderr.count("samtools merge: ") >= 1, (err, p.stderr)
+        assert not (scratch / "ours.bam").exists()
+        return None
+
+
+def paths(here, names):
+    return [here / x for x in names.split()]
+
+
+@pytest.mark.parametrize("inputs", ["a.bam", "a.bam b.bam e.bam", "c.cram d.sam.gz a.bam"])
+def test_records_of_a_region_are_others(here, tmp_path, inputs):
+    found = [same_or_refused(["-R", x, *paths(here, inputs)], tmp_path) for x in REGIONS]
+    assert sum(x is None for x in found) == 6 and sum(bool(x) for x in found) >= 9, found
+    same_or_refused(["-n", "-r", "-R", "c2", *paths(here, inputs)], tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize("inputs", ["a.bam b.bam", "c.cram e.bam d.sam.gz"])
+def test_records_of_a_bed_are_others(here, tmp_path, inputs):
+    beds = [here / ("%d.bed" % i) for i in range(len(BEDS))]
+    found = [same_or_refused(["-L", x, *paths(here, inputs)], tmp_path) for x in beds]
+    assert sum(x is None for x in found) == 6 and sum(bool(x) for x in found) == 4, found
+    same_or_refused(["-L", here / "2.bed", "-cp", *paths(here, inputs)], tmp_path, SETTINGS)
+
+
+def test_references_have_other_numbers(here, tmp_path):
+    """Of an input whose own list is another, and where two references are one of the output."""
+    head = bamgen.header("@SQ\tSN:c2\tLN:9\tAN:c1\n", [("c2", 9)])
+    (tmp_path / "h.bam").write_bytes(bamgen.bgzf(head))
+    for region in "c2", "c1", "c4", "c:3":
+        args = ["-h", tmp_path / "h.bam", "-R", region, *paths(here, "b.bam a.bam")]
+        assert same_or_refused(args, tmp_path) is not None, args
+
+
+@pytest.mark.parametrize("path", DATA_BAMS + REAL_BAMS[1:3], ids=lambda p: p.name)
+def test_regions_of_real_reads_differ(tmp_path, path):
+    part = mergegen.sorted_part(path, [])
+    placed = [struct.unpack_from("<ii", x, 4) for x in part.records if struct.unpack_from("<i", x, 4)[0] >= 0]
+    inputs = mergegen.write(mergegen.split(part, 3, "robin", bamgen.rng(path.name)), tmp_path)
+    for x in inputs:
+        pysam.index(str(x))
+    bed = tmp_path / "x.bed"
+    bed.write_text("".join("%s\t%d\t%d\n" % (part.refs[t][0], p, p + 900) for t, p in placed[::len(placed) // 40 + 1]))
+    tid, pos = placed[len(placed) // 2]
+    for args in ["-L", bed], ["-R", part.refs[tid][0]], ["-R", "{%s}:%d-%d" % (part.refs[tid][0], pos, pos + 5000)]:
+        assert same_or_refused([*args, "-c", "-p", *inputs], tmp_path)
+
+
+def test_index_files_are_taken_for_inputs(here, tmp_path):
+    for name in "a.bam", "c.cram", "a.bam.bai", "c.cram.crai":
+        (tmp_path / name.replace("m.", "m_").replace(".crai", "")).write_bytes((here / name).read_bytes())
+    a, c, bai, crai = (tmp_path / x for x in ("a.bam", "c.cram", "a.bam_bai", "c.cram_crai"))
+    for args in (["-X", "-R", "c2", a, c, bai, crai], ["-X", "-L", here / "0.bed", a, bai], ["-X", a, c, bai, "none"],
+                 ["-R", "c1:5-900", "%s##idx##%s" % (a, bai)], ["-X", "-R", "c1", "%s##idx##none" % a, bai]):
+        assert same_or_refused(args, tmp_path), args
+    lines = tmp_path / "list"
+    lines.write_text("%s##idx##%s\n" % (a, bai))
+    assert same_or_refused(["-R", "c2", "-b", lines], tmp_path)
+    for args in (["-R", "c1", a], ["-X", "-R", "c1", a, "none"], ["-X", "-R", "c1", a, c, bai],
+                 ["-X", "-b", lines, a, bai], ["-R", "c1", "%s##idx##none" % a], ["-X", "-R", "c1", a, here / "0.bed"]):
+        assert same_or_refused(args, tmp_path) is None, args
+
+
+def test_what_cannot_be_read_by_region_is_half_read(here, tmp_path):
+    a = here / "a.bam"
+    (tmp_path / "x.sam").write_text("\n".join(LINES) + "\n")
+    for args, words in ((["-R", "c1", "-L", here / "0.bed", a], "-R and -L exclude each other"),
+                        (["-R", "nowhere", a], "-R nowhere"), (["-L", "none.bed", a], "none.bed cannot be read"),
+                        (["-L", here / "6.bed", a], "line 1"), (["-X", a, a, a], "one index for each input"),
+                        (["-R", "c1", "x.sam"], "x.sam: regions can be read only of"),
+                        (["-R", "c1", "-X", a, "none"], "there is none in none")):
+        refused(["-o", "out.bam", *args], tmp_path, words)
+
+
+def test_other_parts_of_the_file_are_read(here, tmp_path):
+    """What the index does not name may be damaged; and what it names may not."""
+    bad, data = tmp_path / "bad.bam", bytearray((here / "a.bam").read_bytes())
+    data[2 * len(data) // 5:2 * len(data) // 5 + 200] = bytes(200)
+    bad.write_bytes(data)
+    (tmp_path / "bad.bam.bai").write_bytes((here / "a.bam.bai").read_bytes())
+    for region in "c1:1-9000", "c4", "c2":
+        assert merged(["-R", region, "--no-PG", bad]) == merged(["-R", region, "--no-PG", here / "a.bam"])
+    refused(["-R", "c1", "-o", "out.bam", bad], tmp_path, "bad.bam")
+
+
+def test_index_of_another_file_is_believed(here, tmp_path):
+    for name, region in (("b.bam", "c1:300000-400000"), ("e.bam", "c2")):
+        for x in name, "a.bam.bai":
+            (tmp_path / x).write_bytes((here / x).read_bytes())
+        args = ["-X", "-R", region, "-o", "out.bam", tmp_path / name, tmp_path / "a.bam.bai"]
+        p = refused(args, tmp_path, "samtools index makes a new one")
+        assert p.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("args", [["-R", "c1:1000-300000"], ["-L", "2.bed"]], ids=" ".join)
+def test_many_inputs_have_too_few_files(here, tmp_path, args):
+    """BAM needs no descriptor for each; CRAM does, and says so."""
+    args = [here / x if x.endswith("bed") else x for x in args] + ["-s", "1", "--no-PG"]
+    few = limit_on("NOFILE", 40)
+    inputs = paths(here, "a.bam b.bam e.bam") * 25
+    assert merged([*args, *inputs], before=few) == merged([*args, *inputs])
+    p = ours([*args, "-o", tmp_path / "out.bam", *paths(here, "c.cram") * 75], before=few)
+    assert p.returncode == 1 and p.stderr.count("\n") == 1 and "ulimit -n" in p.stderr, p.stderr
+
+
+def test_scattered_regions_gather_to_another_file(here, tmp_path):
+    """As pipelines do it: one job for each region, and the results behind each other."""
+    lines = """
+set -e
+for r in c1:1-200000 c1:200001-400000 c2 {c:3} c4; do
+samtools merge -c -p -@ 2 -R $r part.$r.bam $0/a.bam $0/b.bam
+done
+samtools merge -f -c -p all.bam $0/a.bam $0/b.bam
+samtools merge -R c2 -u -o - $0/a.bam $0/e.bam | samtools sort -n -o names.bam -
+samtools merge -f -h $0/a.bam --write-index -R c2 -o indexed.bam##idx##indexed.bai $0/a.bam $0/c.cram
+printf 'c2\\t0\\t1000\\n' | samtools merge -O sam -L - - $0/a.bam $0/b.bam > c2.sam
+"""
+    (tmp_path / "samtools").symlink_to(BINARY)
+    env = clean_env(PATH="%s:/usr/bin:/bin" % tmp_path, SAMTOOLS_UPSTREAM="/nonexistent")
+    p = subprocess.run(["sh", "-c", lines, here], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG)
+    assert p.returncode == 0, p.stderr
+    parts = [read_bam((tmp_path / ("part.%s.bam" % x)).read_bytes()).records()
+             for x in ("c1:1-200000", "c1:200001-400000", "c2", "{c:3}", "c4")]
+    everything = read_bam((tmp_path / "all.bam").read_bytes()).records()
+    placed = [x for x in everything if struct.unpack_from("<i", x, 4)[0] >= 0]
+    over = [x for x in parts[0] if x in set(parts[1])]
+    assert over and parts[0] + [x for x in parts[1] if x not in set(over)] + parts[2] + parts[3] + parts[4] == placed
+    assert len(read_bam((tmp_path / "names.bam").read_bytes()).records()) > 1000
+    assert (tmp_path / "indexed.bai").exists() and (tmp_path / "c2.sam").read_text().count("\tc2\t") > 5
