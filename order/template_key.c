@@ -3,6 +3,7 @@
 #include <htslib/kstring.h>
 #include "bam/plain_header.h"
 #include "bam/far_pos.h"
+#include "bam/unclipped.h"
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
 #include "order/name_key.h"
@@ -85,56 +86,6 @@ static struct text molecule_text(struct template_tag tag)
 
 /* ---- ends ---- */
 
-/* The unclipped 5' end of the read itself; hard clips do not count. Computed unsigned, because of
- * positions that no genome has. */
-static int64_t own_position(const struct bam_record *r)
-{
-    uint32_t n;
-    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
-    uint64_t pos = (uint64_t)far_pos(r), span = 0, clip = 0;
-    bool reverse = bam_record_flag(r) & BAM_FREVERSE;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t op = load_le32(cigar + 4 * (size_t)i);
-        if (bam_cigar_op(op) == BAM_CSOFT_CLIP) {
-            clip += bam_cigar_oplen(op);
-        } else if (bam_cigar_op(op) != BAM_CHARD_CLIP) {
-            if (!reverse)
-                break;
-            clip = 0;
-            if (bam_cigar_type(bam_cigar_op(op)) & 2)
-                span += bam_cigar_oplen(op);
-        }
-    }
-    return (int64_t)(reverse ? pos + (span ? span : 1) - 1 + clip : pos - clip);
-}
-
-/* The same for the mate; its CIGAR is the string of the MC tag. Accepts much that is wrong, as samtools
- * does: a missing number is 1, unknown operations are skipped, and a CIGAR of clips alone has no end to
- * unclip. Computed unsigned, because of numbers that no CIGAR has. */
-static int64_t mate_position(int64_t pos, const char *cigar, bool reverse)
-{
-    uint64_t span = 0, clip = 0;
-    bool inside = false;         /* behind the clips at the front */
-    for (const char *c = cigar; *c && *c != '*'; c++) {
-        uint64_t length = (unsigned char)(*c - '0') >= 10;
-        for (; (unsigned char)(*c - '0') < 10; c++)
-            length = length * 10 + (uint64_t)(*c - '0');
-        if (*c == 0)
-            break;
-        if (*c == 'S')
-            clip += length;
-        if (*c == 'S' && inside)
-            span += length;
-        if (*c != 'S' && *c != 'H' && !reverse)
-            break;
-        if (*c == 'M' || *c == 'D' || *c == 'N' || *c == '=' || *c == 'X') {
-            span += length;
-            inside = true;
-        }
-    }
-    return reverse ? (int64_t)((uint64_t)pos + span - 1) : (int64_t)((uint64_t)pos - clip);
-}
-
 static bool end_before(const struct template_end *a, const struct template_end *b)
 {
     if (a->ref != b->ref)
@@ -164,7 +115,8 @@ static enum bam_fault view_make(const struct bam_record *r, struct template_view
     struct template_end own = nowhere, mate = nowhere;
     unsigned flag = bam_record_flag(r);
     if (!(flag & BAM_FUNMAP))
-        own = (struct template_end){own_position(r), bam_record_ref_id(r), flag & BAM_FREVERSE};
+        own = (struct template_end){unclipped_own(r, CLIPS_SOFT, flag & BAM_FREVERSE), bam_record_ref_id(r),
+                                    flag & BAM_FREVERSE};
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
         if (!tags.mc.type)
             return flag & BAM_FSECONDARY ? BAM_NO_MC_SECONDARY
@@ -173,7 +125,7 @@ static enum bam_fault view_make(const struct bam_record *r, struct template_view
             return BAM_BAD_MC;
         mate.ref = (int32_t)load_le32(r->next_ref_id);
         mate.reverse = flag & BAM_FMREVERSE;
-        mate.pos = mate_position(far_next_pos(r), (const char *)tags.mc.type + 1, mate.reverse);
+        mate.pos = unclipped_mate(far_next_pos(r), (const char *)tags.mc.type + 1, CLIPS_SOFT, mate.reverse);
     }
     if (tags.cb.type && !bam_record_aux_is_text(tags.cb.type))
         return BAM_BAD_CB;
