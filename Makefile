@@ -84,7 +84,7 @@ endif
 
 # The folders, in the order in which a record meets them. Everything but main(), so that unit tests and fuzzers link
 # the same objects.
-FOLDERS  = cli bgzip plan read sort spill merge write report order codec bam base
+FOLDERS  = cli bgzip plan read sort spill merge write report duplicates order codec bam base
 LIB_SRCS = $(filter-out cli/samtools.c,$(wildcard *.c $(FOLDERS:%=%/*.c)))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 # No library shall take a function of ours for its own.
@@ -152,6 +152,10 @@ $(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/cli/samtools.o $(LIB_O
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
 	$(FAULTY_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))
 
+# The core of markdup by itself: test_duplicates.py runs it.
+$(BUILD)/dup_dump: test/dup_dump.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS))
+
 # Preloaded by test_faults.py; never sanitized itself.
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O1 -g -fPIC -shared -o $@ $< -ldl)
@@ -186,7 +190,7 @@ $(BUILD):
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
+check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(BUILD)/dup_dump $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
 
 fuzz-programs: $(FUZZ_BINS)
 

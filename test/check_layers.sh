@@ -5,7 +5,7 @@
 # line of C is longer than 120 columns, but for tests.
 #
 #   mpi -> cli -> bam_sort, bam_merge, bam_fixmate, bgzip -> plan -> read, sort, spill, merge, write, report
-#       -> bgzf_source, bgzf_sink, bam_arena -> order -> codec -> bam -> base
+#       -> bgzf_source, bgzf_sink, bam_arena -> order, duplicates -> codec -> bam -> base
 #
 # Stages do not include each other, except spill -> merge -> write. The includes named under "known" are older than this
 # rule. A new one fails, and so does a known one that is gone: take it off the list. The last lines count what is there.
@@ -18,7 +18,7 @@ known='
 '
 
 sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] bgzip/*.[ch] plan/*.[ch] read/*.[ch] sort/*.[ch] spill/*.[ch] merge/*.[ch] write/*.[ch] report/*.[ch] \
-    order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
+    duplicates/*.[ch] order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
 
 # Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.
 includes() {
@@ -79,6 +79,7 @@ make -s samtools || failed=1
         for (i = 1; i <= n; i++)
             rank[layers[i]] = i
         rank["bam_merge"] = rank["bam_fixmate"] = rank["bgzip"] = rank["bam_sort"]
+        rank["duplicates"] = rank["order"]
         split("read sort spill merge write report", stages, " ")
         for (i in stages)
             rank[stages[i]] = rank["stage"]

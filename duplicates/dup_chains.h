@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of losses: names of originals (do), kinds of duplicates (dt), numbers of duplicates (dc). Losses come in
+ * the order of the later record of each, that in the table of singles before that in the table of pairs, from all
+ * shards together.
+ *
+ * Who loses hangs below who won, so losses make trees. Sets of singles and of pairs that have a record in common are in
+ * one tree, which has one original, its root. A record is told of when it would leave upstream's queue. The chain pass
+ * over a tree is made when the first of its records leaves; records that join it later get another one. Without the
+ * pass, a loss is told at once, and only what originals count waits. Serial; no I/O. */
+#ifndef DUP_CHAINS_H
+#define DUP_CHAINS_H
+
+#include "duplicates/dup_counts.h"
+#include "duplicates/dup_sets.h"
+
+enum dup_type { DUP_TYPE_UNKNOWN, DUP_TYPE_LIBRARY, DUP_TYPE_SEQUENCING };   /* dt: none, LB, SQ */
+
+/* What is told of a record. Records of which nothing is told are originals, with dc 1. */
+struct dup_verdict {
+    uint64_t number;
+    bool duplicate;
+    enum dup_type type;
+    const char *original;        /* the name for do, which lives as long as the call; NULL: none */
+    uint64_t count;              /* dc, if the record is no duplicate */
+};
+
+typedef int dup_settled_fn(void *context, const struct dup_verdict *verdict);
+
+struct dup_chains_opt {
+    bool names;                  /* do is wanted */
+    bool counts;                 /* dc is wanted */
+    bool pass;                   /* the chain pass is made, if do or dt is wanted */
+    long distance;               /* -d; 0: dt is not wanted */
+    const struct dup_spots *spots;   /* how names are read; NULL without distance */
+    struct dup_counts *totals;   /* by read group: optical duplicates are added; NULL without distance */
+    dup_settled_fn *settled;     /* returns 0 to go on */
+    void *context;
+};
+
+struct dup_chains;
+
+/* Copies *opt; what its pointers lead to stays the caller's. NULL: no memory. */
+struct dup_chains *dup_chains_new(const struct dup_chains_opt *opt);
+void dup_chains_free(struct dup_chains *chains);
+
+/* Takes a loss. Call dup_chains_pass() first, as for the sets. */
+enum dup_fault dup_chains_lose(struct dup_chains *chains, const struct dup_loss *loss);
+
+/* Tells of the records that leave, in input order. As dup_sets_pass(). */
+enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
+
+/* Whatever is to be told of records with smaller numbers has been told. UINT64_MAX: no tree waits. */
+uint64_t dup_chains_decided(struct dup_chains *chains);
+
+/* How often names could not be read, as upstream counts that. */
+uint64_t dup_chains_unreadable(const struct dup_chains *chains);
+
+/* After DUP_NO_MATE_SCORE or DUP_BAD_NAME: the number of the record. */
+uint64_t dup_chains_culprit(const struct dup_chains *chains);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What markdup reads in read names: where on the flow cell the cluster lay, and barcodes. Serial; no I/O. Threads may
+ * share what was opened. */
+#ifndef DUP_NAME_H
+#define DUP_NAME_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The coordinates of a name. The tile is the text that must be equal: all before x, or a group of an expression. */
+struct dup_spot {
+    long x, y;
+    uint8_t tile, n_tile;        /* where it begins in the name, its bytes */
+};
+
+/* Why a name has no coordinates. */
+enum dup_name_fault {
+    DUP_NAME_OK,
+    DUP_NAME_UNLIKE,             /* neither 3, 4, 6 nor 7 colons */
+    DUP_NAME_NO_X, DUP_NAME_NO_Y,   /* no number stands there */
+    DUP_NAME_NO_MATCH,           /* the expression, or one of its groups, does not match */
+};
+
+/* How coordinates are read: by colons, or by an expression of the user. */
+struct dup_spots {
+    bool by_regex;
+    regex_t regex;               /* POSIX, extended */
+    unsigned char x, y, tile;    /* numbers of its groups; tile 0: none */
+};
+
+/* Opens the rule. regex NULL: by colons. order: "txy", "tyx", "xyt", "yxt", "xty", "ytx", "xy" or "yx"; NULL: "txy".
+ * The first coordinate is taken for x, whatever its letter, as upstream does. Returns NULL, or what is wrong, a
+ * constant string; then nothing is open. */
+const char *dup_spots_open(struct dup_spots *spots, const char *regex, const char *order);
+void dup_spots_close(struct dup_spots *spots);
+
+/* Reads the coordinates of a name of at most 254 bytes. */
+enum dup_name_fault dup_spots_read(const struct dup_spots *spots, const char *name, struct dup_spot *spot);
+
+/* Whether two clusters lie within `distance` of each other, in x and in y, on one tile. */
+bool dup_spot_is_near(const char *name, const struct dup_spot *spot, const char *other, const struct dup_spot *there,
+                      long distance);
+
+/* Group `group` of a barcode's expression in the name: *n bytes. NULL: no match. */
+const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *name, int *n);
+
+/* The expression of --barcode-name, whose barcode is group 2. */
+#define DUP_BARCODE_NAME "([0-9A-Za-z]+:){7}([!-?A-~]+)"
+
+/* Of barcodes only this goes into the keys: Bob Jenkins' one-at-a-time hash. */
+uint32_t dup_barcode_hash(const char *text, int n);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The core of markdup over records in memory, for tests: the tables in one shard or in several, and what becomes of the
+ * losses. */
+#ifndef DUP_DRIVER_H
+#define DUP_DRIVER_H
+
+#include <stdlib.h>
+#include <string.h>
+#include "duplicates/dup_chains.h"
+#include "test/must.h"
+
+struct dup_record {
+    struct dup_read read;
+    const char *name;
+    int32_t ref;
+    int64_t reach, before;       /* the driver's */
+    bool ends_all;               /* has neither reference nor position */
+    bool lost;                   /* out: and all that follows */
+    enum dup_type type;
+    char *original;              /* NULL: none */
+    uint64_t count;
+};
+
+struct dup_driver {
+    struct dup_record *records;
+    size_t n, shards, n_losses, max_losses;
+    int64_t window;
+    struct dup_chains_opt opt;   /* without settled and context */
+    struct dup_loss *losses;     /* of all shards */
+    struct dup_counts *counts;   /* by group */
+};
+
+static inline uint64_t loss_number(const struct dup_loss *loss)
+{
+    return loss->newcomer_won ? loss->winner.number : loss->loser.number;
+}
+
+static inline int by_number(const void *x, const void *y)
+{
+    const struct dup_loss *a = x, *b = y;
+    uint64_t i = 2 * loss_number(a) + !a->single, j = 2 * loss_number(b) + !b->single;
+    return (i > j) - (i < j);
+}
+
+/* Keeps the loss. The records hold the names for good. */
+static inline int driver_lost(void *context, const struct dup_loss *loss)
+{
+    struct dup_driver *d = context;
+    if (d->n_losses == d->max_losses) {
+        d->max_losses = 2 * d->max_losses + 64;
+        d->losses = realloc(d->losses, d->max_losses * sizeof *d->losses);
+        MUST(d->losses);
+    }
+    struct dup_loss *kept = &d->losses[d->n_losses++];
+    *kept = *loss;
+    MUST(!loss->winner.name || strcmp(loss->winner.name, d->records[loss->winner.number].name) == 0);
+    MUST(!loss->loser.name || strcmp(loss->loser.name, d->records[loss->loser.number].name) == 0);
+    kept->winner.name = d->records[loss->winner.number].name;
+    kept->loser.name = d->records[loss->loser.number].name;
+    MUST(!d->records[loss->loser.number].lost);
+    d->records[loss->loser.number].lost = true;
+    struct dup_counts *counts = &d->counts[loss->loser.group];
+    *(loss->single ? &counts->duplicate_single : &counts->duplicate_pair) += 1;
+    return 0;
+}
+
+static inline int driver_settled(void *context, const struct dup_verdict *verdict)
+{
+    struct dup_driver *d = context;
+    struct dup_record *r = &d->records[verdict->number];
+    if (verdict->duplicate) {
+        MUST(r->lost);
+        r->type = verdict->type;
+        free(r->original);
+        r->original = verdict->original ? strdup(verdict->original) : NULL;
+    } else {
+        r->count = verdict->count;
+    }
+    return 0;
+}
+
+/* Places in the window, and what of the counts each record alone decides. */
+static inline void driver_place(struct dup_driver *d)
+{
+    int64_t reach = INT64_MIN, before = INT64_MIN;
+    for (size_t i = 0; i < d->n; i++) {
+        struct dup_record *r = &d->records[i], *last = i ? r - 1 : NULL;
+        struct dup_counts *counts = &d->counts[r->read.group];
+        if (last && (last->ref != r->ref || last->ends_all))
+            reach = before = INT64_MIN;
+        reach = r->read.place > reach ? r->read.place : reach;
+        r->reach = reach;
+        r->before = before;
+        before = r->read.start;
+        r->count = 1;
+        r->lost = false;
+        r->original = NULL;
+        r->type = DUP_TYPE_UNKNOWN;
+        counts->read++;
+        counts->excluded += r->read.kind == DUP_EXCLUDED;
+        counts->examined += r->read.kind != DUP_EXCLUDED;
+        counts->paired += r->read.kind == DUP_PAIR_END;
+        counts->single += r->read.kind == DUP_SINGLE;
+    }
+}
+
+static inline bool driver_breaks(const struct dup_driver *d, size_t i)
+{
+    return i > 0 && d->records[i].before == INT64_MIN;
+}
+
+static inline size_t driver_shard(const struct dup_driver *d, const struct dup_key *key)
+{
+    return ((uint64_t)key->here * 31 + key->kind + (uint64_t)key->there * 17) % d->shards;
+}
+
+/* One shard over all records. */
+static inline enum dup_fault driver_shard_run(struct dup_driver *d, size_t shard)
+{
+    struct dup_sets *sets = dup_sets_new(d->window, d->opt.names || d->opt.distance, driver_lost, d);
+    enum dup_fault fault = DUP_OK;
+    MUST(sets);
+    for (size_t i = 0; i < d->n && !fault; i++) {
+        struct dup_record *r = &d->records[i];
+        struct dup_entry entry = {.number = i, .reach = r->reach, .before = r->before, .name = r->name,
+                                  .read = &r->read};
+        size_t n_before = d->n_losses;
+        if (driver_breaks(d, i))
+            dup_sets_pass(sets, INT64_MAX);
+        uint64_t decided = dup_sets_decided(sets);
+        if (r->read.kind != DUP_EXCLUDED && driver_shard(d, &r->read.single) == shard)
+            fault = dup_sets_single(sets, &entry);
+        if (!fault && r->read.kind == DUP_PAIR_END && driver_shard(d, &r->read.pair) == shard)
+            fault = dup_sets_pair(sets, &entry);
+        for (size_t k = n_before; k < d->n_losses; k++)
+            MUST(d->losses[k].loser.number >= decided);
+    }
+    dup_sets_pass(sets, INT64_MAX);
+    MUST(fault || dup_sets_decided(sets) == UINT64_MAX);
+    dup_sets_free(sets);
+    return fault;
+}
+
+/* What becomes of the losses, record by record. */
+static inline enum dup_fault driver_follow(struct dup_driver *d)
+{
+    d->opt.settled = driver_settled;
+    d->opt.context = d;
+    d->opt.totals = d->counts;
+    struct dup_chains *chains = dup_chains_new(&d->opt);
+    enum dup_fault fault = DUP_OK;
+    MUST(chains);
+    for (size_t i = 0, k = 0; i < d->n && !fault; i++) {
+        fault = dup_chains_pass(chains, driver_breaks(d, i) ? INT64_MAX : d->records[i].before);
+        for (; !fault && k < d->n_losses && loss_number(&d->losses[k]) == i; k++)
+            fault = dup_chains_lose(chains, &d->losses[k]);
+    }
+    if (!fault)
+        fault = dup_chains_pass(chains, INT64_MAX);
+    MUST(fault || dup_chains_decided(chains) == UINT64_MAX);
+    dup_chains_free(chains);
+    return fault;
+}
+
+static inline enum dup_fault driver_run(struct dup_driver *d)
+{
+    enum dup_fault fault = DUP_OK;
+    d->n_losses = 0;
+    driver_place(d);
+    for (size_t shard = 0; shard < d->shards && !fault; shard++)
+        fault = driver_shard_run(d, shard);
+    if (d->n_losses)
+        qsort(d->losses, d->n_losses, sizeof *d->losses, by_number);
+    return fault ? fault : driver_follow(d);
+}
+
+static inline void driver_free(struct dup_driver *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        free(d->records[i].original);
+    free(d->losses);
+    d->losses = NULL;
+    d->max_losses = 0;
+}
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* Random piles through the core, in one shard and in several, against the plain way: a queue, tables without hashing,
+ * and scans that compare all with all. */
+#include "unit.h"
+#include <limits.h>
+#include <stdio.h>
+#include "duplicates/dup_optical.h"
+#include "test/dup_driver.h"
+
+enum { MOST = 300, NAME = 40 };
+
+struct pile {
+    struct dup_record records[MOST];
+    char names[MOST][NAME];
+    size_t n;
+    int64_t window;
+    struct dup_chains_opt opt;
+    struct dup_counts counts;
+};
+
+/* ---- the plain way ---- */
+
+struct model {
+    const struct pile *pile;
+    struct { bool open; size_t owner, best; } single[MOST], pair[MOST];    /* of each owner */
+    size_t above[MOST];          /* MOST: nobody */
+    bool optical[MOST];
+    size_t original[MOST];       /* at the moment of the loss */
+    uint64_t count[MOST];
+    bool wins[MOST], checked[MOST];
+    size_t head;
+};
+
+static struct dup_spot spot_of(const struct pile *p, size_t i)
+{
+    struct dup_spots colons = {.by_regex = false};
+    struct dup_spot spot;
+    MUST(dup_spots_read(&colons, p->names[i], &spot) == DUP_NAME_OK);
+    return spot;
+}
+
+static bool is_near(const struct pile *p, size_t a, size_t b)
+{
+    struct dup_spot x = spot_of(p, a), y = spot_of(p, b);
+    return dup_spot_is_near(p->names[a], &x, p->names[b], &y, p->opt.distance);
+}
+
+static int64_t full_score(const struct pile *p, size_t i)
+{
+    const struct dup_read *r = &p->records[i].read;
+    return r->kind == DUP_PAIR_END ? r->pair_score : r->score;
+}
+
+/* Whether a is better than b where both have lost, and in the table of pairs. */
+static bool is_better(const struct pile *p, size_t a, size_t b)
+{
+    const struct dup_read *x = &p->records[a].read, *y = &p->records[b].read;
+    if (x->kind != y->kind)
+        return x->kind == DUP_PAIR_END;
+    if (x->qc_fail != y->qc_fail)
+        return y->qc_fail;
+    if (full_score(p, a) != full_score(p, b))
+        return full_score(p, a) > full_score(p, b);
+    return strcmp(p->names[a], p->names[b]) < 0;
+}
+
+static void lose(struct model *m, size_t winner, size_t loser, bool newcomer_won)
+{
+    const struct dup_record *r = m->pile->records;
+    m->above[loser] = m->original[loser] = winner;
+    m->wins[winner] = true;
+    m->optical[loser] = m->pile->opt.distance && is_near(m->pile, winner, loser);
+    m->count[winner] += newcomer_won && r[winner].read.kind == r[loser].read.kind ? m->count[loser] : 1;
+}
+
+static void enter(struct model *m, size_t z)
+{
+    const struct dup_record *r = m->pile->records;
+    size_t s = 0, k = 0;
+    while (s < z && !(m->single[s].open && memcmp(&r[s].read.single, &r[z].read.single, sizeof r->read.single) == 0))
+        s++;
+    m->single[s].open = true;
+    if (s == z) {
+        m->single[s].best = z;
+    } else if (r[m->single[s].best].read.kind == DUP_SINGLE) {
+        size_t best = m->single[s].best;
+        bool wins = r[z].read.kind == DUP_PAIR_END || r[z].read.score > r[best].read.score;
+        lose(m, wins ? z : best, wins ? best : z, wins);
+        m->single[s].best = wins ? z : best;
+    } else if (r[z].read.kind == DUP_SINGLE) {
+        lose(m, m->single[s].best, z, false);
+    }
+    if (r[z].read.kind != DUP_PAIR_END)
+        return;
+    while (k < z && !(m->pair[k].open && memcmp(&r[k].read.pair, &r[z].read.pair, sizeof r->read.pair) == 0))
+        k++;
+    m->pair[k].open = true;
+    size_t best = k < z ? m->pair[k].best : z;
+    bool wins = k < z && is_better(m->pile, z, best);
+    if (k < z)
+        lose(m, wins ? z : best, wins ? best : z, wins);
+    m->pair[k].best = wins ? z : best;
+}
+
+static size_t root_of(const struct model *m, size_t i)
+{
+    while (m->above[i] < MOST)
+        i = m->above[i];
+    return i;
+}
+
+/* Scans as upstream's. */
+static void scan(struct dup_dot *dots, size_t n, const struct pile *p)
+{
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n; to++)
+            if (dots[to].spot.n_tile == dots[from].spot.n_tile
+                && memcmp(dots[to].name, dots[from].name, dots[to].spot.n_tile) != 0)
+                break;
+        for (size_t i = from; i < to; i++)
+            for (size_t k = i + 1; k < to && dots[k].spot.x - dots[i].spot.x <= p->opt.distance; k++)
+                if (labs(dots[k].spot.y - dots[i].spot.y) <= p->opt.distance) {
+                    bool first = is_better(p, dots[i].place, dots[k].place);
+                    dots[first ? k : i].optical |= !(dots[i].optical && dots[k].optical);
+                }
+    }
+}
+
+static int by_tile(const void *x, const void *y)
+{
+    const struct dup_dot *a = x, *b = y;
+    if (a->spot.n_tile != b->spot.n_tile)
+        return a->spot.n_tile < b->spot.n_tile ? -1 : 1;
+    int order = memcmp(a->name, b->name, a->spot.n_tile);
+    return order ? order : (a->spot.x > b->spot.x) - (a->spot.x < b->spot.x);
+}
+
+/* The chain pass, when the first member of a tree leaves: over those that are in the queue. */
+static void check_chain(struct model *m)
+{
+    struct dup_dot dots[MOST];
+    const struct pile *p = m->pile;
+    size_t n = 0, root = root_of(m, m->head);
+    if (!p->opt.pass || m->checked[m->head] || (m->above[m->head] == MOST && !m->wins[m->head]))
+        return;
+    for (size_t i = m->head; i < p->n; i++)
+        if (root_of(m, i) == root) {
+            m->checked[i] = true;
+            if (i == root)
+                continue;
+            m->original[i] = root;
+            if (p->opt.distance)
+                dots[n++] = (struct dup_dot){.name = p->names[i], .spot = spot_of(p, i), .place = (uint32_t)i,
+                                             .optical = m->optical[i] || is_near(p, root, i)};
+        }
+    qsort(dots, n, sizeof *dots, by_tile);
+    scan(dots, n, p);
+    for (size_t i = 0; i < n; i++)
+        m->optical[dots[i].place] = dots[i].optical;
+}
+
+/* Heads leave the queue, as upstream lets them. */
+static void leave(struct model *m, size_t z)
+{
+    const struct dup_record *r = m->pile->records;
+    for (; m->head <= z; m->head++) {
+        const struct dup_record *head = &r[m->head];
+        if (head->read.place + m->pile->window > r[z].read.start && head->ref == r[z].ref && !r[z].ends_all)
+            return;
+        check_chain(m);
+        m->single[m->head].open = m->pair[m->head].open = false;
+    }
+}
+
+static void model_run(struct model *m, const struct pile *p)
+{
+    *m = (struct model){.pile = p};
+    for (size_t i = 0; i < p->n; i++) {
+        m->above[i] = m->original[i] = MOST;
+        m->count[i] = 1;
+    }
+    for (size_t z = 0; z < p->n; z++) {
+        if (p->records[z].read.kind != DUP_EXCLUDED)
+            enter(m, z);
+        leave(m, z);
+    }
+    for (; m->head < p->n; m->head++)
+        check_chain(m);
+}
+
+/* ---- piles ---- */
+
+static void pile_fill(struct pile *p, uint64_t *seed)
+{
+    static const char *const tiles[] = {"a:1:9", "a:1:8", "a:1:10", "a:1:11", "a:1:101"};
+    unsigned wide = unit_below(seed, 2) ? 40 : 900, kinds = 2 + unit_below(seed, 3);
+    int64_t start = 1000;
+    int32_t ref = 0;
+    p->n = 1 + unit_below(seed, MOST);
+    p->window = (int64_t)unit_below(seed, 3) * 100;
+    p->opt = (struct dup_chains_opt){.names = unit_below(seed, 2), .counts = unit_below(seed, 2),
+                                     .pass = unit_below(seed, 3), .distance = unit_below(seed, 2) ? 60 : 0};
+    for (size_t i = 0; i < p->n; i++) {
+        struct dup_record *r = &p->records[i];
+        bool away = unit_below(seed, 120) == 0, pair_end = unit_below(seed, 3);
+        start += unit_below(seed, 4) ? 0 : unit_below(seed, wide);
+        if (away)
+            start = 1000;
+        ref += away;
+        *r = (struct dup_record){.name = p->names[i], .ref = ref};
+        snprintf(p->names[i], NAME, "%s:%u:%u:%zu", tiles[unit_below(seed, N_OF(tiles))], unit_below(seed, 300),
+                 unit_below(seed, 300), unit_below(seed, 2) ? i : 1000 - i);
+        memmove(p->names[i], p->names[i] + 1, NAME - 1);                    /* ":1:9:x:y:i" */
+        *strrchr(p->names[i], ':') = '_';
+        if (ref > 4) {
+            r->ref = -1;
+            start = -1;
+            r->ends_all = true;
+        }
+        r->read = (struct dup_read){
+            .kind = unit_below(seed, 10) == 0 ? DUP_EXCLUDED : pair_end ? DUP_PAIR_END : DUP_SINGLE, .start = start,
+            .qc_fail = unit_below(seed, 20) == 0, .has_mate_score = true, .score = unit_below(seed, 3),
+            .pair_score = 10 + unit_below(seed, 3),
+            .place = start + 1 - (int64_t)unit_below(seed, 2) * unit_below(seed, wide)};
+        if (unit_below(seed, 3))                                            /* a pile */
+            r->read.place = 1000 + unit_below(seed, 3);
+        r->read.single = (struct dup_key){.here = r->read.place, .ref = r->ref, .kind = unit_below(seed, kinds) << 2};
+        r->read.pair = r->read.single;
+        r->read.pair.there = unit_below(seed, 2);
+        r->read.pair.kind |= 1;
+        if (unit_below(seed, 8) == 0)                                       /* one end of FF or RR */
+            r->read.pair.here = 1000;
+        if (r->read.kind == DUP_EXCLUDED)
+            r->read.place = start;
+    }
+}
+
+static void check(const struct pile *p, const struct model *m)
+{
+    bool chosen = p->opt.names || p->opt.distance;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct dup_record *r = &p->records[i];
+        assert_int_equal(r->lost, m->above[i] < MOST);
+        if (p->opt.counts && !r->lost)
+            assert_int_equal(r->count, m->count[i]);
+        if (!r->lost || !chosen)
+            continue;
+        if (p->opt.names)
+            assert_string_equal(r->original, p->names[m->original[i]]);
+        assert_int_equal(r->type, !p->opt.distance ? DUP_TYPE_UNKNOWN
+                                  : m->optical[i] ? DUP_TYPE_SEQUENCING : DUP_TYPE_LIBRARY);
+    }
+}
+
+static void piles_unlike_the_plain_way(void **state)
+{
+    static struct pile pile;
+    static struct model model;
+    struct dup_spots colons = {.by_regex = false};
+    uint64_t seed = 7, n_lost = 0, n_optical = 0;
+    (void)state;
+    for (int round = 0; round < 1200; round++) {
+        memset(&pile.counts, 0, sizeof pile.counts);
+        pile_fill(&pile, &seed);
+        pile.opt.spots = &colons;
+        model_run(&model, &pile);
+        for (size_t shards = 1; shards <= 3; shards += 2) {
+            struct dup_driver d = {.records = pile.records, .n = pile.n, .shards = shards, .window = pile.window,
+                                   .opt = pile.opt, .counts = &pile.counts};
+            assert_int_equal(driver_run(&d), DUP_OK);
+            check(&pile, &model);
+            driver_free(&d);
+        }
+        n_lost += pile.counts.duplicate_pair + pile.counts.duplicate_single;
+        n_optical += pile.counts.optical_pair + pile.counts.optical_single;
+    }
+    assert_true(n_lost > 10000 && n_optical > 1000);
+}
+
+/* A set costs memory while it is open only. */
+static void sets_stay_open(void **state)
+{
+    (void)state;
+    struct dup_driver d = {.n_losses = 0};
+    struct dup_sets *sets = dup_sets_new(300, true, driver_lost, &d);
+    for (uint64_t i = 0; i < 20000; i++) {
+        struct dup_read read = {.kind = DUP_PAIR_END, .start = (int64_t)i, .place = (int64_t)i + 1};
+        read.single.here = read.pair.here = read.place;
+        read.pair.kind = 1;
+        struct dup_entry entry = {.number = i, .reach = read.place, .before = (int64_t)i - 1, .name = "name",
+                                  .read = &read};
+        assert_int_equal(dup_sets_single(sets, &entry), DUP_OK);
+        assert_int_equal(dup_sets_pair(sets, &entry), DUP_OK);
+        assert_int_equal(dup_sets_decided(sets), i > 301 ? i - 301 : 0);
+    }
+    dup_sets_free(sets);
+}
+
+static void mate_score_that_is_needed(void **state)
+{
+    (void)state;
+    struct dup_driver d = {.n_losses = 0};
+    struct dup_sets *sets = dup_sets_new(300, true, driver_lost, &d);
+    struct dup_read with = {.kind = DUP_PAIR_END, .has_mate_score = true}, without = {.kind = DUP_PAIR_END};
+    struct dup_entry first = {.number = 4, .before = INT64_MIN, .name = "a", .read = &with}, second = first;
+    second.number = 5;
+    second.read = &without;
+    assert_int_equal(dup_sets_pair(sets, &first), DUP_OK);
+    assert_int_equal(dup_sets_pair(sets, &second), DUP_NO_MATE_SCORE);
+    assert_int_equal(dup_sets_culprit(sets), 5);
+    assert_non_null(strstr(dup_fault_text(DUP_NO_MATE_SCORE), "fixmate -m"));
+    dup_sets_free(sets);
+}
+
+/* Many on one tile, where upstream compares all with all. */
+static void large_pile_of_dots(void **state)
+{
+    enum { DOTS = 300000 };
+    (void)state;
+    uint64_t seed = 3;
+    struct dup_dot *dots = calloc(DOTS, sizeof *dots);
+    MUST(dots);
+    for (size_t i = 0; i < DOTS; i++)
+        dots[i] = (struct dup_dot){.name = "aab", .place = (uint32_t)i, .score = (int64_t)i, .pair_end = true,
+                                   .spot = {.x = (long)(i % 50), .y = (long)unit_below(&seed, 1 << 30),
+                                            .n_tile = (uint8_t)(1 + i % 3)}};
+    dots[0].spot.y = LONG_MIN;
+    dots[1].spot.y = LONG_MAX;
+    assert_int_equal(dup_optical_mark(dots, DOTS, 100), 0);
+    size_t n = 0;
+    for (size_t i = 0; i < DOTS; i++)
+        n += dots[i].optical;
+    assert_in_range(n, 1, DOTS / 2);
+    free(dots);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(piles_unlike_the_plain_way), cmocka_unit_test(sets_stay_open),
+        cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_dots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
