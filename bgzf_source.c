@@ -39,7 +39,8 @@ static void source_run(void *source, uint32_t index);
 
 static int source_alloc(struct bgzf_source *s)
 {
-    struct task_ring_options ring = {.n_slots = s->opt.n_slots, .n_threads = s->opt.n_threads,
+    struct task_ring_options ring = {.n_slots = s->opt.n_slots,
+                                     .n_threads = s->opt.n_sharing ? s->opt.n_sharing : s->opt.n_threads,
                                      .bunches = s->opt.text_size == 0, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
@@ -249,6 +250,11 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
     }
     source_pass(s);
     task_ring_hand_out(&s->ring);
+}
+
+void bgzf_source_make_task(struct bgzf_source *s)
+{
+    task_ring_make_task(&s->ring);
 }
 
 int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)

@@ -19,6 +19,7 @@ struct bgzf_source_options {
     bool framed;                 /* it holds BGZF blocks; else plain bytes, which are cut anywhere */
     const char *path;            /* for messages */
     int n_threads;               /* of the team that runs the tasks */
+    int n_sharing;               /* of them for each source, if several are read at once; 0: all */
     uint32_t n_slots;            /* blocks under way at most */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
@@ -56,6 +57,9 @@ int bgzf_source_peek(struct bgzf_source *source, uint32_t *inflated_size);
 
 /* Hands out the peeked block: a task inflates it to dst. The ring must not be full. */
 void bgzf_source_hand_out(struct bgzf_source *source, uint8_t *dst);
+
+/* Blocks that were handed out wait no longer for others that would share their task. */
+void bgzf_source_make_task(struct bgzf_source *source);
 
 /* Inflates the peeked block to dst at once, on the calling thread: for the header, before any block is handed out.
  * -1: failed, and the error is recorded in the latch. */

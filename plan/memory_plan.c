@@ -53,6 +53,7 @@ static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;
 static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;
 static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
+enum { MERGE_CHUNKS_MIN = 2 };   /* of an input of a merge */
 enum { RECORDS_PER_TEXT = 2 };   /* bytes of records that a chunk has room for, without growing */
 static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;    /* of a chunk; the least takes any block, inflated */
 /* A thread that sorts a sublist leaves its blocks to the other threads for some 50 ms. These must have
@@ -124,25 +125,34 @@ static size_t merge_slice(size_t text_size)
     return RECORDS_PER_TEXT * text_size + text_size / 16;
 }
 
+/* How many chunks of so much text an input of a merge may have, which has a slice for each and some more. SAM has twice
+ * as many chunks. Large ones cost the main thread least; but each thread should get one. */
+static size_t merge_chunks(size_t memory, size_t text_size)
+{
+    size_t texts = memory / (1 + RECORDS_PER_TEXT) / text_size, more = SLICED_INPUT_LEAST - MERGE_CHUNKS_MIN;
+    return texts > more ? (texts - more) / 3 : 0;
+}
+
 /* The inputs of a merge get what the rest of the plan leaves of all, about; but each of them the least that works. A
- * quarter of it is for pieces, the rest for slices and chunks, of which SAM has twice as many. */
+ * sixth of it is for pieces, the rest for slices and chunks. */
 static void divide_for_merge(struct memory_rings *rings)
 {
-    enum { CHUNKS_MIN = 2, CHUNKS_PER_THREAD = 3, AHEAD_PART = 4 };
+    enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6 };
     const struct memory_job *job = &rings->job;
     const size_t beside = (size_t)MEMORY_BESIDE, all = all_of(job->all);
     size_t each = (all > 2 * beside ? all - beside : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
     rings->piece_size = clamp(ahead / READ_AHEAD_PIECES, PIECE_MIN, PIECE_MAX / 4);
     rings->n_pieces = (uint32_t)clamp(ahead / read_ahead_memory(rings->piece_size, 1), READ_AHEAD_PIECES_LEAST,
                                       READ_AHEAD_PIECES);
-    size_t most = CHUNKS_MIN + CHUNKS_PER_THREAD * (size_t)job->n_threads / job->n_inputs, left = each - ahead;
-    size_t one = TEXT_MIN + RECORDS_PER_TEXT * TEXT_MIN + merge_slice(TEXT_MIN);
+    size_t threads = (size_t)job->n_threads, left = each - ahead;
     struct sam_use *use = &rings->sam;
     use->piece_size = rings->piece_size;
-    use->n_chunks = (uint32_t)clamp(left / 2 / one, CHUNKS_MIN, most);
-    rings->n_slices = SLICED_INPUT_LEAST + use->n_chunks - CHUNKS_MIN;
-    size_t texts = 2 * use->n_chunks * (1 + RECORDS_PER_TEXT) + rings->n_slices * (RECORDS_PER_TEXT + 1);
-    use->text_size = whole_pages(clamp(left / texts, TEXT_MIN, TEXT_MAX));
+    use->text_size = TEXT_MAX;
+    while (use->text_size > TEXT_MIN && merge_chunks(left, use->text_size) < MERGE_CHUNKS_MIN + threads / job->n_inputs)
+        use->text_size /= 2;
+    use->n_chunks = (uint32_t)clamp(merge_chunks(left, use->text_size), MERGE_CHUNKS_MIN,
+                                    MERGE_CHUNKS_MIN + CHUNKS_PER_THREAD * threads / job->n_inputs);
+    rings->n_slices = SLICED_INPUT_LEAST + use->n_chunks - MERGE_CHUNKS_MIN;
     use->tight = use->text_size < TEXT_MAX;
     use->records_size = RECORDS_PER_TEXT * use->text_size;
     use->source_slots = rings->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);

@@ -187,6 +187,8 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
     *filled = found > 0;
     if (found < 0 || take_bytes(r, false) < 0)
         return CHUNK_FAILED;
+    if (found == 0)
+        bgzf_source_make_task(r->opt.source);
     if (r->lent < task_ring_head(&r->ring)
         && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
         return CHUNK_MADE;

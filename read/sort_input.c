@@ -42,6 +42,7 @@ static int open_source(struct sort_input *in, struct stats *stats)
         .framed = in->format->framing == INPUT_BGZF,
         .path = in->name,
         .n_threads = in->format->opt.n_threads,
+        .n_sharing = in->n_sharing,
         .n_slots = in->n_slots,
         .latch = in->format->opt.latch,
         .stats = stats,
@@ -120,6 +121,8 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     if (!(in->format = input_format_open(&file)))
         return -1;
     in->n_slots = how->rings.source_slots;
+    if (how->rings.job.merges)
+        in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
     struct stats *stats = input_format_may_rest(in->format) ? NULL : how->stats;     /* read twice, it counts once */
     if ((in->format->framing != INPUT_RECORDS || !how->waits) && open_source(in, stats) < 0)
         return -1;

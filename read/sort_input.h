@@ -34,6 +34,7 @@ struct sort_input {
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
                                       * set it before sort_input_begin(). NULL: no merge reads them */
     uint32_t n_slots;            /* of the source */
+    int n_sharing;               /* see bgzf_source_options */
     bool by_region;              /* only records in `regions` are read */
     struct region_list regions;  /* of its own references */
 };
