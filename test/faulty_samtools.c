@@ -8,6 +8,8 @@
  *   input -> arena -> (sort) -> unpacked <- run <- slice <- pack -> ...   places, in the order in which
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them
  *
+ * fixmate has fixed (a template) and slice (those of a chunk) in place of arena and run.
+ *
  * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
  * swap (two records change places). */
 #include <stdatomic.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <htslib/kstring.h>
 #include <htslib/sam.h>
+#include "bam/fixmate.h"
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
 #include "write/hts_writer.h"
@@ -24,6 +27,7 @@
 #include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"
+#include "read/fixed_records.h"
 #include "spill/spill_slice.h"
 
 struct fault {
@@ -77,6 +81,48 @@ static const uint8_t *flipped(const uint8_t *record, size_t size)
     memcpy(copy, record, size);
     flip(copy, size);
     return copy;
+}
+
+/* ----------------------------------------------------------------- fixmate */
+
+int __real_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
+                            struct byte_buffer *to, uint64_t *dropped);
+int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
+                            struct byte_buffer *to, uint64_t *dropped);
+
+/* Its first record is hit, or a copy of it follows the last one. */
+int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
+                            struct byte_buffer *to, uint64_t *dropped)
+{
+    size_t start = to->n;
+    int result = __real_fixmate_template(fixmate, rules, p, n, to, dropped);
+    size_t size = bam_record_size((const struct bam_record *)(to->p + start));
+    if (strikes("fixed", "flip"))
+        flip(to->p + start, size);
+    if (strikes("fixed", "drop"))
+        to->n = start;
+    if (strikes("fixed", "double")) {
+        if (byte_buffer_reserve(to, to->n + size) < 0)
+            abort();
+        memcpy(to->p + to->n, to->p + start, size);
+        to->n += size;
+    }
+    return result;
+}
+
+int __real_fixed_records_take(struct fixed_records *records, struct record_slice *slice);
+int __wrap_fixed_records_take(struct fixed_records *records, struct record_slice *slice);
+
+/* The last record is not listed, nor in the sum. */
+int __wrap_fixed_records_take(struct fixed_records *records, struct record_slice *slice)
+{
+    int result = __real_fixed_records_take(records, slice);
+    if (result == 0 && slice->n > 0 && strikes("slice", "drop")) {
+        const struct bam_key last = slice->keys[--slice->n];
+        slice->checksum -= record_checksum(bam_key_record(slice->records.p, last),
+                                           bam_key_record_size(slice->records.p, last));
+    }
+    return result;
 }
 
 /* ------------------------------------------------------------------- arena */

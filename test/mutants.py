@@ -13,6 +13,7 @@ MPI_OUT = "test_mpi_output.py::"
 MPI_WHOLE = "test_mpi_whole.py::"
 MERGE = "test_merge.py::"
 MERGE_FILES = "test_merge_files.py::"
+FIXMATE = "test_fixmate.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
 SUM_FIRST = """    if (!o->verify)
@@ -397,4 +398,13 @@ MUTANTS = [
      [MERGE + "test_long_ties_are_waited_for_without_end[-n]"], "the sink may hold as many slices as a range"),
     ("cli/merge_args.c", "(by_group || order->by == SORT_TEMPLATE)", "by_group",
      [MERGE_FILES + "test_what_only_samtools_can_is_ignored"], "the order has libraries of groups that -r replaces"),
+    # ------------------------------------------------------------ fixmate
+    ("bam_fixmate.c", "return seen == f->n + dropped ? 0", "return 1 ? 0", [FIXMATE + "test_fault_passes[slice:drop]"],
+     "the main thread's count of records"),
+    ("read/fixed_records.c", "if (verdict.fault || !is_same_read(record_at(p + at), made)) {", "if (verdict.fault) {",
+     [FIXMATE + "test_fault_passes[fixed:flip:50]"], "what fixmate never changes is the same"),
+    ("read/fixed_records.c", "return dropped == 0 && start == end ?", "return dropped == 0 ?",
+     [FIXMATE + "test_fault_passes[fixed:double]"], "no record is made twice"),
+    ("plan/fixed.c", "return sorted ? latch_fail", "return 0 ? latch_fail", [FIXMATE + "test_sorted_input_is_taken"],
+     "coordinate order is refused"),
 ]

@@ -6,15 +6,17 @@ import os
 import pathlib
 import random
 import re
+import subprocess
 
 import pytest
 
 import bamgen
 import fixmategen
-from conftest import (PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, oracle_call, read_bam, run, same_header, same_lines,
-                      script)
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, clean_env, oracle_call,
+                      read_bam, run, same_header, same_lines, script)
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
+FAULTY = pathlib.Path(os.path.realpath(BINARY)).parent / "faulty_samtools"
 # The random inputs of each of these tests.
 MANY = int(os.environ.get("FIXMATE_INPUTS", 3))
 
@@ -252,6 +254,29 @@ def test_cut_record_is_not_told(tmp_path, lacking):
 def test_too_little_memory_is_taken(templates, tmp_path):
     p = ours(["--total-memory", "24M", "-@", 64, templates(10, 1), tmp_path / "out.bam"])
     assert p.returncode == 1 and "is too little" in p.stderr and not (tmp_path / "out.bam").exists()
+
+
+FAULTS = ["fixed:flip:37", "fixed:flip:50", "fixed:flip:95", "fixed:drop", "fixed:double", "slice:drop", "merged:flip",
+          "merged:drop", "merged:both"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_passes(desk, fault):
+    """Of memory, or ours: in a template, between tasks and sink, in the sink."""
+    if not FAULTY.exists():
+        pytest.skip("no faulty_samtools: make check-programs")
+    path = desk / "in.sam"
+    path.write_text(fixmategen.HEADER + "".join(
+        "q%d\t%d\tc1\t%d\t60\t50M\t*\t0\t0\t%s\t%s\n" % (i, flag, 5 + i, "ACGTA" * 10, "I" * 50)
+        for i in range(500) for flag in (65, 145)))
+    told = desk / "told"
+    env = clean_env(**HTSLIB_LEAKS, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(told))
+    p = subprocess.run([FAULTY, "fixmate", path, desk / "out.bam"], env=env, timeout=HANG, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert told.exists(), p.stderr
+    assert p.returncode == 1 and len(re.findall(b"^samtools fixmate: .", p.stderr, re.M)) == 1, p.stderr
+    assert (desk / "out.bam").read_bytes() == PRECIOUS
+    assert sorted(x.name for x in desk.iterdir()) == ["in.sam", "out.bam", "told"]
 
 
 # ------------------------------------------------------- what is handed on
