@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of bench/merge.sh."""
+"""The tables of bench/merge.sh and bench/fixmate.sh."""
 
 import os
 import shutil
@@ -10,9 +10,12 @@ import sys
 from measure import measure
 
 
-def command(program, path, threads, level, out, inputs):
+def command(what, program, path, threads, level, out, inputs):
     """The same work, as far as the programs allow: equal @RG and @PG lines are joined. samtools has its threads beside
     the main one."""
+    if what == "fixmate":                            # samtools has no -l there, and its -u means nothing for a file
+        how = [] if level == "default" else ["-O", "bam,level=" + level]
+        return [path, what, "-m", "-@", threads, *how, *inputs, out]
     how = [] if level == "default" else ["-l", level]
     if program == "sambamba":
         return [path, "merge", "-t", threads, *how, out, *inputs]
@@ -35,12 +38,12 @@ def one_run(argv, out, log):
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.path.getsize(out) / 1e6
 
 
-def rows(programs, folder, rounds, threads, level, inputs):
+def rows(what, programs, folder, rounds, threads, level, inputs):
     runs, first, log = {name: [] for name in programs}, {}, os.path.join(folder, "log")
     for turn in range(rounds + 1):
         for name, path in programs.items():
             out = os.path.join(folder, "out.%s.bam" % name)
-            cost = one_run(command(name, path, threads, level, out, inputs), out, log)
+            cost = one_run(command(what, name, path, threads, level, out, inputs), out, log)
             if turn:
                 runs[name].append(cost)
             elif name != "sambamba":                 # whose ties are in another order
@@ -58,15 +61,15 @@ def rows(programs, folder, rounds, threads, level, inputs):
             level, threads, name, wall, cpu, memory, size, ratio)
 
 
-def main(ours, samtools, folder, rounds, threads, levels, *inputs):
+def main(what, ours, samtools, folder, rounds, threads, levels, *inputs):
     programs = {"ours": os.path.abspath(ours), "samtools": samtools}
-    if shutil.which("sambamba"):
+    if what == "merge" and shutil.which("sambamba"):
         programs["sambamba"] = shutil.which("sambamba")
     print("| level | threads | program | wall s | CPU s | MiB | MB | x samtools |")
     print("|---|---:|---|---:|---:|---:|---:|---:|")
     for level in levels.split():
         for n in threads.split():
-            for row in rows(programs, folder, int(rounds), n, level, inputs):
+            for row in rows(what, programs, folder, int(rounds), n, level, inputs):
                 print(row, flush=True)
 
 

@@ -29,5 +29,5 @@ while [ "$n" -lt "$lanes" ]; do
     n=$((n + 1))
     [ -e "$work/lane$n.bam" ] || make_lane "$n"
 done
-exec python3 bench/merge.py "$ours" "$samtools" "${BENCH_OUT:-$work}" "${ROUNDS:-5}" "${THREADS:-2}" \
+exec python3 bench/merge.py merge "$ours" "$samtools" "${BENCH_OUT:-$work}" "${ROUNDS:-5}" "${THREADS:-2}" \
     "${LEVELS:-default 1 0}" "$work"/lane*.bam

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Our fixmate beside samtools 1.24: mates of records that are grouped by name are told of each other (-m).
+#
+#   make samtools build/gen_bam && bench/fixmate.sh
+#
+# $SIZE MB (1000) uncompressed are made and collated once in $BENCH_DIR (bench/work/fixmate). All else is as in
+# bench/merge.sh: samtools, $ROUNDS, $THREADS, $LEVELS, $BENCH_OUT. The first outputs are compared, record by record.
+set -eu
+cd "$(dirname "$0")/.."
+size=${SIZE:-1000} ours=${SAMTOOLS_OMP:-build/samtools}
+work=${BENCH_DIR:-bench/work/fixmate}/$size
+mkdir -p "$work"
+samtools=${BENCH_SAMTOOLS:-$(sh bench/build_samtools.sh)}
+if [ ! -e "$work/grouped.bam" ]; then
+    build/gen_bam --size "${size}000000" --seed 1 --level 1 -o "$work/made" 2>/dev/null
+    "$ours" collate --no-PG -o "$work/part" "$work/made"
+    mv "$work/part" "$work/grouped.bam"
+    rm "$work/made"
+fi
+exec python3 bench/merge.py fixmate "$ours" "$samtools" "${BENCH_OUT:-$work}" "${ROUNDS:-5}" "${THREADS:-2}" \
+    "${LEVELS:-default 1 0}" "$work/grouped.bam"
