@@ -88,8 +88,8 @@ static int read_bed(struct merge_regions *r, const char *path)
     BGZF *file = bgzf_open(path, "r");
     kstring_t line = KS_INITIALIZE;
     unsigned long long number = 0;
-    int found = file ? 0 : -2, status = 0;
-    while (status == 0 && file && (found = bgzf_getline(file, '\n', &line)) >= 0)
+    int found = file ? bgzf_getline(file, '\n', &line) : -2, status = 0;
+    for (; status == 0 && found >= 0; found = bgzf_getline(file, '\n', &line))
         status = add_line(r, line.s, path, ++number);
     if (status == 0 && found < -1)
         status = latch_fail(r->latch, "-L %s cannot be read%s%s. Nothing was written", path, errno ? ": " : "",

@@ -180,7 +180,7 @@ static hts_reglist_t *list_regions(const struct hts_reader *r, const struct regi
                               .max_end = region_end(&regions->each[next - 1])};
         if (!(of->intervals = calloc(next - i, sizeof *of->intervals))) {
             hts_reglist_free(list, (int)*n);
-            return NULL;
+            return NULL;                         /* NOLINT(clang-analyzer-unix.Malloc) */
         }
         for (size_t k = i; k < next; k++)
             of->intervals[k - i] = (hts_pair_pos_t){regions->each[k].begin, region_end(&regions->each[k])};
@@ -199,7 +199,7 @@ int hts_reader_choose(struct hts_reader *r, const struct region_list *regions, c
     const struct region *one = regions->each;
     hts_reglist_t *list = regions->n > 1 ? list_regions(r, regions, &n) : NULL;
     if (list)
-        r->regions = sam_itr_regions(opened, r->header, list, n);
+        r->regions = sam_itr_regions(opened, r->header, list, n);    /* NOLINT(clang-analyzer-unix.Malloc) */
     else if (regions->n == 1)
         r->regions = sam_itr_queryi(opened, one->ref, one->begin, region_end(one));
     hts_idx_destroy(opened);
