@@ -4,7 +4,8 @@
  *
  *   fixed fields, name, CIGAR     the same bytes of the records before, and of the mate
  *   SEQ                           the reads before, by position on the reference; where that explains little, samples
- *   QUAL                          runs; in a copy of a read, that read's
+ *   QUAL                          runs; in a copy of a read, that read's; greedily from where reads turn out to have
+ *                                 nothing in common
  *   long CIGARs, tags             greedily
  *
  * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs, with all around them,
@@ -16,7 +17,8 @@ enum {
     /* Records that another one is compared with. 4 instead of 8 are 4 % faster, 1.7 %
      * larger; 12 are 4 % slower, 0.6 % smaller. */
     N_BEFORE = 8,
-    MANY_BEFORE = 16,             /* in template order, where every other one is of the other place */
+    MANY_BEFORE = 16,             /* where every other one is of the other place (template order), SEQ tells nothing,
+                                     or reads are short */
     TO_MATE_POS = 20,             /* bytes from reference and position to those of the mate */
     NAME_BITS = 10,
     /* Literals of a SEQ from which on it is looked for by samples. 16 instead of 10 are 0.3 %
@@ -26,19 +28,23 @@ enum {
     LONG_CIGAR = 8,
     TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
     TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
+    QUAL_BITS = 14,               /* 32 KiB */
+    QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower */
     NO_QUAL = 0xff,
     SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
     /* After so many bytes it is seen whether fields suit the block. */
     TRIAL = 2 * SEGMENT,
+    SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
     LONG_MATCHES = 32,
     FEW_LITERALS = 9,             /* one byte in so many, */
     FEW_SEQ = 40,                 /* or of SEQ, where copies lie at one place */
 };
-_Static_assert(TAG_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
+_Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << QUAL_BITS, "so they are here");
 
 enum told { BYTES, RECORDS, ALIKE };
 
@@ -138,25 +144,51 @@ INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const s
             && reads->seq_lits * FEW_SEQ > reads->seq_bytes);
 }
 
+/* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
+INLINE bool are_strangers(const struct reads *h)
+{
+    return h->seq_bytes > FIRST_SEQ && h->seq_lits * 4 > (h->seq_bytes - FIRST_SEQ) * 3;
+}
+
 /* Up to the last record, or to where fields turn out not to be alike. */
 INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     const struct greedy tags = {
         .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
     };
-    const struct effort effort = {.many_literals = MANY_LITERALS};
+    const struct greedy quals = {
+        .head = d->fast_head, .factor = HASH_FACTOR(8), .bits = QUAL_BITS, .stride = QUAL_STRIDE,
+        .far_of_4 = MAX_DIST + 1, .nearest = true,
+    };
+    const struct effort few = {.n_reads = N_READS, .many_literals = MANY_LITERALS};
+    const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
+    bool alike = true, is_short = false, hashed = false;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
-        if (h.reads.in_turn)
+        is_short = f.tags - f.qual < SHORT_READ;
+        if (h.reads.in_turn || is_short || !alike)
             match_head(d, p, &h, &f, MANY_BEFORE, &tags, agree);
         else
             match_head(d, p, &h, &f, N_BEFORE, &tags, agree);
-        match_seq(d, p, &h.reads, &f, effort, agree);
-        if (is_unlike(&h.reads))
-            break;
-        match_qual(d, p, &h, &f, agree);
+        if (h.reads.in_turn)
+            match_seq(d, p, &h.reads, &f, many, agree);
+        else
+            match_seq(d, p, &h.reads, &f, few, agree);
+        if (alike && is_unlike(&h.reads)) {
+            if (is_short || !are_strangers(&h.reads))
+                break;
+            alike = false;
+        }
+        if ((alike && !(is_short && h.reads.in_turn)) || is_copy(p, &f, agree)) {
+            match_qual(d, p, &h, &f, agree);
+        } else {
+            if (!hashed)
+                memset(d->fast_head, 0, sizeof d->fast_head);
+            hashed = true;
+            match_greedily(d, p, f.qual, f.tags, &quals);
+        }
         match_greedily(d, p, f.tags, f.end, &tags);
         if (at < TRIAL && f.end >= TRIAL && is_cut(d, p, &h.reads)) {
             d->n_seqs = d->n_lits = p->anchor = 0;

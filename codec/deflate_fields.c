@@ -29,7 +29,7 @@ enum {
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
-static const struct effort effort = {.many_literals = MANY_LITERALS, .lazy = true};
+static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
 static const struct tuning seq_tuning = {.wide = true, .min_gain = 4, .dense_len = 32, .two_steps = true};
 static const struct tuning tag_tuning = {.wide = true, .dense_len = 16, .deep = true, .two_steps = true};
 

@@ -18,6 +18,7 @@ enum {
     /* Of reads on the bases with even numbers, and as many on odd ones: two bases are
      * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 %; 6 gain nothing. */
     N_READS = 4,
+    MANY_READS = 8,               /* -l 1, template order: at one of the two places they are in no order */
     N_SAMPLED = 2,                /* distances that samples give */
     MAX_DISTS = 32,               /* best_of() keeps which in five bits */
     SAMPLE_BITS = 11,
@@ -226,6 +227,7 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
 /* ---- SEQ ---- */
 
 struct effort {
+    uint32_t n_reads;             /* that a read is compared with; MANY_READS at most */
     uint32_t many_literals;       /* of a SEQ, from which on it is looked for by samples */
     bool lazy;
 };
@@ -235,7 +237,7 @@ struct place_reads {
     struct {
         int64_t pos;                               /* of the first base, were it not clipped */
         uint32_t seq;
-    } read[2][N_READS];
+    } read[2][MANY_READS];
     int64_t pos;                                   /* of the last one */
 };
 
@@ -307,15 +309,15 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
         h->in_turn = !is_elsewhere(&h->place[h->here], pos, f->tags - f->qual);
     }
     struct place_reads *place = &h->place[h->here];
-    uint32_t dist[N_READS + N_SAMPLED], lits = lits_before(d, p, f->seq);
-    for (uint32_t k = 0; k < N_READS; k++)
+    uint32_t dist[MANY_READS + N_SAMPLED], lits = lits_before(d, p, f->seq);
+    for (uint32_t k = 0; k < e.n_reads; k++)
         dist[k] = distance(f->seq, place->read[pos & 1][k].seq + (pos - place->read[pos & 1][k].pos) / 2);
-    match_at(d, p, f->seq, f->qual, dist, N_READS, e.lazy, agree);
-    if (lits_before(d, p, f->qual) - lits >= e.many_literals && find_samples(p, h, f, dist + N_READS, agree)) {
+    match_at(d, p, f->seq, f->qual, dist, e.n_reads, e.lazy, agree);
+    if (lits_before(d, p, f->qual) - lits >= e.many_literals && find_samples(p, h, f, dist + e.n_reads, agree)) {
         p->anchor = anchor;
         d->n_seqs = n_seqs;
         d->n_lits = n_lits;
-        match_at(d, p, f->seq, f->qual, dist, N_READS + N_SAMPLED, e.lazy, agree);
+        match_at(d, p, f->seq, f->qual, dist, e.n_reads + N_SAMPLED, e.lazy, agree);
     }
     lits = lits_before(d, p, f->qual) - lits;
     if (bam_record_flag(r) & BAM_FUNMAP) {
@@ -325,7 +327,7 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
     }
     h->seq_bytes += f->qual - f->seq;
     h->seq_lits += lits;
-    memmove(place->read[pos & 1] + 1, place->read[pos & 1], (N_READS - 1) * sizeof place->read[0][0]);
+    memmove(place->read[pos & 1] + 1, place->read[pos & 1], (e.n_reads - 1) * sizeof place->read[0][0]);
     place->read[pos & 1][0].pos = place->pos = pos;
     place->read[pos & 1][0].seq = f->seq;
 }

@@ -44,6 +44,14 @@ def test_output_at_level_1_is_larger_than_that_of_samtools(path, order, gen_bam,
             path.name, "" if file == path else ", grown", len(data) / theirs)
 
 
+def test_output_of_short_reads_in_template_order_at_level_1_is_larger_than_that_of_samtools(gen_bam, deflated):
+    """Of two places in turn, at one of which they are in no order: few of the last ones overlap. It had been 1.033."""
+    file = gen_bam("--size", "4M", "--read-len", 50, "--genome", "25K", "--seed", 508, "--level", 1)
+    data = sorted_bytes(["--no-PG", "-l", "1", "--template-coordinate", file])
+    theirs = sum(FRAME + deflated(1, b.data) for b in blocks(data))
+    assert len(data) <= MOST * theirs, "%.4f of samtools' size" % (len(data) / theirs)
+
+
 @pytest.mark.parametrize("order", [[], ["-n"]], ids=["coordinate", "name"])
 @pytest.mark.parametrize("path", REAL_BAMS + SIZE_BAMS)
 def test_output_at_the_default_level_is_larger_than_that_of_samtools(path, order, deflated):
