@@ -54,7 +54,7 @@ static int deal_blocks(struct sorted *s, struct bgzf_source *source)
     while ((found = bgzf_source_peek(source, &size)) > 0) {
         if ((bgzf_source_ring_full(source) && take_block(s, true) < 0) || make_room(s, size) < 0)
             return -1;
-        bgzf_source_hand_out(source, bam_arena_take(s->arenas.filled, size));
+        bgzf_source_hand_out(source, bam_arena_take(s->arenas.filled, size), NULL);
         show_progress(s);
         if (take_blocks(s, false) < 0)
             return -1;

@@ -90,7 +90,7 @@ struct bgzf_sink {
     struct sink_slot *slots;
     uint8_t *compressed;         /* C of all slots */
     struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
-    uint8_t *filled;             /* BGZF_FILL bytes per thread: what goes into its block */
+    uint8_t *filled;             /* BGZF_MAX_BLOCK bytes per thread: what goes into its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
@@ -147,7 +147,7 @@ static int sink_alloc(struct bgzf_sink *k)
         return k->slots ? 0 : -1;
     k->compressed = malloc((size_t)k->opt.n_slots * BGZF_MAX_BLOCK);
     k->codecs = calloc((size_t)k->opt.n_threads, sizeof *k->codecs);
-    k->filled = malloc((size_t)k->opt.n_threads * BGZF_FILL);
+    k->filled = malloc((size_t)k->opt.n_threads * BGZF_MAX_BLOCK);
     if (k->begin >= 0 && k->opt.piece_size > 0 && parts_alloc(k) < 0)
         return -1;
     for (uint32_t i = 0; k->slots && k->compressed && i < k->opt.n_slots; i++)
@@ -321,6 +321,23 @@ static void serve_ticket(struct bgzf_sink *k)
     } while (!(is_main && has_others) && is_writer_wanted(k));
 }
 
+/* Copies the block that the owner kept, if the data are what it says that it holds. Returns its length. 0: none is
+ * kept. If there is an error, it is recorded. */
+static uint32_t copy_kept(struct bgzf_sink *k, uint32_t index, const uint8_t *data, uint32_t size)
+{
+    uint32_t length = 0;
+    const uint8_t *kept = k->opt.copies ? k->opt.kept(k->opt.arg, index, &length) : NULL;
+    if (!kept)
+        return 0;
+    if (!bgzf_block_claims(kept, length, data, size)) {
+        latch_fail(k->opt.latch, "writing %s failed: a block of the input that was to be copied has other records than "
+                   "it had. Memory may be faulty, or this is our bug: please report it", k->opt.path);
+        return 1;
+    }
+    memcpy(k->slots[index].compressed, kept, length);
+    return length;
+}
+
 /* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; after an
  * error any, and nothing is written. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
@@ -337,10 +354,12 @@ static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
     }
     uint8_t *compressed = slot->compressed, *data = bgzf_block_stored_data(codec, compressed);
     if (!data)
-        data = k->filled + (size_t)task_thread() * BGZF_FILL;
+        data = k->filled + (size_t)task_thread() * BGZF_MAX_BLOCK;
     uint32_t size = k->opt.fill(k->opt.arg, index, data);
     enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
-    uint32_t length = bgzf_block_deflate(codec, data, size, compressed);
+    uint32_t length = copy_kept(k, index, data, size);
+    if (length == 0)
+        length = bgzf_block_deflate(codec, data, size, compressed);
     stats_leave(k->opt.stats, before, size);
     slot->bytes = compressed;
     k->opt.deflated(k->opt.arg, index, data, compressed, length);
@@ -402,7 +421,7 @@ int bgzf_sink_hand_out(struct bgzf_sink *k)
 
 uint64_t bgzf_sink_mark(const struct bgzf_sink *k)
 {
-    return task_ring_head(&k->ring) + k->begun;
+    return task_ring_head(&k->ring) + k->begun * (1u + k->opt.copies);
 }
 
 bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
@@ -412,7 +431,7 @@ bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
 
 bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
 {
-    return !k->begun || mark < bgzf_sink_mark(k);
+    return mark <= task_ring_head(&k->ring);
 }
 
 /* Adds the EOF block of BGZF, writes the last piece, and leaves the file at its end. All slots are free. */
@@ -456,5 +475,5 @@ size_t bgzf_sink_piece_size(int n_threads, int level, size_t memory)
 size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t piece_size)
 {
     return task_ring_memory(n_slots) + n_slots * (sizeof(struct sink_slot) + BGZF_MAX_BLOCK)
-         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_FILL) + n_pieces(n_threads) * piece_size;
+         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_MAX_BLOCK) + n_pieces(n_threads) * piece_size;
 }

@@ -18,14 +18,18 @@ struct stats;
 struct bgzf_sink;
 
 /* Called in the deflate task, in any thread: puts the bytes of the slot's block into data. Returns their number, 1 ..
- * BGZF_FILL. */
+ * BGZF_FILL, or BGZF_MAX_BLOCK if the block is kept. */
 typedef uint32_t bgzf_sink_fill_fn(void *arg, uint32_t slot, uint8_t *data);
 
 /* Called in the same task when the block is deflated. data: as fill() left it; block[length]: what will be written. */
 typedef void bgzf_sink_deflated_fn(void *arg, uint32_t slot, const uint8_t *data, const uint8_t *block,
                                    uint32_t length);
 
-/* In place of these two if the output is SAM: makes the bytes that will be written for the slot's block, plain text or
+/* Called between the two: what the slot's block is to be instead of deflated data, which it must hold, and its length.
+ * NULL: deflate the data. */
+typedef const uint8_t *bgzf_sink_kept_fn(void *arg, uint32_t slot, uint32_t *length);
+
+/* In place of these if the output is SAM: makes the bytes that will be written for the slot's block, plain text or
  * BGZF blocks. They stay the owner's, unchanged until the slot is begun again. Returns their number, 1 .. 2^31 - 1.
  * If that fails, records an error in the latch; then any number will do. After an error it is not called any more. */
 typedef uint32_t bgzf_sink_make_fn(void *arg, uint32_t slot, const uint8_t **bytes);
@@ -45,7 +49,9 @@ struct bgzf_sink_options {
                                   * gathered */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
-    bgzf_sink_fill_fn *fill;     /* this and the next one: for BAM */
+    bool copies;                 /* some blocks are kept; and what is in the begun block may go to the next one, too */
+    bgzf_sink_fill_fn *fill;     /* this and the next two: for BAM */
+    bgzf_sink_kept_fn *kept;     /* asked if it copies */
     bgzf_sink_deflated_fn *deflated;
     bgzf_sink_make_fn *make;     /* for SAM */
     bgzf_sink_placed_fn *placed;

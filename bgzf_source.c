@@ -15,9 +15,10 @@
 _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
 struct source_slot {
-    struct bgzf_frame frame;     /* these four: main thread, before READY */
+    struct bgzf_frame frame;     /* these five: main thread, before READY */
     const uint8_t *compressed;
     atomic_int *users;           /* of those bytes, held until they are inflated; NULL: they are where they belong */
+    uint8_t *keep;               /* where the compressed bytes are copied to; NULL: they are not */
     struct bgzf_source_block block;
     enum bgzf_fault fault;       /* claimer, before DONE, only if there is one: who writes takes the cache line */
 };
@@ -113,6 +114,8 @@ static void source_run(void *source, uint32_t index)
     if (!latch_tripped(s->opt.latch)) {
         enum bgzf_fault fault = slot->users ? source_inflate(s, slot->compressed, &slot->frame, slot->block.data)
                                             : BGZF_OK;
+        if (slot->keep && !fault)
+            memcpy(slot->keep, slot->compressed, slot->frame.size);
         if (fault)
             slot->fault = fault;
         else if (s->inflated)
@@ -233,7 +236,13 @@ int bgzf_source_ring_full(const struct bgzf_source *s)
     return task_ring_full(&s->ring);
 }
 
-void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
+uint32_t bgzf_source_compressed_size(const struct bgzf_source *s)
+{
+    bool is_block = s->opt.framed && s->frame.size > 0;
+    return is_block && bgzf_block_is_plain(s->opt.input->data, &s->frame) ? s->frame.size : 0;
+}
+
+void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst, uint8_t *keep)
 {
     struct byte_window *w = s->opt.input;
     uint32_t index = task_ring_next(&s->ring);
@@ -241,6 +250,7 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst)
     bool is_gzip = s->frame.size == 0;
     slot->frame = s->frame;
     slot->compressed = w->data;
+    slot->keep = keep;
     slot->users = is_gzip ? NULL : byte_window_hold(w);
     slot->fault = BGZF_OK;
     slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};

@@ -55,8 +55,12 @@ void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_source_inflated_fn
  * out. */
 int bgzf_source_peek(struct bgzf_source *source, uint32_t *inflated_size);
 
-/* Hands out the peeked block: a task inflates it to dst. The ring must not be full. */
-void bgzf_source_hand_out(struct bgzf_source *source, uint8_t *dst);
+/* Compressed size of the peeked block, if it is one that may be written as it is; else 0. */
+uint32_t bgzf_source_compressed_size(const struct bgzf_source *source);
+
+/* Hands out the peeked block: a task inflates it to dst, and copies its compressed bytes to `keep`, if that is not
+ * NULL. The ring must not be full. */
+void bgzf_source_hand_out(struct bgzf_source *source, uint8_t *dst, uint8_t *keep);
 
 /* Blocks that were handed out wait no longer for others that would share their task. */
 void bgzf_source_make_task(struct bgzf_source *source);

@@ -72,7 +72,8 @@ struct bam_verdict {
 struct record_ref {
     const uint8_t *data;
     uint32_t size;
-    uint32_t segment;        /* its number; 0: the record or its beginning */
+    uint16_t segment;        /* its number; 0: the record or its beginning */
+    uint16_t source;         /* which input of a merge it is from, where that is asked (write/copied_blocks.h) */
 };
 
 /* Changes a copy of a record in place, on its way to the output. */

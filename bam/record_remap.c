@@ -156,6 +156,12 @@ static size_t tag_size(const char *text)
     return text ? HEAD_SIZE + strlen(text) + 1 : 0;
 }
 
+/* Whether the tag is not there, or keeps its value. */
+static bool is_kept(const struct old_tag *tag)
+{
+    return !tag->type || (tag->to && strcmp(tag->to, (const char *)tag->type + 1) == 0);
+}
+
 /* Appends the record without the old tags and with the new ones. */
 static int append_parts(struct byte_buffer *to, const struct bam_record *r, const struct old_tag tags[N_TAGS],
                         const char *group)
@@ -205,6 +211,8 @@ int record_remap_append(const struct record_remap *remap, struct byte_buffer *to
         find_tags(tags, bam_record_aux(r), (const uint8_t *)r + bam_record_size(r));
     for (int i = 0; i < N_TAGS && status == 0; i++)
         status = map_tag(remap, i, &tags[i], r, unknown);
+    if (remap->leaves_tags && !remap->group && is_kept(&tags[RG]) && is_kept(&tags[PG]))
+        tags[RG] = tags[PG] = (struct old_tag){NULL, NULL, NULL};
     if (remap->group)
         tags[RG].to = NULL;                      /* it comes behind PG */
     bool changed = tags[RG].type || tags[PG].type || remap->group;

@@ -29,6 +29,7 @@ struct record_remap {
     const int32_t *ref_ids;      /* by the reference's number in the input; NULL: the same. The header_join's */
     struct tag_values groups, programs;    /* values of RG and PG */
     char *group;                 /* each record gets this RG (-r); NULL: it has its own. Owned */
+    bool leaves_tags;            /* a record whose RG and PG keep their values stays as it is */
     bool drops_unknown;          /* RG and PG of unknown values are taken away (merge); else they stay as they are */
 };
 
@@ -52,9 +53,10 @@ static inline void remap_unknown_clear(struct remap_unknown *unknown)
 
 /* Appends the record, which was checked, to `to`, with the reference ids and tags of the joined header. A known RG, and
  * then a known PG, become the last tags, also if the value stays, as by samtools merge (1.24); `group` comes behind
- * both. Of several equal tags the first one counts. With drops_unknown, a value that is unknown is taken away and added
- * to `unknown`, which else may be NULL. Bin stays. 1: changed; 0: not; -1: no memory; -2: the record would be longer
- * than BAM holds; -3, with drops_unknown: its RG or PG is no string. Below 0 nothing was appended. */
+ * both. With leaves_tags nothing is done to them if neither value changes. Of several equal tags the first one counts.
+ * With drops_unknown, a value that is unknown is taken away and added to `unknown`, which else may be NULL. Bin stays.
+ * 1: changed; 0: not; -1: no memory; -2: the record would be longer than BAM holds; -3, with drops_unknown: its RG or
+ * PG is no string. Below 0 nothing was appended. */
 int record_remap_append(const struct record_remap *remap, struct byte_buffer *to, const struct bam_record *record,
                         struct remap_unknown *unknown);
 

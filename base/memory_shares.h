@@ -30,6 +30,7 @@ struct memory_job {
     size_t program;              /* see machine_program_memory() */
     size_t n_waiting;            /* inputs but the first that have buffers before their turn: they are no files */
     bool merges;                 /* see MEMORY_AT_ONCE; all but the first are waiting then */
+    bool copies;                 /* a merge's; compressed blocks of the inputs may go to the output as they are */
 };
 
 /* What is known once the headers are read. */
@@ -61,6 +62,7 @@ struct sam_use {
     uint32_t n_chunks;           /* at least two */
     size_t text_size;            /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* bytes for a chunk's records, mostly */
+    bool keeps;                  /* with the compressed blocks that they came in (codec/kept_block.h) */
     size_t bytes;                /* all together */
     bool tight;                  /* chunks are smaller than they should be, because memory is little */
 };

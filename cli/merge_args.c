@@ -20,6 +20,7 @@ enum { SEED = 1 };
 static const struct option long_options[] = {
     {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    {"copy-blocks", no_argument, NULL, OPT_COPY_BLOCKS},
     ENGINE_ARGS_LONG_OPTIONS
 };
 
@@ -70,6 +71,7 @@ void merge_args_usage(FILE *to)
           "      --output-fmt-option OPT[=VAL]\n"
           "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
           "  -u, -1                  no compression, as -l 0; fast, as -l 1\n"
+          "      --copy-blocks       compressed blocks of BAM whose records stay as they are go out as they came in\n"
           "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
           "Resources\n"
           "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
@@ -113,6 +115,7 @@ static enum engine_option take_merge_option(struct engine_args *args, int c)
     case 'L': opts->bed = optarg; break;
     case 'R': opts->region = optarg; break;
     case 'X': own->has_indexes = true; break;
+    case OPT_COPY_BLOCKS: args->o->out.copies = true; break;
     default:  return order_args_take(&own->order, &args->o->order, c);
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;

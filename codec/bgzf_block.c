@@ -199,6 +199,12 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
     return BGZF_OK;
 }
 
+bool bgzf_block_claims(const uint8_t *block, uint32_t length, const uint8_t *data, uint32_t n)
+{
+    const uint8_t *footer = block + length - BGZF_FOOTER;
+    return load_le32(footer + 4) == n && load_le32(footer) == block_crc32(data, n);
+}
+
 uint8_t *bgzf_block_stored_data(const struct bgzf_codec *codec, uint8_t *out)
 {
     return codec->ours || codec->deflate ? NULL : out + BGZF_HEADER + BAM_DEFLATE_STORED;

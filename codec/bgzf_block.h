@@ -10,6 +10,7 @@
 #ifndef BGZF_BLOCK_H
 #define BGZF_BLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/endian_io.h"
@@ -54,6 +55,15 @@ const char *bgzf_fault_text(enum bgzf_fault fault);
 /* Reads the frame of the block at p, of which avail bytes are at hand. Never returns BGZF_MORE if
  * avail >= BGZF_MAX_BLOCK. */
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame);
+
+/* Whether the block at p, whose frame this is, has the header that all writers write, which every reader takes. */
+static inline bool bgzf_block_is_plain(const uint8_t *p, const struct bgzf_frame *frame)
+{
+    return frame->data_offset == BGZF_HEADER && p[3] == bgzf_block_eof[3];
+}
+
+/* Whether the block says of itself that data[n] is in it: by size and CRC-32. */
+bool bgzf_block_claims(const uint8_t *block, uint32_t length, const uint8_t *data, uint32_t n);
 
 /* A guess where the first block begins in bytes[n] of a file: where another one follows, or the bytes end. Data may
  * look like the head of a block, but hardly like two. n: nowhere among the first BGZF_MAX_BLOCK bytes. */

@@ -86,7 +86,7 @@ int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
     enum stage before = stats_enter(g->stats, STAGE_MERGE);
     while (g->list.n < g->max && !g->has_crossed && (found = run_merge_next(&g->merge, &item)) > 0)
         record_list_add(&g->list, bam_key_record(item.base, item.key),
-                        (uint32_t)bam_key_record_size(item.base, item.key));
+                        (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.source);
     stats_records(g->stats, g->list.n);
     stats_leave(g->stats, before, 0);
     *list = g->list;

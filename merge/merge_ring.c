@@ -279,7 +279,7 @@ static void merge_range(struct range *range)
         range->whole = run_merge_next(&range->merge, &item) == 0;
         if (!range->whole)
             record_list_add(&range->list, bam_key_record(item.base, item.key),
-                            (uint32_t)bam_key_record_size(item.base, item.key));
+                            (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.source);
     }
     stats_records(stats, range->list.n);
     stats_leave(stats, before, 0);

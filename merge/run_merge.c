@@ -107,6 +107,6 @@ int run_merge_next(struct run_merge *m, struct merge_item *item)
     if (m->n == 0)
         return 0;
     const struct merge_source *source = &m->sources[m->heap[0].source];
-    *item = (struct merge_item){*source->next, source->base};
+    *item = (struct merge_item){*source->next, source->base, m->heap[0].source};
     return 1;
 }

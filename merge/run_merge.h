@@ -39,6 +39,7 @@ struct run_merge {
 struct merge_item {
     struct bam_key key;
     const uint8_t *base;         /* what the key's place is relative to */
+    size_t source;
 };
 
 /* Makes a merge with room for max sources. -1: no memory. */

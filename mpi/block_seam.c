@@ -88,7 +88,7 @@ void block_seam_add(struct block_seam *s, const struct record_list *list)
         if (s->sizes)
             s->sizes[s->n] = r->size;
         else
-            record_list_add(&s->kept, r->data, r->size);
+            record_list_add(&s->kept, r->data, r->size, 0);
         s->n++;
     }
 }
@@ -138,7 +138,7 @@ size_t block_seam_tail(const struct block_seam *s, struct record_ref *records)
     size_t n = 0;
     for (size_t at = 0; at < s->tail_size; n++) {
         size_t size = bam_record_size((const struct bam_record *)(s->tail + at));
-        records[n] = (struct record_ref){s->tail + at, (uint32_t)size, 0};
+        records[n] = (struct record_ref){s->tail + at, (uint32_t)size, 0, 0};
         at += size;
     }
     return n;

@@ -172,7 +172,7 @@ static bool list_record(struct exchange *x, struct out_message *m, const uint8_t
     size_t left = size - x->offset, room = MESSAGE - m->size, n = left < room ? left : room;
     if (m->n == PIECES || n == 0)
         return false;
-    m->pieces[m->n++] = (struct record_ref){record + x->offset, (uint32_t)n, 0};
+    m->pieces[m->n++] = (struct record_ref){record + x->offset, (uint32_t)n, 0, 0};
     m->size += n;
     x->bytes[EXCHANGE_LISTED] += n;
     x->offset = n < left ? x->offset + n : 0;

@@ -160,7 +160,7 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     }
     for (size_t i = 0; i < s->n; i++)
         f->list.records[i] = (struct record_ref){bam_key_record(s->records.p, s->keys[i]),
-                                                 (uint32_t)bam_key_record_size(s->records.p, s->keys[i]), 0};
+                                                 (uint32_t)bam_key_record_size(s->records.p, s->keys[i]), 0, 0};
     f->list.n = s->n;
     return 0;
 }

@@ -119,18 +119,30 @@ struct sam_use memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_thread
     return use;
 }
 
-/* Bytes of a slice whose chunk has so much text: its records, and 16 bytes of key for some 256 each. */
-static size_t merge_slice(size_t text_size)
+/* Bytes for the records of a chunk with so much text, and for the compressed blocks that are kept with them. */
+static size_t merge_records(const struct memory_job *job, size_t text_size)
 {
-    return RECORDS_PER_TEXT * text_size + text_size / 16;
+    return (RECORDS_PER_TEXT + (size_t)job->copies) * text_size;
+}
+
+/* Bytes of a slice whose chunk has so much text: its records, and 16 bytes of key for some 256 each. */
+static size_t merge_slice(const struct memory_job *job, size_t text_size)
+{
+    return merge_records(job, text_size) + text_size / 16;
+}
+
+/* Bytes of a chunk: its text, the blocks that it came in if they are kept, and its records. */
+static size_t merge_chunk(const struct memory_job *job, size_t text_size)
+{
+    return (1 + (size_t)job->copies) * text_size + merge_records(job, text_size);
 }
 
 /* How many chunks of so much text an input of a merge may have, which has a slice for each and some more. SAM has twice
  * as many chunks. Large ones cost the main thread least; but each thread should get one. */
-static size_t merge_chunks(size_t memory, size_t text_size)
+static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t text_size)
 {
-    size_t texts = memory / (1 + RECORDS_PER_TEXT) / text_size, more = SLICED_INPUT_LEAST - MERGE_CHUNKS_MIN;
-    return texts > more ? (texts - more) / 3 : 0;
+    size_t chunks = memory / merge_chunk(job, text_size), more = SLICED_INPUT_LEAST + job->copies - MERGE_CHUNKS_MIN;
+    return chunks > more ? (chunks - more) / 3 : 0;
 }
 
 /* The inputs of a merge get what the rest of the plan leaves of all, about; but each of them the least that works. A
@@ -148,15 +160,17 @@ static void divide_for_merge(struct memory_rings *rings)
     struct sam_use *use = &rings->sam;
     use->piece_size = rings->piece_size;
     use->text_size = TEXT_MAX;
-    while (use->text_size > TEXT_MIN && merge_chunks(left, use->text_size) < MERGE_CHUNKS_MIN + threads / job->n_inputs)
+    while (use->text_size > TEXT_MIN
+           && merge_chunks(job, left, use->text_size) < MERGE_CHUNKS_MIN + threads / job->n_inputs)
         use->text_size /= 2;
-    use->n_chunks = (uint32_t)clamp(merge_chunks(left, use->text_size), MERGE_CHUNKS_MIN,
+    use->n_chunks = (uint32_t)clamp(merge_chunks(job, left, use->text_size), MERGE_CHUNKS_MIN,
                                     MERGE_CHUNKS_MIN + CHUNKS_PER_THREAD * threads / job->n_inputs);
-    rings->n_slices = SLICED_INPUT_LEAST + use->n_chunks - MERGE_CHUNKS_MIN;
+    rings->n_slices = SLICED_INPUT_LEAST + job->copies + use->n_chunks - MERGE_CHUNKS_MIN;
     use->tight = use->text_size < TEXT_MAX;
-    use->records_size = RECORDS_PER_TEXT * use->text_size;
+    use->records_size = merge_records(job, use->text_size);
+    use->keeps = job->copies;
     use->source_slots = rings->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
-    use->bytes = use->n_chunks * (use->text_size + use->records_size);
+    use->bytes = use->n_chunks * merge_chunk(job, use->text_size);
 }
 
 static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t piece_size)
@@ -202,7 +216,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
     return program_memory(&r->job) + (size_t)r->job.n_threads * PER_THREAD + use->htslib + use->stats + rings_memory(r)
          + use->n_sam * r->sam.bytes
          + header_memory(use)
-         + (r->job.merges ? r->job.n_inputs * r->n_slices * merge_slice(r->sam.text_size) : spill_memory(p));
+         + (r->job.merges ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->sam.text_size) : spill_memory(p));
 }
 
 /* Gives slices the same share of the arenas as in earnest. */

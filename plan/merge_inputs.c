@@ -27,6 +27,7 @@ static int join_header(void *inputs, struct sort_input *in)
     struct merge_inputs *m = inputs;
     if (header_join_add(m->join, in->header.sam, in->format->opt.path, &in->remap, in->format->opt.latch) < 0)
         return -1;
+    in->remap.leaves_tags = in->format->opt.sam.keeps;
     if (in > m->in.each)
         share_header(&in->header.sam, in[-1].header.sam);
     return 0;

@@ -180,7 +180,7 @@ int merged_begin(struct merged *m)
         .arenas = {&none},
         .runs = {
             .n = m->n,
-            .n_buffers = sliced_input_in_range(m->rings.n_slices),
+            .n_buffers = sliced_input_in_range(m->rings.n_slices, m->rings.job.copies),
             .one_is_enough = true,
             .reader = m,
             .in_order = in_order,

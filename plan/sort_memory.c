@@ -26,6 +26,13 @@ static size_t inputs_waiting(const struct input_request *in, enum memory_reads r
     return n;
 }
 
+/* Blocks have no levels that could be asked for but none at all. Each record says which input it is from. */
+static bool may_copy(const struct sort_opts *opts, const struct input_request *in)
+{
+    const struct output_request *out = &opts->out;
+    return out->copies && record_sink_form(out) == SINK_BAM && out->level != 0 && in->n <= UINT16_MAX;
+}
+
 struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in,
                                       enum memory_reads reads, bool writes)
 {
@@ -37,6 +44,7 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct
         .n_inputs = in->n,
         .n_waiting = inputs_waiting(in, reads),
         .merges = reads == MEMORY_AT_ONCE,
+        .copies = reads == MEMORY_AT_ONCE && may_copy(opts, in),
         .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),
         .thread_space = sort_limits_thread_space(),

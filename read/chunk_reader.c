@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "bgzf_source.h"
+#include "codec/kept_block.h"
 #include "read/chunk_reader.h"
 
 /* The bytes go through a ring of chunks, in each of which a task makes units into records:
@@ -135,6 +136,18 @@ static int take_bytes(struct chunk_reader *r, bool wait)
     return taken;
 }
 
+/* Lists the peeked block in the chunk, if it is one to be kept. Returns where its compressed bytes go; else NULL. Since
+ * it is smaller than what is in it, there is room. */
+static uint8_t *keep_block(const struct chunk_reader *r, struct chunk *c, uint32_t size)
+{
+    uint32_t compressed_size = c->blocks ? bgzf_source_compressed_size(r->opt.source) : 0;
+    if (compressed_size == 0 || compressed_size > size || size < KEPT_BLOCK_LEAST)
+        return NULL;
+    c->blocks[c->n_blocks++] = (struct chunk_block){c->filled, size, compressed_size, c->n_kept};
+    c->n_kept += compressed_size;
+    return c->kept + c->n_kept - compressed_size;
+}
+
 /* Hands out blocks for one chunk. 1: done; 0: there is no room, or no more bytes; -1: failed, and the error is recorded
  * in the latch. */
 static int fill_chunk(struct chunk_reader *r)
@@ -147,7 +160,7 @@ static int fill_chunk(struct chunk_reader *r)
     while ((found = bgzf_source_peek(r->opt.source, &size)) > 0 && c->filled + size <= r->opt.use.text_size) {
         if (bgzf_source_ring_full(r->opt.source) && take_bytes(r, true) < 0)
             return -1;
-        bgzf_source_hand_out(r->opt.source, c->bytes + c->filled);
+        bgzf_source_hand_out(r->opt.source, c->bytes + c->filled, keep_block(r, c, size));
         c->filled += size;
     }
     r->filling += c->filled > 0;
@@ -161,7 +174,7 @@ static int fill_chunk(struct chunk_reader *r)
  * smaller, it stays as it is. */
 static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
-    c->filled = c->arrived = c->begin = c->end = 0;
+    c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
     byte_buffer_trim(&c->head, r->opt.use.text_size);
     byte_buffer_trim(&c->records, r->opt.use.records_size);
 }
@@ -302,6 +315,9 @@ static int alloc_chunks(struct chunk_reader *r)
         c->bytes = malloc(use->text_size + 1);
         if (!c->bytes || byte_buffer_reserve(&c->records, use->records_size) < 0)
             return -1;
+        if (use->keeps && (!(c->blocks = malloc(use->text_size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
+                           || !(c->kept = malloc(use->text_size))))
+            return -1;
     }
     return 0;
 }
@@ -329,6 +345,8 @@ static void free_buffers(struct chunk_reader *r)
         free(c->bytes);
         free(c->head.p);
         free(c->records.p);
+        free(c->blocks);
+        free(c->kept);
     }
     free(r->chunks);
     free(r->carry.p);

@@ -18,6 +18,13 @@ struct chunk_reader;
 struct latch;
 struct stats;
 
+/* A block of the bytes whose compressed bytes were kept (codec/kept_block.h). */
+struct chunk_block {
+    size_t at;                   /* of its first byte, in the bytes of the chunk */
+    uint32_t size, compressed_size;
+    size_t kept;                 /* where its compressed bytes are, in `kept` of the chunk */
+};
+
 struct chunk {
     uint8_t *bytes;              /* one more than the plan says; the main thread's before READY, then the claimer's, who
                                   * may change them */
@@ -27,6 +34,9 @@ struct chunk {
     size_t begin, end;           /* the other units in bytes; the main thread sets it before READY */
     struct byte_buffer records;  /* made of the units, as BAM; the claimer's before DONE */
     atomic_int users;            /* of the records, see struct byte_window */
+    struct chunk_block *blocks;  /* n_blocks; this and the next two: as `bytes`. NULL: none is kept (sam_use) */
+    uint8_t *kept;               /* compressed bytes of these blocks */
+    size_t n_blocks, n_kept;
 };
 
 /* Where the units of a chunk's bytes are. */

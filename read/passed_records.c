@@ -9,6 +9,7 @@
 #include "base/latch.h"
 #include "base/stats.h"
 #include "bgzf_source.h"
+#include "codec/kept_block.h"
 #include "read/chunk_reader.h"
 #include "read/passed_records.h"
 #include "read/record_filter.h"
@@ -30,6 +31,7 @@ struct pass_found {
     struct record_slice slice;   /* of a merge: keys of the chunk's records, and its records once they are lent */
     size_t at;                   /* of a merge: where its record with a fault begins */
     struct remap_unknown unknown;    /* of a merge */
+    size_t n_blocks;             /* kept blocks of the chunk that have been passed */
 };
 
 struct passed_records {
@@ -65,6 +67,48 @@ static int list_record(const struct merge_wish *merge, struct pass_found *f, str
     return bam_record_is_beyond(made, merge->lengths) ? PASS_BEYOND : PASS_FINE;
 }
 
+/* Appends the block whose first record is the one at c->bytes[at], if the block has all of it, and was kept. 1: there
+ * is one; -1: no memory. */
+static int append_block(struct pass_found *f, struct byte_buffer *to, const struct chunk *c, size_t at, size_t size)
+{
+    const struct chunk_block *block = c->blocks + f->n_blocks, *end = c->blocks + c->n_blocks;
+    while (block < end && block->at + block->size <= at)
+        block++;
+    f->n_blocks = (size_t)(block - c->blocks);
+    if (block == end || block->at > at)
+        return 0;
+    f->n_blocks++;
+    if (at + size > block->at + block->size)
+        return 0;
+    struct kept_block kept = {block->compressed_size, block->size, (uint32_t)(at - block->at)};
+    return kept_block_append(to, &kept, c->kept + block->kept) < 0 ? -1 : 1;
+}
+
+/* Puts what belongs in front of the record at p, of the chunk's head or of its bytes: see codec/kept_block.h. */
+static int make_place(const struct passed_records *r, struct pass_found *f, struct chunk *c, const uint8_t *p)
+{
+    struct byte_buffer *to = &c->records;
+    bool may_begin = c->blocks && !r->filter && !r->opt.regions && p >= c->bytes && p < c->bytes + c->filled;
+    int begun = may_begin ? append_block(f, to, c, (size_t)(p - c->bytes), bam_record_size((const void *)p)) : 0;
+    size_t pad = begun ? 0 : kept_block_pad(to->n);
+    if (begun < 0 || byte_buffer_reserve(to, to->n + pad) < 0)
+        return -1;
+    to->n += pad;
+    return 0;
+}
+
+/* The record that was appended at *start is not as it was. */
+static int mark_changed(struct byte_buffer *to, size_t *start)
+{
+    size_t pad = kept_block_pad_changed(*start), size = to->n - *start;
+    if (byte_buffer_reserve(to, to->n + pad) < 0)
+        return -1;
+    memmove(to->p + *start + pad, to->p + *start, size);
+    to->n += pad;
+    *start += pad;
+    return 0;
+}
+
 /* Appends the checked record, if it passes. */
 static int pass_record(const struct passed_records *r, uint32_t number, struct byte_buffer *to,
                        const struct bam_record *record, bool mend)
@@ -79,19 +123,22 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct b
     int status = record_remap_append(&r->remap, to, record, &f->unknown);
     if (status < 0)
         return status;
+    if (r->opt.use.keeps && (status > 0 || mend) && mark_changed(to, &start) < 0)
+        return PASS_NO_MEMORY;
     return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
 }
 
 /* Appends the records in p[n] that pass, until one has a fault. */
-static void pass_records(const struct passed_records *r, uint32_t number, struct byte_buffer *to, const uint8_t *p,
-                         size_t n)
+static void pass_records(const struct passed_records *r, uint32_t number, struct chunk *c, const uint8_t *p, size_t n)
 {
     struct pass_found *f = &r->found[number];
     for (size_t at = 0; at < n && !f->fault;) {
         const struct bam_record *record = (const struct bam_record *)(p + at);
         struct bam_verdict verdict = bam_record_check(p + at, n - at, r->n_ref);
         f->broken = verdict.fault;
-        f->fault = f->broken ? PASS_BROKEN : pass_record(r, number, to, record, verdict.needs_fix);
+        f->fault = f->broken ? PASS_BROKEN
+                 : r->opt.use.keeps && make_place(r, f, c, p + at) < 0 ? PASS_NO_MEMORY
+                 : pass_record(r, number, &c->records, record, verdict.needs_fix);
         if (f->fault)
             return;
         size_t size = bam_record_size(record);
@@ -108,8 +155,8 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
     *f = (struct pass_found){.slice = f->slice, .unknown = f->unknown};
     record_slice_clear(&f->slice);
     remap_unknown_clear(&f->unknown);
-    pass_records(r, number, &c->records, c->head.p, c->head.n);
-    pass_records(r, number, &c->records, c->bytes + c->begin, c->end - c->begin);
+    pass_records(r, number, c, c->head.p, c->head.n);
+    pass_records(r, number, c, c->bytes + c->begin, c->end - c->begin);
     stats_records(r->opt.stats, f->n);
 }
 

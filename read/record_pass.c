@@ -175,7 +175,7 @@ static int deal_blocks(struct record_pass *p)
     while ((found = bgzf_source_peek(source, &size)) > 0) {
         if (bgzf_source_ring_full(source) && take_block(p, 1) < 0)
             return -1;
-        bgzf_source_hand_out(source, p->blocks + p->n_blocks++ % p->n_slots * BGZF_MAX_BLOCK);
+        bgzf_source_hand_out(source, p->blocks + p->n_blocks++ % p->n_slots * BGZF_MAX_BLOCK, NULL);
         if (take_blocks(p, 0) < 0)
             return -1;
     }

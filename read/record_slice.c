@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/record_checksum.h"
+#include "codec/kept_block.h"
 #include "read/record_slice.h"
 
 void record_slice_free(struct record_slice *s)
@@ -47,6 +48,7 @@ int record_slice_list(struct record_slice *s, size_t start, bool mend, const str
     size_t size = bam_record_size(r);
     struct bam_key_order order = {rule, s->records.p};
     s->records.n = start + size;
+    s->bytes += size;
     if ((*fault = bam_key_make(&order, r, &s->keys[s->n])))
         return 0;
     s->checksum += record_checksum(s->records.p + start, size);
@@ -58,8 +60,11 @@ int record_slice_list(struct record_slice *s, size_t start, bool mend, const str
 
 int record_slice_append(struct record_slice *s, const struct record_slice *more, const struct sort_rule *rule)
 {
-    size_t start = s->records.n, n = s->n;
-    if (reserve(s, n + more->n) < 0 || byte_buffer_append(&s->records, more->records.p, more->records.n) < 0)
+    size_t n = s->n, pad = (0 - s->records.n) % KEPT_BLOCK_PLACES, start = s->records.n + pad;
+    if (reserve(s, n + more->n) < 0 || byte_buffer_reserve(&s->records, start + more->records.n) < 0)
+        return -1;
+    s->records.n = start;
+    if (byte_buffer_append(&s->records, more->records.p, more->records.n) < 0)
         return -1;
     for (size_t i = 0; i < more->n; i++) {
         s->keys[n + i] = more->keys[i];
@@ -67,6 +72,7 @@ int record_slice_append(struct record_slice *s, const struct record_slice *more,
     }
     s->number = n ? s->number : more->number;
     s->n += more->n;
+    s->bytes += more->bytes;
     s->checksum += more->checksum;
     if (s->fallen == n && (n == 0 || more->n == 0 || record_slice_follows(s, n - 1, s, n, rule)))
         s->fallen = n + more->fallen;

@@ -93,7 +93,7 @@ int sliced_input_advance(struct sliced_input *s)
             return 0;
         if (state == CHUNK_NONE)
             end(s);
-        else if (s->next.records.n >= SLICE_LEAST)
+        else if (s->next.bytes >= SLICE_LEAST)
             put_slice(s);
     }
     return 0;

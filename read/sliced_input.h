@@ -26,11 +26,12 @@ struct sliced_input_options {
 enum { SLICED_INPUT_LEAST = 7 };
 
 /* How many slices of an input may be in one range. While a range is planned, the sink may hold as many of the range
- * before, because the last block is not full, and one of the range before that; and two more must be made, so that it
- * is known how the input goes on. */
-static inline uint32_t sliced_input_in_range(uint32_t n_slices)
+ * before, because the last block is not full, and one of the range before that, or two where blocks are copied, because
+ * what is in the last block may go to the next one, too; and two more must be made, so that it is known how the input
+ * goes on. */
+static inline uint32_t sliced_input_in_range(uint32_t n_slices, bool copies)
 {
-    return (n_slices - 3) / 2;
+    return (n_slices - 3 - copies) / 2;
 }
 
 /* A slice in memory. */

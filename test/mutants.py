@@ -14,6 +14,7 @@ MPI_WHOLE = "test_mpi_whole.py::"
 MERGE = "test_merge.py::"
 MERGE_FILES = "test_merge_files.py::"
 FIXMATE = "test_fixmate.py::"
+COPIES = "test_copy_blocks.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
 SUM_FIRST = """    if (!o->verify)
@@ -33,9 +34,10 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     if (!o->verify)
         return;
     int thread = task_thread();
+    uint32_t parted = block->before > 0;         /* the record was looked at in the block where it begins */
     enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
     if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
-        && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
+        && sink_verify_order(o->verify, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(o->verify, thread));
 """
 
@@ -51,7 +53,7 @@ MUTANTS = [
      [GUARDS + "test_fault_on_the_way_into_a_run_passes[cram-1]"], "it is made"),
     ("write/written.c", "if (n_in == n_out && in == out)", "if (in == out)", [GUARDS + "test_number_of_records_alone_is_wrong"],
      "the count"),
-    ("write/output_block.c", "        if (r->segment != NO_RECORD)\n            sum += ", "        if (r->segment == 0 && i == 0)\n            sum += ",
+    ("write/output_block.c", "    return r->segment != NO_RECORD ? ", "    return r->segment == 0 && i == 0 ? ",
      ["unit_output_block"], "each piece of a block is in the sum"),
     ("write/record_list.h", "size > BGZF_FILL - list->open_size", "size >= BGZF_FILL - list->open_size", ["unit_output_block"],
      "a block is filled to its last byte"),
@@ -394,8 +396,18 @@ MUTANTS = [
      [MERGE + "test_one_inversion_is_overlooked"], "an input goes back within a slice"),
     ("read/passed_records.c", "at = at == chain.begin ?", "at = chain.begin < chain.end ?",
      [MERGE + "test_what_looks_like_records_inside_a_record_is_merged"], "merge: no guess of where records begin is believed"),
-    ("read/sliced_input.h", "return (n_slices - 3) / 2;", "return n_slices - 3;",
+    ("read/sliced_input.h", "return (n_slices - 3 - copies) / 2;", "return n_slices - 3;",
      [MERGE + "test_long_ties_are_waited_for_without_end[-n]"], "the sink may hold as many slices as a range"),
+    ("bgzf_sink.c", "    if (!bgzf_block_claims(kept, length, data, size)) {", "    if (!kept[0]) {", ["unit_copied_blocks"],
+     "a block that is copied holds the records that are put"),
+    ("write/output_block.c", "return record ? record_checksum(record, size) : 0;", "return record ? 0 : 0;",
+     [COPIES + "test_gathered_files_are_deflated_again[straddle]"], "records in two blocks are in the checksum"),
+    ("write/copied_blocks.c", "b->sound && r->source == b->source", "b->sound",
+     [COPIES + "test_blocks_of_files_that_take_turns_are_cut_wrongly[straddle]"], "all of a copied block is of one input"),
+    ("read/passed_records.c", "r->opt.use.keeps && (status > 0 || mend)", "r->opt.use.keeps && (status > 1 || mend)",
+     [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of remapped records are not copied"),
+    ("read/passed_records.c", "r->opt.use.keeps && (status > 0 || mend)", "r->opt.use.keeps && status > 0",
+     [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of mended records are not copied"),
     ("cli/merge_args.c", "(by_group || order->by == SORT_TEMPLATE)", "by_group",
      [MERGE_FILES + "test_what_only_samtools_can_is_ignored"], "the order has libraries of groups that -r replaces"),
     # ------------------------------------------------------------ fixmate

@@ -137,7 +137,7 @@ static int read_blocks(struct reading *r)
             return -1;
         if (r->placed + size > r->in->data.n)
             abort();
-        bgzf_source_hand_out(r->source, r->out + r->placed);
+        bgzf_source_hand_out(r->source, r->out + r->placed, NULL);
         r->placed += size;
         while ((taken = take_one(r, 0)) > 0)
             ;
@@ -610,7 +610,7 @@ static int read_plain(struct reading *r, size_t *done)
     while ((found = bgzf_source_peek(r->source, &size)) > 0) {
         if (bgzf_source_ring_full(r->source) && take_plain(r, done, 1) <= 0)
             return -1;
-        bgzf_source_hand_out(r->source, r->out + r->placed);
+        bgzf_source_hand_out(r->source, r->out + r->placed, NULL);
         r->placed += size;
     }
     while ((taken = take_plain(r, done, 1)) > 0)
@@ -653,7 +653,7 @@ static void fill_ring(struct reading *r, uint32_t *fits)
     uint32_t size;
     *fits = 0;
     while (!bgzf_source_ring_full(r->source) && bgzf_source_peek(r->source, &size) > 0) {
-        bgzf_source_hand_out(r->source, r->out + r->placed);
+        bgzf_source_hand_out(r->source, r->out + r->placed, NULL);
         r->placed += size;
         ++*fits;
     }
@@ -675,7 +675,7 @@ static void test_full_ring_takes_one_block_for_each_taken_back(void **state)
         taken = take_one(&r, 1);
         full_after_take = bgzf_source_ring_full(r.source);
         if (bgzf_source_peek(r.source, &size) > 0) {
-            bgzf_source_hand_out(r.source, r.out + r.placed);
+            bgzf_source_hand_out(r.source, r.out + r.placed, NULL);
             r.placed += size;
         }
         full_after_hand_out = bgzf_source_ring_full(r.source);
@@ -710,7 +710,7 @@ static void test_peek_repeats_itself_until_the_block_is_handed_out(void **state)
         early = take_one(&r, 1);                 /* nothing is out: must not wait */
         found[0] = bgzf_source_peek(r.source, &size[0]);
         found[1] = bgzf_source_peek(r.source, &size[1]);
-        bgzf_source_hand_out(r.source, r.out);
+        bgzf_source_hand_out(r.source, r.out, NULL);
         r.placed = size[0];
         found[2] = bgzf_source_peek(r.source, &size[2]);
         r.result = read_blocks(&r);

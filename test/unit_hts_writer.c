@@ -64,7 +64,7 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
         at[i + 1] = at[i] + unit_append_record(&b, &r);
     }
     for (int i = 0; i < N; i++)
-        refs[i] = (struct record_ref){b.data + at[i], (uint32_t)(at[i + 1] - at[i]), 0};
+        refs[i] = (struct record_ref){b.data + at[i], (uint32_t)(at[i + 1] - at[i]), 0, 0};
     assert_int_equal(hts_writer_put(w, refs, 1), 0);
     assert_int_equal(hts_writer_put(w, refs + 1, N - 1), 0);
     int status = hts_writer_finish(w);

@@ -56,7 +56,7 @@ static void add_piece(struct job *job, uint32_t size, uint32_t segment, int rand
         p[i] = random ? (uint8_t)unit_random(&job->seed) : bases[unit_below(&job->seed, 4)];
     if (segment != HEADER)
         job->checksum += record_checksum(p, size);
-    job->piece[job->n++] = (struct record_ref){NULL, size, segment};
+    job->piece[job->n++] = (struct record_ref){NULL, size, (uint16_t)segment, 0};
 }
 
 /* Header bytes, then records of all sizes, some longer than a block, as the driver puts them. */
@@ -333,7 +333,7 @@ static int put_lists(struct output_blocks *sink, const struct job *job, struct r
         struct record_list *list = &lists[k];
         MUST(record_list_alloc(list, each) == 0);
         for (record_list_empty(list); list->n < each && i < job->n; i++)
-            record_list_add(list, job->piece[i].data, job->piece[i].size);
+            record_list_add(list, job->piece[i].data, job->piece[i].size, 0);
         check_fit(list);
         struct record_list to_put = *list;
         if (k % 3 == 2)
@@ -895,7 +895,7 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
     (void)state;
     struct latch latch = {0};
     uint8_t piece[100] = {1};
-    struct record_ref small = {piece, sizeof piece, 0};
+    struct record_ref small = {piece, sizeof piece, 0, 0};
     int fd = unit_temp_file();
     struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
     struct bgzf_sink *blocks = output_blocks_sink(sink);
@@ -950,7 +950,7 @@ static int put_lent(struct output_blocks *sink, struct job *job, struct lent *ri
             return -1;
         memset(lent->data, 0xee, sizeof lent->data);
         memcpy(lent->data, job->piece[i].data, job->piece[i].size);
-        struct record_ref piece = {lent->data, job->piece[i].size, 0};
+        struct record_ref piece = {lent->data, job->piece[i].size, 0, 0};
         if (put_records(sink, &piece, 1) < 0)
             return -1;
         lent->mark = bgzf_sink_mark(output_blocks_sink(sink));
@@ -1009,7 +1009,7 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
             }
         if (omp_get_thread_num() == 0) {
             for (int i = 0; i < N; i++)
-                put_records(sink, &(struct record_ref){bytes, BGZF_FILL, 0}, 1);
+                put_records(sink, &(struct record_ref){bytes, BGZF_FILL, 0, 0}, 1);
             output_blocks_flush(sink);
             uint64_t mark = bgzf_sink_mark(blocks);
             passed_before = bgzf_sink_passed(blocks, mark);
@@ -1040,7 +1040,7 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(1)
     if (omp_get_thread_num() == 0) {
-        put_records(sink, &(struct record_ref){piece, sizeof piece, 0}, 1);
+        put_records(sink, &(struct record_ref){piece, sizeof piece, 0, 0}, 1);
         early = bgzf_sink_help(blocks);
         output_blocks_flush(sink);
         uint64_t mark = bgzf_sink_mark(blocks);

@@ -224,7 +224,7 @@ static size_t peak_of(const struct bgzf_sink_options *how, const struct unit_byt
     if (omp_get_thread_num() == 0) {
         output_blocks_set_sam_header(blocks, header);
         for (size_t i = 0; i < n; i++) {
-            struct record_ref ref = {record->data, (uint32_t)record->n, 0};
+            struct record_ref ref = {record->data, (uint32_t)record->n, 0, 0};
             n_failed += output_blocks_put(blocks, &(struct record_list){.records = &ref, .n = 1}) < 0;
             size_t now = allocated();
             peak = now > peak ? now : peak;

@@ -224,7 +224,7 @@ static void test_parts_of_long_records_are_taken_for_records(void **state)
     struct verify_ends ends;
     d->pieces[1].segment = 1;
     d->pieces[1].data = (const uint8_t *)"what is no record at all, but the rest of one, wherever that was cut";
-    d->pieces[2].segment = UINT32_MAX;       /* header */
+    d->pieces[2].segment = UINT16_MAX;       /* header */
     d->pieces[2].data = d->pieces[1].data;
     assert_int_equal(verify_order(d, 0, 5, &ends), 0);
     assert_int_equal(verify_order(d, 1, 2, &ends), 0);

@@ -7,7 +7,9 @@
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "codec/bgzf_block.h"
+#include "codec/kept_block.h"
 #include "write/bam_index.h"
+#include "write/copied_blocks.h"
 #include "write/output_block.h"
 #include "write/samtools_checksum.h"
 #include "write/sam_text.h"
@@ -23,13 +25,14 @@ static uint32_t room_of(enum sink_form form, int level)
 
 static uint32_t records_max(enum sink_form form, int level)
 {
-    return room_of(form, level) / BAM_MIN_RECORD + 1;
+    enum { OTHERS = 3 };         /* parts of two records, and one that would not fit */
+    return (room_of(form, level) + BGZF_MAX_BLOCK - BGZF_FILL) / BAM_MIN_RECORD + OTHERS;
 }
 
 _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds one segment of a long record");
 
 /* As the segment of a record_ref: header bytes, not counted in the checksum. */
-static const uint32_t NO_RECORD = UINT32_MAX;
+static const uint16_t NO_RECORD = UINT16_MAX;
 
 /* What goes into a slot's block. Mostly it is some of a merged list, and the main thread looks at no record. Where
  * two lists meet it copies their references to the slot's own list. The deflate task copies the records together and
@@ -43,6 +46,9 @@ struct output_block {
     struct bam_index_entry *entries;   /* of the records that end in the block */
     struct verify_ends ends;
     uint64_t checksum;
+    const struct kept_block *kept;   /* what the block is to be; NULL: deflated. This and the next two: main thread */
+    uint32_t before;             /* bytes of the first record in front of the block, but for those of segments */
+    uint32_t behind;             /* bytes of the last record behind it, likewise */
 };
 
 struct output_blocks {
@@ -57,6 +63,7 @@ struct output_blocks {
     struct sink_verify *verify;
     struct bam_index *index;
     struct samtools_checksum *samtools;
+    struct copied_blocks copied; /* main thread; used if opt.copies */
     uint64_t checksum;           /* of all blocks that have their place; used by placed() */
 };
 
@@ -87,12 +94,13 @@ static uint64_t records_size(const struct output_block *block)
     return size;
 }
 
-/* The record that ends in segment r, and its size. NULL: it goes on, or r is none. */
-static const uint8_t *ending_record(const struct record_ref *r, size_t *size)
+/* The record that ends with reference i of the block, and its size. NULL: it goes on, or there is none. */
+static const uint8_t *ending_record(const struct output_block *block, uint32_t i, size_t *size)
 {
+    const struct record_ref *r = &block->records[i];
     if (r->segment == NO_RECORD)
         return NULL;
-    size_t before = (size_t)r->segment * BGZF_FILL;
+    size_t before = (size_t)r->segment * BGZF_FILL + (i == 0 ? block->before : 0);
     const uint8_t *record = r->data - before;
     *size = bam_record_size((const struct bam_record *)record);
     return before + r->size == *size ? record : NULL;
@@ -105,11 +113,23 @@ static void add_samtools(struct output_blocks *o, const struct output_block *blo
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         size_t size;
-        const uint8_t *record = ending_record(r, &size);
-        if (record && samtools_checksum_add(o->samtools, thread, r->segment ? record : data, size) < 0)
+        const uint8_t *record = ending_record(block, i, &size);
+        if (record && samtools_checksum_add(o->samtools, thread, record == r->data ? data : record, size) < 0)
             latch_fail(o->opt.latch, "out of memory for --checksum");
         data += r->size;
     }
+}
+
+/* Of a record that lies in two blocks the second one has the checksum, of the record as it was put. */
+static uint64_t checksum_of(const struct output_block *block, uint32_t i, const uint8_t *data)
+{
+    const struct record_ref *r = &block->records[i];
+    size_t size;
+    bool is_parted = (i == 0 && block->before > 0) || (i + 1 == block->n && block->behind > 0);
+    const uint8_t *record = is_parted ? ending_record(block, i, &size) : NULL;
+    if (is_parted)
+        return record ? record_checksum(record, size) : 0;
+    return r->segment != NO_RECORD ? byte_hash(data, r->size, r->segment) : 0;
 }
 
 /* data: the bytes of the block's records. */
@@ -117,10 +137,8 @@ static uint64_t checksum_block(struct output_blocks *o, const struct output_bloc
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < block->n; i++) {
-        const struct record_ref *r = &block->records[i];
-        if (r->segment != NO_RECORD)
-            sum += byte_hash(data, r->size, r->segment);
-        data += r->size;
+        sum += checksum_of(block, i, data);
+        data += block->records[i].size;
     }
     if (o->samtools)
         add_samtools(o, block, data - records_size(block));
@@ -145,10 +163,19 @@ static void list_entries(struct output_blocks *o, struct output_block *block)
         const struct record_ref *r = &block->records[i];
         after += r->size;
         size_t size;
-        const uint8_t *record = ending_record(r, &size);
+        const uint8_t *record = ending_record(block, i, &size);
         if (record)
             list_entry(o, block, record, size, after);
     }
+}
+
+static const uint8_t *kept(void *blocks, uint32_t slot, uint32_t *length)
+{
+    const struct kept_block *block = ((const struct output_blocks *)blocks)->slots[slot].kept;
+    if (!block)
+        return NULL;
+    *length = block->size;
+    return kept_block_bytes(block);
 }
 
 static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
@@ -174,9 +201,10 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     if (!o->verify)
         return;
     int thread = task_thread();
+    uint32_t parted = block->before > 0;         /* the record was looked at in the block where it begins */
     enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
     if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
-        && sink_verify_order(o->verify, block->records, block->n, &block->ends) == 0)
+        && sink_verify_order(o->verify, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(o->verify, thread));
     stats_leave(o->opt.stats, before, block->size);
 }
@@ -249,6 +277,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
         o->room = room_of(options->form, options->level);
         o->records_max = records_max(options->form, options->level);
         o->opt.fill = fill;
+        o->opt.kept = kept;
         o->opt.deflated = verify;
         o->opt.make = make_text;
         o->opt.placed = placed;
@@ -340,7 +369,8 @@ static int begin_block(struct output_blocks *o, const struct record_ref *line)
         return -1;
     o->filling = &o->slots[slot];
     o->filling->records = o->filling->own;
-    o->filling->n = o->filling->size = 0;
+    o->filling->n = o->filling->size = o->filling->before = o->filling->behind = 0;
+    o->filling->kept = NULL;
     return 0;
 }
 
@@ -369,7 +399,7 @@ static int put_long(struct output_blocks *o, const uint8_t *data, size_t size, b
     size_t most = o->text && is_record ? UINT32_MAX : BGZF_FILL;
     for (uint32_t segment = 0; size > 0; segment++) {
         uint32_t n = (uint32_t)(size < most ? size : most);
-        struct record_ref part = {data, n, is_record ? segment : NO_RECORD};
+        struct record_ref part = {data, n, is_record ? (uint16_t)segment : NO_RECORD, 0};
         if (output_blocks_flush(o) < 0 || begin_block(o, is_record ? &part : NULL) < 0)
             return -1;
         o->filling->own[0] = part;
@@ -408,9 +438,86 @@ static ssize_t put_block(struct output_blocks *o, const struct record_ref *recor
     return output_blocks_flush(o) < 0 ? -1 : (ssize_t)n;
 }
 
+/* ---- on the main thread, with copied blocks ---- */
+
+/* Adds n bytes of the record, from `at` on, to the block. There is room. */
+static int put_part(struct output_blocks *o, const struct record_ref *r, uint32_t at, uint32_t n)
+{
+    if (!o->filling && begin_block(o, NULL) < 0)
+        return -1;
+    struct output_block *block = o->filling;
+    if (block->n == 0)
+        block->before = at;
+    block->behind = r->size - at - n;
+    block->own[block->n++] = (struct record_ref){r->data + at, n, 0, r->source};
+    block->size += n;
+    return 0;
+}
+
+/* Ends the block in front of the last `lead` bytes that were put: the first of the blocks to be copied has these. */
+static int end_before(struct output_blocks *o, uint32_t lead)
+{
+    if (lead == 0)
+        return output_blocks_flush(o);
+    struct output_block *block = o->filling;
+    struct record_ref last = block->own[--block->n];
+    block->size -= last.size;
+    return put_part(o, &last, 0, last.size - lead) < 0 || output_blocks_flush(o) < 0
+        || put_part(o, &last, last.size - lead, lead) < 0 ? -1 : 0;
+}
+
+/* What was put for a block that is not copied after all becomes one that is filled as others. It may be more than fits
+ * into one. */
+static int settle(struct output_blocks *o)
+{
+    struct output_block *block = o->filling;
+    uint32_t n = 0;
+    while (block && block->size > o->room)
+        block->size -= block->own[block->n - ++n].size;
+    if (n == 0)
+        return 0;
+    block->n -= n;
+    if (output_blocks_flush(o) < 0)
+        return -1;
+    for (const struct record_ref *r = block->own + block->n; n > 0; n--, r++)
+        if (put_part(o, r, 0, r->size) < 0)
+            return -1;
+    return 0;
+}
+
+/* Puts the record into the block that is to be copied, and the rest of it into the next one. */
+static int put_copied(struct output_blocks *o, const struct record_ref *r, const struct copy_step *step)
+{
+    if (put_part(o, r, 0, step->part) < 0)
+        return -1;
+    if (!step->whole)
+        return 0;
+    o->filling->kept = step->whole;
+    return output_blocks_flush(o) < 0 || (step->part < r->size && put_part(o, r, step->part, r->size - step->part) < 0)
+         ? -1 : 0;
+}
+
+static int put_or_copy(struct output_blocks *o, const struct record_ref *r)
+{
+    struct copy_step step = copied_blocks_next(&o->copied, r);
+    ssize_t put = 0;
+    if ((step.breaks && settle(o) < 0) || (step.begins && end_before(o, step.lead) < 0))
+        return -1;
+    if (step.copies)
+        return put_copied(o, r, &step);
+    while (put == 0)
+        put = put_some(o, r, 1);
+    return put < 0 ? -1 : 0;
+}
+
 int output_blocks_put(struct output_blocks *o, const struct record_list *list)
 {
     ssize_t put;
+    for (size_t i = 0; o->opt.copies && i < list->n; i++)
+        if (put_or_copy(o, &list->records[i]) < 0)
+            return -1;
+    if (o->opt.copies)
+        return 0;
     bool has_fit = list->fit && o->room == BGZF_FILL;   /* for which fit is made */
     for (size_t i = 0; i < list->n; i += (size_t)put) {
         uint32_t fit = has_fit && !o->filling ? list->fit[i] : 0;
@@ -423,7 +530,7 @@ int output_blocks_put(struct output_blocks *o, const struct record_list *list)
 
 int output_blocks_finish(struct output_blocks *o)
 {
-    return output_blocks_flush(o) < 0 ? -1 : bgzf_sink_finish(o->bgzf);
+    return settle(o) < 0 || output_blocks_flush(o) < 0 ? -1 : bgzf_sink_finish(o->bgzf);
 }
 
 uint64_t output_blocks_checksum(const struct output_blocks *o)

@@ -17,6 +17,7 @@ struct output_request {
     char *command_line;          /* for @PG CL; owned */
     bool no_pg;                  /* there is to be no @PG */
     bool verify;                 /* see sink_verify.h */
+    bool copies;                 /* see copied_blocks.h; of merges, and where the output is compressed BAM */
     const char *checksum;        /* file for written_checksum(), "-": standard output; NULL: none */
     bool checksum_samtools;      /* it gets the table of `samtools checksum`; else our line */
 };

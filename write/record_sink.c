@@ -80,6 +80,7 @@ struct record_sink *record_sink_open(const struct output_request *request, const
             .n_threads = rings->job.n_threads,
             .n_slots = rings->sink_slots,
             .piece_size = rings->out_piece_size,
+            .copies = rings->job.copies,
             .latch = latch,
             .stats = stats,
         };

@@ -16,7 +16,7 @@ enum { LONGEST_KEPT = BGZF_FILL };
 
 struct verify_thread {
     struct libdeflate_decompressor *inflate;
-    uint8_t *inflated;           /* BGZF_FILL bytes */
+    uint8_t *inflated;           /* BGZF_MAX_BLOCK bytes */
 };
 
 struct sink_verify {
@@ -37,7 +37,7 @@ static int alloc_all(struct sink_verify *v)
         return -1;
     for (int i = 0; i < n; i++) {
         v->threads[i].inflate = libdeflate_alloc_decompressor();
-        v->threads[i].inflated = malloc(BGZF_FILL);
+        v->threads[i].inflated = malloc(BGZF_MAX_BLOCK);
         if (!v->threads[i].inflate || !v->threads[i].inflated)
             return -1;
     }
@@ -73,7 +73,7 @@ void sink_verify_free(struct sink_verify *v)
 size_t sink_verify_memory(int n_threads)
 {
     enum { INFLATE = 16 << 10 };                 /* measured and rounded up, as libdeflate does not say */
-    return LONGEST_KEPT + (size_t)n_threads * (INFLATE + BGZF_FILL);
+    return LONGEST_KEPT + (size_t)n_threads * (INFLATE + BGZF_MAX_BLOCK);
 }
 
 static int gives_back(const struct verify_thread *t, const uint8_t *block, uint32_t length, const uint8_t *data,

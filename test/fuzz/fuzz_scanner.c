@@ -33,7 +33,7 @@ static void read_all(struct bgzf_source *source, struct latch *latch, uint8_t *r
         if (latch_tripped(latch))
             break;
         given += size;
-        bgzf_source_hand_out(source, ring[next] = must_alloc(size));
+        bgzf_source_hand_out(source, ring[next] = must_alloc(size), NULL);
     }
     take(source, ring, 1, &taken);
     MUST(latch_tripped(latch) ? latch->message[0] : given == taken && found == 0);

@@ -45,7 +45,7 @@ static void fill(struct list *list, struct feed *f, struct sort_rule *rule)
 static void merge_all(const struct list *list, const struct sort_rule *rule, const struct bam_key_order *order, size_t cut)
 {
     struct run_merge merge;
-    struct merge_item item, last = {{0, 0}, NULL};
+    struct merge_item item, last = {{0, 0}, NULL, 0};
     size_t n = 0;
     MUST(run_merge_init(&merge, order->rule ? rule : NULL, 2) == 0);
     run_merge_add(&merge, (struct merge_source){list->keys, list->keys + cut, list->base});

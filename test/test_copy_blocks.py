@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""--copy-blocks: blocks go out as they came in, where the rule says so, and only there (write/copied_blocks.h). The
+rule is here once more, in words of offsets: which blocks are copied is a function of the inputs alone."""
+
+import bisect
+import struct
+
+import pysam
+import pytest
+
+import bamgen
+from conftest import blocks, read_bam, same_lines
+from mergegen import cut_tags, with_tags
+from test_merge import LEAST, merged, ours
+
+REFS = [("c1", 1 << 22), ("c2", 1 << 22)]
+LEAST_BLOCK, BEFORE, FILL = 32768, 3, 0xFF00
+SETTINGS = [["-@", n, *memory] for n, memory in ((1, []), (2, LEAST), (3, ["--total-memory", "300M"]), (8, []))]
+FEW = SETTINGS[1:3]
+
+
+class Input:
+    """A BAM file, with its blocks and the places of its records."""
+
+    def __init__(self, path):
+        self.path, self.data = path, path.read_bytes()
+        self.blocks, at = [], 0
+        for b in blocks(self.data):
+            self.blocks.append((at, at + len(b.data), self.data[b.offset:b.offset + b.size]))
+            at += len(b.data)
+        bam = read_bam(self.data)
+        self.records, self.begin = bam.records(), bam.header_size
+        self.starts = [self.begin]
+        for rec in self.records:
+            self.starts.append(self.starts[-1] + len(rec))
+
+
+def records_of(seed, n, size=900, every=None, tags=b""):
+    """Records of some `size` bytes at rising places, each with a name of its own; one of `every` does not fit into a
+    block."""
+    r = bamgen.rng("copied %s" % seed)
+    out = []
+    for i in range(n):
+        length = 50000 if every and i % every == every - 1 else r.randrange(size // 3, size)
+        out.append(bamgen.record("%s.%d" % (seed, i), tid=i >= n - n // 8, pos=1000 + 60 * i, tags=tags,
+                                 seq=bamgen.bases(r, length), qual=bytes(r.choices((2, 11, 25, 37), k=length))))
+    return out
+
+
+def files(folder, lists, layout="htslib", lines=""):
+    text = "@HD\tVN:1.6\tSO:coordinate\n" + bamgen.sq_text(REFS) + lines
+    head, out = bamgen.header(text, REFS), []
+    for i, recs in enumerate(lists):
+        path = folder / ("in%d.bam" % i)
+        path.write_bytes(bamgen.bam(head, recs, layout))
+        out.append(Input(path))
+    return out
+
+
+def is_plain(block):
+    return block[3] == 4 and block[10:12] == b"\6\0"
+
+
+def may_be_copied(inputs, order, changed):
+    """(first and last place in the output of what a block has of records, input, begin, end, its bytes) of each block
+    that comes out in one piece. order: (input, number) of each record of the output; changed: those whose bytes are
+    others."""
+    place = {key: i for i, key in enumerate(order)}
+    for k, x in enumerate(inputs):
+        for begin, end, data in x.blocks:
+            if begin < x.begin or end - begin < LEAST_BLOCK or len(data) > end - begin or not is_plain(data):
+                continue
+            first = bisect.bisect_left(x.starts, begin)
+            if first >= len(x.records) or x.starts[first + 1] > end:
+                continue
+            low = first - (x.starts[first] > begin)
+            high = bisect.bisect_left(x.starts, end) - 1
+            has = [(k, i) for i in range(low, high + 1)]
+            if any(key in changed or len(x.records[key[1]]) > FILL for key in has):
+                continue
+            if place[has[-1]] - place[has[0]] == len(has) - 1:
+                yield place[has[0]], place[has[-1]], k, begin, end, data
+
+
+def copies_expected(inputs, order, changed=()):
+    out, before, last = [], 0, None
+    for block in sorted(may_be_copied(inputs, order, changed), key=lambda b: (b[0], b[3])):
+        low, _, k, begin, _, _ = block
+        if last:
+            whole = [inputs[i].starts[order[at][1]] for at, i in ((low, k),)]
+            joins = (last[2] == k and last[4] == begin) or (
+                last[1] + 1 == low and whole[0] == begin
+                and inputs[last[2]].starts[order[last[1]][1] + 1] == last[4])
+            before = before + 1 if joins else 0
+        if before >= BEFORE:
+            out.append(block[5])
+        last = block
+    return out
+
+
+def copies_in(data, inputs):
+    """The blocks of the output that are blocks of inputs, bytes for bytes, and not small."""
+    known = {b for x in inputs for begin, end, b in x.blocks if end - begin >= LEAST_BLOCK}
+    return [data[b.offset:b.offset + b.size] for b in blocks(data) if data[b.offset:b.offset + b.size] in known]
+
+
+def name_of(rec):
+    return rec[36:36 + rec[12] - 1]
+
+
+def keys_of(inputs, bam):
+    known = {name_of(rec): (k, i) for k, x in enumerate(inputs) for i, rec in enumerate(x.records)}
+    return [known[name_of(rec)] for rec in bam.records()]
+
+
+def any_order(rec):
+    front, tags = cut_tags(rec)
+    return with_tags(front, sorted(tags))
+
+
+def check(inputs, args=(), settings=FEW, changed=None):
+    """With and without the option: the same records and header; the rule's blocks are copied. Returns their number and
+    the output."""
+    paths = [x.path for x in inputs]
+    args = ["--no-PG", *args, *paths]
+    plain = merged(["-@", 2, *args])
+    data = merged(["--copy-blocks", *settings[0], *args])
+    mine, expected = read_bam(data), read_bam(plain)
+    same_lines("\n".join(mine.lines()), "\n".join(expected.lines()), "the header")
+    assert mine.refs == expected.refs
+    assert [any_order(x) for x in mine.records()] == [any_order(x) for x in expected.records()]
+    for more in settings[1:]:
+        assert merged(["--copy-blocks", *more, *args]) == data, more
+    order = keys_of(inputs, expected)
+    copied = copies_in(data, inputs)
+    others = {key for key in order if changed and changed(key)}
+    assert copied == copies_expected(inputs, order, others)
+    return len(copied), data
+
+
+def lumps(recs, seed, n=3, most=900):
+    """The records in turn to n inputs, some at a time."""
+    r, lists, at = bamgen.rng("lumps %s" % seed), [[] for _ in range(n)], 0
+    while at < len(recs):
+        size = r.choice((1, 2, 30, most, most, 2 * most))
+        lists[r.randrange(n)].extend(recs[at:at + size])
+        at += size
+    return lists
+
+
+@pytest.mark.parametrize("layout", ["htslib", "straddle", "full_64k", "empty_blocks", "stored"])
+def test_gathered_files_are_deflated_again(tmp_path, layout):
+    """Or records differ, where blocks begin in the midst of records."""
+    recs = records_of("g", 1800)
+    parts = [recs[:700], recs[700:710], recs[710:1400], [], recs[1400:]]
+    n, _ = check(files(tmp_path, parts, layout), settings=SETTINGS)
+    assert (n > 10) == (layout in ("htslib", "straddle", "full_64k"))
+
+
+@pytest.mark.parametrize("layout", ["htslib", "straddle", "full_64k"])
+def test_blocks_of_files_that_take_turns_are_cut_wrongly(tmp_path, layout):
+    n, data = check(files(tmp_path, lumps(records_of("t", 3000), layout), layout), args=["--verify"])
+    assert n > 3
+    small = [b for b in blocks(data) if 0 < len(b.data) < LEAST_BLOCK]
+    assert len(small) <= n + 4
+
+
+@pytest.mark.parametrize("layout", ["htslib", "straddle"])
+def test_records_longer_than_a_block_are_cut_wrongly(tmp_path, layout):
+    recs = records_of("l", 1500, every=400)
+    n, _ = check(files(tmp_path, [recs[:700], recs[700:]], layout), args=["--verify"])
+    assert n > 3
+
+
+def test_long_reads_that_fill_blocks(tmp_path):
+    recs = records_of("h", 150, size=20000)
+    n, _ = check(files(tmp_path, [recs[:80], recs[80:]], "straddle"))
+    assert n > 3
+
+
+def test_index_of_copied_blocks_is_wrong(tmp_path):
+    recs = records_of("i", 2500)
+    inputs = files(tmp_path, [recs[:1200], recs[1200:]], "straddle")
+    p = ours(["-o", "out.bam", "--copy-blocks", "--write-index", "-@", 3, *(x.path for x in inputs)], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert len(copies_in((tmp_path / "out.bam").read_bytes(), inputs)) > 10
+    places = [(struct.unpack_from("<ii", rec, 4), name_of(rec).decode(), len(rec)) for rec in recs]
+    with pysam.AlignmentFile(str(tmp_path / "out.bam"), index_filename=str(tmp_path / "out.bam.csi")) as out:
+        for tid, begin, end in ((0, 0, 5000), (0, 50000, 50100), (0, 131000, 132000), (1, 0, 1 << 22)):
+            found = [x.query_name for x in out.fetch(REFS[tid][0], begin, end)]
+            starts = {name for (t, pos), name, _ in places if t == tid and begin <= pos < end}
+            assert starts <= set(found) and len(found) <= len(starts) + 20
+            assert found == [name for _, name, _ in places if name in set(found)]
+        assert sum(x.total for x in out.get_index_statistics()) == len(recs)
+
+
+GROUP = "@RG\tID:x\tSM:s\n@PG\tID:p\tPN:p\n"
+TAGGED = b"RGZx\0PGZp\0NMC\1"
+
+
+def test_tags_that_keep_their_values_move(tmp_path):
+    """Then no block of most files could be copied."""
+    recs = records_of("k", 1500, tags=TAGGED)
+    inputs = files(tmp_path, [recs[:700], recs[700:]], "straddle", GROUP)
+    n, data = check(inputs, args=["-c", "-p"])
+    assert n > 10 and read_bam(data).records()[0] == recs[0]
+
+
+def test_blocks_of_changed_records_are_copied(tmp_path):
+    """IDs clash: the records of the second file name others. One record of the first has a tag of no line, and one a
+    wrong bin."""
+    recs = records_of("c", 2400, tags=TAGGED)
+    recs[300] = recs[300].replace(b"RGZx\0", b"RGZo\0")
+    recs[700] = recs[700][:14] + b"\1\0" + recs[700][16:]
+    inputs = files(tmp_path, [recs[:1200], recs[1200:]], "straddle", GROUP)
+    n, _ = check(inputs, args=["-s", "1"], changed=lambda key: key[0] == 1 or key[1] in (300, 700))
+    assert n > 3
+    n, _ = check(inputs, args=["-c", "-p", "-r"], changed=lambda key: True)
+    assert n == 0
+
+
+def test_file_out_of_order_is_merged_otherwise(tmp_path):
+    recs = records_of("o", 3000)
+    first = recs[:500] + recs[900:1500] + recs[500:900]
+    n, _ = check(files(tmp_path, [first, recs[1500:]], "straddle"), args=["--verify"], settings=SETTINGS)
+    assert n > 10
+
+
+def test_names_are_merged_otherwise(tmp_path):
+    recs = sorted(records_of("n", 2000), key=lambda rec: int(name_of(rec).split(b".")[1]))
+    n, _ = check(files(tmp_path, [recs[:900], recs[900:]], "straddle"), args=["-n"])
+    assert n > 5
+
+
+def test_option_changes_other_outputs(tmp_path):
+    """Without levels there is nothing to spare; and filters and regions leave records out."""
+    recs = records_of("u", 800)
+    inputs = files(tmp_path, [recs[:400], recs[400:]], "straddle")
+    for x in inputs:
+        pysam.index("-c", str(x.path))
+    regions = ["-R", "c1:2000-30000"]
+    for args in (["-u"], ["-O", "sam"], ["--input-fmt-option", "filter=pos>3000"], regions):
+        args = ["--no-PG", *args, *(x.path for x in inputs)]
+        assert merged(["--copy-blocks", *args]) == merged(args), args
+
+
+def test_damaged_block_is_copied(tmp_path):
+    recs = records_of("d", 1500)
+    inputs = files(tmp_path, [recs[:700], recs[700:]], "htslib")
+    data, at = bytearray(inputs[1].data), 0
+    for begin, end, block in inputs[1].blocks[:7]:
+        at += len(block)
+    data[at + 5000] ^= 1
+    inputs[1].path.write_bytes(data)
+    p = ours(["-o", "out.bam", "--copy-blocks", "-@", 2, *(x.path for x in inputs)], cwd=tmp_path)
+    assert p.returncode == 1 and "in1.bam: block at file offset %d" % at in p.stderr, p.stderr
+    assert not (tmp_path / "out.bam").exists()
