@@ -105,8 +105,8 @@ int upstream_exec(char **argv)
     }
     for (char *file; (file = next_on_path(&path, "samtools")); free(file))
         try_exec(file, argv);
-    fprintf(stderr, "samtools: '%s' is not part of samtools-omp, which has 'sort', 'report' and 'bgzip', and no other "
-            "samtools is on PATH; install one or set SAMTOOLS_UPSTREAM\n", argv[1] ? argv[1] : "(no command)");
+    fprintf(stderr, "samtools: '%s' is not part of samtools-omp, or not with these options, and no other samtools is "
+            "on PATH; install one or set SAMTOOLS_UPSTREAM\n", argv[1] ? argv[1] : "(no command)");
     return EXIT_FAILURE;
 }
 

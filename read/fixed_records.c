@@ -149,13 +149,6 @@ static void fix_chunk(void *records, uint32_t number, struct chunk *c)
 
 /* ------------------------------------------------------------- main thread */
 
-/* Bytes of the record that begins with head[4]. A size that none can have becomes one of which the task can tell. */
-static uint64_t size_of(const uint8_t *head)
-{
-    uint64_t size = 4 + (uint64_t)load_le32(head);
-    return size < BAM_FIXED ? BAM_FIXED : size;
-}
-
 static void keep_name(struct seam *s, const uint8_t *record)
 {
     s->name_size = record_at(record)->name_len;
@@ -173,14 +166,14 @@ static size_t end_record(const struct fixed_records *r, struct seam *s, const st
     memcpy(head, carried->p + carried->n - s->part, had);
     memcpy(head + had, p, more);
     enum bam_fault fault = bam_record_check(head, known, r->n_ref).fault;
-    if (known < BAM_FIXED || (fault == BAM_CUT && size_of(head) > s->part + n))
+    if (known < BAM_FIXED || (fault == BAM_CUT && bam_record_said_size(head) > s->part + n))
         return SIZE_MAX;
     s->is_broken = fault && fault != BAM_CUT;
     if (s->is_broken)                            /* what is known will do for the task to tell */
         return known > s->part ? known - s->part : 0;
     keep_name(s, head);
     s->n++;
-    return (size_t)size_of(head) - s->part;
+    return (size_t)bam_record_said_size(head) - s->part;
 }
 
 /* Where templates begin in the p[n] of a chunk, behind at. */
@@ -211,9 +204,9 @@ static struct borders find_borders(struct seam *s, const uint8_t *p, size_t at, 
     struct borders b = {.any = false};
     while (has_name(p + at, n - at)) {
         look_for_border(s, p, at, &b);
-        if (size_of(p + at) > n - at)
+        if (bam_record_said_size(p + at) > n - at)
             break;
-        at += size_of(p + at);
+        at += bam_record_said_size(p + at);
         s->n++;
     }
     b.end = at;

@@ -171,13 +171,6 @@ static void find_chain(void *records, const struct bgzf_source_block *block)
 
 /* ------------------------------------------------------------- main thread */
 
-/* Bytes of the record that begins with head[4]. A size that none can have becomes one of which the task can tell. */
-static uint64_t size_of(const uint8_t *head)
-{
-    uint64_t size = 4 + (uint64_t)load_le32(head);
-    return size < BAM_FIXED ? BAM_FIXED : size;
-}
-
 /* The same of the record that is carried and goes on with p[n]. 0: that is not known yet. Of a record that is broken
  * the fixed fields will do for the task to tell: who knows how much would be carried for it. */
 static uint64_t size_of_carried(const struct passed_records *r, const struct byte_buffer *carried, const uint8_t *p,
@@ -190,7 +183,7 @@ static uint64_t size_of_carried(const struct passed_records *r, const struct byt
     memcpy(head, carried->p, had);
     memcpy(head + had, p, lacking);
     enum bam_fault fault = lacking ? bam_record_check(head, sizeof head, r->n_ref).fault : BAM_OK;
-    return fault == BAM_OK || fault == BAM_CUT ? size_of(head) : sizeof head;
+    return fault == BAM_OK || fault == BAM_CUT ? bam_record_said_size(head) : sizeof head;
 }
 
 /* Where the chunk p[n] with these carried bytes begins and ends, as far as that does not need its other records. */
@@ -207,9 +200,9 @@ static struct chunk_cut begin_of(const struct passed_records *r, const struct by
  * ends: the bytes are in the caches of others. */
 static size_t last_end(const uint8_t *p, size_t n, size_t at, struct record_chain chain)
 {
-    for (;; at += size_of(p + at)) {
+    for (;; at += bam_record_said_size(p + at)) {
         at = at == chain.begin ? chain.end : at;
-        if (n - at < 4 || size_of(p + at) > n - at)
+        if (n - at < 4 || bam_record_said_size(p + at) > n - at)
             return at;
     }
 }
