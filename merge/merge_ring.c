@@ -56,6 +56,7 @@ struct samples {
 struct run_flow {
     uint64_t first, next;        /* keys: of the slice taken last, and of the one behind it, or its own last key ... */
     bool ends;                   /* ... if there is none */
+    uint64_t last;               /* the last key of the slice taken last */
     double before, n;            /* records: in all slices before that slice, and in it */
 };
 
@@ -379,8 +380,9 @@ static void note_flow(struct merge_ring *m, size_t run, struct merge_source slic
     flow->n = (double)(slice.end - slice.next);
     flow->first = slice.next->sort;
     flow->ends = !runs->first_key(runs->reader, run, m->taken[run], &flow->next);
+    flow->last = slice.end[-1].sort;
     if (flow->ends)
-        flow->next = slice.end[-1].sort;
+        flow->next = flow->last;
 }
 
 /* Records of all sources before the cut, about. No slice that begins before the cut is yet to be taken. */
@@ -467,6 +469,8 @@ static size_t first_slice(const struct merge_ring *m, const struct run_cut *cut,
     size_t taken = m->taken[run];
     if (m->planned_all || run == cut->source || m->first[run] == taken)
         return taken;
+    if (m->flows[run].last != cut->key.sort)
+        return m->flows[run].last < cut->key.sort ? taken : taken - 1;
     struct merge_source last = runs->slice(runs->reader, run, taken - 1);
     struct run_cut end = {last.end[-1], last.base, run};
     return run_cut_before(&end, cut, m->rule) ? taken : taken - 1;

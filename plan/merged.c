@@ -129,11 +129,16 @@ static int leave(void *merged, size_t run, size_t number)
     return 0;
 }
 
+/* Looks at some of the inputs in turn. What the merge needs next is looked at when it asks whether it is ready. */
 static void refill(void *merged)
 {
+    enum { LEAST_AT_ONCE = 16, SHARE_AT_ONCE = 4 };
     struct merged *m = merged;
-    for (size_t i = 0; i < m->n && !latch_tripped(&m->latch); i++)
-        advance(m, &m->each[i]);
+    size_t share = m->n / SHARE_AT_ONCE, most = share > LEAST_AT_ONCE ? share : LEAST_AT_ONCE;
+    for (size_t i = 0; i < m->n && i < most && !latch_tripped(&m->latch); i++) {
+        m->refilled = (m->refilled + 1) % m->n;
+        advance(m, &m->each[m->refilled]);
+    }
 }
 
 static bool help(void *merged)

@@ -32,6 +32,7 @@ struct merged {
     int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
     bool in_order;               /* no record was found that belongs before the one in front of it */
     size_t helped;               /* the input that was helped last */
+    size_t refilled;             /* the input that was looked at last */
     struct merge_ring *ring;
 };
 
