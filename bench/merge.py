@@ -48,7 +48,8 @@ def rows(what, programs, folder, rounds, threads, level, inputs):
             if turn:
                 runs[name].append(cost)
             elif name != "sambamba":                 # whose ties are in another order
-                first[name] = records(programs["samtools"], out, "-11" if level == "gather" else "1-")    # tags may move
+                fields = "-11" if level == "gather" else "1-"     # in copied blocks, tags stay at their places
+                first[name] = records(programs["samtools"], out, fields)
             for left in out, out + ".bai":
                 if os.path.exists(left):
                     os.unlink(left)
