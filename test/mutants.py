@@ -419,4 +419,16 @@ MUTANTS = [
      [FIXMATE + "test_fault_passes[fixed:double]"], "no record is made twice"),
     ("plan/fixed.c", "return sorted ? latch_fail", "return 0 ? latch_fail", [FIXMATE + "test_sorted_input_is_taken"],
      "coordinate order is refused"),
+    # ------------------------------------------------------------ markdup
+    ("duplicates/dup_sets.c", "s->ring[s->first].closed_at <= before)", "s->ring[s->first].closed_at < before)",
+     ["unit_dup_cases"], "a set closes when its owner leaves the queue"),
+    ("duplicates/dup_sets.c", "if (!set->best.has_mate_score || !member.has_mate_score)", "if (0)", ["unit_dup_sets"],
+     "no score is made up for a mate"),
+    ("duplicates/dup_sets.c", "if (((at - home) & s->slot_mask) >= ((at - hole) & s->slot_mask))", "if (0)", ["unit_dup_sets"],
+     "sets are found after others have left"),
+    ("duplicates/dup_key.c", "tags.ms && mate_score(tags.ms) != -1", "tags.ms", ["unit_dup_cases"], "-1 is no mate score"),
+    ("duplicates/dup_key.c", "    if (!bam_record_aux_is_text(tags.mc))\n        return BAM_BAD_MC;\n", "", ["unit_dup_cases"],
+     "a mate's CIGAR is a text"),
+    ("duplicates/dup_chains.c", "if (c->follow && !link->checked)", "if (c->follow && !link->above)", ["unit_dup_sets"],
+     "the chain pass is made before the first record of a tree leaves"),
 ]

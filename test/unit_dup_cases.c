@@ -17,6 +17,7 @@ struct line {
     const char *cigar;           /* NULL: 10M */
     int quality;                 /* 0: 40 */
     const char *mate_cigar;      /* NULL: 10M */
+    const char *tags;            /* NULL: MC and ms */
 };
 
 struct given {
@@ -48,16 +49,16 @@ static size_t bases_of(const char *cigar)
 
 static struct byte_buffer record_of(const struct line *l)
 {
-    char text[2048];
+    char text[2048], tags[64];
     struct byte_buffer bytes = {NULL, 0, 0};
     const char *cigar = l->cigar ? l->cigar : "10M";
     int n = (int)bases_of(cigar), quality = l->quality ? l->quality : 40;
     char bases[512], qualities[512];
     memset(bases, 'A', sizeof bases);
     memset(qualities, 33 + quality, sizeof qualities);
-    snprintf(text, sizeof text, "%s\t%u\tc\t%d\t60\t%s\t%s\t%d\t0\t%.*s\t%.*s\tMC:Z:%s\tms:i:%d", l->name, l->flag,
-             l->pos, cigar, l->flag & 1 ? "=" : "*", l->flag & 1 ? 200 : 0, n, bases, n, qualities,
-             l->mate_cigar ? l->mate_cigar : "10M", 10 * quality);
+    snprintf(tags, sizeof tags, "MC:Z:%s\tms:i:%d", l->mate_cigar ? l->mate_cigar : "10M", 10 * quality);
+    snprintf(text, sizeof text, "%s\t%u\tc\t%d\t60\t%s\t%s\t%d\t0\t%.*s\t%.*s\t%s", l->name, l->flag, l->pos, cigar,
+             l->flag & 1 ? "=" : "*", l->flag & 1 ? 200 : 0, n, bases, n, qualities, l->tags ? l->tags : tags);
     static const char head[] = "@SQ\tSN:c\tLN:1000000\n";
     sam_hdr_t *sam = sam_hdr_parse(sizeof head - 1, head);
     bam1_t *b = bam_init1();
@@ -231,11 +232,49 @@ static void modes(void **state)
     assert_int_equal(FIND(LINES(ff[0], ff[2]), .rule = sequence).counts.duplicate_pair, 1);
 }
 
+static enum bam_fault fault_of(const char *tags, struct dup_read *read)
+{
+    struct dup_rule rule = {.mode = DUP_BY_TEMPLATE, .barcode_tag = {'B', 'X'}};
+    struct line line = AT("a", 99, 100, .tags = tags);
+    struct byte_buffer bytes = record_of(&line);
+    enum bam_fault fault = dup_key_make(&rule, (const struct bam_record *)bytes.p, read);
+    free(bytes.p);
+    return fault;
+}
+
+static void tags(void **state)
+{
+    (void)state;
+    static const struct { const char *tag; int64_t score; bool there; } scores[] = {
+        {"ms:i:7", 407, true}, {"ms:i:-1", 400, false}, {"ms:i:4294967295", 400, false}, {"ms:i:-300", 100, true},
+        {"ms:Z:text", 400, true}, {"XX:i:1", 400, false}, {"ms:i:70000", 70400, true},
+    };
+    struct dup_read read, other;
+    assert_int_equal(fault_of("ms:i:1", &read), BAM_NO_MC);
+    assert_int_equal(fault_of("MC:i:10", &read), BAM_BAD_MC);
+    for (size_t i = 0; i < N_OF(scores); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "MC:Z:10M\t%s", scores[i].tag);
+        assert_int_equal(fault_of(text, &read), BAM_OK);
+        assert_int_equal(read.pair_score, scores[i].score);
+        assert_int_equal(read.has_mate_score, scores[i].there);
+    }
+    assert_int_equal(fault_of("MC:Z:10M\tBX:Z:AC", &read), BAM_OK);
+    assert_int_equal(fault_of("MC:Z:10M\tBX:H:AC\tSA:Z:x", &other), BAM_OK);
+    assert_memory_equal(&read.pair, &other.pair, sizeof read.pair);
+    assert_false(read.elsewhere);
+    assert_true(other.elsewhere);
+    assert_int_equal(fault_of("MC:Z:10M\tBX:i:1", &other), BAM_OK);
+    assert_true(other.barcode_missed);
+    assert_int_equal(other.single.barcode, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs), cmocka_unit_test(singles), cmocka_unit_test(counts), cmocka_unit_test(windows),
         cmocka_unit_test(optical), cmocka_unit_test(trees), cmocka_unit_test(modes),
+        cmocka_unit_test(tags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,8 @@ def of_records(recs):
             seed("sort_run", order + bytes([60, *range(60)]) + b"".join(small[:6]))
         for by in range(10):
             seed("sort", bytes([by, 255 * (i // 40 + by & 1)]) + b"".join(small))
+        for wanted in range(0, 64, 9):
+            seed("duplicates", bytes([wanted, 75, 100]) + b"".join(small + small[::-1]))
         seed("slice", b"\1\0" + b"".join(small))
         seed("slice", b"\1\3" + b"".join(small) + b"\x20\0\1\x30\0\2\x40\0\xff")
 
