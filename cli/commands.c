@@ -65,7 +65,7 @@ static enum engine_args_result parse_merge(union command_opts *opts, int argc, c
 
 static int run_merge(const union command_opts *opts)
 {
-    return bam_merge(&opts->merge);
+    return opts->common.plan ? sort_plan_merge(&opts->merge) : bam_merge(&opts->merge);
 }
 
 static enum engine_args_result parse_fixmate(union command_opts *opts, int argc, char **argv)

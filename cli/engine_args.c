@@ -105,6 +105,12 @@ static int parse_report(struct report_request *report, const char *file)
     return 0;
 }
 
+static int parse_plan(struct sort_opts *o, const char *text)
+{
+    o->plan = text ? PLAN_JSON : PLAN_TEXT;
+    return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
+}
+
 static int take_common(struct engine_args *args, int c)
 {
     struct sort_opts *o = args->o;
@@ -121,6 +127,7 @@ static int take_common(struct engine_args *args, int c)
     case OPT_WRITE_INDEX: args->write_index = true; args->index_format = optarg; return 0;
     case OPT_VERIFY: o->out.verify = true; return 0;
     case OPT_CHECKSUM: return parse_checksum(&o->out, optarg);
+    case OPT_PLAN: return parse_plan(o, optarg);
     case OPT_REPORT: return parse_report(&o->report, optarg);
     case OPT_TRACE: o->report.trace_file = optarg; return 0;
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;

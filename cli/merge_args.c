@@ -21,6 +21,7 @@ static const struct option long_options[] = {
     {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
     {"copy-blocks", no_argument, NULL, OPT_COPY_BLOCKS},
+    {"plan", optional_argument, NULL, OPT_PLAN},
     ENGINE_ARGS_LONG_OPTIONS
 };
 
@@ -80,8 +81,9 @@ void merge_args_usage(FILE *to)
           "\n"
           "-r with -t RG or --template-coordinate is left to the other samtools on PATH.\n"
           "\n"
-          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
-          "--verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the inputs, with -f.\n",
+          "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
+          "--trace, --verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the\n"
+          "inputs, with -f.\n",
           to);
 }
 

@@ -15,7 +15,7 @@
 
 enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
-    OPT_PICARD = OPT_OWN, OPT_CHECK, OPT_ADD_INPUT, OPT_SIZE_HINT, OPT_TMPDIR_ENV, OPT_PLAN,
+    OPT_PICARD = OPT_OWN, OPT_CHECK, OPT_ADD_INPUT, OPT_SIZE_HINT, OPT_TMPDIR_ENV,
 };
 
 static const struct option long_options[] = {
@@ -120,12 +120,6 @@ static int add_input(struct sort_opts *o, const char *name)
     return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
 }
 
-static int parse_plan(struct sort_opts *o, const char *text)
-{
-    o->plan = text ? PLAN_JSON : PLAN_TEXT;
-    return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
-}
-
 static enum engine_option take_sort_option(struct engine_args *args, int c)
 {
     struct sort_opts *o = args->o;
@@ -142,7 +136,6 @@ static enum engine_option take_sort_option(struct engine_args *args, int c)
         if (memory_size_parse(optarg, &o->size_hint) < 0)
             result = message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg);
         break;
-    case OPT_PLAN: result = parse_plan(o, optarg); break;
     default: return take_order(args, c);
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;

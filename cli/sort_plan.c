@@ -14,10 +14,10 @@
 #include "base/machine.h"
 #include "base/message.h"
 #include "base/out_file.h"
-#include "plan/sort_opts.h"
 #include "base/temp_prefix.h"
 #include "cli/sort_plan.h"
 #include "plan/forecast.h"
+#include "plan/merge_opts.h"
 #include "report/report.h"
 
 enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
@@ -97,8 +97,8 @@ static void find_warnings(struct plan *p)
         if (p->temp[i].error)
             forewarn(p, "no temporary file can be made in %s: %s", p->temp[i].dir, strerror(p->temp[i].error));
     if (f->sampled && f->memory > machine_memory())
-        forewarn(p, "the sort takes about %.0f MB of memory, but the machine or its cgroup has %.0f MB. Use a smaller "
-                 "-m", (double)f->memory / 1e6, (double)machine_memory() / 1e6);
+        forewarn(p, "about %.0f MB of memory are taken, but the machine or its cgroup has %.0f MB. Use a smaller %s",
+                 (double)f->memory / 1e6, (double)machine_memory() / 1e6, f->merges ? "--total-memory" : "-m");
     bool shared = *out->dir && p->temp->device == out->device;
     if (f->temporary > p->temp_free)
         forewarn(p, "temporary data take about %.0f MB, but only %.0f MB are free in %s%s. -T names another place",
@@ -147,22 +147,49 @@ static double mb(double bytes)
     return bytes / 1e6;
 }
 
+static const char *order_text(const struct sort_order *order)
+{
+    static const char *const names[] = {
+        [SORT_COORDINATE] = "coordinate", [SORT_NAME_NATURAL] = "name", [SORT_NAME_ASCII] = "name as ASCII text",
+        [SORT_TAG] = "tag", [SORT_TEMPLATE] = "template coordinate",
+    };
+    return names[order->by];
+}
+
+static void put_merge(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    size_t n = p->opts->in.n;
+    printf("inputs: %zu", n);
+    if (f->looked)
+        printf(" (BAM %zu, SAM %zu, others %zu), %.1f MB\nreferences: %zu", f->n_bam, f->n_sam,
+               n - f->n_bam - f->n_sam, mb((double)f->file_bytes), f->n_references);
+    printf("\norder: by %s\n", order_text(&p->opts->order));
+}
+
 static void put_input(const struct plan *p)
 {
     const struct forecast *f = &p->f;
     const char *name = sort_opts_input(p->opts);
+    if (f->merges)
+        put_merge(p);
     if (!f->looked)
-        printf("input: not a file, so nothing was read: records, temporary space, time and output are not known\n");
+        printf("input: not a file, so nothing was read: records, %stime and output are not known\n",
+               f->merges ? "" : "temporary space, ");
     else if (!f->sampled)
-        printf("input: %s: not BAM with records, so these, temporary space, time and output are not estimated\n", name);
-    else
-        printf("input: %s%s, %.1f MB\nrecords: about %.0f, %.1f MB uncompressed\n", name,
-               p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes), f->records, mb(f->record_bytes));
+        printf("input: %s: not BAM with records, so these, %stime and output are not estimated\n", name,
+               f->merges ? "" : "temporary space, ");
+    else if (!f->merges)
+        printf("input: %s%s, %.1f MB\n", name, p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes));
+    if (f->sampled)
+        printf("records: about %.0f, %.1f MB uncompressed\n", f->records, mb(f->record_bytes));
 }
 
 static void put_spill(const struct plan *p)
 {
     const struct forecast *f = &p->f;
+    if (f->merges)
+        return;
     if (!f->sampled) {
         printf("fits in memory: up to %.1f MB uncompressed, of which each record takes 16 bytes more%s\n",
                mb((double)f->fits), p->opts->size_hint > f->fits ? "; not what --size-hint says" : "");
@@ -200,7 +227,7 @@ static void put_text(const struct plan *p)
 {
     const struct forecast *f = &p->f;
     put_input(p);
-    printf("memory: %s%.1f MB\n", f->sampled ? "about " : "at most ", mb((double)f->memory));
+    printf("memory: %s%.1f MB\n", f->sampled && !f->merges ? "about " : "at most ", mb((double)f->memory));
     if (f->large)
         printf("large records: one of %.1f MB was seen, for which up to %.1f MB of this are needed\n",
                mb((double)f->large), mb((double)f->memory_of_large));
@@ -250,6 +277,33 @@ static void put_list(const char *name, size_t n, const char *(*text)(const struc
 static const char *warning_text(const struct plan *p, size_t i) { return p->warnings[i]; }
 static const char *temp_text(const struct plan *p, size_t i) { return p->temp[i].dir; }
 
+/* What a merge has none of. */
+static void put_spill_json(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    put_count("large_record_bytes", (double)f->large, f->large > 0);
+    put_count("fits_bytes", (double)f->fits, true);
+    put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
+    printf("  \"in_memory\": %s,\n", !f->sampled ? "null" : f->spills ? "false" : "true");
+    put_count("runs", f->runs, f->sampled);
+    put_count("packed_bytes", f->packed, f->sampled);
+    put_count("temporary_bytes", f->temporary, f->sampled);
+    put_count("temporary_free_bytes", p->temp_free, true);
+    put_count("request_tmp_mib", (double)make_request(f).tmp_mib, true);
+    put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
+}
+
+/* What a sort has none of. */
+static void put_merge_json(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    put_count("inputs", (double)p->opts->in.n, true);
+    put_count("bam_inputs", (double)f->n_bam, f->looked);
+    put_count("sam_inputs", (double)f->n_sam, f->looked);
+    put_count("references", (double)f->n_references, f->looked);
+    printf("  \"order\": \"%s\",\n", order_text(&p->opts->order));
+}
+
 static void put_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
@@ -263,14 +317,10 @@ static void put_json(const struct plan *p)
     put_count("record_bytes", f->record_bytes, sampled);
     put_count("memory_bytes", (double)f->memory, true);
     put_count("memory_most_bytes", (double)f->memory_most, true);
-    put_count("large_record_bytes", (double)f->large, f->large > 0);
-    put_count("fits_bytes", (double)f->fits, true);
-    put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
-    printf("  \"in_memory\": %s,\n", !sampled ? "null" : f->spills ? "false" : "true");
-    put_count("runs", f->runs, sampled);
-    put_count("packed_bytes", f->packed, sampled);
-    put_count("temporary_bytes", f->temporary, sampled);
-    put_count("temporary_free_bytes", p->temp_free, true);
+    if (f->merges)
+        put_merge_json(p);
+    else
+        put_spill_json(p);
     put_count("output_bytes", f->output, f->output > 0);
     put_count("output_free_bytes", p->output.free, *p->output.dir != 0);
     put_seconds("cpu_s", f->cpu_s, timed);
@@ -280,23 +330,22 @@ static void put_json(const struct plan *p)
     put_seconds("wall_that_pay_s", f->wall_that_pay_s, timed);
     put_count("request_mem_mib", (double)r.memory_mib, true);
     put_count("request_minutes", r.minutes, r.minutes > 0);
-    put_count("request_tmp_mib", (double)r.tmp_mib, true);
-    put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
     put_list("warnings", (size_t)p->n_warnings, warning_text, p, "");
     printf("}\n");
 }
 
-int sort_plan(const struct sort_opts *opts)
+/* merge: NULL if it is a sort. */
+static int plan(const struct sort_opts *opts, const struct merge_opts *merge)
 {
     struct latch latch = {0};
     struct plan *p = calloc(1, sizeof *p);
     int status = EXIT_FAILURE;
-    if (!p || !(p->temp = calloc(opts->n_temp_prefixes, sizeof *p->temp))) {
+    if (!p || !(p->temp = calloc(opts->n_temp_prefixes + 1, sizeof *p->temp))) {
         message_error("out of memory");
         goto out;
     }
     p->opts = opts;
-    if (forecast_make(&p->f, opts, &latch) < 0) {
+    if ((merge ? forecast_merge(&p->f, merge, &latch) : forecast_make(&p->f, opts, &latch)) < 0) {
         message_error("%s.", latch.message);
         goto out;
     }
@@ -314,4 +363,14 @@ out:
     free(p ? p->temp : NULL);
     free(p);
     return status;
+}
+
+int sort_plan(const struct sort_opts *opts)
+{
+    return plan(opts, NULL);
+}
+
+int sort_plan_merge(const struct merge_opts *opts)
+{
+    return plan(&opts->common, opts);
 }

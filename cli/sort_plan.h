@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* `samtools sort --plan`: tells what the sort would take, and does not sort. */
+/* --plan: tells what a sort or a merge would take, and makes nothing. */
 #ifndef SORT_PLAN_H
 #define SORT_PLAN_H
 
+struct merge_opts;
 struct sort_opts;
 
 /* Prints the forecast to standard output, as text or JSON. Returns the exit status; the one message of a failure is on
  * stderr. */
 int sort_plan(const struct sort_opts *opts);
+int sort_plan_merge(const struct merge_opts *opts);
 
 #endif

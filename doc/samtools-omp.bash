@@ -42,7 +42,7 @@ _samtools_omp()
             -@|-s|-t|-R|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t --template-coordinate -o -f -b -h -c -p -r -s -R -L -X -O -l -u -1 -@ --threads
                 --copy-blocks --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = fixmate ]; then
         case $prev in

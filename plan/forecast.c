@@ -2,11 +2,13 @@
 #include <math.h>
 #include "base/latch.h"
 #include "base/machine.h"
-#include "plan/sort_opts.h"
 #include "order/bam_key.h"
 #include "plan/forecast.h"
 #include "plan/memory_plan.h"
+#include "plan/merge_inputs.h"
+#include "plan/merge_opts.h"
 #include "plan/sort_memory.h"
+#include "read/input_format.h"
 #include "read/input_sample.h"
 #include "spill/spill_policy.h"
 #include "write/written.h"
@@ -49,7 +51,8 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
     enum { LARGE_TIMES = 3 };                    /* while it is read, or put to the sink */
-    f->large = sample && sample->largest > plan->arena_size ? sample->largest : 0;
+    f->merges = plan->rings.job.merges;
+    f->large = sample && !f->merges && sample->largest > plan->arena_size ? sample->largest : 0;
     f->memory_of_large = LARGE_TIMES * f->large;
     f->memory_most = memory_plan_takes(plan) + f->memory_of_large;
     f->memory = f->memory_most;
@@ -62,9 +65,9 @@ static void forecast_memory(struct forecast *f, const struct memory_plan *plan, 
     f->with_keys = f->record_bytes + f->records * sizeof(struct bam_key);
     struct spill_outlook outlook = {.records = f->record_bytes, .with_keys = f->with_keys,
                                     .arena_size = plan->arena_size};
-    f->spills = spill_policy_will_fit(&outlook) == 0;
+    f->spills = !f->merges && spill_policy_will_fit(&outlook) == 0;
     f->memory = f->spills ? plan->fixed + 2 * (uint64_t)plan->arena_size
-              : plan->fixed - plan->spilling + (uint64_t)f->with_keys;
+              : plan->fixed - plan->spilling + (f->merges ? 0 : (uint64_t)f->with_keys);
     f->memory += f->memory_of_large;
 }
 
@@ -112,6 +115,9 @@ static uint64_t memory_to_fit(const struct planned *p, double with_keys)
  * doc/design.md for the seconds per GB; as a part they depend less on the machine. */
 static const double SERIAL = 1.0 / 38;
 
+/* What is sorted is merged only, which is half of it. And a merge copies all records once more. */
+static const double MERGED = 0.5;
+
 static double serial_s(const struct forecast *f)
 {
     return SERIAL * f->cost.inflate * f->record_bytes;
@@ -138,7 +144,8 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     bool is_bam = opts->out.format.format == bam;
     if (!is_bam)
         return;
-    double each = c->inflate + c->find + c->sort + c->deflate + (opts->out.verify ? c->inflate + c->find : 0);
+    double ordered = f->merges ? MERGED * c->sort + c->find : c->sort;
+    double each = c->inflate + c->find + ordered + c->deflate + (opts->out.verify ? c->inflate + c->find : 0);
     double runs = c->packed > 0 ? f->packed / c->packed : 0;
     f->output = c->deflated * f->record_bytes;
     f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
@@ -150,10 +157,10 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
 
 /* ------------------------------------------------------------ all together */
 
-static int look(struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in,
+/* sam: the header of the output. */
+static int look(struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in, sam_hdr_t *sam,
                 const struct memory_rings *rings, struct latch *latch)
 {
-    sam_hdr_t *sam = in->each->header.sam;
     struct input_sample sample;
     size_t output = written_memory_beside(&opts->out, sam, &rings->job);
     int result = -1;
@@ -184,24 +191,45 @@ out:
     return result;
 }
 
+/* Without looking at the inputs, of which n are read in chunks. */
+static int foresee(struct forecast *f, const struct sort_opts *opts, const struct memory_rings *rings, size_t n,
+                   struct latch *latch)
+{
+    const struct sort_inputs none = {.n_sam = n};
+    struct memory_plan plan;
+    if (sort_memory_plan(&plan, rings, opts, &none, 0, latch) < 0)
+        return -1;
+    forecast_memory(f, &plan, NULL);
+    return 0;
+}
+
 int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch *latch)
 {
     struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, true);
     struct sort_inputs in;
-    *f = (struct forecast){
-        .n_threads = opts->n_threads,
-        .cpus = machine_cpus(),
-    };
-    if (!all_files(opts)) {
-        const struct sort_inputs none = {0};
-        struct memory_plan plan;
-        if (sort_memory_plan(&plan, &rings, opts, &none, 0, latch) < 0)
-            return -1;
-        forecast_memory(f, &plan, NULL);
-        return 0;
-    }
+    *f = (struct forecast){.n_threads = opts->n_threads, .cpus = machine_cpus()};
+    if (!all_files(opts))
+        return foresee(f, opts, &rings, 0, latch);
     struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
-    int result = sort_inputs_open(&in, &how) < 0 ? -1 : look(f, opts, &in, &rings, latch);
+    int result = sort_inputs_open(&in, &how) < 0 ? -1 : look(f, opts, &in, in.each->header.sam, &rings, latch);
     sort_inputs_close(&in);
+    return result;
+}
+
+int forecast_merge(struct forecast *f, const struct merge_opts *opts, struct latch *latch)
+{
+    const struct sort_opts *o = &opts->common;
+    struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
+    struct merge_inputs m = {.join = NULL};
+    *f = (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus()};
+    if (!all_files(o) || (opts->header && !may_look(opts->header)))
+        return foresee(f, o, &rings, o->in.n, latch);
+    int result = merge_inputs_open(&m, opts, &rings, latch, NULL) < 0 ? -1 : look(f, o, &m.in, m.sam, &rings, latch);
+    for (size_t i = 0; i < m.in.n && result == 0; i++) {
+        f->n_bam += m.in.each[i].format->framing != INPUT_RECORDS;
+        f->n_sam += input_format_is_sam(m.in.each[i].format);
+    }
+    f->n_references = result == 0 ? (size_t)sam_hdr_nref(m.sam) : 0;
+    merge_inputs_close(&m);
     return result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sort will take, told before it begins: from the plan of memory that the sort itself makes, and a sample of the
- * input. Reads some MB, and makes no file. */
+/* What a sort or a merge will take, told before it begins: from the plan of memory that it makes itself, and a sample
+ * of the input. Reads some MB, and makes no file. */
 #ifndef FORECAST_H
 #define FORECAST_H
 
@@ -9,12 +9,16 @@
 #include "plan/calibration.h"
 
 struct latch;
+struct merge_opts;
 struct sort_opts;
 
 /* Sizes are bytes. What a sample tells is 0 without one: of a pipe, a URL, or a format other than BAM. */
 struct forecast {
     bool looked;                 /* the inputs are files, and their headers were read */
     bool sampled;                /* and all are BAM, with records: what follows is estimated */
+    bool merges;                 /* nothing is kept or spilled: what is told of that is 0 */
+    size_t n_bam, n_sam;         /* inputs of these formats ... */
+    size_t n_references;         /* ... and @SQ lines of the output, both of a merge, if they were looked at */
     double records, record_bytes;
     double with_keys;            /* the records and what the sort needs to know of each */
     uint64_t file_bytes;         /* of the inputs; 0: not known */
@@ -39,8 +43,9 @@ struct forecast {
     double wall_that_pay_s;      /* with so many */
 };
 
-/* -1: failed, and the error is recorded in the latch: an input that the sort could not read either. */
+/* -1: failed, and the error is recorded in the latch: an input that could not be read in earnest either. */
 int forecast_make(struct forecast *forecast, const struct sort_opts *opts, struct latch *latch);
+int forecast_merge(struct forecast *forecast, const struct merge_opts *opts, struct latch *latch);
 
 /* The wall time with so many threads. */
 double forecast_wall(const struct forecast *forecast, int n_threads);

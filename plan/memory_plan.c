@@ -41,8 +41,11 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left
  *
- * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). For a merge divide_for_merge()
- * gives other shares of these two, and there are none of the last two. */
+ * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). A merge has none of the last two.
+ * Its inputs share what all is beyond MEMORY_BESIDE, at least half of all. Of its part, each input gives
+ *
+ *   1/4          reads                              PIECE_MIN, PIECE_MAX / 4        4 to 16 of them are under way
+ *   3/4          chunks and slices                  TEXT_MIN, TEXT_MAX              see divide_for_merge() */
 enum {
     PIECE_SHARE = 384, TEXT_PIECE_SHARE = 768, SOURCE_SHARE = 32, SINK_SHARE = 20, WRITE_SHARE = 40, RANGES_SHARE = 32,
     SAM_SHARE = 8, HTSLIB_SHARE = 3, SLICE_SHARE = 216, SLICE_SHARE_PER_THREAD = 20, MERGE_SHARE = 12,

@@ -9,7 +9,8 @@
 #include "read/sort_input.h"
 
 enum {
-    PLACES = 8,                  /* of all files together; two of each at least */
+    FILES = 8,                   /* that are read, at most; the others are taken to be like them */
+    PLACES = 8,                  /* of all of these together; two of each at least */
     PLACE_IN = 512 << 10,        /* bytes read of a place, at most: 4 MB of a file are read in some ms */
     PLACE_OUT = 1 << 20,         /* the same, inflated: 8 MB are deflated in a second at any level */
     READ_SIZE = PLACE_IN + BGZF_MAX_BLOCK,
@@ -159,6 +160,7 @@ static int sample_input(struct sampler *m, size_t places)
 {
     uint64_t size = m->in->format->size, offset, skip;
     m->inflated = m->deflated = m->bytes = m->n = 0;
+    m->s->arena.n_ref = sam_hdr_nref(m->in->header.sam);
     if (pass_header(m, &offset, &skip) < 0)
         return -1;
     uint64_t left = size > offset ? size - offset : 0, n = (left + PLACE_IN - 1) / PLACE_IN;
@@ -177,7 +179,9 @@ static int sample_input(struct sampler *m, size_t places)
 int input_sample_take(struct input_sample *s, const struct sort_inputs *in, struct latch *latch)
 {
     enum { KEYS = (PLACE_OUT + BGZF_MAX_BLOCK) / BAM_MIN_RECORD + 1 };
-    size_t places = PLACES / in->n > 2 ? PLACES / in->n : 2;
+    size_t step = (in->n + FILES - 1) / FILES, n_files = (in->n + step - 1) / step;
+    size_t places = PLACES / n_files > 2 ? PLACES / n_files : 2;
+    double all = 0, seen = 0;
     struct sampler m = {.s = s, .latch = latch};
     *s = (struct input_sample){0};
     for (size_t i = 0; i < in->n; i++)
@@ -188,18 +192,19 @@ int input_sample_take(struct input_sample *s, const struct sort_inputs *in, stru
     m.found = malloc(KEYS * sizeof *m.found);
     int result = -1;
     if (!m.codec || !m.raw || !m.found
-        || bam_arena_init(&s->arena, 2 * in->n * places * (PLACE_OUT + BGZF_MAX_BLOCK)) < 0) {
+        || bam_arena_init(&s->arena, 2 * n_files * places * (PLACE_OUT + BGZF_MAX_BLOCK)) < 0) {
         latch_fail(latch, "out of memory");
         goto out;
     }
-    s->arena.n_ref = sam_hdr_nref(in->each->header.sam);
     for (size_t i = 0; i < in->n; i++) {
         m.in = &in->each[i];
-        if (sample_input(&m, places) < 0)
+        all += (double)m.in->format->size;
+        seen += i % step == 0 ? (double)m.in->format->size : 0;
+        if (i % step == 0 && sample_input(&m, places) < 0)
             goto out;
     }
-    if (s->n == 0)
-        s->all_bytes = s->all_records = 0;
+    s->all_bytes *= s->n ? all / seen : 0;
+    s->all_records *= s->n ? all / seen : 0;
     result = 0;
 out:
     bgzf_codec_free(m.codec);

@@ -13,6 +13,7 @@ import sys
 import pysam
 import pytest
 
+import bamgen
 from conftest import HANG, PRECIOUS, REPO, clean_env, run, script
 
 HEAD = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:1000\n@RG\tID:x\tSM:s\n@PG\tID:p\n"
@@ -250,6 +251,42 @@ def test_report_checksum_or_progress_are_ignored(here):
     assert (here / "sum").read_bytes().split()[0] == b"records=5"
     assert "samtools merge: a.sam" in p.stderr and "samtools merge: done: 100 %" in p.stderr
     assert re.search(r" waits +waited, s +input\n( +[0-9,]+ +\d +\d+ +[0-9.]+  [ab]\.sam\n){2}\n", p.stderr), p.stderr
+
+
+def planned(args, here, **kw):
+    """What --plan says, by the name of the fact; it makes nothing."""
+    before = files(here)
+    text, told = (ours(["--plan" + form, *args], cwd=here, **kw) for form in ("", "=json"))
+    assert (text.returncode, text.stderr, told.returncode) == (0, "", 0) and files(here) == before
+    lines = text.stdout.decode().splitlines()
+    return dict(re.fullmatch(r"(#SBATCH --[a-z-]+|[a-z@0-9 -]+)[=:] ?(.*)", x).groups() for x in lines), json.loads(told.stdout)
+
+
+def test_plan_makes_a_file_or_forgets_an_input(here):
+    facts, told = planned(["-n", "-@", "2", "-h", "c.sam", *TO], here)
+    assert facts["inputs"].startswith("2 (BAM 0, SAM 2, others 0), ") and facts["order"] == "by name" and facts["references"] == "1"
+    assert "not estimated" in facts["input"] and facts["memory"].startswith("at most ") and "#SBATCH --mem" in facts
+    assert [told[x] for x in ("inputs", "sam_inputs", "references", "order", "threads", "records")] == [2, 2, 1, "name", 2, None]
+    assert 10 << 20 < told["memory_bytes"] <= (64 + 4 * 4) << 20
+    facts, told = planned(["-o", "-", "-", "a.sam"], here, stdin=b"precious")
+    assert "nothing was read" in facts["input"] and facts["inputs"] == "2" and told["memory_bytes"] > 10 << 20
+    for plan in ["--plan"], []:
+        refused([*plan, "--total-memory", "24M", "-@", "8", *TO], here, "is enough. Nothing was written")
+    refused(["--plan=xml", *TO], here, "--plan can be json")
+
+
+def test_plan_is_far_from_what_the_merge_takes(here):
+    """More files than are looked at, one of which is larger."""
+    refs = [("c1", 1000), ("c2", 1000)]
+    for name, n in ("s.bam", 3000), ("t.bam", 9000):
+        (here / name).write_bytes(bamgen.bgzf(bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(refs), refs) + bamgen.tiny(n), level=1))
+    inputs = ["t.bam", *["s.bam"] * 20]
+    facts, told = planned(["-o", "out.bam", *inputs], here)
+    assert facts["inputs"].startswith("21 (BAM 21, SAM 0, others 0), ") and told["inputs"] == told["bam_inputs"] == 21
+    assert told["input_bytes"] == sum((here / x).stat().st_size for x in inputs)
+    assert told["records"] == pytest.approx(69000, rel=0.01)
+    assert {"time", "threads", "output place", "#SBATCH --time"} <= set(facts)
+    assert told["output_bytes"] > 0 and told["memory_bytes"] <= (64 + 4 * 22) << 20
 
 
 def test_input_is_not_in_the_report(here):
