@@ -156,7 +156,7 @@ static const char *order_text(const struct sort_order *order)
     return names[order->by];
 }
 
-static void put_merge(const struct plan *p)
+static void put_inputs(const struct plan *p)
 {
     const struct forecast *f = &p->f;
     size_t n = p->opts->in.n;
@@ -165,24 +165,22 @@ static void put_merge(const struct plan *p)
         printf(" (BAM %zu, SAM %zu, others %zu), %.1f MB\nreferences: %zu", f->n_bam, f->n_sam,
                n - f->n_bam - f->n_sam, mb((double)f->file_bytes), f->n_references);
     printf("\norder: by %s\n", order_text(&p->opts->order));
+    if (!f->sampled)
+        printf("records: %s, so these, time and output are not estimated\n",
+               f->looked ? "not all inputs are BAM with records, to be read whole"
+                         : "not all inputs are files, and nothing was read");
 }
 
 static void put_input(const struct plan *p)
 {
     const struct forecast *f = &p->f;
     const char *name = sort_opts_input(p->opts);
-    if (f->merges)
-        put_merge(p);
     if (!f->looked)
-        printf("input: not a file, so nothing was read: records, %stime and output are not known\n",
-               f->merges ? "" : "temporary space, ");
+        printf("input: not a file, so nothing was read: records, temporary space, time and output are not known\n");
     else if (!f->sampled)
-        printf("input: %s: not BAM with records, so these, %stime and output are not estimated\n", name,
-               f->merges ? "" : "temporary space, ");
-    else if (!f->merges)
+        printf("input: %s: not BAM with records, so these, temporary space, time and output are not estimated\n", name);
+    else
         printf("input: %s%s, %.1f MB\n", name, p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes));
-    if (f->sampled)
-        printf("records: about %.0f, %.1f MB uncompressed\n", f->records, mb(f->record_bytes));
 }
 
 static void put_spill(const struct plan *p)
@@ -226,7 +224,12 @@ static void put_time(const struct forecast *f)
 static void put_text(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    put_input(p);
+    if (f->merges)
+        put_inputs(p);
+    else
+        put_input(p);
+    if (f->sampled)
+        printf("records: about %.0f, %.1f MB uncompressed\n", f->records, mb(f->record_bytes));
     printf("memory: %s%.1f MB\n", f->sampled && !f->merges ? "about " : "at most ", mb((double)f->memory));
     if (f->large)
         printf("large records: one of %.1f MB was seen, for which up to %.1f MB of this are needed\n",

@@ -229,8 +229,9 @@ struct report_input *merged_report(const struct merged *m)
     for (size_t i = 0; each && i < m->n; i++) {
         const struct sliced_input *s = &m->each[i];
         const struct input_format *format = s->in->format;
-        bool is_read_by_us = format->window && format->framing != INPUT_RECORDS;
-        uint64_t size = report_place_of("", format->opt.path, STDIN_FILENO).bytes;
+        bool is_read_by_us = format->window && format->framing != INPUT_RECORDS && !s->in->by_region;
+        uint64_t size = s->in->by_region ? REPORT_UNKNOWN
+                                         : report_place_of("", format->opt.path, STDIN_FILENO).bytes;
         each[i] = (struct report_input){
             .name = s->in->name,
             .bytes = size == REPORT_UNKNOWN && is_read_by_us ? format->window->offset : size,

@@ -185,7 +185,7 @@ int input_sample_take(struct input_sample *s, const struct sort_inputs *in, stru
     struct sampler m = {.s = s, .latch = latch};
     *s = (struct input_sample){0};
     for (size_t i = 0; i < in->n; i++)
-        if (in->each[i].format->framing != INPUT_BGZF || in->each[i].format->size == 0)
+        if (in->each[i].format->framing != INPUT_BGZF || in->each[i].format->size == 0 || in->each[i].by_region)
             return 0;
     m.codec = bgzf_codec_new(BGZF_LEVEL_DEFAULT);
     m.raw = malloc(READ_SIZE);

@@ -22,8 +22,8 @@ struct input_sample {
     double all_records;
 };
 
-/* Takes the sample, if all inputs are BAM in files; else it stays empty, and so it does if no place shows a record.
- * The inputs are open, and are not read on. -1: failed, and the error is recorded in the latch;
+/* Takes the sample, if all inputs are BAM in files, and read whole. Else it stays empty, and so it does if no place
+ * shows a record. The inputs are open, and are not read on. -1: failed, and the error is recorded in the latch;
  * close it all the same. */
 int input_sample_take(struct input_sample *sample, const struct sort_inputs *inputs, struct latch *latch);
 void input_sample_close(struct input_sample *sample);

@@ -8,7 +8,7 @@
 
 struct report_input {
     const char *name;
-    uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN */
+    uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN, as where regions are read */
     uint64_t records;
     uint64_t waits;              /* how often there was nothing to do before its next records came ... */
     double waited;               /* ... and seconds from then until they came */

@@ -265,11 +265,11 @@ def planned(args, here, **kw):
 def test_plan_makes_a_file_or_forgets_an_input(here):
     facts, told = planned(["-n", "-@", "2", "-h", "c.sam", *TO], here)
     assert facts["inputs"].startswith("2 (BAM 0, SAM 2, others 0), ") and facts["order"] == "by name" and facts["references"] == "1"
-    assert "not estimated" in facts["input"] and facts["memory"].startswith("at most ") and "#SBATCH --mem" in facts
+    assert "not all inputs are BAM" in facts["records"] and facts["memory"].startswith("at most ") and "#SBATCH --mem" in facts
     assert [told[x] for x in ("inputs", "sam_inputs", "references", "order", "threads", "records")] == [2, 2, 1, "name", 2, None]
     assert 10 << 20 < told["memory_bytes"] <= (64 + 4 * 4) << 20
     facts, told = planned(["-o", "-", "-", "a.sam"], here, stdin=b"precious")
-    assert "nothing was read" in facts["input"] and facts["inputs"] == "2" and told["memory_bytes"] > 10 << 20
+    assert "nothing was read" in facts["records"] and facts["inputs"] == "2" and told["memory_bytes"] > 10 << 20
     for plan in ["--plan"], []:
         refused([*plan, "--total-memory", "24M", "-@", "8", *TO], here, "is enough. Nothing was written")
     refused(["--plan=xml", *TO], here, "--plan can be json")
