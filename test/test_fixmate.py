@@ -125,7 +125,7 @@ def test_template_ends_with_the_chunk(tmp_path, what, n, flag):
     path = tmp_path / "long.sam"
     path.write_text(head + one % ("a", 65) + one % ("a", 145) + one % ("b", flag) * n + one % ("b", 145)
                     + one % ("c", 65) + one % ("c", 145))
-    mine = fixed(path, "-m", "-O", "sam", "-@", 3, "--total-memory", "36M")
+    mine = fixed(path, "-m", "-O", "sam", "-@", 3, "--total-memory", "64M")
     same_lines(as_sam(mine), as_sam(oracle(path, "-m", "-O", "sam")), what % n)
 
 
@@ -143,7 +143,7 @@ def test_records_longer_than_chunks_are_mixed_up(tmp_path):
     path.write_bytes(bamgen.bam(bamgen.header(), recs))
     want = as_sam(oracle(path, "-O", "sam"))
     for n in (1, 3):
-        same_lines(as_sam(fixed(path, "-O", "sam", "-@", n, "--total-memory", "40M")), want, "-@ %d" % n)
+        same_lines(as_sam(fixed(path, "-O", "sam", "-@", n, "--total-memory", "64M")), want, "-@ %d" % n)
 
 
 def test_filter_does_not_come_first(templates):
@@ -235,7 +235,7 @@ def test_broken_record_is_not_told(tmp_path, number):
     path, out = tmp_path / "bad.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), recs))
     for n in (1, 3):
-        p = ours(["-@", n, "--total-memory", "40M", path, out])
+        p = ours(["-@", n, "--total-memory", "64M", path, out])
         assert p.returncode == 1 and "record %d " % number in p.stderr and "refID" in p.stderr, p.stderr
         assert not out.exists()
 
