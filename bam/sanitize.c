@@ -68,7 +68,7 @@ static int put_cigar(bam1_t *b, const struct byte_buffer *cigar)
 static int add_op(struct byte_buffer *to, unsigned op, int64_t length)
 {
     for (; length > LONGEST; length -= LONGEST) {
-        uint32_t most = bam_cigar_gen(LONGEST, op);
+        uint32_t most = bam_cigar_gen((uint32_t)LONGEST, op);
         if (byte_buffer_append(to, &most, sizeof most) < 0)
             return -1;
     }

@@ -63,7 +63,7 @@ static bool has_long_runs(const uint8_t *in, uint32_t n)
         return false;
     for (uint32_t i = 0; i + 1 < n; i += SAMPLE_STRIDE, samples++) {
         count[in[i]]++;
-        again[in[i]] += in[i] == in[i + 1];
+        again[in[i]] = (uint16_t)(again[in[i]] + (in[i] == in[i + 1]));
         most = count[in[i]] > count[most] ? in[i] : most;
     }
     return most > LOW_QUAL && most <= HIGHEST_QUAL
