@@ -54,7 +54,7 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
         struct sort_input *in = &m->in.each[i];
         size_t before = in->format->memory;
         status = merge_regions_choose(&regions, in, indexes ? indexes[i] : NULL);
-        m->in.memory += in->format->memory - before + region_list_memory(&in->regions);
+        m->in.memory += in->format->memory - before + ref_regions_memory(&in->regions);
     }
     merge_regions_close(&regions);
     return status;

@@ -37,7 +37,7 @@ static int parse_region(struct merge_regions *r, const char *text, const sam_hdr
                           text);
     r->of_output = true;
     struct region region = {ref, begin, end};
-    return region_list_add(&r->list, &region) < 0 ? latch_fail(r->latch, "out of memory") : 0;
+    return ref_regions_add(&r->list, &region) < 0 ? latch_fail(r->latch, "out of memory") : 0;
 }
 
 /* -------------------------------------------------------------------- -L */
@@ -79,7 +79,7 @@ static int add_line(struct merge_regions *r, char *name, const char *path, unsig
         ref = name_table_add(&r->names, name, n);
     struct region region = {ref, begin < HTS_POS_MAX ? (int64_t)begin : HTS_POS_MAX,
                             end < HTS_POS_MAX ? (int64_t)end : HTS_POS_MAX};
-    return ref < 0 || region_list_add(&r->list, &region) < 0 ? latch_fail(r->latch, "-L %s: out of memory", path) : 0;
+    return ref < 0 || ref_regions_add(&r->list, &region) < 0 ? latch_fail(r->latch, "-L %s: out of memory", path) : 0;
 }
 
 static int read_bed(struct merge_regions *r, const char *path)
@@ -99,7 +99,7 @@ static int read_bed(struct merge_regions *r, const char *path)
         bgzf_close(file);
     if (status == 0 && r->list.n == 0)
         status = latch_fail(r->latch, "-L %s: there are no regions in it. Nothing was written", path);
-    region_list_unite(&r->list);
+    ref_regions_unite(&r->list);
     return status;
 }
 
@@ -130,20 +130,20 @@ static void find_names(const struct merge_regions *r, sam_hdr_t *sam, int32_t *r
     }
 }
 
-static int add_regions(const struct merge_regions *r, const int32_t *refs, struct region_list *list)
+static int add_regions(const struct merge_regions *r, const int32_t *refs, struct ref_regions *list)
 {
     for (size_t i = 0; i < r->list.n; i++) {
         struct region region = r->list.each[i];
         region.ref = refs[region.ref];
-        if (region.ref >= 0 && region_list_add(list, &region) < 0)
+        if (region.ref >= 0 && ref_regions_add(list, &region) < 0)
             return -1;
     }
-    region_list_unite(list);
+    ref_regions_unite(list);
     return 0;
 }
 
 /* Those of the input's references; warns of names that are none. -1: no memory. */
-static int list_named(const struct merge_regions *r, const struct sort_input *in, struct region_list *list)
+static int list_named(const struct merge_regions *r, const struct sort_input *in, struct ref_regions *list)
 {
     size_t n = name_table_count(&r->names);
     int32_t *refs = malloc(n * sizeof *refs);
@@ -160,12 +160,12 @@ static int list_named(const struct merge_regions *r, const struct sort_input *in
 
 int merge_regions_choose(const struct merge_regions *r, struct sort_input *in, const char *index)
 {
-    struct region_list list = {.n = 0};
+    struct ref_regions list = {.n = 0};
     int status = 0;
     if (r->of_output) {
         struct region region = r->list.each[0];
         region.ref = of_output(in, region.ref);
-        status = region.ref < 0 ? 0 : region_list_add(&list, &region);
+        status = region.ref < 0 ? 0 : ref_regions_add(&list, &region);
     } else {
         status = list_named(r, in, &list);
     }

@@ -4,7 +4,7 @@
 #define MERGE_REGIONS_H
 
 #include <htslib/sam.h>
-#include "bam/region_list.h"
+#include "bam/ref_regions.h"
 #include "base/name_table.h"
 
 struct latch;
@@ -15,7 +15,7 @@ struct sort_input;
 struct merge_regions {
     bool of_output;              /* references are the output's; else their numbers are those of `names` */
     struct name_table names;
-    struct region_list list;
+    struct ref_regions list;
     struct latch *latch;
 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <htslib/hts.h>
 #include <htslib/sam.h>
-#include "bam/region_list.h"
+#include "bam/ref_regions.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "codec/bgzf_block.h"
@@ -145,7 +145,7 @@ static int add_chunks(struct file_extents *x, const struct input_file *file, con
 }
 
 struct file_extents *file_extents_open(const struct input_file *file, const char *name, const char *index,
-                                       const struct region_list *regions)
+                                       const struct ref_regions *regions)
 {
     hts_idx_t *opened = hts_idx_load3(name, index, HTS_FMT_BAI, HTS_IDX_SILENT_FAIL);
     struct file_extents *x = opened ? calloc(1, sizeof *x) : NULL;

@@ -9,7 +9,7 @@
 #include "bam/plain_header.h"
 #include "bam/ref_lookup.h"
 #include "bam/ref_sums.h"
-#include "bam/region_list.h"
+#include "bam/ref_regions.h"
 #include "base/byte_buffer.h"
 #include "read/cram_input.h"
 #include "read/first_bytes.h"
@@ -166,7 +166,7 @@ int hts_reader_start_threads(struct hts_reader *r, int n)
 }
 
 /* The regions as htslib has them; it frees them, with their iterator. NULL: no memory. */
-static hts_reglist_t *list_regions(const struct hts_reader *r, const struct region_list *regions, unsigned *n)
+static hts_reglist_t *list_regions(const struct hts_reader *r, const struct ref_regions *regions, unsigned *n)
 {
     hts_reglist_t *list = calloc(regions->n, sizeof *list);
     *n = 0;
@@ -188,7 +188,7 @@ static hts_reglist_t *list_regions(const struct hts_reader *r, const struct regi
     return list;
 }
 
-int hts_reader_choose(struct hts_reader *r, const struct region_list *regions, const char *index)
+int hts_reader_choose(struct hts_reader *r, const struct ref_regions *regions, const char *index)
 {
     const char *name = r->opt.given ? r->opt.given : r->opt.path;
     hts_idx_t *opened = sam_index_load3(r->sam, name, index, HTS_IDX_SILENT_FAIL);

@@ -11,7 +11,7 @@
 struct byte_buffer;
 struct cram_input;
 struct hts_reader;
-struct region_list;
+struct ref_regions;
 
 /* Takes over file, even if it fails. options->path also lets htslib guess the format. cram knows how many records there
  * are; NULL: that is not known. *header becomes a copy of the header, for the caller to change and to destroy. NULL:
@@ -26,7 +26,7 @@ int hts_reader_start_threads(struct hts_reader *reader, int n);
 
 /* Only records that overlap these regions will be read, and maybe more. index: as in input_format_choose(). -1: failed,
  * and the error is recorded in the latch. */
-int hts_reader_choose(struct hts_reader *reader, const struct region_list *regions, const char *index);
+int hts_reader_choose(struct hts_reader *reader, const struct ref_regions *regions, const char *index);
 
 /* The file, at the end of its header. It stays the reader's. */
 samFile *hts_reader_file(const struct hts_reader *reader);

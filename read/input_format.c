@@ -225,7 +225,7 @@ struct input_format *input_format_open(const struct input_options *options)
     return NULL;
 }
 
-int input_format_choose(struct input_format *in, const struct region_list *regions, const char *index)
+int input_format_choose(struct input_format *in, const struct ref_regions *regions, const char *index)
 {
     if (in->reader)
         return hts_reader_choose(in->reader, regions, index);

@@ -10,7 +10,7 @@
 
 struct byte_window;
 struct file_extents;
-struct region_list;
+struct ref_regions;
 
 enum input_framing {
     INPUT_BGZF,                  /* a BAM file: BGZF blocks or plain gzip, the header first */
@@ -64,7 +64,7 @@ bool input_format_may_rest(const struct input_format *input);
 /* Only what overlaps these regions of its references will be read, and maybe more: of BAM in a file, whole blocks and
  * what lies between the regions. index: its index; NULL: as htslib finds it. For one that was opened by_region. -1:
  * failed, and the error is recorded in the latch. */
-int input_format_choose(struct input_format *input, const struct region_list *regions, const char *index);
+int input_format_choose(struct input_format *input, const struct ref_regions *regions, const char *index);
 
 /* Gives back all but the file. */
 void input_format_rest(struct input_format *input);

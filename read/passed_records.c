@@ -4,7 +4,7 @@
 #include "bam/record_fault.h"
 #include "bam/record_remap.h"
 #include "bam/record_search.h"
-#include "bam/region_list.h"
+#include "bam/ref_regions.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/stats.h"
@@ -113,7 +113,7 @@ static int mark_changed(struct byte_buffer *to, size_t *start)
 static int pass_record(const struct passed_records *r, uint32_t number, struct byte_buffer *to,
                        const struct bam_record *record, bool mend)
 {
-    if (r->opt.regions && !region_list_has(r->opt.regions, record))
+    if (r->opt.regions && !ref_regions_has(r->opt.regions, record))
         return PASS_FINE;
     int passes = r->filter ? record_filter_passes(r->filter, number, record) : 1;
     if (passes <= 0)

@@ -17,7 +17,7 @@ struct byte_window;
 struct latch;
 struct passed_records;
 struct record_slice;
-struct region_list;
+struct ref_regions;
 struct sort_rule;
 struct stats;
 
@@ -33,7 +33,7 @@ struct passed_records_options {
     struct bgzf_source *source;  /* the records as they are in the input; stays the caller's, who closes it before */
     const struct byte_window *file;  /* what that reads from: it tells the place in the file */
     const char *filter;          /* an expression, which is copied; NULL: all records pass */
-    const struct region_list *regions;   /* only records that overlap one pass; NULL: all do. The caller's */
+    const struct ref_regions *regions;   /* only records that overlap one pass; NULL: all do. The caller's */
     const struct merge_wish *merge;  /* NULL: the records are read by the window */
     struct sam_use use;          /* memory, see memory_plan_sam() */
     const char *path;            /* for messages */

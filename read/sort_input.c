@@ -145,11 +145,11 @@ void sort_input_rest(struct sort_input *in)
     bam_header_drop_rest(&in->header);
 }
 
-int sort_input_choose(struct sort_input *in, struct region_list *regions, const char *index)
+int sort_input_choose(struct sort_input *in, struct ref_regions *regions, const char *index)
 {
     in->regions = *regions;
     in->by_region = true;
-    *regions = (struct region_list){.n = 0};
+    *regions = (struct ref_regions){.n = 0};
     return input_format_choose(in->format, &in->regions, index);
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "bam/bam_header.h"
 #include "bam/record_remap.h"
-#include "bam/region_list.h"
+#include "bam/ref_regions.h"
 #include "base/memory_shares.h"
 
 struct bgzf_source;
@@ -36,7 +36,7 @@ struct sort_input {
     uint32_t n_slots;            /* of the source */
     int n_sharing;               /* see bgzf_source_options */
     bool by_region;              /* only records in `regions` are read */
-    struct region_list regions;  /* of its own references */
+    struct ref_regions regions;  /* of its own references */
 };
 
 struct sort_inputs {
@@ -82,7 +82,7 @@ void sort_input_rest(struct sort_input *input);
 /* Of an input that rests, or that htslib reads: only records that overlap the regions, which are united, will be read.
  * It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is recorded
  * in the latch. */
-int sort_input_choose(struct sort_input *input, struct region_list *regions, const char *index);
+int sort_input_choose(struct sort_input *input, struct ref_regions *regions, const char *index);
 
 /* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error
  * is recorded in the latch. */

@@ -151,7 +151,7 @@ MUTANTS = [
     ("read/sam_reader.c", "    if (f->why)\n        return tell_broken(r, f);", "", ["unit_sam_reader"], "a broken line"),
     ("read/passed_records.c", "    if (f->fault)\n        return tell(r, number);", "", ["test_bam_filter.py::test_fault_is_told_of_another_record[1]"],
      "a broken record of what is filtered"),
-    ("read/passed_records.c", "r->opt.regions && !region_list_has(r->opt.regions, record)", "0",
+    ("read/passed_records.c", "r->opt.regions && !ref_regions_has(r->opt.regions, record)", "0",
      ["test_merge_regions.py::test_index_files_are_taken_for_inputs"], "records beside the region are left out"),
     ("read/passed_records.c", "return passes < 0 ? PASS_NO_FILTER : PASS_FINE;", "return PASS_FINE;",
      ["test_bam_filter.py::test_expression_that_cannot_be_evaluated_passes"], "a filter of BAM that cannot be evaluated"),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/bam_record.h"
-#include "bam/region_list.h"
+#include "bam/ref_regions.h"
 
-int region_list_add(struct region_list *list, const struct region *region)
+int ref_regions_add(struct ref_regions *list, const struct region *region)
 {
     if (list->n == list->room) {
         size_t room = 2 * list->room + 1;
@@ -25,7 +25,7 @@ static int compare(const void *first, const void *second)
          : (a->end > b->end) - (a->end < b->end);
 }
 
-void region_list_unite(struct region_list *list)
+void ref_regions_unite(struct ref_regions *list)
 {
     size_t n = 0;
     if (list->n)
@@ -42,7 +42,7 @@ void region_list_unite(struct region_list *list)
 }
 
 /* The ends of regions that are apart rise like their beginnings. */
-bool region_list_has(const struct region_list *list, const struct bam_record *r)
+bool ref_regions_has(const struct ref_regions *list, const struct bam_record *r)
 {
     int32_t ref = bam_record_ref_id(r);
     int64_t pos = bam_record_pos(r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Regions of references. Serial; tasks may look at a list that changes no more. */
-#ifndef REGION_LIST_H
-#define REGION_LIST_H
+#ifndef REF_REGIONS_H
+#define REF_REGIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,23 +22,23 @@ static inline int64_t region_end(const struct region *region)
 }
 
 /* One of all zeros is empty. Its owner frees `each`. */
-struct region_list {
+struct ref_regions {
     struct region *each;
     size_t n, room;
 };
 
-static inline size_t region_list_memory(const struct region_list *list)
+static inline size_t ref_regions_memory(const struct ref_regions *list)
 {
     return list->room * sizeof *list->each;
 }
 
 /* -1: no memory. */
-int region_list_add(struct region_list *list, const struct region *region);
+int ref_regions_add(struct ref_regions *list, const struct region *region);
 
 /* Puts the regions in order. Those that overlap or touch become one. */
-void region_list_unite(struct region_list *list);
+void ref_regions_unite(struct ref_regions *list);
 
 /* Whether the checked record overlaps a region of the list, which is united. */
-bool region_list_has(const struct region_list *list, const struct bam_record *record);
+bool ref_regions_has(const struct ref_regions *list, const struct bam_record *record);
 
 #endif
