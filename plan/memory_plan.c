@@ -285,18 +285,21 @@ uint64_t memory_plan_takes(const struct memory_plan *p)
     return p->fixed + 2 * (uint64_t)p->arena_size + p->merge_memory;
 }
 
-/* Parts grow by steps, so what does is looked for step by step. What htslib takes was made for less: it may take two
- * thirds of what comes to it. */
+/* Parts grow by steps, so what does is looked for step by step, and a larger part may come with the next MiB. What
+ * htslib takes was made for less: it may take two thirds of what comes to it. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use)
 {
     struct memory_job more = *job;
+    bool was_enough = false;
     for (more.all = (job->all + MIB - 1) / MIB * MIB; more.all < BAM_ARENA_MAX; more.all += MIB) {
         struct memory_rings rings = memory_plan_rings(&more);
         struct memory_use grown = *use;
         grown.htslib += use->htslib > 0 ? (more.all - job->all) / HTSLIB_SHARE * 2 : 0;
         struct memory_plan plan = memory_plan_make(&rings, &grown);
-        if (memory_plan_takes(&plan) <= more.all)
-            break;
+        bool is_enough = memory_plan_takes(&plan) <= more.all;
+        if (is_enough && was_enough)
+            return more.all - MIB;
+        was_enough = is_enough;
     }
     return more.all;
 }

@@ -17,7 +17,7 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
 /* Bytes that all parts of the plan take together. */
 uint64_t memory_plan_takes(const struct memory_plan *plan);
 
-/* The next job->all, in bytes and whole MiB, with which a plan takes no more than that. */
+/* The next job->all, in bytes and whole MiB, with which a plan takes no more than that, nor with a MiB more. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use);
 
 /* Memory to parse SAM text: at most an eighth of all for so many inputs together, or, for each of them, the least that
