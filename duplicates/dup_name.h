@@ -45,8 +45,9 @@ bool dup_spot_is_near(const char *name, const struct dup_spot *spot, const char 
 /* Group `group` of a barcode's expression in the name: *n bytes. NULL: no match. */
 const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *name, int *n);
 
-/* The expression of --barcode-name, whose barcode is group 2. */
+/* The expression of --barcode-name, and its group that is the barcode. */
 #define DUP_BARCODE_NAME "([0-9A-Za-z]+:){7}([!-?A-~]+)"
+enum { DUP_BARCODE_NAME_GROUP = 2 };
 
 /* Of barcodes only this goes into the keys: Bob Jenkins' one-at-a-time hash. */
 uint32_t dup_barcode_hash(const char *text, int n);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <fcntl.h>
-#include <getopt.h>
 #include <htslib/hts_log.h>
 #include "codec/bgzf_block.h"
 #include "cli/sort_args.h"
+#include "unit_args.h"
 #include "unit_printed.h"
 #include "unit_stdin.h"
 
-enum { MAX_WORDS = 16 };
 #define KIB ((uint64_t)1 << 10)
 #define MIB (KIB << 10)
 #define GIB (MIB << 10)
@@ -23,18 +22,10 @@ struct parsed {
     char out[MAX_PRINTED], err[MAX_PRINTED];
 };
 
-/* getopt keeps its place between calls; a process has only one command line. */
-static void reset_getopt(void)
-{
-    char *none[] = {"none", NULL};
-    optind = 0;
-    getopt(1, none, "");
-}
-
 static void parse_words(struct parsed *p, int argc, char **argv)
 {
     int out_file, err_file, out = unit_redirect(stdout, &out_file), err = unit_redirect(stderr, &err_file);
-    reset_getopt();
+    unit_reset_getopt();
     p->result = sort_args_parse(&p->opts, argc, argv);
     unit_restore(stdout, out, out_file, p->out);
     unit_restore(stderr, err, err_file, p->err);
@@ -45,13 +36,9 @@ static struct parsed *parse(const char *line)
 {
     struct parsed *p = calloc(1, sizeof *p);
     MUST(p);
-    char *argv[MAX_WORDS + 1] = {"samtools", "sort"};
-    int argc = 2;
-    snprintf(p->text, sizeof p->text, "%s", line);
-    for (char *word = strtok(p->text, " "); word; word = strtok(NULL, " ")) {
-        MUST(argc < MAX_WORDS);
-        argv[argc++] = word;
-    }
+    char *argv[MAX_WORDS + 1];
+    snprintf(p->text, sizeof p->text, "sort %s", line);
+    int argc = unit_words(p->text, argv);
     parse_words(p, argc, argv);
     return p;
 }

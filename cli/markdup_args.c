@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/input_name.h"
+#include "base/message.h"
+#include "cli/markdup_args.h"
+#include "codec/bgzf_block.h"
+#include "duplicates/dup_name.h"
+#include "plan/markdup_opts.h"
+
+enum { WINDOW = 300 };           /* of samtools, where -l names none */
+
+enum {
+    OPT_INCLUDE_FAILS = OPT_OWN, OPT_NO_MULTI_DUP, OPT_READ_COORDS, OPT_COORDS_ORDER, OPT_BARCODE_TAG, OPT_BARCODE_NAME,
+    OPT_BARCODE_RGX, OPT_MOVE_UMI, OPT_UMI_SEPARATOR, OPT_USE_READ_GROUPS, OPT_JSON, OPT_DUPLICATE_COUNT,
+};
+
+/* c and t are abbreviations that samtools knows, as those of ENGINE_ARGS_LONG_OPTIONS. */
+static const struct option long_options[] = {
+    {"include-fails", no_argument, NULL, OPT_INCLUDE_FAILS},
+    {"no-multi-dup", no_argument, NULL, OPT_NO_MULTI_DUP},
+    {"read-coords", required_argument, NULL, OPT_READ_COORDS},
+    {"coords-order", required_argument, NULL, OPT_COORDS_ORDER},
+    {"barcode-tag", required_argument, NULL, OPT_BARCODE_TAG},
+    {"barcode-name", no_argument, NULL, OPT_BARCODE_NAME},
+    {"barcode-rgx", required_argument, NULL, OPT_BARCODE_RGX},
+    {"move-umi-to-tag", no_argument, NULL, OPT_MOVE_UMI},
+    {"umi-separator", required_argument, NULL, OPT_UMI_SEPARATOR},
+    {"use-read-groups", no_argument, NULL, OPT_USE_READ_GROUPS},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"duplicate-count", no_argument, NULL, OPT_DUPLICATE_COUNT},
+    {"mode", required_argument, NULL, 'm'},
+    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    {"c", required_argument, NULL, OPT_COORDS_ORDER},
+    {"t", required_argument, NULL, '@'},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+void markdup_args_usage(FILE *to)
+{
+    fputs("Usage: samtools markdup [options...] <in.bam> <out.bam>\n"
+          "Marks duplicates in an alignment file that is sorted by coordinate, on as many threads as -@ gives. Mates\n"
+          "must know of each other: run samtools fixmate -m before the sort. - is standard input or output.\n"
+          "\n"
+          "Which records are duplicates\n"
+          "  -l INT                  length of the window: longest read that is expected [300]\n"
+          "  -m, --mode t|s          pairs are compared by the ends of the template, or by those of each read [t]\n"
+          "  -S                      unmapped, secondary and supplementary records of a duplicate are duplicates, too\n"
+          "      --include-fails     records that failed quality control take part\n"
+          "      --use-read-groups   only records of one read group are duplicates of each other\n"
+          "      --barcode-tag TAG   only records of one barcode, which is in TAG\n"
+          "      --barcode-name      likewise; the barcode is the eighth field of the name\n"
+          "      --barcode-rgx RE    likewise; the barcode is the first group of RE in the name\n"
+          "What becomes of them\n"
+          "  -r                      leave duplicates out\n"
+          "  -c                      clear the flags and tags of an earlier run\n"
+          "  -t                      tag do: the name of the original\n"
+          "      --duplicate-count   tag dc of an original: how many records it stands for\n"
+          "  -d INT                  tag dt: SQ within so many pixels on the flow cell (optical duplicates), else LB\n"
+          "      --read-coords RE    the groups of RE in the name are tile, x and y [fields between colons]\n"
+          "      --coords-order ORDER\n"
+          "                          of these groups: txy, tyx, xyt, yxt, xty, ytx, xy or yx [txy]\n"
+          "      --no-multi-dup      do not follow chains of duplicates for do and dt\n"
+          "      --move-umi-to-tag   the barcode of the name goes to tag RX\n"
+          "      --umi-separator C   what parts it from the name [:]\n"
+          "Statistics\n"
+          "  -s                      to standard error\n"
+          "  -f FILE                 to FILE\n"
+          "      --json              as JSON\n"
+          "Output\n"
+          "  -u                      no compression\n"
+          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
+          "      --output-fmt-option OPT[=VAL]\n"
+          "      --input-fmt-option OPT[=VAL]\n"
+          "      --reference FILE    FASTA of the references, for CRAM\n"
+          "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+          "      --no-PG             add no @PG line to the header\n"
+          "Resources\n"
+          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "  -T PREFIX               place for temporary files [beside the output]\n"
+          "      --verbosity INT     below 3: no warnings\n"
+          "      --help              print this text\n"
+          "\n"
+          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
+          "--verify, --write-index=bai|csi. See samtools sort --help.\n", to);
+}
+
+static int parse_window(struct markdup_opts *opts, const char *text)
+{
+    int window;
+    if (engine_args_count("-l", text, -1, INT_MAX, &window) < 0)
+        return -1;
+    opts->window = window < 0 ? WINDOW : window;
+    return 0;
+}
+
+static int parse_distance(struct markdup_opts *opts, const char *text)
+{
+    int distance;
+    if (engine_args_count("-d", text, 0, INT_MAX, &distance) < 0)
+        return -1;
+    opts->distance = distance;
+    return 0;
+}
+
+static int parse_mode(struct markdup_opts *opts, const char *text)
+{
+    if (strcmp(text, "t") != 0 && strcmp(text, "s") != 0)
+        return message_mistake("-m (--mode) can be t or s, not '%s'", text);
+    opts->mode = *text == 's' ? DUP_BY_SEQUENCE : DUP_BY_TEMPLATE;
+    return 0;
+}
+
+static int parse_barcode_tag(struct markdup_opts *opts, const char *text)
+{
+    if (strlen(text) != sizeof opts->barcode_tag)
+        return message_mistake("--barcode-tag needs a tag of two characters, not '%s'", text);
+    memcpy(opts->barcode_tag, text, sizeof opts->barcode_tag);
+    return 0;
+}
+
+static int set_barcode(struct markdup_opts *opts, const char *regex, unsigned group)
+{
+    opts->barcode_regex = regex;
+    opts->barcode_group = group;
+    return 0;
+}
+
+static enum engine_option take_markdup_option(struct engine_args *args, int c)
+{
+    struct markdup_opts *opts = args->own;
+    int result = 0;
+    switch (c) {
+    case 'O': result = engine_args_format(args, optarg); break;
+    case 'T': args->o->temp_prefixes[args->o->n_temp_prefixes++] = optarg; break;
+    case 'S': opts->others = true; break;
+    case 'c': opts->clear = true; break;
+    case 'd': result = parse_distance(opts, optarg); break;
+    case 'f': opts->stats_path = optarg; break;
+    case 'l': result = parse_window(opts, optarg); break;
+    case 'm': result = parse_mode(opts, optarg); break;
+    case 'r': opts->remove = true; break;
+    case 's': opts->stats = true; break;
+    case 't': opts->originals = true; break;
+    case OPT_INCLUDE_FAILS: opts->include_fails = true; break;
+    case OPT_NO_MULTI_DUP: opts->pass = false; break;
+    case OPT_READ_COORDS: opts->read_coords = optarg; break;
+    case OPT_COORDS_ORDER: opts->coords_order = optarg; break;
+    case OPT_BARCODE_TAG: result = parse_barcode_tag(opts, optarg); break;
+    case OPT_BARCODE_NAME: result = set_barcode(opts, DUP_BARCODE_NAME, DUP_BARCODE_NAME_GROUP); break;
+    case OPT_BARCODE_RGX: result = set_barcode(opts, optarg, 1); break;
+    case OPT_MOVE_UMI: opts->move_umi = true; break;
+    case OPT_UMI_SEPARATOR: opts->umi_separator = *optarg; break;
+    case OPT_USE_READ_GROUPS: opts->use_read_groups = true; break;
+    case OPT_JSON: opts->json = true; break;
+    case OPT_DUPLICATE_COUNT: opts->counts = true; break;
+    default: return ENGINE_OPTION_COMMON;
+    }
+    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+}
+
+static const struct engine_command markdup = {
+    .name = "markdup",
+    .short_options = ":rl:StT:O:@:f:d:cm:us",
+    .long_options = long_options,
+    .take = take_markdup_option,
+    .usage = markdup_args_usage,
+    .level = BGZF_LEVEL_DEFAULT,
+};
+
+/* What is read in names. */
+static int settle_names(struct markdup_opts *opts)
+{
+    struct dup_spots spots;
+    regex_t barcode;
+    if (!opts->read_coords)
+        opts->coords_order = NULL;               /* without meaning, and samtools does not look at it */
+    const char *wrong = dup_spots_open(&spots, opts->read_coords, opts->coords_order);
+    if (wrong)
+        return message_mistake("--read-coords or --coords-order: %s", wrong);
+    dup_spots_close(&spots);
+    if (!opts->barcode_regex)
+        return opts->move_umi ? message_mistake("--move-umi-to-tag needs --barcode-name or --barcode-rgx") : 0;
+    if (opts->barcode_tag[0])
+        return message_mistake("--barcode-tag excludes --barcode-name and --barcode-rgx: give one of them");
+    if (regcomp(&barcode, opts->barcode_regex, REG_EXTENDED) != 0)
+        return message_mistake("--barcode-rgx: '%s' cannot be compiled", opts->barcode_regex);
+    regfree(&barcode);
+    return 0;
+}
+
+static int settle(struct engine_args *args, struct markdup_opts *opts, int n, char **operands)
+{
+    struct sort_opts *o = args->o;
+    if (n < 2)
+        return message_mistake("two files are needed: input and output; - is standard input or output");
+    if (n > 2)
+        return message_mistake("only two files are taken, input and output; options come before them");
+    if (!(o->in.paths[0] = input_name_file(operands[0])))
+        return engine_args_no_memory();
+    if (settle_names(opts) < 0 || engine_args_output(args, operands[1]) < 0 || engine_args_settle_output(args) < 0
+        || engine_args_settle_index(args) < 0 || engine_args_settle_memory(args, 0) < 0
+        || (!o->n_temp_prefixes && engine_args_settle_temp(o, "samtools-markdup.tmp") < 0))
+        return -1;
+    engine_args_settle_report(o);
+    opts->stats |= opts->json || opts->stats_path;
+    opts->command = o->out.command_line;
+    return 0;
+}
+
+enum engine_args_result markdup_args_parse(struct markdup_opts *opts, int argc, char **argv)
+{
+    struct engine_args args = {.own = opts};
+    *opts = (struct markdup_opts){.window = WINDOW, .pass = true, .umi_separator = ':'};
+    enum engine_args_result result = engine_args_read(&args, &markdup, &opts->common, argc, argv);
+    if (result != ENGINE_ARGS_RUN)
+        return result;
+    if (argc == 2) {
+        markdup_args_usage(stderr);
+        return ENGINE_ARGS_ERROR;
+    }
+    return settle(&args, opts, argc - optind, argv + optind) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+}
