@@ -15,7 +15,7 @@ static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
 enum memory_reads {
     MEMORY_IN_TURN,
     MEMORY_PARTS,                /* in turn, and of each a part, which is no file: it has buffers before its turn */
-    MEMORY_AT_ONCE,              /* by a merge, which keeps nothing: there are no arenas, and nothing is spilled */
+    MEMORY_AT_ONCE,              /* in chunks, by who keeps nothing: there are no arenas, and nothing is spilled */
 };
 
 /* What is known before any file is opened. */
@@ -29,7 +29,7 @@ struct memory_job {
     enum sink_form form;         /* of the output */
     size_t program;              /* see machine_program_memory() */
     size_t n_waiting;            /* inputs but the first that have buffers before their turn: they are no files */
-    bool merges;                 /* see MEMORY_AT_ONCE; all but the first are waiting then */
+    bool in_chunks;              /* see MEMORY_AT_ONCE; all but the first are waiting then */
     bool copies;                 /* a merge's; compressed blocks of the inputs may go to the output as they are */
 };
 
@@ -77,7 +77,7 @@ struct memory_rings {
     size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
     struct sam_use sam;          /* of an input, if it is SAM or is read as its records pass */
-    uint32_t n_slices;           /* of an input of a merge, see read/sliced_input.h */
+    uint32_t n_slices;           /* of an input that is read in chunks, see read/sliced_input.h */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */
 };

@@ -14,8 +14,6 @@
 #include "write/record_sink.h"
 #include "write/written.h"
 
-enum { LEAST = 64 << 10 };       /* bytes of records in a slice: a block of the sink has records of two at most */
-
 /* -------------------------------------------------------------------- open */
 
 static const struct sort_opts *common(const struct fixed *f)
@@ -44,7 +42,6 @@ static int open_input(struct fixed *f)
     struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, &f->latch, f->stats);
     if (sort_inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
-    f->in.n_sam++;                               /* the templates are made in chunks, too */
     f->rules = f->opts->rules;
     f->rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
     return f->lengths ? 0 : latch_fail(&f->latch, "out of memory");
@@ -64,15 +61,16 @@ static int open_records(struct fixed *f)
         .source = f->in.each->source,
         .file = f->in.each->format->window,
         .rules = &f->rules,
-        .refuses_beyond = written_takes_reference(&common(f)->out.format),
+        .lengths = written_takes_reference(&common(f)->out.format) ? f->lengths : NULL,
         .use = f->rings.sam,
         .path = sort_opts_input(common(f)),
         .latch = &f->latch,
         .stats = f->stats,
     };
-    if (!(f->slices = calloc(f->rings.n_slices, sizeof *f->slices)))
-        return latch_fail(&f->latch, "out of memory");
-    return (f->records = fixed_records_open(&how, &f->in.each->header)) ? 0 : -1;
+    struct sliced_input_options slices = {f->rings.n_slices, NULL, &f->latch};
+    if (!(f->records = fixed_records_open(&how, &f->in.each->header)))
+        return -1;
+    return sliced_input_begin_of(&f->slices, f->in.each, fixed_records_chunks(f->records), &slices);
 }
 
 int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written *to)
@@ -95,58 +93,25 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written 
 
 /* ------------------------------------------------------------------ records */
 
-/* The slice that is being collected. */
-static struct record_slice *next_slice(const struct fixed *f)
+static bool is_passed(const void *sink, uint64_t mark)
 {
-    return &f->slices[f->made % f->rings.n_slices].records;
+    return record_sink_passed(sink, mark);
 }
 
-static void free_slices(struct fixed *f)
-{
-    for (; f->freed < f->made; f->freed++) {
-        struct fixed_slice *s = &f->slices[f->freed % f->rings.n_slices];
-        if (!record_sink_passed(f->sink, s->mark))
-            return;
-        record_slice_clear(&s->records);
-    }
-}
-
-/* Takes the records of a chunk. Mostly they are a slice as they are. */
-static int collect(struct fixed *f)
-{
-    struct record_slice *to = next_slice(f), more = f->spare;
-    if (to->n == 0)
-        return fixed_records_take(f->records, to);
-    int status = fixed_records_take(f->records, &more);
-    if (status == 0 && record_slice_append(to, &more, NULL) < 0)
-        status = latch_fail(&f->latch, "%s: out of memory", sort_opts_input(common(f)));
-    f->spare = more;
-    return status;
-}
-
-/* Whether the next slice has all its records, or there is none, or something has failed. */
-static bool is_collected(void *fixed)
+/* Whether the next slice is made, or there is none, or something has failed. */
+static bool is_made(void *fixed)
 {
     struct fixed *f = fixed;
-    free_slices(f);
-    while (!latch_tripped(&f->latch) && !f->ended && f->made - f->freed < f->rings.n_slices) {
-        if (next_slice(f)->records.n >= LEAST)
-            return true;
-        enum chunk_state state = fixed_records_advance(f->records);
-        if (state == CHUNK_AWAITED)
-            return false;
-        if (state == CHUNK_MADE)
-            collect(f);                          /* a failure is in the latch */
-        f->ended = state == CHUNK_NONE;
-    }
-    return f->ended || latch_tripped(&f->latch);
+    sliced_input_free(&f->slices, is_passed, f->sink);
+    return sliced_input_advance(&f->slices) < 0 || latch_tripped(&f->latch) || f->slices.ended
+        || f->slices.left < f->slices.made;
 }
 
 static bool help(void *fixed)
 {
     struct fixed *f = fixed;
     record_sink_make_task(f->sink);
-    return record_sink_help(f->sink) || (!f->ended && fixed_records_help(f->records));
+    return record_sink_help(f->sink) || sliced_input_help(&f->slices);
 }
 
 static int list_records(struct fixed *f, const struct record_slice *s)
@@ -165,29 +130,20 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     return 0;
 }
 
-/* What was given before is in the sink by now. */
-static void leave_slice(struct fixed *f)
-{
-    if (!f->is_out)
-        return;
-    f->slices[f->made++ % f->rings.n_slices].mark = record_sink_mark(f->sink);
-    f->is_out = false;
-}
-
 int fixed_next(struct fixed *f, struct record_list *list)
 {
-    leave_slice(f);
+    struct sliced_input *slices = &f->slices;
+    if (f->is_out)                               /* it is in the sink by now */
+        sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->sink));
+    f->is_out = false;
     progress_tick(&f->progress);
-    task_wait(is_collected, help, f, f->stats);
+    task_wait(is_made, help, f, f->stats);
     if (latch_tripped(&f->latch))
         return -1;
-    const struct record_slice *s = next_slice(f);
-    if (f->made - f->freed == f->rings.n_slices || s->n == 0)
+    if (slices->left == slices->made)
         return 0;
-    f->n += s->n;
-    f->checksum += s->checksum;
     f->is_out = true;
-    if (list_records(f, s) < 0)
+    if (list_records(f, sliced_input_at(slices, slices->left)) < 0)
         return -1;
     *list = f->list;
     return 1;
@@ -199,12 +155,9 @@ void fixed_finish(struct fixed *f)
     if (!latch_tripped(&f->latch))
         written_commit(f->to);
     written_close(f->to);
+    sliced_input_close(&f->slices);
     sort_inputs_close(&f->in);
     fixed_records_close(f->records);
-    for (uint32_t i = 0; f->slices && i < f->rings.n_slices; i++)
-        record_slice_free(&f->slices[i].records);
-    free(f->slices);
-    record_slice_free(&f->spare);
     free(f->list.records);
     free(f->lengths);
     stats_stop(f->stats);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first half of `fixmate`: an input whose templates are fixed by tasks, as a stream of records in the order of the
- * input. write/written.h is the other half.
- *
- *   slices   4     5     6     7       8
- *          | the sink may hold  | being collected from chunks (read/fixed_records.h)
- *          freed ------------>  made                                                                               */
+/* The first half of `fixmate`: an input whose templates are fixed by tasks (read/fixed_records.h), as a stream of
+ * records in the order of the input: slice by slice (read/sliced_input.h). write/written.h is the other half. */
 #ifndef FIXED_H
 #define FIXED_H
 
@@ -12,18 +8,13 @@
 #include "base/memory_shares.h"
 #include "base/progress.h"
 #include "read/fixed_records.h"
+#include "read/sliced_input.h"
 #include "read/sort_input.h"
 #include "write/record_list.h"
 
 struct fixmate_opts;
 struct stats;
 struct written;
-
-/* The records of a chunk or more, on their way into the output. */
-struct fixed_slice {
-    struct record_slice records;
-    uint64_t mark;               /* of the sink, when it had got them */
-};
 
 struct fixed {
     const struct fixmate_opts *opts;
@@ -37,14 +28,10 @@ struct fixed {
     struct fixmate_rules rules;
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;
-    struct fixed_slice *slices;  /* rings.n_slices, used in turn */
-    size_t made, freed;          /* numbers of slices, see above */
-    struct record_slice spare;   /* buffers for the records of a chunk that go to a slice already begun */
-    bool is_out;                 /* the slice made last is being put to the sink */
-    bool ended;                  /* all records are made */
+    struct sliced_input slices;
+    bool is_out;                 /* the first one that is not left is being put to the sink */
     struct record_list list;     /* of that slice */
     size_t max;                  /* records the list has room for */
-    uint64_t n, checksum;        /* of the records made; sum of record_checksum(), modulo 2^64 */
 };
 
 /* Opens input and output. Both halves are zero; only the latch may be in use. -1: the error is recorded in the latch;

@@ -51,7 +51,7 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
     enum { LARGE_TIMES = 3 };                    /* while it is read, or put to the sink */
-    f->merges = plan->rings.job.merges;
+    f->merges = plan->rings.job.in_chunks;
     f->large = sample && !f->merges && sample->largest > plan->arena_size ? sample->largest : 0;
     f->memory_of_large = LARGE_TIMES * f->large;
     f->memory_most = memory_plan_takes(plan) + f->memory_of_large;

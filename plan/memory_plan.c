@@ -219,7 +219,8 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
     return program_memory(&r->job) + (size_t)r->job.n_threads * PER_THREAD + use->htslib + use->stats + rings_memory(r)
          + use->n_sam * r->sam.bytes
          + header_memory(use)
-         + (r->job.merges ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->sam.text_size) : spill_memory(p));
+         + (r->job.in_chunks ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->sam.text_size)
+                             : spill_memory(p));
 }
 
 /* Gives slices the same share of the arenas as in earnest. */
@@ -253,7 +254,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .reader = htslib_room(job, job->n_inputs),
         .writer = htslib_room(job, 1),
     };
-    if (job->merges)
+    if (job->in_chunks)
         divide_for_merge(&rings);
     return rings;
 }
@@ -266,7 +267,7 @@ struct memory_plan memory_plan_make(const struct memory_rings *rings, const stru
         .slice_size = whole_pages(clamp(all / (SLICE_SHARE_PER_THREAD * n + SLICE_SHARE), SLICE_MIN, SLICE_MAX)),
     };
     size_t fixed = p.fixed = fixed_memory(&p, use);
-    if (rings->job.merges)
+    if (rings->job.in_chunks)
         return p;
     p.spilling = spill_memory(&p);
     size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;

@@ -43,7 +43,7 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct
         .level = writes ? opts->out.level : 0,
         .n_inputs = in->n,
         .n_waiting = inputs_waiting(in, reads),
-        .merges = reads == MEMORY_AT_ONCE,
+        .in_chunks = reads == MEMORY_AT_ONCE,
         .copies = reads == MEMORY_AT_ONCE && may_copy(opts, in),
         .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),

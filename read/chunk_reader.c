@@ -176,7 +176,8 @@ static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
     byte_buffer_trim(&c->head, r->opt.use.text_size);
-    byte_buffer_trim(&c->records, r->opt.use.records_size);
+    record_slice_clear(&c->made);
+    byte_buffer_trim(&c->made.records, r->opt.use.records_size);
 }
 
 /* Frees the oldest chunks as far as nobody uses them. */
@@ -250,13 +251,13 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
         if (state != CHUNK_MADE)
             return state == CHUNK_NONE ? 0 : -1;
         uint32_t number = task_ring_slot(&r->ring, r->lent++);
-        if (r->opt.lend(r->opt.arg, number) < 0)
-            return -1;
         c = &r->chunks[number];
-    } while (c->records.n == 0);                 /* it lies in the middle of a long unit, or no record passes */
+        if (r->opt.lend(r->opt.arg, number, c) < 0)
+            return -1;
+    } while (c->made.records.n == 0);            /* it lies in the middle of a long unit, or no record passes */
     assert(window->size == 0);
-    window->data = c->records.p;
-    window->size = c->records.n;
+    window->data = c->made.records.p;
+    window->size = c->made.records.n;
     window->users = &c->users;
     return 1;
 }
@@ -278,14 +279,16 @@ enum chunk_state chunk_reader_advance(struct chunk_reader *r)
     return state;
 }
 
-int chunk_reader_lend(struct chunk_reader *r)
+int chunk_reader_take(struct chunk_reader *r, struct record_slice *slice)
 {
-    return r->opt.lend(r->opt.arg, task_ring_slot(&r->ring, r->lent++));
-}
-
-struct byte_buffer *chunk_reader_records(struct chunk_reader *r, uint32_t number)
-{
-    return &r->chunks[number].records;
+    uint32_t number = task_ring_slot(&r->ring, r->lent++);
+    struct chunk *c = &r->chunks[number];
+    if (r->opt.lend(r->opt.arg, number, c) < 0)
+        return -1;
+    struct record_slice made = c->made;
+    c->made = *slice;
+    *slice = made;
+    return 0;
 }
 
 bool chunk_reader_help(struct chunk_reader *r)
@@ -313,7 +316,7 @@ static int alloc_chunks(struct chunk_reader *r)
     for (uint32_t i = 0; i < use->n_chunks; i++) {
         struct chunk *c = &r->chunks[i];
         c->bytes = malloc(use->text_size + 1);
-        if (!c->bytes || byte_buffer_reserve(&c->records, use->records_size) < 0)
+        if (!c->bytes || byte_buffer_reserve(&c->made.records, use->records_size) < 0)
             return -1;
         if (use->keeps && (!(c->blocks = malloc(use->text_size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
                            || !(c->kept = malloc(use->text_size))))
@@ -344,7 +347,7 @@ static void free_buffers(struct chunk_reader *r)
         struct chunk *c = &r->chunks[i];
         free(c->bytes);
         free(c->head.p);
-        free(c->records.p);
+        record_slice_free(&c->made);
         free(c->blocks);
         free(c->kept);
     }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "base/byte_buffer.h"
 #include "base/memory_shares.h"
+#include "read/record_slice.h"
 
 struct bgzf_source;
 struct bgzf_source_block;
@@ -32,8 +33,9 @@ struct chunk {
     size_t arrived;              /* bytes that have been inflated */
     struct byte_buffer head;     /* the unit that began in a chunk before, if any */
     size_t begin, end;           /* the other units in bytes; the main thread sets it before READY */
-    struct byte_buffer records;  /* made of the units, as BAM; the claimer's before DONE */
-    atomic_int users;            /* of the records, see struct byte_window */
+    struct record_slice made;    /* of the units: records as BAM, and whatever else the owner lists of them; the
+                                  * claimer's before DONE */
+    atomic_int users;            /* of its records, see struct byte_window */
     struct chunk_block *blocks;  /* n_blocks; this and the next two: as `bytes`. NULL: none is kept (sam_use) */
     uint8_t *kept;               /* compressed bytes of these blocks */
     size_t n_blocks, n_kept;
@@ -63,7 +65,7 @@ struct chunk_reader_options {
      * the input the head may be a unit that is cut. number: of the chunk's slot, below use.n_chunks. */
     void (*make)(void *arg, uint32_t number, struct chunk *chunk);
     /* Its records are next. Main thread. -1: failed, and the error is recorded in the latch. */
-    int (*lend)(void *arg, uint32_t number);
+    int (*lend)(void *arg, uint32_t number, struct chunk *chunk);
     /* All records were lent. Main thread; may be NULL. */
     void (*ended)(void *arg);
     void *arg;                   /* of these */
@@ -84,7 +86,7 @@ void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t 
 /* The records, whole ones, until the reader is closed. The bytes of a chunk must be used up before there are more. */
 struct byte_window *chunk_reader_window(struct chunk_reader *reader);
 
-/* ---- in place of the window, for an owner who takes records away in its lend(), and must not wait ---- */
+/* ---- in place of the window, for who takes the records away, and must not wait ---- */
 
 enum chunk_state {
     CHUNK_FAILED = -1,           /* the error is recorded in the latch */
@@ -96,11 +98,9 @@ enum chunk_state {
 /* Hands out what there is room for, and takes back what is inflated. Says what there is of the next chunk. */
 enum chunk_state chunk_reader_advance(struct chunk_reader *reader);
 
-/* Lends the chunk that is made. -1: lend() failed. */
-int chunk_reader_lend(struct chunk_reader *reader);
-
-/* The records of the chunk that is lent. */
-struct byte_buffer *chunk_reader_records(struct chunk_reader *reader, uint32_t number);
+/* Lends the chunk that is made: puts what was made, which may be no records, into *slice, whose buffers it takes in
+ * exchange. -1: lend() failed. */
+int chunk_reader_take(struct chunk_reader *reader, struct record_slice *slice);
 
 /* Does a little of the work that is handed out. False: there is none. */
 bool chunk_reader_help(struct chunk_reader *reader);

@@ -19,7 +19,6 @@ struct fix_found {
     uint64_t dropped;            /* of them */
     enum fix_fault fault;        /* of the record behind them */
     enum bam_fault broken;       /* why it is */
-    struct record_slice slice;   /* keys of the chunk's records, and the records once they are lent */
 };
 
 /* What the main thread knows of the bytes that it has cut, at their end. */
@@ -38,7 +37,6 @@ struct fixed_records {
     struct fix_found *found;
     struct seam seam;
     uint64_t n, bytes, dropped;  /* of records that were lent; bytes: of all before them, too */
-    uint32_t lent;               /* the chunk that was lent last */
 };
 
 static const struct bam_record *record_at(const uint8_t *p)
@@ -70,47 +68,45 @@ static bool is_same_read(const struct bam_record *a, const struct bam_record *b)
         && memcmp(bam_record_aux(a) - n, bam_record_aux(b) - n, n) == 0;
 }
 
-/* The records that were made of p[n] are in to[start..]: lists them. Each must be one of p[n], in order, and none may
- * be lacking but those dropped. */
-static enum fix_fault list_made(const struct fixed_records *r, struct fix_found *f, const struct byte_buffer *to,
-                                size_t start, const uint8_t *p, size_t n, uint64_t dropped)
+/* The records that were made of p[n] are in to->records from `start` on: lists them. Each must be one of p[n], in
+ * order, and none may be lacking but those dropped. */
+static enum fix_fault list_made(const struct fixed_records *r, struct record_slice *to, size_t start, const uint8_t *p,
+                                size_t n, uint64_t dropped)
 {
-    const int64_t *lengths = r->opt.refuses_beyond ? r->opt.rules->lengths : NULL;
-    size_t end = to->n;
+    size_t end = to->records.n;
     enum bam_fault none;
-    f->slice.records = *to;
     for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
-        const struct bam_record *made = record_at(to->p + start);
-        struct bam_verdict verdict = bam_record_check(to->p + start, end - start, r->n_ref);
+        const struct bam_record *made = record_at(to->records.p + start);
+        struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
         if (verdict.fault || !is_same_read(record_at(p + at), made)) {
             if (dropped-- == 0)
                 return FIX_CHANGED;
             continue;
         }
-        if (lengths && bam_record_ref_id(made) >= 0 && bam_record_pos(made) >= lengths[bam_record_ref_id(made)])
+        if (bam_record_is_beyond(made, r->opt.lengths))
             return FIX_BEYOND;
-        if (record_slice_list(&f->slice, start, false, NULL, &none) < 0)
+        if (record_slice_list(to, start, false, NULL, &none) < 0)
             return FIX_NO_MEMORY;
-        start = f->slice.records.n;
+        start = to->records.n;
     }
     return dropped == 0 && start == end ? FIX_FINE : FIX_CHANGED;
 }
 
 /* Fixes the template p[n] of so many records, which are checked. */
-static enum fix_fault fix_template(const struct fixed_records *r, struct fix_found *f, struct byte_buffer *to,
+static enum fix_fault fix_template(const struct fixed_records *r, struct fix_found *f, struct record_slice *to,
                                    const uint8_t *p, size_t n)
 {
-    size_t start = to->n;
+    size_t start = to->records.n;
     uint64_t dropped = 0;
-    if (fixmate_template(&f->fixmate, r->opt.rules, p, n, to, &dropped) < 0)
+    if (fixmate_template(&f->fixmate, r->opt.rules, p, n, &to->records, &dropped) < 0)
         return errno == EOVERFLOW ? FIX_TOO_LONG : FIX_NO_MEMORY;
     f->dropped += dropped;
-    return list_made(r, f, to, start, p, n, dropped);
+    return list_made(r, to, start, p, n, dropped);
 }
 
 /* Fixes the templates in p[n], until a record has a fault. */
-static void fix_templates(const struct fixed_records *r, struct fix_found *f, struct byte_buffer *to, const uint8_t *p,
-                          size_t n)
+static void fix_templates(const struct fixed_records *r, struct fix_found *f, struct record_slice *to,
+                          const uint8_t *p, size_t n)
 {
     uint64_t n_open = 0;
     for (size_t start = 0, at = 0; start < n && !f->fault;) {
@@ -139,11 +135,10 @@ static void fix_chunk(void *records, uint32_t number, struct chunk *c)
 {
     const struct fixed_records *r = records;
     struct fix_found *f = &r->found[number];
-    *f = (struct fix_found){.fixmate = f->fixmate, .slice = f->slice};
-    record_slice_clear(&f->slice);
-    fix_templates(r, f, &c->records, c->head.p, c->head.n);
+    *f = (struct fix_found){.fixmate = f->fixmate};
+    fix_templates(r, f, &c->made, c->head.p, c->head.n);
     if (!f->fault)
-        fix_templates(r, f, &c->records, c->bytes + c->begin, c->end - c->begin);
+        fix_templates(r, f, &c->made, c->bytes + c->begin, c->end - c->begin);
     stats_records(r->opt.stats, f->n);
 }
 
@@ -238,9 +233,8 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
     return 0;
 }
 
-static int tell(const struct fixed_records *r, uint32_t number)
+static int tell(const struct fixed_records *r, const struct fix_found *f)
 {
-    const struct fix_found *f = &r->found[number];
     static const char *const why[] = {
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
         [FIX_BEYOND] = "or one behind it of the same name begins behind the end of its reference, and htslib could not "
@@ -257,16 +251,16 @@ static int tell(const struct fixed_records *r, uint32_t number)
     return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
 }
 
-static int lend(void *records, uint32_t number)
+static int lend(void *records, uint32_t number, struct chunk *c)
 {
     struct fixed_records *r = records;
     const struct fix_found *f = &r->found[number];
     if (f->fault)
-        return tell(r, number);
+        return tell(r, f);
+    c->made.number = r->n - r->dropped + 1;
     r->n += f->n;
     r->bytes += f->bytes;
     r->dropped += f->dropped;
-    r->lent = number;
     return 0;
 }
 
@@ -276,23 +270,9 @@ static void ended(void *records)
     bgzf_source_warn_of_end(r->opt.source);
 }
 
-enum chunk_state fixed_records_advance(struct fixed_records *r)
+struct chunk_reader *fixed_records_chunks(struct fixed_records *r)
 {
-    return chunk_reader_advance(r->chunks);
-}
-
-bool fixed_records_help(struct fixed_records *r)
-{
-    return chunk_reader_help(r->chunks);
-}
-
-int fixed_records_take(struct fixed_records *r, struct record_slice *slice)
-{
-    if (chunk_reader_lend(r->chunks) < 0)
-        return -1;
-    struct fix_found *f = &r->found[r->lent];
-    record_slice_swap(slice, &f->slice, chunk_reader_records(r->chunks, r->lent));
-    return 0;
+    return r->chunks;
 }
 
 uint64_t fixed_records_dropped(const struct fixed_records *r)
@@ -339,9 +319,7 @@ struct fixed_records *fixed_records_open(const struct fixed_records_options *opt
         r->opt = *options;
         status = prepare(r, header);
     }
-    free(header->rest);
-    header->rest = NULL;
-    header->rest_size = 0;
+    bam_header_drop_rest(header);
     if (status == 0)
         return r;
     fixed_records_close(r);
@@ -353,10 +331,8 @@ void fixed_records_close(struct fixed_records *r)
     if (!r)
         return;
     chunk_reader_close(r->chunks);
-    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++) {
+    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++)
         fixmate_free(&r->found[i].fixmate);
-        free(r->found[i].slice.keys);
-    }
     free(r->found);
     free(r);
 }

@@ -14,7 +14,6 @@
 #include "bam/fixmate.h"
 #include "base/memory_shares.h"
 #include "read/chunk_reader.h"
-#include "read/record_slice.h"
 
 struct bgzf_source;
 struct byte_window;
@@ -26,7 +25,8 @@ struct fixed_records_options {
     struct bgzf_source *source;  /* the records as they are in the input; stays the caller's, who closes it before */
     const struct byte_window *file;  /* what the input is read from: it tells the place in the file */
     const struct fixmate_rules *rules;   /* stay the caller's */
-    bool refuses_beyond;         /* records that begin behind the end of their reference are refused */
+    const int64_t *lengths;      /* of the references: records that begin behind their ends are refused. NULL: they are
+                                  * not */
     struct sam_use use;          /* memory, see memory_plan_merge() */
     const char *path;            /* for messages */
     struct latch *latch;
@@ -40,15 +40,8 @@ struct fixed_records *fixed_records_open(const struct fixed_records_options *opt
 /* Call it after the parallel region, and after the source is closed. */
 void fixed_records_close(struct fixed_records *records);
 
-/* Hands out work, and says whether there are more records; never waits for them. */
-enum chunk_state fixed_records_advance(struct fixed_records *records);
-
-/* Where that says CHUNK_MADE: puts the next records, which may be none, into *slice, whose buffers it takes in
- * exchange. -1: failed, and the error is recorded in the latch. */
-int fixed_records_take(struct fixed_records *records, struct record_slice *slice);
-
-/* Does a little of the work that is handed out. False: there is none. */
-bool fixed_records_help(struct fixed_records *records);
+/* The records, with keys. */
+struct chunk_reader *fixed_records_chunks(struct fixed_records *records);
 
 /* Records of the input that were left out, so far. */
 uint64_t fixed_records_dropped(const struct fixed_records *records);

@@ -28,7 +28,6 @@ struct pass_found {
     uint64_t n, bytes;           /* records that were looked at, and their bytes */
     int fault;                   /* of the record behind them; below 0: what record_remap_append() returned */
     enum bam_fault broken;       /* why it is */
-    struct record_slice slice;   /* of a merge: keys of the chunk's records, and its records once they are lent */
     size_t at;                   /* of a merge: where its record with a fault begins */
     struct remap_unknown unknown;    /* of a merge */
     size_t n_blocks;             /* kept blocks of the chunk that have been passed */
@@ -48,22 +47,19 @@ struct passed_records {
     uint64_t n, bytes;           /* of records that were lent or left out; bytes: of all before them, too */
     uint64_t n_passed;           /* of records that were lent */
     struct name_table told;      /* unknown values that were warned of */
-    uint32_t lent;               /* the chunk that was lent last */
 };
 
 /* ------------------------------------------------------------------- tasks */
 
 /* Lists the record that was appended at `start`. */
-static int list_record(const struct merge_wish *merge, struct pass_found *f, struct byte_buffer *to, size_t start,
+static int list_record(const struct merge_wish *merge, struct pass_found *f, struct record_slice *to, size_t start,
                        bool mend)
 {
     f->at = start;
-    f->slice.records = *to;
-    int status = record_slice_list(&f->slice, start, mend, merge->rule, &f->broken);
-    *to = f->slice.records;
+    int status = record_slice_list(to, start, mend, merge->rule, &f->broken);
     if (status < 0 || f->broken)
         return status < 0 ? PASS_NO_MEMORY : PASS_BROKEN;
-    const struct bam_record *made = (const struct bam_record *)(to->p + start);
+    const struct bam_record *made = (const struct bam_record *)(to->records.p + start);
     return bam_record_is_beyond(made, merge->lengths) ? PASS_BEYOND : PASS_FINE;
 }
 
@@ -87,7 +83,7 @@ static int append_block(struct pass_found *f, struct byte_buffer *to, const stru
 /* Puts what belongs in front of the record at p, of the chunk's head or of its bytes: see codec/kept_block.h. */
 static int make_place(const struct passed_records *r, struct pass_found *f, struct chunk *c, const uint8_t *p)
 {
-    struct byte_buffer *to = &c->records;
+    struct byte_buffer *to = &c->made.records;
     bool may_begin = c->blocks && !r->filter && !r->opt.regions && p >= c->bytes && p < c->bytes + c->filled;
     int begun = may_begin ? append_block(f, to, c, (size_t)(p - c->bytes), bam_record_size((const void *)p)) : 0;
     size_t pad = begun ? 0 : kept_block_pad(to->n);
@@ -110,7 +106,7 @@ static int mark_changed(struct byte_buffer *to, size_t *start)
 }
 
 /* Appends the checked record, if it passes. */
-static int pass_record(const struct passed_records *r, uint32_t number, struct byte_buffer *to,
+static int pass_record(const struct passed_records *r, uint32_t number, struct record_slice *to,
                        const struct bam_record *record, bool mend)
 {
     if (r->opt.regions && !ref_regions_has(r->opt.regions, record))
@@ -118,12 +114,12 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct b
     int passes = r->filter ? record_filter_passes(r->filter, number, record) : 1;
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
-    size_t start = to->n;
+    size_t start = to->records.n;
     struct pass_found *f = &r->found[number];
-    int status = record_remap_append(&r->remap, to, record, &f->unknown);
+    int status = record_remap_append(&r->remap, &to->records, record, &f->unknown);
     if (status < 0)
         return status;
-    if (r->opt.use.keeps && (status > 0 || mend) && mark_changed(to, &start) < 0)
+    if (r->opt.use.keeps && (status > 0 || mend) && mark_changed(&to->records, &start) < 0)
         return PASS_NO_MEMORY;
     return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
 }
@@ -138,7 +134,7 @@ static void pass_records(const struct passed_records *r, uint32_t number, struct
         f->broken = verdict.fault;
         f->fault = f->broken ? PASS_BROKEN
                  : r->opt.use.keeps && make_place(r, f, c, p + at) < 0 ? PASS_NO_MEMORY
-                 : pass_record(r, number, &c->records, record, verdict.needs_fix);
+                 : pass_record(r, number, &c->made, record, verdict.needs_fix);
         if (f->fault)
             return;
         size_t size = bam_record_size(record);
@@ -152,8 +148,7 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 {
     const struct passed_records *r = records;
     struct pass_found *f = &r->found[number];
-    *f = (struct pass_found){.slice = f->slice, .unknown = f->unknown};
-    record_slice_clear(&f->slice);
+    *f = (struct pass_found){.unknown = f->unknown};
     remap_unknown_clear(&f->unknown);
     pass_records(r, number, c, c->head.p, c->head.n);
     pass_records(r, number, c, c->bytes + c->begin, c->end - c->begin);
@@ -234,29 +229,30 @@ static int cut_records(void *records, const struct byte_buffer *carried, const u
     return 0;
 }
 
-static int tell(const struct passed_records *r, uint32_t number)
+static int tell(const struct passed_records *r, const struct pass_found *f, const struct chunk *c)
 {
-    const struct pass_found *f = &r->found[number];
     const char *why = f->fault < 0 ? record_remap_fault(f->fault) : f->fault == PASS_NO_FILTER ? NO_FILTER : BEYOND;
     struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};
     if (f->broken == BAM_CUT)
         return record_fault_tell_cut(r->opt.latch, &at, true);
     if (f->broken)
-        return record_fault_tell(r->opt.latch, &at, f->broken, chunk_reader_records(r->chunks, number)->p + f->at);
+        return record_fault_tell(r->opt.latch, &at, f->broken, c->made.records.p + f->at);
     return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
 }
 
-static int lend(void *records, uint32_t number)
+static int lend(void *records, uint32_t number, struct chunk *c)
 {
     struct passed_records *r = records;
-    const struct pass_found *f = &r->found[number];
+    struct pass_found *f = &r->found[number];
     if (f->fault)
-        return tell(r, number);
+        return tell(r, f, c);
     r->n += f->n;
     r->bytes += f->bytes;
-    r->lent = number;
     chunk_reader_window(r->chunks)->offset = r->opt.file->offset;
-    return 0;
+    c->made.number = r->n_passed + 1;
+    r->n_passed += c->made.n;
+    return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.path) < 0
+         ? latch_fail(r->opt.latch, "%s: out of memory", r->opt.path) : 0;
 }
 
 static void ended(void *records)
@@ -270,29 +266,9 @@ struct byte_window *passed_records_window(struct passed_records *r)
     return chunk_reader_window(r->chunks);
 }
 
-/* ------------------------------------------------------------- for a merge */
-
-enum chunk_state passed_records_advance(struct passed_records *r)
+struct chunk_reader *passed_records_chunks(struct passed_records *r)
 {
-    return chunk_reader_advance(r->chunks);
-}
-
-bool passed_records_help(struct passed_records *r)
-{
-    return chunk_reader_help(r->chunks);
-}
-
-int passed_records_take(struct passed_records *r, struct record_slice *slice)
-{
-    if (chunk_reader_lend(r->chunks) < 0)
-        return -1;
-    struct pass_found *f = &r->found[r->lent];
-    record_slice_swap(slice, &f->slice, chunk_reader_records(r->chunks, r->lent));
-    slice->number = r->n_passed + 1;
-    r->n_passed += slice->n;
-    if (remap_unknown_tell(&f->unknown, &r->told, r->opt.path) < 0)
-        return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
-    return 0;
+    return r->chunks;
 }
 
 /* ---------------------------------------------------------- open and close */
@@ -350,10 +326,8 @@ static void free_parts(struct passed_records *r)
     record_filter_free(r->filter);
     record_remap_free(&r->remap);
     name_table_free(&r->told);
-    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++) {
-        free(r->found[i].slice.keys);
+    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++)
         free(r->found[i].unknown.list.p);
-    }
     free(r->found);
     free(r->chains);
     r->filter = NULL;

@@ -56,16 +56,7 @@ void passed_records_close(struct passed_records *records);
 /* The records that pass. */
 struct byte_window *passed_records_window(struct passed_records *records);
 
-/* ---- for a merge ---- */
-
-/* Hands out work, and says whether there are more records; never waits for them. */
-enum chunk_state passed_records_advance(struct passed_records *records);
-
-/* Where that says CHUNK_MADE: puts the next records, which may be none, into *slice, whose buffers it takes in
- * exchange. -1: failed, and the error is recorded in the latch. */
-int passed_records_take(struct passed_records *records, struct record_slice *slice);
-
-/* Does a little of the work that is handed out. False: there is none. */
-bool passed_records_help(struct passed_records *records);
+/* The same for a merge: with keys. */
+struct chunk_reader *passed_records_chunks(struct passed_records *records);
 
 #endif

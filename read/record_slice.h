@@ -27,18 +27,6 @@ static inline void record_slice_clear(struct record_slice *slice)
 
 void record_slice_free(struct record_slice *slice);
 
-/* Gives *slice what was made: the keys of `made` with the records in *records. These get the buffers of *slice. */
-static inline void record_slice_swap(struct record_slice *slice, struct record_slice *made, struct byte_buffer *records)
-{
-    struct record_slice taken = *made;
-    taken.records = *records;
-    record_slice_clear(slice);
-    *records = slice->records;
-    *made = *slice;
-    made->records = (struct byte_buffer){NULL, 0, 0};
-    *slice = taken;
-}
-
 /* Lists the record that begins at records.p[start] and is the last one there. It is mended before, if `mend` says so:
  * see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: no memory. */
 int record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,

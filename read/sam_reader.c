@@ -107,11 +107,11 @@ static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
     struct sam_found *f = &r->found[number];
     memset(f, 0, sizeof *f);
     if (c->head.n)
-        parse_lines(r, number, &c->records, c->head.p, c->head.n);
+        parse_lines(r, number, &c->made.records, c->head.p, c->head.n);
     /* It may be a line of 200 MB, and its record is to be copied. A note shows how the line begins. */
     if (c->head.n > r->opt.sam.text_size && !f->why && !has_notes(&f->notes))
         byte_buffer_trim(&c->head, r->opt.sam.text_size);
-    parse_lines(r, number, &c->records, c->bytes + c->begin, c->end - c->begin);
+    parse_lines(r, number, &c->made.records, c->bytes + c->begin, c->end - c->begin);
     stats_records(r->opt.stats, f->n);
 }
 
@@ -146,8 +146,9 @@ static int tell_broken(const struct sam_reader *r, const struct sam_found *f)
                       line, f->why, excerpt);
 }
 
-static int lend(void *reader, uint32_t number)
+static int lend(void *reader, uint32_t number, struct chunk *c)
 {
+    (void)c;
     struct sam_reader *r = reader;
     const struct sam_found *f = &r->found[number];
     sam_notes_merge(&r->notes, &f->notes, r->n, r->opt.part ? UINT64_MAX : r->header_lines, r->opt.path);

@@ -5,15 +5,23 @@
 
 enum { SLICE_LEAST = 64 << 10 }; /* bytes of records in a slice: a block of the sink has records of two at most */
 
-int sliced_input_begin(struct sliced_input *s, struct sort_input *in, const struct sliced_input_options *options)
+int sliced_input_begin_of(struct sliced_input *s, struct sort_input *in, struct chunk_reader *chunks,
+                          const struct sliced_input_options *options)
 {
     s->in = in;
+    s->chunks = chunks;
     s->opt = *options;
+    s->slices = calloc(options->n_slices, sizeof *s->slices);
+    return s->slices ? 0 : latch_fail(options->latch, "%s: out of memory", in->name);
+}
+
+int sliced_input_begin(struct sliced_input *s, struct sort_input *in, const struct sliced_input_options *options)
+{
     s->wish.rule = options->rule;
     in->merge = &s->wish;
-    if (!(s->slices = calloc(options->n_slices, sizeof *s->slices)))
-        return latch_fail(options->latch, "%s: out of memory", in->name);
-    return sort_input_begin(in);
+    if (sort_input_begin(in) < 0)
+        return -1;
+    return sliced_input_begin_of(s, in, passed_records_chunks(in->passed), options);
 }
 
 void sliced_input_close(struct sliced_input *s)
@@ -66,9 +74,9 @@ static int collect(struct sliced_input *s)
 {
     struct record_slice *to = &s->next, more;
     if (to->n == 0)
-        return passed_records_take(s->in->passed, to);
+        return chunk_reader_take(s->chunks, to);
     more = s->spare;
-    int status = passed_records_take(s->in->passed, &more);
+    int status = chunk_reader_take(s->chunks, &more);
     if (status == 0 && record_slice_append(to, &more, s->opt.rule) < 0)
         status = latch_fail(s->opt.latch, "%s: out of memory", s->in->name);
     s->spare = more;
@@ -86,7 +94,7 @@ static void end(struct sliced_input *s)
 int sliced_input_advance(struct sliced_input *s)
 {
     while (!s->ended && has_room(s)) {
-        enum chunk_state state = passed_records_advance(s->in->passed);
+        enum chunk_state state = chunk_reader_advance(s->chunks);
         if (state == CHUNK_FAILED || (state == CHUNK_MADE && collect(s) < 0))
             return -1;
         if (state == CHUNK_AWAITED)
@@ -101,7 +109,7 @@ int sliced_input_advance(struct sliced_input *s)
 
 bool sliced_input_help(struct sliced_input *s)
 {
-    return !s->ended && passed_records_help(s->in->passed);
+    return !s->ended && chunk_reader_help(s->chunks);
 }
 
 void sliced_input_await(struct sliced_input *s, bool awaited, uint64_t now)

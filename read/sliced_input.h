@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* One input of a merge: its records as slices, which tasks make while the merge goes on. The main thread takes them in
- * file order, counts what is in them, and looks whether they are in order.
+/* The records of an input as slices, which tasks make while those before are merged, or written. The main thread takes
+ * them in file order, counts what is in them, and looks whether they are in order.
  *
  *   slices   4     5     6     7     8     9
  *          | passed by | left by   | ready    | made |
  *          | the sink  | the merge |          |      |
- *          freed ----->  left ---->  the merge  made ---> sort_input, passed_records
+ *          freed ----->  left ---->  the merge  made ---> chunk_reader
  *
  * A slice is ready when the one behind it is made, too, or there is none: so the key that follows its last one is
  * known. A slice has at least SLICE_LEAST bytes of records, but for the last one. */
 #ifndef SLICED_INPUT_H
 #define SLICED_INPUT_H
 
+#include "read/chunk_reader.h"
 #include "read/passed_records.h"
 #include "read/record_slice.h"
 #include "read/sort_input.h"
@@ -43,6 +44,7 @@ struct made_slice {
 /* All zeros: nothing is open. */
 struct sliced_input {
     struct sort_input *in;       /* the caller's, who opens and closes it */
+    struct chunk_reader *chunks; /* of its records; the caller's, who closes them later */
     struct merge_wish wish;
     struct sliced_input_options opt;
     struct made_slice *slices;   /* opt.n_slices, used in turn */
@@ -58,8 +60,14 @@ struct sliced_input {
     uint64_t since;
 };
 
-/* Begins with an input whose header is read. -1: failed, and the error is recorded in the latch. */
+/* Begins with an input whose header is read: its records are those that a merge takes. -1: failed, and the error is
+ * recorded in the latch. */
 int sliced_input_begin(struct sliced_input *input, struct sort_input *in, const struct sliced_input_options *options);
+
+/* The same with records that are made otherwise of what is read from the input, in these chunks. */
+int sliced_input_begin_of(struct sliced_input *input, struct sort_input *in, struct chunk_reader *chunks,
+                          const struct sliced_input_options *options);
+
 void sliced_input_close(struct sliced_input *input);
 
 /* Goes on reading, as far as that needs no waiting and there is room. -1: failed, and the error is recorded in the

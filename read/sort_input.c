@@ -121,7 +121,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     if (!(in->format = input_format_open(&file)))
         return -1;
     in->n_slots = how->rings.source_slots;
-    if (how->rings.job.merges)
+    if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
     struct stats *stats = input_format_may_rest(in->format) ? NULL : how->stats;     /* read twice, it counts once */
     if ((in->format->framing != INPUT_RECORDS || !how->waits) && open_source(in, stats) < 0)
@@ -198,7 +198,7 @@ void sort_inputs_count_header(struct sort_inputs *inputs, sam_hdr_t *sam)
 }
 
 /* Call it when the headers are merged. */
-static void sum_up(struct sort_inputs *inputs, bool at_once)
+static void sum_up(struct sort_inputs *inputs, const struct sort_inputs_options *how)
 {
     bool length_known = inputs->size_known = true;
     for (size_t i = 0; i < inputs->n; i++) {
@@ -208,7 +208,7 @@ static void sum_up(struct sort_inputs *inputs, bool at_once)
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
-        inputs->n_sam += at_once ? 1 + input_format_is_sam(in->format) : 0;
+        inputs->n_sam += how->join ? (size_t)input_format_is_sam(in->format) : 0;
         inputs->size += in->format->size;
         inputs->size_known = inputs->size_known && in->format->size > 0;
         inputs->length += in->format->length;
@@ -216,8 +216,7 @@ static void sum_up(struct sort_inputs *inputs, bool at_once)
     }
     if (!length_known)
         inputs->length = 0;
-    if (!at_once)
-        inputs->n_sam = count_sam(inputs);
+    inputs->n_sam += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
 }
 
 bool sort_inputs_allow_files(size_t n)
@@ -251,7 +250,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(request->reference)))
         message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);
-    sum_up(inputs, how->join != NULL);
+    sum_up(inputs, how);
     return 0;
 }
 

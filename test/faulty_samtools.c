@@ -27,7 +27,7 @@
 #include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"
-#include "read/fixed_records.h"
+#include "read/chunk_reader.h"
 #include "spill/spill_slice.h"
 
 struct fault {
@@ -110,13 +110,13 @@ int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
     return result;
 }
 
-int __real_fixed_records_take(struct fixed_records *records, struct record_slice *slice);
-int __wrap_fixed_records_take(struct fixed_records *records, struct record_slice *slice);
+int __real_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice);
+int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice);
 
 /* The last record is not listed, nor in the sum. */
-int __wrap_fixed_records_take(struct fixed_records *records, struct record_slice *slice)
+int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice)
 {
-    int result = __real_fixed_records_take(records, slice);
+    int result = __real_chunk_reader_take(chunks, slice);
     if (result == 0 && slice->n > 0 && strikes("slice", "drop")) {
         const struct bam_key last = slice->keys[--slice->n];
         slice->checksum -= record_checksum(bam_key_record(slice->records.p, last),

@@ -411,7 +411,7 @@ MUTANTS = [
     ("cli/merge_args.c", "(by_group || order->by == SORT_TEMPLATE)", "by_group",
      [MERGE_FILES + "test_what_only_samtools_can_is_ignored"], "the order has libraries of groups that -r replaces"),
     # ------------------------------------------------------------ fixmate
-    ("bam_fixmate.c", "return seen == f->n + dropped ? 0", "return 1 ? 0", [FIXMATE + "test_fault_passes[slice:drop]"],
+    ("bam_fixmate.c", "return seen == f->slices.n + dropped ? 0", "return 1 ? 0", [FIXMATE + "test_fault_passes[slice:drop]"],
      "the main thread's count of records"),
     ("read/fixed_records.c", "if (verdict.fault || !is_same_read(record_at(p + at), made)) {", "if (verdict.fault) {",
      [FIXMATE + "test_fault_passes[fixed:flip:50]"], "what fixmate never changes is the same"),
