@@ -6,6 +6,7 @@
 #include "base/byte_hash.h"
 #include "duplicates/dup_chains.h"
 #include "duplicates/dup_optical.h"
+#include "duplicates/dup_others.h"
 #include "duplicates/small_pool.h"
 
 /* A record in a tree. `next` runs through all of a tree, root first, in the order in which upstream's chain would hold
@@ -25,7 +26,7 @@ struct link {
     struct dup_spot spot;        /* if unread is DUP_NAME_OK */
     enum dup_name_fault unread;
     uint32_t group;
-    bool pair_end, qc_fail, has_mate_score, optical;
+    bool pair_end, qc_fail, has_mate_score, elsewhere, optical;
     bool checked;                /* the chain pass has seen it */
     bool gone;                   /* told of: it has left the queue */
     char name[];
@@ -41,7 +42,7 @@ struct dup_chains {
     size_t n_heap, max_heap;
     struct small_pool pool;
     struct byte_buffer dots;     /* room for a pass */
-    uint64_t unreadable, culprit;
+    uint64_t culprit;
 };
 
 enum { BUCKETS_LEAST = 1 << 8, DOTS_KEPT = 1 << 20 };
@@ -173,7 +174,7 @@ static struct link *link_of(struct dup_chains *c, const struct dup_member *m)
     struct link **bucket = bucket_of(c, m->number);
     *link = (struct link){.number = m->number, .leaves_at = m->leaves_at, .in_bucket = *bucket, .last = link,
                           .score = m->score, .count = 1, .group = m->group, .pair_end = m->pair_end,
-                          .qc_fail = m->qc_fail, .has_mate_score = m->has_mate_score};
+                          .qc_fail = m->qc_fail, .has_mate_score = m->has_mate_score, .elsewhere = m->elsewhere};
     memcpy(link->name, name, strlen(name) + 1);
     if (c->follow && c->opt.distance > 0)
         link->unread = dup_spots_read(c->opt.spots, link->name, &link->spot);
@@ -233,6 +234,12 @@ static void count_optical(const struct dup_chains *c, uint32_t group, bool pair_
     *(pair_end ? &totals->optical_pair : &totals->optical_single) += 1;
 }
 
+static void warn_unread(const struct dup_chains *c, const struct link *link)
+{
+    if (link->unread)
+        dup_warnings_take(c->opt.warnings, DUP_WARNING_COORDINATES, link->name);
+}
+
 /* Lists all below the root that have not left as dots, optical duplicates of the root marked. */
 static enum dup_fault list_dots(struct dup_chains *c, struct link *root)
 {
@@ -241,7 +248,7 @@ static enum dup_fault list_dots(struct dup_chains *c, struct link *root)
     for (struct link *link = root->next; link; link = link->next) {
         if (link->gone)
             continue;
-        c->unreadable += link->unread != DUP_NAME_OK;
+        warn_unread(c, link);
         if (link->pair_end && !link->has_mate_score) {
             c->culprit = link->number;
             return DUP_NO_MATE_SCORE;
@@ -260,7 +267,7 @@ static enum dup_fault list_dots(struct dup_chains *c, struct link *root)
  * coordinates. */
 static enum dup_fault mark_optical(struct dup_chains *c, struct link *root)
 {
-    c->unreadable += root->unread != DUP_NAME_OK;
+    warn_unread(c, root);
     c->culprit = root->number;
     if (root->unread)
         return root->unread == DUP_NAME_NO_MATCH ? DUP_BAD_NAME : DUP_OK;
@@ -271,8 +278,11 @@ static enum dup_fault mark_optical(struct dup_chains *c, struct link *root)
         fault = DUP_NO_MEMORY;
     for (size_t i = 0; !fault && i < n; i++) {
         struct link *link = dots[i].owner;
-        if (dots[i].optical && !link->optical)
+        if (dots[i].optical && !link->optical) {
             count_optical(c, root->group, link->pair_end);
+            if (c->opt.others && link->elsewhere)
+                dup_others_retag(c->opt.others, link->name);
+        }
         link->optical = dots[i].optical;
     }
     byte_buffer_trim(&c->dots, DOTS_KEPT);
@@ -339,8 +349,9 @@ static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
 {
     const struct dup_member *a = &loss->winner, *b = &loss->loser;
     struct dup_spot spot, other;
-    if (dup_spots_read(c->opt.spots, a->name, &spot) || dup_spots_read(c->opt.spots, b->name, &other)) {
-        c->unreadable++;
+    bool bad = dup_spots_read(c->opt.spots, a->name, &spot);
+    if (bad || dup_spots_read(c->opt.spots, b->name, &other)) {
+        dup_warnings_take(c->opt.warnings, DUP_WARNING_COORDINATES, bad ? a->name : b->name);
         return false;
     }
     return dup_spot_is_near(a->name, &spot, b->name, &other, c->opt.distance);
@@ -381,6 +392,10 @@ enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss
     bool optical = c->opt.distance > 0 && is_optical(c, loss);
     if (optical)
         count_optical(c, loss->loser.group, loss->loser.pair_end);
+    if (c->opt.others && loss->loser.elsewhere
+        && dup_others_add(c->opt.others, loss->loser.name, c->opt.names ? loss->winner.name : NULL,
+                          type_of(c, optical), loss->loser.group) < 0)
+        return DUP_NO_MEMORY;
     if (!c->follow)
         return tell_at_once(c, loss, optical);
     struct link *winner = link_of(c, &loss->winner), *loser = winner ? link_of(c, &loss->loser) : NULL;
@@ -417,11 +432,6 @@ void dup_chains_free(struct dup_chains *c)
     free(c->heap);
     free(c->dots.p);
     free(c);
-}
-
-uint64_t dup_chains_unreadable(const struct dup_chains *c)
-{
-    return c->unreadable;
 }
 
 uint64_t dup_chains_culprit(const struct dup_chains *c)

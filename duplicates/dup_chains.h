@@ -12,6 +12,9 @@
 
 #include "duplicates/dup_counts.h"
 #include "duplicates/dup_sets.h"
+#include "duplicates/dup_warnings.h"
+
+struct dup_others;
 
 enum dup_type { DUP_TYPE_UNKNOWN, DUP_TYPE_LIBRARY, DUP_TYPE_SEQUENCING };   /* dt: none, LB, SQ */
 
@@ -33,6 +36,9 @@ struct dup_chains_opt {
     long distance;               /* -d; 0: dt is not wanted */
     const struct dup_spots *spots;   /* how names are read; NULL without distance */
     struct dup_counts *totals;   /* by read group: optical duplicates are added; NULL without distance */
+    struct dup_others *others;   /* -S: gets the losers that are elsewhere; names must be kept. NULL: not wanted */
+    struct dup_warnings *warnings;   /* gets names that cannot be read, as often as upstream reads them; NULL without
+                                      * distance */
     dup_settled_fn *settled;     /* returns 0 to go on */
     void *context;
 };
@@ -51,9 +57,6 @@ enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
 
 /* Whatever is to be told of records with smaller numbers has been told. UINT64_MAX: no tree waits. */
 uint64_t dup_chains_decided(struct dup_chains *chains);
-
-/* How often names could not be read, as upstream counts that. */
-uint64_t dup_chains_unreadable(const struct dup_chains *chains);
 
 /* After DUP_NO_MATE_SCORE or DUP_BAD_NAME: the number of the record. */
 uint64_t dup_chains_culprit(const struct dup_chains *chains);

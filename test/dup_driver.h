@@ -28,6 +28,7 @@ struct dup_driver {
     struct dup_chains_opt opt;   /* without settled and context */
     struct dup_loss *losses;     /* of all shards */
     struct dup_counts *counts;   /* by group */
+    struct dup_warnings warnings;
 };
 
 static inline uint64_t loss_number(const struct dup_loss *loss)
@@ -117,7 +118,7 @@ static inline size_t driver_shard(const struct dup_driver *d, const struct dup_k
 /* One shard over all records. */
 static inline enum dup_fault driver_shard_run(struct dup_driver *d, size_t shard)
 {
-    struct dup_sets *sets = dup_sets_new(d->window, d->opt.names || d->opt.distance, driver_lost, d);
+    struct dup_sets *sets = dup_sets_new(d->window, d->opt.names || d->opt.distance || d->opt.others, driver_lost, d);
     enum dup_fault fault = DUP_OK;
     MUST(sets);
     for (size_t i = 0; i < d->n && !fault; i++) {
@@ -147,6 +148,8 @@ static inline enum dup_fault driver_follow(struct dup_driver *d)
     d->opt.settled = driver_settled;
     d->opt.context = d;
     d->opt.totals = d->counts;
+    dup_warnings_count(&d->warnings, DUP_WARNING_COORDINATES, 10);    /* none is told */
+    d->opt.warnings = &d->warnings;
     struct dup_chains *chains = dup_chains_new(&d->opt);
     enum dup_fault fault = DUP_OK;
     MUST(chains);

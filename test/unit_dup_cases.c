@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
+#include "duplicates/dup_others.h"
 #include "test/dup_driver.h"
 
 enum { RECORDS = 8 };
@@ -218,6 +219,27 @@ static void trees(void **state)
     }
 }
 
+/* Their other records keep the original of the moment of the loss; the type follows the chain pass. */
+static void others(void **state)
+{
+    (void)state;
+    struct dup_others names = {.names = {.mask = 0}};
+    struct dup_chains_opt opt = {.names = true, .distance = 100, .others = &names};
+    struct dup_verdict verdict;
+    uint32_t group;
+    struct found f = FIND(LINES(AT("m:1:1:1580:9", 99, 100, .quality = 20, .tags = "MC:Z:10M\tms:i:200\tSA:Z:x"),
+                                AT("m:1:1:1700:9", 99, 100, .quality = 30, .tags = "MC:Z:10M\tms:i:300\tXA:Z:x"),
+                                AT("m:1:1:1650:9", 99, 100)), .opt = opt);
+    assert_string_equal(f.original[0], "m:1:1:1650:9");
+    assert_true(dup_others_find(&names, "m:1:1:1580:9", &verdict, &group));
+    assert_string_equal(verdict.original, "m:1:1:1700:9");
+    assert_int_equal(verdict.type, DUP_TYPE_SEQUENCING);         /* LB at first */
+    assert_true(dup_others_find(&names, "m:1:1:1700:9", &verdict, &group));
+    assert_int_equal(verdict.type, DUP_TYPE_SEQUENCING);
+    assert_false(dup_others_find(&names, "m:1:1:1650:9", &verdict, &group));
+    dup_others_free(&names);
+}
+
 static void modes(void **state)
 {
     (void)state;
@@ -273,7 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs), cmocka_unit_test(singles), cmocka_unit_test(counts), cmocka_unit_test(windows),
-        cmocka_unit_test(optical), cmocka_unit_test(trees), cmocka_unit_test(modes),
+        cmocka_unit_test(optical), cmocka_unit_test(trees), cmocka_unit_test(others), cmocka_unit_test(modes),
         cmocka_unit_test(tags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

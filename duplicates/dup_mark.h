@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* A record as markdup writes it: FLAG, the tags do, dt and dc, and a UMI that moves from the name to RX. Serial; no
+ * I/O. Threads may share a rule. */
+#ifndef DUP_MARK_H
+#define DUP_MARK_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include "bam/bam_record.h"
+#include "base/byte_buffer.h"
+#include "duplicates/dup_chains.h"
+
+/* What is wanted of every record. do and dt are set where the verdict has them. */
+struct dup_mark_rule {
+    bool clear;                  /* DUP of the input goes, with the first do and the first dt of such records */
+    bool counts;                 /* dc */
+    const regex_t *umi;          /* expression of the UMI in names; NULL: it stays there. The caller's */
+    unsigned umi_group;          /* its group that is the UMI */
+    char umi_separator;          /* goes with it: the one before it, else the one behind it. 0: none */
+};
+
+#define DUP_MARK_FAULTS(X) \
+    X(DUP_MARK_OK, "no fault") \
+    X(DUP_MARK_NO_MEMORY, "out of memory") \
+    X(DUP_MARK_TOO_LONG, "with its new tags it is longer than BAM holds") \
+    X(DUP_MARK_BAD_TAGS, "its tags cannot be read") \
+    X(DUP_MARK_BAD_ORIGINAL, "its do tag is not a string; remove it first: samtools view -x do") \
+    X(DUP_MARK_BAD_UMI, "its RX tag is not a string; remove it first: samtools view -x RX")
+
+#define DUP_MARK_FAULT_NUMBER(fault, text) fault,
+enum dup_mark_fault { DUP_MARK_FAULTS(DUP_MARK_FAULT_NUMBER) };
+
+/* The fault in words that follow "record N (NAME): ". A constant string. */
+const char *dup_mark_fault_text(enum dup_mark_fault fault);
+
+/* FLAG as it is written. verdict NULL: the record is an original that stands for itself alone. */
+unsigned dup_mark_flag(const struct dup_mark_rule *rule, const struct bam_record *record,
+                       const struct dup_verdict *verdict);
+
+/* Whether nothing else of the record changes. */
+bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record *record,
+                      const struct dup_verdict *verdict);
+
+/* Appends the checked record as it is written. A tag that is there is replaced where it is; a new one comes behind the
+ * others. As in samtools, a dt that is no string, or a dc that is no integer, stays as it is. A duplicate that is
+ * unmapped, secondary or supplementary (-S) loses dc, if the rule has counts. After a fault nothing was appended. */
+enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byte_buffer *to,
+                                    const struct bam_record *record, const struct dup_verdict *verdict);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Warnings of records whose name or barcode says nothing: the first ones by name, all of them by their number. Serial:
+ * one thread takes them, in the order of the input. */
+#ifndef DUP_WARNINGS_H
+#define DUP_WARNINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dup_warning { DUP_WARNING_COORDINATES, DUP_WARNING_BARCODE, DUP_WARNINGS };
+
+/* One of all zeros has seen nothing. */
+struct dup_warnings {
+    uint64_t n[DUP_WARNINGS];
+};
+
+/* Counts a record, and warns if it is one of the first ten of its kind. */
+void dup_warnings_take(struct dup_warnings *warnings, enum dup_warning kind, const char *name);
+
+/* Counts n more, of which nothing was to be told: dup_warnings_take() would only count. */
+void dup_warnings_count(struct dup_warnings *warnings, enum dup_warning kind, uint64_t n);
+bool dup_warnings_is_silent(const struct dup_warnings *warnings, enum dup_warning kind);
+
+/* Warns of the sums, where there were any. */
+void dup_warnings_end(const struct dup_warnings *warnings);
+
+#endif
