@@ -128,7 +128,7 @@ static int settle(struct engine_args *args, const struct collate_words *own)
     args->level = own->uncompressed ? 0 : args->level < 0 || args->level > BGZF_LEVEL_MAX ? LEVEL : args->level;
     if (settle_output(args, own) < 0)
         return -1;
-    if (engine_args_settle_memory(args, 0) < 0 || engine_args_settle_output(args) < 0 || settle_temp(o, own) < 0)
+    if (engine_args_settle_memory(args) < 0 || engine_args_settle_output(args) < 0 || settle_temp(o, own) < 0)
         return -1;
     engine_args_settle_report(o);
     return 0;

@@ -268,6 +268,17 @@ int engine_args_settle_output(struct engine_args *args)
     return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1 : 0;
 }
 
+int engine_args_settle_files(struct engine_args *args, int n, char **operands)
+{
+    if (n < 2)
+        return message_mistake("two files are needed: input and output; - is standard input or output");
+    if (n > 2)
+        return message_mistake("only two files are taken, input and output; options come before them");
+    if (!(args->o->in.paths[0] = input_name_file(operands[0])))
+        return engine_args_no_memory();
+    return engine_args_output(args, operands[1]) < 0 ? -1 : engine_args_settle_output(args);
+}
+
 int engine_args_settle_index(const struct engine_args *args)
 {
     struct output_request *out = &args->o->out;
@@ -291,17 +302,33 @@ int engine_args_settle_index(const struct engine_args *args)
     return 0;
 }
 
-int engine_args_settle_memory(struct engine_args *args, uint64_t otherwise)
+/* n times `each` bytes, if nothing else is said. */
+static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
 {
     struct sort_opts *o = args->o;
-    uint64_t n = (uint64_t)o->n_threads, each = args->per_thread;
-    if (!args->total && !each && sort_settings_memory(&args->total) < 0)
+    if (!args->total && !args->per_thread && sort_settings_memory(&args->total) < 0)
         return -1;
-    if (!each)
-        each = MEMORY_PER_THREAD_MIB * MIB;
     o->memory_beside = args->total ? 0 : MEMORY_BESIDE;
-    o->memory = args->total ? args->total : otherwise ? otherwise : each > UINT64_MAX / n ? UINT64_MAX : each * n;
+    o->memory = args->total ? args->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
     return 0;
+}
+
+int engine_args_settle_memory(struct engine_args *args)
+{
+    struct sort_opts *o = args->o;
+    uint64_t each = args->per_thread ? args->per_thread : MEMORY_PER_THREAD_MIB * MIB;
+    int result = settle_memory(args, (uint64_t)o->n_threads, each);
+    o->report.memory = o->memory;
+    return result;
+}
+
+int engine_args_settle_memory_at_once(struct engine_args *args)
+{
+    static const uint64_t EACH = 4 * MIB;        /* for each input and each thread */
+    struct sort_opts *o = args->o;
+    int result = settle_memory(args, o->in.n + (uint64_t)o->n_threads, EACH);
+    o->report.memory = o->memory + o->memory_beside;
+    return result;
 }
 
 int engine_args_settle_temp(struct sort_opts *o, const char *elsewhere)
@@ -329,7 +356,6 @@ void engine_args_settle_report(struct sort_opts *o)
     report->output = o->out.path;
     report->temp_prefix = o->temp_prefixes[0];
     report->command_line = o->out.command_line;
-    report->memory = o->memory;
 }
 
 void engine_args_free(struct sort_opts *o)

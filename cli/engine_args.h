@@ -101,13 +101,16 @@ int engine_args_output(struct engine_args *args, const char *name);
 
 /* ---- what the options mean together, when all are read. -1: a mistake, told. ---- */
 
+/* The operands are one input and one output, which is settled as follows. */
+int engine_args_settle_files(struct engine_args *args, int n, char **operands);
 /* The output's name and that of its index, and format and level: by -O, else by the name, else BAM, as in samtools. */
 int engine_args_settle_output(struct engine_args *args);
 /* The index of --write-index, if there is to be one. The output is settled, and in an order that has an index. */
 int engine_args_settle_index(const struct engine_args *args);
-/* --total-memory, else -m for each thread, else what the environment says, else so many bytes beside the program's own,
- * or, for 0, what is usual for each thread. */
-int engine_args_settle_memory(struct engine_args *args, uint64_t otherwise);
+/* --total-memory, else -m for each thread, else what the environment says, else what is usual for each thread. */
+int engine_args_settle_memory(struct engine_args *args);
+/* The same for who keeps nothing (MEMORY_AT_ONCE): what is usual are the blocks and chunks that are under way. */
+int engine_args_settle_memory_at_once(struct engine_args *args);
 /* Adds a place for temporary files: that of the environment, if it names some; else beside the output; or, where no
  * file can be made beside it, and where it is standard output or what somebody has open (/dev/null, /dev/stdout, a
  * shell's >(command)), those that begin with `elsewhere`. */

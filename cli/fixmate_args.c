@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/sanitize.h"
-#include "base/input_name.h"
 #include "base/message.h"
 #include "cli/fixmate_args.h"
 #include "codec/bgzf_block.h"
 #include "plan/fixmate_opts.h"
-
-/* Memory for each thread, and once more, where the command line does not say how much there is: the blocks and chunks
- * that are under way. */
-static const uint64_t MEMORY_EACH = (uint64_t)4 << 20;
 
 static const struct option long_options[] = {
     {"sanitize", required_argument, NULL, 'z'},
@@ -75,23 +70,6 @@ static const struct engine_command fixmate = {
     .level = BGZF_LEVEL_DEFAULT,
 };
 
-static int settle(struct engine_args *args, int n, char **operands)
-{
-    struct sort_opts *o = args->o;
-    if (n < 2)
-        return message_mistake("two files are needed: input and output; - is standard input or output");
-    if (n > 2)
-        return message_mistake("only two files are taken, input and output; options come before them");
-    if (!(o->in.paths[0] = input_name_file(operands[0])))
-        return engine_args_no_memory();
-    if (engine_args_output(args, operands[1]) < 0 || engine_args_settle_output(args) < 0
-        || engine_args_settle_memory(args, MEMORY_EACH * (1 + (uint64_t)o->n_threads)) < 0)
-        return -1;
-    engine_args_settle_report(o);
-    o->report.memory = o->memory + o->memory_beside;
-    return 0;
-}
-
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, int argc, char **argv)
 {
     struct engine_args args = {.own = &opts->rules};
@@ -103,5 +81,9 @@ enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, int argc, 
         fixmate_args_usage(stdout);
         return ENGINE_ARGS_DONE;
     }
-    return settle(&args, argc - optind, argv + optind) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+    if (engine_args_settle_files(&args, argc - optind, argv + optind) < 0
+        || engine_args_settle_memory_at_once(&args) < 0)
+        return ENGINE_ARGS_ERROR;
+    engine_args_settle_report(&opts->common);
+    return ENGINE_ARGS_RUN;
 }

@@ -3,7 +3,6 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/input_name.h"
 #include "base/message.h"
 #include "cli/markdup_args.h"
 #include "codec/bgzf_block.h"
@@ -195,14 +194,8 @@ static int settle_names(struct markdup_opts *opts)
 static int settle(struct engine_args *args, struct markdup_opts *opts, int n, char **operands)
 {
     struct sort_opts *o = args->o;
-    if (n < 2)
-        return message_mistake("two files are needed: input and output; - is standard input or output");
-    if (n > 2)
-        return message_mistake("only two files are taken, input and output; options come before them");
-    if (!(o->in.paths[0] = input_name_file(operands[0])))
-        return engine_args_no_memory();
-    if (settle_names(opts) < 0 || engine_args_output(args, operands[1]) < 0 || engine_args_settle_output(args) < 0
-        || engine_args_settle_index(args) < 0 || engine_args_settle_memory(args, 0) < 0
+    if (engine_args_settle_files(args, n, operands) < 0 || settle_names(opts) < 0
+        || engine_args_settle_index(args) < 0 || engine_args_settle_memory(args) < 0
         || (!o->n_temp_prefixes && engine_args_settle_temp(o, "samtools-markdup.tmp") < 0))
         return -1;
     engine_args_settle_report(o);

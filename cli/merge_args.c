@@ -10,10 +10,6 @@
 #include "cli/order_args.h"
 #include "codec/bgzf_block.h"
 
-/* Memory for each input and each thread, where the command line does not say how much there is: the blocks and chunks
- * that are under way. */
-static const uint64_t MEMORY_EACH = (uint64_t)4 << 20;
-
 /* samtools takes the time of day, so that no two runs give the same IDs. */
 enum { SEED = 1 };
 
@@ -238,7 +234,6 @@ static const struct engine_command merge = {
 
 static int settle(struct engine_args *args, struct merge_words *own, int n, char **operands)
 {
-    struct sort_opts *o = args->o;
     if (!own->output && n == 0)
         return message_mistake("no output is named: give -o FILE, or FILE as the first operand");
     if (!own->output) {
@@ -247,10 +242,9 @@ static int settle(struct engine_args *args, struct merge_words *own, int n, char
     }
     if (settle_inputs(own, n, operands) < 0 || check_overwriting(own) < 0
         || engine_args_output(args, own->output) < 0 || engine_args_settle_output(args) < 0 || settle_index(args) < 0
-        || engine_args_settle_memory(args, MEMORY_EACH * (o->in.n + (uint64_t)o->n_threads)) < 0)
+        || engine_args_settle_memory_at_once(args) < 0)
         return -1;
-    engine_args_settle_report(o);
-    o->report.memory = o->memory + o->memory_beside;
+    engine_args_settle_report(args->o);
     return 0;
 }
 

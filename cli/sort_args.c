@@ -204,7 +204,7 @@ enum engine_args_result sort_args_parse(struct sort_opts *o, int argc, char **ar
     if (result != ENGINE_ARGS_RUN)
         return result;
     settle_order(&args);
-    if (engine_args_settle_memory(&args, 0) < 0 || engine_args_settle_output(&args) < 0
+    if (engine_args_settle_memory(&args) < 0 || engine_args_settle_output(&args) < 0
         || engine_args_settle_index(&args) < 0 || settle_temp(o, &own) < 0)
         return ENGINE_ARGS_ERROR;
     engine_args_settle_report(o);
