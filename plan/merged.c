@@ -81,12 +81,23 @@ static bool is_passed(const void *sink, uint64_t mark)
     return record_sink_passed(sink, mark);
 }
 
+/* Nobody looks at the input's records any more. Giving memory back takes long, so tasks do it. */
+static void end_input(void *merged, uint32_t number)
+{
+    struct merged *m = merged;
+    sliced_input_close(&m->each[number]);
+    sort_input_end(&m->inputs.in.each[number]);
+}
+
 /* Goes on reading the input as far as needs no waiting. An error is in the latch, where all who wait look. */
 static void advance(struct merged *m, struct sliced_input *input)
 {
+    uint32_t number = (uint32_t)(input - m->each);
     sliced_input_free(input, is_passed, m->sink);
     if (sliced_input_advance(input) == 0 && input->fallen)
         warn_of_fallen(m, input);
+    if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)
+        task_ring_submit(&m->ends, number);
 }
 
 static bool in_order(const void *merged)
@@ -165,15 +176,38 @@ static bool is_begun(void *merged)
     return begun || latch_tripped(&m->latch);
 }
 
+/* An error is in the latch. */
+static void begin_input(void *merged, uint32_t number)
+{
+    struct merged *m = merged;
+    struct sliced_input *input = &m->each[number];
+    struct sliced_input_options how = {m->rings.n_slices, m->compares, &m->latch};
+    if (input->in || latch_tripped(&m->latch))
+        return;
+    input->wish.lengths = m->lengths;
+    input->wish.learns = number == 0 && m->compares ? m->rule : NULL;
+    sliced_input_begin(input, &m->inputs.in.each[number], &how);
+}
+
+/* Whether beginning it concerns no other input, and no thread or function of htslib. */
+static bool begins_alone(const struct sort_input *in)
+{
+    return input_format_may_rest(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
+}
+
 static int begin_inputs(struct merged *m)
 {
-    struct sliced_input_options how = {m->rings.n_slices, m->compares, &m->latch};
-    for (size_t i = 0; i < m->n; i++) {
-        m->each[i].wish.lengths = m->lengths;
-        m->each[i].wish.learns = i == 0 && m->compares ? m->rule : NULL;
-        if (sliced_input_begin(&m->each[i], &m->inputs.in.each[i], &how) < 0)
-            return -1;
-    }
+    struct task_ring_options begins = {(uint32_t)m->n, m->rings.job.n_threads, true, begin_input, m, false};
+    struct task_ring_options ends = {(uint32_t)m->n, 0, false, end_input, m, false};
+    if (task_ring_open(&m->begins, &begins) < 0 || task_ring_open(&m->ends, &ends) < 0)
+        return latch_fail(&m->latch, "out of memory");
+    for (uint32_t i = 0; i < m->n; i++)
+        if (!begins_alone(&m->inputs.in.each[i]))
+            begin_input(m, i);
+    task_ring_hand_out_all(&m->begins);
+    task_ring_take_all(&m->begins, m->stats);
+    if (latch_tripped(&m->latch))
+        return -1;
     task_wait(is_begun, help, m, m->stats);
     return latch_tripped(&m->latch) ? -1 : 0;
 }
@@ -213,6 +247,12 @@ int merged_next(struct merged *m, struct record_list *list)
 {
     progress_tick(&m->progress);
     return merge_ring_next(m->ring, list);
+}
+
+void merged_end(struct merged *m)
+{
+    for (size_t i = 0; i < m->n && !latch_tripped(&m->latch); i++)
+        advance(m, &m->each[i]);
 }
 
 uint64_t merged_count(const struct merged *m)
@@ -261,6 +301,8 @@ void merged_finish(struct merged *m)
     for (size_t i = 0; m->each && i < m->n; i++)
         sliced_input_close(&m->each[i]);
     free(m->each);
+    task_ring_close(&m->begins, false);
+    task_ring_close(&m->ends, false);
     merge_inputs_close(&m->inputs);
     free(m->lengths);
     sort_rule_free(m->rule);

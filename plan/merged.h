@@ -7,6 +7,7 @@
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/progress.h"
+#include "base/task_ring.h"
 #include "plan/merge_inputs.h"
 #include "read/sliced_input.h"
 
@@ -27,6 +28,7 @@ struct merged {
     struct merge_inputs inputs;
     struct sliced_input *each;   /* of the inputs; NULL: not yet */
     size_t n;
+    struct task_ring begins, ends;   /* of the inputs: opening and freeing buffers is their work */
     struct sort_rule *rule;      /* of the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
     int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
@@ -45,6 +47,9 @@ int merged_begin(struct merged *merged);
 
 /* The next records of the result: see merge_ring_next(). */
 int merged_next(struct merged *merged, struct record_list *list);
+
+/* All records are written: tasks begin to give back what is left of the inputs. */
+void merged_end(struct merged *merged);
 
 /* Number and checksum of all records that were read, as they are to be written. */
 uint64_t merged_count(const struct merged *merged);

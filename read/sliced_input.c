@@ -88,7 +88,6 @@ static void end(struct sliced_input *s)
     if (s->next.n)
         put_slice(s);
     s->ended = true;
-    sort_input_end(s->in);
 }
 
 int sliced_input_advance(struct sliced_input *s)
