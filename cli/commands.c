@@ -6,6 +6,7 @@
 #include <string.h>
 #include <htslib/hts.h>
 #include "bam_fixmate.h"
+#include "bam_markdup.h"
 #include "bam_merge.h"
 #include "bam_sort.h"
 #include "base/affinity.h"
@@ -16,6 +17,7 @@
 #include "cli/collate_args.h"
 #include "cli/commands.h"
 #include "cli/fixmate_args.h"
+#include "cli/markdup_args.h"
 #include "cli/merge_args.h"
 #include "cli/sort_args.h"
 #include "cli/sort_check.h"
@@ -23,6 +25,8 @@
 #include "cli/sort_plan.h"
 #include "cli/upstream.h"
 #include "plan/fixmate_opts.h"
+#include "plan/markdup_opts.h"
+#include "plan/marked.h"
 #include "plan/merge_opts.h"
 #include "write/cram_settings.h"
 
@@ -33,6 +37,7 @@ union command_opts {
     struct sort_opts common;
     struct merge_opts merge;
     struct fixmate_opts fixmate;
+    struct markdup_opts markdup;
 };
 
 struct command {
@@ -78,12 +83,24 @@ static int run_fixmate(const union command_opts *opts)
     return bam_fixmate(&opts->fixmate);
 }
 
+static enum engine_args_result parse_markdup(union command_opts *opts, int argc, char **argv)
+{
+    enum engine_args_result result = markdup_args_parse(&opts->markdup, argc, argv);
+    return result == ENGINE_ARGS_RUN && !marked_serves(&opts->markdup) ? ENGINE_ARGS_HAND_ON : result;
+}
+
+static int run_markdup(const union command_opts *opts)
+{
+    return bam_markdup(&opts->markdup);
+}
+
 /* Collating is sorting by the hash of names. */
 static const struct command commands[] = {
     {"sort", "sort alignment file", parse_sort, run_sort, sort_args_usage},
     {"collate", "shuffle and group alignments by name", parse_collate, run_sort, collate_args_usage},
     {"merge", "merge sorted alignments", parse_merge, run_merge, merge_args_usage},
     {"fixmate", "fix mate information", parse_fixmate, run_fixmate, fixmate_args_usage},
+    {"markdup", "mark duplicates", parse_markdup, run_markdup, markdup_args_usage},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -144,8 +161,8 @@ static void print_head(FILE *to)
             "\n"
             "Usage:   samtools <command> [options]\n"
             "\n"
-            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, `collate`, `merge` and `fixmate`, as "
-            "samtools " SAMTOOLS_VERSION " does,\n"
+            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, `collate`, `merge`, `fixmate` and "
+            "`markdup`, as samtools " SAMTOOLS_VERSION " does,\n"
             "on every core: see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
 }
 
@@ -163,7 +180,7 @@ static void print_ours(FILE *to)
 static void print_how_to_get_one(FILE *to)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    fputs("All other commands (view, index, markdup ...) need another samtools beside this one. ", to);
+    fputs("All other commands (view, index, flagstat ...) need another samtools beside this one. ", to);
     if (chosen && *chosen)
         fprintf(to, "SAMTOOLS_UPSTREAM\nis to name it, but %s cannot be run. Correct or unset it.\n", chosen);
     else
@@ -188,8 +205,8 @@ static bool copy_commands(void *arg, FILE *from)
         if (found) {
             fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(l->to, "\nCommands, all but `sort`, `collate`, `merge` and `fixmate` run by %s%s%s:\n", l->path,
-                    *version ? ", version " : "", version);
+            fprintf(l->to, "\nCommands, all but `sort`, `collate`, `merge`, `fixmate` and `markdup` run by %s%s%s:\n",
+                    l->path, *version ? ", version " : "", version);
             found = true;
         } else {
             sscanf(line, "Version: %31s", version);
@@ -231,8 +248,8 @@ void commands_version(FILE *to)
             "samtools " SAMTOOLS_VERSION "\n"
             "Using htslib %s\n"
             "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts and merges in place of that version, on OpenMP tasks.\n"
-            "All commands but `sort`, `collate`, `merge` and `fixmate` are run by the next one on PATH, or by "
-            "$SAMTOOLS_UPSTREAM; --help names it.\n",
+            "All commands but `sort`, `collate`, `merge`, `fixmate` and `markdup` are run by the next one on PATH, or "
+            "by $SAMTOOLS_UPSTREAM; --help names it.\n",
             hts_version());
     if (!cram_settings_version(htslib_version()))
         fputs("CRAM is written as version 3.0: 3.1, the default of " SAMTOOLS_VERSION ", takes htslib 1.18 or later.\n",

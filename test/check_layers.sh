@@ -4,7 +4,8 @@
 # module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
 # line of C is longer than 120 columns, but for tests.
 #
-#   mpi -> cli -> bam_sort, bam_merge, bam_fixmate, bgzip -> plan -> read, sort, spill, merge, write, report
+#   mpi -> cli -> bam_sort, bam_merge, bam_fixmate, bam_markdup, bgzip -> plan
+#       -> read, sort, spill, merge, write, report
 #       -> bgzf_source, bgzf_sink, bam_arena -> order, duplicates -> codec -> bam -> base
 #
 # Stages do not include each other, except spill -> merge -> write. The includes named under "known" are older than this
@@ -65,7 +66,8 @@ long_lines() {
 # Options travel no lower than plan/: readers, sinks and reports know their requests only. A declaration is no include,
 # so names are looked for.
 low_options() {
-    ! grep -lw 'sort_opts\|merge_opts\|fixmate_opts\|markdup_opts' $(printf '%s\n' $sources | grep -v '^\(bam_sort\|bam_merge\|bam_fixmate\|mpi/\|cli/\|plan/\)') \
+    ! grep -lw 'sort_opts\|merge_opts\|fixmate_opts\|markdup_opts' $(printf '%s\n' $sources |
+        grep -v '^\(bam_sort\|bam_merge\|bam_fixmate\|bam_markdup\|mpi/\|cli/\|plan/\)') \
         /dev/null | sed 's/^/FAILED static layers: names the options of a command: /' | grep .
 }
 
@@ -78,7 +80,7 @@ make -s samtools || failed=1
         n = split("mpi cli bam_sort plan stage ring order codec bam base", layers, " ")
         for (i = 1; i <= n; i++)
             rank[layers[i]] = i
-        rank["bam_merge"] = rank["bam_fixmate"] = rank["bgzip"] = rank["bam_sort"]
+        rank["bam_merge"] = rank["bam_fixmate"] = rank["bam_markdup"] = rank["bgzip"] = rank["bam_sort"]
         rank["duplicates"] = rank["order"]
         split("read sort spill merge write report", stages, " ")
         for (i in stages)
@@ -89,7 +91,7 @@ make -s samtools || failed=1
     function folder(module) {
         if (module ~ /\//)
             return substr(module, 1, index(module, "/") - 1)
-        return module ~ /^bam_(sort|merge|fixmate)$/ ? module : "ring"
+        return module ~ /^bam_(sort|merge|fixmate|markdup)$/ ? module : "ring"
     }
 
     function offence(from, to) {

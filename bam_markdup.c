@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver of `markdup`: how duplicates in a sorted file are marked.
+ *
+ *   in.bam --> blocks --> chunks --> keys --> sets ---> waiting --> blocks --> out.bam
+ *              inflate    records    tasks    tasks,    marked      deflate    renamed
+ *              tasks      by tasks            by key    by tasks    tasks      when whole
+ *
+ * The main thread deals the work out, and takes it back in order (plan/marked.h, plan/marked_flow.h). */
+#include "bam_markdup.h"
+#include "base/machine.h"
+#include "base/stats.h"
+#include "plan/driver.h"
+#include "plan/markdup_opts.h"
+#include "plan/marked.h"
+#include "write/record_list.h"
+#include "write/record_sink.h"
+
+static int mark_and_write(struct marked *m)
+{
+    struct record_list list;
+    int found;
+    stats_phase(m->stats, PHASE_WRITE);
+    if (marked_begin(m) < 0)
+        return -1;
+    while ((found = marked_next(m, &list)) > 0)
+        if (record_sink_put(m->sink, &list) < 0)
+            return -1;
+    return found < 0 ? -1 : marked_end(m);
+}
+
+static void work(void *marked)
+{
+    mark_and_write(marked);
+}
+
+int bam_markdup(const struct markdup_opts *opts)
+{
+    struct marked m = {0};
+    struct driver d = {.latch = &m.latch, .progress = &m.progress};
+    machine_share_heaps();
+    if (sort_report_open(&d.report, &opts->common.report, &m.latch) == 0 && marked_open(&m, opts, &d.out) == 0)
+        driver_run(&d, &opts->common, &m.in, work, &m);
+    uint64_t records = marked_count(&m);
+    marked_finish(&m);
+    return driver_end(&d, m.stats, records);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* The first half of `markdup`: an input in coordinate order whose duplicates are marked, as a stream of records in the
+ * order of the input (plan/marked_flow.h). write/written.h is the other half. */
+#ifndef MARKED_H
+#define MARKED_H
+
+#include "base/latch.h"
+#include "base/memory_shares.h"
+#include "base/name_table.h"
+#include "base/progress.h"
+#include "duplicates/dup_key.h"
+#include "read/passed_records.h"
+#include "read/sort_input.h"
+
+struct markdup_opts;
+struct marked_flow;
+struct record_list;
+struct stats;
+struct written;
+
+struct marked {
+    const struct markdup_opts *opts;
+    struct latch latch;          /* this and the next two serve both halves */
+    struct stats *stats;
+    struct progress progress;
+    struct written *to;          /* the other half ... */
+    struct record_sink *sink;    /* ... and its sink */
+    struct memory_rings rings;
+    size_t room;                 /* bytes for records that wait */
+    struct sort_inputs in;       /* one */
+    struct merge_wish wish;
+    int64_t *lengths;            /* of the references; NULL: nobody asks for them */
+    struct dup_rule rule;
+    struct name_table groups;    /* read groups, if they are to be told apart */
+    regex_t barcode;             /* rule.barcode_name, if it is not NULL */
+    struct marked_flow *flow;
+};
+
+/* Whether these options are served. */
+bool marked_serves(const struct markdup_opts *opts);
+
+/* Opens input and output. Both halves are zero; only the latch may be in use. -1: the error is recorded in the latch;
+ * close it all the same. */
+int marked_open(struct marked *marked, const struct markdup_opts *opts, struct written *to);
+
+/* Begins to read. Call it on the main thread of the team. -1: as above. */
+int marked_begin(struct marked *marked);
+
+/* The next records: see marked_flow_next(). */
+int marked_next(struct marked *marked, struct record_list *list);
+
+/* All records are in the sink: finishes it, and compares what went through it with what was read. -1: they differ, or
+ * it failed; the error is recorded in the latch. */
+int marked_end(struct marked *marked);
+
+/* How many records were read. */
+uint64_t marked_count(const struct marked *marked);
+
+/* Writes the statistics, if they are wanted and all is well. -1: no memory, and the error is recorded in the latch. */
+int marked_tell(struct marked *marked);
+
+/* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
+ * stats, which stay. Call it behind the parallel region. */
+void marked_finish(struct marked *marked);
+
+#endif

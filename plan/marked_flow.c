@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/latch.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "duplicates/dup_counts.h"
+#include "plan/marked_flow.h"
+#include "write/record_sink.h"
+
+enum {
+    SHARDS_PER_THREAD = 4,       /* so that those with little to do make up for one that has much */
+    SLICES_PER_THREAD = 2,       /* being keyed, or being finished */
+    SLICES_MORE = 2,
+    ROUND_LEAST = 4,             /* slices of a round, if there is anything to wait for */
+};
+
+/* Slices in the order of the input. */
+struct queue {
+    struct queued {
+        struct marked_slice *slice;
+        uint64_t first;          /* number of its first record: the slice may be gone when somebody looks */
+    } *list;
+    size_t first, n, max;        /* list[first] to list[n - 1] are there */
+};
+
+/* The sets of some keys. Its task uses it; the main thread does between rounds. */
+struct shard {
+    struct marked_flow *flow;
+    struct dup_sets *sets;
+    enum dup_fault fault;
+    uint64_t number;             /* of the record that was entered last */
+};
+
+struct marked_flow {
+    struct marked_flow_options opt;
+    struct dup_counts **counts;  /* of each thread, who alone writes there: opt.n_counts */
+    struct task_ring keys, sets, finish;
+    struct marked_slice **keying, **finishing;   /* by slot */
+    struct shard *shards;
+    struct queue keyed;          /* wait for a round; main thread, as all below */
+    struct queue waiting;        /* in the round, or in no shard's hands; unchanged in a round but for waiting.first */
+    size_t entered;              /* waiting.list[] before it has been entered in all shards ... */
+    size_t round_first;          /* ... and from here on slices may still get losers in the round that is on */
+    bool in_round;
+    uint64_t decided;            /* no record before this one can lose any more */
+    struct marked_place at;      /* where the keyed records end */
+    struct queue out;            /* the sink may hold */
+    struct marked_slice *given;  /* its records are being put to the sink */
+    struct queue spare;          /* not in use */
+    struct marked_entries **spare_entries;
+    size_t n_spare_entries, max_spare_entries;
+    size_t memory;               /* bytes of the slices in use */
+    bool ended;                  /* the source has no more records */
+    uint64_t n_read, n_written, checksum;
+};
+
+/* -------------------------------------------------------------------- queue */
+
+static int no_memory(const struct marked_flow *f)
+{
+    return latch_fail(f->opt.latch, "%s: out of memory", f->opt.path);
+}
+
+static bool is_empty(const struct queue *q)
+{
+    return q->first == q->n;
+}
+
+static int push(struct marked_flow *f, struct queue *q, struct marked_slice *slice)
+{
+    if (q->n == q->max && q->first > q->max / 2) {
+        q->n -= q->first;
+        memmove(q->list, q->list + q->first, q->n * sizeof *q->list);
+        q->first = 0;
+    } else if (q->n == q->max) {
+        size_t max = 2 * q->max + 64;
+        struct queued *list = realloc(q->list, max * sizeof *list);
+        if (!list) {
+            marked_slice_free(slice);
+            return no_memory(f);
+        }
+        q->list = list;
+        q->max = max;
+    }
+    q->list[q->n++] = (struct queued){slice, slice->first};
+    return 0;
+}
+
+static struct marked_slice *pop(struct queue *q)
+{
+    return q->list[q->first++].slice;
+}
+
+static void free_queue(struct queue *q)
+{
+    while (!is_empty(q))
+        marked_slice_free(pop(q));
+    free(q->list);
+}
+
+/* The slice that has the record. */
+static struct marked_slice *find(const struct queue *q, size_t low, uint64_t number)
+{
+    size_t high = q->n;
+    while (high - low > 1) {
+        size_t middle = high - low < 4 ? high - 1 : low + (high - low) / 2;
+        *(q->list[middle].first <= number ? &low : &high) = middle;
+    }
+    return q->list[low].slice;
+}
+
+/* ------------------------------------------------------------------- slices */
+
+static size_t memory_of(const struct marked_slice *s)
+{
+    return s->records.records.max + s->records.max * sizeof *s->records.keys + record_list_memory(s->max_list);
+}
+
+static struct marked_slice *new_slice(struct marked_flow *f)
+{
+    struct marked_slice *s = !is_empty(&f->spare) ? f->spare.list[--f->spare.n].slice : calloc(1, sizeof *s);
+    if (!s)
+        no_memory(f);
+    return s;
+}
+
+static void drop_slice(struct marked_flow *f, struct marked_slice *s)
+{
+    record_slice_clear(&s->records);
+    if (f->spare.n - f->spare.first < f->keys.opt.n_slots)
+        push(f, &f->spare, s);
+    else
+        marked_slice_free(s);
+}
+
+static int take_entries(struct marked_flow *f, struct marked_slice *s)
+{
+    s->entries = f->n_spare_entries ? f->spare_entries[--f->n_spare_entries] : calloc(1, sizeof *s->entries);
+    return s->entries ? 0 : no_memory(f);
+}
+
+static void drop_entries(struct marked_flow *f, struct marked_slice *s)
+{
+    if (f->n_spare_entries < f->max_spare_entries)
+        f->spare_entries[f->n_spare_entries++] = s->entries;
+    else
+        marked_entries_free(s->entries);
+    s->entries = NULL;
+}
+
+/* -------------------------------------------------------------------- tasks */
+
+static void key_slice(void *flow, uint32_t slot)
+{
+    struct marked_flow *f = flow;
+    struct marked_slice *s = f->keying[slot];
+    if (latch_tripped(f->opt.latch))
+        return;
+    enum stage before = stats_enter(f->opt.stats, STAGE_FIND);
+    if (marked_slice_key(s, f->opt.rule, f->sets.opt.n_slots, f->counts[task_thread()]) < 0)
+        no_memory(f);
+    stats_leave(f->opt.stats, before, 0);
+}
+
+static int lost(void *arg, const struct dup_loss *loss)
+{
+    struct shard *shard = arg;
+    struct marked_flow *f = shard->flow;
+    uint64_t number = loss->loser.number;
+    struct marked_slice *s = find(&f->waiting, f->round_first, number);
+    struct dup_counts *counts = &f->counts[task_thread()][loss->loser.group];
+    marked_slice_lose(s, number - s->first);
+    *(loss->single ? &counts->duplicate_single : &counts->duplicate_pair) += 1;
+    return 0;
+}
+
+static void enter_shard(void *flow, uint32_t slot)
+{
+    struct marked_flow *f = flow;
+    struct shard *shard = &f->shards[slot];
+    if (latch_tripped(f->opt.latch))
+        return;
+    enum stage before = stats_enter(f->opt.stats, STAGE_SORT);
+    for (size_t i = f->entered; i < f->waiting.n && !shard->fault; i++)
+        shard->fault = marked_slice_enter(f->waiting.list[i].slice, slot, shard->sets, &shard->number);
+    stats_leave(f->opt.stats, before, 0);
+}
+
+static void finish_slice(void *flow, uint32_t slot)
+{
+    struct marked_flow *f = flow;
+    if (latch_tripped(f->opt.latch))
+        return;
+    enum stage before = stats_enter(f->opt.stats, STAGE_MERGE);
+    if (marked_slice_finish(f->finishing[slot], f->opt.rule, f->opt.removes, f->counts[task_thread()]) < 0)
+        no_memory(f);
+    stats_leave(f->opt.stats, before, 0);
+}
+
+/* -------------------------------------------------------- main thread: keys */
+
+/* Whether anything is under way here that makes room without more records. */
+static bool is_busy(const struct marked_flow *f)
+{
+    return !task_ring_empty(&f->keys) || !is_empty(&f->keyed) || f->in_round || !task_ring_empty(&f->finish);
+}
+
+static int take_slice(struct marked_flow *f)
+{
+    struct marked_slice *s = new_slice(f);
+    if (!s)
+        return -1;
+    if (f->opt.source.take(f->opt.source.arg, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
+        drop_slice(f, s);
+        return latch_tripped(f->opt.latch) ? -1 : 0;
+    }
+    s->first = f->n_read;
+    s->from = (struct marked_place){.is_set = false};
+    f->n_read += s->records.n;
+    s->memory = memory_of(s);
+    f->memory += s->memory;
+    f->keying[task_ring_next(&f->keys)] = s;
+    task_ring_hand_out(&f->keys);
+    return 0;
+}
+
+/* Takes what the source has. A failure is in the latch. */
+static void read_on(struct marked_flow *f)
+{
+    while (!f->ended && !task_ring_full(&f->keys) && (f->memory < f->opt.room || !is_busy(f))) {
+        enum chunk_state state = f->opt.source.advance(f->opt.source.arg);
+        f->ended = state == CHUNK_NONE;
+        if (state != CHUNK_MADE || take_slice(f) < 0)
+            return;
+    }
+}
+
+static int tell_of_record(const struct marked_flow *f, const struct marked_slice *s, size_t i)
+{
+    const char *name = bam_record_name((const struct bam_record *)bam_key_record(s->records.records.p,
+                                                                                 s->records.keys[i]));
+    const char *why = s->fault ? bam_fault_text(s->fault)
+                    : "is before the record in front of it: the file is not in coordinate sorted order. Nothing was "
+                      "written; use samtools sort first";
+    return latch_fail(f->opt.latch, s->fault ? "%s: record %llu (%s): %s. Nothing was written"
+                                             : "%s: record %llu (%s) %s",
+                      f->opt.path, (unsigned long long)(s->first + i + 1), name, why);
+}
+
+static void take_keyed(struct marked_flow *f)
+{
+    while (!task_ring_empty(&f->keys) && task_ring_state(&f->keys, task_ring_oldest(&f->keys)) == TASK_DONE) {
+        struct marked_slice *s = f->keying[task_ring_oldest(&f->keys)];
+        task_ring_take(&f->keys);
+        if (latch_tripped(f->opt.latch))
+            marked_slice_free(s);
+        else if (push(f, &f->keyed, s) < 0)
+            return;
+        else if (s->fallen == 0 || !marked_slice_join(s, &f->at))
+            tell_of_record(f, s, 0);
+        else if (s->fallen < s->records.n)
+            tell_of_record(f, s, s->fallen);
+    }
+}
+
+/* ------------------------------------------------------ main thread: rounds */
+
+static void begin_round(struct marked_flow *f)
+{
+    size_t n = f->keyed.n - f->keyed.first, least = (size_t)f->opt.n_threads / 2;
+    least = least > ROUND_LEAST ? least : ROUND_LEAST;
+    if (f->in_round || n == 0 || (n < least && !task_ring_empty(&f->keys)))
+        return;
+    while (!is_empty(&f->keyed)) {
+        size_t before = f->waiting.first;
+        if (push(f, &f->waiting, pop(&f->keyed)) < 0)
+            return;
+        f->entered -= before - f->waiting.first;
+    }
+    f->round_first = f->waiting.first;
+    f->in_round = true;
+    task_ring_hand_out_all(&f->sets);
+    task_ring_make_task(&f->sets);
+}
+
+/* The first record that has a fault, as one thread would find it. */
+static int tell_of_fault(struct marked_flow *f)
+{
+    const struct shard *first = NULL;
+    for (uint32_t i = 0; i < f->sets.opt.n_slots; i++)
+        if (f->shards[i].fault && (!first || f->shards[i].number < first->number))
+            first = &f->shards[i];
+    if (!first)
+        return 0;
+    uint64_t number = first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets) : first->number;
+    return first->fault == DUP_NO_MEMORY ? no_memory(f)
+         : latch_fail(f->opt.latch, "%s: record %llu: %s. Nothing was written", f->opt.path,
+                      (unsigned long long)number + 1, dup_fault_text(first->fault));
+}
+
+static void end_round(struct marked_flow *f)
+{
+    while (!task_ring_empty(&f->sets) && task_ring_state(&f->sets, task_ring_oldest(&f->sets)) == TASK_DONE)
+        task_ring_take(&f->sets);
+    if (!f->in_round || !task_ring_empty(&f->sets) || latch_tripped(f->opt.latch) || tell_of_fault(f) < 0)
+        return;
+    f->in_round = false;
+    f->decided = UINT64_MAX;
+    for (uint32_t i = 0; i < f->sets.opt.n_slots; i++) {
+        uint64_t decided = dup_sets_decided(f->shards[i].sets);
+        f->decided = decided < f->decided ? decided : f->decided;
+    }
+    const struct marked_slice *last = f->waiting.list[f->waiting.n - 1].slice;
+    uint64_t end = last->first + last->records.n;
+    f->decided = f->decided < end ? f->decided : end;
+    for (; f->entered < f->waiting.n; f->entered++)
+        drop_entries(f, f->waiting.list[f->entered].slice);
+}
+
+/* ----------------------------------------------------- main thread: the end */
+
+static bool all_entered(const struct marked_flow *f)
+{
+    return f->ended && task_ring_empty(&f->keys) && is_empty(&f->keyed) && !f->in_round;
+}
+
+static void finish_on(struct marked_flow *f)
+{
+    while (f->waiting.first < f->entered && !task_ring_full(&f->finish)) {
+        struct marked_slice *s = f->waiting.list[f->waiting.first].slice;
+        if (s->first + s->records.n > f->decided && !all_entered(f))
+            return;
+        f->waiting.first++;
+        f->finishing[task_ring_next(&f->finish)] = s;
+        task_ring_hand_out(&f->finish);
+    }
+}
+
+static void free_passed(struct marked_flow *f)
+{
+    while (!is_empty(&f->out) && record_sink_passed(f->opt.sink, f->out.list[f->out.first].slice->mark)) {
+        struct marked_slice *s = pop(&f->out);
+        f->memory -= s->memory;
+        drop_slice(f, s);
+    }
+}
+
+/* Whether there are records to give, or there are none left, or something has failed. */
+static bool is_ready(void *flow)
+{
+    struct marked_flow *f = flow;
+    free_passed(f);
+    take_keyed(f);
+    read_on(f);
+    end_round(f);
+    begin_round(f);
+    finish_on(f);
+    if (latch_tripped(f->opt.latch))
+        return true;
+    if (!task_ring_empty(&f->finish))
+        return task_ring_state(&f->finish, task_ring_oldest(&f->finish)) == TASK_DONE;
+    return all_entered(f) && is_empty(&f->waiting);
+}
+
+static bool help(void *flow)
+{
+    struct marked_flow *f = flow;
+    record_sink_make_task(f->opt.sink);
+    task_ring_make_task(&f->keys);
+    task_ring_make_task(&f->finish);
+    return task_ring_help(&f->finish) || task_ring_help(&f->sets) || record_sink_help(f->opt.sink)
+        || task_ring_help(&f->keys) || (!f->ended && f->opt.source.help(f->opt.source.arg));
+}
+
+static int leave_given(struct marked_flow *f)
+{
+    struct marked_slice *s = f->given;
+    if (!s)
+        return 0;
+    f->given = NULL;
+    s->mark = record_sink_mark(f->opt.sink);
+    return push(f, &f->out, s);
+}
+
+int marked_flow_next(struct marked_flow *f, struct record_list *list)
+{
+    if (leave_given(f) < 0)
+        return -1;
+    task_wait(is_ready, help, f, f->opt.stats);
+    if (latch_tripped(f->opt.latch))
+        return -1;
+    if (task_ring_empty(&f->finish))
+        return 0;
+    f->given = f->finishing[task_ring_oldest(&f->finish)];
+    task_ring_take(&f->finish);
+    f->n_written += f->given->list.n;
+    f->checksum += f->given->checksum;
+    *list = f->given->list;
+    return 1;
+}
+
+uint64_t marked_flow_read(const struct marked_flow *f)
+{
+    return f->n_read;
+}
+
+uint64_t marked_flow_written(const struct marked_flow *f)
+{
+    return f->n_written;
+}
+
+uint64_t marked_flow_checksum(const struct marked_flow *f)
+{
+    return f->checksum;
+}
+
+void marked_flow_counts(const struct marked_flow *f, struct dup_counts *sum)
+{
+    for (int i = 0; i < f->opt.n_threads; i++)
+        for (size_t k = 0; k < f->opt.n_counts; k++)
+            dup_counts_add(&sum[k], &f->counts[i][k]);
+    for (size_t k = 0; k < f->opt.n_counts; k++)
+        sum[k].written += sum[k].read;           /* so far, what was left out counted against it */
+}
+
+/* ---------------------------------------------------------- open and close */
+
+static int open_ring(struct task_ring *ring, uint32_t n_slots, int n_threads, task_run_fn *run, struct marked_flow *f)
+{
+    struct task_ring_options how = {.n_slots = n_slots, .n_threads = n_threads, .bunches = n_threads > 0, .run = run,
+                                    .arg = f};
+    return task_ring_open(ring, &how);
+}
+
+static int open_shards(struct marked_flow *f)
+{
+    uint32_t n = f->opt.n_threads > 1 ? SHARDS_PER_THREAD * (uint32_t)f->opt.n_threads : 1;
+    if (open_ring(&f->sets, n, f->opt.n_threads, enter_shard, f) < 0 || !(f->shards = calloc(n, sizeof *f->shards)))
+        return -1;
+    for (uint32_t i = 0; i < n; i++) {
+        f->shards[i].flow = f;
+        if (!(f->shards[i].sets = dup_sets_new(f->opt.window, false, lost, &f->shards[i])))
+            return -1;
+    }
+    return 0;
+}
+
+static int open_counts(struct marked_flow *f)
+{
+    size_t n = (size_t)f->opt.n_threads;
+    f->counts = calloc(n, sizeof *f->counts);
+    for (size_t i = 0; f->counts && i < n; i++)
+        if (!(f->counts[i] = calloc(f->opt.n_counts, sizeof **f->counts)))
+            return -1;
+    return f->counts ? 0 : -1;
+}
+
+struct marked_flow *marked_flow_open(const struct marked_flow_options *options)
+{
+    struct marked_flow *f = calloc(1, sizeof *f);
+    uint32_t n = SLICES_MORE + SLICES_PER_THREAD * (uint32_t)options->n_threads;
+    if (f) {
+        f->opt = *options;
+        f->max_spare_entries = n;
+        f->keying = calloc(n, sizeof *f->keying);
+        f->finishing = calloc(n, sizeof *f->finishing);
+        f->spare_entries = calloc(n, sizeof *f->spare_entries);
+    }
+    if (f && f->keying && f->finishing && f->spare_entries && open_ring(&f->keys, n, 0, key_slice, f) == 0
+        && open_ring(&f->finish, n, 0, finish_slice, f) == 0 && open_shards(f) == 0 && open_counts(f) == 0)
+        return f;
+    latch_fail(options->latch, "%s: out of memory", options->path);
+    marked_flow_close(f);
+    return NULL;
+}
+
+/* Slices that a task had when something failed. */
+static void free_slots(struct task_ring *ring, struct marked_slice **slices)
+{
+    for (uint64_t i = ring->tail; slices && i < ring->head; i++)
+        marked_slice_free(slices[task_ring_slot(ring, i)]);
+    free(slices);
+}
+
+void marked_flow_close(struct marked_flow *f)
+{
+    if (!f)
+        return;
+    bool well = !latch_tripped(f->opt.latch);
+    free_slots(&f->keys, f->keying);
+    free_slots(&f->finish, f->finishing);
+    task_ring_close(&f->keys, well);
+    task_ring_close(&f->finish, well);
+    task_ring_close(&f->sets, well);
+    for (uint32_t i = 0; f->shards && i < f->sets.opt.n_slots; i++)
+        dup_sets_free(f->shards[i].sets);
+    free(f->shards);
+    for (int i = 0; f->counts && i < f->opt.n_threads; i++)
+        free(f->counts[i]);
+    free(f->counts);
+    marked_slice_free(f->given);
+    free_queue(&f->keyed);
+    free_queue(&f->waiting);
+    free_queue(&f->out);
+    free_queue(&f->spare);
+    for (size_t i = 0; i < f->n_spare_entries; i++)
+        marked_entries_free(f->spare_entries[i]);
+    free(f->spare_entries);
+    free(f);
+}

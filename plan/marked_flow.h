@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Records in coordinate order, slice by slice, on their way through `markdup`. The main thread deals the work out and
+ * takes it back in order; it looks at no record.
+ *
+ *   source --> keys -----> keyed --> rounds --------> waiting --------> finish --> sink
+ *              a task for            a task for each  until no set is   a task for
+ *              each slice            shard of keys    open before it    each slice
+ *
+ * A round enters what is keyed into the sets. All shards are done with it before the next one begins, so a record that
+ * lost is marked when the slice that it is in becomes final. */
+#ifndef MARKED_FLOW_H
+#define MARKED_FLOW_H
+
+#include "plan/marked_slice.h"
+#include "read/chunk_reader.h"
+
+struct dup_counts;
+struct latch;
+struct marked_flow;
+struct record_sink;
+struct stats;
+
+/* Where the records come from. */
+struct marked_source {
+    enum chunk_state (*advance)(void *arg);      /* says whether there are more records; never waits for them */
+    int (*take)(void *arg, struct record_slice *slice);   /* the next ones. -1: the error is recorded in the latch */
+    bool (*help)(void *arg);     /* does a little of the work that is handed out. False: there is none */
+    void *arg;
+};
+
+struct marked_flow_options {
+    struct marked_source source;
+    const struct dup_rule *rule;
+    int64_t window;              /* -l */
+    bool removes;                /* -r */
+    int n_threads;
+    size_t room;                 /* bytes of slices, about, that are under way before it goes on reading */
+    size_t n_counts;             /* of struct dup_counts: read groups and none */
+    const char *path;            /* of the input, for messages */
+    struct record_sink *sink;
+    struct latch *latch;
+    struct stats *stats;
+};
+
+/* NULL: failed, and the error is recorded in the latch. */
+struct marked_flow *marked_flow_open(const struct marked_flow_options *options);
+
+/* Call it behind the parallel region: tasks that come too late still look at their slots. */
+void marked_flow_close(struct marked_flow *flow);
+
+/* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;
+ * -1: failed. Call it on the main thread of the team. */
+int marked_flow_next(struct marked_flow *flow, struct record_list *list);
+
+/* When all were given: how many records were read and are to be written, and the checksum of the latter. */
+uint64_t marked_flow_read(const struct marked_flow *flow);
+uint64_t marked_flow_written(const struct marked_flow *flow);
+uint64_t marked_flow_checksum(const struct marked_flow *flow);
+
+/* Adds what was counted to sum[n_counts], which is all zeros. */
+void marked_flow_counts(const struct marked_flow *flow, struct dup_counts *sum);
+
+#endif

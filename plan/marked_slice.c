@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include <htslib/sam.h>
+#include <stdlib.h>
+#include "bam/record_checksum.h"
+#include "duplicates/dup_counts.h"
+#include "plan/marked_slice.h"
+
+enum { WORD = 64 };              /* bits of a word of `lost` */
+
+static struct bam_record *record_of(const struct marked_slice *s, size_t i)
+{
+    return (struct bam_record *)(s->records.records.p + (s->records.keys[i].place >> BAM_KEY_SIZE_BITS));
+}
+
+/* ------------------------------------------------------------------- memory */
+
+void marked_entries_free(struct marked_entries *e)
+{
+    if (!e)
+        return;
+    free(e->reads);
+    free(e->list);
+    free(e->begin);
+    free(e->breaks);
+    free(e);
+}
+
+void marked_slice_free(struct marked_slice *s)
+{
+    if (!s)
+        return;
+    record_slice_free(&s->records);
+    marked_entries_free(s->entries);
+    record_list_free(&s->list);
+    free(s->lost);
+    free(s);
+}
+
+static int reserve_entries(struct marked_entries *e, size_t n, uint32_t n_shards)
+{
+    if (!e->begin && !(e->begin = malloc((n_shards + 1) * sizeof *e->begin)))
+        return -1;
+    if (n <= e->max)
+        return 0;
+    free(e->reads);
+    free(e->list);
+    free(e->breaks);
+    e->max = n + n / 8;
+    e->reads = malloc(e->max * sizeof *e->reads);
+    e->list = malloc(2 * e->max * sizeof *e->list);
+    e->breaks = malloc((e->max + 1) * sizeof *e->breaks);
+    return e->reads && e->list && e->breaks ? 0 : -1;
+}
+
+static int reserve_lost(struct marked_slice *s)
+{
+    size_t n = s->records.n / WORD + 1;
+    if (n > s->max_lost) {
+        free(s->lost);
+        s->max_lost = n + n / 8;
+        if (!(s->lost = malloc(s->max_lost * sizeof *s->lost)))
+            return -1;
+    }
+    for (size_t i = 0; i < n; i++)
+        atomic_init(&s->lost[i], 0);
+    return 0;
+}
+
+static int reserve_list(struct marked_slice *s)
+{
+    if (s->records.n > s->max_list) {
+        record_list_free(&s->list);
+        s->max_list = s->records.n + s->records.n / 8;
+        if (record_list_alloc(&s->list, s->max_list) < 0)
+            return -1;
+    }
+    record_list_empty(&s->list);
+    return 0;
+}
+
+/* -------------------------------------------------------------------- keyed */
+
+/* The upper half of the hash: the sets use the lower one. */
+static uint32_t shard_of(const struct dup_key *key, uint32_t n_shards)
+{
+    return (uint32_t)((byte_hash((const uint8_t *)key, sizeof *key, 0) >> 32) * n_shards >> 32);
+}
+
+static void count(struct dup_counts *counts, const struct dup_read *read)
+{
+    struct dup_counts *c = &counts[read->group];
+    c->read++;
+    c->excluded += read->kind == DUP_EXCLUDED;
+    c->examined += read->kind != DUP_EXCLUDED;
+    c->paired += read->kind == DUP_PAIR_END;
+    c->single += read->kind == DUP_SINGLE;
+}
+
+/* Whether a record may come behind that place. Records without reference may stand anywhere, and what follows them may
+ * begin anywhere. */
+static bool is_in_order(const struct marked_place *at, int32_t ref, int64_t start)
+{
+    return !at->is_set || ref < 0 || ref > at->ref || (ref == at->ref && start >= at->start);
+}
+
+/* Whether all sets close between that place and a record of this reference. */
+static bool is_break(const struct marked_place *at, int32_t ref)
+{
+    return at->is_set && (at->ref != ref || at->is_nowhere);
+}
+
+static void step(struct marked_place *at, int32_t ref, const struct dup_read *read, bool breaks)
+{
+    at->reach = at->is_set && !breaks && at->reach > read->place ? at->reach : read->place;
+    at->is_set = true;
+    at->is_nowhere = ref == -1 && read->start == -1;
+    at->ref = ref;
+    at->start = read->start;
+}
+
+/* Reads record i. False: it has a fault, or is not in order. */
+static bool read_record(struct marked_slice *s, const struct dup_rule *rule, size_t i, struct marked_place *at)
+{
+    struct marked_entries *e = s->entries;
+    struct marked_read *m = &e->reads[i];
+    const struct bam_record *r = record_of(s, i);
+    int32_t ref = bam_record_ref_id(r);
+    s->fault = dup_key_make(rule, r, &m->read);
+    if (s->fault || !is_in_order(at, ref, m->read.start))
+        return false;
+    bool breaks = is_break(at, ref);
+    m->before = breaks || i == 0 ? INT64_MIN : at->start;
+    step(at, ref, &m->read, breaks);
+    m->reach = at->reach;
+    if (breaks)
+        e->breaks[e->n_breaks++] = (uint32_t)i;
+    return true;
+}
+
+/* Counts how many entries each shard has: begin[shard] is where they end, then. */
+static void count_entries(struct marked_slice *s, uint32_t n_shards)
+{
+    struct marked_entries *e = s->entries;
+    memset(e->begin, 0, (n_shards + 1) * sizeof *e->begin);
+    for (size_t i = 0; i < s->records.n; i++) {
+        struct marked_read *m = &e->reads[i];
+        if (m->read.kind == DUP_EXCLUDED)
+            continue;
+        m->single = shard_of(&m->read.single, n_shards);
+        e->begin[m->single]++;
+        if (m->read.kind == DUP_PAIR_END) {
+            m->pair = shard_of(&m->read.pair, n_shards);
+            e->begin[m->pair]++;
+        }
+    }
+    for (uint32_t i = 1; i <= n_shards; i++)
+        e->begin[i] += e->begin[i - 1];
+}
+
+/* From the last one down, so that begin[] ends up where the shards' entries begin. */
+static void divide(struct marked_slice *s, uint32_t n_shards)
+{
+    struct marked_entries *e = s->entries;
+    count_entries(s, n_shards);
+    for (size_t i = s->records.n; i-- > 0;) {
+        const struct marked_read *m = &e->reads[i];
+        if (m->read.kind == DUP_PAIR_END)
+            e->list[--e->begin[m->pair]] = 2 * (uint32_t)i + 1;
+        if (m->read.kind != DUP_EXCLUDED)
+            e->list[--e->begin[m->single]] = 2 * (uint32_t)i;
+    }
+}
+
+int marked_slice_key(struct marked_slice *s, const struct dup_rule *rule, uint32_t n_shards, struct dup_counts *counts)
+{
+    size_t n = s->records.n;
+    struct marked_place at = {.is_set = false};
+    if (reserve_entries(s->entries, n, n_shards) < 0 || reserve_lost(s) < 0)
+        return -1;
+    s->entries->n_breaks = 0;
+    for (s->fallen = 0; s->fallen < n && read_record(s, rule, s->fallen, &at); s->fallen++)
+        count(counts, &s->entries->reads[s->fallen].read);
+    s->joined = s->entries->n_breaks ? s->entries->breaks[0] : n;
+    s->to = at;
+    if (s->fallen == n)
+        divide(s, n_shards);
+    return 0;
+}
+
+/* ------------------------------------------------------------------- joined */
+
+bool marked_slice_join(struct marked_slice *s, struct marked_place *at)
+{
+    struct marked_entries *e = s->entries;
+    if (s->records.n == 0)
+        return true;
+    int32_t ref = bam_record_ref_id(record_of(s, 0));
+    struct marked_read *first = &e->reads[0];
+    if (!is_in_order(at, ref, first->read.start))
+        return false;
+    s->from = *at;
+    if (is_break(at, ref)) {
+        memmove(e->breaks + 1, e->breaks, e->n_breaks++ * sizeof *e->breaks);
+        e->breaks[0] = 0;
+        s->joined = 0;
+    }
+    first->before = at->is_set && s->joined > 0 ? at->start : INT64_MIN;
+    if (at->is_set && s->joined == s->records.n && at->reach > s->to.reach)
+        s->to.reach = at->reach;
+    *at = s->to;
+    return true;
+}
+
+/* ------------------------------------------------------------------ entered */
+
+enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, struct dup_sets *sets, uint64_t *number)
+{
+    const struct marked_entries *e = s->entries;
+    enum dup_fault fault = DUP_OK;
+    size_t n_passed = 0;
+    for (const uint32_t *at = e->list + e->begin[shard]; at < e->list + e->begin[shard + 1] && !fault; at++) {
+        size_t i = *at / 2, seen = n_passed;
+        const struct marked_read *m = &e->reads[i];
+        int64_t reach = i < s->joined && s->from.is_set && s->from.reach > m->reach ? s->from.reach : m->reach;
+        struct dup_entry entry = {.number = s->first + i, .reach = reach, .before = m->before,
+                                  .name = bam_record_name(record_of(s, i)), .read = &m->read};
+        while (n_passed < e->n_breaks && e->breaks[n_passed] <= i)
+            n_passed++;
+        if (n_passed > seen)
+            dup_sets_pass(sets, INT64_MAX);
+        *number = entry.number;
+        fault = *at % 2 ? dup_sets_pair(sets, &entry) : dup_sets_single(sets, &entry);
+    }
+    if (!fault && n_passed < e->n_breaks)
+        dup_sets_pass(sets, INT64_MAX);
+    if (!fault && s->records.n)
+        dup_sets_pass(sets, s->to.is_nowhere ? INT64_MAX : s->to.start);
+    return fault;
+}
+
+/* ----------------------------------------------------------------- finished */
+
+static bool has_lost(const struct marked_slice *s, size_t i)
+{
+    return atomic_load_explicit(&s->lost[i / WORD], memory_order_relaxed) >> i % WORD & 1;
+}
+
+/* Counts a record that is left out. */
+static void drop(struct marked_slice *s, const struct dup_rule *rule, const struct bam_record *r, size_t size,
+                 struct dup_counts *counts)
+{
+    struct dup_read read;
+    dup_key_make(rule, r, &read);
+    counts[read.group].written--;
+    s->checksum -= record_checksum((const uint8_t *)r, size);
+}
+
+int marked_slice_finish(struct marked_slice *s, const struct dup_rule *rule, bool removes, struct dup_counts *counts)
+{
+    s->checksum = s->records.checksum;
+    if (reserve_list(s) < 0)
+        return -1;
+    for (size_t i = 0; i < s->records.n; i++) {
+        struct bam_record *r = record_of(s, i);
+        size_t size = bam_key_record_size(s->records.records.p, s->records.keys[i]);
+        unsigned flag = bam_record_flag(r), now = flag | (has_lost(s, i) ? BAM_FDUP : 0);
+        if (removes && now & BAM_FDUP) {
+            drop(s, rule, r, size, counts);
+            continue;
+        }
+        if (now != flag) {
+            s->checksum -= record_checksum((const uint8_t *)r, size);
+            store_le16(r->flag, (uint16_t)now);
+            s->checksum += record_checksum((const uint8_t *)r, size);
+        }
+        record_list_add(&s->list, (const uint8_t *)r, (uint32_t)size, 0);
+    }
+    return 0;
+}
