@@ -38,8 +38,8 @@ struct dup_chains {
     struct link **buckets;       /* by number */
     size_t mask, n_links;
     struct link *oldest, *newest;   /* roots */
-    uint64_t *heap;              /* numbers of links that are not gone, smallest on top, and of some that are dropped */
-    size_t n_heap, max_heap;
+    struct byte_buffer heap;     /* uint64_t: numbers of links that are not gone, and of some that are dropped ... */
+    size_t n_heap;               /* ... the smallest one on top */
     struct small_pool pool;
     struct byte_buffer dots;     /* room for a pass */
     uint64_t culprit;
@@ -84,42 +84,42 @@ static int buckets_grow(struct dup_chains *c)
 
 /* ---- the smallest number ---- */
 
+static uint64_t *heap_of(const struct dup_chains *c)
+{
+    return (uint64_t *)(void *)c->heap.p;
+}
+
 static int heap_push(struct dup_chains *c, uint64_t number)
 {
-    if (c->n_heap == c->max_heap) {
-        size_t max = c->max_heap ? 2 * c->max_heap : BUCKETS_LEAST;
-        uint64_t *heap = realloc(c->heap, max * sizeof *heap);
-        if (!heap)
-            return -1;
-        c->heap = heap;
-        c->max_heap = max;
-    }
+    if (byte_buffer_reserve(&c->heap, (c->n_heap + 1) * sizeof number) < 0)
+        return -1;
+    uint64_t *heap = heap_of(c);
     size_t at = c->n_heap++;
-    for (; at > 0 && number < c->heap[(at - 1) / 2]; at = (at - 1) / 2)
-        c->heap[at] = c->heap[(at - 1) / 2];
-    c->heap[at] = number;
+    for (; at > 0 && number < heap[(at - 1) / 2]; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = number;
     return 0;
 }
 
 static void heap_pop(struct dup_chains *c)
 {
-    uint64_t last = c->heap[--c->n_heap];
+    uint64_t *heap = heap_of(c), last = heap[--c->n_heap];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < c->n_heap; at = child) {
-        if (child + 1 < c->n_heap && c->heap[child + 1] < c->heap[child])
+        if (child + 1 < c->n_heap && heap[child + 1] < heap[child])
             child++;
-        if (c->heap[child] >= last)
+        if (heap[child] >= last)
             break;
-        c->heap[at] = c->heap[child];
+        heap[at] = heap[child];
     }
-    c->heap[at] = last;
+    heap[at] = last;
 }
 
 /* The first one that has not left the queue; NULL: none. */
 static struct link *first_link(struct dup_chains *c)
 {
     struct link *link = NULL;
-    while (c->n_heap > 0 && !(link = link_find(c, c->heap[0])))
+    while (c->n_heap > 0 && !(link = link_find(c, *heap_of(c))))
         heap_pop(c);
     return link;
 }
@@ -429,7 +429,7 @@ void dup_chains_free(struct dup_chains *c)
         return;
     small_pool_free(&c->pool);
     free(c->buckets);
-    free(c->heap);
+    free(c->heap.p);
     free(c->dots.p);
     free(c);
 }

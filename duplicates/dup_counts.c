@@ -5,38 +5,31 @@
 #include <stdio.h>
 #include "duplicates/dup_counts.h"
 
-/* The lines, in their order. */
-#define LINES(X) \
-    X("READ", c->read) \
-    X("WRITTEN", c->written) \
-    X("EXCLUDED", c->excluded) \
-    X("EXAMINED", c->examined) \
-    X("PAIRED", c->paired) \
-    X("SINGLE", c->single) \
-    X("DUPLICATE PAIR", c->duplicate_pair) \
-    X("DUPLICATE SINGLE", c->duplicate_single) \
-    X("DUPLICATE PAIR OPTICAL", c->optical_pair) \
-    X("DUPLICATE SINGLE OPTICAL", c->optical_single) \
-    X("DUPLICATE NON PRIMARY", c->non_primary) \
-    X("DUPLICATE NON PRIMARY OPTICAL", c->non_primary_optical) \
+/* The lines, in their order: what is counted, by its field, ... */
+#define COUNTED(X) \
+    X("READ", read) \
+    X("WRITTEN", written) \
+    X("EXCLUDED", excluded) \
+    X("EXAMINED", examined) \
+    X("PAIRED", paired) \
+    X("SINGLE", single) \
+    X("DUPLICATE PAIR", duplicate_pair) \
+    X("DUPLICATE SINGLE", duplicate_single) \
+    X("DUPLICATE PAIR OPTICAL", optical_pair) \
+    X("DUPLICATE SINGLE OPTICAL", optical_single) \
+    X("DUPLICATE NON PRIMARY", non_primary) \
+    X("DUPLICATE NON PRIMARY OPTICAL", non_primary_optical)
+/* ... and what follows from that. */
+#define DERIVED(X) \
     X("DUPLICATE PRIMARY TOTAL", c->duplicate_pair + c->duplicate_single) \
     X("DUPLICATE TOTAL", c->duplicate_pair + c->duplicate_single + c->non_primary) \
     X("ESTIMATED_LIBRARY_SIZE", dup_counts_library(c->paired, c->duplicate_pair, c->optical_pair))
 
 void dup_counts_add(struct dup_counts *sum, const struct dup_counts *other)
 {
-    sum->read += other->read;
-    sum->written += other->written;
-    sum->excluded += other->excluded;
-    sum->examined += other->examined;
-    sum->paired += other->paired;
-    sum->single += other->single;
-    sum->duplicate_pair += other->duplicate_pair;
-    sum->duplicate_single += other->duplicate_single;
-    sum->optical_pair += other->optical_pair;
-    sum->optical_single += other->optical_single;
-    sum->non_primary += other->non_primary;
-    sum->non_primary_optical += other->non_primary_optical;
+#define ADD(name, field) sum->field += other->field;
+    COUNTED(ADD)
+#undef ADD
 }
 
 /* ---- library size ---- */
@@ -104,7 +97,9 @@ static struct dup_counts total_of(const struct dup_counts *counts, const struct 
 static int put_text(struct byte_buffer *text, const struct dup_counts *c)
 {
 #define LINE(name, value) if (put(text, "%s: %" PRIu64 "\n", name, (uint64_t)(value)) < 0) return -1;
-    LINES(LINE)
+#define FIELD(name, field) LINE(name, c->field)
+    COUNTED(FIELD)
+    DERIVED(LINE)
 #undef LINE
     return put(text, "\n");
 }
@@ -133,8 +128,10 @@ static int put_json(struct byte_buffer *text, const char *indent, const struct d
     if (put(text, "%s%s\"%s\": %" PRIu64, before, indent, name, (uint64_t)(value)) < 0) \
         return -1; \
     before = ",\n";
-    LINES(LINE)
+    COUNTED(FIELD)
+    DERIVED(LINE)
 #undef LINE
+#undef FIELD
     return before[0] == ',' ? 0 : -1;
 }
 

@@ -223,15 +223,25 @@ static struct dup_member member_of(const struct dup_sets *s, const struct dup_en
     };
 }
 
-enum dup_fault dup_sets_single(struct dup_sets *s, const struct dup_entry *entry)
+/* The set of the key that is open when the entry comes. NULL: there was none, and the entry has opened one, if there
+ * is no fault. */
+static struct dup_set *find_or_open(struct dup_sets *s, const struct dup_key *key, const struct dup_entry *entry,
+                                    const struct dup_member *member, bool name, enum dup_fault *fault)
 {
-    const struct dup_key *key = &entry->read->single;
-    struct dup_member member = member_of(s, entry);
     uint32_t hash = hash_of(key);
     dup_sets_pass(s, entry->before);
     struct dup_set *set = find(s, key, hash);
+    *fault = set ? DUP_OK : open_set(s, key, hash, entry, member, name);
+    return set;
+}
+
+enum dup_fault dup_sets_single(struct dup_sets *s, const struct dup_entry *entry)
+{
+    enum dup_fault fault;
+    struct dup_member member = member_of(s, entry);
+    struct dup_set *set = find_or_open(s, &entry->read->single, entry, &member, s->keep_names, &fault);
     if (!set)
-        return open_set(s, key, hash, entry, &member, s->keep_names);
+        return fault;
     if (member.pair_end)
         return set->best.pair_end ? DUP_OK : meet(s, set, &member, true, true);
     return meet(s, set, &member, !set->best.pair_end && member.score > set->best.score, true);
@@ -239,13 +249,11 @@ enum dup_fault dup_sets_single(struct dup_sets *s, const struct dup_entry *entry
 
 enum dup_fault dup_sets_pair(struct dup_sets *s, const struct dup_entry *entry)
 {
-    const struct dup_key *key = &entry->read->pair;
+    enum dup_fault fault;
     struct dup_member member = member_of(s, entry);
-    uint32_t hash = hash_of(key);
-    dup_sets_pass(s, entry->before);
-    struct dup_set *set = find(s, key, hash);
+    struct dup_set *set = find_or_open(s, &entry->read->pair, entry, &member, true, &fault);
     if (!set)
-        return open_set(s, key, hash, entry, &member, true);
+        return fault;
     if (member.qc_fail != set->best.qc_fail)
         return meet(s, set, &member, set->best.qc_fail, false);
     if (!set->best.has_mate_score || !member.has_mate_score) {
