@@ -429,6 +429,8 @@ MUTANTS = [
     ("duplicates/dup_key.c", "tags.ms && mate_score(tags.ms) != -1", "tags.ms", ["unit_dup_cases"], "-1 is no mate score"),
     ("duplicates/dup_key.c", "    if (!bam_record_aux_is_text(tags.mc))\n        return BAM_BAD_MC;\n", "", ["unit_dup_cases"],
      "a mate's CIGAR is a text"),
+    ("duplicates/dup_mark.c", "wish->text ? p[2] == 'Z' : integer_size(p + 2) > 0", "1", ["unit_dup_mark"],
+     "a tag of another type keeps its value"),
     ("duplicates/dup_chains.c", "if (c->follow && !link->checked)", "if (c->follow && !link->above)", ["unit_dup_sets"],
      "the chain pass is made before the first record of a tree leaves"),
 ]
