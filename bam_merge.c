@@ -9,6 +9,7 @@
  *
  * The main thread deals the work out, and takes it back in order (plan/merged.h). Nothing is kept but the slices that
  * the merge is in. */
+#include <stdio.h>
 #include <stdlib.h>
 #include "bam_merge.h"
 #include "base/machine.h"
@@ -26,7 +27,8 @@ static int merge_and_write(struct merged *m)
     struct record_list list;
     int found;
     stats_phase(m->stats, PHASE_WRITE);
-    if (written_header(m->to, m->inputs.sam, NULL, false, false) < 0 || merged_begin(m) < 0)
+    const struct sort_order *order = m->opts->sorts ? &m->opts->common.order : NULL;
+    if (written_header(m->to, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0)
         return -1;
     while ((found = merged_next(m, &list)) > 0)
         if (record_sink_put(m->sink, &list) < 0)
@@ -42,18 +44,65 @@ static void work(void *merged)
     merge_and_write(merged);
 }
 
+static void run(struct merged *m, struct driver *d, const struct merge_opts *opts)
+{
+    d->latch = &m->latch;
+    d->progress = &m->progress;
+    if (!latch_tripped(&m->latch) && merged_open(m, opts, &d->out) == 0)
+        driver_run(d, &opts->common, &m->inputs.in, work, m);
+}
+
+/* What the report tells of --copy-blocks. */
+static struct report_copied copied(const struct merged *m)
+{
+    struct copied_count count = record_sink_copied(m->sink);
+    const char *none = merged_copies_none(m->opts);
+    return (struct report_copied){
+        .asked = m->opts->common.out.copies,
+        .blocks = count.blocks,
+        .bytes = count.bytes,
+        .why = none ? none : merged_inputs_copy_none(&m->inputs.in, false),
+    };
+}
+
+static int finish(struct merged *m, struct driver *d)
+{
+    uint64_t records = merged_count(m);
+    bool is_whole = !latch_tripped(&m->latch);
+    struct report_input *inputs = is_whole ? merged_report(m) : NULL;
+    d->report.merged = (struct report_inputs){inputs, inputs ? m->n : 0};
+    d->report.copied = is_whole ? copied(m) : (struct report_copied){.asked = false};
+    merged_finish(m);
+    int status = driver_end(d, m->stats, records);
+    free(inputs);
+    return status;
+}
+
 int bam_merge(const struct merge_opts *opts)
 {
     struct merged m = {0};
-    struct driver d = {.latch = &m.latch, .progress = &m.progress};
+    struct driver d = {0};
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &m.latch) == 0 && merged_open(&m, opts, &d.out) == 0)
-        driver_run(&d, &opts->common, &m.inputs.in, work, &m);
-    uint64_t records = merged_count(&m);
-    struct report_input *inputs = latch_tripped(&m.latch) ? NULL : merged_report(&m);
-    d.report.merged = (struct report_inputs){inputs, inputs ? m.n : 0};
-    merged_finish(&m);
-    int status = driver_end(&d, m.stats, records);
-    free(inputs);
-    return status;
+    sort_report_open(&d.report, &opts->common.report, &m.latch);
+    run(&m, &d, opts);
+    return finish(&m, &d);
+}
+
+int bam_merge_sorted(const struct sort_opts *opts, struct driver *d)
+{
+    struct merged m = {0};
+    struct merge_opts merge = {.common = *opts, .sorts = true};
+    const char *why = merged_copies_none(&merge);
+    merge.common.n_temp_prefixes = 0;
+    if (!why) {
+        run(&m, d, &merge);
+        if (!m.gave_up)
+            return finish(&m, d);
+        merged_finish(&m);
+        stats_free(m.stats);
+    }
+    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : m.latch.message);
+    d->report.copied = (struct report_copied){.asked = true, .why = d->why_sorted};
+    d->out = (struct written){0};
+    return -1;
 }

@@ -21,6 +21,7 @@
 #include "base/machine.h"
 #include "plan/sort_opts.h"
 #include "base/stats.h"
+#include "bam_merge.h"
 #include "bam_sort.h"
 #include "bgzf_source.h"
 #include "merge/merge_ring.h"
@@ -300,20 +301,29 @@ static void read_merge_and_write(void *sorted)
         merge_and_write(sorted);
 }
 
+/* The report is open; it counts the cycles of later threads. */
+static int sort(const struct sort_opts *opts, struct driver *d, struct sorted *s)
+{
+    struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint};
+    int n_threads = 1;
+    d->progress = &s->progress;
+    if (!latch_tripped(&s->latch) && sorted_open(s, &how, &d->out) == 0) {
+        n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
+        if (!latch_tripped(&s->latch))
+            sort_report_measure_memory(&d->report, s->arenas.each);
+    }
+    uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
+    sorted_finish(s, n_threads);
+    return driver_end(d, s->stats, records);     /* the finish is in the report */
+}
+
 int bam_sort(const struct sort_opts *opts)
 {
     struct sorted s = {0};
-    struct driver d = {.latch = &s.latch, .progress = &s.progress};
-    struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint};
-    int n_threads = 1;
+    struct driver d = {0};
     machine_share_heaps();
-    /* The report first: it counts the cycles of later threads. */
-    if (sort_report_open(&d.report, &opts->report, &s.latch) == 0 && sorted_open(&s, &how, &d.out) == 0) {
-        n_threads = driver_run(&d, opts, &s.in, read_merge_and_write, &s);
-        if (!latch_tripped(&s.latch))
-            sort_report_measure_memory(&d.report, s.arenas.each);
-    }
-    uint64_t records = s.arenas.filled ? s.arenas.filled->n_records : 0;
-    sorted_finish(&s, n_threads);
-    return driver_end(&d, s.stats, records);     /* the finish is in the report */
+    bool opened = sort_report_open(&d.report, &opts->report, &s.latch) == 0;
+    int status = opened && opts->out.copies ? bam_merge_sorted(opts, &d) : -1;
+    d.latch = &s.latch;
+    return status >= 0 ? status : sort(opts, &d, &s);
 }

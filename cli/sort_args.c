@@ -24,6 +24,7 @@ static const struct option long_options[] = {
     {"picard", no_argument, NULL, OPT_PICARD},
     {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"check", no_argument, NULL, OPT_CHECK},
+    {"copy-blocks", no_argument, NULL, OPT_COPY_BLOCKS},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"plan", optional_argument, NULL, OPT_PLAN},
@@ -76,6 +77,7 @@ void sort_args_usage(FILE *to)
           "      --checksum FILE     write the number of records and a checksum that is the same in any order; - too\n"
           "      --checksum samtools:FILE\n"
           "                          write what `samtools checksum` (1.24) prints of the output\n"
+          "      --copy-blocks       BAM that is in the order already is not deflated again\n"
           "      --picard            by read name, in Picard's order\n"
           "      --plan[=json]       only tell memory, temporary space, time and threads that the sort would take\n"
           "      --progress, --no-progress\n"
@@ -130,6 +132,7 @@ static enum engine_option take_sort_option(struct engine_args *args, int c)
     case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; break;
     case 'm': result = memory_size_per_thread(optarg, &args->per_thread); break;
     case OPT_CHECK: o->check = true; break;
+    case OPT_COPY_BLOCKS: o->out.copies = true; break;
     case OPT_ADD_INPUT: result = add_input(o, optarg); break;
     case OPT_TMPDIR_ENV: own->tmpdir_env = true; break;
     case OPT_SIZE_HINT:

@@ -217,6 +217,10 @@ static void put_time(const struct forecast *f)
            f->cpu_s, mb((double)f->file_bytes) / f->wall_s, mb(f->output) / f->wall_s);
     if (f->cost.waited > BUSY)
         printf("time now: about %.1f s, since other programs want the CPUs\n", f->wall_now_s);
+    if (f->copied_cpu_s > 0)
+        printf("time if %s: about %.1f s (%.1f s of CPU)\n",
+               f->merges ? "all blocks are copied" : "the input is in this order, and its blocks are copied",
+               f->copied_wall_s, f->copied_cpu_s);
     if (f->threads_that_pay != f->n_threads)
         printf("time with -@ %d: about %.1f s\n", f->threads_that_pay, f->wall_that_pay_s);
 }
@@ -235,6 +239,9 @@ static void put_text(const struct plan *p)
         printf("large records: one of %.1f MB was seen, for which up to %.1f MB of this are needed\n",
                mb((double)f->large), mb((double)f->memory_of_large));
     put_spill(p);
+    if (f->copies)
+        printf("copied blocks: %s%s\n", f->copies_none ? "none: " : "", f->copies_none ? f->copies_none
+               : f->merges ? "where the records of one input follow each other" : "if the input is in this order");
     put_time(f);
     if (f->output > 0)
         printf("output: about %.1f MB\n", mb(f->output));
@@ -254,6 +261,14 @@ static void put_number(const char *name, double value, int decimals, bool known)
         printf("  \"%s\": %.*f,\n", name, decimals, value);
     else
         printf("  \"%s\": null,\n", name);
+}
+
+static void put_text_or_null(const char *name, const char *text)
+{
+    printf("  \"%s\": ", name);
+    if (text)
+        report_json_string(stdout, text);
+    fputs(text ? ",\n" : "null,\n", stdout);
 }
 
 static void put_count(const char *name, double value, bool known)
@@ -331,6 +346,11 @@ static void put_json(const struct plan *p)
     put_seconds("wall_now_s", f->wall_now_s, timed);
     put_count("threads_that_pay", f->threads_that_pay, timed);
     put_seconds("wall_that_pay_s", f->wall_that_pay_s, timed);
+    if (f->copies) {
+        put_seconds("copied_cpu_s", f->copied_cpu_s, f->copied_cpu_s > 0);
+        put_seconds("copied_wall_s", f->copied_wall_s, f->copied_cpu_s > 0);
+        put_text_or_null("copied_none_because", f->copies_none);
+    }
     put_count("request_mem_mib", (double)r.memory_mib, true);
     put_count("request_minutes", r.minutes, r.minutes > 0);
     put_list("warnings", (size_t)p->n_warnings, warning_text, p, "");

@@ -21,7 +21,7 @@ _samtools_omp()
             -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
             -@|--threads|-K|-w|-t|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t -M -I -K -w -R -H -l -u -m -@ -o -O -T -h
-                --template-coordinate --picard --check --checksum --checksum=samtools: --verify --add-input --write-index --write-index=bai --write-index=csi
+                --template-coordinate --picard --check --copy-blocks --checksum --checksum=samtools: --verify --add-input --write-index --write-index=bai --write-index=csi
                 --threads --output-fmt --output-fmt-option --input-fmt-option --reference
                 --total-memory --size-hint --tmpdir-env --report --report= --trace --plan --plan=json --progress --no-progress --no-PG --verbosity --help' ;;
         esac

@@ -17,6 +17,7 @@ struct driver {
     struct sort_report report;
     void (*work)(void *arg);     /* see driver_run() */
     void *arg;
+    char why_sorted[1024];       /* why bam_merge_sorted() did not do it */
 };
 
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */

@@ -7,6 +7,7 @@
 #include "plan/memory_plan.h"
 #include "plan/merge_inputs.h"
 #include "plan/merge_opts.h"
+#include "plan/merged.h"
 #include "plan/sort_memory.h"
 #include "read/input_format.h"
 #include "read/input_sample.h"
@@ -123,10 +124,15 @@ static double serial_s(const struct forecast *f)
     return SERIAL * f->cost.inflate * f->record_bytes;
 }
 
-double forecast_wall(const struct forecast *f, int n_threads)
+static double wall(const struct forecast *f, double cpu_s, int n_threads)
 {
     int n = f->cpus > 0 && n_threads > f->cpus ? f->cpus : n_threads;
-    return serial_s(f) + (f->cpu_s - serial_s(f)) / n;
+    return serial_s(f) + (cpu_s - serial_s(f)) / n;
+}
+
+double forecast_wall(const struct forecast *f, int n_threads)
+{
+    return wall(f, f->cpu_s, n_threads);
 }
 
 /* As many threads as there are CPUs, but no more than half of whose time is work. And starting a thread, and waiting
@@ -144,8 +150,9 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     bool is_bam = opts->out.format.format == bam;
     if (!is_bam)
         return;
-    double ordered = f->merges ? MERGED * c->sort + c->find : c->sort;
-    double each = c->inflate + c->find + ordered + c->deflate + (opts->out.verify ? c->inflate + c->find : 0);
+    double merged = MERGED * c->sort + c->find, ordered = f->merges ? merged : c->sort;
+    double copied = c->inflate + c->find + (opts->out.verify ? c->inflate + c->find : 0);
+    double each = copied + ordered + c->deflate;
     double runs = c->packed > 0 ? f->packed / c->packed : 0;
     f->output = c->deflated * f->record_bytes;
     f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
@@ -153,6 +160,10 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     f->wall_s = forecast_wall(f, f->n_threads);
     f->wall_now_s = c->waited * f->wall_s;
     f->wall_that_pay_s = forecast_wall(f, f->threads_that_pay);
+    if (!f->copies || f->copies_none)
+        return;
+    f->copied_cpu_s = (copied + merged) * f->record_bytes;
+    f->copied_wall_s = wall(f, f->copied_cpu_s, f->n_threads);
 }
 
 /* ------------------------------------------------------------ all together */
@@ -172,6 +183,8 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
     if (input_sample_take(&sample, in, latch) < 0)
         goto out;
     f->looked = true;
+    if (f->copies && !f->copies_none)
+        f->copies_none = merged_inputs_copy_none(in, !rings->job.in_chunks);
     f->file_bytes = in->length;
     forecast_memory(f, &plan, &sample);
     if (f->sampled && calibration_make(&f->cost, &sample, opts, sam, f->spills) < 0) {
@@ -203,11 +216,20 @@ static int foresee(struct forecast *f, const struct sort_opts *opts, const struc
     return 0;
 }
 
+/* What is known of copied blocks before the inputs are opened. */
+static struct forecast begin(const struct merge_opts *opts)
+{
+    const struct sort_opts *o = &opts->common;
+    bool copies = o->out.copies;
+    return (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus(), .copies = copies,
+                             .copies_none = copies ? merged_copies_none(opts) : NULL};
+}
+
 int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch *latch)
 {
     struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, true);
     struct sort_inputs in;
-    *f = (struct forecast){.n_threads = opts->n_threads, .cpus = machine_cpus()};
+    *f = begin(&(struct merge_opts){.common = *opts, .sorts = true});
     if (!all_files(opts))
         return foresee(f, opts, &rings, 0, latch);
     struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
@@ -221,7 +243,7 @@ int forecast_merge(struct forecast *f, const struct merge_opts *opts, struct lat
     const struct sort_opts *o = &opts->common;
     struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     struct merge_inputs m = {.join = NULL};
-    *f = (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus()};
+    *f = begin(opts);
     if (!all_files(o) || (opts->header && !may_look(opts->header)))
         return foresee(f, o, &rings, o->in.n, latch);
     int result = merge_inputs_open(&m, opts, &rings, latch, NULL) < 0 ? -1 : look(f, o, &m.in, m.sam, &rings, latch);

@@ -41,6 +41,10 @@ struct forecast {
     double wall_now_s;           /* while others want them as they do now */
     int threads_that_pay;        /* 0: not known */
     double wall_that_pay_s;      /* with so many */
+    bool copies;                 /* --copy-blocks ... */
+    const char *copies_none;     /* ... copies none, as this says; a constant string. NULL: some, or not known */
+    double copied_cpu_s;         /* cpu_s if all blocks are copied: of a sort, if the inputs are in order ... */
+    double copied_wall_s;        /* ... and wall_s; both 0: not known */
 };
 
 /* -1: failed, and the error is recorded in the latch: an input that could not be read in earnest either. */

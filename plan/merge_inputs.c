@@ -22,6 +22,20 @@ static void share_header(sam_hdr_t **sam, sam_hdr_t *before)
     *sam = before;
 }
 
+/* As a sort joins them: the first one becomes that of the output. */
+static int join_for_sort(void *inputs, struct sort_input *in)
+{
+    struct merge_inputs *m = inputs;
+    if (in == m->in.each) {
+        sam_hdr_incr_ref(m->sam = in->header.sam);
+        return 0;
+    }
+    if (sort_inputs_join(&m->in, in, in->format->opt.latch) < 0)
+        return -1;
+    share_header(&in->header.sam, in[-1].header.sam);
+    return 0;
+}
+
 static int join_header(void *inputs, struct sort_input *in)
 {
     struct merge_inputs *m = inputs;
@@ -67,8 +81,10 @@ int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const 
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
     struct sort_inputs_options how = sort_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
     how.waits = true;            /* of files, only the headers are read now */
-    how.join = join_header;
+    how.join = o->sorts ? join_for_sort : join_header;
     how.arg = m;
+    if (o->sorts)
+        return sort_inputs_open(&m->in, &how);
     if (!(m->join = header_join_new(&joins)))
         return latch_fail(latch, "out of memory");
     if (join_other_header(m, o->header, &how) < 0)

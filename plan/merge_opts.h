@@ -17,6 +17,8 @@ struct merge_opts {
     bool groups_by_file;         /* -r: an input's name is the read group of its records. Never together with
                                   * the order -t RG or --template-coordinate */
     uint32_t seed;               /* -s: of what follows an ID that another input has */
+    bool sorts;                  /* `sort --copy-blocks`: the header is the one that the sort would write, and where the
+                                  * merge cannot stand for the sort it gives up (merged.h) */
 };
 
 #endif

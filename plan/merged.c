@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "bam/far_pos.h"
 #include "base/byte_window.h"
 #include "base/message.h"
+#include "base/out_file.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "merge/merge_ring.h"
 #include "order/sort_key.h"
+#include "plan/memory_plan.h"
 #include "plan/merge_opts.h"
 #include "plan/merged.h"
 #include "plan/sort_memory.h"
@@ -18,6 +21,29 @@
 #include "write/written.h"
 
 /* -------------------------------------------------------------------- open */
+
+static bool all_are_files(const struct input_request *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if (strcmp(in->paths[i], "-") == 0 || !input_name_is_file(in->paths[i]))
+            return false;
+    return true;
+}
+
+/* A merge that stands for a sort must be able to begin again. */
+const char *merged_copies_none(const struct merge_opts *opts)
+{
+    const struct sort_opts *o = &opts->common;
+    const char *none = record_sink_form(&o->out) != SINK_BAM || o->out.level == 0 ? "the output is not compressed BAM"
+                     : o->in.n > UINT16_MAX ? "the inputs are too many"
+                     : opts->region || opts->bed ? "-R and -L leave records out" : NULL;
+    if (none || !opts->sorts)
+        return none;
+    return o->order.by == SORT_MINHASH ? "-M changes records"
+         : !all_are_files(&o->in) ? "not all inputs are files, which can be read twice"
+         : strcmp(o->out.path, "-") == 0 || !out_file_replaces(o->out.path)
+           ? "what is written to the output cannot be taken back; -o FILE can" : NULL;
+}
 
 static int prepare_order(struct merged *m)
 {
@@ -34,12 +60,38 @@ static int prepare_order(struct merged *m)
     return 0;
 }
 
+/* Of a merge that stands for a sort. */
+static int give_up(struct merged *m, const char *why)
+{
+    m->gave_up = true;
+    return latch_fail(&m->latch, "%s", why);
+}
+
 /* Where the command line limits nothing, more than the usual is taken. */
 static int check_memory(struct merged *m)
 {
     struct memory_plan plan;
+    const struct sort_opts *o = &m->opts->common;
     size_t output = written_memory(m->to, m->inputs.sam, &m->rings.job);
-    return sort_memory_plan(&plan, &m->rings, &m->opts->common, &m->inputs.in, output, &m->latch);
+    if (!m->opts->sorts)
+        return sort_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, &m->latch);
+    plan = sort_memory_plan_any(&m->rings, o, &m->inputs.in, output);
+    return memory_plan_takes(&plan) <= m->rings.job.all ? 0
+         : give_up(m, "a merge takes more memory than there is");
+}
+
+const char *merged_inputs_copy_none(const struct sort_inputs *in, bool sorts)
+{
+    for (size_t i = 0; sorts && i < in->n; i++)
+        if (in->each[i].format->kind != INPUT_BAM_BLOCKS)
+            return "not all inputs are BAM";
+    return in->each->format->filter ? "a filter leaves records out" : NULL;
+}
+
+static int check_inputs(struct merged *m)
+{
+    const char *none = m->opts->sorts ? merged_inputs_copy_none(&m->inputs.in, true) : NULL;
+    return none ? give_up(m, none) : 0;
 }
 
 int merged_open(struct merged *m, const struct merge_opts *opts, struct written *to)
@@ -56,7 +108,8 @@ int merged_open(struct merged *m, const struct merge_opts *opts, struct written 
         return -1;
     m->sink = to->sink;
     record_sink_set_progress(m->sink, &m->progress);
-    if (merge_inputs_open(&m->inputs, opts, &m->rings, &m->latch, m->stats) < 0 || prepare_order(m) < 0
+    if (merge_inputs_open(&m->inputs, opts, &m->rings, &m->latch, m->stats) < 0 || check_inputs(m) < 0
+        || prepare_order(m) < 0
         || check_memory(m) < 0 || written_prepare(to, m->inputs.sam, m->rule) < 0)
         return -1;
     m->n = m->inputs.in.n;
@@ -69,7 +122,11 @@ int merged_open(struct merged *m, const struct merge_opts *opts, struct written 
 static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
 {
     record_sink_forget_order(m->sink);
-    if (m->in_order)
+    if (m->opts->sorts) {
+        m->gave_up = true;
+        latch_fail(&m->latch, "%s: record %llu belongs before the record in front of it", input->in->name,
+                   (unsigned long long)input->fallen);
+    } else if (m->in_order)
         message_warning("%s is not sorted as the merge is to be: record %llu belongs before the record in front of it. "
                         "From here on, the merge takes what comes first in each input, as samtools does",
                         input->in->name, (unsigned long long)input->fallen);

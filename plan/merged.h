@@ -33,6 +33,7 @@ struct merged {
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
     int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
     bool in_order;               /* no record was found that belongs before the one in front of it */
+    bool gave_up;                /* main thread: the error in the latch says why the inputs are to be sorted instead */
     size_t helped;               /* the input that was helped last */
     size_t refilled;             /* the input that was looked at last */
     struct merge_ring *ring;
@@ -41,6 +42,13 @@ struct merged {
 /* Opens inputs and output, and joins the headers. Both halves are zero; only the latch may be in use. -1: the error is
  * recorded in the latch; close it all the same. */
 int merged_open(struct merged *merged, const struct merge_opts *opts, struct written *to);
+
+/* Why --copy-blocks copies none, as far as that is known before the inputs are opened; NULL: it may copy some. A
+ * constant string. */
+const char *merged_copies_none(const struct merge_opts *opts);
+
+/* The same once their headers are read. sorts: the merge is to stand for a sort, of BAM only. */
+const char *merged_inputs_copy_none(const struct sort_inputs *inputs, bool sorts);
 
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */
 int merged_begin(struct merged *merged);

@@ -153,8 +153,7 @@ int sort_input_choose(struct sort_input *in, struct ref_regions *regions, const 
     return input_format_choose(in->format, &in->regions, index);
 }
 
-/* Adds its header to the first one's. A part of an input keeps its PG tags. */
-static int join_input(struct sort_inputs *inputs, struct sort_input *in, struct latch *latch)
+int sort_inputs_join(struct sort_inputs *inputs, struct sort_input *in, struct latch *latch)
 {
     int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &in->remap.programs, in->name, latch);
     if (renamed > 0 && in->part && !in->part->silent)
@@ -243,7 +242,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
         each.waits = i > 0 || how->join;
         if (sort_input_open(in, request->paths[i], part, &each) < 0)
             return -1;
-        if (how->join ? how->join(how->arg, in) < 0 : i > 0 && join_input(inputs, in, how->latch) < 0)
+        if (how->join ? how->join(how->arg, in) < 0 : i > 0 && sort_inputs_join(inputs, in, how->latch) < 0)
             return -1;
         sort_input_rest(in);
     }

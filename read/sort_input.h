@@ -98,6 +98,10 @@ bool sort_inputs_allow_files(size_t n);
  * latch; close them all the same. */
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *options);
 
+/* Adds the input's header to the first one's. A part of an input keeps its PG tags. -1: failed, and the error is
+ * recorded in the latch. */
+int sort_inputs_join(struct sort_inputs *inputs, struct sort_input *input, struct latch *latch);
+
 /* Counts a header more. */
 void sort_inputs_count_header(struct sort_inputs *inputs, sam_hdr_t *sam);
 

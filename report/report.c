@@ -60,6 +60,18 @@ const char *report_energy_line(const struct report *r, char text[REPORT_LINE_SIZ
     return text;
 }
 
+const char *report_copied_line(const struct report *r, char text[REPORT_LINE_SIZE])
+{
+    const struct report_copied *c = &r->facts.copied;
+    char blocks[REPORT_COUNT_SIZE], bytes[REPORT_COUNT_SIZE];
+    if (c->why)
+        snprintf(text, REPORT_LINE_SIZE, "none: %s", c->why);
+    else
+        snprintf(text, REPORT_LINE_SIZE, "%s, with %s bytes of the output", report_count(c->blocks, blocks),
+                 report_count(c->bytes, bytes));
+    return text;
+}
+
 uint64_t report_input_bytes(const struct report *r)
 {
     uint64_t read = r->stages[STAGE_READ].bytes;

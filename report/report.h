@@ -57,6 +57,7 @@ struct report_facts {
     struct memory_nodes nodes;   /* of the records and keys that were in memory at the end */
     uint64_t records;
     struct report_inputs merged;
+    struct report_copied copied;
 };
 
 /* Seconds are summed over threads. */
@@ -136,6 +137,9 @@ double report_per_cycle(const struct report *report);
 enum { REPORT_LINE_SIZE = 160 };
 const char *report_cycles_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 const char *report_energy_line(const struct report *report, char text[REPORT_LINE_SIZE]);
+
+/* Blocks that were copied, likewise; a reason why none were is cut where it is long. */
+const char *report_copied_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
 /* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */
 uint64_t report_input_bytes(const struct report *report);

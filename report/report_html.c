@@ -98,6 +98,8 @@ static void put_facts(const struct report *r, FILE *to)
     put_fact(to, "instructions", text);
     put_fact(to, "CPU cycles", report_cycles_line(r, text));
     put_fact(to, "energy", report_energy_line(r, text));
+    if (f->copied.asked)
+        put_fact(to, "copied blocks", report_copied_line(r, text));
     fputs("</dl></section>\n", to);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report tells of each input of a merge. */
+/* What a report tells of each input of a merge, and of what was copied from them (--copy-blocks). */
 #ifndef REPORT_INPUT_H
 #define REPORT_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,13 @@ struct report_input {
 struct report_inputs {
     const struct report_input *each;     /* stays the caller's */
     size_t n;                    /* 0: it is no merge, and nothing is told */
+};
+
+/* Of --copy-blocks. */
+struct report_copied {
+    bool asked;                  /* else nothing is told */
+    uint64_t blocks, bytes;      /* of the output, compressed, that are those of an input */
+    const char *why;             /* why a sort copied none, and ran as without; the caller's. NULL: it was a merge */
 };
 
 #endif

@@ -155,6 +155,11 @@ static void put_facts(const struct report *r, FILE *to)
     put_nodes(to, &f->nodes);
     put_count(to, "records", f->records);
     put_count(to, "bytes", r->bytes);
+    if (f->copied.asked) {
+        put_count(to, "copied_blocks", f->copied.blocks);
+        put_count(to, "copied_bytes", f->copied.bytes);
+        put_known(to, "copied_none_because", f->copied.why ? f->copied.why : "");
+    }
 }
 
 /* Writes the stages that took time as "name": seconds, between braces. */

@@ -49,6 +49,8 @@ static void print_totals(const struct report *r, FILE *to)
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
     fprintf(to, "  CPU cycles: %s\n", report_cycles_line(r, line));
     fprintf(to, "  energy: %s\n", report_energy_line(r, line));
+    if (f->copied.asked)
+        fprintf(to, "  copied blocks: %s\n", report_copied_line(r, line));
 }
 
 /* The process has other memory than records and keys, too: the share of huge pages is of all of it. */

@@ -128,7 +128,7 @@ static struct report_facts gather_facts(struct sort_report *s, const struct stat
         .joules = joules, .no_joules = package_energy_why(&s->energy), .major_faults = usage.major_faults,
         .memory = o->memory, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
-        .merged = s->merged,
+        .merged = s->merged, .copied = s->copied,
     };
 }
 

@@ -26,7 +26,8 @@ struct sort_report {
     struct cpu_counters counters;
     struct package_energy energy;
     struct memory_nodes nodes;
-    struct report_inputs merged;     /* the driver of a merge sets it before the report is written */
+    struct report_inputs merged;     /* the driver of a merge sets this and the next before the report is written */
+    struct report_copied copied;
 };
 
 /* What must be counted for these reports. */

@@ -3,13 +3,14 @@
 rule is here once more, in words of offsets: which blocks are copied is a function of the inputs alone."""
 
 import bisect
+import json
 import struct
 
 import pysam
 import pytest
 
 import bamgen
-from conftest import blocks, read_bam, same_lines
+from conftest import blocks, read_bam, run, run_sort, same_bam, same_lines
 from mergegen import cut_tags, with_tags
 from test_merge import LEAST, merged, ours
 
@@ -181,9 +182,13 @@ def test_long_reads_that_fill_blocks(tmp_path):
 def test_index_of_copied_blocks_is_wrong(tmp_path):
     recs = records_of("i", 2500)
     inputs = files(tmp_path, [recs[:1200], recs[1200:]], "straddle")
-    p = ours(["-o", "out.bam", "--copy-blocks", "--write-index", "-@", 3, *(x.path for x in inputs)], cwd=tmp_path)
+    p = ours(["-o", "out.bam", "--copy-blocks", "--write-index", "-@", 3, "--report", *(x.path for x in inputs)],
+             cwd=tmp_path)
     assert p.returncode == 0, p.stderr
-    assert len(copies_in((tmp_path / "out.bam").read_bytes(), inputs)) > 10
+    found = copies_in((tmp_path / "out.bam").read_bytes(), inputs)
+    assert len(found) > 10
+    told = "copied blocks: %d, with {:,} bytes of the output\n".format(sum(map(len, found))) % len(found)
+    assert told in p.stderr
     places = [(struct.unpack_from("<ii", rec, 4), name_of(rec).decode(), len(rec)) for rec in recs]
     with pysam.AlignmentFile(str(tmp_path / "out.bam"), index_filename=str(tmp_path / "out.bam.csi")) as out:
         for tid, begin, end in ((0, 0, 5000), (0, 50000, 50100), (0, 131000, 132000), (1, 0, 1 << 22)):
@@ -255,3 +260,140 @@ def test_damaged_block_is_copied(tmp_path):
     p = ours(["-o", "out.bam", "--copy-blocks", "-@", 2, *(x.path for x in inputs)], cwd=tmp_path)
     assert p.returncode == 1 and "in1.bam: block at file offset %d" % at in p.stderr, p.stderr
     assert not (tmp_path / "out.bam").exists()
+
+
+# ---------------------------------------------------------------- sort
+
+IN_MEMORY = [["-@", 2], ["-@", 3, "--total-memory", "300M"]]
+ORDERS = ([], ["-n"], ["-N"], ["-t", "NM"], ["--template-coordinate"], ["--picard"])
+
+
+def sort(folder, args, out="out.bam"):
+    """The output, and what the report tells."""
+    p = run_sort(["--no-PG", "-o", out, "--report=report.json", *args], cwd=folder)
+    assert p.returncode == 0, p.stderr
+    return (folder / out).read_bytes(), json.loads((folder / "report.json").read_text())
+
+
+def sorts_the_same(folder, args, paths, settings=IN_MEMORY):
+    """With and without the option: the same records and header. Returns the output and what the report tells."""
+    plain, _ = sort(folder, [*args, *paths], "plain.bam")
+    data, report = sort(folder, [*args, "--copy-blocks", *settings[0], *paths])
+    for more in settings[1:]:
+        assert sort(folder, [*args, "--copy-blocks", *more, *paths])[0] == data, more
+    same_bam(read_bam(data), read_bam(plain))
+    assert read_bam(data).lines() == read_bam(plain).lines()
+    return data, report
+
+
+def copied(data, inputs, report):
+    """How many blocks are those of the inputs: the rule's, and as many as the report tells."""
+    found = copies_in(data, inputs)
+    assert found == copies_expected(inputs, keys_of(inputs, read_bam(data)))
+    assert report["copied_blocks"] == len(found) and report["copied_bytes"] == sum(map(len, found))
+    assert report["copied_none_because"] is None
+    return len(found)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids="".join)
+def test_sorted_input_is_deflated_again(tmp_path, order):
+    recs = records_of("s", 1000, tags=b"NMC\1")
+    bamgen.rng("sorted").shuffle(recs)
+    (tmp_path / "in.bam").write_bytes(files(tmp_path, [recs])[0].data)
+    bam = read_bam(sort(tmp_path, [*order, "in.bam"])[0])
+    head = bamgen.header("".join(line + "\n" for line in bam.lines() if line), REFS)
+    (tmp_path / "sorted.bam").write_bytes(bamgen.bam(head, bam.records(), "straddle"))   # deflated by others
+    x = Input(tmp_path / "sorted.bam")
+    data, report = sorts_the_same(tmp_path, [*order, "--verify"], [x.path])
+    assert copied(data, [x], report) > 5
+    data, report = sorts_the_same(tmp_path, order, ["in.bam"], IN_MEMORY[:1])
+    assert report["copied_blocks"] == 0 and "in.bam: record " in report["copied_none_because"]
+    assert data == (tmp_path / "plain.bam").read_bytes()
+
+
+def test_sorted_inputs_are_deflated_again(tmp_path):
+    """Their headers become the one that sort writes: of programs whose IDs clash the records name the new ones."""
+    recs = records_of("m", 2400)
+    inputs = files(tmp_path, [recs[:800], recs[1600:], recs[800:1600]], "straddle", "@PG\tID:p\tPN:p\n")
+    paths = ["--add-input", inputs[1].path, "--add-input", inputs[2].path, inputs[0].path]
+    data, report = sorts_the_same(tmp_path, ["--write-index"], paths)
+    assert copied(data, inputs, report) > 10
+    tagged = records_of("p", 1200, tags=TAGGED)
+    first, second = files(tmp_path, [tagged[:600], tagged[600:]], "straddle", "@PG\tID:p\tPN:p\n")
+    second.path.write_bytes(bamgen.bam(bamgen.header("@SQ\tSN:c1\tLN:4194304\n@SQ\tSN:c2\tLN:4194304\n"
+                                                     "@PG\tID:p\tPN:other\n", REFS), tagged[600:], "straddle"))
+    data, report = sorts_the_same(tmp_path, [], ["--add-input", second.path, first.path])
+    assert 3 < report["copied_blocks"] == len(copies_in(data, [first])) and not copies_in(data, [Input(second.path)])
+
+
+def test_sorted_input_is_replaced_while_it_is_read(tmp_path):
+    recs = records_of("r", 900)
+    x = files(tmp_path, [recs], "straddle")[0]
+    data, report = sort(tmp_path, ["--copy-blocks", "-@", 2, x.path], x.path)
+    assert copied(data, [x], report) > 5 and read_bam(data).records() == recs
+
+
+def test_late_inversion_is_copied(tmp_path):
+    recs = records_of("v", 1500)
+    recs[1490], recs[1491] = recs[1491], recs[1490]
+    x = files(tmp_path, [recs], "straddle")[0]
+    before = sorted(p.name for p in tmp_path.iterdir())
+    data, report = sorts_the_same(tmp_path, ["--verify"], [x.path])
+    assert report["copied_none_because"] == "%s: record 1492 belongs before the record in front of it" % x.path
+    assert data == (tmp_path / "plain.bam").read_bytes()
+    left = {"out.bam", "plain.bam", "report.json"}
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name not in left) == before
+
+
+def test_sort_fails_where_it_cannot_copy(tmp_path):
+    recs = records_of("w", 300)
+    x = files(tmp_path, [recs], "straddle")[0]
+    (tmp_path / "in.sam").write_text(pysam.samtools.view("-h", str(x.path), catch_stdout=True))
+    cases = [(["-u"], x.path, "the output is not compressed BAM"), (["-O", "sam"], x.path, "the output is not"),
+             (["-M"], x.path, "-M changes records"), ([], "in.sam", "not all inputs are BAM"), ([], "-", "twice"),
+             (["--input-fmt-option", "filter=pos>3000"], x.path, "a filter leaves records out")]
+    for args, path, why in cases:
+        how = ["--no-PG", *args, path]
+        plain = run_sort(["-o", "-", *how], cwd=tmp_path, stdin=x.data)
+        p = run_sort(["-o", "out", "--copy-blocks", "--report", *how], cwd=tmp_path, stdin=x.data)
+        assert p.returncode == plain.returncode == 0 and why in p.stderr.split("copied blocks: none: ")[1], p.stderr
+        assert plain.stdout == (tmp_path / "out").read_bytes(), how
+    p = run_sort(["--no-PG", "--copy-blocks", "--report", x.path])
+    assert p.returncode == 0 and "copied blocks: none: what is written to the output" in p.stderr, p.stderr
+    assert read_bam(p.stdout).records() == recs
+
+
+def test_many_inputs_need_more_memory_than_a_sort(tmp_path):
+    recs = records_of("y", 1200)
+    inputs = files(tmp_path, [recs[i::40] for i in range(40)])
+    paths = [word for x in inputs[1:] for word in ("--add-input", x.path)] + [inputs[0].path]
+    _, report = sorts_the_same(tmp_path, [], paths, [["--total-memory", "60M"]])
+    assert report["copied_none_because"] == "a merge takes more memory than there is"
+
+
+def test_damaged_block_is_sorted(tmp_path):
+    x = files(tmp_path, [records_of("d", 900)], "straddle")[0]
+    data, at = bytearray(x.data), sum(len(block) for _, _, block in x.blocks[:7])
+    data[at + 5000] ^= 1
+    x.path.write_bytes(data)
+    p = run_sort(["-o", "out.bam", "--copy-blocks", "-@", 2, x.path], cwd=tmp_path)
+    assert p.returncode == 1 and "in0.bam: block at file offset %d" % at in p.stderr, p.stderr
+    assert not (tmp_path / "out.bam").exists()
+
+
+def test_plan_is_silent_of_copied_blocks(tmp_path):
+    x = files(tmp_path, [records_of("q", 300)], "straddle")[0]
+    for command, args, say in (
+            ("sort", [], "if the input is in this order"), ("merge", [], "where the records of one input follow"),
+            ("sort", ["-M"], "none: -M changes records"), ("merge", ["-u"], "none: the output is not compressed BAM"),
+            ("sort", ["--input-fmt-option", "filter=pos>3000"], "none: a filter leaves records out")):
+        told = {}
+        for plan in ("--plan", "--plan=json"):
+            p = run([command, "--copy-blocks", plan, "-o", "out.bam", *args, x.path], cwd=tmp_path)
+            assert p.returncode == 0, p.stderr
+            told[plan] = p.stdout.decode()
+        told["--plan=json"] = json.loads(told["--plan=json"])
+        assert "copied blocks: " + say in told["--plan"]
+        none = say.startswith("none: ")
+        assert told["--plan=json"]["copied_none_because"] == (say[6:] if none else None)
+        assert (told["--plan=json"]["copied_cpu_s"] is None) == none == ("copied: about" not in told["--plan"])

@@ -41,6 +41,11 @@ struct copy_step {
     const struct kept_block *whole;  /* ... which ends there; NULL: it goes on */
 };
 
+/* What was copied; bytes: compressed. */
+struct copied_count {
+    uint64_t blocks, bytes;
+};
+
 struct copy_step copied_blocks_next(struct copied_blocks *blocks, const struct record_ref *record);
 
 #endif

@@ -9,7 +9,6 @@
 #include "codec/bgzf_block.h"
 #include "codec/kept_block.h"
 #include "write/bam_index.h"
-#include "write/copied_blocks.h"
 #include "write/output_block.h"
 #include "write/samtools_checksum.h"
 #include "write/sam_text.h"
@@ -64,7 +63,8 @@ struct output_blocks {
     struct bam_index *index;
     struct samtools_checksum *samtools;
     struct copied_blocks copied; /* main thread; used if opt.copies */
-    uint64_t checksum;           /* of all blocks that have their place; used by placed() */
+    uint64_t checksum;           /* of all blocks that have their place; this and the next: used by placed() */
+    struct copied_count count;
 };
 
 /* ---- in the deflate task ---- */
@@ -239,6 +239,8 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
     struct output_blocks *o = blocks;
     const struct output_block *block = &o->slots[slot];
     o->checksum += block->checksum;
+    o->count.blocks += block->kept != NULL;
+    o->count.bytes += block->kept ? next - place : 0;
     if (o->index && block->records[0].segment != NO_RECORD)   /* the header ends its block */
         enter_index(o, block, place, next);
     if (o->verify)
@@ -536,6 +538,11 @@ int output_blocks_finish(struct output_blocks *o)
 uint64_t output_blocks_checksum(const struct output_blocks *o)
 {
     return o->checksum;
+}
+
+struct copied_count output_blocks_copied(const struct output_blocks *o)
+{
+    return o->count;
 }
 
 size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t piece_size)

@@ -8,6 +8,7 @@
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "bgzf_sink.h"
+#include "write/copied_blocks.h"
 #include "write/record_list.h"
 
 struct bam_index;
@@ -56,6 +57,9 @@ int output_blocks_finish(struct output_blocks *blocks);
 
 /* After finish: sum of record_checksum() over the records put, made of the bytes in the blocks. */
 uint64_t output_blocks_checksum(const struct output_blocks *blocks);
+
+/* After finish: blocks that are those of an input. */
+struct copied_count output_blocks_copied(const struct output_blocks *blocks);
 
 /* Bytes of memory that these blocks take, with their sink. */
 size_t output_blocks_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t piece_size);

@@ -17,7 +17,8 @@ struct output_request {
     char *command_line;          /* for @PG CL; owned */
     bool no_pg;                  /* there is to be no @PG */
     bool verify;                 /* see sink_verify.h */
-    bool copies;                 /* see copied_blocks.h; of merges, and where the output is compressed BAM */
+    bool copies;                 /* see copied_blocks.h; of a merge, or a sort that a merge can stand for, where the
+                                  * output is compressed BAM */
     const char *checksum;        /* file for written_checksum(), "-": standard output; NULL: none */
     bool checksum_samtools;      /* it gets the table of `samtools checksum`; else our line */
 };

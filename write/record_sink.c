@@ -266,6 +266,11 @@ uint64_t record_sink_count(const struct record_sink *k)
     return k->n;
 }
 
+struct copied_count record_sink_copied(const struct record_sink *k)
+{
+    return k->blocks ? output_blocks_copied(k->blocks) : (struct copied_count){0};
+}
+
 uint64_t record_sink_checksum(const struct record_sink *k)
 {
     return k->hts ? hts_writer_checksum(k->hts) : output_blocks_checksum(k->blocks);

@@ -9,6 +9,7 @@
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "base/sink_form.h"
+#include "write/copied_blocks.h"
 
 struct bam_index;
 struct latch;
@@ -80,5 +81,8 @@ int record_sink_finish(struct record_sink *sink);
 /* After finish: records put, and the sum of record_checksum() over what was encoded. */
 uint64_t record_sink_count(const struct record_sink *sink);
 uint64_t record_sink_checksum(const struct record_sink *sink);
+
+/* After finish: blocks that are those of an input. */
+struct copied_count record_sink_copied(const struct record_sink *sink);
 
 #endif
