@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""`samtools markdup` against samtools 1.24: records, tags and their order, statistics, header lines, exit status."""
+
+import collections
+import os
+import pathlib
+import random
+import re
+
+import pysam
+import pytest
+
+import markdupgen
+from conftest import (DATA_BAMS, PRECIOUS, REAL_BAMS, THREADS, oracle_call, oracle_process, read_bam, run, same_header,
+                      same_lines)
+
+WIDE = ["-l", "100000"]
+OPTIONS = {
+    "plain": [], "short": ["-l", "5"], "sequence": ["-m", "s", "--include-fails"],
+    "groups": ["--use-read-groups", "--json"], "barcode_tag": ["--barcode-tag", "BX", "-l", "1000"],
+    "barcode_form": ["--barcode-name", "-l", "0"], "barcode_regex": ["--barcode-rgx", "1:([0-9]+)", "--include-fails", *WIDE],
+    "removed": ["-r", "-l", "20"],
+}
+
+
+def ours(args, **kw):
+    return run(["markdup", *args], **kw)
+
+
+def marked(args, path, **kw):
+    """Our output as SAM."""
+    p = ours(["--no-PG", "-O", "sam", *args, path, "-"], **kw)
+    assert p.returncode == 0, p.stderr
+    return p.stdout
+
+
+def theirs(args, path):
+    """SAM of samtools 1.24."""
+    out = pathlib.Path("%s.theirs" % path)
+    status, err = oracle_call("markdup", ["--no-PG", "-O", "sam", *args, path, out])
+    assert status == 0, err
+    return out.read_bytes()
+
+
+def without_command(text):
+    return [line for line in text.splitlines() if "COMMAND" not in line]
+
+
+def as_samtools(args, path, scratch, *more):
+    """Compares all records and the statistics. more: options of ours. Returns the SAM."""
+    wanted = theirs([*args, "-f", scratch / "theirs.txt"], path)
+    found = marked([*args, *more, "-f", scratch / "ours.txt"], path)
+    same_lines(found.decode("latin-1"), wanted.decode("latin-1"), "%s %s" % (path, args))
+    assert without_command((scratch / "ours.txt").read_text()) == without_command((scratch / "theirs.txt").read_text())
+    return found
+
+
+@pytest.fixture
+def piles(tmp_path):
+    """piles(seed) -> path of a SAM file."""
+
+    def make(seed, **kw):
+        path = tmp_path / "piles.sam"
+        path.write_text(markdupgen.sam(seed, **kw))
+        return path
+
+    return make
+
+
+# ------------------------------------------------------------------ records
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_records_are_marked_unlike_samtools(options, piles, tmp_path):
+    r = random.Random(options)
+    path = piles(options, umi="umi" in options or options == "barcode_form")
+    found = as_samtools(OPTIONS[options], path, tmp_path, "-@", str(r.choice(THREADS)))
+    lost = sum(int(line.split(b"\t")[1]) >> 10 & 1 for line in found.splitlines() if not line.startswith(b"@"))
+    assert (lost == 0) == ("-r" in OPTIONS[options])
+
+
+def any_options(r):
+    args = ["-l", str(r.choice([0, 7, 100, 300, 100000]))]
+    for option in ("-r", "--include-fails", "--use-read-groups", "--json"):
+        args += [option] * (r.random() < .3)
+    return args + r.choice([[], ["-m", "s"], ["--barcode-tag", "BX"], ["--barcode-rgx", "1:([0-9]+)"]])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_options_together_mark_others(part, piles, tmp_path):
+    for seed in range(part, part + 4 * int(os.environ.get("MARKDUP_INPUTS", 2)), 4):
+        r = random.Random("any %d" % seed)
+        as_samtools(any_options(r), piles("any %d" % seed), tmp_path, "-@", str(r.choice(THREADS)))
+
+
+REAL = [p for p in [*DATA_BAMS, *REAL_BAMS] if re.search(r"small|chr22\.s|rna|group-umi", str(p))]
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: os.path.basename(str(path)))
+def test_real_files_are_marked_unlike_samtools(path, tmp_path):
+    by_name, fixed, by_place = (str(tmp_path / name) for name in ("name.bam", "fixed.bam", "place.bam"))
+    pysam.samtools.sort("-n", "-l", "0", "-o", by_name, str(path), catch_stdout=False)
+    pysam.samtools.fixmate("-m", "-u", by_name, fixed, catch_stdout=False)
+    pysam.samtools.sort("-l", "0", "-o", by_place, fixed, catch_stdout=False)
+    as_samtools([], by_place, tmp_path, "-@", "2")
+
+
+@pytest.mark.parametrize("options", ["plain", "removed"])
+def test_threads_memory_or_pipes_change_the_bytes(options, piles, tmp_path):
+    args, path = ["--no-PG", *OPTIONS[options]], piles("threads", n=600)
+    bam = tmp_path / "in.bam"
+    assert oracle_call("view", ["--no-PG", "-b", "-o", bam, path])[0] == 0
+    runs = [ours([*args, "-@", n, bam, "-"]) for n in THREADS]
+    runs.append(ours([*args, "-@", 3, "-", "-"], stdin=bam.read_bytes()))
+    runs.append(ours([*args, "-@", 2, "--total-memory", "64M", path, "-"]))
+    assert {p.returncode for p in runs} == {0}, runs[-1].stderr
+    assert len({p.stdout for p in runs}) == 1
+
+
+# ------------------------------------------------------- header, statistics
+
+
+@pytest.mark.parametrize("head", ["", "@HD\tVN:1.6\tSO:unsorted\n", "@HD\tVN:1.6\tSO:coordinate\tSS:coordinate:x\n@PG\tID:a\n"])
+def test_header_has_other_lines(head, tmp_path):
+    path = tmp_path / "in.sam"
+    path.write_text(head + "@SQ\tSN:c\tLN:1000\n@CO\tx\na\t0\tc\t5\t60\t4M\t*\t0\t0\tACGT\tIIII\n")
+    assert ours([path, tmp_path / "ours.bam"]).returncode == 0
+    assert oracle_call("markdup", [path, tmp_path / "theirs.bam"])[0] == 0
+    same_header(read_bam(tmp_path / "ours.bam"), read_bam(tmp_path / "theirs.bam"), path.read_text().splitlines())
+
+
+def test_statistics_go_elsewhere(piles, tmp_path):
+    path = piles("statistics", n=20)
+    wanted = theirs(["-f", tmp_path / "t.txt"], path) and (tmp_path / "t.txt").read_text()
+    for args in ["-s"], ["-s", "-f", tmp_path / "nowhere" / "s.txt"]:
+        p = ours(["--no-PG", *args, path, tmp_path / "out.bam"])
+        assert p.returncode == 0 and ("nowhere" in p.stderr) == (len(args) > 1)
+        assert without_command(wanted)[:12] == [line for line in p.stderr.splitlines() if re.match("[A-Z ]+:", line)
+                                                and "COMMAND" not in line][:12]
+    p = ours(["-f", "s.txt", path.name, "out.bam"], cwd=tmp_path)
+    assert p.returncode == 0 and not p.stdout
+    assert (tmp_path / "s.txt").read_text().startswith("COMMAND: ")
+    assert " markdup -f s.txt %s out.bam\nREAD: " % path.name in (tmp_path / "s.txt").read_text()
+
+
+def test_input_without_records_fails(tmp_path):
+    path = tmp_path / "in.sam"
+    for text in ("@HD\tVN:1.6\n", markdupgen.HEADER, markdupgen.HEADER + "u\t4\t*\t0\t0\t*\t*\t0\t0\tAC\tII\n"):
+        path.write_text(text)
+        for options in ("plain", "groups"):
+            as_samtools(OPTIONS[options], path, tmp_path)
+
+
+def test_index_of_marked_file_is_missing(piles, tmp_path):
+    assert ours(["--write-index", "-r", piles("index"), tmp_path / "out.bam"]).returncode == 0
+    with pysam.AlignmentFile(tmp_path / "out.bam") as file:
+        names = collections.defaultdict(list)
+        for r in file.fetch(until_eof=True):
+            names[r.reference_name].append(r.query_name)
+        assert [r.query_name for r in file.fetch("r3")] == names["r3"]
+
+
+# -------------------------------------------------------------------- errors
+
+
+ONE = "%s\t%d\tc\t%d\t60\t4M\t%s\t%d\t0\tACGT\tIIII%s\n"
+SINGLE = ONE % ("a", 0, 5, "*", 0, "%s")
+PAIR = ONE % ("%s", 99, 5, "=", 50, "%s")
+HEAD = "@HD\tVN:1.6\tSO:%s\n@SQ\tSN:c\tLN:1000\n"
+# Records, options, what the message says, and the number of the record in it (0: it has none).
+ERRORS = {
+    "by_name": (HEAD % "queryname" + SINGLE % "", [], "queryname", 0),
+    "unsorted": (HEAD % "coordinate" + SINGLE % "" + ONE % ("b", 0, 4, "*", 0, ""), [], "sorted", 2),
+    "no_mc": (HEAD % "coordinate" + SINGLE % "" + PAIR % ("a", ""), [], "fixmate", 2),
+    "bad_mc": (HEAD % "coordinate" + PAIR % ("a", "\tMC:i:4"), [], "MC", 1),
+    "no_ms": (HEAD % "coordinate" + PAIR % ("a", "\tMC:Z:4M") + PAIR % ("b", "\tMC:Z:4M"), [], "fixmate -m", 1),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_error_goes_unnoticed(case, tmp_path):
+    text, args, word, record = ERRORS[case]
+    (tmp_path / "in.sam").write_text(text)
+    (tmp_path / "out.bam").write_bytes(PRECIOUS)
+    for n in "1", "3":
+        p = ours([*args, "-@", n, "in.sam", "out.bam"], cwd=tmp_path)
+        assert p.returncode == 1 and word in p.stderr and len(p.stderr.splitlines()) == 1, p.stderr
+        assert not record or "record %d" % record in p.stderr, p.stderr
+        assert sorted(os.listdir(tmp_path)) == ["in.sam", "out.bam"]
+        assert (tmp_path / "out.bam").read_bytes() == PRECIOUS
+    assert oracle_process([*args, "in.sam", "theirs.bam"], "markdup", cwd=tmp_path).returncode == 1
+
+
+def test_groups_that_are_none_are_an_error(piles, tmp_path):
+    """As in samtools: a message, and it goes on without."""
+    path = tmp_path / "in.sam"
+    path.write_text(piles("no groups", n=20).read_text().replace("@RG\tID:g1\n@RG\tID:g2\n", ""))
+    found = as_samtools(["--use-read-groups"], path, tmp_path)
+    assert found == marked([], path)
+    assert "read group" in ours(["--use-read-groups", path, tmp_path / "out.bam"]).stderr
