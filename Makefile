@@ -301,6 +301,7 @@ endif
 	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
 	$(INSTALL) -m 644 doc/samtools-omp-collate.1 "$(DESTDIR)$(man1dir)/samtools-omp-collate.1"
 	$(INSTALL) -m 644 doc/samtools-omp-fixmate.1 "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1"
+	$(INSTALL) -m 644 doc/samtools-omp-markdup.1 "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
 	$(INSTALL) -m 644 doc/samtools-omp-merge.1 "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"
 	$(INSTALL) -m 644 doc/bgzip-omp.1 "$(DESTDIR)$(man1dir)/bgzip-omp.1"
 	ln -sf samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp.1"
@@ -325,7 +326,7 @@ uninstall:
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools" "$(DESTDIR)$(moduledir)/samtools-omp"
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp-mpi" "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
-	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1"
+	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1" "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-collate.1" "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sort.1" "$(DESTDIR)$(man1dir)/samtools-omp.1" "$(DESTDIR)$(completionsdir)/samtools-omp"
 	for folder in "$(namedir)" "$(moduledir)" "$(datadir)/samtools-omp"; do \

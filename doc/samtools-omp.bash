@@ -13,7 +13,7 @@ _samtools_omp()
                 --force --rebgzip --help --index --index-name --keep --compress-level --output --reindex --size --test --threads --version' ;;
         esac
     elif [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort collate merge fixmate report bgzip view index flagstat stats idxstats depth fastq markdup faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
+        words='sort collate merge fixmate markdup report bgzip view index flagstat stats idxstats depth fastq faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
@@ -52,6 +52,19 @@ _samtools_omp()
             -@|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-r -p -c -m -M -z -u -O -@ --sanitize --threads
                 --output-fmt --output-fmt-option --input-fmt-option --reference
+                --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+        esac
+    elif [ "${COMP_WORDS[1]}" = markdup ]; then
+        case $prev in
+            -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
+            -m|--mode) words='t s' ;;
+            -d) words='100 2500' ;;
+            --coords-order) words='txy tyx xyt yxt xty ytx xy yx' ;;
+            --total-memory) words='1G 2G 4G' ;;
+            -@|-l|--threads|--read-coords|--barcode-tag|--barcode-rgx|--umi-separator|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            *) [[ $cur == -* ]] && words='-r -l -S -s -f -T -d -t -c -m -u -O -@ --mode --include-fails --no-multi-dup --read-coords --coords-order
+                --barcode-tag --barcode-name --barcode-rgx --move-umi-to-tag --umi-separator --use-read-groups --json --duplicate-count --threads
+                --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
                 --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi

@@ -293,10 +293,11 @@ def test_base_modifications_are_ignored(templates, tmp_path):
     assert p.returncode == 1 and p.stderr.count("\n") == 1
 
 
-def test_help_names_an_option_that_manual_or_completion_lack():
-    text = run(["fixmate", "--help"]).stdout.decode()
-    manual = (REPO / "doc" / "samtools-omp-fixmate.1").read_text().replace("\\-", "-")
-    completion = (REPO / "doc" / "samtools-omp.bash").read_text().split("= fixmate ]")[1].split("' ;;\n        esac")[0]
+@pytest.mark.parametrize("command", ["fixmate", "markdup"])
+def test_help_names_an_option_that_manual_or_completion_lack(command):
+    text = run([command, "--help"]).stdout.decode()
+    manual = (REPO / "doc" / ("samtools-omp-%s.1" % command)).read_text().replace("\\-", "-")
+    completion = (REPO / "doc" / "samtools-omp.bash").read_text().split("= %s ]" % command)[1].split("' ;;\n        esac")[0]
     options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text)) - {"--help", "-h"}
     assert len(options) > 20
     for option in options:

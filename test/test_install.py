@@ -25,7 +25,8 @@ echo
 TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/man/man1/samtools-sort.1"]
 OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/bgzip-omp",
         "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1",
-        "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-fixmate.1", "share/man/man1/samtools-omp-merge.1",
+        "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-fixmate.1",
+        "share/man/man1/samtools-omp-markdup.1", "share/man/man1/samtools-omp-merge.1",
         "share/man/man1/samtools-omp-sort.1",
         "share/man/man1/samtools-omp.1",
         "share/samtools-omp/modulefiles/samtools-omp"]
