@@ -19,13 +19,13 @@
 #include <string.h>
 #include <htslib/hts_log.h>
 #include "base/machine.h"
-#include "plan/sort_opts.h"
 #include "base/stats.h"
 #include "bam_merge.h"
 #include "bam_sort.h"
 #include "bgzf_source.h"
 #include "merge/merge_ring.h"
 #include "plan/driver.h"
+#include "plan/sort_opts.h"
 #include "plan/sorted.h"
 #include "read/input_part.h"
 #include "write/record_sink.h"

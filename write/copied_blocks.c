@@ -2,6 +2,7 @@
 #include "codec/kept_block.h"
 #include "write/copied_blocks.h"
 
+/* So many blocks in sequence come before the first that is copied. */
 enum { BEFORE = 3 };
 
 static bool copies(const struct copied_blocks *b)
