@@ -6,6 +6,7 @@ SAMTOOLS_OMP=path   the program to test; default: samtools in the repository roo
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
 TEST_SAMPLE=n       of every test n sets of parameters, of those that take long one: for builds with which all would take too long
 TEST_REST=n         what TEST_SAMPLE=n leaves out
+TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 """
 
 import atexit
@@ -55,9 +56,10 @@ def sampled(name, sets, n):
     return {(first + i * len(sets) // n) % len(sets) for i in range(n)}
 
 
-# With other compilers, sanitizers and libraries: these tests look at scripts, pages and packages, not at the program.
-collect_ignore = ["test_%s.py" % name for name in ("bootstrap", "demo", "install", "make", "pages")
-                  if os.environ.get("TEST_SAMPLE") == "1"]
+# With other compilers, sanitizers and libraries: few damages in tests of many, and no tests of scripts, pages and packages.
+SHORT = os.environ.get("TEST_SAMPLE") == "1"
+collect_ignore = ["test_%s.py" % name for name in
+                  os.environ.get("TEST_WITHOUT", "").split() + SHORT * ["bootstrap", "demo", "install", "make", "pages"]]
 
 
 def pytest_collection_modifyitems(config, items):
@@ -519,6 +521,12 @@ def bam_files(folder, what):
 REAL_BAMS = bam_files(REAL_DIR, "../shared/real")
 SIZE_BAMS = bam_files(REAL_DIR.parent / "size", "../shared/size")
 DATA_BAMS = bam_files(REPO / "test" / "data", "test/data/*.bam")
+
+
+def in_turn(files, others, n):
+    """For parametrize: each file with n of the others, each of these with as many files."""
+    return [pytest.param(*f.values, other, id="%s-%s" % (f.id, other), marks=f.marks)
+            for i, f in enumerate(files) for other in sorted(list(others)[(i * n + k) % len(others)] for k in range(n))]
 
 
 FASTA_REFS = [("a", 3000), ("b", 2000), ("c", 1000)]

@@ -37,11 +37,21 @@ why_of() {
     { grep -a -E '^\[ +(ERROR|LINE|FAILED) +\]|ERROR: |runtime error: ' "$1" || tail -n 5 "$1"; } | head -n 12
 }
 
+# Runs commands, as many at once as there are CPUs. Reads one a line, after the name of its log; its status goes beside that.
+run_at_once() {
+    # shellcheck disable=SC2016
+    xargs -P "$(getconf _NPROCESSORS_ONLN)" -L 1 sh -c 'log=$1; shift; "$@" >"$log" 2>&1; echo $? >"$log.status"' sh
+}
+
+# Sets $log and $status of what has run.
+ended() {
+    log=$build/$1.log
+    status=$(cat "$log.status") || status=99
+}
+
 # Counts what cmocka prints about each test, not its totals: a test that crashes leaves no totals.
-run_unit() {
-    log=$build/$(basename "$1").log
-    "$1" >"$log" 2>&1
-    status=$?
+count_unit() {
+    ended "$1"
     ran=$(grep -c '^\[ RUN ' "$log")
     ok=$(grep -c '^\[  *OK \]' "$log")
     skip=$(grep '^\[  SKIPPED \]' "$log" | grep -v 'test(s)' | sort -u | grep -c .)
@@ -51,25 +61,44 @@ run_unit() {
     fi
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
     if [ "$bad" -eq 0 ]; then
-        printf '%-28s %3d passed\n' "$(basename "$1")" "$ok"
+        printf '%-28s %3d passed\n' "$1" "$ok"
     else
         cat "$log"
-        repeat "$(basename "$1") (exit status $status)" "$(why_of "$log")"
-        printf '%-28s %3d passed, %d FAILED (exit status %d)\n' "$(basename "$1")" "$ok" "$bad" "$status"
+        repeat "$1 (exit status $status)" "$(why_of "$log")"
+        printf '%-28s %3d passed, %d FAILED (exit status %d)\n' "$1" "$ok" "$bad" "$status"
     fi
 }
 
-run_replay() {
-    log=$build/$(basename "$1").log
-    if "$1" "$2" >"$log" 2>&1; then
+count_replay() {
+    ended "$1"
+    if [ "$status" -eq 0 ]; then
         passed=$((passed + 1))
-        printf '%-28s   1 passed\n' "$(basename "$1")"
+        printf '%-28s   1 passed\n' "$1"
     else
         failed=$((failed + 1))
         cat "$log"
-        repeat "$(basename "$1")" "$(why_of "$log")"
-        printf '%-28s   1 FAILED\n' "$(basename "$1")"
+        repeat "$1" "$(why_of "$log")"
+        printf '%-28s   1 FAILED\n' "$1"
     fi
+}
+
+# The unit tests, what fuzzing has found, and our names beside those of libraries; under sanitizers they are the same.
+run_units() {
+    units=$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//') cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
+    [ "$build" != build-asan ] || names=''
+    started=$(date +%s)
+    rm -f "$build"/*.log.status
+    {
+        for script in $names; do echo "$build/$script.log sh test/$script.sh"; done
+        for unit in $units; do echo "$build/$unit.log $build/$unit"; done
+        for name in $cases; do echo "$build/replay_$name.log $build/replay_$name test/fuzz/cases/$name"; done
+    } | BUILD=$build run_at_once
+    for unit in $units; do count_unit "$unit"; done
+    for name in $cases; do count_replay "replay_$name"; done
+    for script in $names; do
+        ended "$script"
+        count_script "test/$script.sh"
+    done
 }
 
 # watched WHAT SCRIPT [ARGUMENT]...: its output goes to $log. Says what starts, and every half minute how far it is.
@@ -112,9 +141,13 @@ add() {
 # A script that says "ok", "FAILED" or "skipped" of each test, in a line.
 run_script() {
     watched "$@"
+    count_script "$2"
+}
+
+count_script() {
     grep -v '^ok ' "$log"
     ok=$(grep -c '^ok ' "$log") bad=$(grep -c '^FAILED ' "$log") skip=$(grep -c '^skipped ' "$log")
-    add "$2"
+    add "$1"
 }
 
 # A script whose last line is like this one's.
@@ -180,16 +213,7 @@ run_pytest() {
     failed=$((failed + bad))
 }
 
-if [ "$tests" != rest ]; then
-    for unit in test/unit_*.c; do
-        [ -e "$unit" ] || continue
-        run_unit "$build/$(basename "$unit" .c)"
-    done
-    for cases in test/fuzz/cases/*; do
-        run_replay "$build/replay_$(basename "$cases")" "$cases"
-    done
-    run_script 'our names against those of libraries' test/check_names.sh
-fi
+[ "$tests" = rest ] || run_units
 echo "command-line tests: some minutes on 2 cores"
 run_pytest
 unset TEST_SAMPLE TEST_REST TESTS

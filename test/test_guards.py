@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, clean_env, launch, limit_on, run_sort, sorted_bytes
+from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SHORT, clean_env, launch, limit_on, run_sort, sorted_bytes
 from test_safety import snapshot
 from test_spill import arena, runs_in
 
@@ -183,7 +183,7 @@ FIELDS = [0, 1, 3, 4, 7, 8, 11, 12, 13, 16, 17, 18, 20, 22, 23, 24, 27, 28, 32, 
 def test_wrong_bit_in_a_field_crashes_instead(desk, reads, form, place, where):
     """Lengths that are not those of the record any more: htslib, the index and the packing take them at their word."""
     index = ["--write-index"] if form != "sam" else []
-    for at in FIELDS:
+    for at in FIELDS[::3 if SHORT else 1]:
         told = noticed(desk, ["-@", 2, *OUTPUTS[form], *index, reads], "%s:flip:%d" % (place, at), PLACES[where])
         # An index may say it of a position: it is one that may be, in another place.
         assert "Memory may be faulty" in told or (8 <= at < 12 and "index" in told), (at, told)

@@ -10,7 +10,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import DATA_BAMS, REAL_BAMS, htslib_version, run_sort, oracle_sort
+from conftest import DATA_BAMS, REAL_BAMS, htslib_version, in_turn, run_sort, oracle_sort
 
 MOST = 300  # records looked at in one place
 
@@ -133,8 +133,7 @@ def test_records_longer_than_blocks_are_not_found(made, tmp_path, kind, n):
     assert same_index(tmp_path, made("long_records"), [*args, "-@", n], out, index, 100) > 100
 
 
-@pytest.mark.parametrize("path", DATA_BAMS + REAL_BAMS)
-@pytest.mark.parametrize("kind", ["csi", "bai", "crai"])
+@pytest.mark.parametrize("path,kind", in_turn(DATA_BAMS + REAL_BAMS, ["csi", "bai", "crai"], 2))
 def test_index_of_real_input_answers_otherwise(tmp_path, path, kind):
     out, args, index = KINDS[kind]
     with pysam.AlignmentFile(str(path), check_sq=False, ignore_truncation=True) as f:

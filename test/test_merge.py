@@ -13,7 +13,7 @@ import pytest
 import bamgen
 import mergegen
 import ordergen
-from conftest import REAL_BAMS, THREADS, oracle_call, read_bam, run, same_lines, same_records
+from conftest import REAL_BAMS, THREADS, in_turn, oracle_call, read_bam, run, same_lines, same_records
 
 ALONE = {"SAMTOOLS_UPSTREAM": "/nonexistent/samtools"}
 SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -112,8 +112,7 @@ def sorted_or_skipped(path, order):
         pytest.skip("no MC tags here")
 
 
-@pytest.mark.parametrize("path", REAL_BAMS)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("path,order", in_turn(REAL_BAMS, ORDERS, 3))
 def test_merge_of_real_reads_differs(tmp_path, path, order):
     r = bamgen.rng("%s %s" % (path.name, order))
     shutil.copyfile(path, tmp_path / "whole")

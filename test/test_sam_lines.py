@@ -9,7 +9,7 @@ import re
 import pysam
 import pytest
 
-from conftest import oracle_bytes, read_bam, run_sort, same_lines, same_records, sorted_bytes
+from conftest import SHORT, oracle_bytes, read_bam, run_sort, same_lines, same_records, sorted_bytes
 from test_safety import refused
 
 HEADER = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000\tAN:ALT1,alt2\n@SQ\tSN:b\tLN:500000000\n"
@@ -162,7 +162,7 @@ def test_broken_lines_are_taken(lines, tmp_path):
     told, path = {}, tmp_path / "in.sam"
     tried = 0
     for line in lines[1]:
-        if tried == 250:
+        if tried == (100 if SHORT else 250):
             break
         args, stdin = ways(path, (HEADER + line + "\n").encode("latin-1"))[tried % 6]
         err = refused(tmp_path, ["-O", "sam", *args], r"record 1 \(line 4\) (is|has|names) .*Nothing was written\. The line (begins|is empty)",
@@ -170,8 +170,8 @@ def test_broken_lines_are_taken(lines, tmp_path):
         why = re.search(r"\(line 4\) (.*?)\. Nothing", err).group(1)
         told[why] = told.get(why, 0) + 1
         tried += 1
-    assert tried == 250
-    assert len(told) >= 11, told
+    assert tried >= 100
+    assert len(told) >= (9 if SHORT else 11), told
 
 
 @pytest.mark.parametrize("expression", ["flag & 16", 'mapq > 20 && [RG] == "g"', 'library == "l2"', 'rname =~ "^b" && mapq > 9', "qlen % 2 == 1",
