@@ -138,7 +138,7 @@ static enum engine_option take_markdup_option(struct engine_args *args, int c)
     case 'S': opts->others = true; break;
     case 'c': opts->clear = true; break;
     case 'd': result = parse_distance(opts, optarg); break;
-    case 'f': opts->stats_path = optarg; break;
+    case 'f': args->o->statistics = optarg; break;
     case 'l': result = parse_window(opts, optarg); break;
     case 'm': result = parse_mode(opts, optarg); break;
     case 'r': opts->remove = true; break;
@@ -199,7 +199,7 @@ static int settle(struct engine_args *args, struct markdup_opts *opts, int n, ch
         || (!o->n_temp_prefixes && engine_args_settle_temp(o, "samtools-markdup.tmp") < 0))
         return -1;
     engine_args_settle_report(o);
-    opts->stats |= opts->json || opts->stats_path;
+    opts->stats |= opts->json || o->statistics;
     opts->command = o->out.command_line;
     return 0;
 }

@@ -105,7 +105,7 @@ int sort_paths_check(const struct sort_opts *o)
     const struct {
         const char *path, *what;
     } file[] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
-                {o->report.trace_file, "trace"}};
+                {o->report.trace_file, "trace"}, {o->statistics, "statistics"}};
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
     /* What comes by a pipe comes once: if we opened it again, we would wait for ever. */

@@ -26,8 +26,8 @@ struct markdup_opts {
     char barcode_tag[2];         /* --barcode-tag; {0}: none */
     const char *barcode_regex;   /* of --barcode-name or --barcode-rgx, can be compiled; NULL: none */
     unsigned barcode_group;      /* its group that is the barcode */
-    bool stats, json;            /* -s, --json: statistics are written, as text or as JSON */
-    const char *stats_path;      /* -f: to this file; NULL: to standard error */
+    bool stats, json;            /* -s, --json: statistics are written, as text or as JSON; to standard error if
+                                  * common.statistics is NULL */
     const char *command;         /* for the statistics: the command line; that of common.out */
 };
 

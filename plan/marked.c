@@ -235,7 +235,7 @@ int marked_end(struct marked *m)
 
 static int write_counts(struct marked *m, const struct byte_buffer *text)
 {
-    const char *path = m->opts->stats_path;
+    const char *path = common(m)->statistics;
     FILE *to = path ? fopen(path, "w") : NULL;
     if (path && !to)
         message_warning("cannot write statistics to %s; they go to standard error", path);

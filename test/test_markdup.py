@@ -143,6 +143,15 @@ def test_statistics_go_elsewhere(piles, tmp_path):
     assert " markdup -f s.txt %s out.bam\nREAD: " % path.name in (tmp_path / "s.txt").read_text()
 
 
+@pytest.mark.parametrize("name", ["in.sam", "out.bam"])
+def test_statistics_overwrite_records(name, piles, tmp_path):
+    os.rename(piles("overwritten", n=5), tmp_path / "in.sam")
+    before = (tmp_path / "in.sam").read_bytes()
+    p = ours(["-f", tmp_path / name, "in.sam", "out.bam"], cwd=tmp_path)
+    assert p.returncode == 1 and "statistics" in p.stderr
+    assert os.listdir(tmp_path) == ["in.sam"] and (tmp_path / "in.sam").read_bytes() == before
+
+
 def test_input_without_records_fails(tmp_path):
     path = tmp_path / "in.sam"
     for text in ("@HD\tVN:1.6\n", markdupgen.HEADER, markdupgen.HEADER + "u\t4\t*\t0\t0\t*\t*\t0\t0\tAC\tII\n"):

@@ -69,7 +69,7 @@ static void test_defaults(void **state)
     assert_null(o->read_coords);
     assert_null(o->coords_order);
     assert_null(o->barcode_regex);
-    assert_null(o->stats_path);
+    assert_null(o->common.statistics);
     assert_int_equal(o->barcode_tag[0], 0);
     assert_string_equal(o->command, "samtools markdup in.bam out.sam");
     forget(p);
@@ -92,7 +92,7 @@ static void test_all_options_at_once(void **state)
     assert_string_equal(o->barcode_regex, "([AC]+)");
     assert_int_equal(o->barcode_group, 1);
     assert_int_equal(o->umi_separator, '_');
-    assert_string_equal(o->stats_path, "s.txt");
+    assert_string_equal(o->common.statistics, "s.txt");
     assert_string_equal(o->common.temp_prefixes[0], "tmp");
     forget(p);
 }
