@@ -4,14 +4,19 @@
 # Links it with libdeflate, as distributions do, and keeps it under ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree.
 # Prints where the program is. Needs what htslib needs, with development files: zlib, bzip2, xz, libcurl, libdeflate.
 #
+# With a folder: instead puts there, linked statically and without libcurl, samtools-1.24, our samtools-omp, and gen_bam
+# and timed: all that bench/scaling16.sh takes to a machine that has nothing.
+#
 #   BENCH_SAMTOOLS=$(sh bench/build_samtools.sh) bench/bench.sh
+#   sh bench/build_samtools.sh FOLDER
 set -eu
 cd -- "$(dirname -- "$0")/.."
+into=${1:-}
 version=1.24
 cc=${CC:-$(make -s show-CC)}
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
 program=$cache/samtools-$version-$({ $cc --version; uname -sm; } | cksum | cut -d' ' -f1)
-[ ! -x "$program" ] || { echo "$program"; exit 0; }
+[ -n "$into" ] || [ ! -x "$program" ] || { echo "$program"; exit 0; }
 
 mkdir -p "$cache"
 scratch=$(mktemp -d "$cache/build.XXXXXX")
@@ -43,13 +48,26 @@ write_missing() {
 requirement=$(grep "# htslib $version\$" test/htslibs.txt)
 step 'pip could not fetch its sources; is a Python package index within reach?' sh test/fetch_pysam.sh "$requirement" "$scratch"
 samtools=$(echo "$scratch"/pysam-*/samtools) htslib=$(echo "$scratch"/pysam-*/htslib)
-step 'the configure of htslib failed' env -C "$htslib" ./configure -q CC="$cc" CFLAGS='-O2 -g' --with-libdeflate
+step 'the configure of htslib failed' env -C "$htslib" ./configure -q CC="$cc" CFLAGS='-O2 -g' --with-libdeflate \
+    ${into:+--disable-libcurl --disable-s3 --disable-gcs}
 step 'htslib does not build' make -C "$htslib" -j"$(getconf _NPROCESSORS_ONLN)" lib-static htslib_static.mk
+libs=$(sed -n 's/^HTSLIB_static_LIBS *= *//p' "$htslib/htslib_static.mk")
 write_missing
 rm -f "$samtools"/*.pysam.c
-# shellcheck disable=SC2046
+# shellcheck disable=SC2086
 step 'it does not build' "$cc" -O2 -w -include "$samtools/samtools_config_vars.h" -I"$samtools" -I"$samtools/lz4" -I"$htslib" \
     -o "$scratch/samtools" "$samtools"/*.c "$samtools/lz4/lz4.c" "$htslib/libhts.a" \
-    $(sed -n 's/^HTSLIB_static_LIBS *= *//p' "$htslib/htslib_static.mk") -lm -lpthread
+    $libs -lm -lpthread ${into:+-static}
+if [ -n "$into" ]; then
+    step 'our own does not build' make -j"$(getconf _NPROCESSORS_ONLN)" BUILD=build-static CC="$cc" CPPFLAGS="-I$htslib" \
+        LDFLAGS=-static HTS_LIBS="$htslib/libhts.a $libs" build-static/samtools build-static/gen_bam build-static/timed
+    mkdir -p "$into"
+    cp "$scratch/samtools" "$into/samtools-$version"
+    cp build-static/samtools "$into/samtools-omp"
+    cp build-static/gen_bam build-static/timed "$into"
+    strip "$into/samtools-$version" "$into/samtools-omp" "$into/gen_bam" "$into/timed"
+    echo "$into"
+    exit 0
+fi
 mv "$scratch/samtools" "$program"
 echo "$program"

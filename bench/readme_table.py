@@ -4,9 +4,9 @@
 numbers: readme_table.py [--runs N] [--size SIZE] [--threads N] [--dir DIR] [--dry]
 
 One input (build/gen_bam), by samtools-omp, samtools 1.24 and sambamba, in turn within each round: at the default level,
--l 1 and -u, in memory (-m 1G) and on disk (-m 64M). The numbers are medians; a warm-up round does not count. samtools is
-$SAMTOOLS_124, or what bench/build_samtools.sh builds; sambamba is left out where there is none. --dry writes nothing
-and prints the table. `make samtools tools` first, with nothing else running.
+-l 1 and -u, in memory (-m 1G) and on disk (-m 64M); and as much by the other commands. The numbers are medians; a
+warm-up round does not count. samtools is $SAMTOOLS_124, or what bench/build_samtools.sh builds; sambamba is left out
+where there is none. --dry writes nothing and prints the table. `make samtools tools` first, with nothing else running.
 """
 import argparse
 import datetime
@@ -59,23 +59,79 @@ def command_of(program, path, level, memory, threads, source, out):
             "-o", str(out), str(source)]
 
 
+def other_commands(programs, options, inputs):
+    """name -> program -> command line; a program that has no such command is left out."""
+    def each(words, program, tail, threads="-@"):
+        if program not in programs:
+            return {}
+        return {program: [programs[program], *words, threads, str(options.threads), *map(str, tail)]}
+
+    out = options.dir / "out.bam"
+    lines = {"merge of 8 files": (["merge", "-f", "-c", "-p"], ["-o", out, *inputs["lanes"]]),
+             "collate": (["collate"], ["-o", out, inputs["sorted"], options.dir / "tmp"]),
+             "`fixmate -m`": (["fixmate", "-m"], [inputs["grouped"], out])}
+    if "fixed" in inputs:
+        lines["markdup"] = ["markdup"], ["-T", options.dir / "tmp", inputs["fixed"], out]
+    found = {name: {**each(words, OURS, tail), **each(words, "samtools", tail)}
+             for name, (words, tail) in lines.items()}
+    found["merge of 8 files"].update(each(["merge"], "sambamba", [out, *inputs["lanes"]], "-t"))
+    if "fixed" in inputs:
+        words = ["markdup", "--tmpdir", str(options.dir)]
+        found["markdup"].update(each(words, "sambamba", [inputs["fixed"], out], "-t"))
+    return found
+
+
+def make_other_inputs(programs, options, source):
+    """What merge, collate, fixmate and markdup read: 8 lanes; the source in order, grouped by name, mates told."""
+    def make(name, *command):
+        path = options.dir / ("readme-%s.%s.bam" % (options.size, name))
+        if not path.exists():
+            part = path.with_suffix(".part")
+            how = [] if "fixmate" in command else ["-o"]
+            subprocess.run([*map(str, command), *how, str(part)], check=True, capture_output=True)
+            part.rename(path)
+        return path
+
+    ours, number, unit = programs[OURS], *re.fullmatch(r"(\d+)([KMG]?)", options.size).groups()
+    lane_size = int(number) * 1024 ** " KMG".index(unit or " ") // 8
+    generator = ROOT / "build" / "gen_bam"
+    made = {"lanes": [make("lane%d" % n, generator, "--size", lane_size, "--sorted", "--seed", n) for n in range(1, 9)],
+            "sorted": make("sorted", ours, "sort", "--no-PG", source)}
+    made["grouped"] = make("grouped", ours, "collate", "--no-PG", made["sorted"])
+    alone = dict(os.environ, SAMTOOLS_UPSTREAM="/nonexistent/samtools")
+    if subprocess.run([ours, "markdup", "--help"], env=alone, capture_output=True).returncode == 0:
+        mates = make("mates", ours, "fixmate", "-m", made["grouped"])
+        made["fixed"] = make("fixed", ours, "sort", "--no-PG", mates)
+    return made
+
+
+def one_run(options, command, out):
+    """Wall s, CPU s, peak MiB, and MB of output."""
+    wall, usage, status = measure.measure(options.dir / "log", TIMEOUT, command)
+    if status:
+        told = (options.dir / "log").read_text(errors="replace")
+        sys.exit("%s\nstatus %d:\n%s" % (" ".join(command), status, told))
+    numbers = (wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out.stat().st_size / 1e6)
+    for left in out, pathlib.Path(str(out) + ".bai"):
+        left.unlink(missing_ok=True)
+    return numbers
+
+
 def measured(programs, options, source):
-    """(memory, level, program) -> medians of wall s, CPU s, peak MiB, and MB of output."""
-    found = {}
-    for where, memory in MEMORY.items():
-        for level in LEVELS:
-            for run in range(options.runs + 1):
-                for program, path in programs.items():
-                    out = options.dir / "out.bam"
-                    command = command_of(program, path, level, memory, options.threads, source, out)
-                    wall, usage, status = measure.measure(options.dir / "log", TIMEOUT, command)
-                    if status:
-                        sys.exit("%s\nstatus %d:\n%s" % (" ".join(command), status, (options.dir / "log").read_text(errors="replace")))
-                    numbers = (wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out.stat().st_size / 1e6)
-                    print("%s, %s, round %d, %s: %.2f s" % (where, level, run, program, wall), file=sys.stderr)
-                    out.unlink()
-                    if run > 0:
-                        found.setdefault((where, level, program), []).append(numbers)
+    """(memory or "", level or command, program) -> medians of wall s, CPU s, peak MiB, and MB of output."""
+    found, out = {}, options.dir / "out.bam"
+    jobs = {(where, level): {program: command_of(program, path, level, memory, options.threads, source, out)
+                             for program, path in programs.items()}
+            for where, memory in MEMORY.items() for level in LEVELS}
+    others = other_commands(programs, options, make_other_inputs(programs, options, source))
+    jobs.update({("", name): commands for name, commands in others.items()})
+    for (where, what), commands in jobs.items():
+        for run in range(options.runs + 1):
+            for program, command in commands.items():
+                numbers = one_run(options, command, out)
+                print("%s, %s, round %d, %s: %.2f s" % (where, what, run, program, numbers[0]), file=sys.stderr)
+                if run > 0:
+                    found.setdefault((where, what, program), []).append(numbers)
     return {key: [statistics.median(column) for column in zip(*runs)] for key, runs in found.items()}
 
 
@@ -97,7 +153,7 @@ def describe(options, numbers, names):
     commit = output_of("git", "rev-parse", "--short", "HEAD")
     if output_of("git", "status", "--porcelain", "--untracked-files=no"):
         commit += " and what was not committed"
-    first = ("%.2f GB of reads, uncompressed, `-@ %d`, default level: **%.2f s** where %s takes **%.2f s**."
+    first = ("`sort` of %.2f GB of reads, uncompressed, `-@ %d`, default level: **%.2f s** where %s takes **%.2f s**."
              % (bytes_in, options.threads, ours[0], names["samtools"], theirs[0]))
     second = ("Medians of %d rounds in turn on %d CPUs (%s, %s), on %s, at commit %s. In memory: `-m 1G`; on disk: `-m 64M`."
               % (options.runs, os.cpu_count(), cpu_name(), system_name(), datetime.date.today(), commit))
@@ -115,6 +171,14 @@ def table(numbers, names, sentences):
             disk = numbers["on disk", level, program]
             lines.append("| %s | %s%s%s | %s%.2f%s | %.1f | %.0f | %.1f | %s%.2f%s | %.1f | %.0f |" % (
                 "" if n else level, bold, name, bold, bold, wall, bold, cpu, rss, size, bold, disk[0], bold, disk[1], disk[2]))
+    lines += ["", "The other commands, of as much, at the default level:", "",
+              "| command | | wall s | CPU s | peak RSS MiB | output MB |", "|---|---|---:|---:|---:|---:|"]
+    for where, what, program in numbers:
+        if not where:
+            bold = "**" if program == OURS else ""
+            wall, cpu, rss, size = numbers[where, what, program]
+            lines.append("| %s | %s%s%s | %s%.2f%s | %.1f | %.0f | %.1f |" % (
+                what if bold else "", bold, names[program], bold, bold, wall, bold, cpu, rss, size))
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Ours beside samtools 1.24 on a machine of many cores that has nothing but sh, awk and coreutils:
+#
+#   sh bench/build_samtools.sh FOLDER                                  # here: four programs, linked statically
+#   PROGRAMS=FOLDER SECONDS_IN_ALL=360 sh scaling16.sh >table.md       # there
+#
+# Makes $SIZE (1G) of reads, uncompressed, and as much again as 8 lanes in coordinate order; then sort at the default
+# level, -l 1, -u and -n, merge, collate, fixmate -m, and markdup where ours has it, with each of $THREADS
+# ("16 1 8 4 2"), and 4 GiB of memory in all for a sort. At most $ROUNDS (3) rounds: what would begin after
+# $SECONDS_IN_ALL (360) does not run. Shown are the least wall time of each, its CPU time and peak memory. Files lie in
+# $WORK (a folder in /dev/shm if 10 GB are free there, else in /tmp) and are removed.
+# Single programs: OURS, SAMTOOLS, GEN_BAM, TIMED.
+set -eu
+ours=${OURS:-$PROGRAMS/samtools-omp} theirs=${SAMTOOLS:-$PROGRAMS/samtools-1.24}
+gen_bam=${GEN_BAM:-$PROGRAMS/gen_bam} timed=${TIMED:-$PROGRAMS/timed}
+size=${SIZE:-1G}
+until=$(($(date +%s) + ${SECONDS_IN_ALL:-360}))
+if [ -z "${WORK:-}" ]; then
+    free=$(df -k /dev/shm 2>/dev/null | awk 'NR == 2 { print int($4 / 1000000) }')
+    WORK=/tmp
+    [ "${free:-0}" -lt 10 ] || WORK=/dev/shm
+fi
+work=$(mktemp -d "$WORK/scaling16.XXXXXX")
+trap 'rm -rf -- "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# size_in_bytes: of $size
+size_in_bytes() {
+    echo "$size" | awk '{ n = $1 + 0; u = $1; sub(/^[0-9.]*/, "", u)
+        printf "%.0f", n * (u == "G" ? 1000000000 : u == "M" ? 1000000 : 1) }'
+}
+
+make_inputs() {
+    bytes=$(size_in_bytes)
+    for lane in 1 2 3 4 5 6 7 8; do
+        "$gen_bam" --size $((bytes / 8)) --sorted --seed "$lane" -o "$work/lane$lane.bam" 2>/dev/null &
+    done
+    "$gen_bam" --size "$bytes" --seed 9 -@ 4 -o "$work/in.bam" 2>/dev/null
+    wait
+    "$ours" sort -@ 16 --no-PG -l 1 -o "$work/sorted.bam" "$work/in.bam"
+    "$ours" collate -@ 16 --no-PG -o "$work/grouped.bam" "$work/sorted.bam"
+    if has_markdup; then
+        "$ours" fixmate -m -@ 16 --no-PG -u "$work/grouped.bam" "$work/fixed.bam"
+        "$ours" sort -@ 16 --no-PG -l 1 -o "$work/marked.bam" "$work/fixed.bam"
+        rm "$work/fixed.bam"
+    fi
+    cat "$work"/*.bam >/dev/null
+}
+
+has_markdup() { SAMTOOLS_UPSTREAM=/nonexistent "$ours" markdup --help >/dev/null 2>&1; }
+
+# run NAME THREADS ARGUMENT...: both programs in turn, unless time is over
+run() {
+    name=$1 threads=$2
+    shift 2
+    for program in "$ours" "$theirs"; do
+        left=$((until - $(date +%s)))
+        [ "$left" -gt 0 ] || return 0
+        label=theirs
+        [ "$program" != "$ours" ] || label=ours
+        if timeout $((left + 60)) "$timed" "$work/cost" "$program" "$@" >"$work/log" 2>&1; then
+            echo "$name;$threads;$label;$(tr ' ' ';' <"$work/cost")" >>"$work/costs"
+        else
+            echo "FAILED: $program $*: $(tail -n 1 "$work/log")" >&2
+        fi
+        rm -f "$work/out.bam"
+    done
+}
+
+# shellcheck disable=SC2086
+runs() {
+    n=$1 out=$work/out.bam
+    sort="sort -@ $n -m $((4096 / n))M -T $work/tmp -o $out"
+    run 'sort' "$n" $sort "$work/in.bam"
+    run 'sort -l 1' "$n" $sort -l 1 "$work/in.bam"
+    run 'sort -u' "$n" $sort -u "$work/in.bam"
+    run 'sort -n' "$n" $sort -n "$work/in.bam"
+    run 'merge of 8' "$n" merge -f -c -p -@ "$n" -o "$out" "$work"/lane?.bam
+    run 'collate' "$n" collate -@ "$n" -o "$out" -T "$work/tmp" "$work/sorted.bam"
+    run 'fixmate -m' "$n" fixmate -m -@ "$n" "$work/grouped.bam" "$out"
+    [ ! -e "$work/marked.bam" ] || run 'markdup' "$n" markdup -T "$work/tmp" -@ "$n" "$work/marked.bam" "$out"
+}
+
+table() {
+    cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+    printf '%s uncompressed, %s, %s CPUs, files in %s, %s\n\n' "$size" "$cpu" "$(getconf _NPROCESSORS_ONLN)" "$WORK" \
+        "$(date -u +%F)"
+    printf '%s' '| | `-@` | ours: wall s | CPU s | peak RSS MiB | samtools: wall s | CPU s | peak RSS MiB '
+    echo '| ours / samtools | ours, times as fast as with 1 |'
+    echo '|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|'
+    sed 's/wall=//; s/cpu=//; s/rss_kb=//' "$work/costs" | awk -F';' '
+        { key = $1 ";" $2 ";" $3 }
+        !($1 in seen) { seen[$1]; names[++n] = $1 }
+        !(key in wall) || $4 < wall[key] { wall[key] = $4 + 0; cpu[key] = $5; rss[key] = $6 / 1024 }
+        function cells(key) {
+            return key in wall ? sprintf("%.2f | %.1f | %.0f", wall[key], cpu[key], rss[key]) : " | | "
+        }
+        function part(a, b) { return a > 0 && b > 0 ? sprintf("%.2f", a / b) : "" }
+        END {
+            for (i = 1; i <= n; i++)
+                for (t = 1; t <= 1024; t++) {
+                    o = names[i] ";" t ";ours"; s = names[i] ";" t ";theirs"
+                    if (o in wall || s in wall)
+                        printf "| %s | %d | %s | %s | %s | %s |\n", names[i], t, cells(o), cells(s),
+                            part(wall[o], wall[s]), part(wall[names[i] ";1;ours"], wall[o])
+                }
+        }'
+}
+
+make_inputs
+: >"$work/costs"
+round=0
+while [ "$round" -lt "${ROUNDS:-3}" ] && [ "$(date +%s)" -lt "$until" ]; do
+    for n in ${THREADS:-16 1 8 4 2}; do
+        runs "$n"
+    done
+    round=$((round + 1))
+done
+table
