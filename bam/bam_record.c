@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
 
 /* Most CIGAR operations that fit into a record outside the CG tag. */
 #define CIGAR_INLINE_MAX 0xffffu
@@ -210,6 +213,26 @@ int bam_record_fix(struct bam_record *r)
     const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
     store_le16(r->bin, record_bin(r, cigar_span(cigar, n).ref));
     return tag ? move_real_cigar(r, tag + 2, n) : 0;
+}
+
+uint64_t bam_record_score(const struct bam_record *r)
+{
+    enum { LEAST = 15 };
+    const uint8_t *end = bam_record_aux(r), *p = end - load_le32(r->seq_len);
+    uint64_t sum = 0;
+#ifdef __x86_64__
+    const __m128i least = _mm_set1_epi8(LEAST), none = _mm_setzero_si128();
+    __m128i sums = none;
+    for (; end - p >= 16; p += 16) {
+        __m128i v = _mm_loadu_si128((const void *)p);
+        __m128i counts = _mm_cmpeq_epi8(_mm_max_epu8(v, least), v);
+        sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_and_si128(v, counts), none));
+    }
+    sum = (uint64_t)_mm_cvtsi128_si64(sums) + (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums));
+#endif
+    for (; p < end; p++)
+        sum += *p >= LEAST ? *p : 0;
+    return sum;
 }
 
 const char *bam_fault_text(enum bam_fault fault)

@@ -213,6 +213,9 @@ const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const u
 /* Reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is unmapped or covers none. */
 int64_t bam_record_ref_span(const struct bam_record *r);
 
+/* The sum of its qualities from 15 up: how good the read is, for markdup. */
+uint64_t bam_record_score(const struct bam_record *r);
+
 /* Where the aux fields of a checked record begin; they end with the record. */
 const uint8_t *bam_record_aux(const struct bam_record *r);
 

@@ -8,182 +8,177 @@
 #include "bam/fixmate.h"
 #include "bam/sanitize.h"
 
-enum {
-    KEPT = 16,                   /* primary records whose memory is kept from one template to the next */
-    QUALITY_MIN = 15,            /* of a base that counts for ms */
-};
+enum { KEPT = 16 };              /* primary records whose memory is kept from one template to the next */
+
+static void free_read(struct fixmate_read *b)
+{
+    free(b->mended.p);
+    free(b->tags.added.p);
+}
 
 static void free_primaries(struct fixmate *f, size_t from)
 {
     while (f->max > from)
-        free(f->primaries[--f->max].data);
+        free_read(&f->primaries[--f->max]);
 }
 
 void fixmate_free(struct fixmate *f)
 {
     free_primaries(f, 0);
     free(f->primaries);
-    free(f->other.data);
+    free_read(&f->other);
+    free(f->b.data);
     free(f->text.p);
     free(f->cigar.p);
     *f = (struct fixmate){.n = 0};
 }
 
-/* ------------------------------------------------------------------ tags */
-
-/* Puts a tag behind the others, in place of the first one of that name. */
-static int put_tag(bam1_t *b, const char tag[2], char type, size_t size, const uint8_t *value)
-{
-    uint8_t *old = bam_aux_get(b, tag);
-    if (old)
-        bam_aux_del(b, old);
-    if ((size_t)b->l_data + size > INT32_MAX - 3) {
-        errno = EOVERFLOW;
-        return -1;
-    }
-    return bam_aux_append(b, tag, type, (int)size, value);
-}
-
-static int put_int(bam1_t *b, const char tag[2], uint32_t value)
-{
-    uint8_t bytes[4];
-    store_le32(bytes, value);
-    return put_tag(b, tag, 'i', sizeof bytes, bytes);
-}
+/* ------------------------------------------------------------------- text */
 
 static int add_text(struct fixmate *f, const char *text)
 {
     return byte_buffer_append(&f->text, text, strlen(text));
 }
 
-static int add_cigar(struct fixmate *f, const bam1_t *b)
+static uint8_t *put_number(uint8_t *to, uint32_t number)
 {
-    const uint32_t *cigar = bam_get_cigar(b);
-    char op[16];
-    for (uint32_t i = 0; i < b->core.n_cigar; i++) {
-        snprintf(op, sizeof op, "%u%c", (unsigned)bam_cigar_oplen(cigar[i]), bam_cigar_opchr(cigar[i]));
-        if (add_text(f, op) < 0)
-            return -1;
-    }
-    return b->core.n_cigar ? 0 : add_text(f, "*");
+    uint8_t digits[10], *p = digits + sizeof digits;
+    do
+        *--p = (uint8_t)('0' + number % 10);
+    while (number /= 10);
+    while (p < digits + sizeof digits)
+        *to++ = *p++;
+    return to;
 }
 
-/* The text, with its NUL. */
-static int put_text(struct fixmate *f, bam1_t *b, const char tag[2])
+static int add_cigar(struct fixmate *f, const struct fixmate_read *b)
 {
-    return byte_buffer_append(&f->text, "", 1) < 0 ? -1 : put_tag(b, tag, 'Z', f->text.n, f->text.p);
+    enum { OP_SIZE = 10 };       /* of an operation: nine digits and a letter, for lengths have 28 bits */
+    if (b->n_cigar == 0)
+        return add_text(f, "*");
+    if (byte_buffer_reserve(&f->text, f->text.n + OP_SIZE * (size_t)b->n_cigar) < 0)
+        return -1;
+    uint8_t *p = f->text.p + f->text.n;
+    for (uint32_t i = 0; i < b->n_cigar; i++) {
+        uint32_t op = load_le32(b->cigar + 4 * (size_t)i);
+        p = put_number(p, bam_cigar_oplen(op));
+        *p++ = (uint8_t)bam_cigar_opchr(op);
+    }
+    f->text.n = (size_t)(p - f->text.p);
+    return 0;
 }
 
 /* ------------------------------------------------- what a record is to know */
 
-static bool is_mapped(const bam1_t *b)
+static bool is_mapped(const struct fixmate_read *b)
 {
-    return !(b->core.flag & BAM_FUNMAP);
+    return !(b->flag & BAM_FUNMAP);
 }
 
-static void set_flag(bam1_t *b, unsigned flag, bool value)
+static bool is_reverse(const struct fixmate_read *b)
 {
-    b->core.flag = (uint16_t)(value ? b->core.flag | flag : b->core.flag & ~flag);
+    return b->flag & BAM_FREVERSE;
+}
+
+static int64_t end_of(const struct fixmate_read *b)
+{
+    return b->at.pos + b->span;
+}
+
+static void set_flag(struct fixmate_read *b, unsigned flag, bool value)
+{
+    b->flag = (uint16_t)(value ? b->flag | flag : b->flag & ~flag);
 }
 
 /* Where the read begins, 0-based: its end if it is reverse. */
-static int64_t five_prime(const bam1_t *b)
+static int64_t five_prime(const struct fixmate_read *b)
 {
-    return bam_is_rev(b) ? bam_endpos(b) : b->core.pos;
+    return is_reverse(b) ? end_of(b) : b->at.pos;
 }
 
 /* RNEXT, PNEXT, flags. MUNMAP is never taken away, as in samtools. */
-static void tell_place(bam1_t *b, const bam1_t *mate)
+static void tell_place(struct fixmate_read *b, const struct fixmate_read *mate)
 {
-    b->core.mtid = mate->core.tid;
-    b->core.mpos = mate->core.pos;
-    set_flag(b, BAM_FMREVERSE, bam_is_rev(mate));
+    b->next_ref_id = mate->ref_id;
+    b->at.next_pos = mate->at.pos;
+    set_flag(b, BAM_FMREVERSE, is_reverse(mate));
     if (!is_mapped(mate))
         set_flag(b, BAM_FMUNMAP, true);
 }
 
 /* MQ and MC. */
-static int tell_alignment(struct fixmate *f, bam1_t *b, const bam1_t *mate)
+static int tell_alignment(struct fixmate *f, struct fixmate_read *b, const struct fixmate_read *mate)
 {
-    if (is_mapped(mate) && put_int(b, "MQ", mate->core.qual) < 0)
+    if (is_mapped(mate) && mate_tags_put_int(&b->tags, MATE_MQ, mate->record->mapq) < 0)
         return -1;
     if (!is_mapped(mate) && !is_mapped(b))
         return 0;
     f->text.n = 0;
-    return add_cigar(f, mate) < 0 ? -1 : put_text(f, b, "MC");
+    return add_cigar(f, mate) < 0 ? -1 : mate_tags_put_text(&b->tags, MATE_MC, f->text.p, f->text.n);
 }
 
 /* ------------------------------------------------------------------ pairs */
 
 /* An unmapped read lies where its mate does. */
-static void settle_place(bam1_t *a, bam1_t *b)
+static void settle_place(struct fixmate_read *a, struct fixmate_read *b)
 {
     if (is_mapped(a) == is_mapped(b))
         return;
-    const bam1_t *from = is_mapped(a) ? a : b;
-    bam1_t *to = is_mapped(a) ? b : a;
-    to->core.tid = from->core.tid;
-    to->core.pos = from->core.pos;
+    const struct fixmate_read *from = is_mapped(a) ? a : b;
+    struct fixmate_read *to = is_mapped(a) ? b : a;
+    to->ref_id = from->ref_id;
+    to->at.pos = from->at.pos;
 }
 
-static void settle_length(bam1_t *a, bam1_t *b)
+static void settle_length(struct fixmate_read *a, struct fixmate_read *b)
 {
     const unsigned none = BAM_FUNMAP | BAM_FMUNMAP;
-    bool known = a->core.tid == b->core.tid && !((a->core.flag | b->core.flag) & none);
-    a->core.isize = known ? five_prime(b) - five_prime(a) : 0;
-    b->core.isize = -a->core.isize;
+    bool known = a->ref_id == b->ref_id && !((a->flag | b->flag) & none);
+    a->at.tlen = known ? five_prime(b) - five_prime(a) : 0;
+    b->at.tlen = -a->at.tlen;
 }
 
-static bool is_plausible(const bam1_t *a, const bam1_t *b)
+static bool is_plausible(const struct fixmate_read *a, const struct fixmate_read *b)
 {
     bool a_is_first = five_prime(a) <= five_prime(b);
-    const bam1_t *first = a_is_first ? a : b, *second = a_is_first ? b : a;
-    return is_mapped(a) && is_mapped(b) && a->core.tid == b->core.tid && !bam_is_rev(first) && bam_is_rev(second);
+    const struct fixmate_read *first = a_is_first ? a : b, *second = a_is_first ? b : a;
+    return is_mapped(a) && is_mapped(b) && a->ref_id == b->ref_id && !is_reverse(first) && is_reverse(second);
 }
 
-static void drop_tag(bam1_t *b, const char tag[2])
-{
-    uint8_t *type = bam_aux_get(b, tag);
-    if (type)
-        bam_aux_del(b, type);
-}
-
-static int add_end(struct fixmate *f, const bam1_t *b)
+static int add_end(struct fixmate *f, const struct fixmate_read *b)
 {
     char text[8];
-    snprintf(text, sizeof text, "%c%c", b->core.flag & BAM_FREAD1 ? '1' : '2', bam_is_rev(b) ? 'R' : 'F');
+    snprintf(text, sizeof text, "%c%c", b->flag & BAM_FREAD1 ? '1' : '2', is_reverse(b) ? 'R' : 'F');
     return add_text(f, text) < 0 ? -1 : add_cigar(f, b);
 }
 
 /* Tag ct of the first read: both ends and the bases between them. */
-static int put_template_cigar(struct fixmate *f, bam1_t *a, bam1_t *b)
+static int put_template_cigar(struct fixmate *f, struct fixmate_read *a, struct fixmate_read *b)
 {
-    bam1_t *first = a->core.pos <= b->core.pos ? a : b, *second = first == a ? b : a;
+    struct fixmate_read *first = a->at.pos <= b->at.pos ? a : b, *second = first == a ? b : a;
     char between[24];
-    if (!is_mapped(a) || !is_mapped(b) || a->core.tid != b->core.tid || a->core.tid < 0 || first->core.pos < 0)
+    if (!is_mapped(a) || !is_mapped(b) || a->ref_id != b->ref_id || a->ref_id < 0 || first->at.pos < 0)
         return 0;
     f->text.n = 0;
-    snprintf(between, sizeof between, "%lldT", (long long)(second->core.pos - bam_endpos(first)));
-    drop_tag(second, "ct");
-    return add_end(f, first) < 0 || add_text(f, between) < 0 || add_end(f, second) < 0 ? -1 : put_text(f, first, "ct");
+    snprintf(between, sizeof between, "%lldT", (long long)(second->at.pos - end_of(first)));
+    mate_tags_drop(&second->tags, MATE_CT);
+    return add_end(f, first) < 0 || add_text(f, between) < 0 || add_end(f, second) < 0 ? -1
+         : mate_tags_put_text(&first->tags, MATE_CT, f->text.p, f->text.n);
 }
 
-static uint32_t score(const bam1_t *b)
+static int put_score(struct fixmate_read *b, const struct fixmate_read *mate)
 {
-    const uint8_t *quality = bam_get_qual(b);
-    uint32_t sum = 0;
-    for (int32_t i = 0; i < b->core.l_qseq; i++)
-        sum += quality[i] >= QUALITY_MIN ? quality[i] : 0;
-    return sum;
+    return mate_tags_put_int(&b->tags, MATE_MS, (uint32_t)bam_record_score(mate->record));
 }
 
-static void forget_dropped(bam1_t *b, const bam1_t *mate)
+static void forget_dropped(struct fixmate_read *b, const struct fixmate_read *mate)
 {
     if (!is_mapped(mate))
         set_flag(b, BAM_FMREVERSE | BAM_FPROPER_PAIR, false);
 }
 
-static int fix_pair(struct fixmate *f, const struct fixmate_rules *rules, bam1_t *a, bam1_t *b)
+static int fix_pair(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *a,
+                    struct fixmate_read *b)
 {
     set_flag(a, BAM_FPAIRED, true);
     set_flag(b, BAM_FPAIRED, true);
@@ -199,7 +194,7 @@ static int fix_pair(struct fixmate *f, const struct fixmate_rules *rules, bam1_t
         set_flag(a, BAM_FPROPER_PAIR, false);
         set_flag(b, BAM_FPROPER_PAIR, false);
     }
-    if (rules->mate_score && (put_int(b, "ms", score(a)) < 0 || put_int(a, "ms", score(b)) < 0))
+    if (rules->mate_score && (put_score(b, a) < 0 || put_score(a, b) < 0))
         return -1;
     if (rules->drops) {
         forget_dropped(a, b);
@@ -208,11 +203,11 @@ static int fix_pair(struct fixmate *f, const struct fixmate_rules *rules, bam1_t
     return 0;
 }
 
-static void fix_orphan(bam1_t *b)
+static void fix_orphan(struct fixmate_read *b)
 {
-    b->core.mtid = -1;
-    b->core.mpos = -1;
-    b->core.isize = 0;
+    b->next_ref_id = -1;
+    b->at.next_pos = -1;
+    b->at.tlen = 0;
     set_flag(b, BAM_FMREVERSE | BAM_FPROPER_PAIR, false);
 }
 
@@ -228,16 +223,46 @@ static bool is_primary(const struct bam_record *r)
     return !(bam_record_flag(r) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
 }
 
-static int load(struct fixmate *f, const struct fixmate_rules *rules, bam1_t *b, const struct bam_record *r)
+/* The record is as sanitize() leaves it, in b->mended. */
+static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                const struct bam_record *r)
 {
-    return bam1_from_record(b, r) < 0 ? -1 : sanitize(b, rules->sanitize, rules->lengths, &f->cigar);
+    b->mended.n = 0;
+    if (bam1_from_record(&f->b, r) < 0 || sanitize(&f->b, rules->sanitize, rules->lengths, &f->cigar) < 0
+        || bam1_bytes_append(&b->mended, &f->b) < 0)
+        return -1;
+    b->record = record_at(b->mended.p);
+    return 0;
+}
+
+/* A CIGAR in the tag CG goes to where it belongs, too. */
+static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                const struct bam_record *r)
+{
+    const uint8_t *tag;
+    b->record = r;
+    b->cigar = bam_record_cigar(r, &b->n_cigar, &tag);
+    if (tag || sanitize_changes(r, rules->sanitize, rules->lengths)) {
+        if (mend(f, rules, b, r) < 0)
+            return -1;
+        r = b->record;
+        b->cigar = bam_record_cigar(r, &b->n_cigar, &tag);
+    }
+    b->span = bam_record_ref_span(r);
+    b->ref_id = bam_record_ref_id(r);
+    b->next_ref_id = (int32_t)load_le32(r->next_ref_id);
+    b->at = far_pos_get(r);
+    b->flag = bam_record_flag(r);
+    mate_tags_begin(&b->tags, bam_record_aux(r) + (far_pos_tag(r) ? FAR_POS_SIZE : 0),
+                    (const uint8_t *)r + bam_record_size(r));
+    return 0;
 }
 
 static int load_primary(struct fixmate *f, const struct fixmate_rules *rules, const struct bam_record *r)
 {
     if (f->n == f->max) {
         size_t max = f->max < KEPT ? KEPT : 2 * f->max;
-        bam1_t *primaries = realloc(f->primaries, max * sizeof *primaries);
+        struct fixmate_read *primaries = realloc(f->primaries, max * sizeof *primaries);
         if (!primaries)
             return -1;
         memset(primaries + f->max, 0, (max - f->max) * sizeof *primaries);
@@ -265,37 +290,62 @@ static int fix_primaries(struct fixmate *f, const struct fixmate_rules *rules, c
 }
 
 /* The last primary record with READ2, or without. */
-static const bam1_t *last_primary(const struct fixmate *f, bool read2)
+static const struct fixmate_read *last_primary(const struct fixmate *f, bool read2)
 {
     for (size_t i = f->n; i > 0; i--)
-        if (!(f->primaries[i - 1].core.flag & BAM_FREAD2) == !read2)
+        if (!(f->primaries[i - 1].flag & BAM_FREAD2) == !read2)
             return &f->primaries[i - 1];
     return NULL;
 }
 
 static int fix_other(struct fixmate *f, const struct fixmate_rules *rules, const struct bam_record *r,
-                     const bam1_t *const last[2])
+                     const struct fixmate_read *const last[2])
 {
-    bam1_t *b = &f->other;
+    struct fixmate_read *b = &f->other;
     if (load(f, rules, b, r) < 0)
         return -1;
-    const bam1_t *mate = last[!(b->core.flag & BAM_FREAD2)];
-    if (!(b->core.flag & BAM_FSUPPLEMENTARY) || !(b->core.flag & BAM_FPAIRED) || !mate)
+    const struct fixmate_read *mate = last[!(b->flag & BAM_FREAD2)];
+    if (!(b->flag & BAM_FSUPPLEMENTARY) || !(b->flag & BAM_FPAIRED) || !mate)
         return 0;
     tell_place(b, mate);
     return tell_alignment(f, b, mate);
 }
 
-static int put_record(const struct fixmate_rules *rules, const bam1_t *b, struct byte_buffer *to, uint64_t *dropped)
+static void put_fields(struct bam_record *made, const struct fixmate_read *b)
 {
-    size_t start = to->n;
-    if (rules->drops && (!is_mapped(b) || (b->core.flag & BAM_FSECONDARY))) {
+    store_le32(made->ref_id, (uint32_t)b->ref_id);
+    store_le32(made->pos, (uint32_t)b->at.pos);
+    store_le16(made->flag, b->flag);
+    store_le32(made->next_ref_id, (uint32_t)b->next_ref_id);
+    store_le32(made->next_pos, (uint32_t)b->at.next_pos);
+    store_le32(made->tlen, (uint32_t)b->at.tlen);
+}
+
+static int put_record(const struct fixmate_rules *rules, const struct fixmate_read *b, struct byte_buffer *to,
+                      uint64_t *dropped)
+{
+    if (rules->drops && (!is_mapped(b) || (b->flag & BAM_FSECONDARY))) {
         ++*dropped;
         return 0;
     }
-    if (bam1_bytes_append(to, b) < 0)
+    const uint8_t *from = (const uint8_t *)b->record;
+    size_t start = to->n, kept = (size_t)(bam_record_aux(b->record) - from);
+    if (byte_buffer_reserve(to, start + kept + FAR_POS_SIZE + mate_tags_most(&b->tags)) < 0)
         return -1;
+    uint8_t *tags = to->p + start + kept;
     struct bam_record *made = (struct bam_record *)(to->p + start);
+    memcpy(made, from, kept);
+    put_fields(made, b);
+    if (far_pos_needed(&b->at)) {
+        far_pos_put(made, tags, &b->at);
+        tags += FAR_POS_SIZE;
+    }
+    size_t size = (size_t)(mate_tags_write(&b->tags, tags) - (to->p + start));
+    if (size > INT32_MAX) {
+        errno = EOVERFLOW;
+        return -1;
+    }
+    store_le32(made->block_size, (uint32_t)(size - 4));
     int result = bam_record_fix(made);
     to->n = start + bam_record_size(made);
     return result;
@@ -304,8 +354,8 @@ static int put_record(const struct fixmate_rules *rules, const bam1_t *b, struct
 static int put_records(struct fixmate *f, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
                        struct byte_buffer *to, uint64_t *dropped)
 {
-    const bam1_t *const last[] = {last_primary(f, false), last_primary(f, true)};
-    const bam1_t *next = f->primaries;
+    const struct fixmate_read *const last[] = {last_primary(f, false), last_primary(f, true)};
+    const struct fixmate_read *next = f->primaries;
     for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
         bool primary = is_primary(record_at(p + at));
         if (!primary && fix_other(f, rules, record_at(p + at), last) < 0)

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
+#include "bam/far_pos.h"
+#include "bam/mate_tags.h"
 #include "base/byte_buffer.h"
 
 /* What is wanted. Nothing changes it while records are fixed. */
@@ -20,11 +22,25 @@ struct fixmate_rules {
     const int64_t *lengths;      /* of the references; the caller's */
 };
 
+/* A record while it is fixed: as it is, and apart from it what becomes of it. */
+struct fixmate_read {
+    const struct bam_record *record;     /* as it was read, or mended */
+    struct byte_buffer mended;   /* the record, if it was */
+    const uint8_t *cigar;        /* its n_cigar operations, little-endian */
+    uint32_t n_cigar;
+    int64_t span;                /* bases of the reference, at least one */
+    int32_t ref_id, next_ref_id;
+    struct far_pos at;
+    uint16_t flag;
+    struct mate_tags tags;
+};
+
 /* All zeros: nothing is in use. */
 struct fixmate {
-    bam1_t *primaries;           /* of the template; `max` of them have been used */
+    struct fixmate_read *primaries;      /* of the template; `max` of them have been used */
     size_t n, max;
-    bam1_t other;                /* the record that is neither */
+    struct fixmate_read other;   /* the record that is neither */
+    bam1_t b;                    /* the record that is being mended */
     struct byte_buffer text, cigar;   /* for a while */
 };
 

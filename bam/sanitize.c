@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam_record.h"
+#include "bam/far_pos.h"
 #include "bam/sanitize.h"
 
 enum { LONGEST = (1 << 28) - 1 };    /* operation of a CIGAR: lengths have 28 bits */
@@ -123,12 +124,6 @@ static bool is_match(unsigned op)
 static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
 {
     const uint32_t *cigar = bam_get_cigar(b);
-    bool changes = false;
-    for (uint32_t i = 0; i < b->core.n_cigar && !changes; i++)
-        changes = bam_cigar_oplen(cigar[i]) == 0 || (to_match && is_match(bam_cigar_op(cigar[i])))
-               || (i > 0 && bam_cigar_op(cigar[i]) == bam_cigar_op(cigar[i - 1]));
-    if (!changes)
-        return 0;
     unsigned before = 0;
     int64_t length = 0;
     to->n = 0;
@@ -199,6 +194,53 @@ static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_b
         return 0;
     }
     return bam_endpos(b) > length ? trim(b, length, cigar) : 0;
+}
+
+/* ------------------------------------------------ whether it is needed */
+
+static bool has_tags(const struct bam_record *r)
+{
+    const uint8_t *p = bam_record_aux(r), *end = (const uint8_t *)r + bam_record_size(r);
+    for (const uint8_t *next; end - p >= 3 && (next = bam_record_aux_skip(p + 2, end)); p = next)
+        if (is_of_alignment(p))
+            return true;
+    return false;
+}
+
+/* Whether neighbours are to be joined. */
+static bool is_split(const struct bam_record *r, bool to_match)
+{
+    uint32_t n;
+    const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
+    unsigned before = UINT_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t one = load_le32(cigar + 4 * (size_t)i);
+        if (bam_cigar_oplen(one) == 0 || (to_match && is_match(bam_cigar_op(one))) || bam_cigar_op(one) == before)
+            return true;
+        before = bam_cigar_op(one);
+    }
+    return false;
+}
+
+static bool is_misplaced(const struct bam_record *r, unsigned what, const int64_t *lengths)
+{
+    int32_t reference = bam_record_ref_id(r);
+    int64_t pos = far_pos(r);
+    if (reference < 0 || pos < 0)
+        return (what & SANITIZE_UNMAP) && pos < 0;
+    return pos + bam_record_ref_span(r) > lengths[reference];
+}
+
+bool sanitize_changes(const struct bam_record *r, unsigned what, const int64_t *lengths)
+{
+    bool is_mapped = !(bam_record_flag(r) & BAM_FUNMAP), has_no_reference = bam_record_ref_id(r) < 0;
+    if ((what & SANITIZE_POS) && has_no_reference && (far_pos(r) != -1 || ((what & SANITIZE_UNMAP) && is_mapped)))
+        return true;
+    if (!is_mapped)
+        return ((what & SANITIZE_CIGAR) && load_le16(r->n_cigar)) || ((what & SANITIZE_MAPQ) && r->mapq)
+            || ((what & SANITIZE_AUX) && has_tags(r));
+    return ((what & SANITIZE_CIGAR) && is_misplaced(r, what, lengths))
+        || ((what & (SANITIZE_CIGAR_JOIN | SANITIZE_CIGAR_M)) && is_split(r, what & SANITIZE_CIGAR_M));
 }
 
 int sanitize(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)

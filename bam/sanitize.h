@@ -4,9 +4,12 @@
 #ifndef SANITIZE_H
 #define SANITIZE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "base/byte_buffer.h"
+
+struct bam_record;
 
 enum sanitize {
     SANITIZE_POS = 1,            /* no reference: no position */
@@ -23,6 +26,9 @@ enum sanitize {
 /* Reads a comma list of words: "all" or "*", "none" or "off", "on", and one for each of the above. -1: one is unknown.
  * Only the beginning of a word counts, as in samtools. */
 int sanitize_parse(const char *list, unsigned *what);
+
+/* Whether that changes the checked record; it may say so though nothing changes. */
+bool sanitize_changes(const struct bam_record *record, unsigned what, const int64_t *lengths);
 
 /* Mends b. lengths: of the references. cigar: memory of the caller's, whose contents mean nothing. -1: no memory. */
 int sanitize(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar);

@@ -4,8 +4,6 @@
 #include "bam/unclipped.h"
 #include "duplicates/dup_key.h"
 
-enum { QUALITY_LEAST = 15 };
-
 /* Bits of kind; the group's number is above them. */
 enum { KIND_PAIR = 1, KIND_LEFTMOST = 2, KIND_STRANDS = 2, KIND_GROUP = 4 };
 
@@ -51,16 +49,6 @@ static int32_t mate_score(const uint8_t *type)
     case 'I': return (int32_t)load_le32(type + 1);
     default: return 0;
     }
-}
-
-static int64_t score_of(const struct bam_record *r)
-{
-    uint32_t n = load_le32(r->seq_len);
-    const uint8_t *quality = bam_record_aux(r) - n;
-    int64_t score = 0;
-    for (uint32_t i = 0; i < n; i++)
-        score += quality[i] >= QUALITY_LEAST ? quality[i] : 0;
-    return score;
 }
 
 static uint32_t group_of(const struct dup_rule *rule, const struct dup_tags *tags)
@@ -175,7 +163,7 @@ enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record
     if (read->kind == DUP_EXCLUDED)
         return BAM_OK;
     read->qc_fail = bam_record_flag(r) & BAM_FQCFAIL;
-    read->score = score_of(r);
+    read->score = (int64_t)bam_record_score(r);
     read->place = unclipped_own(r, CLIPS_SOFT_AND_HARD, reverse) + 1;
     read->single = (struct dup_key){.here = read->place, .ref = bam_record_ref_id(r),
                                     .barcode = barcode_of(rule, r, &tags, &read->barcode_missed),

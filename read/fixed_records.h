@@ -6,7 +6,7 @@
  *                         -> carry -> its head: c c c
  *
  * A template that is longer than a chunk goes on in the carry, until another name comes; then all of it is one head.
- * It is there three times while it is fixed: as it was, the primary records as htslib has them, and as it becomes. */
+ * It is there three times while it is fixed: as it was, the primary records that are mended, and as it becomes. */
 #ifndef FIXED_RECORDS_H
 #define FIXED_RECORDS_H
 

@@ -332,6 +332,26 @@ static void test_tags_begin_after_the_qualities(void **state)
         }
 }
 
+/* Of each length, with qualities on both sides of 15 and of 127, and other bytes beside them. */
+static void test_score_counts_a_quality_wrongly(void **state)
+{
+    (void)state;
+    static const uint8_t few[] = {14, 15, 255, 0, 128, 127, 30, 16, 2};
+    for (uint32_t seq = 0; seq < 300; seq++) {
+        struct unit_record r = {.flag = 4, .name = "abc", .seq_len = seq, .aux = "NMC\77", .n_aux = 4};
+        struct unit_bytes b = {NULL, 0, 0};
+        unit_append_record(&b, &r);
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < seq; i++) {
+            uint8_t quality = few[(i * i + seq) % N_OF(few)];
+            b.data[b.n - 4 - seq + i] = quality;
+            sum += quality >= 15 ? quality : 0;
+        }
+        assert_int_equal(bam_record_score(view(&b)), sum);
+        unit_free(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_broken_tag_is_told),
         cmocka_unit_test(test_sound_tag_before_a_broken_one_is_found),
         cmocka_unit_test(test_tags_begin_after_the_qualities),
+        cmocka_unit_test(test_score_counts_a_quality_wrongly),
     };
     hts_set_log_level(HTS_LOG_OFF);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The tags that fixmate gives a record. Each stands behind all others, in place of the first one of its name, as htslib
+ * puts it. Nothing is moved before the record is written. Serial. */
+#ifndef MATE_TAGS_H
+#define MATE_TAGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/byte_buffer.h"
+
+enum mate_tag { MATE_MQ, MATE_MC, MATE_CT, MATE_MS, MATE_TAGS };
+
+/* All zeros: nothing is in use. The owner frees added.p. */
+struct mate_tags {
+    const uint8_t *begin, *end;  /* what the record has */
+    const uint8_t *first;        /* of any of ours */
+    size_t left[MATE_TAGS], gone[MATE_TAGS];     /* how many of each name there are; the first ones are taken away */
+    struct byte_buffer added;    /* stands behind them */
+};
+
+/* Begins with the tags [p, end), which stay the caller's. Behind one that is broken none is found. */
+void mate_tags_begin(struct mate_tags *tags, const uint8_t *p, const uint8_t *end);
+
+/* Takes the first tag of that name away. */
+void mate_tags_drop(struct mate_tags *tags, enum mate_tag which);
+
+/* Puts a number, or a text of n bytes without its NUL. -1: no memory. */
+int mate_tags_put_int(struct mate_tags *tags, enum mate_tag which, uint32_t value);
+int mate_tags_put_text(struct mate_tags *tags, enum mate_tag which, const uint8_t *text, size_t n);
+
+/* The most bytes that they take. */
+static inline size_t mate_tags_most(const struct mate_tags *tags)
+{
+    return (size_t)(tags->end - tags->begin) + tags->added.n;
+}
+
+/* Writes them to `to`, and returns where they end. */
+uint8_t *mate_tags_write(const struct mate_tags *tags, uint8_t *to);
+
+#endif
