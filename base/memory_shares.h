@@ -33,14 +33,23 @@ struct memory_job {
     bool copies;                 /* a merge's; compressed blocks of the inputs may go to the output as they are */
 };
 
+/* Bytes that an output takes beside its rings, and what is like it. */
+struct output_use {
+    size_t htslib;               /* where htslib writes it: made for what there is, and more where there is more */
+    bool is_cram;
+    size_t beside;               /* --verify, ranks of -M, regions: the same however much there is */
+    uint64_t references;         /* its index, or references of CRAM: as much, but a third of all at most */
+};
+
 /* What is known once the headers are read. */
 struct memory_use {
     size_t header;               /* bytes of the headers as text */
     size_t references;           /* @SQ lines in them */
     bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
-    size_t htslib;               /* bytes that htslib takes for formats other than BAM and SAM */
+    size_t htslib;               /* bytes that htslib takes to read formats other than BAM and SAM: as for the output */
     size_t n_sam;                /* what goes through chunks (sam_use) at one time */
     size_t stats;                /* see stats_memory() */
+    struct output_use output;
 };
 
 /* What htslib may take for one file of a format other than BAM. */

@@ -51,7 +51,7 @@ static int open_input(struct fixed *f)
 static int check_memory(struct fixed *f)
 {
     struct memory_plan plan;
-    size_t output = written_memory(f->to, f->in.each->header.sam, &f->rings.job);
+    struct output_use output = written_use(&common(f)->out, f->in.each->header.sam, &f->rings);
     return sort_memory_plan(&plan, &f->rings, common(f), &f->in, output, &f->latch);
 }
 

@@ -77,7 +77,7 @@ struct planned {
     const struct memory_job *job;
     const struct sort_opts *opts;
     const struct sort_inputs *in;
-    size_t output;
+    struct output_use output;
 };
 
 static bool fits(const struct planned *p, uint64_t all, double with_keys)
@@ -173,10 +173,8 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
                 const struct memory_rings *rings, struct latch *latch)
 {
     struct input_sample sample;
-    size_t output = written_memory_beside(&opts->out, sam, &rings->job);
+    struct output_use output = written_use(&opts->out, sam, rings);
     int result = -1;
-    if (rings->job.form == SINK_HTSLIB)
-        output += memory_shares_htslib(opts->out.format.format == cram, true, &rings->writer, opts->n_threads).bytes;
     struct memory_plan plan;
     if (sort_memory_plan(&plan, rings, opts, in, output, latch) < 0)
         return -1;
@@ -210,7 +208,7 @@ static int foresee(struct forecast *f, const struct sort_opts *opts, const struc
 {
     const struct sort_inputs none = {.n_sam = n};
     struct memory_plan plan;
-    if (sort_memory_plan(&plan, rings, opts, &none, 0, latch) < 0)
+    if (sort_memory_plan(&plan, rings, opts, &none, (struct output_use){0}, latch) < 0)
         return -1;
     forecast_memory(f, &plan, NULL);
     return 0;

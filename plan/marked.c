@@ -116,7 +116,7 @@ static int open_rule(struct marked *m)
 static int divide_memory(struct marked *m)
 {
     struct memory_plan plan;
-    size_t output = written_memory(m->to, m->in.each->header.sam, &m->rings.job);
+    struct output_use output = written_use(&common(m)->out, m->in.each->header.sam, &m->rings);
     if (sort_memory_plan(&plan, &m->rings, common(m), &m->in, output, &m->latch) < 0)
         return -1;
     m->room = m->rings.job.all > plan.fixed ? (size_t)(m->rings.job.all - plan.fixed) : 0;

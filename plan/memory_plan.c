@@ -213,10 +213,16 @@ static size_t header_memory(const struct memory_use *use)
          : PLAIN_COPIES * use->header + PLAIN_REFERENCE * use->references;
 }
 
+static size_t output_memory(const struct output_use *use, size_t all)
+{
+    return use->htslib + use->beside + clamp((size_t)use->references, 0, all / HTSLIB_SHARE);
+}
+
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
 {
     const struct memory_rings *r = &p->rings;
     return program_memory(&r->job) + (size_t)r->job.n_threads * PER_THREAD + use->htslib + use->stats + rings_memory(r)
+         + output_memory(&use->output, all_of(r->job.all))
          + use->n_sam * r->sam.bytes
          + header_memory(use)
          + (r->job.in_chunks ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->sam.text_size)
@@ -286,16 +292,31 @@ uint64_t memory_plan_takes(const struct memory_plan *p)
     return p->fixed + 2 * (uint64_t)p->arena_size + p->merge_memory;
 }
 
-/* Parts grow by steps, so what does is looked for step by step, and a larger part may come with the next MiB. What
- * htslib takes was made for less: it may take two thirds of what comes to it. */
+/* What htslib takes with more rooms than it was given. Not all inputs need be CRAM, so they take a third of what comes
+ * to them at most. */
+static struct memory_use use_of_more(const struct memory_rings *rings, const struct memory_use *use, uint64_t more)
+{
+    const struct memory_job *job = &rings->job;
+    size_t n = job->n_inputs, third = (size_t)(more / HTSLIB_SHARE);
+    size_t alone = memory_shares_htslib(true, false, &rings->reader, job->n_threads).bytes;
+    size_t in_tasks = memory_shares_htslib(true, false, &rings->reader, 1).bytes
+                    + memory_shares_cram(&rings->reader, use->header / n, job->n_threads).bytes;
+    struct memory_use grown = *use;
+    if (use->htslib > 0)
+        grown.htslib = clamp(n * (alone > in_tasks ? alone : in_tasks), use->htslib, use->htslib + third);
+    if (use->output.htslib > 0)
+        grown.output.htslib = memory_shares_htslib(use->output.is_cram, true, &rings->writer, job->n_threads).bytes;
+    return grown;
+}
+
+/* Parts grow by steps, so what does is looked for step by step, and a larger part may come with the next MiB. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use)
 {
     struct memory_job more = *job;
     bool was_enough = false;
     for (more.all = (job->all + MIB - 1) / MIB * MIB; more.all < BAM_ARENA_MAX; more.all += MIB) {
         struct memory_rings rings = memory_plan_rings(&more);
-        struct memory_use grown = *use;
-        grown.htslib += use->htslib > 0 ? (more.all - job->all) / HTSLIB_SHARE * 2 : 0;
+        struct memory_use grown = use_of_more(&rings, use, more.all - job->all);
         struct memory_plan plan = memory_plan_make(&rings, &grown);
         bool is_enough = memory_plan_takes(&plan) <= more.all;
         if (is_enough && was_enough)

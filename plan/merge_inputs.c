@@ -66,9 +66,8 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
     int status = merge_regions_open(&regions, o, m->sam, latch);
     for (size_t i = 0; i < m->in.n && status == 0; i++) {
         struct sort_input *in = &m->in.each[i];
-        size_t before = in->format->memory;
         status = merge_regions_choose(&regions, in, indexes ? indexes[i] : NULL);
-        m->in.memory += in->format->memory - before + ref_regions_memory(&in->regions);
+        m->in.beside += ref_regions_memory(&in->regions) + (in->format->extents ? in->format->memory : 0);
     }
     merge_regions_close(&regions);
     return status;

@@ -72,7 +72,7 @@ static int check_memory(struct merged *m)
 {
     struct memory_plan plan;
     const struct sort_opts *o = &m->opts->common;
-    size_t output = written_memory(m->to, m->inputs.sam, &m->rings.job);
+    struct output_use output = written_use(&o->out, m->inputs.sam, &m->rings);
     if (!m->opts->sorts)
         return sort_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, &m->latch);
     plan = sort_memory_plan_any(&m->rings, o, &m->inputs.in, output);

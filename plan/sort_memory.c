@@ -90,27 +90,29 @@ static int too_little(const struct memory_rings *rings, const struct sort_opts *
 }
 
 static struct memory_use use_of(const struct memory_rings *rings, const struct sort_opts *opts,
-                                const struct sort_inputs *inputs, size_t output)
+                                const struct sort_inputs *inputs, struct output_use output)
 {
+    output.beside += inputs->beside;
     return (struct memory_use){
         .header = inputs->header_size,
         .references = inputs->n_references,
         .parsed = inputs->parsed || rings->job.form == SINK_HTSLIB,
-        .htslib = inputs->memory + output,
+        .htslib = inputs->memory,
         .n_sam = inputs->n_sam,
         .stats = stats_memory(opts->n_threads, sort_report_detail(&opts->report)),
+        .output = output,
     };
 }
 
 struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct sort_opts *opts,
-                                        const struct sort_inputs *inputs, size_t output)
+                                        const struct sort_inputs *inputs, struct output_use output)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);
     return memory_plan_make(rings, &use);
 }
 
 int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
-                     const struct sort_inputs *inputs, size_t output, struct latch *latch)
+                     const struct sort_inputs *inputs, struct output_use output, struct latch *latch)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);
     *plan = memory_plan_make(rings, &use);

@@ -22,13 +22,13 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
  * what a sort would give them. */
 struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct latch *latch);
 
-/* The second half: the headers are read. output: bytes of htslib, indexes and the like for the output and the order.
+/* The second half: the headers are read. output: of the output, and of what the order needs.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
 int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
-                     const struct sort_inputs *inputs, size_t output, struct latch *latch);
+                     const struct sort_inputs *inputs, struct output_use output, struct latch *latch);
 
 /* The same, and more is no error. */
 struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct sort_opts *opts,
-                                        const struct sort_inputs *inputs, size_t output);
+                                        const struct sort_inputs *inputs, struct output_use output);
 
 #endif

@@ -78,8 +78,10 @@ static int prepare_order(struct sorted *s)
 /* The second half of the plan: the headers are read, and the index of -I is made. */
 static int plan_memory(struct sorted *s)
 {
-    size_t output = (s->to ? written_memory(s->to, s->sam, &s->rings.job) : 0)
-                  + (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
+    struct output_use output = {0};
+    if (s->to)
+        output = written_use(&s->opts->out, s->sam, &s->rings);
+    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
     return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
 }
 

@@ -389,6 +389,9 @@ MUTANTS = [
     ("base/affinity.c", "    if (at_start.known)\n        change(&at_start, before);\n    else\n        affinity_widen(before);\n",
      "    affinity_widen(before);\n", ["test_affinity.py::test_other_commands_get_the_mask_we_were_started_with"],
      "another command gets the mask of the start"),
+    ("plan/memory_plan.c", "return use->htslib + use->beside + clamp((size_t)use->references, 0, all / HTSLIB_SHARE);",
+     "return use->htslib + clamp((size_t)use->references, 0, all / HTSLIB_SHARE);", ["unit_memory_plan"],
+     "the plan counts --verify and what the order needs"),
     # ------------------------------------------------------------ merge
     ("read/sliced_input.c", "    if (!follows)\n        s->fallen = slice->number;", "    if (0)\n        s->fallen = slice->number;",
      [MERGE + "test_inversion_of_long_records_is_overlooked"], "an input goes back where a slice begins"),

@@ -1000,6 +1000,19 @@ def test_all_together_takes_more_than_total_memory(heavy, tmp_path, kind, size, 
     assert went or n == 64 or form == "cram"
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_what_is_enough_is_far_too_much(tmp_path):
+    """Indexes and --verify take the same however much there is."""
+    path, enough = tmp_path / "in.bam", []
+    path.write_bytes(bamgen.bam(bamgen.header(refs=[("c", 1 << 26)]), [bamgen.record()]))
+    for more in ([], ["--verify", "--write-index"]):
+        args = ["-@", 2, *more, "-o", tmp_path / "o.bam", path]
+        p = run_sort(["--total-memory", "24M", *args])
+        enough.append(int(re.search(r"and these inputs, (\d+)M is enough", p.stderr).group(1)))
+        assert run_sort(["--total-memory", "%dM" % enough[-1], *args]).returncode == 0
+    assert enough[0] <= enough[1] < enough[0] + 12
+
+
 def giants(count=3):
     """Reads of 24 Mb, of 36 MB each in BAM, in reverse order; the second has no qualities."""
     r, n = bamgen.rng("giants"), 24000000

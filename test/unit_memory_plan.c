@@ -74,6 +74,11 @@ static uint64_t spilling_takes(const struct memory_plan *p)
     return (uint64_t)p->rings.job.n_threads * (spill_packer_memory(p->slice_size) + loader) + p->merge_memory;
 }
 
+static uint64_t use_of_output(const struct output_use *use, uint64_t all)
+{
+    return use->htslib + use->beside + (use->references < all / 3 ? use->references : all / 3);
+}
+
 /* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
 static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
 {
@@ -81,7 +86,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     uint64_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(r->job.n_threads, r->source_slots);
     return (1 + r->job.n_waiting) * input
          + (uint64_t)r->source_slots * FOUND + sink_takes(r)
-         + spilling_takes(p) + use->header + use->htslib + use->stats
+         + spilling_takes(p) + use->header + use->htslib + use->stats + use_of_output(&use->output, p->rings.job.all)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
 
@@ -238,12 +243,16 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
 static void test_plan_takes_more_than_all_there_is(void **state)
 {
     (void)state;
-    static const struct memory_use uses[] = {{.header = 100}, {.header = 20 * MIB, .references = 500000}};
+    static const struct memory_use uses[] = {
+        {.header = 100}, {.header = 20 * MIB, .references = 500000},
+        {.output = {.beside = 40 * MIB, .references = 20 * MIB}},    /* --verify and an index */
+    };
     for (size_t t = 0; t < N_OF(threads); t++)
         for (size_t u = 0; u < N_OF(uses); u++) {
             struct memory_job job = {0, threads[t], BGZF_LEVEL_DEFAULT, 1, FOUND, 0,
                                          SINK_BAM, 0, 0, false, false};
-            uint64_t least = (32 + 8 * (uint64_t)threads[t]) * MIB + 16 * uses[u].header + 512 * uses[u].references;
+            uint64_t least = (32 + 8 * (uint64_t)threads[t]) * MIB + 16 * uses[u].header + 512 * uses[u].references
+                           + use_of_output(&uses[u].output, GIB);
             for (uint64_t all = MIB; all < 4 * GIB; all += all / MIB / 16 * MIB + MIB) {
                 job.all = all;
                 struct memory_plan plan = plan_of(&job, &uses[u]);
@@ -352,7 +361,7 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
 static void test_huge_header_changes_rings_that_are_open(void **state)
 {
     (void)state;
-    static const struct memory_use none = {0}, much = {200 * MIB, 500000, true, 300 * MIB, 1, 50 * MIB};
+    static const struct memory_use none = {0}, much = {200 * MIB, 500000, true, 300 * MIB, 1, 50 * MIB, {MIB, false, MIB, MIB}};
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {

@@ -399,11 +399,6 @@ void hts_writer_close(struct hts_writer *w)
     free(w);
 }
 
-size_t hts_writer_memory(const struct hts_writer *w)
-{
-    return w->use.bytes;
-}
-
 /* A record is there twice: as a bam1_t, with half as much again to grow, and as a finished copy. Both keep memory. */
 size_t hts_writer_batches_memory(uint32_t n_batches)
 {

@@ -55,9 +55,6 @@ bool hts_writer_help(struct hts_writer *writer);
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 
-/* Bytes of memory that htslib takes, about. */
-size_t hts_writer_memory(const struct hts_writer *writer);
-
 /* Bytes of memory of so many batches. */
 size_t hts_writer_batches_memory(uint32_t n_batches);
 

@@ -121,11 +121,6 @@ void record_sink_close(struct record_sink *k)
     free(k);
 }
 
-size_t record_sink_memory(const struct record_sink *k)
-{
-    return k->hts ? hts_writer_memory(k->hts) : 0;
-}
-
 static int put_sam_header(struct record_sink *k, sam_hdr_t *sam)
 {
     const char *lines = sam_hdr_str(sam);

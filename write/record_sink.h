@@ -32,9 +32,6 @@ struct record_sink *record_sink_open(const struct output_request *request, const
                                      const char *path, struct latch *latch, struct stats *stats);
 void record_sink_close(struct record_sink *sink);
 
-/* Bytes of memory that htslib takes for the output; 0: tasks make it. */
-size_t record_sink_memory(const struct record_sink *sink);
-
 /* Puts the header. Call it before the first record. sam must live as long as the sink. index: the file to write the
  * index to, NULL: none; index_format: HTS_FMT_CSI and so on, for BAM. beyond: a record to come begins behind the end of
  * its reference, which CRAM must know. -1: failed, and the error is in the latch. */

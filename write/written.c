@@ -8,7 +8,6 @@
 #include "write/bam_index.h"
 #include "bam/far_pos.h"
 #include "base/latch.h"
-#include "base/memory_shares.h"
 #include "write/output_request.h"
 #include "write/record_sink.h"
 #include "write/samtools_checksum.h"
@@ -59,20 +58,19 @@ bool written_takes_reference(const htsFormat *format)
 }
 
 /* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be
- * longer by far than what is known of them, so what they take may be a third of all at most. */
-size_t written_memory(const struct written *f, sam_hdr_t *sam, const struct memory_job *job)
-{
-    return written_memory_beside(f->request, sam, job) + record_sink_memory(f->sink);
-}
-
-size_t written_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job)
+ * longer by far than what is known of them, so a third of all is the most for them. */
+struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings)
 {
     const htsFormat *format = &request->format;
-    uint64_t most = job->all / 3;
-    uint64_t refs = written_takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
-                  : request->index && format->format != cram ? bam_index_memory(sam) : 0;
-    size_t verify = request->verify ? sink_verify_memory(job->n_threads) : 0;
-    return (size_t)(refs < most ? refs : most) + verify;
+    bool is_cram = format->format == cram;
+    int n = rings->job.n_threads;
+    return (struct output_use){
+        .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
+        .is_cram = is_cram,
+        .beside = request->verify ? sink_verify_memory(n) : 0,
+        .references = written_takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
+                    : request->index && !is_cram ? bam_index_memory(sam) : 0,
+    };
 }
 
 /* samtools would find out at the first read beyond 2^29, when all is sorted. */

@@ -7,12 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <htslib/sam.h>
+#include "base/memory_shares.h"
 #include "base/out_file.h"
 
 struct samtools_checksum;
 struct latch;
-struct memory_job;
-struct memory_rings;
 struct output_request;
 struct record_sink;
 struct sort_order;
@@ -38,12 +37,8 @@ int written_open(struct written *written, const struct output_request *request, 
 /* Whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);
 
-/* Bytes of memory that the files take beside the sink, of all that there is: indexes, --verify, what htslib keeps.
- * sam is the header of the output. */
-size_t written_memory(const struct written *written, sam_hdr_t *sam, const struct memory_job *job);
-
-/* The same without what the sink's htslib keeps, and without any file. */
-size_t written_memory_beside(const struct output_request *request, sam_hdr_t *sam, const struct memory_job *job);
+/* What the files take beside the sink's rings: indexes, --verify, what htslib keeps. sam: the header of the output. */
+struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings);
 
 /* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
  * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
