@@ -20,7 +20,7 @@
 
 bool marked_serves(const struct markdup_opts *o)
 {
-    return !o->others && !o->clear && !o->originals && !o->counts && !o->distance && !o->move_umi;
+    return !o->others;
 }
 
 /* -------------------------------------------------------------------- open */
@@ -104,6 +104,9 @@ static int open_rule(struct marked *m)
     m->rule.include_fails = o->include_fails;
     memcpy(m->rule.barcode_tag, o->barcode_tag, sizeof o->barcode_tag);
     m->rule.barcode_group = o->barcode_group;
+    if (o->distance && dup_spots_open(&m->spots, o->read_coords, o->coords_order))
+        return latch_fail(&m->latch, "out of memory for the expression '%s'", o->read_coords);
+    m->reads_spots = o->distance;
     if (!o->barcode_regex)
         return 0;
     if (regcomp(&m->barcode, o->barcode_regex, REG_EXTENDED) != 0)
@@ -144,13 +147,41 @@ static bool help(void *marked)
     return chunk_reader_help(passed_records_chunks(m->in.each->passed));
 }
 
+static struct marked_rule mark_rule(const struct marked *m)
+{
+    const struct markdup_opts *o = m->opts;
+    return (struct marked_rule){
+        .read = &m->rule,
+        .mark = {
+            .clear = o->clear,
+            .counts = o->counts,
+            .umi = o->move_umi ? &m->barcode : NULL,
+            .umi_group = o->barcode_group,
+            .umi_separator = o->umi_separator,
+        },
+        .removes = o->remove,
+        .tells = o->originals || o->counts || o->distance || o->others || o->clear || o->move_umi,
+        .others = o->others ? &m->others : NULL,
+    };
+}
+
 static int open_flow(struct marked *m)
 {
+    const struct markdup_opts *o = m->opts;
     struct marked_flow_options how = {
         .source = {advance, take, help, m},
-        .rule = &m->rule,
-        .window = m->opts->window,
-        .removes = m->opts->remove,
+        .rule = mark_rule(m),
+        .tell = {
+            .names = o->originals,
+            .counts = o->counts,
+            .pass = o->pass,
+            .distance = o->distance,
+            .spots = o->distance ? &m->spots : NULL,
+            .others = o->others ? &m->others : NULL,
+            .warnings = &m->warnings,
+        },
+        .follows = o->originals || o->counts || o->distance || o->others,
+        .window = o->window,
         .n_threads = m->rings.job.n_threads,
         .room = m->room,
         .n_counts = 1 + name_table_count(&m->groups),
@@ -218,11 +249,12 @@ static int compare(struct marked *m)
     struct dup_counts sum = sum_of(counts, n);
     free(counts);
     uint64_t seen = marked_flow_read(m->flow), written = marked_flow_written(m->flow);
-    return sum.read == seen && sum.written == written && sum.examined + sum.excluded == seen
-         ? 0 : latch_fail(&m->latch, "%s: %llu records were read, but %llu were looked at, and %llu of %llu were to be "
-                          "written. Memory may be faulty, or this is our bug: please report it",
-                          sort_opts_input(common(m)), (unsigned long long)seen, (unsigned long long)sum.read,
-                          (unsigned long long)written, (unsigned long long)sum.written);
+    uint64_t dropped = marked_flow_dropped(m->flow);
+    return sum.read == seen && sum.examined + sum.excluded == seen && written + dropped == seen
+         ? 0 : latch_fail(&m->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu left "
+                          "out. Memory may be faulty, or this is our bug: please report it", sort_opts_input(common(m)),
+                          (unsigned long long)seen, (unsigned long long)sum.read, (unsigned long long)written,
+                          (unsigned long long)dropped);
 }
 
 int marked_end(struct marked *m)
@@ -269,6 +301,8 @@ void marked_finish(struct marked *m)
     stats_phase(m->stats, PHASE_FINISH);
     if (!latch_tripped(&m->latch))
         written_commit(m->to);
+    if (!latch_tripped(&m->latch))
+        dup_warnings_end(&m->warnings);
     marked_tell(m);
     written_close(m->to);
     marked_flow_close(m->flow);
@@ -276,6 +310,9 @@ void marked_finish(struct marked *m)
     name_table_free(&m->groups);
     if (m->rule.barcode_name)
         regfree(&m->barcode);
+    if (m->reads_spots)
+        dup_spots_close(&m->spots);
+    dup_others_free(&m->others);
     free(m->lengths);
     stats_stop(m->stats);
     if (m->stats)

@@ -9,6 +9,8 @@
 #include "base/name_table.h"
 #include "base/progress.h"
 #include "duplicates/dup_key.h"
+#include "duplicates/dup_others.h"
+#include "duplicates/dup_warnings.h"
 #include "read/passed_records.h"
 #include "read/sort_input.h"
 
@@ -33,6 +35,10 @@ struct marked {
     struct dup_rule rule;
     struct name_table groups;    /* read groups, if they are to be told apart */
     regex_t barcode;             /* rule.barcode_name, if it is not NULL */
+    struct dup_spots spots;      /* how coordinates are read, if they are (opts->distance) */
+    bool reads_spots;            /* they are open */
+    struct dup_others others;
+    struct dup_warnings warnings;
     struct marked_flow *flow;
 };
 

@@ -5,6 +5,7 @@
 #include "base/task_ring.h"
 #include "duplicates/dup_counts.h"
 #include "plan/marked_flow.h"
+#include "plan/marked_losses.h"
 #include "write/record_sink.h"
 
 enum {
@@ -14,18 +15,10 @@ enum {
     ROUND_LEAST = 4,             /* slices of a round, if there is anything to wait for */
 };
 
-/* Slices in the order of the input. */
-struct queue {
-    struct queued {
-        struct marked_slice *slice;
-        uint64_t first;          /* number of its first record: the slice may be gone when somebody looks */
-    } *list;
-    size_t first, n, max;        /* list[first] to list[n - 1] are there */
-};
-
 /* The sets of some keys. Its task uses it; the main thread does between rounds. */
 struct shard {
     struct marked_flow *flow;
+    uint32_t slot;
     struct dup_sets *sets;
     enum dup_fault fault;
     uint64_t number;             /* of the record that was entered last */
@@ -33,80 +26,39 @@ struct shard {
 
 struct marked_flow {
     struct marked_flow_options opt;
-    struct dup_counts **counts;  /* of each thread, who alone writes there: opt.n_counts */
+    struct dup_counts **counts;  /* of each thread, who alone writes there, and of the losses: opt.n_counts */
     struct task_ring keys, sets, finish;
+    struct task_ring follow;     /* one slot */
+    struct marked_losses *losses;    /* NULL: only flags are wanted */
+    enum dup_fault follow_fault; /* the follower's before DONE */
     struct marked_slice **keying, **finishing;   /* by slot */
     struct shard *shards;
-    struct queue keyed;          /* wait for a round; main thread, as all below */
-    struct queue waiting;        /* in the round, or in no shard's hands; unchanged in a round but for waiting.first */
+    struct marked_queue keyed;          /* wait for a round; main thread, as all below */
+    struct marked_queue waiting; /* in the round, or in no hands; unchanged in a round but for waiting.first */
     size_t entered;              /* waiting.list[] before it has been entered in all shards ... */
     size_t round_first;          /* ... and from here on slices may still get losers in the round that is on */
-    bool in_round;
+    enum round_step { ROUND_NONE, ROUND_SETS, ROUND_FOLLOWS } round;
+    bool told_all;               /* the end of the records has been followed, too */
     uint64_t decided;            /* no record before this one can lose any more */
     struct marked_place at;      /* where the keyed records end */
-    struct queue out;            /* the sink may hold */
+    struct marked_queue out;            /* the sink may hold */
     struct marked_slice *given;  /* its records are being put to the sink */
-    struct queue spare;          /* not in use */
+    struct marked_queue spare;          /* not in use */
     struct marked_entries **spare_entries;
     size_t n_spare_entries, max_spare_entries;
     size_t memory;               /* bytes of the slices in use */
     bool ended;                  /* the source has no more records */
-    uint64_t n_read, n_written, checksum;
+    uint64_t n_read, n_written, n_dropped, checksum;
 };
-
-/* -------------------------------------------------------------------- queue */
 
 static int no_memory(const struct marked_flow *f)
 {
     return latch_fail(f->opt.latch, "%s: out of memory", f->opt.path);
 }
 
-static bool is_empty(const struct queue *q)
+static int push(struct marked_flow *f, struct marked_queue *q, struct marked_slice *slice)
 {
-    return q->first == q->n;
-}
-
-static int push(struct marked_flow *f, struct queue *q, struct marked_slice *slice)
-{
-    if (q->n == q->max && q->first > q->max / 2) {
-        q->n -= q->first;
-        memmove(q->list, q->list + q->first, q->n * sizeof *q->list);
-        q->first = 0;
-    } else if (q->n == q->max) {
-        size_t max = 2 * q->max + 64;
-        struct queued *list = realloc(q->list, max * sizeof *list);
-        if (!list) {
-            marked_slice_free(slice);
-            return no_memory(f);
-        }
-        q->list = list;
-        q->max = max;
-    }
-    q->list[q->n++] = (struct queued){slice, slice->first};
-    return 0;
-}
-
-static struct marked_slice *pop(struct queue *q)
-{
-    return q->list[q->first++].slice;
-}
-
-static void free_queue(struct queue *q)
-{
-    while (!is_empty(q))
-        marked_slice_free(pop(q));
-    free(q->list);
-}
-
-/* The slice that has the record. */
-static struct marked_slice *find(const struct queue *q, size_t low, uint64_t number)
-{
-    size_t high = q->n;
-    while (high - low > 1) {
-        size_t middle = high - low < 4 ? high - 1 : low + (high - low) / 2;
-        *(q->list[middle].first <= number ? &low : &high) = middle;
-    }
-    return q->list[low].slice;
+    return marked_queue_push(q, slice) < 0 ? no_memory(f) : 0;
 }
 
 /* ------------------------------------------------------------------- slices */
@@ -118,7 +70,8 @@ static size_t memory_of(const struct marked_slice *s)
 
 static struct marked_slice *new_slice(struct marked_flow *f)
 {
-    struct marked_slice *s = !is_empty(&f->spare) ? f->spare.list[--f->spare.n].slice : calloc(1, sizeof *s);
+    struct marked_queue *spare = &f->spare;
+    struct marked_slice *s = !marked_queue_is_empty(spare) ? spare->list[--spare->n].slice : calloc(1, sizeof *s);
     if (!s)
         no_memory(f);
     return s;
@@ -126,7 +79,7 @@ static struct marked_slice *new_slice(struct marked_flow *f)
 
 static void drop_slice(struct marked_flow *f, struct marked_slice *s)
 {
-    record_slice_clear(&s->records);
+    marked_slice_clear(s);
     if (f->spare.n - f->spare.first < f->keys.opt.n_slots)
         push(f, &f->spare, s);
     else
@@ -157,7 +110,7 @@ static void key_slice(void *flow, uint32_t slot)
     if (latch_tripped(f->opt.latch))
         return;
     enum stage before = stats_enter(f->opt.stats, STAGE_FIND);
-    if (marked_slice_key(s, f->opt.rule, f->sets.opt.n_slots, f->counts[task_thread()]) < 0)
+    if (marked_slice_key(s, f->opt.rule.read, f->sets.opt.n_slots, f->counts[task_thread()]) < 0)
         no_memory(f);
     stats_leave(f->opt.stats, before, 0);
 }
@@ -167,11 +120,11 @@ static int lost(void *arg, const struct dup_loss *loss)
     struct shard *shard = arg;
     struct marked_flow *f = shard->flow;
     uint64_t number = loss->loser.number;
-    struct marked_slice *s = find(&f->waiting, f->round_first, number);
+    struct marked_slice *s = marked_queue_find(&f->waiting, f->round_first, number);
     struct dup_counts *counts = &f->counts[task_thread()][loss->loser.group];
     marked_slice_lose(s, number - s->first);
     *(loss->single ? &counts->duplicate_single : &counts->duplicate_pair) += 1;
-    return 0;
+    return f->losses ? marked_losses_keep(f->losses, shard->slot, loss) : 0;
 }
 
 static void enter_shard(void *flow, uint32_t slot)
@@ -186,15 +139,42 @@ static void enter_shard(void *flow, uint32_t slot)
     stats_leave(f->opt.stats, before, 0);
 }
 
+/* What was lost in the round, or, if there are no more records, what is still to be told. */
+static void follow_losses(void *flow, uint32_t slot)
+{
+    struct marked_flow *f = flow;
+    (void)slot;
+    if (latch_tripped(f->opt.latch))
+        return;
+    enum stage before = stats_enter(f->opt.stats, STAGE_PLAN);
+    f->follow_fault = f->entered == f->waiting.n ? marked_losses_end(f->losses, &f->waiting, f->round_first)
+                    : marked_losses_follow(f->losses, &f->waiting, f->round_first, f->entered);
+    stats_leave(f->opt.stats, before, 0);
+}
+
+static int tell_of_record(const struct marked_flow *f, const struct marked_slice *s, size_t i, const char *why)
+{
+    const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
+    return latch_fail(f->opt.latch, "%s: record %llu (%s): %s", f->opt.path, (unsigned long long)(s->first + i + 1),
+                      bam_record_name((const struct bam_record *)r), why);
+}
+
 static void finish_slice(void *flow, uint32_t slot)
 {
     struct marked_flow *f = flow;
+    struct marked_slice *s = f->finishing[slot];
     if (latch_tripped(f->opt.latch))
         return;
     enum stage before = stats_enter(f->opt.stats, STAGE_MERGE);
-    if (marked_slice_finish(f->finishing[slot], f->opt.rule, f->opt.removes, f->counts[task_thread()]) < 0)
-        no_memory(f);
+    int status = marked_slice_finish(s, &f->opt.rule, f->counts[task_thread()]);
     stats_leave(f->opt.stats, before, 0);
+    if (status < 0 && s->changed)
+        tell_of_record(f, s, s->faulty, "another one was made of it. Memory may be faulty, or this is our bug: please "
+                       "report it");
+    else if (status < 0 && s->unmarked)
+        tell_of_record(f, s, s->faulty, dup_mark_fault_text(s->unmarked));
+    else if (status < 0)
+        no_memory(f);
 }
 
 /* -------------------------------------------------------- main thread: keys */
@@ -202,7 +182,7 @@ static void finish_slice(void *flow, uint32_t slot)
 /* Whether anything is under way here that makes room without more records. */
 static bool is_busy(const struct marked_flow *f)
 {
-    return !task_ring_empty(&f->keys) || !is_empty(&f->keyed) || f->in_round || !task_ring_empty(&f->finish);
+    return !task_ring_empty(&f->keys) || !marked_queue_is_empty(&f->keyed) || f->round || !task_ring_empty(&f->finish);
 }
 
 static int take_slice(struct marked_flow *f)
@@ -235,16 +215,23 @@ static void read_on(struct marked_flow *f)
     }
 }
 
-static int tell_of_record(const struct marked_flow *f, const struct marked_slice *s, size_t i)
+/* The record that is the first with a fault or out of order. */
+static int tell_of_fallen(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
-    const char *name = bam_record_name((const struct bam_record *)bam_key_record(s->records.records.p,
-                                                                                 s->records.keys[i]));
-    const char *why = s->fault ? bam_fault_text(s->fault)
-                    : "is before the record in front of it: the file is not in coordinate sorted order. Nothing was "
-                      "written; use samtools sort first";
-    return latch_fail(f->opt.latch, s->fault ? "%s: record %llu (%s): %s. Nothing was written"
-                                             : "%s: record %llu (%s) %s",
-                      f->opt.path, (unsigned long long)(s->first + i + 1), name, why);
+    return tell_of_record(f, s, i, s->fault && i == s->fallen ? bam_fault_text(s->fault)
+                          : "it is before the record in front of it, so the file is not in coordinate sorted order; "
+                            "use samtools sort first");
+}
+
+static void warn_of_missed(struct marked_flow *f, const struct marked_slice *s)
+{
+    size_t n = s->n_missed < MARKED_MISSED ? s->n_missed : MARKED_MISSED;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[s->missed[i]]);
+        dup_warnings_take(f->opt.tell.warnings, DUP_WARNING_BARCODE, bam_record_name((const struct bam_record *)r));
+    }
+    if (s->n_missed > n)
+        dup_warnings_count(f->opt.tell.warnings, DUP_WARNING_BARCODE, s->n_missed - n);
 }
 
 static void take_keyed(struct marked_flow *f)
@@ -257,9 +244,11 @@ static void take_keyed(struct marked_flow *f)
         else if (push(f, &f->keyed, s) < 0)
             return;
         else if (s->fallen == 0 || !marked_slice_join(s, &f->at))
-            tell_of_record(f, s, 0);
+            tell_of_fallen(f, s, 0);
         else if (s->fallen < s->records.n)
-            tell_of_record(f, s, s->fallen);
+            tell_of_fallen(f, s, s->fallen);
+        else
+            warn_of_missed(f, s);
     }
 }
 
@@ -269,18 +258,25 @@ static void begin_round(struct marked_flow *f)
 {
     size_t n = f->keyed.n - f->keyed.first, least = (size_t)f->opt.n_threads / 2;
     least = least > ROUND_LEAST ? least : ROUND_LEAST;
-    if (f->in_round || n == 0 || (n < least && !task_ring_empty(&f->keys)))
+    if (f->round || n == 0 || (n < least && !task_ring_empty(&f->keys)))
         return;
-    while (!is_empty(&f->keyed)) {
+    while (!marked_queue_is_empty(&f->keyed)) {
         size_t before = f->waiting.first;
-        if (push(f, &f->waiting, pop(&f->keyed)) < 0)
+        if (push(f, &f->waiting, marked_queue_pop(&f->keyed)) < 0)
             return;
         f->entered -= before - f->waiting.first;
     }
     f->round_first = f->waiting.first;
-    f->in_round = true;
+    f->round = ROUND_SETS;
     task_ring_hand_out_all(&f->sets);
     task_ring_make_task(&f->sets);
+}
+
+static int tell_of_number(struct marked_flow *f, enum dup_fault fault, uint64_t number)
+{
+    return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? no_memory(f)
+         : latch_fail(f->opt.latch, "%s: record %llu: %s", f->opt.path, (unsigned long long)number + 1,
+                      dup_fault_text(fault));
 }
 
 /* The first record that has a fault, as one thread would find it. */
@@ -292,43 +288,81 @@ static int tell_of_fault(struct marked_flow *f)
             first = &f->shards[i];
     if (!first)
         return 0;
-    uint64_t number = first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets) : first->number;
-    return first->fault == DUP_NO_MEMORY ? no_memory(f)
-         : latch_fail(f->opt.latch, "%s: record %llu: %s. Nothing was written", f->opt.path,
-                      (unsigned long long)number + 1, dup_fault_text(first->fault));
+    return tell_of_number(f, first->fault, first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets)
+                                                                             : first->number);
 }
 
+static int tell_of_loss(struct marked_flow *f)
+{
+    return tell_of_number(f, f->follow_fault, marked_losses_culprit(f->losses));
+}
+
+/* The losses are followed by one task, which is alone with the slices that wait. */
+static void begin_to_follow(struct marked_flow *f)
+{
+    f->round = ROUND_FOLLOWS;
+    f->round_first = f->waiting.first;
+    task_ring_hand_out(&f->follow);
+    task_ring_make_task(&f->follow);
+}
+
+static void take_all_done(struct task_ring *ring)
+{
+    while (!task_ring_empty(ring) && task_ring_state(ring, task_ring_oldest(ring)) == TASK_DONE)
+        task_ring_take(ring);
+}
+
+/* How far records are decided, when all shards are done with the round. */
 static void end_round(struct marked_flow *f)
 {
-    while (!task_ring_empty(&f->sets) && task_ring_state(&f->sets, task_ring_oldest(&f->sets)) == TASK_DONE)
-        task_ring_take(&f->sets);
-    if (!f->in_round || !task_ring_empty(&f->sets) || latch_tripped(f->opt.latch) || tell_of_fault(f) < 0)
-        return;
-    f->in_round = false;
-    f->decided = UINT64_MAX;
+    f->round = ROUND_NONE;
+    f->decided = f->losses ? marked_losses_decided(f->losses) : UINT64_MAX;
     for (uint32_t i = 0; i < f->sets.opt.n_slots; i++) {
         uint64_t decided = dup_sets_decided(f->shards[i].sets);
         f->decided = decided < f->decided ? decided : f->decided;
     }
-    const struct marked_slice *last = f->waiting.list[f->waiting.n - 1].slice;
-    uint64_t end = last->first + last->records.n;
-    f->decided = f->decided < end ? f->decided : end;
     for (; f->entered < f->waiting.n; f->entered++)
         drop_entries(f, f->waiting.list[f->entered].slice);
 }
 
-/* ----------------------------------------------------- main thread: the end */
-
 static bool all_entered(const struct marked_flow *f)
 {
-    return f->ended && task_ring_empty(&f->keys) && is_empty(&f->keyed) && !f->in_round;
+    return f->ended && task_ring_empty(&f->keys) && marked_queue_is_empty(&f->keyed) && !f->round;
+}
+
+/* Goes on with the round. A failure is in the latch. */
+static void go_on(struct marked_flow *f)
+{
+    take_all_done(&f->sets);
+    take_all_done(&f->follow);
+    if (latch_tripped(f->opt.latch) || !task_ring_empty(&f->sets) || !task_ring_empty(&f->follow))
+        return;
+    if (f->round == ROUND_SETS && tell_of_fault(f) == 0 && f->losses)
+        begin_to_follow(f);
+    else if (f->round == ROUND_FOLLOWS && f->follow_fault)
+        tell_of_loss(f);
+    else if (f->round)
+        end_round(f);
+    if (!f->told_all && all_entered(f) && f->losses) {
+        f->told_all = true;
+        begin_to_follow(f);
+    }
+}
+
+/* ----------------------------------------------------- main thread: the end */
+
+/* Nobody loses any more, and all is told. */
+static bool all_decided(const struct marked_flow *f)
+{
+    return all_entered(f) && (f->told_all || !f->losses);
 }
 
 static void finish_on(struct marked_flow *f)
 {
     while (f->waiting.first < f->entered && !task_ring_full(&f->finish)) {
         struct marked_slice *s = f->waiting.list[f->waiting.first].slice;
-        if (s->first + s->records.n > f->decided && !all_entered(f))
+        bool is_final = !f->opt.rule.others && s->first + s->records.n <= f->decided;
+        if (!is_final && !all_decided(f))
             return;
         f->waiting.first++;
         f->finishing[task_ring_next(&f->finish)] = s;
@@ -338,8 +372,8 @@ static void finish_on(struct marked_flow *f)
 
 static void free_passed(struct marked_flow *f)
 {
-    while (!is_empty(&f->out) && record_sink_passed(f->opt.sink, f->out.list[f->out.first].slice->mark)) {
-        struct marked_slice *s = pop(&f->out);
+    while (!marked_queue_is_empty(&f->out) && record_sink_passed(f->opt.sink, f->out.list[f->out.first].slice->mark)) {
+        struct marked_slice *s = marked_queue_pop(&f->out);
         f->memory -= s->memory;
         drop_slice(f, s);
     }
@@ -352,14 +386,14 @@ static bool is_ready(void *flow)
     free_passed(f);
     take_keyed(f);
     read_on(f);
-    end_round(f);
+    go_on(f);
     begin_round(f);
     finish_on(f);
     if (latch_tripped(f->opt.latch))
         return true;
     if (!task_ring_empty(&f->finish))
         return task_ring_state(&f->finish, task_ring_oldest(&f->finish)) == TASK_DONE;
-    return all_entered(f) && is_empty(&f->waiting);
+    return all_decided(f) && marked_queue_is_empty(&f->waiting);
 }
 
 static bool help(void *flow)
@@ -368,8 +402,9 @@ static bool help(void *flow)
     record_sink_make_task(f->opt.sink);
     task_ring_make_task(&f->keys);
     task_ring_make_task(&f->finish);
-    return task_ring_help(&f->finish) || task_ring_help(&f->sets) || record_sink_help(f->opt.sink)
-        || task_ring_help(&f->keys) || (!f->ended && f->opt.source.help(f->opt.source.arg));
+    return task_ring_help(&f->finish) || task_ring_help(&f->sets) || task_ring_help(&f->follow)
+        || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
+        || (!f->ended && f->opt.source.help(f->opt.source.arg));
 }
 
 static int leave_given(struct marked_flow *f)
@@ -394,6 +429,7 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
     f->given = f->finishing[task_ring_oldest(&f->finish)];
     task_ring_take(&f->finish);
     f->n_written += f->given->list.n;
+    f->n_dropped += f->given->n_dropped;
     f->checksum += f->given->checksum;
     *list = f->given->list;
     return 1;
@@ -409,6 +445,11 @@ uint64_t marked_flow_written(const struct marked_flow *f)
     return f->n_written;
 }
 
+uint64_t marked_flow_dropped(const struct marked_flow *f)
+{
+    return f->n_dropped;
+}
+
 uint64_t marked_flow_checksum(const struct marked_flow *f)
 {
     return f->checksum;
@@ -416,7 +457,7 @@ uint64_t marked_flow_checksum(const struct marked_flow *f)
 
 void marked_flow_counts(const struct marked_flow *f, struct dup_counts *sum)
 {
-    for (int i = 0; i < f->opt.n_threads; i++)
+    for (int i = 0; i <= f->opt.n_threads; i++)
         for (size_t k = 0; k < f->opt.n_counts; k++)
             dup_counts_add(&sum[k], &f->counts[i][k]);
     for (size_t k = 0; k < f->opt.n_counts; k++)
@@ -439,15 +480,17 @@ static int open_shards(struct marked_flow *f)
         return -1;
     for (uint32_t i = 0; i < n; i++) {
         f->shards[i].flow = f;
-        if (!(f->shards[i].sets = dup_sets_new(f->opt.window, false, lost, &f->shards[i])))
+        f->shards[i].slot = i;
+        if (!(f->shards[i].sets = dup_sets_new(f->opt.window, f->opt.follows, lost, &f->shards[i])))
             return -1;
     }
-    return 0;
+    f->opt.tell.totals = f->counts[f->opt.n_threads];
+    return f->opt.follows && !(f->losses = marked_losses_open(&f->opt.tell, n)) ? -1 : 0;
 }
 
 static int open_counts(struct marked_flow *f)
 {
-    size_t n = (size_t)f->opt.n_threads;
+    size_t n = (size_t)f->opt.n_threads + 1;
     f->counts = calloc(n, sizeof *f->counts);
     for (size_t i = 0; f->counts && i < n; i++)
         if (!(f->counts[i] = calloc(f->opt.n_counts, sizeof **f->counts)))
@@ -467,7 +510,8 @@ struct marked_flow *marked_flow_open(const struct marked_flow_options *options)
         f->spare_entries = calloc(n, sizeof *f->spare_entries);
     }
     if (f && f->keying && f->finishing && f->spare_entries && open_ring(&f->keys, n, 0, key_slice, f) == 0
-        && open_ring(&f->finish, n, 0, finish_slice, f) == 0 && open_shards(f) == 0 && open_counts(f) == 0)
+        && open_ring(&f->finish, n, 0, finish_slice, f) == 0 && open_ring(&f->follow, 1, 0, follow_losses, f) == 0
+        && open_counts(f) == 0 && open_shards(f) == 0)
         return f;
     latch_fail(options->latch, "%s: out of memory", options->path);
     marked_flow_close(f);
@@ -492,17 +536,19 @@ void marked_flow_close(struct marked_flow *f)
     task_ring_close(&f->keys, well);
     task_ring_close(&f->finish, well);
     task_ring_close(&f->sets, well);
+    task_ring_close(&f->follow, well);
+    marked_losses_close(f->losses);
     for (uint32_t i = 0; f->shards && i < f->sets.opt.n_slots; i++)
         dup_sets_free(f->shards[i].sets);
     free(f->shards);
-    for (int i = 0; f->counts && i < f->opt.n_threads; i++)
+    for (int i = 0; f->counts && i <= f->opt.n_threads; i++)
         free(f->counts[i]);
     free(f->counts);
     marked_slice_free(f->given);
-    free_queue(&f->keyed);
-    free_queue(&f->waiting);
-    free_queue(&f->out);
-    free_queue(&f->spare);
+    marked_queue_free(&f->keyed);
+    marked_queue_free(&f->waiting);
+    marked_queue_free(&f->out);
+    marked_queue_free(&f->spare);
     for (size_t i = 0; i < f->n_spare_entries; i++)
         marked_entries_free(f->spare_entries[i]);
     free(f->spare_entries);

@@ -11,6 +11,7 @@
 #ifndef MARKED_FLOW_H
 #define MARKED_FLOW_H
 
+#include "duplicates/dup_chains.h"
 #include "plan/marked_slice.h"
 #include "read/chunk_reader.h"
 
@@ -30,9 +31,10 @@ struct marked_source {
 
 struct marked_flow_options {
     struct marked_source source;
-    const struct dup_rule *rule;
+    struct marked_rule rule;     /* with -S, rule.others is tell.others */
+    struct dup_chains_opt tell;  /* but for totals, settled and context */
+    bool follows;                /* losses matter, and not flags alone */
     int64_t window;              /* -l */
-    bool removes;                /* -r */
     int n_threads;
     size_t room;                 /* bytes of slices, about, that are under way before it goes on reading */
     size_t n_counts;             /* of struct dup_counts: read groups and none */
@@ -52,9 +54,11 @@ void marked_flow_close(struct marked_flow *flow);
  * -1: failed. Call it on the main thread of the team. */
 int marked_flow_next(struct marked_flow *flow, struct record_list *list);
 
-/* When all were given: how many records were read and are to be written, and the checksum of the latter. */
+/* When all were given: how many records were read, were to be written, and were left out, and the
+ * checksum of the written ones. */
 uint64_t marked_flow_read(const struct marked_flow *flow);
 uint64_t marked_flow_written(const struct marked_flow *flow);
+uint64_t marked_flow_dropped(const struct marked_flow *flow);
 uint64_t marked_flow_checksum(const struct marked_flow *flow);
 
 /* Adds what was counted to sum[n_counts], which is all zeros. */

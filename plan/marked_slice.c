@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include "bam/record_checksum.h"
 #include "duplicates/dup_counts.h"
+#include "duplicates/dup_kept.h"
+#include "duplicates/dup_others.h"
 #include "plan/marked_slice.h"
 
 enum { WORD = 64 };              /* bits of a word of `lost` */
@@ -33,7 +35,18 @@ void marked_slice_free(struct marked_slice *s)
     marked_entries_free(s->entries);
     record_list_free(&s->list);
     free(s->lost);
+    free(s->told);
+    free(s->names.p);
     free(s);
+}
+
+void marked_slice_clear(struct marked_slice *s)
+{
+    record_slice_clear(&s->records);
+    free(s->told);
+    s->told = NULL;
+    s->names.n = s->n_missed = s->n_dropped = 0;
+    s->from = (struct marked_place){.is_set = false};
 }
 
 static int reserve_entries(struct marked_entries *e, size_t n, uint32_t n_shards)
@@ -128,6 +141,8 @@ static bool read_record(struct marked_slice *s, const struct dup_rule *rule, siz
     s->fault = dup_key_make(rule, r, &m->read);
     if (s->fault || !is_in_order(at, ref, m->read.start))
         return false;
+    if (m->read.barcode_missed && s->n_missed++ < MARKED_MISSED)
+        s->missed[s->n_missed - 1] = (uint32_t)i;
     bool breaks = is_break(at, ref);
     m->before = breaks || i == 0 ? INT64_MIN : at->start;
     step(at, ref, &m->read, breaks);
@@ -238,6 +253,37 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
     return fault;
 }
 
+/* --------------------------------------------------------------------- told */
+
+/* Keeps a name. Mostly it is the one that was kept last. */
+static int keep_name(struct marked_slice *s, const char *name, struct marked_told *told)
+{
+    size_t n = strlen(name) + 1;
+    if (s->names.n >= n && memcmp(s->names.p + s->names.n - n, name, n) == 0
+        && (s->names.n == n || s->names.p[s->names.n - n - 1] == 0)) {
+        told->original = (uint32_t)(s->names.n - n) + 1;
+        return 0;
+    }
+    if (s->names.n > UINT32_MAX - n - 1 || byte_buffer_append(&s->names, name, n) < 0)
+        return -1;
+    told->original = (uint32_t)(s->names.n - n) + 1;
+    return 0;
+}
+
+int marked_slice_tell(struct marked_slice *s, const struct dup_verdict *verdict)
+{
+    if (!s->told && !(s->told = calloc(s->records.n, sizeof *s->told)))
+        return -1;
+    struct marked_told *told = &s->told[verdict->number - s->first];
+    if (!verdict->duplicate) {
+        told->count = verdict->count;
+        return 0;
+    }
+    told->type = verdict->type;
+    told->original = 0;
+    return verdict->original ? keep_name(s, verdict->original, told) : 0;
+}
+
 /* ----------------------------------------------------------------- finished */
 
 static bool has_lost(const struct marked_slice *s, size_t i)
@@ -245,35 +291,114 @@ static bool has_lost(const struct marked_slice *s, size_t i)
     return atomic_load_explicit(&s->lost[i / WORD], memory_order_relaxed) >> i % WORD & 1;
 }
 
-/* Counts a record that is left out. */
-static void drop(struct marked_slice *s, const struct dup_rule *rule, const struct bam_record *r, size_t size,
-                 struct dup_counts *counts)
+/* Whether other records of its template decide. */
+static bool is_other(const struct bam_record *r)
 {
-    struct dup_read read;
-    dup_key_make(rule, r, &read);
-    counts[read.group].written--;
-    s->checksum -= record_checksum((const uint8_t *)r, size);
+    return bam_record_flag(r) & (BAM_FUNMAP | BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
 }
 
-int marked_slice_finish(struct marked_slice *s, const struct dup_rule *rule, bool removes, struct dup_counts *counts)
+/* Fills *v. False: the record is an original that stands for itself alone. */
+static bool verdict_of(const struct marked_slice *s, const struct marked_rule *rule, size_t i,
+                       const struct bam_record *r, struct dup_verdict *v, struct dup_counts *counts)
 {
+    const struct marked_told *told = s->told ? &s->told[i] : NULL;
+    uint32_t group;
+    *v = (struct dup_verdict){.number = s->first + i, .duplicate = has_lost(s, i), .count = 1};
+    bool is_out = rule->removes && dup_mark_flag(&rule->mark, r, NULL) & BAM_FDUP;   /* before names are looked up */
+    if (rule->others && is_other(r) && !is_out && dup_others_find(rule->others, bam_record_name(r), v, &group)) {
+        counts[group].non_primary++;
+        counts[group].non_primary_optical += v->type == DUP_TYPE_SEQUENCING;
+        return true;
+    }
+    if (told && told->count)
+        v->count = told->count;
+    if (told && told->original)
+        v->original = (const char *)s->names.p + told->original - 1;
+    if (told)
+        v->type = told->type;
+    return v->duplicate || v->count > 1;
+}
+
+/* Counts a record that is left out. samtools counts what -S leaves out as written. */
+static void drop(struct marked_slice *s, const struct marked_rule *rule, const struct bam_record *r, size_t size,
+                 struct dup_counts *counts, bool counted)
+{
+    struct dup_read read;
+    if (!counted) {
+        dup_key_make(rule->read, r, &read);
+        counts[read.group].written--;
+    }
+    s->checksum -= record_checksum((const uint8_t *)r, size);
+    s->n_dropped++;
+}
+
+/* Appends record i to the others as it is written, and makes its key that of the new one. */
+static int write_anew(struct marked_slice *s, const struct marked_rule *rule, size_t i, const struct dup_verdict *v)
+{
+    enum { ROOM = 1024 };        /* as dup_mark_append() asks for: the bytes must stay where they are meanwhile */
+    struct byte_buffer *to = &s->records.records;
+    size_t size = bam_record_size(record_of(s, i)), start = to->n;
+    if (byte_buffer_reserve(to, to->n + size + ROOM) < 0)
+        return -1;
+    const struct bam_record *r = record_of(s, i);
+    s->faulty = i;
+    if ((s->unmarked = dup_mark_append(&rule->mark, to, r, v)))
+        return -1;
+    size_t n = to->n - start;
+    if ((s->changed = !dup_kept(r, to->p + start, n, rule->mark.umi)))
+        return -1;
+    s->checksum -= record_checksum((const uint8_t *)r, size);
+    s->checksum += record_checksum(to->p + start, n);
+    s->records.keys[i].place = bam_key_place(start, n);
+    return 0;
+}
+
+static void set_flag(struct marked_slice *s, struct bam_record *r, size_t size, unsigned flag)
+{
+    if (flag == bam_record_flag(r))
+        return;
+    s->checksum -= record_checksum((const uint8_t *)r, size);
+    store_le16(r->flag, (uint16_t)flag);
+    s->checksum += record_checksum((const uint8_t *)r, size);
+}
+
+/* Makes record i as it is written. *stays: whether it is. */
+static int finish_record(struct marked_slice *s, const struct marked_rule *rule, size_t i, struct dup_counts *counts,
+                         bool *stays)
+{
+    struct dup_verdict verdict, *v = &verdict;
+    struct bam_record *r = record_of(s, i);
+    size_t size = bam_key_record_size(s->records.records.p, s->records.keys[i]);
+    if (!verdict_of(s, rule, i, r, v, counts))
+        v = NULL;
+    unsigned flag = dup_mark_flag(&rule->mark, r, v);
+    *stays = !(rule->removes && flag & BAM_FDUP);
+    if (!*stays)
+        drop(s, rule, r, size, counts, v && v->duplicate && !has_lost(s, i));
+    else if (!rule->tells || dup_mark_is_flag(&rule->mark, r, v))
+        set_flag(s, r, size, flag);
+    else
+        return write_anew(s, rule, i, v);
+    return 0;
+}
+
+/* Records may get other places until all are made, so what is left out has a key of no size. */
+int marked_slice_finish(struct marked_slice *s, const struct marked_rule *rule, struct dup_counts *counts)
+{
+    struct bam_key *keys = s->records.keys;
     s->checksum = s->records.checksum;
     if (reserve_list(s) < 0)
         return -1;
     for (size_t i = 0; i < s->records.n; i++) {
-        struct bam_record *r = record_of(s, i);
-        size_t size = bam_key_record_size(s->records.records.p, s->records.keys[i]);
-        unsigned flag = bam_record_flag(r), now = flag | (has_lost(s, i) ? BAM_FDUP : 0);
-        if (removes && now & BAM_FDUP) {
-            drop(s, rule, r, size, counts);
-            continue;
-        }
-        if (now != flag) {
-            s->checksum -= record_checksum((const uint8_t *)r, size);
-            store_le16(r->flag, (uint16_t)now);
-            s->checksum += record_checksum((const uint8_t *)r, size);
-        }
-        record_list_add(&s->list, (const uint8_t *)r, (uint32_t)size, 0);
+        bool stays;
+        if (finish_record(s, rule, i, counts, &stays) < 0)
+            return -1;
+        if (!stays)
+            keys[i].place = 0;
     }
+    const uint8_t *base = s->records.records.p;
+    for (size_t i = 0; i < s->records.n; i++)
+        if (keys[i].place)
+            record_list_add(&s->list, bam_key_record(base, keys[i]), (uint32_t)bam_key_record_size(base, keys[i]), 0);
     return 0;
 }

@@ -8,6 +8,7 @@
 #define MARKED_SLICE_H
 
 #include <stdatomic.h>
+#include "duplicates/dup_mark.h"
 #include "duplicates/dup_sets.h"
 #include "read/record_slice.h"
 #include "write/record_list.h"
@@ -37,6 +38,24 @@ struct marked_place {
     int64_t start, reach;
 };
 
+/* What was told of a record. All zeros: nothing. */
+struct marked_told {
+    uint64_t count;              /* dc; 0: not told */
+    uint32_t original;           /* where its name begins in the slice's, + 1; 0: none */
+    enum dup_type type;
+};
+
+/* How records are written. What the pointers lead to stays the caller's; threads share it. */
+struct marked_rule {
+    const struct dup_rule *read;
+    struct dup_mark_rule mark;
+    bool removes;                /* duplicates are left out */
+    bool tells;                  /* more is wanted than flags */
+    const struct dup_others *others;     /* whose other records are duplicates, too; NULL: nobody's are */
+};
+
+enum { MARKED_MISSED = 10 };     /* records without barcode whose names a slice remembers */
+
 struct marked_slice {
     struct record_slice records;
     uint64_t first;              /* number of its first record in the input, from 0 up */
@@ -47,6 +66,14 @@ struct marked_slice {
     enum bam_fault fault;        /* why it cannot */
     _Atomic uint64_t *lost;      /* a bit for each record; any shard sets it before the slice is final */
     size_t max_lost;             /* words there is room for */
+    struct marked_told *told;    /* of each record; NULL: nothing was told of any */
+    struct byte_buffer names;    /* of originals */
+    size_t n_missed;             /* records whose barcode could not be read ... */
+    uint32_t missed[MARKED_MISSED];  /* ... and the first of them */
+    enum dup_mark_fault unmarked;    /* why a record cannot be written ... */
+    bool changed;                /* ... or: it would not be the same record ... */
+    size_t faulty;               /* ... and which one */
+    size_t n_dropped;            /* records that are left out */
     struct record_list list;     /* of the records that are written */
     size_t max_list;
     uint64_t checksum;           /* of the records that are written, as they were read but for what was changed ... */
@@ -76,9 +103,15 @@ static inline void marked_slice_lose(struct marked_slice *slice, size_t i)
     atomic_fetch_or_explicit(&slice->lost[i / 64], (uint64_t)1 << i % 64, memory_order_relaxed);
 }
 
-/* Lists its records as they are written. removes: duplicates are left out, and taken off the number of written ones in
- * counts, by read group. -1: no memory. */
-int marked_slice_finish(struct marked_slice *slice, const struct dup_rule *rule, bool removes,
-                        struct dup_counts *counts);
+/* What is told of a duplicate, and what of an original, does not replace each other: without the chain pass a duplicate
+ * may go on to count singles. Returns 0, or -1 if there is no memory. */
+int marked_slice_tell(struct marked_slice *slice, const struct dup_verdict *verdict);
+
+/* Makes the records as they are written, and lists them. In counts, by read group, what is left out is taken off the
+ * number of written ones. -1: no memory, or a record cannot be written: see `unmarked` and `changed`. */
+int marked_slice_finish(struct marked_slice *slice, const struct marked_rule *rule, struct dup_counts *counts);
+
+/* Forgets all but its memory, which may serve other records. */
+void marked_slice_clear(struct marked_slice *slice);
 
 #endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_buffer.h"
+#include "plan/marked_losses.h"
+
+/* A loss, with the names of both until the round ends. The newcomer's lies in its record. */
+struct kept_loss {
+    struct dup_loss loss;
+    size_t name;                 /* where that of the other one is, in the shard's names */
+};
+
+/* Of one shard, in order. */
+struct shard_losses {
+    struct byte_buffer list;     /* struct kept_loss */
+    struct byte_buffer names;
+};
+
+struct marked_losses {
+    struct dup_chains *chains;
+    struct shard_losses *shards;
+    uint32_t n_shards;
+    struct byte_buffer order;    /* struct dup_loss *: of each record of the round, that of singles and that of pairs */
+    const struct marked_queue *waiting;  /* while something is told */
+    size_t first;
+};
+
+enum { KEPT = 1 << 20 };         /* bytes of a buffer that stay from round to round */
+
+/* ---- kept ---- */
+
+int marked_losses_keep(struct marked_losses *l, uint32_t shard, const struct dup_loss *loss)
+{
+    struct shard_losses *s = &l->shards[shard];
+    const struct dup_member *other = loss->newcomer_won ? &loss->loser : &loss->winner;
+    struct kept_loss kept = {*loss, s->names.n};
+    const char *name = other->name ? other->name : "";
+    return byte_buffer_append(&s->names, name, strlen(name) + 1) < 0 ? -1
+         : byte_buffer_append(&s->list, &kept, sizeof kept);
+}
+
+/* ---- in order ---- */
+
+static uint64_t number_of(const struct dup_loss *loss)
+{
+    return loss->newcomer_won ? loss->winner.number : loss->loser.number;
+}
+
+/* A record comes once in each table, so each loss has a place of its own. */
+static int put_in_order(struct marked_losses *l, uint64_t from, size_t n)
+{
+    size_t bytes = 2 * n * sizeof(struct dup_loss *);
+    if (byte_buffer_reserve(&l->order, bytes + 1) < 0)
+        return -1;
+    memset(l->order.p, 0, bytes);
+    struct dup_loss **order = (struct dup_loss **)(void *)l->order.p;
+    for (uint32_t i = 0; i < l->n_shards; i++) {
+        struct shard_losses *s = &l->shards[i];
+        struct kept_loss *list = (struct kept_loss *)(void *)s->list.p;
+        for (size_t k = 0; k < s->list.n / sizeof *list; k++) {
+            struct dup_loss *loss = &list[k].loss;
+            (loss->newcomer_won ? &loss->loser : &loss->winner)->name = (const char *)s->names.p + list[k].name;
+            order[2 * (number_of(loss) - from) + !loss->single] = loss;
+        }
+    }
+    return 0;
+}
+
+static void forget_round(struct marked_losses *l)
+{
+    for (uint32_t i = 0; i < l->n_shards; i++) {
+        byte_buffer_trim(&l->shards[i].list, KEPT);
+        byte_buffer_trim(&l->shards[i].names, KEPT);
+    }
+    byte_buffer_trim(&l->order, KEPT);
+}
+
+/* ---- followed ---- */
+
+static int settled(void *losses, const struct dup_verdict *verdict)
+{
+    const struct marked_losses *l = losses;
+    return marked_slice_tell(marked_queue_find(l->waiting, l->first, verdict->number), verdict);
+}
+
+static enum dup_fault follow_slice(struct marked_losses *l, const struct marked_slice *s, struct dup_loss *const *order)
+{
+    const struct marked_entries *e = s->entries;
+    enum dup_fault fault = DUP_OK;
+    size_t n_passed = 0;
+    for (size_t i = 0; i < s->records.n && !fault; i++, order += 2) {
+        bool breaks = n_passed < e->n_breaks && e->breaks[n_passed] == i;
+        n_passed += breaks;
+        if (breaks)
+            fault = dup_chains_pass(l->chains, INT64_MAX);
+        else if (order[0] || order[1])
+            fault = dup_chains_pass(l->chains, e->reads[i].before);
+        for (int table = 0; table < 2 && !fault; table++)
+            if (order[table])
+                fault = dup_chains_lose(l->chains, order[table]);
+    }
+    return fault || s->records.n == 0 ? fault
+         : dup_chains_pass(l->chains, s->to.is_nowhere ? INT64_MAX : s->to.start);
+}
+
+enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked_queue *waiting, size_t first,
+                                    size_t entered)
+{
+    const struct marked_queued *from = waiting->list + entered, *end = waiting->list + waiting->n;
+    const struct marked_slice *last = end[-1].slice;
+    enum dup_fault fault = DUP_OK;
+    l->waiting = waiting;
+    l->first = first;
+    if (put_in_order(l, from->first, (size_t)(last->first + last->records.n - from->first)) < 0)
+        return DUP_NO_MEMORY;
+    struct dup_loss *const *order = (struct dup_loss *const *)(const void *)l->order.p;
+    for (const struct marked_queued *at = from; at < end && !fault; at++)
+        fault = follow_slice(l, at->slice, order + 2 * (at->first - from->first));
+    forget_round(l);
+    return fault;
+}
+
+enum dup_fault marked_losses_end(struct marked_losses *l, const struct marked_queue *waiting, size_t first)
+{
+    l->waiting = waiting;
+    l->first = first;
+    return dup_chains_pass(l->chains, INT64_MAX);
+}
+
+uint64_t marked_losses_decided(struct marked_losses *l)
+{
+    return dup_chains_decided(l->chains);
+}
+
+uint64_t marked_losses_culprit(const struct marked_losses *l)
+{
+    return dup_chains_culprit(l->chains);
+}
+
+/* ---- */
+
+struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards)
+{
+    struct dup_chains_opt opt = *tell;
+    struct marked_losses *l = calloc(1, sizeof *l);
+    opt.settled = settled;
+    opt.context = l;
+    if (l) {
+        l->n_shards = n_shards;
+        l->shards = calloc(n_shards, sizeof *l->shards);
+        l->chains = dup_chains_new(&opt);
+    }
+    if (l && l->shards && l->chains)
+        return l;
+    marked_losses_close(l);
+    return NULL;
+}
+
+void marked_losses_close(struct marked_losses *l)
+{
+    if (!l)
+        return;
+    for (uint32_t i = 0; l->shards && i < l->n_shards; i++) {
+        free(l->shards[i].list.p);
+        free(l->shards[i].names.p);
+    }
+    free(l->shards);
+    free(l->order.p);
+    dup_chains_free(l->chains);
+    free(l);
+}
