@@ -87,6 +87,8 @@ struct memory_rings {
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
     struct sam_use sam;          /* of an input, if it is SAM or is read as its records pass */
     uint32_t n_slices;           /* of an input that is read in chunks, see read/sliced_input.h */
+    size_t n_shared;             /* chunks, and slices, of all inputs together that none has of its own ... */
+    uint32_t borrows;            /* ... and how many of these one may have: see read/chunk_pool.h */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */
 };
@@ -112,6 +114,9 @@ static inline struct htslib_use memory_shares_htslib(bool is_cram, bool writing,
     int n = (uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1;
     return (struct htslib_use){.n_threads = n, .bytes = base + (n > 1 ? (size_t)n * each : 0)};
 }
+
+/* Chunks that each input of a merge has of its own. */
+enum { MEMORY_CHUNKS_LEAST = 2 };
 
 /* Records of a container as htslib writes it, BAM: mostly. */
 static const size_t MEMORY_CRAM_RECORDS = (size_t)4 << 20;

@@ -170,7 +170,7 @@ static void choose_sizes(struct merge_ring *m)
         m->sample_records = m->range_records / 2 + 1;
     m->steps_max = 1;
     if (o->runs.n)                               /* ranges for half of the threads may take what is read ahead */
-        m->steps_max += o->runs.n * (o->runs.n_buffers - 1) / (threads / 2 + 1);
+        m->steps_max += (o->runs.n * (o->runs.n_buffers - 1) + o->runs.n_shared / 2) / (threads / 2 + 1);
 }
 
 struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
@@ -450,8 +450,10 @@ static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, doubl
         return true;
     if (cut->source >= m->opt.runs.n)
         return false;
-    size_t slices = m->taken[cut->source] + 1 - m->first[cut->source];
-    return slices + (m->rule != NULL) > m->opt.runs.n_buffers;
+    const struct merge_runs *runs = &m->opt.runs;
+    size_t taken = m->taken[cut->source], slices = taken + 1 - m->first[cut->source];
+    return slices + (m->rule != NULL) > runs->n_buffers
+        && !(runs->n_shared && runs->ready(runs->reader, cut->source, taken + 1, false));
 }
 
 /* Whether a range of so many records would outgrow its list, so that it had better end at the last cut. With 26 runs

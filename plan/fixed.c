@@ -67,7 +67,7 @@ static int open_records(struct fixed *f)
         .latch = &f->latch,
         .stats = f->stats,
     };
-    struct sliced_input_options slices = {f->rings.n_slices, NULL, &f->latch};
+    struct sliced_input_options slices = {.n_slices = f->rings.n_slices, .latch = &f->latch};
     if (!(f->records = fixed_records_open(&how, &f->in.each->header)))
         return -1;
     return sliced_input_begin_of(&f->slices, f->in.each, fixed_records_chunks(f->records), &slices);

@@ -56,7 +56,6 @@ static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;
 static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;
 static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
-enum { MERGE_CHUNKS_MIN = 2 };   /* of an input of a merge */
 enum { RECORDS_PER_TEXT = 2 };   /* bytes of records that a chunk has room for, without growing */
 static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;    /* of a chunk; the least takes any block, inflated */
 /* A thread that sorts a sublist leaves its blocks to the other threads for some 50 ms. These must have
@@ -144,15 +143,32 @@ static size_t merge_chunk(const struct memory_job *job, size_t text_size)
  * as many chunks. Large ones cost the main thread least; but each thread should get one. */
 static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t text_size)
 {
-    size_t chunks = memory / merge_chunk(job, text_size), more = SLICED_INPUT_LEAST + job->copies - MERGE_CHUNKS_MIN;
+    size_t chunks = memory / merge_chunk(job, text_size), more = SLICED_INPUT_LEAST + job->copies - MEMORY_CHUNKS_LEAST;
     return chunks > more ? (chunks - more) / 3 : 0;
+}
+
+/* Of several inputs, each has the least chunks of its own; the others are for all (read/chunk_pool.h). One input
+ * borrows no more than it has use for, nor than it can keep books of. */
+static void share_chunks(struct memory_rings *rings, size_t books, size_t wanted)
+{
+    enum { BOOKS_OF_CHUNK = 512, BOOKS_OF_BLOCK = 256 };
+    const struct sam_use *use = &rings->sam;
+    size_t blocks = use->text_size / TEXT_MIN, most = books / (BOOKS_OF_CHUNK + blocks * BOOKS_OF_BLOCK);
+    size_t share = use->n_chunks - MEMORY_CHUNKS_LEAST, shared = share * rings->job.n_inputs;
+    size_t borrows = clamp(shared, 0, wanted < most ? wanted : most);
+    rings->source_slots = use->source_slots;
+    if (borrows <= share)
+        return;
+    rings->n_shared = shared;
+    rings->borrows = (uint32_t)borrows;
+    rings->source_slots = (uint32_t)((MEMORY_CHUNKS_LEAST + borrows) * blocks);
 }
 
 /* The inputs of a merge get what the rest of the plan leaves of all, about; but each of them the least that works. A
  * sixth of it is for pieces, the rest for slices and chunks. */
 static void divide_for_merge(struct memory_rings *rings)
 {
-    enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6 };
+    enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6, BOOKS_PART = 32 };
     const struct memory_job *job = &rings->job;
     const size_t beside = (size_t)MEMORY_BESIDE, all = all_of(job->all);
     size_t each = (all > 2 * beside ? all - beside : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
@@ -164,16 +180,17 @@ static void divide_for_merge(struct memory_rings *rings)
     use->piece_size = rings->piece_size;
     use->text_size = TEXT_MAX;
     while (use->text_size > TEXT_MIN
-           && merge_chunks(job, left, use->text_size) < MERGE_CHUNKS_MIN + threads / job->n_inputs)
+           && merge_chunks(job, left, use->text_size) < MEMORY_CHUNKS_LEAST + threads / job->n_inputs)
         use->text_size /= 2;
-    use->n_chunks = (uint32_t)clamp(merge_chunks(job, left, use->text_size), MERGE_CHUNKS_MIN,
-                                    MERGE_CHUNKS_MIN + CHUNKS_PER_THREAD * threads / job->n_inputs);
-    rings->n_slices = SLICED_INPUT_LEAST + job->copies + use->n_chunks - MERGE_CHUNKS_MIN;
+    use->n_chunks = (uint32_t)clamp(merge_chunks(job, left, use->text_size), MEMORY_CHUNKS_LEAST, MEMORY_CHUNKS_LEAST
+                                    + (CHUNKS_PER_THREAD * threads + job->n_inputs - 1) / job->n_inputs);
+    rings->n_slices = SLICED_INPUT_LEAST + job->copies + use->n_chunks - MEMORY_CHUNKS_LEAST;
     use->tight = use->text_size < TEXT_MAX;
     use->records_size = merge_records(job, use->text_size);
     use->keeps = job->copies;
-    use->source_slots = rings->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
+    use->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
     use->bytes = use->n_chunks * merge_chunk(job, use->text_size);
+    share_chunks(rings, each / BOOKS_PART, CHUNKS_PER_THREAD * threads);
 }
 
 static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t piece_size)
@@ -188,7 +205,7 @@ static size_t rings_memory(const struct memory_rings *r)
     size_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(job->n_threads, r->source_slots);
     return inputs_at_once(job) * input
          + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
-         + r->source_slots * job->found
+         + (job->in_chunks ? r->sam.source_slots : r->source_slots) * job->found
          + sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }

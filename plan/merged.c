@@ -233,12 +233,36 @@ static bool is_begun(void *merged)
     return begun || latch_tripped(&m->latch);
 }
 
+/* Slices that each input has whatever the others have. */
+static uint32_t own_slices(const struct merged *m)
+{
+    return m->rings.n_shared ? (uint32_t)SLICED_INPUT_LEAST + m->rings.job.copies : m->rings.n_slices;
+}
+
+static int open_pool(struct merged *m)
+{
+    const struct memory_rings *rings = &m->rings;
+    struct chunk_pool_options how = {
+        .n_inputs = m->n,
+        .own_chunks = MEMORY_CHUNKS_LEAST,
+        .own_slices = own_slices(m),
+        .borrows = rings->borrows,
+        .n_shared = rings->n_shared,
+        .records_size = rings->sam.records_size,
+    };
+    return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(&m->latch, "out of memory");
+}
+
 /* An error is in the latch. */
 static void begin_input(void *merged, uint32_t number)
 {
     struct merged *m = merged;
     struct sliced_input *input = &m->each[number];
-    struct sliced_input_options how = {m->rings.n_slices, m->compares, &m->latch};
+    struct sliced_input_options how = {m->rings.n_slices, NULL, m->compares, &m->latch};
+    if (m->rings.n_shared > 0) {
+        how.pool = &m->pool;
+        how.n_slices = own_slices(m) + m->rings.borrows;
+    }
     if (input->in || latch_tripped(&m->latch))
         return;
     input->wish.lengths = m->lengths;
@@ -258,6 +282,8 @@ static int begin_inputs(struct merged *m)
     struct task_ring_options ends = {(uint32_t)m->n, 0, false, end_input, m, false};
     if (task_ring_open(&m->begins, &begins) < 0 || task_ring_open(&m->ends, &ends) < 0)
         return latch_fail(&m->latch, "out of memory");
+    if (open_pool(m) < 0)
+        return -1;
     for (uint32_t i = 0; i < m->n; i++)
         if (!begins_alone(&m->inputs.in.each[i]))
             begin_input(m, i);
@@ -276,7 +302,8 @@ int merged_begin(struct merged *m)
         .arenas = {&none},
         .runs = {
             .n = m->n,
-            .n_buffers = sliced_input_in_range(m->rings.n_slices, m->rings.job.copies),
+            .n_buffers = sliced_input_in_range(own_slices(m), m->rings.job.copies),
+            .n_shared = m->rings.n_shared,
             .one_is_enough = true,
             .reader = m,
             .in_order = in_order,
@@ -310,6 +337,8 @@ void merged_end(struct merged *m)
 {
     for (size_t i = 0; i < m->n && !latch_tripped(&m->latch); i++)
         advance(m, &m->each[i]);
+    if (!latch_tripped(&m->latch))
+        chunk_pool_end(&m->pool);
 }
 
 uint64_t merged_count(const struct merged *m)
@@ -357,10 +386,11 @@ void merged_finish(struct merged *m)
     merge_ring_close(m->ring);
     for (size_t i = 0; m->each && i < m->n; i++)
         sliced_input_close(&m->each[i]);
+    merge_inputs_close(&m->inputs);
     free(m->each);
+    chunk_pool_close(&m->pool);
     task_ring_close(&m->begins, false);
     task_ring_close(&m->ends, false);
-    merge_inputs_close(&m->inputs);
     free(m->lengths);
     sort_rule_free(m->rule);
     stats_stop(m->stats);

@@ -28,6 +28,7 @@ struct merged {
     struct merge_inputs inputs;
     struct sliced_input *each;   /* of the inputs; NULL: not yet */
     size_t n;
+    struct chunk_pool pool;      /* of their chunks; zeros: each has all that it gets */
     struct task_ring begins, ends;   /* of the inputs: opening and freeing buffers is their work */
     struct sort_rule *rule;      /* of the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */

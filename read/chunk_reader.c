@@ -95,6 +95,57 @@ static int close_chunk(struct chunk_reader *r)
     return 0;
 }
 
+/* Whether there is a chunk to be filled. */
+static bool may_fill(const struct chunk_reader *r)
+{
+    uint64_t n = r->filling - r->ring.tail;
+    return n < r->opt.use.n_chunks && (!r->opt.loan || chunk_pool_may_fill(r->opt.loan, n));
+}
+
+/* Another chunk is filled, or one is free. */
+static void tell_pool(const struct chunk_reader *r)
+{
+    if (r->opt.loan)
+        chunk_pool_fills(r->opt.loan, r->filling - r->ring.tail);
+}
+
+/* Makes the memory of a chunk's bytes. */
+static int make_text(const struct chunk_reader *r, struct chunk *c)
+{
+    size_t size = r->opt.use.text_size;
+    c->bytes = malloc(size + 1);
+    if (!c->bytes || (r->opt.use.keeps && (!(c->blocks = malloc(size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
+                                           || !(c->kept = malloc(size)))))
+        return latch_fail(r->opt.latch, "%s: out of memory for its records", r->opt.path);
+    return 0;
+}
+
+/* Gives a chunk the memory that it lacks. */
+static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
+{
+    struct chunk_text text;
+    if (r->opt.loan && !c->made.records.p)
+        chunk_pool_take_records(r->opt.loan->pool, &c->made);
+    if (c->bytes)
+        return 0;
+    if (!r->opt.loan || !chunk_pool_take_text(r->opt.loan->pool, &text))
+        return make_text(r, c);
+    c->bytes = text.bytes;
+    c->blocks = text.blocks;
+    c->kept = text.kept;
+    return 0;
+}
+
+/* The pool gets the memory of an empty chunk. */
+static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
+{
+    chunk_pool_put_text(r->opt.loan->pool, (struct chunk_text){c->bytes, c->blocks, c->kept});
+    chunk_pool_put_records(r->opt.loan->pool, c->made);
+    c->bytes = c->kept = NULL;
+    c->blocks = NULL;
+    c->made = (struct record_slice){.n = 0};
+}
+
 /* Closes chunks whose bytes have all arrived. At the end of the input what is carried gets a chunk of its own. */
 static int close_chunks(struct chunk_reader *r)
 {
@@ -105,8 +156,11 @@ static int close_chunks(struct chunk_reader *r)
         if (close_chunk(r) < 0)
             return -1;
     }
-    if (r->at_end && r->carry.n && r->filling - r->ring.tail < r->opt.use.n_chunks) {
+    if (r->at_end && r->carry.n && may_fill(r)) {
+        if (equip_chunk(r, chunk_of(r, r->filling)) < 0)
+            return -1;
         take_carry(r, chunk_of(r, r->filling++));
+        tell_pool(r);
         task_ring_hand_out(&r->ring);
     }
     return 0;
@@ -152,11 +206,13 @@ static uint8_t *keep_block(const struct chunk_reader *r, struct chunk *c, uint32
  * in the latch. */
 static int fill_chunk(struct chunk_reader *r)
 {
-    if (r->at_end || r->filling - r->ring.tail == r->opt.use.n_chunks)
+    if (r->at_end || !may_fill(r))
         return 0;
     struct chunk *c = chunk_of(r, r->filling);
     uint32_t size;
     int found;
+    if (equip_chunk(r, c) < 0)
+        return -1;
     while ((found = bgzf_source_peek(r->opt.source, &size)) > 0 && c->filled + size <= r->opt.use.text_size) {
         if (bgzf_source_ring_full(r->opt.source) && take_bytes(r, true) < 0)
             return -1;
@@ -164,6 +220,7 @@ static int fill_chunk(struct chunk_reader *r)
         c->filled += size;
     }
     r->filling += c->filled > 0;
+    tell_pool(r);
     r->at_end = found == 0;
     return found;
 }
@@ -178,6 +235,8 @@ static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
     byte_buffer_trim(&c->head, r->opt.use.text_size);
     record_slice_clear(&c->made);
     byte_buffer_trim(&c->made.records, r->opt.use.records_size);
+    if (r->opt.loan)
+        strip_chunk(r, c);
 }
 
 /* Frees the oldest chunks as far as nobody uses them. */
@@ -189,6 +248,7 @@ static void free_chunks(struct chunk_reader *r)
             return;
         clear_chunk(r, c);
         task_ring_take(&r->ring);
+        tell_pool(r);
     }
 }
 
@@ -301,7 +361,7 @@ bool chunk_reader_help(struct chunk_reader *r)
 void chunk_reader_put(struct chunk_reader *r, const uint8_t *bytes, size_t n)
 {
     struct chunk *first = r->chunks;
-    assert(n <= r->opt.use.text_size);
+    assert(n <= r->opt.use.text_size);           /* the first chunk has its memory from the beginning */
     first->filled = first->arrived = n;
     if (n)
         memcpy(first->bytes, bytes, n);
@@ -313,15 +373,10 @@ static int alloc_chunks(struct chunk_reader *r)
     struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;
-    for (uint32_t i = 0; i < use->n_chunks; i++) {
-        struct chunk *c = &r->chunks[i];
-        c->bytes = malloc(use->text_size + 1);
-        if (!c->bytes || byte_buffer_reserve(&c->made.records, use->records_size) < 0)
+    for (uint32_t i = 0; i < (r->opt.loan ? 1 : use->n_chunks); i++)
+        if (make_text(r, &r->chunks[i]) < 0
+            || byte_buffer_reserve(&r->chunks[i].made.records, use->records_size) < 0)
             return -1;
-        if (use->keeps && (!(c->blocks = malloc(use->text_size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
-                           || !(c->kept = malloc(use->text_size))))
-            return -1;
-    }
     return 0;
 }
 

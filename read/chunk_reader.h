@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "base/byte_buffer.h"
 #include "base/memory_shares.h"
+#include "read/chunk_pool.h"
 #include "read/record_slice.h"
 
 struct bgzf_source;
@@ -51,6 +52,7 @@ struct chunk_cut {
 struct chunk_reader_options {
     struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it later */
     struct sam_use use;
+    struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
     const char *path;            /* for messages */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */

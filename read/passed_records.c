@@ -273,11 +273,21 @@ struct chunk_reader *passed_records_chunks(struct passed_records *r)
 
 /* ---------------------------------------------------------- open and close */
 
+/* With a loan it has more chunks, if all are borrowed that may be. Not with a filter: each takes a copy of it. */
+static uint32_t count_chunks(const struct passed_records *r, const struct chunk_loan *loan)
+{
+    return !loan ? r->opt.use.n_chunks : r->opt.filter ? loan->pool->opt.own_chunks
+         : loan->pool->opt.own_chunks + loan->pool->opt.borrows;
+}
+
 static int prepare(struct passed_records *r, struct bam_header *header)
 {
+    struct chunk_loan *loan = r->opt.merge ? r->opt.merge->loan : NULL;
+    r->opt.use.n_chunks = count_chunks(r, loan);
     struct chunk_reader_options how = {
         .source = r->opt.source,
         .use = r->opt.use,
+        .loan = loan,
         .path = r->opt.path,
         .latch = r->opt.latch,
         .stats = r->opt.stats,

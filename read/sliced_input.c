@@ -18,6 +18,8 @@ int sliced_input_begin_of(struct sliced_input *s, struct sort_input *in, struct 
 int sliced_input_begin(struct sliced_input *s, struct sort_input *in, const struct sliced_input_options *options)
 {
     s->wish.rule = options->rule;
+    s->loan.pool = options->pool;
+    s->wish.loan = options->pool ? &s->loan : NULL;
     in->merge = &s->wish;
     if (sort_input_begin(in) < 0)
         return -1;
@@ -37,7 +39,8 @@ void sliced_input_close(struct sliced_input *s)
 /* Whether a slice that is being collected has its place. */
 static bool has_room(const struct sliced_input *s)
 {
-    return s->made - s->freed < s->opt.n_slices;
+    size_t n = s->made - s->freed;
+    return n < s->opt.n_slices && (!s->loan.pool || chunk_pool_may_keep(&s->loan, n));
 }
 
 /* The records of a slice must follow each other, and those before. */
@@ -67,6 +70,8 @@ static void put_slice(struct sliced_input *s)
     s->next = spare;
     record_slice_clear(&s->next);
     s->made++;
+    if (s->loan.pool)
+        chunk_pool_keeps(&s->loan, s->made - s->freed);
 }
 
 /* Takes the records of a chunk. Mostly they are a slice as they are. */
@@ -121,12 +126,24 @@ void sliced_input_await(struct sliced_input *s, bool awaited, uint64_t now)
 
 void sliced_input_leave(struct sliced_input *s, size_t number, uint64_t mark)
 {
-    for (; s->left < number; s->left++)
+    for (; s->left < number; s->left++) {
         s->slices[s->left % s->opt.n_slices].mark = mark;
+        if (s->loan.pool)
+            chunk_pool_note(&s->loan);
+    }
+}
+
+/* Its memory is for any input. */
+static void give_back(struct sliced_input *s, struct record_slice *slice)
+{
+    chunk_pool_put_records(s->loan.pool, *slice);
+    *slice = (struct record_slice){.n = 0};
+    chunk_pool_keeps(&s->loan, s->made - s->freed);
 }
 
 void sliced_input_free(struct sliced_input *s, bool (*passed)(const void *arg, uint64_t mark), const void *arg)
 {
     while (s->freed < s->left && passed(arg, s->slices[s->freed % s->opt.n_slices].mark))
-        s->freed++;
+        if (s->freed++, s->loan.pool)
+            give_back(s, &s->slices[(s->freed - 1) % s->opt.n_slices].records);
 }

@@ -19,6 +19,7 @@
 
 struct sliced_input_options {
     uint32_t n_slices;           /* in memory at most; at least SLICED_INPUT_LEAST */
+    struct chunk_pool *pool;     /* from which some of them come, and chunks; NULL: from none */
     const struct sort_rule *rule;   /* as in struct bam_key_order; stays the caller's */
     struct latch *latch;
 };
@@ -46,6 +47,7 @@ struct sliced_input {
     struct sort_input *in;       /* the caller's, who opens and closes it */
     struct chunk_reader *chunks; /* of its records; the caller's, who closes them later */
     struct merge_wish wish;
+    struct chunk_loan loan;      /* of the pool, if there is one */
     struct sliced_input_options opt;
     struct made_slice *slices;   /* opt.n_slices, used in turn */
     size_t made, left, freed;    /* numbers of slices, see above */

@@ -419,6 +419,8 @@ MUTANTS = [
      [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of mended records are not copied"),
     ("cli/merge_args.c", "(by_group || order->by == SORT_TEMPLATE)", "by_group",
      [MERGE_FILES + "test_what_only_samtools_can_is_ignored"], "the order has libraries of groups that -r replaces"),
+    ("read/chunk_pool.c", "&& borrowed < loan->meant\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),
+    ("read/chunk_pool.c", "&& borrowed < TIMES_THE_REST * rest)", ")", ["unit_chunk_pool"], "no input borrows all"),
     # ------------------------------------------------------------ fixmate
     ("bam_fixmate.c", "return seen == f->slices.n + dropped ? 0", "return 1 ? 0", [FIXMATE + "test_fault_passes[slice:drop]"],
      "the main thread's count of records"),

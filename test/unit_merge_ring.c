@@ -519,7 +519,7 @@ static void test_ranges_end_where_the_example_says(void **state)
     struct record_sink *sink = record_sink_open(&request, &rings, fd, "the output", &latch, NULL);
     struct merge_ring_options how = {
         .arenas = {&empty},
-        .runs = {2, 4, false, &e, NULL, example_first_key, example_ready, example_slice, NULL, NULL, example_leave,
+        .runs = {2, 4, 0, false, &e, NULL, example_first_key, example_ready, example_slice, NULL, NULL, example_leave,
                  example_refill, example_help},
         .sink = sink,
         .n_ranges = 4,
