@@ -266,7 +266,7 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
     if (r->lent < task_ring_head(&r->ring)
         && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
         return CHUNK_MADE;
-    return r->at_end && r->lent == r->filling ? CHUNK_NONE : CHUNK_AWAITED;
+    return r->at_end && r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE : CHUNK_AWAITED;
 }
 
 /* Hands out work for other threads, and works, until the next chunk is made or there is none. */

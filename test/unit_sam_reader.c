@@ -380,6 +380,61 @@ static void test_position_beyond_32_bits_is_kept_where_it_fits(void **state)
     unit_free(&text);
 }
 
+/* Who gives the chunks that he was lent back only when he is asked for help. */
+struct keeper {
+    atomic_int *kept[1000];
+    size_t first, n;
+};
+
+static bool give_one_back(void *arg)
+{
+    struct keeper *k = arg;
+    if (k->first == k->n)
+        return false;
+    atomic_fetch_sub(k->kept[k->first++], 1);
+    return true;
+}
+
+static void check_kept(const struct unit_bytes *text, size_t want, uint32_t n_chunks)
+{
+    struct keeper keeper = {.n = 0};
+    struct byte_window loan;
+    size_t got = 0;
+    struct input_format *source = open_text(text, &(struct reading){1, 0, 100, n_chunks, false, 0});
+    MUST(source);
+    while (lend(source, &loan, give_one_back, &keeper) > 0) {
+        got += loan.size;
+        MUST(keeper.n < N_OF(keeper.kept));
+        atomic_fetch_add(loan.users, 1);
+        keeper.kept[keeper.n++] = loan.users;
+    }
+    assert_int_equal(got, want);
+    while (give_one_back(&keeper))
+        ;
+    sam_hdr_destroy(input_format_header(source));
+    input_format_close(source);
+}
+
+/* All chunks are in use when the text ends inside a line, which needs one more. */
+static void test_last_line_is_lost_while_all_chunks_are_kept(void **state)
+{
+    (void)state;
+    struct unit_bytes text = make_text(4, 12, 40);
+    sam_hdr_t *sam;
+    for (size_t header_size = sizeof header - 1; text.n > header_size + 400;) {
+        text.n -= text.data[text.n - 1] == '\n';
+        text.n -= text.data[text.n - 1] == '\r';
+        struct unit_bytes want = records_by_htslib(&text, &sam);
+        for (uint32_t n_chunks = 2; n_chunks <= 9; n_chunks++)
+            check_kept(&text, want.n, n_chunks);
+        sam_hdr_destroy(sam);
+        unit_free(&want);
+        while (text.data[text.n - 1] != '\n')    /* without its last line */
+            text.n--;
+    }
+    unit_free(&text);
+}
+
 static void test_header_takes_all_memory(void **state)
 {
     (void)state;
@@ -416,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_broken_line_is_passed_or_another_is_told),
         cmocka_unit_test(test_position_beyond_32_bits_is_passed_where_it_does_not_fit),
         cmocka_unit_test(test_position_beyond_32_bits_is_kept_where_it_fits),
+        cmocka_unit_test(test_last_line_is_lost_while_all_chunks_are_kept),
         cmocka_unit_test(test_header_takes_all_memory),
         cmocka_unit_test(test_broken_header_is_found_late),
     };
