@@ -4,6 +4,7 @@
 #include <string.h>
 #include "bam/bam_record.h"
 #include "bam/record_fault.h"
+#include "bam/record_search.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/stats.h"
@@ -30,12 +31,28 @@ struct seam {
     bool is_broken;              /* there is no telling where the next record begins */
 };
 
+/* Where templates begin, in bytes whose records have been followed up to `end`: the first one and the last. */
+struct borders {
+    size_t first, last, end;
+    bool any;
+};
+
+/* What the task that inflated a block found in it: n records that follow each other, from `begin` on. */
+struct block_borders {
+    size_t begin;
+    uint64_t n;
+    struct borders inner;        /* between them; `end` is where the last whole one ends */
+};
+
 struct fixed_records {
     struct fixed_records_options opt;
     struct chunk_reader *chunks;
     int32_t n_ref;
     struct fix_found *found;
-    struct seam seam;
+    struct block_borders *blocks;    /* by the source's slots: right ones, we hope */
+    struct seam seam;            /* main thread, as all below */
+    bool follows;                /* in the chunk whose bytes come, it is known where records begin ... */
+    struct borders borders;      /* ... and these are there so far */
     uint64_t n, bytes, dropped;  /* of records that were lent; bytes: of all before them, too */
 };
 
@@ -171,12 +188,6 @@ static size_t end_record(const struct fixed_records *r, struct seam *s, const st
     return (size_t)bam_record_said_size(head) - s->part;
 }
 
-/* Where templates begin in the p[n] of a chunk, behind at. */
-struct borders {
-    size_t first, last, end;     /* the first and the last; where the last whole record ends */
-    bool any;
-};
-
 /* The record at p is there with its name. */
 static void look_for_border(struct seam *s, const uint8_t *p, size_t at, struct borders *b)
 {
@@ -189,23 +200,79 @@ static void look_for_border(struct seam *s, const uint8_t *p, size_t at, struct 
     keep_name(s, p + at);
 }
 
+/* Passes the records of the block; the first one has been looked at. */
+static void leap(struct seam *s, struct borders *b, const uint8_t *p, size_t start, const struct block_borders *block)
+{
+    if (block->inner.any) {
+        b->first = b->any ? b->first : start + block->inner.first;
+        b->last = start + block->inner.last;
+        b->any = true;
+        keep_name(s, p + b->last);
+    }
+    b->end = start + block->inner.end;
+    s->n += block->n;
+}
+
 static bool has_name(const uint8_t *p, size_t n)
 {
     return n >= BAM_FIXED && n - BAM_FIXED >= record_at(p)->name_len;
 }
 
-static struct borders find_borders(struct seam *s, const uint8_t *p, size_t at, size_t n)
+/* Goes on with the borders of p[n] until a record is cut. Records of a block that begins at `start` are leapt over: the
+ * bytes are in the caches of others. block: NULL: there is none. */
+static void find_borders(struct seam *s, struct borders *b, const uint8_t *p, size_t n, size_t start,
+                         const struct block_borders *block)
 {
-    struct borders b = {.any = false};
-    while (has_name(p + at, n - at)) {
-        look_for_border(s, p, at, &b);
+    for (;;) {
+        size_t at = b->end;
+        bool leaps = block && block->n > 0 && at == start + block->begin;
+        if (!leaps && !has_name(p + at, n - at))
+            return;
+        look_for_border(s, p, at, b);
+        if (leaps) {
+            leap(s, b, p, start, block);
+            continue;
+        }
         if (bam_record_said_size(p + at) > n - at)
-            break;
-        at += bam_record_said_size(p + at);
+            return;
+        b->end += bam_record_said_size(p + at);
         s->n++;
     }
-    b.end = at;
-    return b;
+}
+
+/* In the inflate task. */
+static void find_in_block(void *records, const struct bgzf_source_block *block)
+{
+    const struct fixed_records *r = records;
+    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
+    struct record_chain chain = record_search_chain(block->data, block->size, r->n_ref);
+    struct block_borders found = {.begin = chain.begin, .inner.end = chain.begin};
+    struct seam s = {.name_size = 0};
+    if (has_name(block->data + chain.begin, chain.end - chain.begin))
+        keep_name(&s, block->data + chain.begin);
+    find_borders(&s, &found.inner, block->data, chain.end, 0, NULL);
+    found.n = s.n;
+    r->blocks[block->slot] = found;
+    stats_leave(r->opt.stats, before, block->size);
+}
+
+/* Whether it is known where records begin in the p[n] of a chunk. */
+static bool begin_chunk(struct fixed_records *r, const struct byte_buffer *carried, const uint8_t *p, size_t n)
+{
+    struct seam *s = &r->seam;
+    if (r->follows)
+        return true;
+    size_t at = s->part && !s->is_broken ? end_record(r, s, carried, p, n) : 0;
+    r->borders = (struct borders){.end = at < n ? at : n};
+    return r->follows = at != SIZE_MAX;
+}
+
+static void follow_block(void *records, const struct byte_buffer *carried, const uint8_t *p, size_t n,
+                         const struct bgzf_source_block *block)
+{
+    struct fixed_records *r = records;
+    if (begin_chunk(r, carried, p, n) && !r->seam.is_broken)
+        find_borders(&r->seam, &r->borders, p, n, (size_t)(block->data - p), &r->blocks[block->slot]);
 }
 
 /* If a record is broken, the bytes up to their end are the task's, which tells of it. */
@@ -214,22 +281,23 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
 {
     struct fixed_records *r = records;
     struct seam *s = &r->seam;
-    size_t at = s->part ? end_record(r, s, carried, p, n) : 0;
+    struct borders *b = &r->borders;
     *cut = (struct chunk_cut){.begin = n, .end = n};
-    if (at == SIZE_MAX) {
+    if (!begin_chunk(r, carried, p, n)) {
         s->part += n;
         return 0;
     }
+    r->follows = false;
     if (s->is_broken) {
-        *cut = (struct chunk_cut){at < n ? at : n, n, true};
+        *cut = (struct chunk_cut){b->end, n, true};
         return 0;
     }
-    struct borders b = find_borders(s, p, at, n);
-    s->part = n - b.end;
-    enum bam_fault fault = s->part ? bam_record_check(p + b.end, s->part, r->n_ref).fault : BAM_CUT;
+    find_borders(s, b, p, n, 0, NULL);
+    s->part = n - b->end;
+    enum bam_fault fault = s->part ? bam_record_check(p + b->end, s->part, r->n_ref).fault : BAM_CUT;
     s->is_broken = fault != BAM_CUT;
-    if (b.any || s->is_broken)
-        *cut = (struct chunk_cut){b.any ? b.first : b.end, s->is_broken ? n : b.last, true};
+    if (b->any || s->is_broken)
+        *cut = (struct chunk_cut){b->any ? b->first : b->end, s->is_broken ? n : b->last, true};
     return 0;
 }
 
@@ -296,6 +364,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
         .latch = r->opt.latch,
         .stats = r->opt.stats,
         .cut = cut_templates,
+        .arrived = follow_block,
         .make = fix_chunk,
         .lend = lend,
         .ended = ended,
@@ -303,11 +372,14 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
     };
     r->n_ref = sam_hdr_nref(header->sam);
     r->bytes = header->size;
-    if (!(r->found = calloc(r->opt.use.n_chunks, sizeof *r->found)))
+    r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
+    r->blocks = calloc(bgzf_source_slots(r->opt.source), sizeof *r->blocks);
+    if (!r->found || !r->blocks)
         return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
     if (!(r->chunks = chunk_reader_open(&how)))
         return -1;
     chunk_reader_put(r->chunks, header->rest, header->rest_size);
+    bgzf_source_on_inflated(r->opt.source, find_in_block, r);
     return 0;
 }
 
@@ -334,5 +406,6 @@ void fixed_records_close(struct fixed_records *r)
     for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++)
         fixmate_free(&r->found[i].fixmate);
     free(r->found);
+    free(r->blocks);
     free(r);
 }

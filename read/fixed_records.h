@@ -5,6 +5,7 @@
  *   chunk 4  .. a a | b b | c             chunk 5  c c | d d | e e
  *                         -> carry -> its head: c c c
  *
+ * The task that inflates a block finds the borders in it, the main thread looks where blocks meet.
  * A template that is longer than a chunk goes on in the carry, until another name comes; then all of it is one head.
  * It is there three times while it is fixed: as it was, the primary records that are mended, and as it becomes. */
 #ifndef FIXED_RECORDS_H

@@ -428,6 +428,8 @@ MUTANTS = [
      [FIXMATE + "test_fault_passes[fixed:flip:50]"], "what fixmate never changes is the same"),
     ("read/fixed_records.c", "return dropped == 0 && start == end ?", "return dropped == 0 ?",
      [FIXMATE + "test_fault_passes[fixed:double]"], "no record is made twice"),
+    ("read/fixed_records.c", "at == start + block->begin", "at <= start + block->begin",
+     [FIXMATE + "test_what_looks_like_records_inside_a_record_is_fixed"], "no guess of where records begin is believed"),
     ("plan/fixed.c", "return sorted ? latch_fail", "return 0 ? latch_fail", [FIXMATE + "test_sorted_input_is_taken"],
      "coordinate order is refused"),
     # ------------------------------------------------------------ markdup

@@ -146,6 +146,19 @@ def test_records_longer_than_chunks_are_mixed_up(tmp_path):
         same_lines(as_sam(fixed(path, "-O", "sam", "-@", n, "--total-memory", "64M")), want, "-@ %d" % n)
 
 
+def test_what_looks_like_records_inside_a_record_is_fixed(tmp_path):
+    """A block begins inside a tag, in which small records of other names follow each other; one behind it is alike."""
+    one, junk = b"".join(bamgen.record(name) for name in ("f", "g")) * 20, b"\xff" * 20000
+    tag = b"XXBC" + len(one + junk).to_bytes(4, "little") + one + junk
+    begin = bamgen.header() + bamgen.record("a", 65) + bamgen.record("long", 65, tags=tag)
+    some = b"".join(bamgen.record("long" if i == 0 else "r%d" % (i // 3), 65 + 80 * (i % 2)) for i in range(300))
+    path = tmp_path / "1.bam"
+    path.write_bytes(bamgen.bgzf(begin + some, [len(begin) - len(one + junk), len(begin) - len(junk)]))
+    want = as_sam(oracle(path, "-O", "sam"))
+    for n in (1, 3):
+        same_lines(as_sam(fixed(path, "-O", "sam", "-@", n)), want, "-@ %d" % n)
+
+
 def test_filter_does_not_come_first(templates):
     """Records of one name that a filter brings together are one template."""
     path = templates(500, 5)
