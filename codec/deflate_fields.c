@@ -9,7 +9,8 @@
  *
  * Anything else is matched lazily altogether (deflate_lazy.c): long reads, reads of many lengths, alignments of the
  * same read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies
- * of each other that positions do not explain. */
+ * of each other that positions do not explain. Blocks that are mostly heads and names, and those at few places, go to a
+ * deeper search (deflate_deep.c). */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
 
@@ -30,19 +31,40 @@ enum {
      * slower on whole genomes. In template order 20 gain nothing. */
     LAZY_RATE = 8,
     LAZY_RATE_IN_TURN = 12,
+    TRIAL = 2 * SEGMENT,          /* after so many bytes it is seen whether fields give up too much */
+    /* Heads and names as a part of all bytes, in percent: most of such records; in template order, or where qualities
+     * cost less than half as much; where the heads are those of few places; where other reads tell nothing. */
+    HEAD_MOST = 36, HEAD_MUCH = 32, HEAD_OF_FEW = 25, HEAD_OF_STRANGERS = 38,
+    /* Matches in 1,000 bytes of heads: fewer than at any place; the same where other reads tell nothing; fewer than
+     * those of short names. */
+    HEADS_ALIKE = 42, HEADS_ALIKE_STRANGERS = 48, HEADS_USUAL = 57,
+    QUALS_OF_8 = 45,              /* and of qualities: 4 levels have 10 to 44, 8 levels that change often 52 to 60 */
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
 static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
+static const struct tuning deep_tuning = {.min_gain = 3, .shallow = true};
 static const struct tuning seq_tuning = {.wide = true, .min_gain = 4, .dense_len = 32, .two_steps = true};
 
-/* What a record is compared with. */
+/* Bytes of a field of all records so far, and matches that begin there. */
+struct outcome {
+    uint32_t bytes, matches;
+};
+
+/* What a record is compared with, and what came of it. */
 struct history {
     struct heads heads;
+    struct outcome head, qual;
     struct reads reads;
     struct qual_tables quals;
     struct qual_events events;                     /* of the last piece */
 };
+
+INLINE void add_outcome(struct outcome *o, uint32_t bytes, uint32_t matches)
+{
+    o->bytes += bytes;
+    o->matches += matches;
+}
 
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                        const struct qual_costs *costs, agree64_fn *agree)
@@ -98,6 +120,22 @@ INLINE bool are_strangers(const struct reads *h)
     return h->seq_bytes > FIRST_SEQ && h->seq_lits * 2 > h->seq_bytes - FIRST_SEQ;
 }
 
+/* Would the block be larger than promised? Fields end matches that would go on, and see too few of the records before:
+ * it shows where heads and names are most of what is left, qualities have many short runs, or records are copies but
+ * for their names. doc/tried.md has the numbers. */
+INLINE bool is_misled(const struct history *h, uint32_t bytes)
+{
+    uint32_t head = h->head.bytes * 100 / bytes, alike = h->head.matches * 1000 / h->head.bytes;
+    bool strangers = are_strangers(&h->reads) && !h->reads.in_turn;
+    if (head >= HEAD_OF_FEW && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE))
+        return true;
+    if (strangers)
+        return head >= HEAD_OF_STRANGERS && alike < HEADS_USUAL;
+    if (h->qual.matches * 1000 >= QUALS_OF_8 * h->qual.bytes || head >= HEAD_MOST)
+        return true;
+    return head >= HEAD_MUCH && (h->reads.in_turn || h->head.matches > 2 * h->qual.matches);
+}
+
 /* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places
  * reads are in no order. */
 INLINE bool is_lazy_better(const struct reads *h)
@@ -114,8 +152,10 @@ INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t
             lazy_insert(d, p->in, x, true);
 }
 
-/* Up to the end; or to what is no record, or copies: then the rest is not done. */
-INLINE bool parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+enum done { ALL, PART, NOTHING };
+
+/* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much. */
+INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct qual_costs costs;
@@ -124,41 +164,53 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     qual_costs_make(&costs);
     lazy_begin(d, true);
     for (uint32_t at = 0; at < p->n; at = f.end) {
+        uint32_t n_seqs = d->n_seqs;
         p->at = max_u32(at, p->anchor);
         if (!find_fields(p->in, p->n, at, &f))
-            return false;
+            return PART;
         match_head(d, p, &h.heads, &f, agree);
+        add_outcome(&h.head, f.seq - f.at, d->n_seqs - n_seqs);
         if (alike)
             match_seq(d, p, &h.reads, &f, effort, agree);
         else
             match_lazily(d, p, f.seq, f.qual, &seq_tuning);
+        n_seqs = d->n_seqs;
         match_qual(d, p, &h, &f, &costs, agree);
+        add_outcome(&h.qual, f.tags - f.qual, d->n_seqs - n_seqs);
         match_lazily(d, p, f.tags, f.end, &text_tuning);
+        if (at < TRIAL && f.end >= TRIAL && is_misled(&h, f.end))
+            return NOTHING;
         if (!alike || !is_lazy_better(&h.reads))
             continue;
         if (is_unlike(&h.reads) && !are_strangers(&h.reads)) {
             p->at = max_u32(f.end, p->anchor);
-            return false;
+            return PART;
         }
         alike = false;
         insert_seqs(d, p, f.end);
     }
-    return true;
+    return ALL;
 }
 
-INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+INLINE enum done parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
-    return is_promising(p, agree) && parse_records(d, p, agree);
+    return is_promising(p, agree) ? parse_records(d, p, agree) : PART;
 }
 
-static bool parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
-NEWER_AVX2 static bool parse_newer(struct deflate_parse *d, struct parse *p)
+static enum done parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
+NEWER_AVX2 static enum done parse_newer(struct deflate_parse *d, struct parse *p)
 {
     return parse_fields(d, p, agree64_avx2);
 }
 
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    if (!(newer ? parse_newer : parse_older)(d, p) && p->at < p->last)
+    enum done done = (newer ? parse_newer : parse_older)(d, p);
+    if (done == NOTHING) {
+        d->n_seqs = d->n_lits = p->anchor = 0;
+        p->at = FIRST;
+        deflate_deep(d, p, newer, &deep_tuning);
+    } else if (done == PART && p->at < p->last) {
         deflate_lazy(d, p, newer);
+    }
 }

@@ -120,7 +120,8 @@ struct parse {
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
-/* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain and two_steps. */
+/* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain, two_steps
+ * and shallow. */
 struct tuning;
 void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
 /* The same. What is known about the bytes: nothing; they have few matches; most are qualities in long runs, and the
