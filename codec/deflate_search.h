@@ -23,6 +23,7 @@ struct tuning {
     bool deep;                    /* the older four positions are looked at too */
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
     uint32_t sparse_len;          /* of matches that are longer still every third one is inserted; 0: as of others */
+    bool noisy;                   /* for many levels of qualities */
     bool shallow;                 /* deflate_deep(): half as deep */
     bool wide;                    /* the table has the older four */
 };
