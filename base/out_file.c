@@ -25,9 +25,7 @@ const char *out_file_directory(const char *path, char dir[PATH_MAX])
 }
 
 /* Puts the text together; -1 with errno ENAMETOOLONG if it is no path. */
-static int make_path(char to[PATH_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int make_path(char to[PATH_MAX], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int make_path(char to[PATH_MAX], const char *format, ...)
 {
     va_list values;
     va_start(values, format);

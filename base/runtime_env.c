@@ -240,3 +240,10 @@ void runtime_env_settle_late(char **argv)
 void runtime_env_settle(char **argv, char **env) { (void)argv, (void)env; }
 void runtime_env_settle_late(char **argv) { (void)argv; }
 #endif
+
+int runtime_env_threads(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    int n = text ? atoi(text) : 1;               /* a list "4,2": its first number */
+    return n < 1 ? 1 : n > RUNTIME_ENV_THREADS_MAX ? RUNTIME_ENV_THREADS_MAX : n;
+}

@@ -29,6 +29,10 @@ void runtime_env_settle_late(char **argv);
 /* What the user is to be told of variables that this start was spared, without an end of line. NULL: nothing. */
 const char *runtime_env_warning(void);
 
+/* How many threads OMP_NUM_THREADS asks for, of at most so many that a program may have; 1 if it does not. */
+enum { RUNTIME_ENV_THREADS_MAX = 4096 };
+int runtime_env_threads(void);
+
 /* ---- for tests ---- */
 
 /* The list of CPUs ("0 3-5 8-14:2", with blanks or commas) without those that are not allowed, in its order, to be

@@ -14,7 +14,7 @@
 #include "cli/bgzip_main.h"
 #include "codec/bgzf_block.h"
 
-enum { THREADS_MAX = 4096, OPT_BINARY = 256, OPT_VERSION };
+enum { OPT_BINARY = 256, OPT_VERSION };
 
 static const char short_options[] = ":b:cdfghiI:kl:o:rs:t@:";
 static const struct option long_options[] = {
@@ -88,13 +88,6 @@ static int parse_number(const char *option, const char *text, long long least, l
     return bgzip_say("%s needs a number from %lld to %lld, not '%s'. See bgzip-omp --help", option, least, most, text);
 }
 
-static int default_threads(void)
-{
-    const char *text = getenv("OMP_NUM_THREADS");
-    int n = text ? atoi(text) : 1;               /* a list "4,2": its first number */
-    return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
-}
-
 static int parse_value(struct bgzip_opts *o, int c)
 {
     long long n = 0;
@@ -111,7 +104,7 @@ static int parse_value(struct bgzip_opts *o, int c)
         o->level = (int)n;
         return 0;
     default:
-        if (parse_number("-@ (--threads)", optarg, 0, THREADS_MAX, &n) < 0)
+        if (parse_number("-@ (--threads)", optarg, 0, RUNTIME_ENV_THREADS_MAX, &n) < 0)
             return -1;
         o->n_threads = n > 0 ? (int)n : 1;
         return 0;
@@ -208,7 +201,7 @@ static int bad_option(int c, const char *word)
 enum bgzip_args_result bgzip_main_parse(struct bgzip_opts *o, int argc, char **argv)
 {
     int c;
-    *o = (struct bgzip_opts){.level = BGZF_LEVEL_DEFAULT, .size = UINT64_MAX, .n_threads = default_threads()};
+    *o = (struct bgzip_opts){.level = BGZF_LEVEL_DEFAULT, .size = UINT64_MAX, .n_threads = runtime_env_threads()};
     optind = 1;
     opterr = 0;
     while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) >= 0) {

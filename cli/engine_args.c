@@ -11,6 +11,7 @@
 #include "base/memory_shares.h"
 #include "base/message.h"
 #include "base/out_file.h"
+#include "base/runtime_env.h"
 #include "cli/engine_args.h"
 #include "cli/memory_size.h"
 #include "cli/sort_settings.h"
@@ -18,7 +19,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-enum { MEMORY_PER_THREAD_MIB = 768, THREADS_MAX = 4096 };
+enum { MEMORY_PER_THREAD_MIB = 768 };
 
 int engine_args_no_memory(void)
 {
@@ -121,7 +122,7 @@ static int take_common(struct engine_args *args, int c)
         if (parse_int(optarg, &args->level) < 0)
             return message_mistake("Invalid compression level: %s", optarg);
         return 0;
-    case '@': return engine_args_count("-@ (--threads)", optarg, 1, THREADS_MAX, &o->n_threads);
+    case '@': return engine_args_count("-@ (--threads)", optarg, 1, RUNTIME_ENV_THREADS_MAX, &o->n_threads);
     case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &args->total);
     case OPT_NO_PG: o->out.no_pg = true; return 0;
     case OPT_WRITE_INDEX: args->write_index = true; args->index_format = optarg; return 0;
@@ -163,13 +164,6 @@ static enum engine_args_result refuse_option(const struct engine_command *comman
     return message_mistake("there is no option -%c", optopt);
 }
 
-static int default_threads(void)
-{
-    const char *text = getenv("OMP_NUM_THREADS");
-    int n = text ? atoi(text) : 1;               /* a list "4,2": its first number */
-    return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
-}
-
 /* The words of the command on one line: a newline would end @PG, as a tab, which htslib replaces, would end CL. */
 static char *join(int argc, char **argv)
 {
@@ -186,7 +180,7 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
 {
     void *own = args->own;
     *args = (struct engine_args){.command = command, .o = o, .own = own, .level = command->level};
-    *o = (struct sort_opts){.n_threads = default_threads(), .order = command->order};
+    *o = (struct sort_opts){.n_threads = runtime_env_threads(), .order = command->order};
     message_set_command(command->name);
     o->out.command_line = join(argc, argv);
     o->out.path = strdup("-");

@@ -18,9 +18,7 @@ static const char usage[] =
     "Usage: samtools-omp report [-o page.html] A.json B.json\n"
     "Compares two reports that `samtools sort --report=FILE.json` has written: a table, or with -o a page.\n";
 
-static int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static int fail(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static int fail(const char *format, ...)
 {
     va_list values;
     va_start(values, format);

@@ -71,9 +71,7 @@ static void look_at_places(struct plan *p)
     }
 }
 
-static void forewarn(struct plan *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void forewarn(struct plan *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void forewarn(struct plan *p, const char *format, ...)
 {
     va_list values;
     if (p->n_warnings == WARNINGS_MAX)

@@ -119,9 +119,7 @@ static void unhide(struct hidden_streams *h, char text[TEXT_MOST])
 /* ---- the same for all? ---- */
 
 /* One option: its name and its value, which zeros end. */
-static void put(FILE *to, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void put(FILE *to, const char *name, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void put(FILE *to, const char *name, const char *format, ...)
 {
     va_list values;
     va_start(values, format);

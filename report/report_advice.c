@@ -18,10 +18,8 @@ static const double UNEVEN = 0.7;                /* of the memory, on one of sev
 static const uint64_t PAGES_MATTER = (uint64_t)1 << 30;   /* bytes; with less, their size and place hardly matter */
 static const uint64_t MIB = (uint64_t)1 << 20;
 
-static void say(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Adds a sentence if there is room for one. */
-static void say(struct report *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct report *r, const char *format, ...)
 {
     va_list values;
     int said = 0;

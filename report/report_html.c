@@ -9,9 +9,7 @@
 
 /* ------------------------------------------------------------ names and numbers */
 
-static void put_tile(FILE *to, const char *what, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void put_tile(FILE *to, const char *what, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void put_tile(FILE *to, const char *what, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
