@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # All tests with other versions of htslib than the build's: the oldest that we promise and the newest, of test/htslibs.txt,
 # which build_htslib.sh builds. Each has a build of its own, build-htslib-VERSION. clang, where it is, builds with them too,
-# and must sort to the same bytes. "short" takes each command-line test with one set of its parameters, and none of what
-# knows nothing of htslib: memory, runs on disk, threads, ranks. The last lines tell what failed, each beginning with "! ",
-# and "N passed, N failed[, N skipped]".
+# and must sort to the same bytes. "short" takes each command-line test with one set of its parameters, and no tests of
+# what knows nothing of htslib: memory, runs on disk, threads, ranks, units that do not call it. The last lines tell what
+# failed, each beginning with "! ", and "N passed, N failed[, N skipped]".
 #
 # usage: test/check_htslibs.sh [short] [VERSION]...
 set -u
@@ -12,10 +12,24 @@ cd -- "$(dirname -- "$0")/.." || exit 1
 passed=0 failed=0 skipped=0 repeated=''
 unset MORE_CHECKS SAMTOOLS_OMP
 tests=all
+
+# The unit tests whose programs in build/ ask for functions of htslib.
+units_of_htslib() {
+    htslib='U (hts|sam|bam|bgzf|cram|fai|faidx|k[a-z]*|h[a-z]*|stringify)_?[a-z0-9_]*(@|$)'
+    for unit in build/unit_*; do
+        case $unit in
+        *.*) ;;
+        *)   if nm -D -u "$unit" 2>/dev/null | grep -qE "$htslib"; then echo "${unit#build/}"; fi ;;
+        esac
+    done
+}
+
 if [ "${1:-}" = short ]; then
     tests=check
     export TEST_SAMPLE=1 TEST_WITHOUT='affinity commit copy_blocks direct duplicates hints limits messages mpi mpi_faults
         mpi_input mpi_options mpi_output mpi_places mpi_report mpi_trace mpi_whole packaging settings size spill streams stress'
+    UNITS=$(units_of_htslib)
+    export UNITS
     shift
 fi
 if [ -n "${NO_EXTRAS:-}" ]; then
@@ -41,10 +55,12 @@ count() {
 }
 
 # with BUILD ARGUMENT...: make, with the htslib of $folder
+# shellcheck disable=SC2046,SC2086
 with() {
     build=$1
     shift
-    make -s BUILD="$build" CPPFLAGS="-I$folder/include $cppflags" HTS_LIBS=-lhts \
+    make -s BUILD="$build" CFLAGS='-O2 -g1' ${UNITS:+"UNIT_SRCS=$(printf 'test/%s.c ' $UNITS)"} \
+        CPPFLAGS="-I$folder/include $cppflags" HTS_LIBS=-lhts \
         LDFLAGS="-L$folder/lib -Wl,-rpath,$folder/lib $ldflags" "$@"
 }
 

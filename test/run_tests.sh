@@ -9,6 +9,7 @@
 # TESTS         check (default): the unit tests and replays, and the command-line tests with $SAMPLE sets of parameters each, of
 #               those that take long with one. all: with all sets. rest: only what all has and check has not
 # PYTEST_ARGS   passed on to pytest
+# UNITS         the unit tests that are run (default: all), by their names
 # SAMPLE_HTSLIBS 1: with the other versions of htslib each command-line test with one set of its parameters only
 # BEAT          seconds after which a script that works quietly is said to be alive, default 30
 # MORE_CHECKS   1: also the short forms of what else there is: all once more under sanitizers, a search for data races,
@@ -84,7 +85,7 @@ count_replay() {
 
 # The unit tests, what fuzzing has found, and our names beside those of libraries; under sanitizers they are the same.
 run_units() {
-    units=$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//') cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
+    units=${UNITS:-$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//')} cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
     [ "$build" != build-asan ] || names=''
     started=$(date +%s)
     rm -f "$build"/*.log.status
