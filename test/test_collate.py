@@ -82,7 +82,7 @@ def test_order_differs(made, tmp_path, name):
 def test_order_of_real_reads_differs(tmp_path, path):
     data = collated(path, "-@", 2)
     same_collation(path, tmp_path, data)
-    for n in THREADS:
+    for n in (1, 3):
         assert read_bam(collated(path, "-@", n, "--no-PG", env=SPILLED)).body == read_bam(data).body
 
 
