@@ -20,6 +20,7 @@ struct bam_header {
     uint8_t *rest;               /* bytes of the stream that follow the header in its last block; owned */
     size_t rest_size;
     uint64_t size;               /* bytes of the header in the uncompressed stream; 0 if that is no BAM stream */
+    bool is_shared;              /* sam is that of another input, too, which counts its memory */
 };
 
 void bam_header_free(struct bam_header *header);

@@ -9,10 +9,13 @@
 #include "plan/sort_memory.h"
 #include "read/input_format.h"
 
-/* Headers of one text are one. */
-static void share_header(sam_hdr_t **sam, sam_hdr_t *before)
+/* Headers of one text are one, also those that are not in a stream of BAM (header_read()). */
+static void share_header(struct bam_header *header, sam_hdr_t *before)
 {
+    sam_hdr_t **sam = &header->sam;
     size_t n, n_before;
+    if (header->is_shared)
+        return;
     const char *text = plain_header_text(*sam, &n), *text_before = plain_header_text(before, &n_before);
     if (!text || !text_before || n != n_before || memcmp(text, text_before, n) != 0
         || sam_hdr_nref(*sam) != sam_hdr_nref(before))
@@ -20,6 +23,7 @@ static void share_header(sam_hdr_t **sam, sam_hdr_t *before)
     sam_hdr_destroy(*sam);
     sam_hdr_incr_ref(before);
     *sam = before;
+    header->is_shared = true;
 }
 
 /* As a sort joins them: the first one becomes that of the output. */
@@ -30,10 +34,7 @@ static int join_for_sort(void *inputs, struct sort_input *in)
         sam_hdr_incr_ref(m->sam = in->header.sam);
         return 0;
     }
-    if (sort_inputs_join(&m->in, in, in->format->opt.latch) < 0)
-        return -1;
-    share_header(&in->header.sam, in[-1].header.sam);
-    return 0;
+    return sort_inputs_join(&m->in, in, in->format->opt.latch);
 }
 
 static int join_header(void *inputs, struct sort_input *in)
@@ -43,7 +44,7 @@ static int join_header(void *inputs, struct sort_input *in)
         return -1;
     in->remap.leaves_tags = in->format->opt.sam.keeps;
     if (in > m->in.each)
-        share_header(&in->header.sam, in[-1].header.sam);
+        share_header(&in->header, in[-1].header.sam);
     return 0;
 }
 

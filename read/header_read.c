@@ -5,6 +5,7 @@
 #include <htslib/hts_log.h>
 #include "bam/header_text.h"
 #include "bam/plain_header.h"
+#include "base/byte_hash.h"
 #include "base/endian_io.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
@@ -137,6 +138,46 @@ static bool names_fit(sam_hdr_t *sam)
     return true;
 }
 
+/* ------------------------------------------------------------- known ones */
+
+enum { N_KNOWN = sizeof ((struct known_headers *)NULL)->each / sizeof(struct known_header) };
+
+void known_headers_free(struct known_headers *known)
+{
+    for (size_t i = 0; i < N_KNOWN; i++)
+        sam_hdr_destroy(known->each[i].sam);
+    *known = (struct known_headers){.n = 0};
+}
+
+/* Whether the header has the text of the bytes; of the list behind that the hash tells. */
+static bool has_text_of(sam_hdr_t *sam, const struct growing *g)
+{
+    size_t n;
+    const char *text = plain_header_text(sam, &n);
+    return text && n == load_le32(g->bytes.p + MAGIC_SIZE) && memcmp(text, g->bytes.p + MAGIC_SIZE + 4, n) == 0;
+}
+
+/* NULL: no header of these bytes is known. */
+static sam_hdr_t *find_known(const struct known_headers *known, const struct growing *g, uint64_t hash)
+{
+    for (size_t i = 0; i < N_KNOWN; i++) {
+        const struct known_header *k = &known->each[i];
+        if (!k->sam || k->hash != hash || k->size != g->at || !has_text_of(k->sam, g))
+            continue;
+        sam_hdr_incr_ref(k->sam);
+        return k->sam;
+    }
+    return NULL;
+}
+
+static void put_known(struct known_headers *known, sam_hdr_t *sam, const struct growing *g, uint64_t hash)
+{
+    struct known_header *oldest = &known->each[known->n++ % N_KNOWN];
+    sam_hdr_destroy(oldest->sam);
+    sam_hdr_incr_ref(sam);
+    *oldest = (struct known_header){hash, g->at, sam};
+}
+
 /* Keeps what follows the header, and gives back the memory of the header, which may be much. */
 static void keep_rest(struct bam_header *header, const struct growing *g)
 {
@@ -192,15 +233,31 @@ static int parse(struct bam_header *header, const struct growing *g, int complet
     return -1;
 }
 
-int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
-                struct latch *latch)
+static int find_or_parse(struct bam_header *header, const struct growing *g, int complete, struct known_headers *known,
+                         const char *path, struct latch *latch)
+{
+    bool may_be_known = known && complete > 0;
+    uint64_t hash = may_be_known ? byte_hash(g->bytes.p, g->at, 0) : 0;
+    header->sam = may_be_known ? find_known(known, g, hash) : NULL;
+    header->is_shared = header->sam;
+    if (header->sam)
+        return 0;
+    if (parse(header, g, complete, path, latch) < 0)
+        return -1;
+    if (may_be_known)
+        put_known(known, header->sam, g, hash);
+    return 0;
+}
+
+int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, struct known_headers *known,
+                const char *path, struct latch *latch)
 {
     memset(header, 0, sizeof *header);
     struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
     int complete, more = 1;
     while ((complete = follow(&g)) == 0 && (more = header_read_block(&g.bytes, source, most, path, latch)) > 0)
         ;
-    if (more < 0 || parse(header, &g, complete, path, latch) < 0) {
+    if (more < 0 || find_or_parse(header, &g, complete, known, path, latch) < 0) {
         free(g.bytes.p);
         bam_header_free(header);
         return -1;

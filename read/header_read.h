@@ -10,10 +10,23 @@
 struct bgzf_source;
 struct latch;
 
+/* The last headers that were read and differ: one of the same bytes is not parsed again, and is there once. Of all
+ * zeros: none. */
+struct known_headers {
+    struct known_header {
+        uint64_t hash, size;     /* of its bytes in the uncompressed stream */
+        sam_hdr_t *sam;
+    } each[8];
+    size_t n;                    /* that were put in, each in the place of the oldest */
+};
+
+void known_headers_free(struct known_headers *known);
+
 /* Reads the header of a BAM file from the first blocks of source. It is an error if it takes more than `most` bytes.
- * -1: failed, and the error is recorded in the latch. */
-int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, const char *path,
-                struct latch *latch);
+ * known: what was read before; the header may be shared with others, and is put in; NULL: it is not. -1: failed, and
+ * the error is recorded in the latch. */
+int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, struct known_headers *known,
+                const char *path, struct latch *latch);
 
 /* Reads the blocks of the header again, from the beginning, and keeps anew what follows it in the last one. -1: failed,
  * and the error is recorded in the latch. */

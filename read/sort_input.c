@@ -130,7 +130,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         return take_part(in, part, how->latch);
     if (in->format->framing == INPUT_RECORDS)
         in->header.sam = input_format_header(in->format);
-    else if (header_read(&in->header, in->source, how->header_max, in->name, how->latch) < 0)
+    else if (header_read(&in->header, in->source, how->header_max, how->known, in->name, how->latch) < 0)
         return -1;
     return how->waits || !passes(in) ? 0 : open_passed(in);      /* before other headers are joined to its own */
 }
@@ -155,6 +155,8 @@ int sort_input_choose(struct sort_input *in, struct ref_regions *regions, const 
 
 int sort_inputs_join(struct sort_inputs *inputs, struct sort_input *in, struct latch *latch)
 {
+    if (in->header.sam == inputs->each->header.sam)
+        return 0;
     int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &in->remap.programs, in->name, latch);
     if (renamed > 0 && in->part && !in->part->silent)
         bam_header_warn_of_renamed(in->name, renamed);
@@ -202,7 +204,7 @@ static void sum_up(struct sort_inputs *inputs, const struct sort_inputs_options 
     bool length_known = inputs->size_known = true;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct sort_input *in = &inputs->each[i];
-        if (i == 0 || in->header.sam != in[-1].header.sam)
+        if (!in->header.is_shared)
             sort_inputs_count_header(inputs, in->header.sam);
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
@@ -224,28 +226,41 @@ bool sort_inputs_allow_files(size_t n)
     return n == 1 || machine_open_files(n + OTHERS) >= n + OTHERS_LEAST;
 }
 
-int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
+/* The first header, to which a sort joins the others, is shared only where nobody looks at lines of the others. */
+static int open_each(struct sort_inputs *inputs, const struct sort_inputs_options *how, struct known_headers *known)
 {
     const struct input_request *request = how->request;
     struct sort_inputs_options each = *how;
-    *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
-    if (!inputs->each)
-        return latch_fail(how->latch, "out of memory");
     each.shuts = !sort_inputs_allow_files(request->n);
-    const char *fault = fault_of_fasta(how->other_fasta);     /* told before a pipe is waited for */
-    if (fault)
-        return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
     while (inputs->n < request->n) {
         size_t i = inputs->n++;
         struct sort_input *in = &inputs->each[i];
         const struct input_part *part = how->part ? &how->part[i] : NULL;
         each.waits = i > 0 || how->join;
+        each.known = each.waits ? known : NULL;
         if (sort_input_open(in, request->paths[i], part, &each) < 0)
             return -1;
         if (how->join ? how->join(how->arg, in) < 0 : i > 0 && sort_inputs_join(inputs, in, how->latch) < 0)
             return -1;
         sort_input_rest(in);
     }
+    return 0;
+}
+
+int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
+{
+    const struct input_request *request = how->request;
+    struct known_headers known = {.n = 0};
+    *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
+    if (!inputs->each)
+        return latch_fail(how->latch, "out of memory");
+    const char *fault = fault_of_fasta(how->other_fasta);     /* told before a pipe is waited for */
+    if (fault)
+        return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
+    int status = open_each(inputs, how, &known);
+    known_headers_free(&known);
+    if (status < 0)
+        return -1;
     /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(request->reference)))
         message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);

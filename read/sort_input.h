@@ -17,6 +17,7 @@ struct bgzf_source;
 struct input_format;
 struct input_part;
 struct input_request;
+struct known_headers;
 struct latch;
 struct merge_wish;
 struct passed_records;
@@ -63,6 +64,7 @@ struct sort_inputs_options {
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
     bool far, waits, shuts, by_region;        /* as in input_options */
+    struct known_headers *known; /* as in header_read(); sort_inputs_open() sets it */
     /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. With it all
      * inputs are read at once, by a merge. NULL: they are read in turn, and the header is added to the first one's. */
     int (*join)(void *arg, struct sort_input *input);

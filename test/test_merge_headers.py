@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Header and tags of what `samtools merge` writes: the cases of its page, word by word, and beside samtools 1.24."""
 
+import json
 import pathlib
 import re
 
 import pytest
 
+import bamgen
 from conftest import oracle_call, same_lines
-from test_merge import merged, ours, refused
+from test_merge import merged, merges_the_same, ours, refused
 
 HD, C = "@HD\tVN:1.6\tSO:coordinate", ["@SQ\tSN:c1\tLN:1000", "@SQ\tSN:c2\tLN:1000"]
 PROGRAMS = ["@PG\tID:p1", "@PG\tID:p2\tPP:p1"]
@@ -153,3 +155,26 @@ def test_suffixes_are_the_same_for_every_seed(tmp_path):
     assert texts["1"] != texts["7"] and texts["1"] == texts["4294967297"]
     for seed in "x", "1x", "", "0x10":
         refused(["-s", seed, "-o", "out.sam", "a.sam", "b.sam"], tmp_path, "")
+
+
+def test_dictionary_behind_a_known_text_is_overlooked(tmp_path):
+    """A header of the same text as one before it is that one only if all its bytes are the same."""
+    refs, paths = [("c1", 1000), ("c2", 1000)], []
+    for i, dictionary in enumerate((refs, refs[::-1], refs)):
+        recs = [bamgen.record("r%d.%d" % (i, tid), tid=tid, pos=5) for tid in (0, 1)]
+        paths.append(tmp_path / ("%d.bam" % i))
+        paths[-1].write_bytes(bamgen.bam(bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(refs), dictionary), recs))
+    merges_the_same(paths, tmp_path)
+
+
+def test_header_that_takes_turns_is_there_for_each_input(tmp_path):
+    """As merge says beforehand what memory it takes."""
+    for name in "ab":
+        text = bamgen.sq_text([("c%d" % i, 1000) for i in range(20000)]) + "@CO\t%s\n" % name
+        refs = [("c%d" % i, 1000) for i in range(20000)]
+        (tmp_path / (name + ".bam")).write_bytes(bamgen.bam(bamgen.header(text, refs), [bamgen.record(pos=5)]))
+    told = []
+    for words in ("aaaabbbb", "abababab"):
+        p = ours(["--plan=json", "-o", "o.bam", *("./" * i + name + ".bam" for i, name in enumerate(words))], cwd=tmp_path)
+        told.append(json.loads(p.stdout)["memory_bytes"])
+    assert abs(told[0] - told[1]) < 4 << 20     # a header takes 3 MB
