@@ -39,6 +39,7 @@ enum {
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
     LONG_MATCHES = 32,
+    HALF_FROM = 31, HALF_TO = 66, /* percent of SEQ */
     FEW_LITERALS = 9,             /* one byte in so many, */
     FEW_SEQ = 40,                 /* or of SEQ, where copies lie at one place */
 };
@@ -135,10 +136,13 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     h->tags = f->tags;
 }
 
-/* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? */
-INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct reads *reads)
+/* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? Or is SEQ half explained, as
+ * that of bisulfite reads: whole genomes have 8 to 30 % of it left, strangers 70 and more. */
+INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct reads *reads, bool in_turn)
 {
-    uint32_t matched = p->anchor - d->n_lits;
+    uint32_t matched = p->anchor - d->n_lits, seq = reads->seq_bytes - FIRST_SEQ;
+    if (!in_turn && reads->seq_lits * 100 > seq * HALF_FROM && reads->seq_lits * 100 < seq * HALF_TO)
+        return true;
     return matched < SHORT_MATCHES * d->n_seqs
         || (matched > LONG_MATCHES * d->n_seqs && d->n_lits * FEW_LITERALS < p->anchor
             && reads->seq_lits * FEW_SEQ > reads->seq_bytes);
@@ -164,7 +168,7 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
-    bool alike = true, is_short = false, hashed = false;
+    bool alike = true, is_short = false, hashed = false, in_turn = false;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         is_short = f.tags - f.qual < SHORT_READ;
@@ -176,6 +180,7 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
             match_seq(d, p, &h.reads, &f, many, agree);
         else
             match_seq(d, p, &h.reads, &f, few, agree);
+        in_turn |= h.reads.in_turn;
         if (alike && is_unlike(&h.reads)) {
             if (is_short || !are_strangers(&h.reads))
                 break;
@@ -190,7 +195,7 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
             match_greedily(d, p, f.qual, f.tags, &quals);
         }
         match_greedily(d, p, f.tags, f.end, &tags);
-        if (at < TRIAL && f.end >= TRIAL && is_cut(d, p, &h.reads)) {
+        if (at < TRIAL && f.end >= TRIAL && is_cut(d, p, &h.reads, in_turn)) {
             d->n_seqs = d->n_lits = p->anchor = 0;
             p->at = FIRST;
             return;
