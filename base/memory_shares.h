@@ -30,6 +30,7 @@ struct memory_job {
     size_t program;              /* see machine_program_memory() */
     size_t n_waiting;            /* inputs but the first that have buffers before their turn: they are no files */
     bool in_chunks;              /* see MEMORY_AT_ONCE; all but the first are waiting then */
+    bool holds;                  /* markdup's: records wait, in memory and in temporary files (plan/marked_flow.h) */
     bool copies;                 /* a merge's; compressed blocks of the inputs may go to the output as they are */
 };
 

@@ -26,7 +26,6 @@
 #include "cli/upstream.h"
 #include "plan/fixmate_opts.h"
 #include "plan/markdup_opts.h"
-#include "plan/marked.h"
 #include "plan/merge_opts.h"
 #include "write/cram_settings.h"
 
@@ -85,8 +84,7 @@ static int run_fixmate(const union command_opts *opts)
 
 static enum engine_args_result parse_markdup(union command_opts *opts, int argc, char **argv)
 {
-    enum engine_args_result result = markdup_args_parse(&opts->markdup, argc, argv);
-    return result == ENGINE_ARGS_RUN && !marked_serves(&opts->markdup) ? ENGINE_ARGS_HAND_ON : result;
+    return markdup_args_parse(&opts->markdup, argc, argv);
 }
 
 static int run_markdup(const union command_opts *opts)

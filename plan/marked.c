@@ -11,17 +11,14 @@
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
 #include "plan/marked_flow.h"
+#include "plan/marked_slice.h"
+#include "plan/marked_store.h"
 #include "plan/memory_plan.h"
 #include "plan/sort_memory.h"
 #include "report/sort_report.h"
 #include "write/record_list.h"
 #include "write/record_sink.h"
 #include "write/written.h"
-
-bool marked_serves(const struct markdup_opts *o)
-{
-    return !o->others;
-}
 
 /* -------------------------------------------------------------------- open */
 
@@ -115,15 +112,28 @@ static int open_rule(struct marked *m)
     return 0;
 }
 
-/* What the plan leaves of all is for records that wait. */
+/* What the plan leaves of all is for records that wait, too. */
 static int divide_memory(struct marked *m)
 {
     struct memory_plan plan;
+    int n_threads = m->rings.job.n_threads;
     struct output_use output = written_use(&common(m)->out, m->in.each->header.sam, &m->rings);
     if (sort_memory_plan(&plan, &m->rings, common(m), &m->in, output, &m->latch) < 0)
         return -1;
-    m->room = m->rings.job.all > plan.fixed ? (size_t)(m->rings.job.all - plan.fixed) : 0;
-    return 0;
+    const char *test = getenv("SAMTOOLS_OMP_ARENA");     /* as for a sort */
+    m->room = test ? strtoull(test, NULL, 0)
+            : marked_flow_room(n_threads, m->rings.sam.records_size)
+              + (m->rings.job.all > plan.fixed ? (size_t)(m->rings.job.all - plan.fixed) : 0);
+    size_t slice = marked_slice_memory_of(m->rings.sam.records_size);
+    struct marked_store_options store = {
+        .prefixes = common(m)->temp_prefixes,
+        .n_prefixes = common(m)->n_temp_prefixes,
+        .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
+        .n_threads = n_threads,
+        .latch = &m->latch,
+        .stats = m->stats,
+    };
+    return (m->store = marked_store_open(&store)) ? 0 : -1;
 }
 
 static enum chunk_state advance(void *marked)
@@ -184,6 +194,7 @@ static int open_flow(struct marked *m)
         .window = o->window,
         .n_threads = m->rings.job.n_threads,
         .room = m->room,
+        .store = m->store,
         .n_counts = 1 + name_table_count(&m->groups),
         .path = sort_opts_input(common(m)),
         .sink = m->sink,
@@ -203,6 +214,7 @@ int marked_open(struct marked *m, const struct markdup_opts *opts, struct writte
     stats_phase(m->stats, PHASE_OPEN);
     progress_start(&m->progress, o->progress, m->stats);
     m->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
+    m->rings.job.holds = true;
     if (written_open(to, &o->out, &m->rings, sort_opts_input(o), &m->latch, m->stats) < 0)
         return -1;
     m->sink = to->sink;
@@ -306,6 +318,7 @@ void marked_finish(struct marked *m)
     marked_tell(m);
     written_close(m->to);
     marked_flow_close(m->flow);
+    marked_store_close(m->store);
     sort_inputs_close(&m->in);
     name_table_free(&m->groups);
     if (m->rule.barcode_name)

@@ -16,6 +16,7 @@
 
 struct markdup_opts;
 struct marked_flow;
+struct marked_store;
 struct record_list;
 struct stats;
 struct written;
@@ -39,11 +40,9 @@ struct marked {
     bool reads_spots;            /* they are open */
     struct dup_others others;
     struct dup_warnings warnings;
+    struct marked_store *store;
     struct marked_flow *flow;
 };
-
-/* Whether these options are served. */
-bool marked_serves(const struct markdup_opts *opts);
 
 /* Opens input and output. Both halves are zero; only the latch may be in use. -1: the error is recorded in the latch;
  * close it all the same. */

@@ -6,12 +6,12 @@
 #include "duplicates/dup_counts.h"
 #include "plan/marked_flow.h"
 #include "plan/marked_losses.h"
+#include "plan/marked_store.h"
 #include "write/record_sink.h"
 
 enum {
     SHARDS_PER_THREAD = 4,       /* so that those with little to do make up for one that has much */
-    SLICES_PER_THREAD = 2,       /* being keyed, or being finished */
-    SLICES_MORE = 2,
+    SLICES_MORE = 2,             /* being keyed, finished or stored, than there are threads */
     ROUND_LEAST = 4,             /* slices of a round, if there is anything to wait for */
 };
 
@@ -31,7 +31,8 @@ struct marked_flow {
     struct task_ring follow;     /* one slot */
     struct marked_losses *losses;    /* NULL: only flags are wanted */
     enum dup_fault follow_fault; /* the follower's before DONE */
-    struct marked_slice **keying, **finishing;   /* by slot */
+    struct task_ring leave;
+    struct marked_slice **keying, **finishing, **leaving;    /* by slot */
     struct shard *shards;
     struct marked_queue keyed;          /* wait for a round; main thread, as all below */
     struct marked_queue waiting; /* in the round, or in no hands; unchanged in a round but for waiting.first */
@@ -46,7 +47,9 @@ struct marked_flow {
     struct marked_queue spare;          /* not in use */
     struct marked_entries **spare_entries;
     size_t n_spare_entries, max_spare_entries;
-    size_t memory;               /* bytes of the slices in use */
+    size_t memory;               /* bytes of the slices in use ... */
+    size_t leaves;               /* ... and of them those that leave */
+    struct marked_queue here;    /* those of waiting.list[] before `entered` that stay in memory */
     bool ended;                  /* the source has no more records */
     uint64_t n_read, n_written, n_dropped, checksum;
 };
@@ -58,15 +61,13 @@ static int no_memory(const struct marked_flow *f)
 
 static int push(struct marked_flow *f, struct marked_queue *q, struct marked_slice *slice)
 {
-    return marked_queue_push(q, slice) < 0 ? no_memory(f) : 0;
+    if (marked_queue_push(q, slice) == 0)
+        return 0;
+    marked_slice_free(slice);
+    return no_memory(f);
 }
 
 /* ------------------------------------------------------------------- slices */
-
-static size_t memory_of(const struct marked_slice *s)
-{
-    return s->records.records.max + s->records.max * sizeof *s->records.keys + record_list_memory(s->max_list);
-}
 
 static struct marked_slice *new_slice(struct marked_flow *f)
 {
@@ -159,12 +160,25 @@ static int tell_of_record(const struct marked_flow *f, const struct marked_slice
                       bam_record_name((const struct bam_record *)r), why);
 }
 
+static void leave_slice(void *flow, uint32_t slot)
+{
+    struct marked_flow *f = flow;
+    struct marked_slice *s = f->leaving[slot];
+    if (latch_tripped(f->opt.latch) || marked_store_put(f->opt.store, &s->records, &s->run) < 0)
+        return;
+    record_list_free(&s->list);                  /* of records that it had before */
+    s->list = (struct record_list){.n = 0};
+    s->max_list = 0;
+}
+
 static void finish_slice(void *flow, uint32_t slot)
 {
     struct marked_flow *f = flow;
     struct marked_slice *s = f->finishing[slot];
-    if (latch_tripped(f->opt.latch))
+    if (latch_tripped(f->opt.latch)
+        || (s->where == MARKED_AWAY && marked_store_get(f->opt.store, &s->run, &s->records) < 0))
         return;
+    s->where = MARKED_HERE;
     enum stage before = stats_enter(f->opt.stats, STAGE_MERGE);
     int status = marked_slice_finish(s, &f->opt.rule, f->counts[task_thread()]);
     stats_leave(f->opt.stats, before, 0);
@@ -182,7 +196,8 @@ static void finish_slice(void *flow, uint32_t slot)
 /* Whether anything is under way here that makes room without more records. */
 static bool is_busy(const struct marked_flow *f)
 {
-    return !task_ring_empty(&f->keys) || !marked_queue_is_empty(&f->keyed) || f->round || !task_ring_empty(&f->finish);
+    return !task_ring_empty(&f->keys) || !marked_queue_is_empty(&f->keyed) || f->round || !task_ring_empty(&f->finish)
+        || !task_ring_empty(&f->leave);
 }
 
 static int take_slice(struct marked_flow *f)
@@ -197,16 +212,37 @@ static int take_slice(struct marked_flow *f)
     s->first = f->n_read;
     s->from = (struct marked_place){.is_set = false};
     f->n_read += s->records.n;
-    s->memory = memory_of(s);
+    s->memory = marked_slice_memory(s);
     f->memory += s->memory;
     f->keying[task_ring_next(&f->keys)] = s;
     task_ring_hand_out(&f->keys);
     return 0;
 }
 
+static bool all_entered(const struct marked_flow *f)
+{
+    return f->ended && task_ring_empty(&f->keys) && marked_queue_is_empty(&f->keyed) && !f->round;
+}
+
+/* Nobody loses any more, and all is told. */
+static bool all_decided(const struct marked_flow *f)
+{
+    return all_entered(f) && (f->told_all || !f->losses);
+}
+
+/* The oldest slice that waits, if it can be finished; else NULL. */
+static struct marked_slice *final_slice(const struct marked_flow *f)
+{
+    struct marked_slice *s = f->waiting.first < f->entered ? f->waiting.list[f->waiting.first].slice : NULL;
+    bool is_final = s && !f->opt.rule.others && s->first + s->records.n <= f->decided;
+    return is_final || all_decided(f) ? s : NULL;
+}
+
 /* Takes what the source has. A failure is in the latch. */
 static void read_on(struct marked_flow *f)
 {
+    if (final_slice(f))                          /* the tasks that finish slices have enough to go on with */
+        return;
     while (!f->ended && !task_ring_full(&f->keys) && (f->memory < f->opt.room || !is_busy(f))) {
         enum chunk_state state = f->opt.source.advance(f->opt.source.arg);
         f->ended = state == CHUNK_NONE;
@@ -321,13 +357,41 @@ static void end_round(struct marked_flow *f)
         uint64_t decided = dup_sets_decided(f->shards[i].sets);
         f->decided = decided < f->decided ? decided : f->decided;
     }
-    for (; f->entered < f->waiting.n; f->entered++)
-        drop_entries(f, f->waiting.list[f->entered].slice);
+    for (; f->entered < f->waiting.n; f->entered++) {
+        struct marked_slice *s = f->waiting.list[f->entered].slice;
+        drop_entries(f, s);
+        if (marked_queue_push(&f->here, s) < 0)
+            no_memory(f);
+    }
 }
 
-static bool all_entered(const struct marked_flow *f)
+/* ---------------------------------------------------- main thread: what leaves */
+
+static void take_left(struct marked_flow *f)
 {
-    return f->ended && task_ring_empty(&f->keys) && marked_queue_is_empty(&f->keyed) && !f->round;
+    while (!task_ring_empty(&f->leave) && task_ring_state(&f->leave, task_ring_oldest(&f->leave)) == TASK_DONE) {
+        struct marked_slice *s = f->leaving[task_ring_oldest(&f->leave)];
+        task_ring_take(&f->leave);
+        s->where = MARKED_AWAY;
+        f->memory -= s->memory;
+        f->leaves -= s->memory;
+        s->memory = 0;
+    }
+}
+
+/* Lets the youngest slices leave when three quarters of the room are taken, so that reading need not stop for it. */
+static void leave_room(struct marked_flow *f)
+{
+    take_left(f);
+    while (f->memory - f->leaves > f->opt.room / 4 * 3 && !task_ring_full(&f->leave)) {
+        if (marked_queue_is_empty(&f->here) || marked_store_prepare(f->opt.store) < 0)
+            return;
+        struct marked_slice *s = f->here.list[--f->here.n].slice;
+        s->where = MARKED_LEAVES;
+        f->leaves += s->memory;
+        f->leaving[task_ring_next(&f->leave)] = s;
+        task_ring_hand_out(&f->leave);
+    }
 }
 
 /* Goes on with the round. A failure is in the latch. */
@@ -351,20 +415,12 @@ static void go_on(struct marked_flow *f)
 
 /* ----------------------------------------------------- main thread: the end */
 
-/* Nobody loses any more, and all is told. */
-static bool all_decided(const struct marked_flow *f)
-{
-    return all_entered(f) && (f->told_all || !f->losses);
-}
-
 static void finish_on(struct marked_flow *f)
 {
-    while (f->waiting.first < f->entered && !task_ring_full(&f->finish)) {
-        struct marked_slice *s = f->waiting.list[f->waiting.first].slice;
-        bool is_final = !f->opt.rule.others && s->first + s->records.n <= f->decided;
-        if (!is_final && !all_decided(f))
-            return;
+    struct marked_slice *s;
+    while (!task_ring_full(&f->finish) && (s = final_slice(f)) && s->where != MARKED_LEAVES) {
         f->waiting.first++;
+        f->here.first += s->where == MARKED_HERE;        /* it is the oldest of them */
         f->finishing[task_ring_next(&f->finish)] = s;
         task_ring_hand_out(&f->finish);
     }
@@ -389,6 +445,7 @@ static bool is_ready(void *flow)
     go_on(f);
     begin_round(f);
     finish_on(f);
+    leave_room(f);
     if (latch_tripped(f->opt.latch))
         return true;
     if (!task_ring_empty(&f->finish))
@@ -402,9 +459,10 @@ static bool help(void *flow)
     record_sink_make_task(f->opt.sink);
     task_ring_make_task(&f->keys);
     task_ring_make_task(&f->finish);
+    task_ring_make_task(&f->leave);
     return task_ring_help(&f->finish) || task_ring_help(&f->sets) || task_ring_help(&f->follow)
         || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
-        || (!f->ended && f->opt.source.help(f->opt.source.arg));
+        || task_ring_help(&f->leave) || (!f->ended && f->opt.source.help(f->opt.source.arg));
 }
 
 static int leave_given(struct marked_flow *f)
@@ -427,6 +485,9 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
     if (task_ring_empty(&f->finish))
         return 0;
     f->given = f->finishing[task_ring_oldest(&f->finish)];
+    f->memory -= f->given->memory;
+    f->given->memory = marked_slice_memory(f->given);
+    f->memory += f->given->memory;
     task_ring_take(&f->finish);
     f->n_written += f->given->list.n;
     f->n_dropped += f->given->n_dropped;
@@ -498,20 +559,39 @@ static int open_counts(struct marked_flow *f)
     return f->counts ? 0 : -1;
 }
 
+/* How many slices are keyed, finished or stored at one time, of each. */
+static uint32_t count_tasks(int n_threads)
+{
+    return SLICES_MORE + (uint32_t)n_threads;
+}
+
+size_t marked_flow_room(int n_threads, size_t records_size)
+{
+    enum { STEPS = 3 };          /* keyed, in a round, finished */
+    return STEPS * count_tasks(n_threads) * marked_slice_memory_of(records_size);
+}
+
+size_t marked_flow_memory(int n_threads, size_t records_size)
+{
+    return marked_flow_room(n_threads, records_size)
+         + marked_store_memory(n_threads, marked_slice_memory_of(records_size));
+}
+
 struct marked_flow *marked_flow_open(const struct marked_flow_options *options)
 {
     struct marked_flow *f = calloc(1, sizeof *f);
-    uint32_t n = SLICES_MORE + SLICES_PER_THREAD * (uint32_t)options->n_threads;
+    uint32_t n = count_tasks(options->n_threads);
     if (f) {
         f->opt = *options;
         f->max_spare_entries = n;
         f->keying = calloc(n, sizeof *f->keying);
         f->finishing = calloc(n, sizeof *f->finishing);
+        f->leaving = calloc(n, sizeof *f->leaving);
         f->spare_entries = calloc(n, sizeof *f->spare_entries);
     }
-    if (f && f->keying && f->finishing && f->spare_entries && open_ring(&f->keys, n, 0, key_slice, f) == 0
+    if (f && f->keying && f->finishing && f->leaving && f->spare_entries && open_ring(&f->keys, n, 0, key_slice, f) == 0
         && open_ring(&f->finish, n, 0, finish_slice, f) == 0 && open_ring(&f->follow, 1, 0, follow_losses, f) == 0
-        && open_counts(f) == 0 && open_shards(f) == 0)
+        && open_ring(&f->leave, n, 0, leave_slice, f) == 0 && open_counts(f) == 0 && open_shards(f) == 0)
         return f;
     latch_fail(options->latch, "%s: out of memory", options->path);
     marked_flow_close(f);
@@ -537,6 +617,9 @@ void marked_flow_close(struct marked_flow *f)
     task_ring_close(&f->finish, well);
     task_ring_close(&f->sets, well);
     task_ring_close(&f->follow, well);
+    task_ring_close(&f->leave, well);
+    free(f->leaving);
+    free(f->here.list);
     marked_losses_close(f->losses);
     for (uint32_t i = 0; f->shards && i < f->sets.opt.n_slots; i++)
         dup_sets_free(f->shards[i].sets);

@@ -7,7 +7,8 @@
  *              each slice            shard of keys    open before it    each slice
  *
  * A round enters what is keyed into the sets. All shards are done with it before the next one begins, so a record that
- * lost is marked when the slice that it is in becomes final. */
+ * lost is marked when the slice that it is in becomes final. What outgrows memory waits in temporary files
+ * (plan/marked_store.h), the youngest slices first: they are needed last. */
 #ifndef MARKED_FLOW_H
 #define MARKED_FLOW_H
 
@@ -18,6 +19,7 @@
 struct dup_counts;
 struct latch;
 struct marked_flow;
+struct marked_store;
 struct record_sink;
 struct stats;
 
@@ -37,12 +39,18 @@ struct marked_flow_options {
     int64_t window;              /* -l */
     int n_threads;
     size_t room;                 /* bytes of slices, about, that are under way before it goes on reading */
+    struct marked_store *store;  /* where records wait that outgrow the room */
     size_t n_counts;             /* of struct dup_counts: read groups and none */
     const char *path;            /* of the input, for messages */
     struct record_sink *sink;
     struct latch *latch;
     struct stats *stats;
 };
+
+/* The least room that lets all threads work, where slices mostly have so many bytes of records; and bytes of memory for
+ * that and for the store of such slices. */
+size_t marked_flow_room(int n_threads, size_t records_size);
+size_t marked_flow_memory(int n_threads, size_t records_size);
 
 /* NULL: failed, and the error is recorded in the latch. */
 struct marked_flow *marked_flow_open(const struct marked_flow_options *options);

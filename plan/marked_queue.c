@@ -21,10 +21,8 @@ int marked_queue_push(struct marked_queue *q, struct marked_slice *slice)
     } else if (q->n == q->max) {
         size_t max = 2 * q->max + LEAST;
         struct marked_queued *list = realloc(q->list, max * sizeof *list);
-        if (!list) {
-            marked_slice_free(slice);
+        if (!list)
             return -1;
-        }
         q->list = list;
         q->max = max;
     }

@@ -22,7 +22,7 @@ static inline bool marked_queue_is_empty(const struct marked_queue *queue)
     return queue->first == queue->n;
 }
 
-/* Takes over the slice, also if there is no memory (-1). May move all slices down: `first` then falls by as much. */
+/* -1: no memory; the slice stays the caller's. May move all slices down: `first` then falls by as much. */
 int marked_queue_push(struct marked_queue *queue, struct marked_slice *slice);
 
 /* The oldest one. The queue is not empty. */

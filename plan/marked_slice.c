@@ -37,6 +37,7 @@ void marked_slice_free(struct marked_slice *s)
     free(s->lost);
     free(s->told);
     free(s->names.p);
+    spill_run_free(&s->run);
     free(s);
 }
 
@@ -282,6 +283,18 @@ int marked_slice_tell(struct marked_slice *s, const struct dup_verdict *verdict)
     told->type = verdict->type;
     told->original = 0;
     return verdict->original ? keep_name(s, verdict->original, told) : 0;
+}
+
+size_t marked_slice_memory(const struct marked_slice *s)
+{
+    return s->records.records.max + s->records.max * sizeof *s->records.keys + record_list_memory(s->max_list);
+}
+
+size_t marked_slice_memory_of(size_t records_size)
+{
+    enum { RECORD = 256 };       /* bytes of one, mostly */
+    size_t each = sizeof(struct bam_key) + sizeof(struct marked_read) + 3 * sizeof(uint32_t) + record_list_memory(1);
+    return records_size + records_size / RECORD * each;
 }
 
 /* ----------------------------------------------------------------- finished */

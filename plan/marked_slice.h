@@ -11,6 +11,7 @@
 #include "duplicates/dup_mark.h"
 #include "duplicates/dup_sets.h"
 #include "read/record_slice.h"
+#include "spill/spill_run.h"
 #include "write/record_list.h"
 
 /* A record until the shards have seen it. */
@@ -58,6 +59,8 @@ enum { MARKED_MISSED = 10 };     /* records without barcode whose names a slice 
 
 struct marked_slice {
     struct record_slice records;
+    enum { MARKED_HERE, MARKED_LEAVES, MARKED_AWAY } where;  /* the main thread's, or its finisher's */
+    struct spill_run run;        /* its records, while they are away; n and checksum stay in `records` */
     uint64_t first;              /* number of its first record in the input, from 0 up */
     struct marked_entries *entries;   /* NULL: the shards are done with it, or it is not keyed yet */
     struct marked_place from, to;     /* the place before it, and its own end: before that is joined with `from` */
@@ -110,6 +113,10 @@ int marked_slice_tell(struct marked_slice *slice, const struct dup_verdict *verd
 /* Makes the records as they are written, and lists them. In counts, by read group, what is left out is taken off the
  * number of written ones. -1: no memory, or a record cannot be written: see `unmarked` and `changed`. */
 int marked_slice_finish(struct marked_slice *slice, const struct marked_rule *rule, struct dup_counts *counts);
+
+/* Bytes of its records and lists, without entries; and of a slice with so many bytes of records, with them. */
+size_t marked_slice_memory(const struct marked_slice *slice);
+size_t marked_slice_memory_of(size_t records_size);
 
 /* Forgets all but its memory, which may serve other records. */
 void marked_slice_clear(struct marked_slice *slice);

@@ -4,6 +4,7 @@
 #include "bgzf_sink.h"
 #include "bgzf_source.h"
 #include "base/task_ring.h"
+#include "plan/marked_flow.h"
 #include "plan/memory_plan.h"
 #include "merge/merge_ring.h"
 #include "read/read_ahead.h"
@@ -242,6 +243,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
          + output_memory(&use->output, all_of(r->job.all))
          + use->n_sam * r->sam.bytes
          + header_memory(use)
+         + (r->job.holds ? marked_flow_memory(r->job.n_threads, r->sam.records_size) : 0)
          + (r->job.in_chunks ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->sam.text_size)
                              : spill_memory(p));
 }

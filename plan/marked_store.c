@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/latch.h"
+#include "base/task_ring.h"
+#include "plan/marked_store.h"
+#include "read/record_slice.h"
+#include "spill/record_pack.h"
+
+struct marked_store {
+    struct marked_store_options opt;
+    struct spill_store *files;
+    bool prepared;
+    struct spill_packer **packers;   /* of each thread, who alone uses them; NULL: not yet needed */
+    struct spill_loader *loaders;    /* the same */
+};
+
+size_t marked_store_memory(int n_threads, size_t slice_size)
+{
+    return (size_t)n_threads * (spill_packer_memory(slice_size) + record_packer_memory() + 2 * slice_size);
+}
+
+struct marked_store *marked_store_open(const struct marked_store_options *options)
+{
+    struct spill_store_options files = {options->prefixes, options->n_prefixes, options->latch, options->stats};
+    struct marked_store *s = calloc(1, sizeof *s);
+    if (s) {
+        s->opt = *options;
+        s->files = spill_store_open(&files);
+        s->packers = calloc((size_t)options->n_threads, sizeof *s->packers);
+        s->loaders = calloc((size_t)options->n_threads, sizeof *s->loaders);
+    }
+    if (s && s->files && s->packers && s->loaders)
+        return s;
+    latch_fail(options->latch, "out of memory");
+    marked_store_close(s);
+    return NULL;
+}
+
+void marked_store_close(struct marked_store *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->opt.n_threads; i++) {
+        if (s->packers)
+            spill_packer_free(s->packers[i]);
+        if (s->loaders)
+            spill_loader_free(&s->loaders[i]);
+    }
+    free(s->packers);
+    free(s->loaders);
+    spill_store_close(s->files);
+    free(s);
+}
+
+int marked_store_prepare(struct marked_store *s)
+{
+    uint64_t room;
+    if (s->prepared)
+        return 0;
+    s->prepared = true;
+    return spill_store_prepare(s->files, &room);
+}
+
+int marked_store_put(struct marked_store *s, struct record_slice *records, struct spill_run *run)
+{
+    struct spill_packer **packer = &s->packers[task_thread()];
+    if (!*packer && !(*packer = spill_packer_new(s->opt.slice_size)))
+        return latch_fail(s->opt.latch, "out of memory for temporary data");
+    struct spill_writer writer = {*packer, s->files, run, s->opt.latch, 0};
+    const uint8_t *base = records->records.p;
+    for (size_t i = 0; i < records->n; i++)
+        if (spill_writer_put(&writer, records->keys[i].sort, bam_key_record(base, records->keys[i]),
+                             bam_key_record_size(base, records->keys[i])) < 0)
+            return -1;
+    if (spill_writer_end(&writer) < 0)
+        return -1;
+    free(records->records.p);
+    free(records->keys);
+    records->records = (struct byte_buffer){NULL, 0, 0};
+    records->keys = NULL;
+    records->max = 0;
+    return 0;
+}
+
+/* Appends the records of what was loaded. There is room for the keys. */
+static int append(struct record_slice *records, size_t *n, const struct spill_slice *loaded)
+{
+    const struct bam_key *keys = spill_slice_keys(loaded);
+    size_t start = records->records.n;
+    if (loaded->n > records->n - *n || byte_buffer_append(&records->records, loaded->base, loaded->bottom) < 0)
+        return -1;
+    for (size_t i = 0; i < loaded->n; i++) {
+        records->keys[*n] = keys[i];
+        records->keys[(*n)++].place += (uint64_t)start << BAM_KEY_SIZE_BITS;
+    }
+    return 0;
+}
+
+int marked_store_get(struct marked_store *s, struct spill_run *run, struct record_slice *records)
+{
+    struct spill_buffer buffer = {.home = NULL};
+    size_t n = 0;
+    if (!(records->keys = malloc((records->n + 1) * sizeof *records->keys)))
+        return latch_fail(s->opt.latch, "out of memory for temporary data");
+    records->max = records->n;
+    for (size_t i = 0; i < run->n; i++) {
+        int status = spill_load(s->files, run->slices[i], &s->loaders[task_thread()], &buffer, false, s->opt.latch);
+        if (status == 0 && append(records, &n, &buffer.slice) < 0)
+            status = latch_fail(s->opt.latch, "out of memory for temporary data");
+        spill_extra_free(&buffer.extra);
+        if (status < 0)
+            return -1;
+    }
+    spill_run_remove(run, s->files);
+    return n == records->n ? 0
+         : latch_fail(s->opt.latch, "temporary data lack records. The disk may be faulty, or this is our bug: please "
+                      "report it");
+}

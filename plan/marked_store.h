@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Records that wait longer than memory allows: packed, in temporary files (spill/spill_run.h). */
+#ifndef MARKED_STORE_H
+#define MARKED_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "spill/spill_run.h"
+
+struct latch;
+struct marked_store;
+struct record_slice;
+struct stats;
+
+struct marked_store_options {
+    const char *const *prefixes; /* places for temporary files */
+    size_t n_prefixes;
+    size_t slice_size;           /* bytes of records and keys that mostly leave at once */
+    int n_threads;               /* of the team */
+    struct latch *latch;
+    struct stats *stats;
+};
+
+/* NULL: no memory, and the error is recorded in the latch. */
+struct marked_store *marked_store_open(const struct marked_store_options *options);
+void marked_store_close(struct marked_store *store);
+
+/* Makes the files, the first time. Main thread. -1: failed, and the error is recorded in the latch. */
+int marked_store_prepare(struct marked_store *store);
+
+/* Writes the records to *run, which is empty, and gives their memory back. In any task. -1: failed, and the error is
+ * recorded in the latch. */
+int marked_store_put(struct marked_store *store, struct record_slice *records, struct spill_run *run);
+
+/* The other way round. The checksum of *records stayed there. */
+int marked_store_get(struct marked_store *store, struct spill_run *run, struct record_slice *records);
+
+/* Bytes of memory that it takes for slices of this size. */
+size_t marked_store_memory(int n_threads, size_t slice_size);
+
+#endif
