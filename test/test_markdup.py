@@ -112,9 +112,19 @@ def test_threads_memory_or_pipes_change_the_bytes(options, piles, tmp_path):
     assert oracle_call("view", ["--no-PG", "-b", "-o", bam, path])[0] == 0
     runs = [ours([*args, "-@", n, bam, "-"]) for n in THREADS]
     runs.append(ours([*args, "-@", 3, "-", "-"], stdin=bam.read_bytes()))
-    runs.append(ours([*args, "-@", 2, "--total-memory", "64M", path, "-"]))
+    runs.append(ours([*args, "-@", 2, "--total-memory", "100M", path, "-"]))
     assert {p.returncode for p in runs} == {0}, runs[-1].stderr
     assert len({p.stdout for p in runs}) == 1
+
+
+@pytest.mark.parametrize("options", [["-S"], ["-t", "--duplicate-count", *WIDE], ["-r", *WIDE]], ids=" ".join)
+def test_records_that_wait_in_files_are_others(options, piles):
+    args, path, little = ["--no-PG", *options], piles("waiting", n=600), {"SAMTOOLS_OMP_ARENA": "10000"}
+    runs = [ours([*args, "-@", 2, path, "-"])] + [ours([*args, "-@", n, path, "-"], env=little) for n in (1, 3)]
+    assert {p.returncode for p in runs} == {0}, runs[-1].stderr
+    assert len({p.stdout for p in runs}) == 1
+    p = ours([*args, "-T", "/nowhere/x", path, "-"], env=little)
+    assert p.returncode == 1 and "temporary file" in p.stderr
 
 
 # ------------------------------------------------------- header, statistics

@@ -2,6 +2,7 @@
 /* What markdup writes: records, names of other records, warnings. */
 #include "unit.h"
 #include "base/message.h"
+#include "duplicates/dup_kept.h"
 #include "duplicates/dup_mark.h"
 #include "duplicates/dup_name.h"
 #include "duplicates/dup_others.h"
@@ -38,6 +39,8 @@ static void check(const struct dup_mark_rule *rule, const struct dup_verdict *ve
     assert_memory_equal(to.p + 6, same.data, same.n);
     if (dup_mark_is_flag(rule, record, verdict))
         assert_int_equal(from.n, same.n);
+    else
+        assert_true(dup_kept(record, to.p + 6, to.n - 6, rule->umi));
     unit_free(&from);
     unit_free(&same);
     free(to.p);
@@ -55,6 +58,38 @@ static void flag_alone_changes(void **state)
     CHECK(99 | DUP, "doZx\0", 99 | DUP, "doZx\0");   /* the old flag stays */
     verdict = &lost;
     CHECK(99, "broken", 99 | DUP, "broken");
+}
+
+/* Whether a record with these tags is kept in one with `made` instead. A byte of that is another one: `at`; 0: none. */
+static bool is_kept(const char *tags, size_t n_tags, const char *made, size_t n_made, size_t at)
+{
+    struct unit_bytes from = {NULL, 0, 0}, to = {NULL, 0, 0};
+    struct unit_record r = {.pos = 77, .flag = 99, .name = "q", .seq_len = 7, .aux = tags, .n_aux = n_tags};
+    unit_append_record(&from, &r);
+    r.flag |= DUP;
+    r.aux = made;
+    r.n_aux = n_made;
+    unit_append_record(&to, &r);
+    if (at)
+        to.data[at] ^= 8;
+    bool kept = dup_kept((const struct bam_record *)from.data, to.data, to.n, false);
+    unit_free(&from);
+    unit_free(&to);
+    return kept;
+}
+
+static void another_record_is_none_of_ours(void **state)
+{
+    (void)state;
+    enum { NAME = 36, TAGS = 36 + 2 + 4 + 7 };
+    assert_true(is_kept(AUX("XAAxRGZg\0"), AUX("XAAxRGZg\0doZn\0"), 0));
+    assert_true(is_kept(AUX("doZn\0XAAxdcC\1"), AUX("XAAxdtZLB\0"), 0));
+    assert_false(is_kept(AUX("XAAxRGZg\0"), AUX("RGZg\0XAAx"), 0));
+    assert_false(is_kept(AUX("XAAxRGZg\0"), AUX("XAAx"), 0));
+    assert_false(is_kept(AUX("XAAx"), AUX("XAAxXAAx"), 0));
+    assert_false(is_kept(AUX("XAAx"), AUX("XAAxdo"), 0));
+    for (size_t at = 0; at < TAGS + 4; at++)     /* but for DUP, which is another bit of FLAG */
+        assert_true(at == 0 || !is_kept(AUX("XAAx"), AUX("XAAx"), at));
 }
 
 static void first_tags_of_an_earlier_run_go(void **state)
@@ -214,7 +249,7 @@ static void ten_warnings_of_a_kind_and_their_sum(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flag_alone_changes),
+        cmocka_unit_test(flag_alone_changes), cmocka_unit_test(another_record_is_none_of_ours),
         cmocka_unit_test(first_tags_of_an_earlier_run_go),
         cmocka_unit_test(originals_and_types_take_the_place_of_old_ones),
         cmocka_unit_test(counts_keep_the_size_of_old_ones),
