@@ -153,14 +153,10 @@ $(BUILD)/unit_%: test/unit_%.c $(PARTS) $(SETTINGS) | $(BUILD)
 # The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
 FAULTY_WRAPS = bam_arena_cut_sublist sort_run spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
                output_blocks_open output_blocks_put bgzf_block_deflate hts_writer_put sam_write1 sam_format1 record_sink_count hts_idx_push \
-               fixmate_template chunk_reader_take
+               fixmate_template chunk_reader_take dup_mark_append
 $(BUILD)/faulty_samtools: test/faulty_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
 	$(FAULTY_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))
-
-# The core of markdup by itself: test_duplicates.py runs it.
-$(BUILD)/dup_dump: test/dup_dump.c $(LIB_OBJS) $(SETTINGS) | $(BUILD)
-	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJS) $(LIBS))
 
 # Preloaded by test_faults.py; never sanitized itself.
 $(BUILD)/fault_shim.so: test/fault_shim.c $(SETTINGS) | $(BUILD)
@@ -196,7 +192,7 @@ $(BUILD):
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(BUILD)/dup_dump $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
+check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
 
 fuzz-programs: $(FUZZ_BINS)
 

@@ -8,7 +8,7 @@
  *   input -> arena -> (sort) -> unpacked <- run <- slice <- pack -> ...   places, in the order in which
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them
  *
- * fixmate has fixed (a template) and slice (those of a chunk) in place of arena and run.
+ * fixmate has fixed (a template) and slice (those of a chunk) in place of arena and run, markdup has marked (a record).
  *
  * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
  * swap (two records change places). */
@@ -22,7 +22,7 @@
 #include "bam/fixmate.h"
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
-#include "write/hts_writer.h"
+#include "duplicates/dup_mark.h"
 #include "write/hts_writer.h"
 #include "write/output_block.h"
 #include "write/record_sink.h"
@@ -90,23 +90,40 @@ int __real_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
 int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
                             struct byte_buffer *to, uint64_t *dropped);
 
-/* Its first record is hit, or a copy of it follows the last one. */
-int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
-                            struct byte_buffer *to, uint64_t *dropped)
+/* The record of `size` bytes at `start` is hit or lost, or a copy of it follows the last one. */
+static void spoil_made(const char *place, struct byte_buffer *to, size_t start, size_t size)
 {
-    size_t start = to->n;
-    int result = __real_fixmate_template(fixmate, rules, p, n, to, dropped);
-    size_t size = bam_record_size((const struct bam_record *)(to->p + start));
-    if (strikes("fixed", "flip"))
+    if (strikes(place, "flip"))
         flip(to->p + start, size);
-    if (strikes("fixed", "drop"))
+    if (strikes(place, "drop"))
         to->n = start;
-    if (strikes("fixed", "double")) {
+    if (strikes(place, "double")) {
         if (byte_buffer_reserve(to, to->n + size) < 0)
             abort();
         memcpy(to->p + to->n, to->p + start, size);
         to->n += size;
     }
+}
+
+int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
+                            struct byte_buffer *to, uint64_t *dropped)
+{
+    size_t start = to->n;
+    int result = __real_fixmate_template(fixmate, rules, p, n, to, dropped);
+    spoil_made("fixed", to, start, bam_record_size((const struct bam_record *)(to->p + start)));
+    return result;
+}
+
+typedef enum dup_mark_fault mark_fn(const struct dup_mark_rule *rule, struct byte_buffer *to,
+                                    const struct bam_record *record, const struct dup_verdict *verdict);
+mark_fn __real_dup_mark_append, __wrap_dup_mark_append;
+
+enum dup_mark_fault __wrap_dup_mark_append(const struct dup_mark_rule *rule, struct byte_buffer *to,
+                                           const struct bam_record *record, const struct dup_verdict *verdict)
+{
+    size_t start = to->n;
+    enum dup_mark_fault result = __real_dup_mark_append(rule, to, record, verdict);
+    spoil_made("marked", to, start, to->n - start);
     return result;
 }
 

@@ -14,6 +14,7 @@ MPI_WHOLE = "test_mpi_whole.py::"
 MERGE = "test_merge.py::"
 MERGE_FILES = "test_merge_files.py::"
 FIXMATE = "test_fixmate.py::"
+MARKDUP = "test_markdup.py::"
 COPIES = "test_copy_blocks.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
@@ -444,6 +445,10 @@ MUTANTS = [
     ("duplicates/dup_key.c", "tags.ms && mate_score(tags.ms) != -1", "tags.ms", ["unit_dup_cases"], "-1 is no mate score"),
     ("duplicates/dup_key.c", "    if (!bam_record_aux_is_text(tags.mc))\n        return BAM_BAD_MC;\n", "", ["unit_dup_cases"],
      "a mate's CIGAR is a text"),
+    ("plan/marked_slice.c", "(s->changed = !dup_kept(", "(s->changed = 0 && !dup_kept(", [MARKDUP + "test_fault_passes[marked:flip:37]"],
+     "what markdup never changes is the same"),
+    ("plan/marked_slice.c", "ref == at->ref && start >= at->start", "ref == at->ref", [MARKDUP + "test_error_goes_unnoticed[unsorted]"],
+     "input is in coordinate order"),
     ("duplicates/dup_mark.c", "wish->text ? p[2] == 'Z' : integer_size(p + 2) > 0", "1", ["unit_dup_mark"],
      "a tag of another type keeps its value"),
     ("duplicates/dup_chains.c", "if (c->follow && !link->checked)", "if (c->follow && !link->above)", ["unit_dup_sets"],

@@ -64,13 +64,14 @@ CASES = {
     "merge": ("sorted.bam", ["merge", "-@", 2, "-f", "-o", "out.bam", "sorted.sam", "sorted.bam"], {}),
     "merge_joined": ("program1.bam", ["merge", "-r", "-h", "small.sam", "-f", "-o", "out.bam", "program2.bam"], {}),
     "merge_index": ("sorted.cram", ["merge", "-@", 3, "--write-index", "-f", "-o", "out.bam", "sorted.bam"], {}),
+    "markdup": ("out.bam", ["markdup", "-@", 2, "-t", "-d", 9, "-s", "sorted.bam"], {}),
     "merge_unsorted": ("small.bam", ["merge", "-@", 2, "-n", "sorted.bam", "-O", "sam", "-o", "-"], {}),
 }
 MEMORY = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "strndup", "asprintf", "mmap"]
 TRANSFERS = ["read", "pread", "write", "writev", "pwrite", "pwritev", "send"]
 ERRORS = {"pthread_create": errno.EAGAIN, "socketpair": errno.EMFILE, "dup": errno.EMFILE, "fopen": errno.EMFILE, "fallocate": errno.EOPNOTSUPP,
           "fchown": errno.EPERM, "fchmod": errno.EPERM, "madvise": errno.EINVAL, "posix_fadvise": errno.EINVAL}
-TOLD = re.compile(r"^samtools (?:sort|merge): (?!warning: ).", re.M)
+TOLD = re.compile(r"^samtools (?:sort|merge|markdup): (?!warning: ).", re.M)
 
 
 def reads(n):
@@ -134,7 +135,7 @@ class Case:
             os.link(path, folder / path.name)
         self.inputs = os.listdir(folder)
         self.feed = (folder / source[1:]).read_bytes() if source[0] == "<" else None
-        command = "merge" if "merge" in self.args else "sort"
+        command = next((a for a in self.args if a in ("merge", "markdup")), "sort")
         words = [str(a) for a in self.args if a != command]
         self.args = [BINARY, command, "--no-PG", *words, *([] if self.feed else [source])]
         self.outputs = sorted(a for a in self.args if a.startswith("out."))

@@ -6,20 +6,29 @@ import os
 import pathlib
 import random
 import re
+import subprocess
 
 import pysam
 import pytest
 
 import markdupgen
-from conftest import (DATA_BAMS, PRECIOUS, REAL_BAMS, THREADS, oracle_call, oracle_process, read_bam, run, same_header,
-                      same_lines)
+from conftest import (BINARY, DATA_BAMS, HANG, HTSLIB_LEAKS, PRECIOUS, REAL_BAMS, THREADS, clean_env, oracle_call,
+                      oracle_process, read_bam, run, same_header, same_lines)
 
+FAULTY = pathlib.Path(os.path.realpath(BINARY)).parent / "faulty_samtools"
+
+# Where chains are followed, all of a reference is in one window: samtools may use memory that it gave back where sets
+# of one chain end at different places.
 WIDE = ["-l", "100000"]
+ALL = ["-t", "-d", "50", "--duplicate-count"]
 OPTIONS = {
-    "plain": [], "short": ["-l", "5"], "sequence": ["-m", "s", "--include-fails"],
-    "groups": ["--use-read-groups", "--json"], "barcode_tag": ["--barcode-tag", "BX", "-l", "1000"],
-    "barcode_form": ["--barcode-name", "-l", "0"], "barcode_regex": ["--barcode-rgx", "1:([0-9]+)", "--include-fails", *WIDE],
-    "removed": ["-r", "-l", "20"],
+    "plain": [], "names": ["-t", "--duplicate-count", *WIDE], "optical": [*ALL, *WIDE],
+    "at_once": [*ALL, "--no-multi-dup"], "counts": ["--duplicate-count", "-l", "5"],
+    "sequence": ["-m", "s", "--include-fails"], "groups": ["--use-read-groups", "-d", "100", "--json", *WIDE],
+    "barcode_tag": ["--barcode-tag", "BX", "-l", "1000"], "barcode_form": ["--barcode-name", "-l", "0"],
+    "barcode_regex": ["--barcode-rgx", "1:([0-9]+)", "-t", "--include-fails", *WIDE],
+    "coords": ["-d", "60", "--read-coords", "^(.*):([0-9]+):([0-9]+)", "--coords-order", "tyx", *WIDE],
+    "removed": ["-r", "-l", "20"], "cleared": ["-c", *ALL, *WIDE], "cleared_removed": ["-c", "-r"],
 }
 
 
@@ -73,15 +82,17 @@ def piles(tmp_path):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_records_are_marked_unlike_samtools(options, piles, tmp_path):
     r = random.Random(options)
-    path = piles(options, umi="umi" in options or options == "barcode_form")
+    path = piles(options, umi=options == "barcode_form")
     found = as_samtools(OPTIONS[options], path, tmp_path, "-@", str(r.choice(THREADS)))
     lost = sum(int(line.split(b"\t")[1]) >> 10 & 1 for line in found.splitlines() if not line.startswith(b"@"))
     assert (lost == 0) == ("-r" in OPTIONS[options])
 
 
 def any_options(r):
-    args = ["-l", str(r.choice([0, 7, 100, 300, 100000]))]
-    for option in ("-r", "--include-fails", "--use-read-groups", "--json"):
+    """Such that samtools' own memory is not in question."""
+    args = [*ALL[:r.choice([0, 1])], *r.choice([[], ["-d", "70"]])]
+    args += ["--no-multi-dup"] if args and r.random() < .5 else WIDE if args else ["-l", str(r.choice([0, 7, 100, 300]))]
+    for option in ("-r", "-c", "--include-fails", "--use-read-groups", "--duplicate-count", "--json"):
         args += [option] * (r.random() < .3)
     return args + r.choice([[], ["-m", "s"], ["--barcode-tag", "BX"], ["--barcode-rgx", "1:([0-9]+)"]])
 
@@ -98,14 +109,26 @@ REAL = [p for p in [*DATA_BAMS, *REAL_BAMS] if re.search(r"small|chr22\.s|rna|gr
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: os.path.basename(str(path)))
 def test_real_files_are_marked_unlike_samtools(path, tmp_path):
-    by_name, fixed, by_place = (str(tmp_path / name) for name in ("name.bam", "fixed.bam", "place.bam"))
-    pysam.samtools.sort("-n", "-l", "0", "-o", by_name, str(path), catch_stdout=False)
-    pysam.samtools.fixmate("-m", "-u", by_name, fixed, catch_stdout=False)
-    pysam.samtools.sort("-l", "0", "-o", by_place, fixed, catch_stdout=False)
-    as_samtools([], by_place, tmp_path, "-@", "2")
+    by_name, fixed, by_place = (tmp_path / name for name in ("name.bam", "fixed.bam", "place.bam"))
+    for args in (["sort", "-n", "-u", "-o", by_name, path], ["fixmate", "-m", "-u", by_name, fixed],
+                 ["sort", "-u", "-o", by_place, fixed]):
+        assert run(args).returncode == 0
+    as_samtools(["-t", "-d", "100", "--duplicate-count"], by_place, tmp_path, "-@", "2")
+    as_samtools(["-r"], by_place, tmp_path, "-@", "3")
 
 
-@pytest.mark.parametrize("options", ["plain", "removed"])
+def test_umi_stays_in_the_names_of_some(piles):
+    """samtools 1.24 moves it only in records that are still in its queue at the end; with -S in all."""
+    path, args = piles("moved", umi=True), ["--barcode-name", "--move-umi-to-tag"]
+    moved = [line.split(b"\t") for line in marked(args, path).splitlines() if not line.startswith(b"@")]
+    kept = [line.split(b"\t") for line in marked(args[:1], path).splitlines() if not line.startswith(b"@")]
+    for new, old in zip(moved, kept):
+        name, _, umi = old[0].rpartition(b":") if old[0] != b"u" else (b"u", b"", b"")
+        assert [new[0], *new[1:]] == [name, *old[1:], *[b"RX:Z:" + umi] * bool(umi)]
+    assert len(moved) == len(kept) > 3000
+
+
+@pytest.mark.parametrize("options", ["plain", "optical"])
 def test_threads_memory_or_pipes_change_the_bytes(options, piles, tmp_path):
     args, path = ["--no-PG", *OPTIONS[options]], piles("threads", n=600)
     bam = tmp_path / "in.bam"
@@ -166,7 +189,7 @@ def test_input_without_records_fails(tmp_path):
     path = tmp_path / "in.sam"
     for text in ("@HD\tVN:1.6\n", markdupgen.HEADER, markdupgen.HEADER + "u\t4\t*\t0\t0\t*\t*\t0\t0\tAC\tII\n"):
         path.write_text(text)
-        for options in ("plain", "groups"):
+        for options in ("plain", "optical"):
             as_samtools(OPTIONS[options], path, tmp_path)
 
 
@@ -177,6 +200,18 @@ def test_index_of_marked_file_is_missing(piles, tmp_path):
         for r in file.fetch(until_eof=True):
             names[r.reference_name].append(r.query_name)
         assert [r.query_name for r in file.fetch("r3")] == names["r3"]
+
+
+def test_warnings_are_endless(tmp_path):
+    line = "n%d\t0\tc\t100\t60\t4M\t*\t0\t0\tACGT\tIIII\n"
+    path = tmp_path / "in.sam"
+    path.write_text("@HD\tSO:coordinate\n@SQ\tSN:c\tLN:1000\n" + "".join(line % i for i in range(30)))
+    p = ours(["-d", "9", "--barcode-rgx", "(x)", path, tmp_path / "out.bam"])
+    assert p.returncode == 0
+    assert len(re.findall("warning: n[0-9]+:", p.stderr)) == 20
+    assert len(re.findall("could be read", p.stderr)) == 2
+    p = ours(["-d", "9", "--barcode-rgx", "(x)", "--verbosity", "1", path, tmp_path / "out.bam"])
+    assert p.returncode == 0 and not p.stderr
 
 
 # -------------------------------------------------------------------- errors
@@ -193,6 +228,8 @@ ERRORS = {
     "no_mc": (HEAD % "coordinate" + SINGLE % "" + PAIR % ("a", ""), [], "fixmate", 2),
     "bad_mc": (HEAD % "coordinate" + PAIR % ("a", "\tMC:i:4"), [], "MC", 1),
     "no_ms": (HEAD % "coordinate" + PAIR % ("a", "\tMC:Z:4M") + PAIR % ("b", "\tMC:Z:4M"), [], "fixmate -m", 1),
+    "bad_do": (HEAD % "coordinate" + SINGLE % "" + SINGLE % "\tdo:i:1", ["-t"], "do tag", 2),
+    "bad_coords": (HEAD % "coordinate" + SINGLE % "" + SINGLE % "", ["-d", "5", "--read-coords", "(x)(y)(z)"], "expression", 1),
 }
 
 
@@ -203,11 +240,38 @@ def test_error_goes_unnoticed(case, tmp_path):
     (tmp_path / "out.bam").write_bytes(PRECIOUS)
     for n in "1", "3":
         p = ours([*args, "-@", n, "in.sam", "out.bam"], cwd=tmp_path)
-        assert p.returncode == 1 and word in p.stderr and len(p.stderr.splitlines()) == 1, p.stderr
-        assert not record or "record %d" % record in p.stderr, p.stderr
+        told = [line for line in p.stderr.splitlines() if "warning: " not in line]
+        assert p.returncode == 1 and len(told) == 1 and word in told[0], p.stderr
+        assert not record or "record %d" % record in told[0], p.stderr
         assert sorted(os.listdir(tmp_path)) == ["in.sam", "out.bam"]
         assert (tmp_path / "out.bam").read_bytes() == PRECIOUS
     assert oracle_process([*args, "in.sam", "theirs.bam"], "markdup", cwd=tmp_path).returncode == 1
+
+
+FAULTS = ["marked:flip:16", "marked:flip:37", "marked:flip:60", "marked:drop", "marked:double", "merged:flip",
+          "merged:drop", "merged:both"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_passes(fault, piles, tmp_path):
+    """Of memory, or ours: in a record that is written anew, between tasks and sink."""
+    if not FAULTY.exists():
+        pytest.skip("no faulty_samtools: make check-programs")
+    path, told = piles("faults", n=50), tmp_path / "told"
+    (tmp_path / "out.bam").write_bytes(PRECIOUS)
+    env = clean_env(**HTSLIB_LEAKS, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(told))
+    p = subprocess.run([FAULTY, "markdup", "-t", path, tmp_path / "out.bam"], env=env, timeout=HANG,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert told.exists(), p.stderr
+    assert p.returncode == 1 and len(re.findall(b"^samtools markdup: .", p.stderr, re.M)) == 1, p.stderr
+    assert (tmp_path / "out.bam").read_bytes() == PRECIOUS
+    assert sorted(os.listdir(tmp_path)) == sorted(["out.bam", path.name, "told"])
+
+
+def test_umi_tag_of_another_type_is_overwritten(tmp_path):
+    (tmp_path / "in.sam").write_text(HEAD % "coordinate" + SINGLE % "\tRX:i:1")
+    p = ours(["--barcode-rgx", "(a)", "--move-umi-to-tag", "in.sam", "out.bam"], cwd=tmp_path)
+    assert p.returncode == 1 and "RX tag" in p.stderr
 
 
 def test_groups_that_are_none_are_an_error(piles, tmp_path):
