@@ -146,7 +146,6 @@ static struct wish wish_text(const char *text, size_t n, bool drops)
 static void make_wishes(struct marking *m, const struct dup_mark_rule *rule, const struct bam_record *record,
                         const struct dup_verdict *verdict)
 {
-    enum { OTHER = BAM_FUNMAP | BAM_FSECONDARY | BAM_FSUPPLEMENTARY };
     bool clears = is_cleared(rule, record), stays = !(dup_mark_flag(rule, record, verdict) & BAM_FDUP);
     const char *original = verdict ? verdict->original : NULL;
     enum dup_type type = verdict ? verdict->type : DUP_TYPE_UNKNOWN;
@@ -154,7 +153,7 @@ static void make_wishes(struct marking *m, const struct dup_mark_rule *rule, con
     m->wishes[ORIGINAL] = wish_text(original, original ? strlen(original) : 0, clears);
     m->wishes[TYPE] = wish_text(!type ? NULL : type == DUP_TYPE_SEQUENCING ? "SQ" : "LB", 2, clears);
     m->wishes[COUNT] = (struct wish){
-        .drops = rule->counts && verdict && verdict->duplicate && bam_record_flag(record) & OTHER,
+        .drops = rule->counts && rule->others && !stays,
         .wanted = rule->counts && stays, .number = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count,
     };
     m->wishes[UMI] = wish_text(NULL, 0, false);

@@ -14,6 +14,7 @@
 struct dup_mark_rule {
     bool clear;                  /* DUP of the input goes, with the first do and the first dt of such records */
     bool counts;                 /* dc */
+    bool others;                 /* -S: with counts, duplicates lose the dc that they had */
     const regex_t *umi;          /* expression of the UMI in names; NULL: it stays there. The caller's */
     unsigned umi_group;          /* its group that is the UMI */
     char umi_separator;          /* goes with it: the one before it, else the one behind it. 0: none */
@@ -42,8 +43,8 @@ bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record 
                       const struct dup_verdict *verdict);
 
 /* Appends the checked record as it is written. A tag that is there is replaced where it is; a new one comes behind the
- * others. As in samtools, a dt that is no string, or a dc that is no integer, stays as it is. A duplicate that is
- * unmapped, secondary or supplementary (-S) loses dc, if the rule has counts. After a fault nothing was appended. */
+ * others. As in samtools, a dt that is no string, or a dc that is no integer, stays as it is. After a fault nothing was
+ * appended. */
 enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byte_buffer *to,
                                     const struct bam_record *record, const struct dup_verdict *verdict);
 

@@ -165,6 +165,7 @@ static struct marked_rule mark_rule(const struct marked *m)
         .mark = {
             .clear = o->clear,
             .counts = o->counts,
+            .others = o->others,
             .umi = o->move_umi ? &m->barcode : NULL,
             .umi_group = o->barcode_group,
             .umi_separator = o->umi_separator,

@@ -139,6 +139,8 @@ static void counts_keep_the_size_of_old_ones(void **state)
     CHECK(0, "", 0, "dcI\377\377\377\377");
     v = (struct dup_verdict){.duplicate = true};
     CHECK(0, "dcC\1", DUP, "dcC\1");
+    rule.others = true;
+    CHECK(0, "dcC\1dcC\2", DUP, "dcC\2");
     CHECK(SUPPLEMENTARY, "dcC\1NMC\1", SUPPLEMENTARY | DUP, "NMC\1");
     CHECK(UNMAPPED, "dcZ1\0", UNMAPPED | DUP, "");
 }
