@@ -65,6 +65,7 @@ CASES = {
     "merge_joined": ("program1.bam", ["merge", "-r", "-h", "small.sam", "-f", "-o", "out.bam", "program2.bam"], {}),
     "merge_index": ("sorted.cram", ["merge", "-@", 3, "--write-index", "-f", "-o", "out.bam", "sorted.bam"], {}),
     "markdup": ("out.bam", ["markdup", "-@", 2, "-t", "-d", 9, "-s", "sorted.bam"], {}),
+    "markdup_spilled": ("out.bam", ["markdup", "-@", 2, "-S", "ordered.bam"], MANY),
     "merge_unsorted": ("small.bam", ["merge", "-@", 2, "-n", "sorted.bam", "-O", "sam", "-o", "-"], {}),
 }
 MEMORY = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "strndup", "asprintf", "mmap"]
@@ -100,6 +101,7 @@ def inputs(tmp_path_factory):
     for args in (["-o", "small.sam"], ["-O", CRAM, "-o", "small.cram"], ["-o", "sorted.bam"], ["-o", "sorted.sam"],
                  ["-O", CRAM, "-o", "sorted.cram"], ["-O", CRAM + ",version=2.1", "-o", "small21.cram"]):
         assert run_sort(["--no-PG", *args, "small.bam"], cwd=folder).returncode == 0
+    assert run_sort(["--no-PG", "-o", "ordered.bam", "large.bam"], cwd=folder).returncode == 0
     (folder / "small.sam.gz").write_bytes(gzip.compress((folder / "small.sam").read_bytes()))
     return folder
 

@@ -17,6 +17,8 @@ from conftest import (BINARY, DATA_BAMS, HANG, HTSLIB_LEAKS, PRECIOUS, REAL_BAMS
 
 FAULTY = pathlib.Path(os.path.realpath(BINARY)).parent / "faulty_samtools"
 
+# So little that what waits goes to temporary files.
+SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
 # Where chains are followed, all of a reference is in one window: samtools may use memory that it gave back where sets
 # of one chain end at different places.
 WIDE = ["-l", "100000"]
@@ -29,6 +31,11 @@ OPTIONS = {
     "barcode_regex": ["--barcode-rgx", "1:([0-9]+)", "-t", "--include-fails", *WIDE],
     "coords": ["-d", "60", "--read-coords", "^(.*):([0-9]+):([0-9]+)", "--coords-order", "tyx", *WIDE],
     "removed": ["-r", "-l", "20"], "cleared": ["-c", *ALL, *WIDE], "cleared_removed": ["-c", "-r"],
+    "others": ["-S"], "others_all": ["-S", *ALL, *WIDE, "--use-read-groups"],
+    "others_at_once": ["-S", "-c", *ALL, "--no-multi-dup"],
+    "others_removed": ["-S", "-r", "--json", "-l", "50"],
+    "umi": ["-S", "-t", "--barcode-name", "--move-umi-to-tag"],
+    "umi_separator": ["-S", "--barcode-rgx", "(A[CG]_x|A[CG])$", "--move-umi-to-tag", "--umi-separator", "_", "-c"],
 }
 
 
@@ -82,7 +89,7 @@ def piles(tmp_path):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_records_are_marked_unlike_samtools(options, piles, tmp_path):
     r = random.Random(options)
-    path = piles(options, umi=options == "barcode_form")
+    path = piles(options, umi="umi" in options or options == "barcode_form")
     found = as_samtools(OPTIONS[options], path, tmp_path, "-@", str(r.choice(THREADS)))
     lost = sum(int(line.split(b"\t")[1]) >> 10 & 1 for line in found.splitlines() if not line.startswith(b"@"))
     assert (lost == 0) == ("-r" in OPTIONS[options])
@@ -92,7 +99,7 @@ def any_options(r):
     """Such that samtools' own memory is not in question."""
     args = [*ALL[:r.choice([0, 1])], *r.choice([[], ["-d", "70"]])]
     args += ["--no-multi-dup"] if args and r.random() < .5 else WIDE if args else ["-l", str(r.choice([0, 7, 100, 300]))]
-    for option in ("-r", "-c", "--include-fails", "--use-read-groups", "--duplicate-count", "--json"):
+    for option in ("-r", "-S", "-c", "--include-fails", "--use-read-groups", "--duplicate-count", "--json"):
         args += [option] * (r.random() < .3)
     return args + r.choice([[], ["-m", "s"], ["--barcode-tag", "BX"], ["--barcode-rgx", "1:([0-9]+)"]])
 
@@ -114,7 +121,7 @@ def test_real_files_are_marked_unlike_samtools(path, tmp_path):
                  ["sort", "-u", "-o", by_place, fixed]):
         assert run(args).returncode == 0
     as_samtools(["-t", "-d", "100", "--duplicate-count"], by_place, tmp_path, "-@", "2")
-    as_samtools(["-r"], by_place, tmp_path, "-@", "3")
+    as_samtools(["-S", "-r"], by_place, tmp_path, "-@", "3")
 
 
 def test_umi_stays_in_the_names_of_some(piles):
@@ -128,7 +135,7 @@ def test_umi_stays_in_the_names_of_some(piles):
     assert len(moved) == len(kept) > 3000
 
 
-@pytest.mark.parametrize("options", ["plain", "optical"])
+@pytest.mark.parametrize("options", ["plain", "others_all"])
 def test_threads_memory_or_pipes_change_the_bytes(options, piles, tmp_path):
     args, path = ["--no-PG", *OPTIONS[options]], piles("threads", n=600)
     bam = tmp_path / "in.bam"
@@ -189,7 +196,7 @@ def test_input_without_records_fails(tmp_path):
     path = tmp_path / "in.sam"
     for text in ("@HD\tVN:1.6\n", markdupgen.HEADER, markdupgen.HEADER + "u\t4\t*\t0\t0\t*\t*\t0\t0\tAC\tII\n"):
         path.write_text(text)
-        for options in ("plain", "optical"):
+        for options in ("plain", "others_all"):
             as_samtools(OPTIONS[options], path, tmp_path)
 
 
@@ -249,18 +256,19 @@ def test_error_goes_unnoticed(case, tmp_path):
 
 
 FAULTS = ["marked:flip:16", "marked:flip:37", "marked:flip:60", "marked:drop", "marked:double", "merged:flip",
-          "merged:drop", "merged:both"]
+          "merged:drop", "merged:both", "run:flip", "run:drop", "run:both", "slice:flip", "unpacked:flip"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_passes(fault, piles, tmp_path):
-    """Of memory, or ours: in a record that is written anew, between tasks and sink."""
+    """Of memory, or ours: in a record that is written anew, between tasks and sink, in temporary files."""
     if not FAULTY.exists():
         pytest.skip("no faulty_samtools: make check-programs")
-    path, told = piles("faults", n=50), tmp_path / "told"
+    spills = fault.startswith(("run", "slice", "unpacked"))
+    path, told = piles("faults", n=500 if spills else 50), tmp_path / "told"
     (tmp_path / "out.bam").write_bytes(PRECIOUS)
-    env = clean_env(**HTSLIB_LEAKS, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(told))
-    p = subprocess.run([FAULTY, "markdup", "-t", path, tmp_path / "out.bam"], env=env, timeout=HANG,
+    env = clean_env(**HTSLIB_LEAKS, **(SMALL if spills else {}), SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(told))
+    p = subprocess.run([FAULTY, "markdup", *(["-S"] if spills else ["-t"]), path, tmp_path / "out.bam"], env=env, timeout=HANG,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert told.exists(), p.stderr
     assert p.returncode == 1 and len(re.findall(b"^samtools markdup: .", p.stderr, re.M)) == 1, p.stderr
