@@ -453,4 +453,8 @@ MUTANTS = [
      "a tag of another type keeps its value"),
     ("duplicates/dup_chains.c", "if (c->follow && !link->checked)", "if (c->follow && !link->above)", ["unit_dup_sets"],
      "the chain pass is made before the first record of a tree leaves"),
+    ("duplicates/dup_kept.c", "if (a - x != b - y || memcmp(x, y, (size_t)(a - x)) != 0)", "if (0)", ["unit_dup_mark"],
+     "a record that is written anew keeps its tags"),
+    ("duplicates/dup_kept.c", "if (memcmp(&expected, r, sizeof expected) != 0 ||", "if (", ["unit_dup_mark"],
+     "and its fields"),
 ]
