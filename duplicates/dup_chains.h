@@ -12,20 +12,10 @@
 
 #include "duplicates/dup_counts.h"
 #include "duplicates/dup_sets.h"
+#include "duplicates/dup_verdict.h"
 #include "duplicates/dup_warnings.h"
 
 struct dup_others;
-
-enum dup_type { DUP_TYPE_UNKNOWN, DUP_TYPE_LIBRARY, DUP_TYPE_SEQUENCING };   /* dt: none, LB, SQ */
-
-/* What is told of a record. Records of which nothing is told are originals, with dc 1. */
-struct dup_verdict {
-    uint64_t number;
-    bool duplicate;
-    enum dup_type type;
-    const char *original;        /* the name for do, which lives as long as the call; NULL: none */
-    uint64_t count;              /* dc, if the record is no duplicate */
-};
 
 typedef int dup_settled_fn(void *context, const struct dup_verdict *verdict);
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
-#include "duplicates/dup_chains.h"
+#include "duplicates/dup_verdict.h"
 
 /* What is wanted of every record. do and dt are set where the verdict has them. */
 struct dup_mark_rule {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include "base/name_table.h"
-#include "duplicates/dup_chains.h"
+#include "duplicates/dup_verdict.h"
 
 /* One of all zeros is empty. It takes the name, what it lost to, and some 40 bytes for each. */
 struct dup_others {

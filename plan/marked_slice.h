@@ -14,6 +14,8 @@
 #include "spill/spill_run.h"
 #include "write/record_list.h"
 
+struct dup_counts;
+
 /* A record until the shards have seen it. */
 struct marked_read {
     struct dup_read read;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What markdup finds of one record. */
+#ifndef DUP_VERDICT_H
+#define DUP_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dup_type { DUP_TYPE_UNKNOWN, DUP_TYPE_LIBRARY, DUP_TYPE_SEQUENCING };   /* dt: none, LB, SQ */
+
+/* What is told of a record. Records of which nothing is told are originals, with dc 1. */
+struct dup_verdict {
+    uint64_t number;
+    bool duplicate;
+    enum dup_type type;
+    const char *original;        /* the name for do, which lives as long as the call; NULL: none */
+    uint64_t count;              /* dc, if the record is no duplicate */
+};
+
+#endif
