@@ -27,7 +27,7 @@ static const struct sort_opts *common(const struct marked *m)
     return &m->opts->common;
 }
 
-static int no_memory(struct marked *m)
+static int out_of_memory(struct marked *m)
 {
     return latch_fail(&m->latch, "%s: out of memory", sort_opts_input(common(m)));
 }
@@ -52,7 +52,7 @@ static int name_groups(struct marked *m, sam_hdr_t *lines)
         if (!id || name_table_find(&m->groups, id, strlen(id)) >= 0)
             why = "two @RG lines have one ID";
         else if (name_table_add(&m->groups, id, strlen(id)) < 0)
-            return no_memory(m);
+            return out_of_memory(m);
     }
     if (m->opts->use_read_groups && why)
         message_warning("%s: %s, so read groups are not told apart", sort_opts_input(common(m)), why);
@@ -65,7 +65,7 @@ static int read_header(struct marked *m)
 {
     sam_hdr_t *sam = m->in.each->header.sam, *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
     if (!lines)
-        return no_memory(m);
+        return out_of_memory(m);
     int status = check_order(m, lines) < 0 ? -1 : name_groups(m, lines);
     if (lines != sam)
         sam_hdr_destroy(lines);
@@ -88,7 +88,7 @@ static int open_input(struct marked *m)
     if (sort_inputs_open(&m->in, &how) < 0 || read_header(m) < 0)
         return -1;
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->in.each->header.sam)))
-        return no_memory(m);
+        return out_of_memory(m);
     m->wish.lengths = m->lengths;
     m->in.each->merge = &m->wish;
     return 0;
@@ -257,7 +257,7 @@ static int compare(struct marked *m)
     size_t n = 1 + name_table_count(&m->groups);
     struct dup_counts *counts = calloc(n, sizeof *counts);
     if (!counts)
-        return no_memory(m);
+        return out_of_memory(m);
     marked_flow_counts(m->flow, counts);
     struct dup_counts sum = sum_of(counts, n);
     free(counts);
@@ -298,10 +298,10 @@ int marked_tell(struct marked *m)
         return 0;
     struct dup_counts *counts = calloc(1 + name_table_count(&m->groups), sizeof *counts);
     if (!counts)
-        return no_memory(m);
+        return out_of_memory(m);
     marked_flow_counts(m->flow, counts);
     int status = (o->json ? dup_counts_json : dup_counts_text)(&text, o->command, counts, m->rule.groups) < 0
-               ? no_memory(m) : write_counts(m, &text);
+               ? out_of_memory(m) : write_counts(m, &text);
     free(text.p);
     free(counts);
     return status;

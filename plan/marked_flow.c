@@ -54,7 +54,7 @@ struct marked_flow {
     uint64_t n_read, n_written, n_dropped, checksum;
 };
 
-static int no_memory(const struct marked_flow *f)
+static int out_of_memory(const struct marked_flow *f)
 {
     return latch_fail(f->opt.latch, "%s: out of memory", f->opt.path);
 }
@@ -64,7 +64,7 @@ static int push(struct marked_flow *f, struct marked_queue *q, struct marked_sli
     if (marked_queue_push(q, slice) == 0)
         return 0;
     marked_slice_free(slice);
-    return no_memory(f);
+    return out_of_memory(f);
 }
 
 /* ------------------------------------------------------------------- slices */
@@ -74,7 +74,7 @@ static struct marked_slice *new_slice(struct marked_flow *f)
     struct marked_queue *spare = &f->spare;
     struct marked_slice *s = !marked_queue_is_empty(spare) ? spare->list[--spare->n].slice : calloc(1, sizeof *s);
     if (!s)
-        no_memory(f);
+        out_of_memory(f);
     return s;
 }
 
@@ -90,7 +90,7 @@ static void drop_slice(struct marked_flow *f, struct marked_slice *s)
 static int take_entries(struct marked_flow *f, struct marked_slice *s)
 {
     s->entries = f->n_spare_entries ? f->spare_entries[--f->n_spare_entries] : calloc(1, sizeof *s->entries);
-    return s->entries ? 0 : no_memory(f);
+    return s->entries ? 0 : out_of_memory(f);
 }
 
 static void drop_entries(struct marked_flow *f, struct marked_slice *s)
@@ -112,7 +112,7 @@ static void key_slice(void *flow, uint32_t slot)
         return;
     enum stage before = stats_enter(f->opt.stats, STAGE_FIND);
     if (marked_slice_key(s, f->opt.rule.read, f->sets.opt.n_slots, f->counts[task_thread()]) < 0)
-        no_memory(f);
+        out_of_memory(f);
     stats_leave(f->opt.stats, before, 0);
 }
 
@@ -188,7 +188,7 @@ static void finish_slice(void *flow, uint32_t slot)
     else if (status < 0 && s->unmarked)
         tell_of_record(f, s, s->faulty, dup_mark_fault_text(s->unmarked));
     else if (status < 0)
-        no_memory(f);
+        out_of_memory(f);
 }
 
 /* -------------------------------------------------------- main thread: keys */
@@ -310,7 +310,7 @@ static void begin_round(struct marked_flow *f)
 
 static int tell_of_number(struct marked_flow *f, enum dup_fault fault, uint64_t number)
 {
-    return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? no_memory(f)
+    return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? out_of_memory(f)
          : latch_fail(f->opt.latch, "%s: record %llu: %s", f->opt.path, (unsigned long long)number + 1,
                       dup_fault_text(fault));
 }
@@ -361,7 +361,7 @@ static void end_round(struct marked_flow *f)
         struct marked_slice *s = f->waiting.list[f->entered].slice;
         drop_entries(f, s);
         if (marked_queue_push(&f->here, s) < 0)
-            no_memory(f);
+            out_of_memory(f);
     }
 }
 
