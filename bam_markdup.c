@@ -35,10 +35,11 @@ static void work(void *marked)
 
 int bam_markdup(const struct markdup_opts *opts)
 {
-    struct marked m = {0};
-    struct driver d = {.latch = &m.latch, .progress = &m.progress};
+    struct latch latch = {0};
+    struct marked m = {.latch = &latch};
+    struct driver d = {.latch = &latch, .progress = &m.progress};
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &m.latch) == 0 && marked_open(&m, opts, &d.out) == 0)
+    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts, &d.out) == 0)
         driver_run(&d, &opts->common, &m.in, work, &m);
     uint64_t records = marked_count(&m);
     marked_finish(&m);

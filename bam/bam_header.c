@@ -259,6 +259,17 @@ static int mark_parsed(sam_hdr_t *sam, const struct hd_fields *f, const char *ve
     return command_line ? add_program(sam, version, command_line) : 0;
 }
 
+int bam_header_says(sam_hdr_t *sam, const char *order)
+{
+    sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    kstring_t said = KS_INITIALIZE;
+    int is_said = !lines ? -1 : sam_hdr_find_tag_hd(lines, "SO", &said) == 0 && strcmp(said.s, order) == 0;
+    free(said.s);
+    if (lines != sam)
+        sam_hdr_destroy(lines);
+    return is_said;
+}
+
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                            const char *version, const char *command_line)
 {

@@ -42,6 +42,9 @@ int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values
 /* For a sort over MPI: warns that n @PG lines got another ID, and that PG tags did not, unless n is 0. */
 void bam_header_warn_of_renamed(const char *file, int n);
 
+/* Whether @HD says that the records are in this order (SO). -1: no memory. */
+int bam_header_says(sam_hdr_t *sam, const char *order);
+
 /* Sets the order in @HD (SO, GO, SS), unless order is NULL, and adds a @PG line with command_line unless that is NULL.
  * unplaced: no record has a reference; this matters only for -M. Returns 0, or -1 if there is no memory. */
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,

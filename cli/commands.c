@@ -8,6 +8,7 @@
 #include "bam_fixmate.h"
 #include "bam_markdup.h"
 #include "bam_merge.h"
+#include "bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/affinity.h"
 #include "base/htslib_version.h"
@@ -19,6 +20,7 @@
 #include "cli/fixmate_args.h"
 #include "cli/markdup_args.h"
 #include "cli/merge_args.h"
+#include "cli/sormadup_args.h"
 #include "cli/sort_args.h"
 #include "cli/sort_check.h"
 #include "cli/sort_paths.h"
@@ -27,6 +29,7 @@
 #include "plan/fixmate_opts.h"
 #include "plan/markdup_opts.h"
 #include "plan/merge_opts.h"
+#include "plan/sormadup_opts.h"
 #include "write/cram_settings.h"
 
 /* ------------------------------------------------------------ the commands */
@@ -37,6 +40,7 @@ union command_opts {
     struct merge_opts merge;
     struct fixmate_opts fixmate;
     struct markdup_opts markdup;
+    struct sormadup_opts sormadup;
 };
 
 struct command {
@@ -92,6 +96,16 @@ static int run_markdup(const union command_opts *opts)
     return bam_markdup(&opts->markdup);
 }
 
+static enum engine_args_result parse_sormadup(union command_opts *opts, int argc, char **argv)
+{
+    return sormadup_args_parse(&opts->sormadup, argc, argv);
+}
+
+static int run_sormadup(const union command_opts *opts)
+{
+    return bam_sormadup(&opts->sormadup);
+}
+
 /* Collating is sorting by the hash of names. */
 static const struct command commands[] = {
     {"sort", "sort alignment file", parse_sort, run_sort, sort_args_usage},
@@ -99,6 +113,7 @@ static const struct command commands[] = {
     {"merge", "merge sorted alignments", parse_merge, run_merge, merge_args_usage},
     {"fixmate", "fix mate information", parse_fixmate, run_fixmate, fixmate_args_usage},
     {"markdup", "mark duplicates", parse_markdup, run_markdup, markdup_args_usage},
+    {"sormadup", "fix mates, sort and mark duplicates at once", parse_sormadup, run_sormadup, sormadup_args_usage},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -179,7 +179,8 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
                                          struct sort_opts *o, int argc, char **argv)
 {
     void *own = args->own;
-    *args = (struct engine_args){.command = command, .o = o, .own = own, .level = command->level};
+    *args = (struct engine_args){.command = command, .o = o, .own = own, .is_step = args->is_step,
+                                 .level = command->level};
     *o = (struct sort_opts){.n_threads = runtime_env_threads(), .order = command->order};
     message_set_command(command->name);
     o->out.command_line = join(argc, argv);
@@ -196,6 +197,8 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
         if (c == '?' || c == ':')
             return refuse_option(command, c, argv[optind - 1]);
         enum engine_option taken = command->take(args, c);
+        if (taken == ENGINE_OPTION_COMMON && args->is_step)
+            return message_mistake("%s is no option of this step: give it to sormadup itself", argv[optind - 1]);
         if (taken == ENGINE_OPTION_COMMON && (c == 'h' || c == OPT_HELP)) {
             command->usage(stdout);
             return ENGINE_ARGS_DONE;
@@ -205,6 +208,15 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
         hand_on = hand_on || taken == ENGINE_OPTION_HANDED_ON;
     }
     return hand_on ? ENGINE_ARGS_HAND_ON : ENGINE_ARGS_RUN;
+}
+
+enum engine_args_result engine_args_check_step(const struct engine_args *args, int n)
+{
+    if (n > 0)
+        return message_mistake("a step of sormadup takes options only, no files");
+    if (args->format_given || args->o->n_temp_prefixes)
+        return message_mistake("-O and -T are no options of this step: give them to sormadup itself");
+    return ENGINE_ARGS_RUN;
 }
 
 static void settle_format(struct engine_args *args)
@@ -364,6 +376,7 @@ void engine_args_free(struct sort_opts *o)
     free(o->in.paths);
     free(o->temp_prefixes);
     free(o->default_prefix);
+    free(o->words);
     free(o->out.path);
     free(o->out.index);
     free(o->out.command_line);

@@ -79,6 +79,7 @@ struct engine_args {
     const struct engine_command *command;
     struct sort_opts *o;
     void *own;                   /* the command's, for its take() */
+    bool is_step;                /* only the command's own options are read: of a step of sormadup. Set it before */
     bool format_given;           /* by -O or --output-fmt */
     int level;                   /* of -l, -u */
     uint64_t per_thread;         /* of -m; 0: not given */
@@ -98,6 +99,9 @@ void engine_args_free(struct sort_opts *opts);
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);
 int engine_args_format(struct engine_args *args, const char *text);
 int engine_args_output(struct engine_args *args, const char *name);
+
+/* A step has options of its own only, and n operands, which is none. */
+enum engine_args_result engine_args_check_step(const struct engine_args *args, int n);
 
 /* ---- what the options mean together, when all are read. -1: a mistake, told. ---- */
 

@@ -70,6 +70,14 @@ static const struct engine_command fixmate = {
     .level = BGZF_LEVEL_DEFAULT,
 };
 
+enum engine_args_result fixmate_args_parse_step(struct fixmate_opts *opts, int argc, char **argv)
+{
+    struct engine_args args = {.own = &opts->rules, .is_step = true};
+    *opts = (struct fixmate_opts){.rules.sanitize = SANITIZE_ALL};
+    enum engine_args_result result = engine_args_read(&args, &fixmate, &opts->common, argc, argv);
+    return result != ENGINE_ARGS_RUN ? result : engine_args_check_step(&args, argc - optind);
+}
+
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, int argc, char **argv)
 {
     struct engine_args args = {.own = &opts->rules};

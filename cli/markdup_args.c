@@ -191,6 +191,12 @@ static int settle_names(struct markdup_opts *opts)
     return 0;
 }
 
+static enum engine_args_result read_line(struct engine_args *args, struct markdup_opts *opts, int argc, char **argv)
+{
+    *opts = (struct markdup_opts){.window = WINDOW, .pass = true, .umi_separator = ':'};
+    return engine_args_read(args, &markdup, &opts->common, argc, argv);
+}
+
 static int settle(struct engine_args *args, struct markdup_opts *opts, int n, char **operands)
 {
     struct sort_opts *o = args->o;
@@ -204,11 +210,19 @@ static int settle(struct engine_args *args, struct markdup_opts *opts, int n, ch
     return 0;
 }
 
+enum engine_args_result markdup_args_parse_step(struct markdup_opts *opts, int argc, char **argv)
+{
+    struct engine_args args = {.own = opts, .is_step = true};
+    enum engine_args_result result = read_line(&args, opts, argc, argv);
+    opts->stats |= opts->json || opts->common.statistics;
+    return result != ENGINE_ARGS_RUN ? result : settle_names(opts) < 0 ? ENGINE_ARGS_ERROR
+         : engine_args_check_step(&args, argc - optind);
+}
+
 enum engine_args_result markdup_args_parse(struct markdup_opts *opts, int argc, char **argv)
 {
     struct engine_args args = {.own = opts};
-    *opts = (struct markdup_opts){.window = WINDOW, .pass = true, .umi_separator = ':'};
-    enum engine_args_result result = engine_args_read(&args, &markdup, &opts->common, argc, argv);
+    enum engine_args_result result = read_line(&args, opts, argc, argv);
     if (result != ENGINE_ARGS_RUN)
         return result;
     if (argc == 2) {

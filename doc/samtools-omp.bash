@@ -13,7 +13,7 @@ _samtools_omp()
                 --force --rebgzip --help --index --index-name --keep --compress-level --output --reindex --size --test --threads --version' ;;
         esac
     elif [ "$COMP_CWORD" -eq 1 ]; then
-        words='sort collate merge fixmate markdup report bgzip view index flagstat stats idxstats depth fastq faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
+        words='sort collate merge fixmate markdup sormadup report bgzip view index flagstat stats idxstats depth fastq faidx quickcheck help version --env --env=csh --env=fish --help --version --version-only'
     elif [ "${COMP_WORDS[1]}" = sort ]; then
         case $prev in
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
@@ -66,6 +66,16 @@ _samtools_omp()
                 --barcode-tag --barcode-name --barcode-rgx --move-umi-to-tag --umi-separator --use-read-groups --json --duplicate-count --threads
                 --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
                 --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+        esac
+    elif [ "${COMP_WORDS[1]}" = sormadup ]; then
+        case $prev in
+            -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
+            -l) words='0 1 2 3 4 5 6 7 8 9' ;;
+            -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
+            -@|--threads|--fixmate-args|--markdup-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            *) [[ $cur == -* ]] && words='-o -O -l -u -m -@ -T -h --fixmate-args --markdup-args
+                --write-index --write-index=bai --write-index=csi --threads --output-fmt --output-fmt-option --input-fmt-option --reference
+                --total-memory --size-hint --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi
     if [ -n "$words" ]; then

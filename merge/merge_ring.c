@@ -276,11 +276,12 @@ static void merge_range(struct range *range)
     enum stage before = stats_enter(stats, STAGE_MERGE);
     if (!range->begun)
         begin_range(range);
-    while (range->list.n < range->ring->opt.n_records && !range->whole) {
-        range->whole = run_merge_next(&range->merge, &item) == 0;
-        if (!range->whole)
-            record_list_add(&range->list, bam_key_record(item.base, item.key),
-                            (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.source);
+    size_t bytes = 0, most = range->ring->opt.copy ? range->ring->opt.n_bytes : SIZE_MAX;
+    while (range->list.n < range->ring->opt.n_records && bytes < most
+           && !(range->whole = run_merge_next(&range->merge, &item) == 0)) {
+        uint32_t size = (uint32_t)bam_key_record_size(item.base, item.key);
+        record_list_add(&range->list, bam_key_record(item.base, item.key), size, (uint16_t)item.source);
+        bytes += size;
     }
     stats_records(stats, range->list.n);
     stats_leave(stats, before, 0);
@@ -292,8 +293,11 @@ static void run_range(void *ring, uint32_t index)
     struct merge_ring *m = ring;
     struct range *range = &m->ranges[index];
     record_list_empty(&range->list);
-    if (!latch_tripped(m->opt.latch))
-        merge_range(range);
+    if (latch_tripped(m->opt.latch))
+        return;
+    merge_range(range);
+    if (m->opt.copy && !m->opt.runs.is_partial)
+        m->opt.copy(m->opt.arg, index, &range->list);
 }
 
 /* -------------------------------------------- main thread: planning ranges */
@@ -542,9 +546,8 @@ static int plan_range(struct merge_ring *m, bool idle)
 
 /* ---------------------------------------------------------------- the merge */
 
-/* Does work that others wait for, or may soon wait for. A range takes long, so the sink's blocks get a task before.
- * False: there is none. */
-static bool help(void *ring)
+/* What others wait for, or may soon wait for. A range takes long, so the sink's blocks get a task before. */
+bool merge_ring_help(void *ring)
 {
     struct merge_ring *m = ring;
     record_sink_make_task(m->opt.sink);
@@ -618,8 +621,7 @@ static bool can_go_on(void *ring)
         || plan_range(m, true);
 }
 
-/* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
-static int plan_ahead(struct merge_ring *m)
+static void plan_all(struct merge_ring *m)
 {
     enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
     if (m->opt.runs.n)
@@ -627,7 +629,13 @@ static int plan_ahead(struct merge_ring *m)
     while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
     stats_leave(m->opt.stats, before, 0);
-    task_wait(can_go_on, help, m, m->opt.stats);
+}
+
+/* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
+static int plan_ahead(struct merge_ring *m)
+{
+    plan_all(m);
+    task_wait(can_go_on, merge_ring_help, m, m->opt.stats);
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
@@ -645,10 +653,15 @@ static int go_on_greedily(struct merge_ring *m, struct record_list *list)
         .max = m->opt.n_records,
         .latch = m->opt.latch,
         .stats = m->opt.stats,
-        .help = help,
+        .help = merge_ring_help,
         .help_arg = m,
     };
     return greedy_merge_open(&m->greedy, m->first) < 0 ? -1 : greedy_merge_next(&m->greedy, list);
+}
+
+uint32_t merge_ring_given(const struct merge_ring *m)
+{
+    return task_ring_oldest(&m->ring);
 }
 
 int merge_ring_next(struct merge_ring *m, struct record_list *list)
@@ -663,15 +676,25 @@ int merge_ring_next(struct merge_ring *m, struct record_list *list)
         return -1;
     if (task_ring_empty(&m->ring))
         return m->planned_all ? 0 : go_on_greedily(m, list);
-    task_wait(oldest_is_merged, help, m, m->opt.stats);
+    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.stats);
     if (m->opt.runs.is_partial && !latch_tripped(m->opt.latch))
-        task_wait(oldest_is_filled, help, m, m->opt.stats);
+        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.stats);
     if (latch_tripped(m->opt.latch))
         return -1;
+    if (m->opt.copy && m->opt.runs.is_partial)
+        m->opt.copy(m->opt.arg, merge_ring_given(m), &m->ranges[merge_ring_given(m)].list);
     *list = m->ranges[task_ring_oldest(&m->ring)].list;
     m->is_out = true;
     m->is_lent = m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark);
     if (!m->is_lent)
         list->fit = NULL;
     return 1;
+}
+
+int merge_ring_advance(struct merge_ring *m)
+{
+    if (m->is_out && put_back(m) < 0)
+        return -1;
+    plan_all(m);
+    return !can_go_on(m) ? 0 : latch_tripped(m->opt.latch) || task_ring_empty(&m->ring) ? -1 : oldest_is_merged(m);
 }

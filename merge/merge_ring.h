@@ -30,6 +30,11 @@ struct merge_ring_options {
     uint32_t n_ranges;           /* in the ring; at least 2. Each has a list */
     uint32_t n_spare;            /* lists more, so that the sink may use lists while tasks go on */
     uint32_t n_records;          /* records that a range's list holds: merged in one pass */
+    /* The list of a range is made: what it names is copied, to go elsewhere than to a sink, which is NULL then. In the
+     * range's task, or on the main thread; index: of the range, below n_ranges. NULL: records go to the sink. */
+    void (*copy)(void *arg, uint32_t index, const struct record_list *list);
+    void *arg;                   /* of copy() */
+    size_t n_bytes;              /* about how many of them go into one list then */
     int n_threads;
     struct latch *latch;
     struct stats *stats;
@@ -45,6 +50,18 @@ void merge_ring_close(struct merge_ring *ring);
  * the next call. If no list is to spare, that call gives this one to a task again; then it has no `fit`. Plans ranges
  * and works while it waits. Call it on the main thread. 1: *list is set; 0: that was all; -1: stop. */
 int merge_ring_next(struct merge_ring *ring, struct record_list *list);
+
+/* ---- for who takes copies, and must not wait ---- */
+
+/* Plans what can be planned. 1: merge_ring_next() can give records at once; 0: not yet; -1: there are none left, or
+ * something has failed. */
+int merge_ring_advance(struct merge_ring *ring);
+
+/* Does a little of the work that is handed out. False: there is none. A task_help_fn. */
+bool merge_ring_help(void *ring);
+
+/* The index of the range whose list merge_ring_next() gave. */
+uint32_t merge_ring_given(const struct merge_ring *ring);
 
 /* Bytes of memory that a ring takes. */
 size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources);

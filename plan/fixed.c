@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
-#include <htslib/kstring.h>
-#include "bam/plain_header.h"
 #include "bam_arena.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
@@ -24,16 +21,10 @@ static const struct sort_opts *common(const struct fixed *f)
 /* Names of sorted records stand anywhere. As samtools, which looks no further than the header. */
 static int check_order(struct fixed *f)
 {
-    sam_hdr_t *sam = f->in.each->header.sam, *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
-    kstring_t order = KS_INITIALIZE;
-    if (!lines)
-        return latch_fail(&f->latch, "out of memory for the header");
-    bool sorted = sam_hdr_find_tag_hd(lines, "SO", &order) == 0 && strcmp(order.s, "coordinate") == 0;
-    free(order.s);
-    if (lines != sam)
-        sam_hdr_destroy(lines);
-    return sorted ? latch_fail(&f->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing was "
-                               "written; use samtools collate or sort -n first", sort_opts_input(common(f))) : 0;
+    int sorted = bam_header_says(f->in.each->header.sam, "coordinate");
+    return sorted < 0 ? latch_fail(&f->latch, "out of memory for the header")
+         : sorted > 0 ? latch_fail(&f->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing was "
+                                   "written; use samtools collate or sort -n first", sort_opts_input(common(f))) : 0;
 }
 
 static int open_input(struct fixed *f)

@@ -10,7 +10,6 @@
 #include "duplicates/dup_counts.h"
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
-#include "plan/marked_flow.h"
 #include "plan/marked_slice.h"
 #include "plan/marked_store.h"
 #include "plan/memory_plan.h"
@@ -29,7 +28,7 @@ static const struct sort_opts *common(const struct marked *m)
 
 static int out_of_memory(struct marked *m)
 {
-    return latch_fail(&m->latch, "%s: out of memory", sort_opts_input(common(m)));
+    return latch_fail(m->latch, "%s: out of memory", sort_opts_input(common(m)));
 }
 
 /* As samtools, which looks no further than the header. */
@@ -38,7 +37,7 @@ static int check_order(struct marked *m, sam_hdr_t *lines)
     kstring_t order = KS_INITIALIZE;
     bool by_name = sam_hdr_find_tag_hd(lines, "SO", &order) == 0 && strcmp(order.s, "queryname") == 0;
     free(order.s);
-    return by_name ? latch_fail(&m->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was "
+    return by_name ? latch_fail(m->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was "
                                 "written; use samtools sort first", sort_opts_input(common(m))) : 0;
 }
 
@@ -63,10 +62,10 @@ static int name_groups(struct marked *m, sam_hdr_t *lines)
 
 static int read_header(struct marked *m)
 {
-    sam_hdr_t *sam = m->in.each->header.sam, *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    sam_hdr_t *sam = m->sam, *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
     if (!lines)
         return out_of_memory(m);
-    int status = check_order(m, lines) < 0 ? -1 : name_groups(m, lines);
+    int status = m->in.n && check_order(m, lines) < 0 ? -1 : name_groups(m, lines);
     if (lines != sam)
         sam_hdr_destroy(lines);
     return status;
@@ -83,11 +82,14 @@ static int take_header(void *marked, struct sort_input *in)
 static int open_input(struct marked *m)
 {
     const struct sort_opts *o = common(m);
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, &m->latch, m->stats);
+    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->latch, m->stats);
     how.join = take_header;
-    if (sort_inputs_open(&m->in, &how) < 0 || read_header(m) < 0)
+    if (sort_inputs_open(&m->in, &how) < 0)
         return -1;
-    if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->in.each->header.sam)))
+    m->sam = m->in.each->header.sam;
+    if (read_header(m) < 0)
+        return -1;
+    if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->sam)))
         return out_of_memory(m);
     m->wish.lengths = m->lengths;
     m->in.each->merge = &m->wish;
@@ -102,38 +104,45 @@ static int open_rule(struct marked *m)
     memcpy(m->rule.barcode_tag, o->barcode_tag, sizeof o->barcode_tag);
     m->rule.barcode_group = o->barcode_group;
     if (o->distance && dup_spots_open(&m->spots, o->read_coords, o->coords_order))
-        return latch_fail(&m->latch, "out of memory for the expression '%s'", o->read_coords);
+        return latch_fail(m->latch, "out of memory for the expression '%s'", o->read_coords);
     m->reads_spots = o->distance;
     if (!o->barcode_regex)
         return 0;
     if (regcomp(&m->barcode, o->barcode_regex, REG_EXTENDED) != 0)
-        return latch_fail(&m->latch, "out of memory for the expression '%s'", o->barcode_regex);
+        return latch_fail(m->latch, "out of memory for the expression '%s'", o->barcode_regex);
     m->rule.barcode_name = &m->barcode;
     return 0;
+}
+
+/* Slices have so many bytes of records, mostly. */
+static int open_store(struct marked *m, size_t records_size)
+{
+    size_t slice = marked_slice_memory_of(records_size);
+    struct marked_store_options store = {
+        .prefixes = common(m)->temp_prefixes,
+        .n_prefixes = common(m)->n_temp_prefixes,
+        .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
+        .n_threads = m->rings.job.n_threads,
+        .latch = m->latch,
+        .stats = m->stats,
+    };
+    const char *test = getenv("SAMTOOLS_OMP_ARENA");     /* as for a sort */
+    if (test)
+        m->room = strtoull(test, NULL, 0);
+    return (m->store = marked_store_open(&store)) ? 0 : -1;
 }
 
 /* What the plan leaves of all is for records that wait, too. */
 static int divide_memory(struct marked *m)
 {
     struct memory_plan plan;
-    int n_threads = m->rings.job.n_threads;
-    struct output_use output = written_use(&common(m)->out, m->in.each->header.sam, &m->rings);
-    if (sort_memory_plan(&plan, &m->rings, common(m), &m->in, output, &m->latch) < 0)
+    size_t records_size = m->rings.sam.records_size;
+    struct output_use output = written_use(&common(m)->out, m->sam, &m->rings);
+    if (sort_memory_plan(&plan, &m->rings, common(m), &m->in, output, m->latch) < 0)
         return -1;
-    const char *test = getenv("SAMTOOLS_OMP_ARENA");     /* as for a sort */
-    m->room = test ? strtoull(test, NULL, 0)
-            : marked_flow_room(n_threads, m->rings.sam.records_size)
-              + (m->rings.job.all > plan.fixed ? (size_t)(m->rings.job.all - plan.fixed) : 0);
-    size_t slice = marked_slice_memory_of(m->rings.sam.records_size);
-    struct marked_store_options store = {
-        .prefixes = common(m)->temp_prefixes,
-        .n_prefixes = common(m)->n_temp_prefixes,
-        .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
-        .n_threads = n_threads,
-        .latch = &m->latch,
-        .stats = m->stats,
-    };
-    return (m->store = marked_store_open(&store)) ? 0 : -1;
+    m->room = marked_flow_room(m->rings.job.n_threads, records_size)
+            + (m->rings.job.all > plan.fixed ? (size_t)(m->rings.job.all - plan.fixed) : 0);
+    return open_store(m, records_size);
 }
 
 static enum chunk_state advance(void *marked)
@@ -176,11 +185,11 @@ static struct marked_rule mark_rule(const struct marked *m)
     };
 }
 
-static int open_flow(struct marked *m)
+static int open_flow(struct marked *m, struct marked_source source)
 {
     const struct markdup_opts *o = m->opts;
     struct marked_flow_options how = {
-        .source = {advance, take, help, m},
+        .source = source,
         .rule = mark_rule(m),
         .tell = {
             .names = o->originals,
@@ -199,7 +208,7 @@ static int open_flow(struct marked *m)
         .n_counts = 1 + name_table_count(&m->groups),
         .path = sort_opts_input(common(m)),
         .sink = m->sink,
-        .latch = &m->latch,
+        .latch = m->latch,
         .stats = m->stats,
     };
     return (m->flow = marked_flow_open(&how)) ? 0 : -1;
@@ -211,24 +220,40 @@ int marked_open(struct marked *m, const struct markdup_opts *opts, struct writte
     m->opts = opts;
     m->to = to;
     if (!(m->stats = stats_new(o->n_threads, sort_report_detail(&o->report))))
-        return latch_fail(&m->latch, "out of memory");
+        return latch_fail(m->latch, "out of memory");
     stats_phase(m->stats, PHASE_OPEN);
     progress_start(&m->progress, o->progress, m->stats);
     m->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     m->rings.job.holds = true;
-    if (written_open(to, &o->out, &m->rings, sort_opts_input(o), &m->latch, m->stats) < 0)
+    if (written_open(to, &o->out, &m->rings, sort_opts_input(o), m->latch, m->stats) < 0)
         return -1;
     m->sink = to->sink;
     record_sink_set_progress(m->sink, &m->progress);
     return open_input(m) < 0 || open_rule(m) < 0 || divide_memory(m) < 0
-        || written_prepare(to, m->in.each->header.sam, NULL) < 0 ? -1 : open_flow(m);
+        || written_prepare(to, m->sam, NULL) < 0 ? -1
+         : open_flow(m, (struct marked_source){advance, take, help, m});
+}
+
+int marked_open_behind(struct marked *m, const struct markdup_opts *opts, struct written *to,
+                       const struct marked_before *before)
+{
+    m->opts = opts;
+    m->to = to;
+    m->sink = to->sink;
+    m->sam = before->sam;
+    m->stats = before->stats;
+    m->rings = *before->rings;
+    m->room = marked_flow_room(m->rings.job.n_threads, before->slice_size);
+    m->room = m->room > before->room ? m->room : before->room;
+    return read_header(m) < 0 || open_rule(m) < 0 || open_store(m, before->slice_size) < 0 ? -1
+         : open_flow(m, before->source);
 }
 
 /* ------------------------------------------------------------------ records */
 
 int marked_begin(struct marked *m)
 {
-    return written_header(m->to, m->in.each->header.sam, NULL, false, false) < 0 ? -1 : sort_input_begin(m->in.each);
+    return written_header(m->to, m->sam, NULL, false, false) < 0 ? -1 : sort_input_begin(m->in.each);
 }
 
 int marked_next(struct marked *m, struct record_list *list)
@@ -264,7 +289,7 @@ static int compare(struct marked *m)
     uint64_t seen = marked_flow_read(m->flow), written = marked_flow_written(m->flow);
     uint64_t dropped = marked_flow_dropped(m->flow);
     return sum.read == seen && sum.examined + sum.excluded == seen && written + dropped == seen
-         ? 0 : latch_fail(&m->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu left "
+         ? 0 : latch_fail(m->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu left "
                           "out. Memory may be faulty, or this is our bug: please report it", sort_opts_input(common(m)),
                           (unsigned long long)seen, (unsigned long long)sum.read, (unsigned long long)written,
                           (unsigned long long)dropped);
@@ -286,7 +311,7 @@ static int write_counts(struct marked *m, const struct byte_buffer *text)
         message_warning("cannot write statistics to %s; they go to standard error", path);
     bool well = fwrite(text->p, 1, text->n, to ? to : stderr) == text->n;
     if (to && (fclose(to) != 0 || !well))
-        return latch_fail(&m->latch, "cannot write statistics to %s", path);
+        return latch_fail(m->latch, "cannot write statistics to %s", path);
     return 0;
 }
 
@@ -294,7 +319,7 @@ int marked_tell(struct marked *m)
 {
     const struct markdup_opts *o = m->opts;
     struct byte_buffer text = {NULL, 0, 0};
-    if (!o->stats || latch_tripped(&m->latch))
+    if (!o->stats || latch_tripped(m->latch))
         return 0;
     struct dup_counts *counts = calloc(1 + name_table_count(&m->groups), sizeof *counts);
     if (!counts)
@@ -309,26 +334,43 @@ int marked_tell(struct marked *m)
 
 /* -------------------------------------------------------------------- close */
 
-void marked_finish(struct marked *m)
+/* What is to be said of records that are in place. */
+static void say_all(struct marked *m)
 {
-    stats_phase(m->stats, PHASE_FINISH);
-    if (!latch_tripped(&m->latch))
-        written_commit(m->to);
-    if (!latch_tripped(&m->latch))
+    if (!latch_tripped(m->latch))
         dup_warnings_end(&m->warnings);
     marked_tell(m);
-    written_close(m->to);
+}
+
+static void free_all(struct marked *m)
+{
     marked_flow_close(m->flow);
     marked_store_close(m->store);
-    sort_inputs_close(&m->in);
     name_table_free(&m->groups);
     if (m->rule.barcode_name)
         regfree(&m->barcode);
     if (m->reads_spots)
         dup_spots_close(&m->spots);
     dup_others_free(&m->others);
+}
+
+void marked_close(struct marked *m)
+{
+    say_all(m);
+    free_all(m);
+}
+
+void marked_finish(struct marked *m)
+{
+    stats_phase(m->stats, PHASE_FINISH);
+    if (!latch_tripped(m->latch))
+        written_commit(m->to);
+    say_all(m);
+    written_close(m->to);
+    free_all(m);
+    sort_inputs_close(&m->in);
     free(m->lengths);
     stats_stop(m->stats);
     if (m->stats)
-        progress_end(&m->progress, !latch_tripped(&m->latch));
+        progress_end(&m->progress, !latch_tripped(m->latch));
 }

@@ -11,11 +11,11 @@
 #include "duplicates/dup_key.h"
 #include "duplicates/dup_others.h"
 #include "duplicates/dup_warnings.h"
+#include "plan/marked_flow.h"
 #include "read/passed_records.h"
 #include "read/sort_input.h"
 
 struct markdup_opts;
-struct marked_flow;
 struct marked_store;
 struct record_list;
 struct stats;
@@ -23,14 +23,15 @@ struct written;
 
 struct marked {
     const struct markdup_opts *opts;
-    struct latch latch;          /* this and the next two serve both halves */
+    struct latch *latch;         /* the caller's; this and the next two serve both halves */
     struct stats *stats;
     struct progress progress;
     struct written *to;          /* the other half ... */
     struct record_sink *sink;    /* ... and its sink */
     struct memory_rings rings;
     size_t room;                 /* bytes for records that wait */
-    struct sort_inputs in;       /* one */
+    struct sort_inputs in;       /* one; none if the records come from what is before it */
+    sam_hdr_t *sam;              /* the header */
     struct merge_wish wish;
     int64_t *lengths;            /* of the references; NULL: nobody asks for them */
     struct dup_rule rule;
@@ -44,9 +45,27 @@ struct marked {
     struct marked_flow *flow;
 };
 
-/* Opens input and output. Both halves are zero; only the latch may be in use. -1: the error is recorded in the latch;
- * close it all the same. */
+/* Where the records come from, if not from an input. */
+struct marked_before {
+    struct marked_source source;
+    sam_hdr_t *sam;
+    const struct memory_rings *rings;
+    size_t slice_size;           /* bytes of records of a slice, mostly */
+    size_t room;                 /* as in marked_flow_options, or more if that is less than works */
+    struct stats *stats;
+};
+
+/* Opens input and output. Both halves are zero, but for the latch. -1: the error is recorded in the latch; close it all
+ * the same. */
 int marked_open(struct marked *marked, const struct markdup_opts *opts, struct written *to);
+
+/* The same in the middle of a chain: the output is open and its header is put, or will be. `before` may go. Close it by
+ * marked_close(), and never call marked_begin(), marked_next() and marked_finish() of it. */
+int marked_open_behind(struct marked *marked, const struct markdup_opts *opts, struct written *to,
+                       const struct marked_before *before);
+
+/* Call it behind the parallel region, when the output is in place: it writes the statistics. */
+void marked_close(struct marked *marked);
 
 /* Begins to read. Call it on the main thread of the team. -1: as above. */
 int marked_begin(struct marked *marked);

@@ -22,6 +22,7 @@ struct sort_opts {
     struct sort_order order;
     const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
     size_t n_temp_prefixes;      /* ... at least one, but of a merge none */
+    void *words;                 /* what the command made of its words, in one piece; owned; NULL: nothing */
     char *default_prefix;        /* the one made up, or the text that those of the environment lie in; owned */
     uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
     int n_threads;               /* at least 1 */

@@ -76,23 +76,44 @@ static int prepare_order(struct sorted *s)
 }
 
 /* The second half of the plan: the headers are read, and the index of -I is made. */
-static int plan_memory(struct sorted *s)
+static int plan_memory(struct sorted *s, size_t passes_on)
 {
+    enum { BESIDE_SHARE = 6 };                   /* one byte of so many is for who takes the records */
     struct output_use output = {0};
+    size_t share = (size_t)(s->rings.job.all / BESIDE_SHARE);
+    s->beside = passes_on && share > passes_on ? share : passes_on;
     if (s->to)
         output = written_use(&s->opts->out, s->sam, &s->rings);
-    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
+    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0) + s->beside;
     return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
 }
 
-static int open_inputs(struct sorted *s, const struct input_request *in)
+/* Templates are fixed where the input is read. With -r, nobody knows how many records are left. */
+static int fix_input(struct sorted *s, const struct fixmate_rules *fixes)
+{
+    int sorted = bam_header_says(s->sam, "coordinate");
+    if (sorted > 0)
+        return latch_fail(&s->latch, "%s: is sorted by coordinate, and must be grouped by name. Nothing was written; "
+                          "use samtools collate -O -u first", sort_opts_input(s->opts));
+    s->rules = *fixes;
+    s->rules.lengths = s->reference_lengths = bam_header_lengths(s->sam);
+    if (sorted < 0 || !s->reference_lengths)
+        return latch_fail(&s->latch, "out of memory for the header");
+    s->in.each->fixes = &s->rules;
+    s->in.n_sam++;                               /* its records go through chunks once more */
+    s->in.size = fixes->drops ? 0 : s->in.size;
+    s->in.size_known = s->in.size_known && !fixes->drops;
+    return 0;
+}
+
+static int open_inputs(struct sorted *s, const struct input_request *in, const struct fixmate_rules *fixes)
 {
     struct sort_inputs_options how = sort_memory_inputs(s->opts, in, &s->rings, &s->latch, s->stats);
     how.part = s->part;
     if (sort_inputs_open(&s->in, &how) < 0)
         return -1;
     s->sam = s->in.each->header.sam;
-    return 0;
+    return fixes ? fix_input(s, fixes) : 0;
 }
 
 static int open_spill(struct sorted *s)
@@ -166,10 +187,12 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
     s->rings = sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
-    if (open_output(s) < 0 || open_inputs(s, how->in) < 0 || prepare_minhash(s) < 0
-        || plan_memory(s) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
+    if (open_output(s) < 0 || open_inputs(s, how->in, how->fixes) < 0 || prepare_minhash(s) < 0
+        || plan_memory(s, how->passes_on) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
         || prepare_lengths(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
         return -1;
+    if (how->passes_on)
+        s->sink = NULL;
     s->progress.file_bytes = (double)s->in.length;
     s->progress.data_bytes = (double)how->size_hint;
     return 0;
@@ -256,6 +279,7 @@ void sorted_finish(struct sorted *s, int n_threads)
     sort_tasks_close(&s->sorts);
     arenas_close(&s->arenas);
     free(s->lengths);
+    free(s->reference_lengths);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
     stats_stop(s->stats);

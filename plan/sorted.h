@@ -4,6 +4,7 @@
 #ifndef SORTED_H
 #define SORTED_H
 
+#include "bam/fixmate.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/memory_watch.h"
@@ -26,6 +27,10 @@ struct sorted_options {
     const struct input_request *in;
     const struct input_part *part;   /* what is read of each input; NULL: all */
     uint64_t size_hint;
+    const struct fixmate_rules *fixes;   /* records are sorted as fixmate writes them, all of one input, but for the
+                                  * lengths, which the header tells; NULL: as they are */
+    size_t passes_on;            /* the merged records are copied, and go through somebody's hands before they are put
+                                  * to the sink, who needs so many bytes at least; 0: they are not */
 };
 
 struct sorted {
@@ -36,6 +41,9 @@ struct sorted {
     struct progress progress;
     struct memory_watch watch;   /* the driver starts it */
     struct sort_inputs in;
+    struct fixmate_rules rules;  /* of options->fixes */
+    int64_t *reference_lengths;  /* its lengths */
+    size_t beside;               /* bytes for who takes the merged records, if they are passed on; else 0 */
     struct written *to;          /* the other half; NULL: there is none ... */
     struct record_sink *sink;    /* ... and its sink; NULL: who takes the merged records copies them */
     struct memory_rings rings;   /* memory, before anything is opened ... */

@@ -5,11 +5,16 @@
 #include "bam/bam_record.h"
 #include "bam/record_fault.h"
 #include "bam/record_search.h"
+#include "base/byte_hash.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/stats.h"
 #include "bgzf_source.h"
 #include "read/fixed_records.h"
+
+/* Names of mates that are alone, the latest ones of each place in the table: they are apart where the file is not
+ * grouped, mostly by less than this. */
+enum { LONE_BITS = 16, LONE_MAX = 1 << LONE_BITS };
 
 enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
 
@@ -18,6 +23,7 @@ struct fix_found {
     struct fixmate fixmate;
     uint64_t n, bytes;           /* records that were looked at, and their bytes */
     uint64_t dropped;            /* of them */
+    struct byte_buffer lone;     /* uint64_t: lone_mate() of the templates that are one */
     enum fix_fault fault;        /* of the record behind them */
     enum bam_fault broken;       /* why it is */
 };
@@ -54,6 +60,8 @@ struct fixed_records {
     bool follows;                /* in the chunk whose bytes come, it is known where records begin ... */
     struct borders borders;      /* ... and these are there so far */
     uint64_t n, bytes, dropped;  /* of records that were lent; bytes: of all before them, too */
+    uint64_t made, checksum;     /* of what was made of them */
+    uint64_t *lone;              /* LONE_MAX; NULL: nobody asks */
 };
 
 static const struct bam_record *record_at(const uint8_t *p)
@@ -109,12 +117,40 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
     return dropped == 0 && start == end ? FIX_FINE : FIX_CHANGED;
 }
 
+/* Of a mate whose other half is not in its template p[n]: a number for the name whose lowest bit says which half it is.
+ * 0: there is none. */
+static uint64_t lone_mate(const uint8_t *p, size_t n)
+{
+    enum { OTHERS = BAM_FSECONDARY | BAM_FSUPPLEMENTARY, HALVES = BAM_FREAD1 | BAM_FREAD2 };
+    unsigned half = 0;
+    for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
+        unsigned flag = bam_record_flag(record_at(p + at));
+        if (flag & OTHERS)
+            continue;
+        if (half || !(flag & BAM_FPAIRED))
+            return 0;
+        half = flag & HALVES;
+    }
+    if (half != BAM_FREAD1 && half != BAM_FREAD2)
+        return 0;
+    return (byte_hash(p + BAM_FIXED, record_at(p)->name_len, 0) & ~(uint64_t)1) | (half == BAM_FREAD2) | 2;
+}
+
+/* Notes it. */
+static enum fix_fault look_for_mate(struct fix_found *f, const uint8_t *p, size_t n)
+{
+    uint64_t lone = lone_mate(p, n);
+    return lone && byte_buffer_append(&f->lone, &lone, sizeof lone) < 0 ? FIX_NO_MEMORY : FIX_FINE;
+}
+
 /* Fixes the template p[n] of so many records, which are checked. */
 static enum fix_fault fix_template(const struct fixed_records *r, struct fix_found *f, struct record_slice *to,
                                    const uint8_t *p, size_t n)
 {
     size_t start = to->records.n;
     uint64_t dropped = 0;
+    if (r->lone && look_for_mate(f, p, n))
+        return FIX_NO_MEMORY;
     if (fixmate_template(&f->fixmate, r->opt.rules, p, n, &to->records, &dropped) < 0)
         return errno == EOVERFLOW ? FIX_TOO_LONG : FIX_NO_MEMORY;
     f->dropped += dropped;
@@ -152,7 +188,7 @@ static void fix_chunk(void *records, uint32_t number, struct chunk *c)
 {
     const struct fixed_records *r = records;
     struct fix_found *f = &r->found[number];
-    *f = (struct fix_found){.fixmate = f->fixmate};
+    *f = (struct fix_found){.fixmate = f->fixmate, .lone = {f->lone.p, 0, f->lone.max}};
     fix_templates(r, f, &c->made, c->head.p, c->head.n);
     if (!f->fault)
         fix_templates(r, f, &c->made, c->bytes + c->begin, c->end - c->begin);
@@ -319,16 +355,36 @@ static int tell(const struct fixed_records *r, const struct fix_found *f)
     return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
 }
 
+/* Looks whether the halves of a pair are each in a template of its own. */
+static int compare_lone(struct fixed_records *r, const struct fix_found *f)
+{
+    for (size_t i = 0; i < f->lone.n; i += sizeof(uint64_t)) {
+        uint64_t lone;
+        memcpy(&lone, f->lone.p + i, sizeof lone);
+        uint64_t *place = &r->lone[lone >> (64 - LONE_BITS)];
+        if (*place == (lone ^ 1))
+            return latch_fail(r->opt.latch, "%s: there are mates that do not follow one another: it is not grouped by "
+                              "name. Nothing was written; use samtools collate -O -u first", r->opt.path);
+        *place = lone;
+    }
+    return 0;
+}
+
 static int lend(void *records, uint32_t number, struct chunk *c)
 {
     struct fixed_records *r = records;
     const struct fix_found *f = &r->found[number];
     if (f->fault)
         return tell(r, f);
+    if (r->lone && compare_lone(r, f) < 0)
+        return -1;
+    chunk_reader_window(r->chunks)->offset = r->opt.file->offset;
     c->made.number = r->n - r->dropped + 1;
     r->n += f->n;
     r->bytes += f->bytes;
     r->dropped += f->dropped;
+    r->made += c->made.n;
+    r->checksum += c->made.checksum;
     return 0;
 }
 
@@ -341,6 +397,21 @@ static void ended(void *records)
 struct chunk_reader *fixed_records_chunks(struct fixed_records *r)
 {
     return r->chunks;
+}
+
+struct byte_window *fixed_records_window(struct fixed_records *r)
+{
+    return chunk_reader_window(r->chunks);
+}
+
+uint64_t fixed_records_made(const struct fixed_records *r)
+{
+    return r->made;
+}
+
+uint64_t fixed_records_checksum(const struct fixed_records *r)
+{
+    return r->checksum;
 }
 
 uint64_t fixed_records_dropped(const struct fixed_records *r)
@@ -374,7 +445,8 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
     r->bytes = header->size;
     r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
     r->blocks = calloc(bgzf_source_slots(r->opt.source), sizeof *r->blocks);
-    if (!r->found || !r->blocks)
+    r->lone = r->opt.grouped ? calloc(LONE_MAX, sizeof *r->lone) : NULL;
+    if (!r->found || !r->blocks || (r->opt.grouped && !r->lone))
         return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
     if (!(r->chunks = chunk_reader_open(&how)))
         return -1;
@@ -398,14 +470,31 @@ struct fixed_records *fixed_records_open(const struct fixed_records_options *opt
     return NULL;
 }
 
+static void free_parts(struct fixed_records *r)
+{
+    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++) {
+        fixmate_free(&r->found[i].fixmate);
+        free(r->found[i].lone.p);
+    }
+    free(r->found);
+    free(r->blocks);
+    free(r->lone);
+    r->found = NULL;
+    r->blocks = NULL;
+    r->lone = NULL;
+}
+
+void fixed_records_end(struct fixed_records *r)
+{
+    chunk_reader_end(r->chunks);
+    free_parts(r);
+}
+
 void fixed_records_close(struct fixed_records *r)
 {
     if (!r)
         return;
     chunk_reader_close(r->chunks);
-    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++)
-        fixmate_free(&r->found[i].fixmate);
-    free(r->found);
-    free(r->blocks);
+    free_parts(r);
     free(r);
 }

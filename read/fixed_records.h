@@ -30,6 +30,8 @@ struct fixed_records_options {
                                   * not */
     struct sam_use use;          /* memory, see memory_plan_merge() */
     const char *path;            /* for messages */
+    bool grouped;                /* it is an error if mates that are alone turn up in different places: the input is not
+                                  * grouped by name */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };
@@ -38,11 +40,21 @@ struct fixed_records_options {
  * in the latch. */
 struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header);
 
-/* Call it after the parallel region, and after the source is closed. */
+/* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
+void fixed_records_end(struct fixed_records *records);
+
+/* Call it after the parallel region, and after the source is closed, and the one that reads its window. */
 void fixed_records_close(struct fixed_records *records);
 
 /* The records, with keys. */
 struct chunk_reader *fixed_records_chunks(struct fixed_records *records);
+
+/* The same as bytes, for who reads them as he reads an input. */
+struct byte_window *fixed_records_window(struct fixed_records *records);
+
+/* Number of the records that were lent, and the sum of record_checksum() over them, modulo 2^64, so far. */
+uint64_t fixed_records_made(const struct fixed_records *records);
+uint64_t fixed_records_checksum(const struct fixed_records *records);
 
 /* Records of the input that were left out, so far. */
 uint64_t fixed_records_dropped(const struct fixed_records *records);

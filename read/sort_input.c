@@ -10,6 +10,7 @@
 #include "bgzf_source.h"
 #include "codec/bgzf_block.h"
 #include "order/sort_key.h"
+#include "read/fixed_records.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
 #include "read/input_request.h"
@@ -57,6 +58,24 @@ static bool passes(const struct sort_input *in)
     return in->format->filter || !record_remap_is_none(&in->remap) || in->merge;
 }
 
+/* From now on the source reads records that are made of what it gives; *before goes on to give that. */
+static int read_window(struct sort_input *in, struct byte_window *window, struct bgzf_source **before)
+{
+    const struct input_options *how = &in->format->opt;
+    struct bgzf_source_options from = {
+        .input = window,
+        .path = in->name,
+        .n_threads = how->n_threads,
+        .n_slots = in->n_slots,
+        .latch = how->latch,
+        .stats = how->stats,
+        .text_size = BGZF_FILL,                  /* the first source counts the bytes */
+    };
+    *before = in->source;
+    in->source = bgzf_source_open(&from);
+    return in->source ? 0 : -1;
+}
+
 /* From now on its records come as they pass. */
 static int open_passed(struct sort_input *in)
 {
@@ -75,18 +94,25 @@ static int open_passed(struct sort_input *in)
     in->passed = passed_records_open(&records, &in->remap, &in->header);
     if (!in->passed || in->merge)
         return in->passed ? 0 : -1;
-    struct bgzf_source_options from = {
-        .input = passed_records_window(in->passed),
+    return read_window(in, passed_records_window(in->passed), &in->as_read);
+}
+
+/* From now on they come as fixmate writes them. */
+static int open_fixed(struct sort_input *in)
+{
+    const struct input_options *how = &in->format->opt;
+    struct fixed_records_options records = {
+        .source = in->source,
+        .file = in->format->window,
+        .rules = in->fixes,
+        .use = how->sam,
         .path = in->name,
-        .n_threads = how->n_threads,
-        .n_slots = in->n_slots,
+        .grouped = true,
         .latch = how->latch,
         .stats = how->stats,
-        .text_size = BGZF_FILL,                  /* the first source counts the bytes */
     };
-    in->as_read = in->source;
-    in->source = bgzf_source_open(&from);
-    return in->source ? 0 : -1;
+    in->fixed = fixed_records_open(&records, &in->header);
+    return in->fixed ? read_window(in, fixed_records_window(in->fixed), &in->as_passed) : -1;
 }
 
 int sort_input_open(struct sort_input *in, const char *path, const struct input_part *part,
@@ -295,12 +321,18 @@ int sort_input_begin(struct sort_input *in)
         || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
         || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0))
         return -1;
-    return in->passed || !passes(in) ? 0 : open_passed(in);
+    if (!in->passed && passes(in) && open_passed(in) < 0)
+        return -1;
+    return in->fixes ? open_fixed(in) : 0;
 }
 
 void sort_input_end(struct sort_input *in)
 {
     bgzf_source_end(in->source);
+    if (in->fixed) {
+        bgzf_source_end(in->as_passed);
+        fixed_records_end(in->fixed);
+    }
     if (in->as_read)
         bgzf_source_end(in->as_read);
     if (in->passed)
@@ -312,10 +344,13 @@ void sort_input_end(struct sort_input *in)
 static void close_buffers(struct sort_input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
+    bgzf_source_close(in->as_passed);
+    fixed_records_close(in->fixed);
     bgzf_source_close(in->as_read);
     passed_records_close(in->passed);
     input_format_close(in->format);
-    in->source = in->as_read = NULL;
+    in->source = in->as_passed = in->as_read = NULL;
+    in->fixed = NULL;
     in->passed = NULL;
     in->format = NULL;
 }

@@ -14,6 +14,8 @@
 #include "base/memory_shares.h"
 
 struct bgzf_source;
+struct fixed_records;
+struct fixmate_rules;
 struct input_format;
 struct input_part;
 struct input_request;
@@ -34,6 +36,10 @@ struct sort_input {
     const struct input_part *part;   /* NULL: the whole input */
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
                                       * set it before sort_input_begin(). NULL: no merge reads them */
+    const struct fixmate_rules *fixes;   /* the source gives the records as fixmate writes them; set it before
+                                  * sort_input_begin(). NULL: it does not */
+    struct fixed_records *fixed; /* what the source reads then, from its begin on */
+    struct bgzf_source *as_passed;   /* what `fixed` reads */
     uint32_t n_slots;            /* of the source */
     int n_sharing;               /* see bgzf_source_options */
     bool by_region;              /* only records in `regions` are read */

@@ -4,7 +4,7 @@
 # module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
 # line of C is longer than 120 columns, but for tests.
 #
-#   mpi -> cli -> bam_sort, bam_merge, bam_fixmate, bam_markdup, bgzip -> plan
+#   mpi -> cli -> bam_sort, bam_merge, bam_fixmate, bam_markdup, bam_sormadup, bgzip -> plan
 #       -> read, sort, spill, merge, write, report
 #       -> bgzf_source, bgzf_sink, bam_arena -> order, duplicates -> codec -> bam -> base
 #
@@ -66,8 +66,8 @@ long_lines() {
 # Options travel no lower than plan/: readers, sinks and reports know their requests only. A declaration is no include,
 # so names are looked for.
 low_options() {
-    ! grep -lw 'sort_opts\|merge_opts\|fixmate_opts\|markdup_opts' $(printf '%s\n' $sources |
-        grep -v '^\(bam_sort\|bam_merge\|bam_fixmate\|bam_markdup\|mpi/\|cli/\|plan/\)') \
+    ! grep -lw 'sort_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts' $(printf '%s\n' $sources |
+        grep -v '^\(bam_sort\|bam_merge\|bam_fixmate\|bam_markdup\|bam_sormadup\|mpi/\|cli/\|plan/\)') \
         /dev/null | sed 's/^/FAILED static layers: names the options of a command: /' | grep .
 }
 
@@ -80,7 +80,7 @@ make -s samtools || failed=1
         n = split("mpi cli bam_sort plan stage ring order codec bam base", layers, " ")
         for (i = 1; i <= n; i++)
             rank[layers[i]] = i
-        rank["bam_merge"] = rank["bam_fixmate"] = rank["bam_markdup"] = rank["bgzip"] = rank["bam_sort"]
+        rank["bam_merge"] = rank["bam_fixmate"] = rank["bam_markdup"] = rank["bam_sormadup"] = rank["bgzip"] = rank["bam_sort"]
         rank["duplicates"] = rank["order"]
         split("read sort spill merge write report", stages, " ")
         for (i in stages)
@@ -91,7 +91,7 @@ make -s samtools || failed=1
     function folder(module) {
         if (module ~ /\//)
             return substr(module, 1, index(module, "/") - 1)
-        return module ~ /^bam_(sort|merge|fixmate|markdup)$/ ? module : "ring"
+        return module ~ /^bam_(sort|merge|fixmate|markdup|sormadup)$/ ? module : "ring"
     }
 
     function offence(from, to) {

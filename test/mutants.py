@@ -15,6 +15,7 @@ MERGE = "test_merge.py::"
 MERGE_FILES = "test_merge_files.py::"
 FIXMATE = "test_fixmate.py::"
 MARKDUP = "test_markdup.py::"
+SORMADUP = "test_sormadup.py::"
 COPIES = "test_copy_blocks.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
@@ -433,8 +434,18 @@ MUTANTS = [
      [FIXMATE + "test_fault_passes[fixed:double]"], "no record is made twice"),
     ("read/fixed_records.c", "at == start + block->begin", "at <= start + block->begin",
      [FIXMATE + "test_what_looks_like_records_inside_a_record_is_fixed"], "no guess of where records begin is believed"),
-    ("plan/fixed.c", "return sorted ? latch_fail", "return 0 ? latch_fail", [FIXMATE + "test_sorted_input_is_taken"],
+    ("plan/fixed.c", "sorted > 0 ? latch_fail", "0 ? latch_fail", [FIXMATE + "test_sorted_input_is_taken"],
      "coordinate order is refused"),
+    # ----------------------------------------------------------- sormadup
+    ("read/chunk_reader.c", "r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE", "r->lent == r->filling ? CHUNK_NONE",
+     ["unit_sam_reader"], "what is carried at the end gets a chunk"),
+    ("read/fixed_records.c", "if (r->lone && compare_lone(r, f) < 0)", "if (0)",
+     [SORMADUP + "test_records_apart_pass[found]"], "mates that are apart are told"),
+    ("plan/sorted.c", "    if (sorted > 0)", "    if (0)", [SORMADUP + "test_records_apart_pass[said]"],
+     "sorted input is refused"),
+    ("bam_sormadup.c", "if (compare_fixed(c) < 0)", "if (0)", [SORMADUP + "test_fault_passes[arena:drop]"],
+     "what was fixed is what is sorted"),
+
     # ------------------------------------------------------------ markdup
     ("duplicates/dup_sets.c", "s->ring[s->first].closed_at <= before)", "s->ring[s->first].closed_at < before)",
      ["unit_dup_cases"], "a set closes when its owner leaves the queue"),

@@ -27,7 +27,7 @@ OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "s
         "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1",
         "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-fixmate.1",
         "share/man/man1/samtools-omp-markdup.1", "share/man/man1/samtools-omp-merge.1",
-        "share/man/man1/samtools-omp-sort.1",
+        "share/man/man1/samtools-omp-sormadup.1", "share/man/man1/samtools-omp-sort.1",
         "share/man/man1/samtools-omp.1",
         "share/samtools-omp/modulefiles/samtools-omp"]
 

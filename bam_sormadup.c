@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver of `sormadup`: fixmate, sort and markdup as one.
+ *
+ *   in.bam --> chunks -----> arenas --> sublists, runs --> ranges ----> slices --> out.bam
+ *              templates     keys       sorted             merged and   marked     renamed
+ *              are fixed                                   copied                  when whole
+ *
+ * A sort (bam_sort.c) whose input is fixed where it is read (read/fixed_records.h), and whose merge goes through
+ * markdup's hands (plan/sorted_source.h, plan/marked.h). */
+#include "bam_sormadup.h"
+#include "bam_sort.h"
+#include "base/machine.h"
+#include "base/stats.h"
+#include "base/version.h"
+#include "plan/driver.h"
+#include "plan/marked.h"
+#include "plan/sormadup_opts.h"
+#include "plan/sorted.h"
+#include "plan/sorted_source.h"
+#include "read/fixed_records.h"
+#include "write/record_list.h"
+#include "write/record_sink.h"
+
+struct sormadup {
+    const struct sormadup_opts *opts;
+    struct sorted sorted;
+    struct sorted_source source;
+    struct marked marked;
+};
+
+/* Each record of the input is in an arena, as it was fixed, or was left out. */
+static int compare_fixed(struct sormadup *c)
+{
+    struct sorted *s = &c->sorted;
+    const struct fixed_records *f = s->in.each->fixed;
+    const struct bam_arena *all = s->arenas.filled;
+    uint64_t seen = fixed_records_seen(f), dropped = fixed_records_dropped(f);
+    if (seen != fixed_records_made(f) + dropped)
+        return latch_fail(&s->latch, "%s: %llu records were read, but %llu fixed and %llu left out. Memory may be "
+                          "faulty, or this is our bug: please report it", sort_opts_input(s->opts),
+                          (unsigned long long)seen, (unsigned long long)fixed_records_made(f),
+                          (unsigned long long)dropped);
+    return written_compare(s->to, fixed_records_made(f), fixed_records_checksum(f), all->n_records, all->checksum);
+}
+
+/* One @PG line for each step. */
+static int put_header(struct sormadup *c)
+{
+    struct sorted *s = &c->sorted;
+    bool none = s->opts->out.no_pg;
+    if (!none && (bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->fixmate_line) < 0
+                  || bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->sort_line) < 0))
+        return latch_fail(&s->latch, "%s: the header could not be changed", sort_opts_input(s->opts));
+    return written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
+}
+
+static int begin_marking(struct sormadup *c)
+{
+    struct sorted *s = &c->sorted;
+    struct merge_ring_options how;
+    if (bam_sort_prepare_merge(s, &how) < 0 || sorted_source_open(&c->source, s, &how) < 0
+        || bam_sort_begin_merge(s, &how) < 0)
+        return -1;
+    bam_sort_tell_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
+    struct marked_before before = {
+        .source = sorted_source_records(&c->source),
+        .sam = s->sam,
+        .rings = &s->rings,
+        .slice_size = SORTED_SLICE,
+        .room = s->beside,
+        .stats = s->stats,
+    };
+    return marked_open_behind(&c->marked, &c->opts->markdup, s->to, &before);
+}
+
+static int mark_records(struct sormadup *c)
+{
+    struct sorted *s = &c->sorted;
+    struct record_list list;
+    int found;
+    while ((found = marked_flow_next(c->marked.flow, &list)) > 0) {
+        progress_tick(&s->progress);
+        if (record_sink_put(s->to->sink, &list) < 0)
+            return -1;
+    }
+    return found;
+}
+
+/* What is in the arenas comes out of the merge, and what comes out of it is written. */
+static int mark_and_write(struct sormadup *c)
+{
+    struct sorted *s = &c->sorted;
+    const struct bam_arena *all = s->arenas.filled;
+    if (compare_fixed(c) < 0)
+        return -1;
+    stats_phase(s->stats, PHASE_WRITE);
+    if (put_header(c) < 0 || begin_marking(c) < 0 || mark_records(c) < 0
+        || written_compare(s->to, all->n_records, all->checksum, c->source.n, c->source.checksum) < 0)
+        return -1;
+    return marked_end(&c->marked);
+}
+
+static void work(void *sormadup)
+{
+    struct sormadup *c = sormadup;
+    if (bam_sort_read(&c->sorted) == 0)
+        mark_and_write(c);
+}
+
+int bam_sormadup(const struct sormadup_opts *opts)
+{
+    struct sormadup c = {.opts = opts};
+    struct sorted *s = &c.sorted;
+    struct driver d = {.latch = &s->latch, .progress = &s->progress};
+    struct sorted_options how = {
+        .opts = &opts->common,
+        .in = &opts->common.in,
+        .size_hint = opts->common.size_hint,
+        .fixes = &opts->fixmate,
+        .passes_on = marked_flow_memory(opts->common.n_threads, SORTED_SLICE),
+    };
+    int n_threads = 1;
+    c.marked.latch = &s->latch;
+    machine_share_heaps();
+    if (sort_report_open(&d.report, &opts->common.report, &s->latch) == 0 && sorted_open(s, &how, &d.out) == 0) {
+        n_threads = driver_run(&d, &opts->common, &s->in, work, &c);
+        if (!latch_tripped(&s->latch))
+            sort_report_measure_memory(&d.report, s->arenas.each);
+    }
+    uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
+    sorted_finish(s, n_threads);
+    if (c.marked.opts)
+        marked_close(&c.marked);
+    sorted_source_close(&c.source);
+    return driver_end(&d, s->stats, records);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/input_name.h"
+#include "base/message.h"
+#include "cli/fixmate_args.h"
+#include "cli/markdup_args.h"
+#include "cli/memory_size.h"
+#include "cli/sormadup_args.h"
+#include "codec/bgzf_block.h"
+#include "plan/fixmate_opts.h"
+#include "plan/sormadup_opts.h"
+
+enum { OPT_FIXMATE_ARGS = OPT_OWN, OPT_MARKDUP_ARGS, OPT_SIZE_HINT };
+
+static const struct option long_options[] = {
+    {"fixmate-args", required_argument, NULL, OPT_FIXMATE_ARGS},
+    {"markdup-args", required_argument, NULL, OPT_MARKDUP_ARGS},
+    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+void sormadup_args_usage(FILE *to)
+{
+    fputs("Usage: samtools sormadup [options...] [in.bam]\n"
+          "Does what these do, in one process and in the memory of one sort:\n"
+          "  samtools fixmate -m in.bam - | samtools sort - | samtools markdup - out.bam\n"
+          "Records of one name must follow one another, as aligners write them. Else: samtools collate -O -u in.bam |\n"
+          "samtools sormadup.\n"
+          "\n"
+          "Steps\n"
+          "      --fixmate-args WORDS    options of samtools fixmate: -r, -p, -c, -z\n"
+          "      --markdup-args WORDS    options of samtools markdup: '-r -s -f stats.txt'; quotes group words\n"
+          "Output\n"
+          "  -o FILE                 write to FILE instead of standard output\n"
+          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+          "      --output-fmt-option OPT[=VAL]\n"
+          "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
+          "  -u                      no compression, as -l 0\n"
+          "      --write-index[=bai|csi]\n"
+          "                          write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+          "      --no-PG             add no @PG lines to the header: else one for each step\n"
+          "Input\n"
+          "      --reference FILE    FASTA of the references, for CRAM\n"
+          "      --input-fmt-option OPT[=VAL]\n"
+          "Resources\n"
+          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
+          "      --total-memory SIZE|N%\n"
+          "                          memory in all, or as a share of what the machine or its cgroup has\n"
+          "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
+          "      --verbosity INT     below 3: no warnings\n"
+          "  -h, --help              print this text\n"
+          "\n"
+          "As in sort: --checksum, --progress, --no-progress, --report, --size-hint, --trace, --verify. See\n"
+          "samtools sort --help.\n", to);
+}
+
+/* What the command line says of the steps. */
+struct steps {
+    const char *fixmate, *markdup;
+};
+
+static enum engine_option take_sormadup_option(struct engine_args *args, int c)
+{
+    struct sort_opts *o = args->o;
+    struct steps *steps = args->own;
+    int result = 0;
+    switch (c) {
+    case 'O': result = engine_args_format(args, optarg); break;
+    case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; break;
+    case 'm': result = memory_size_per_thread(optarg, &args->per_thread); break;
+    case OPT_FIXMATE_ARGS: steps->fixmate = optarg; break;
+    case OPT_MARKDUP_ARGS: steps->markdup = optarg; break;
+    case OPT_SIZE_HINT:
+        if (memory_size_parse(optarg, &o->size_hint) < 0)
+            result = message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg);
+        break;
+    default: return ENGINE_OPTION_COMMON;
+    }
+    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+}
+
+static const struct engine_command sormadup = {
+    .name = "sormadup",
+    .short_options = ":l:um:@:o:O:T:h",
+    .long_options = long_options,
+    .take = take_sormadup_option,
+    .usage = sormadup_args_usage,
+    .level = BGZF_LEVEL_DEFAULT,
+};
+
+/* ------------------------------------------------------------------- steps */
+
+enum { WORDS_MAX = 64 };         /* of a step */
+
+/* A step's command line as words, and what they lie in: options point to them. */
+struct step {
+    char *argv[WORDS_MAX + 3];
+    int argc;
+};
+
+/* In one piece, with the texts behind it. */
+struct words {
+    struct step fixmate, markdup;
+    char *run_line;              /* what was really run; in the same piece */
+    char texts[];
+};
+
+/* Adds the words of `text`, which blanks part and quotes hold together, to the step; *to is where they are put. -1: too
+ * many, told. */
+static int split(struct step *step, const char *text, char **to)
+{
+    for (const char *c = text; *(c += strspn(c, " \t\n"));) {
+        if (step->argc == WORDS_MAX)
+            return message_mistake("more than %d words for a step", WORDS_MAX);
+        step->argv[step->argc++] = *to;
+        char quote = 0;
+        for (; *c && (quote || !strchr(" \t\n", *c)); c++) {
+            if (*c == quote)
+                quote = 0;
+            else if (!quote && (*c == '\'' || *c == '"'))
+                quote = *c;
+            else
+                *(*to)++ = *c;
+        }
+        *(*to)++ = 0;
+        if (quote)
+            return message_mistake("a quote is not closed: %s", text);
+    }
+    return 0;
+}
+
+static int split_step(struct step *step, const char *name, const char *first, const char *text, char **to)
+{
+    return split(step, "samtools", to) < 0 || split(step, name, to) < 0 || split(step, first, to) < 0
+        || split(step, text, to) < 0 ? -1 : 0;
+}
+
+/* A command line on one line of text, at *to. */
+static const char *put_line(char **to, const char *command, const char *args, const char *files)
+{
+    char *line = *to;
+    *to += 1 + sprintf(line, "samtools %s%s%s %s", command, *args ? " " : "", args, files);
+    for (char *c = line; *c; c++)
+        *c = *c == '\n' || *c == '\t' ? ' ' : *c;
+    return line;
+}
+
+/* The lines of the steps, as if each had been run alone. */
+static int put_lines(struct sormadup_opts *opts, const struct steps *steps, struct words *w, char *to)
+{
+    struct output_request *out = &opts->common.out;
+    char *files = to;
+    to += 1 + sprintf(files, "%s -", opts->common.in.paths[0]);
+    opts->fixmate_line = put_line(&to, "fixmate -m", steps->fixmate, files);
+    opts->sort_line = put_line(&to, "sort", "", "-");
+    files = to;
+    to += 1 + sprintf(files, "- %s", out->path);
+    char *last = strdup(put_line(&to, "markdup", steps->markdup, files));
+    if (!last)
+        return engine_args_no_memory();
+    w->run_line = strcpy(to, out->command_line);
+    opts->common.report.command_line = w->run_line;
+    free(out->command_line);
+    out->command_line = last;
+    return 0;
+}
+
+static enum engine_args_result read_steps(struct sormadup_opts *opts, struct words *w)
+{
+    struct fixmate_opts fixmate;
+    enum engine_args_result result = fixmate_args_parse_step(&fixmate, w->fixmate.argc, w->fixmate.argv);
+    opts->fixmate = fixmate.rules;
+    engine_args_free(&fixmate.common);
+    if (result == ENGINE_ARGS_RUN) {
+        result = markdup_args_parse_step(&opts->markdup, w->markdup.argc, w->markdup.argv);
+        opts->common.statistics = opts->markdup.common.statistics;
+        engine_args_free(&opts->markdup.common);
+    }
+    message_set_command(sormadup.name);
+    opts->markdup.common = opts->common;
+    opts->markdup.command = opts->common.out.command_line;
+    if (result == ENGINE_ARGS_HAND_ON)
+        return message_mistake("-M of --fixmate-args is not served yet. Run samtools fixmate, sort and markdup one "
+                               "after the other instead");
+    return result;
+}
+
+static enum engine_args_result settle_steps(struct sormadup_opts *opts, const struct steps *steps)
+{
+    enum { NAMES = 256 };        /* of commands, options and dashes */
+    const struct sort_opts *o = &opts->common;
+    size_t texts = 2 * (strlen(steps->fixmate) + strlen(steps->markdup) + strlen(o->in.paths[0]) + strlen(o->out.path))
+                 + strlen(o->out.command_line) + NAMES;
+    struct words *w = opts->common.words = calloc(1, sizeof *w + 2 * texts);
+    if (!w)
+        return engine_args_no_memory();
+    char *to = w->texts;
+    return split_step(&w->fixmate, "fixmate", "-m", steps->fixmate, &to) < 0
+        || split_step(&w->markdup, "markdup", "", steps->markdup, &to) < 0
+        || put_lines(opts, steps, w, to) < 0 ? ENGINE_ARGS_ERROR : read_steps(opts, w);
+}
+
+/* ----------------------------------------------------------- the whole line */
+
+enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv)
+{
+    struct steps steps = {"", ""};
+    struct engine_args args = {.own = &steps};
+    *opts = (struct sormadup_opts){.fixmate_line = NULL};
+    struct sort_opts *o = &opts->common;
+    enum engine_args_result result = engine_args_read(&args, &sormadup, o, argc, argv);
+    if (result != ENGINE_ARGS_RUN)
+        return result;
+    int n = argc - optind;
+    if (n > 1)
+        return message_mistake("only one input is taken; -o FILE names the output");
+    if (n == 0 && isatty(STDIN_FILENO)) {
+        sormadup_args_usage(stdout);
+        return ENGINE_ARGS_DONE;
+    }
+    if (!(o->in.paths[0] = input_name_file(n ? argv[optind] : "-")))
+        return engine_args_no_memory();
+    if (engine_args_settle_memory(&args) < 0 || engine_args_settle_output(&args) < 0
+        || engine_args_settle_index(&args) < 0
+        || (!o->n_temp_prefixes && engine_args_settle_temp(o, "samtools-sormadup.tmp") < 0))
+        return ENGINE_ARGS_ERROR;
+    engine_args_settle_report(o);
+    return settle_steps(opts, &steps);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command line of `samtools sormadup` asks for. cli/sormadup_args.h makes it; nothing changes it
+ * afterwards. */
+#ifndef SORMADUP_OPTS_H
+#define SORMADUP_OPTS_H
+
+#include "bam/fixmate.h"
+#include "plan/markdup_opts.h"
+
+struct sormadup_opts {
+    struct sort_opts common;     /* of the sort, and of all: one input; by coordinate. The command line is that of the
+                                  * last step */
+    struct fixmate_rules fixmate;    /* but the lengths, which the header tells */
+    struct markdup_opts markdup; /* its `common` is a copy of this one */
+    const char *fixmate_line, *sort_line;    /* command lines of the steps before */
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of a sort as slices for `markdup`: tasks that merge ranges copy their records, too. So nobody waits for
+ * the sink before a slice of a run is used again. */
+#ifndef SORTED_SOURCE_H
+#define SORTED_SOURCE_H
+
+#include "merge/merge_ring.h"
+#include "plan/marked_flow.h"
+#include "plan/sorted.h"
+
+/* Bytes of a slice, about: it fits into a cache, and its task takes so long that it costs nothing. */
+enum { SORTED_SLICE = 512 << 10 };
+
+/* All zeros: nothing is open. */
+struct sorted_source {
+    struct sorted *sorted;
+    struct record_slice *slices; /* of each range, the copies of its list; its task's */
+    uint32_t n_slices;
+    uint64_t n, checksum;        /* of the records that were taken; sum of record_checksum(), modulo 2^64 */
+};
+
+/* Makes the copies a part of the merge that is to be opened so. -1: no memory, and the error is recorded in the sort's
+ * latch. Either way, close it behind the parallel region. */
+int sorted_source_open(struct sorted_source *source, struct sorted *sorted, struct merge_ring_options *how);
+void sorted_source_close(struct sorted_source *source);
+
+/* The merge is open: its records. */
+struct marked_source sorted_source_records(struct sorted_source *source);
+
+#endif

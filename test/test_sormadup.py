@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""`samtools sormadup` against fixmate -m, sort and markdup of samtools 1.24, one after the other: records, tags and
+their order, header lines but the command lines, statistics, exit status."""
+
+import os
+import pathlib
+import random
+import re
+import subprocess
+
+import pytest
+
+import fixmategen
+from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, REAL_BAMS, REPO, THREADS, clean_env, oracle_call, read_bam,
+                      run, same_lines)
+
+FAULTY = pathlib.Path(os.path.realpath(BINARY)).parent / "faulty_samtools"
+
+# An arena that spills and memory that does not hold two of them.
+SMALL = {"SAMTOOLS_OMP_ARENA": "300000"}
+
+
+def ours(args, **kw):
+    return run(["sormadup", *args], **kw)
+
+
+def chain(path, fixmate=(), markdup=(), out_options=("-O", "sam", "--no-PG")):
+    """The bytes that the three make of it, or None if one fails."""
+    steps = [(["fixmate", "-m", "-u", "--no-PG", *fixmate], ["F"]), (["sort", "-u", "--no-PG", "-o"], None),
+             (["markdup", *out_options, *markdup], ["F"])]
+    names = ["%s.%s" % (path, step) for step in ("fixed", "sorted", "marked")]
+    for (words, _), source, to in zip(steps, [path, *names], names):
+        files = [to, source] if words[0] == "sort" else [source, to]
+        if oracle_call(words[0], [*words[1:], *files])[0] != 0:
+            return None
+    with open(names[-1], "rb") as file:
+        return file.read()
+
+
+def as_chain(path, fixmate="", markdup="", settings=({},), what=""):
+    wanted = chain(path, fixmate.split(), markdup.split())
+    for how in settings:
+        env = how.get("env", {})
+        p = ours(["--no-PG", "-O", "sam", "--fixmate-args", fixmate, "--markdup-args", markdup,
+                  *how.get("args", []), "-" if how.get("pipe") else path],
+                 env=env, stdin=open(path, "rb") if how.get("pipe") else None)
+        if wanted is None:
+            assert p.returncode == 1 and p.stdout == b"", what
+            continue
+        assert p.returncode == 0, p.stderr
+        same_lines(p.stdout.decode("latin-1"), wanted.decode("latin-1"), "%s %s" % (what, how))
+    return wanted
+
+
+PAIRS = ["@HD\tVN:1.6\tSO:unsorted\tGO:query\n",
+         "@SQ\tSN:c1\tLN:100000\n@SQ\tSN:c2\tLN:90000\n@RG\tID:g1\n@RG\tID:g2\n"]
+
+
+def pairs(seed, n):
+    """Templates in few places, so that many are duplicates; some alone, unmapped, on two references, supplementary."""
+    r = random.Random(seed)
+    lines = list(PAIRS)
+
+    def line(name, flag, ref, pos):
+        cigar = "*" if flag & 4 else r.choice(["30M", "30M", "30M", "2S28M", "25M5S", "10M200N20M"])
+        quality = "".join(chr(33 + r.choice([2, 15, 20, 30, 40])) for _ in range(30))
+        fields = (name, flag, ref, pos, r.choice([0, 20, 60]), cigar, "*", 0, 0, "ACGTA" * 6, quality,
+                  "RG:Z:" + r.choice(["g1", "g2"]))
+        lines.append("\t".join(map(str, fields)) + "\n")
+
+    for i in range(n):
+        name, ref = "q%d:1:%d" % (i, r.randrange(9)), r.choice(["c1", "c1", "c2"])
+        pos = 100 * r.randrange(1, 90) + r.choice([0, 0, 0, 1, 2])
+        kind, forward = r.random(), r.random() < .5
+        if kind < .1:
+            line(name, r.choice([0, 16, 4, 512]), ref, pos)
+            continue
+        strands = [0, 16] if forward else [16, 0]
+        line(name, 65 | strands[0], ref, pos)
+        if kind < .15:
+            line(name, 2113 | strands[1], r.choice(["c1", "c2"]), pos + 700)
+        if kind < .2:
+            continue
+        other = "c2" if kind < .3 else ref
+        line(name, 129 | strands[1] | (4 if kind > .93 else 0), other, pos + r.choice([50, 150, 150, 151]))
+    return "".join(lines)
+
+
+@pytest.fixture
+def grouped(tmp_path):
+    """grouped(seed, n) -> path of a SAM file with records grouped by name."""
+
+    def make(seed, n=2000):
+        path = tmp_path / "grouped.sam"
+        path.write_text(pairs(seed, n))
+        return path
+
+    return make
+
+
+SETTINGS = [{"args": ["-@", n]} for n in THREADS] + [{"args": ["-@", 2], "pipe": True}] + [
+    {"args": ["-@", n, "--total-memory", "100M"], "env": SMALL} for n in (1, 3)]
+
+
+def test_threads_memory_or_pipes_change_the_records(grouped):
+    wanted = as_chain(grouped(1, 4000), settings=SETTINGS)
+    flags = [int(line.split(b"\t")[1]) for line in wanted.splitlines() if not line.startswith(b"@")]
+    assert 500 < sum(flag >> 10 & 1 for flag in flags) < len(flags) - 500
+
+
+@pytest.mark.parametrize("fixmate,markdup", [("-p -c", "-l 100 -m s"), ("-r", "-r"), ("-z off", "--use-read-groups"),
+                                             ("", "-t -d 100 --duplicate-count -c"), ("", "-S -t"),
+                                             ("", "--barcode-rgx '^q[0-9]*:1:([0-9])' --include-fails")])
+def test_options_of_steps_mark_others(grouped, fixmate, markdup):
+    path = grouped("%s %s" % (fixmate, markdup))
+    as_chain(path, fixmate, markdup.replace("'", ""), SETTINGS[2:3])
+    quoted = [ours(["--no-PG", "-O", "sam", "--fixmate-args", fixmate, "--markdup-args", m, path]).stdout
+              for m in (markdup, markdup.replace("'", '"'))]
+    assert quoted[0] == quoted[1] == ours(["--no-PG", "-O", "sam", "--fixmate-args= " + fixmate + " ", "--markdup-args",
+                                           markdup.replace("'", ""), path]).stdout
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_templates_of_all_kinds_become_others(part, tmp_path):
+    """Where markdup of samtools fails, so do we."""
+    for seed in range(part, part + 3 * int(os.environ.get("SORMADUP_INPUTS", 1)), 3):
+        path = tmp_path / "kinds.sam"
+        path.write_text(fixmategen.sam(300, seed))
+        r = random.Random(seed)
+        fixmate, markdup = r.choice(["", "-p", "-c", "-r"]), r.choice(["", "-r", "-l 20", "-m s"])
+        as_chain(path, fixmate, markdup, [r.choice(SETTINGS)], seed)
+
+
+@pytest.mark.parametrize("path", [p for p in REAL_BAMS if re.search(r"chr9|chr22\.s|rna|supplementary|test2", str(p))],
+                         ids=lambda p: os.path.basename(str(p)))
+def test_real_files_become_others(path, tmp_path):
+    by_name = tmp_path / "name.bam"
+    assert oracle_call("sort", ["-n", "-l", "1", "-o", by_name, path])[0] == 0
+    as_chain(by_name, settings=[{"args": ["-@", 2]}])
+
+
+def test_header_or_statistics_are_others(grouped, tmp_path):
+    path = grouped(3)
+    assert chain(path, markdup=["-f", tmp_path / "theirs.txt", "-O", "bam"], out_options=()) is not None
+    p = ours(["-o", "out.bam", "--write-index", "--verify", "--checksum", "sum", "--report", "--markdup-args",
+              "-f ours.txt", path.name], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    mine, theirs = (read_bam(tmp_path / name) for name in ("out.bam", "grouped.sam.marked"))
+    lines = [line for line in mine.lines() if line.startswith("@PG")]
+    assert [re.sub(r"\tVN:[^\t]*", "", line) for line in lines] == [
+        "@PG\tID:samtools\tPN:samtools\tCL:samtools fixmate -m grouped.sam -",
+        "@PG\tID:samtools.1\tPN:samtools\tPP:samtools\tCL:samtools sort -",
+        "@PG\tID:samtools.2\tPN:samtools\tPP:samtools.1\tCL:samtools markdup -f ours.txt - out.bam"]
+    assert [x for x in mine.lines() if x not in lines] == [x for x in theirs.lines() if not x.startswith("@PG")]
+    found, wanted = ((tmp_path / name).read_text().split("\n", 1) for name in ("ours.txt", "theirs.txt"))
+    assert found[0] == "COMMAND: samtools markdup -f ours.txt - out.bam" and found[1] == wanted[1]
+    assert (tmp_path / "out.bam.csi").exists()
+    assert (tmp_path / "sum").read_text().startswith("records=%d " % len(mine.records()))
+    assert p.stderr.startswith("samtools sormadup: grouped.sam -> out.bam\n")
+
+
+ONE = "%s\t%d\tc1\t%d\t60\t4M\t*\t0\t0\tACGT\tIIII\n"
+
+
+@pytest.mark.parametrize("text", [
+    PAIRS[0].replace("unsorted", "coordinate") + PAIRS[1] + ONE % ("a", 65, 5),
+    PAIRS[1] + "".join(ONE % ("q%d" % i, 65, 5 + i) for i in range(900)) + ONE % ("q8", 129, 950),
+], ids=["said", "found"])
+def test_records_apart_pass(text, tmp_path):
+    (tmp_path / "in.sam").write_text(text)
+    (tmp_path / "out.bam").write_bytes(PRECIOUS)
+    for n in "1", "3":
+        p = ours(["-@", n, "-o", "out.bam", "in.sam"], cwd=tmp_path)
+        assert p.returncode == 1 and len(p.stderr.splitlines()) == 1, p.stderr
+        assert p.stderr.startswith("samtools sormadup: in.sam") and "samtools collate -O -u" in p.stderr
+        assert sorted(os.listdir(tmp_path)) == ["in.sam", "out.bam"]
+        assert (tmp_path / "out.bam").read_bytes() == PRECIOUS
+
+
+@pytest.mark.parametrize("fault", ["fixed:drop", "arena:flip", "arena:drop", "arena:both", "merged:flip"])
+def test_fault_passes(fault, desk, grouped):
+    """Of memory, or ours: in a template, before the sort, behind it."""
+    if not FAULTY.exists():
+        pytest.skip("no faulty_samtools: make check-programs")
+    env = clean_env(**HTSLIB_LEAKS, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(desk / "told"))
+    p = subprocess.run([FAULTY, "sormadup", "-o", desk / "out.bam", grouped(1, 300)], env=env, timeout=HANG,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert (desk / "told").exists(), p.stderr
+    assert p.returncode == 1 and len(re.findall(b"^samtools sormadup: .", p.stderr, re.M)) == 1, p.stderr
+    assert (desk / "out.bam").read_bytes() == PRECIOUS and not list(desk.glob("*.tmp*"))
+
+
+@pytest.mark.parametrize("args", [["-n", "IN"], ["-t", "NM", "IN"], ["IN", "IN"], ["--fixmate-args", "-Q", "IN"],
+                                  ["--fixmate-args", "-@ 3", "IN"], ["--markdup-args", "x.bam", "IN"],
+                                  ["--markdup-args", "-O sam", "IN"], ["--markdup-args", "-T x", "IN"],
+                                  ["--markdup-args", "--barcode-rgx 'x", "IN"],
+                                  ["--markdup-args", "--write-index", "IN"], ["--fixmate-args", "-r " * 70, "IN"]],
+                         ids=lambda args: " ".join(args)[:40])
+def test_mistake_is_taken(grouped, args):
+    path = grouped(1, 5)
+    p = ours([path if a == "IN" else a for a in args])
+    assert p.returncode == 1 and p.stdout == b""
+    assert re.match(r"samtools (sormadup|fixmate|markdup): ", p.stderr), p.stderr
+
+
+def test_help_names_an_option_that_manual_or_completion_lack():
+    text = run(["sormadup", "--help"]).stdout.decode()
+    assert text.startswith("Usage: samtools sormadup ")
+    manual = (REPO / "doc" / "samtools-omp-sormadup.1").read_text().replace("\\-", "-")
+    completion = (REPO / "doc" / "samtools-omp.bash").read_text()
+    completion = completion.split("= sormadup ]")[1].split("' ;;\n        esac")[0]
+    options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text.split("Steps\n")[1]))
+    options -= {"--help", "-h", "-r", "-p", "-c", "-z", "-s", "-f"}
+    assert len(options) > 20
+    for option in options:
+        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option
+        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", completion), option
