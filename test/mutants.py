@@ -151,7 +151,7 @@ MUTANTS = [
     ("bam/header_text.c", "if (n < LINE_MIN)", "if (0)", ["unit_header_text"], "a header line that is too short"),
     ("bam/header_text.c", "if (is_sam && (!is_known(line) || line[3] != '\\t'))", "if (0)", ["unit_header_text"], "a type that is none"),
     ("read/sam_reader.c", "    if (f->why)\n        return tell_broken(r, f);", "", ["unit_sam_reader"], "a broken line"),
-    ("read/passed_records.c", "    if (f->fault)\n        return tell(r, number);", "", ["test_bam_filter.py::test_fault_is_told_of_another_record[1]"],
+    ("read/passed_records.c", "    if (f->fault)\n        return tell(r, f, c);", "", ["test_bam_filter.py::test_fault_is_told_of_another_record[1]"],
      "a broken record of what is filtered"),
     ("read/passed_records.c", "r->opt.regions && !ref_regions_has(r->opt.regions, record)", "0",
      ["test_merge_regions.py::test_index_files_are_taken_for_inputs"], "records beside the region are left out"),
