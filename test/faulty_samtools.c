@@ -9,6 +9,7 @@
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them
  *
  * fixmate has fixed (a template) and slice (those of a chunk) in place of arena and run, markdup has marked (a record).
+ * sormadup has fixed, lent (all templates), arena ... merged, marked.
  *
  * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
  * swap (two records change places). */
@@ -28,6 +29,7 @@
 #include "write/record_sink.h"
 #include "order/sort_run.h"
 #include "read/chunk_reader.h"
+#include "read/fixed_records.h"
 #include "spill/spill_slice.h"
 
 struct fault {
@@ -112,6 +114,15 @@ int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
     int result = __real_fixmate_template(fixmate, rules, p, n, to, dropped);
     spoil_made("fixed", to, start, bam_record_size((const struct bam_record *)(to->p + start)));
     return result;
+}
+
+uint64_t __real_fixed_records_checksum(const struct fixed_records *records);
+uint64_t __wrap_fixed_records_checksum(const struct fixed_records *records);
+
+/* As if a record had changed between its template and the arena. */
+uint64_t __wrap_fixed_records_checksum(const struct fixed_records *records)
+{
+    return __real_fixed_records_checksum(records) + strikes("lent", "flip");
 }
 
 typedef enum dup_mark_fault mark_fn(const struct dup_mark_rule *rule, struct byte_buffer *to,

@@ -443,7 +443,7 @@ MUTANTS = [
      [SORMADUP + "test_records_apart_pass[found]"], "mates that are apart are told"),
     ("plan/sorted.c", "    if (sorted > 0)", "    if (0)", [SORMADUP + "test_records_apart_pass[said]"],
      "sorted input is refused"),
-    ("bam_sormadup.c", "if (compare_fixed(c) < 0)", "if (0)", [SORMADUP + "test_fault_passes[arena:drop]"],
+    ("bam_sormadup.c", "if (compare_fixed(c) < 0)", "if (0)", [SORMADUP + "test_fault_passes[lent:flip]"],
      "what was fixed is what is sorted"),
 
     # ------------------------------------------------------------ markdup

@@ -177,7 +177,7 @@ def test_records_apart_pass(text, tmp_path):
         assert (tmp_path / "out.bam").read_bytes() == PRECIOUS
 
 
-@pytest.mark.parametrize("fault", ["fixed:drop", "arena:flip", "arena:drop", "arena:both", "merged:flip"])
+@pytest.mark.parametrize("fault", ["fixed:drop", "lent:flip", "arena:flip", "arena:drop", "arena:both", "merged:flip"])
 def test_fault_passes(fault, desk, grouped):
     """Of memory, or ours: in a template, before the sort, behind it."""
     if not FAULTY.exists():
