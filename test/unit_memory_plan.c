@@ -357,6 +357,23 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
             }
 }
 
+/* All sizes in them: between fields there may be anything. */
+static void assert_rings_equal(const struct memory_rings *one, const struct memory_rings *other)
+{
+    const struct memory_rings *both[] = {one, other};
+    size_t sizes[2][16];
+    for (size_t i = 0; i < N_OF(both); i++) {
+        const struct memory_rings *r = both[i];
+        const size_t of_rings[16] = {
+            r->piece_size, r->n_pieces, r->source_slots, r->sink_slots, r->out_piece_size, r->merge_ranges,
+            r->merge_spare, r->merge_records, r->sam.piece_size, r->sam.source_slots, r->sam.n_chunks, r->sam.bytes,
+            r->sam.records_size, r->n_slices, r->n_shared, r->borrows,
+        };
+        memcpy(sizes[i], of_rings, sizeof of_rings);
+    }
+    assert_memory_equal(sizes[0], sizes[1], sizeof sizes[0]);
+}
+
 /* Sources and sinks are open by then: what comes with the headers may take memory of the arenas only. */
 static void test_huge_header_changes_rings_that_are_open(void **state)
 {
@@ -369,8 +386,8 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
                                          SINK_BAM, 0, 0, false, false, false};
                 struct memory_rings rings = memory_plan_rings(&job);
                 struct memory_plan little = memory_plan_make(&rings, &none), plan = memory_plan_make(&rings, &much);
-                assert_memory_equal(&plan.rings, &rings, sizeof rings);
-                assert_memory_equal(&little.rings, &rings, sizeof rings);
+                assert_rings_equal(&plan.rings, &rings);
+                assert_rings_equal(&little.rings, &rings);
                 assert_true(plan.arena_size <= little.arena_size);
             }
 }
