@@ -290,10 +290,10 @@ static enum chunk_state await_chunk(struct chunk_reader *r, task_help_fn *help, 
     return CHUNK_FAILED;
 }
 
-/* The owner is told once. */
+/* The owner is told once; not after an error, for then the last chunk that was lent may be the broken one. */
 static void end_chunks(struct chunk_reader *r)
 {
-    if (!r->has_ended && r->opt.ended)
+    if (!r->has_ended && r->opt.ended && !latch_tripped(r->opt.latch))
         r->opt.ended(r->opt.arg);
     r->has_ended = true;
 }
