@@ -29,6 +29,7 @@ struct link {
     bool pair_end, qc_fail, has_mate_score, elsewhere, optical;
     bool checked;                /* the chain pass has seen it */
     bool gone;                   /* told of: it has left the queue */
+    uint8_t name_len;            /* 0: the name is not kept */
     char name[];
 };
 
@@ -154,28 +155,25 @@ static void stay_open(struct dup_chains *c, struct link *root, int64_t closed_at
     tree_enter(c, root);
 }
 
-static size_t link_size(const char *name)
-{
-    return sizeof(struct link) + strlen(name) + 1;
-}
-
 /* The link of a member; a tree of its own if there is none yet. NULL: no memory. */
 static struct link *link_of(struct dup_chains *c, const struct dup_member *m)
 {
     struct link *link = link_find(c, m->number);
     if (link)
         return link;
-    const char *name = c->follow ? m->name : "";
+    uint8_t name_len = c->follow ? m->name_len : 0;
     if (c->n_links > c->mask && buckets_grow(c) < 0)
         return NULL;
-    link = small_pool_take(&c->pool, link_size(name));
+    link = small_pool_take(&c->pool, sizeof *link + name_len);
     if (!link || heap_push(c, m->number) < 0)
         return NULL;
     struct link **bucket = bucket_of(c, m->number);
     *link = (struct link){.number = m->number, .leaves_at = m->leaves_at, .in_bucket = *bucket, .last = link,
                           .score = m->score, .count = 1, .group = m->group, .pair_end = m->pair_end,
-                          .qc_fail = m->qc_fail, .has_mate_score = m->has_mate_score, .elsewhere = m->elsewhere};
-    memcpy(link->name, name, strlen(name) + 1);
+                          .qc_fail = m->qc_fail, .has_mate_score = m->has_mate_score, .elsewhere = m->elsewhere,
+                          .name_len = name_len};
+    if (name_len)
+        memcpy(link->name, m->name, name_len);
     if (c->follow && c->opt.distance > 0)
         link->unread = dup_spots_read(c->opt.spots, link->name, &link->spot);
     *bucket = link;
@@ -191,7 +189,7 @@ static void link_drop(struct dup_chains *c, struct link *link)
         at = &(*at)->in_bucket;
     *at = link->in_bucket;
     c->n_links--;
-    small_pool_give(&c->pool, link, link_size(link->name));
+    small_pool_give(&c->pool, link, sizeof *link + link->name_len);
 }
 
 /* The root of its tree. The way up becomes shorter. */

@@ -51,11 +51,12 @@ static int32_t mate_score(const uint8_t *type)
     }
 }
 
-static uint32_t group_of(const struct dup_rule *rule, const struct dup_tags *tags)
+/* type: of the tag; NULL: the record does not have it. */
+static uint32_t group_of(const struct dup_rule *rule, const uint8_t *type)
 {
-    if (!rule->groups || !tags->group || !bam_record_aux_is_text(tags->group))
+    if (!rule->groups || !type || !bam_record_aux_is_text(type))
         return 0;
-    const char *id = (const char *)tags->group + 1;
+    const char *id = (const char *)type + 1;
     int32_t number = name_table_find(rule->groups, id, strlen(id));
     return number < 0 ? 0 : (uint32_t)number + 1;
 }
@@ -154,12 +155,19 @@ static enum dup_class class_of(const struct dup_rule *rule, const struct bam_rec
     return flag & BAM_FPAIRED && !(flag & BAM_FMUNMAP) && !nowhere ? DUP_PAIR_END : DUP_SINGLE;
 }
 
+uint32_t dup_key_group(const struct dup_rule *rule, const struct bam_record *r)
+{
+    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    int bad;
+    return rule->groups ? group_of(rule, bam_record_aux_find(bam_record_aux(r), end, "RG", &bad)) : 0;
+}
+
 enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record *r, struct dup_read *read)
 {
     bool reverse = bam_record_flag(r) & BAM_FREVERSE;
     struct dup_tags tags = tags_find(rule, r);
     *read = (struct dup_read){.kind = class_of(rule, r), .start = far_pos(r), .place = far_pos(r),
-                              .group = group_of(rule, &tags), .elsewhere = tags.elsewhere};
+                              .group = group_of(rule, tags.group), .elsewhere = tags.elsewhere};
     if (read->kind == DUP_EXCLUDED)
         return BAM_OK;
     read->qc_fail = bam_record_flag(r) & BAM_FQCFAIL;

@@ -57,4 +57,7 @@ struct dup_read {
  * here: it is needed only when two pair ends meet. */
 enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record *r, struct dup_read *read);
 
+/* The read group of a checked record, as in struct dup_read. */
+uint32_t dup_key_group(const struct dup_rule *rule, const struct bam_record *r);
+
 #endif

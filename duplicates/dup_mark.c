@@ -20,9 +20,6 @@ struct marking {
     struct wish wishes[N_TAGS];
 };
 
-/* More than the name, the four tags with their longest values, and what is in the way of a number need. */
-enum { ROOM = 1024 };
-
 #define TEXT(fault, text) [fault] = (text),
 
 const char *dup_mark_fault_text(enum dup_mark_fault fault)
@@ -186,7 +183,7 @@ enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byt
     size_t size = bam_record_size(record);
     const uint8_t *from = (const uint8_t *)record, *tags = bam_record_aux(record);
     struct marking m;
-    if (byte_buffer_reserve(to, to->n + size + ROOM) < 0)
+    if (byte_buffer_reserve(to, to->n + size + DUP_MARK_ROOM) < 0)
         return DUP_MARK_NO_MEMORY;
     struct bam_record *marked = (struct bam_record *)(to->p + to->n);
     m.at = to->p + to->n;

@@ -42,9 +42,13 @@ unsigned dup_mark_flag(const struct dup_mark_rule *rule, const struct bam_record
 bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record *record,
                       const struct dup_verdict *verdict);
 
+/* Bytes beyond those of the record that dup_mark_append() wants room for: more than the four tags with their longest
+ * values, and what is in the way of a number, need. */
+enum { DUP_MARK_ROOM = 1024 };
+
 /* Appends the checked record as it is written. A tag that is there is replaced where it is; a new one comes behind the
  * others. As in samtools, a dt that is no string, or a dc that is no integer, stays as it is. After a fault nothing was
- * appended. */
+ * appended. The record may lie in `to` itself if there was so much room before. */
 enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byte_buffer *to,
                                     const struct bam_record *record, const struct dup_verdict *verdict);
 

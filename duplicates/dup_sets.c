@@ -116,19 +116,18 @@ static int grow(struct dup_sets *s)
 static void forget(struct dup_sets *s, struct dup_set *set)
 {
     if (set->name)
-        small_pool_give(&s->names, set->name, strlen(set->name) + 1);
+        small_pool_give(&s->names, set->name, set->best.name_len);
     set->name = NULL;
 }
 
 /* Sets the best member, with a name of its own. */
 static int remember(struct dup_sets *s, struct dup_set *set, const struct dup_member *member, bool name)
 {
-    size_t n = strlen(member->name) + 1;
-    set->name = name ? small_pool_take(&s->names, n) : NULL;
+    set->name = name ? small_pool_take(&s->names, member->name_len) : NULL;
     set->best = *member;
     set->best.name = set->name;
     if (set->name)
-        memcpy(set->name, member->name, n);
+        memcpy(set->name, member->name, member->name_len);
     return name && !set->name ? -1 : 0;
 }
 
@@ -217,6 +216,7 @@ static struct dup_member member_of(const struct dup_sets *s, const struct dup_en
     bool pair_end = read->kind == DUP_PAIR_END;
     return (struct dup_member){
         .number = entry->number, .leaves_at = entry->reach + s->window, .name = entry->name,
+        .name_len = entry->name_len,
         .score = pair_end ? read->pair_score : read->score,
         .group = read->group, .pair_end = pair_end, .qc_fail = read->qc_fail, .has_mate_score = read->has_mate_score,
         .elsewhere = read->elsewhere,

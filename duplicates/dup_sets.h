@@ -23,7 +23,8 @@ struct dup_member {
     const char *name;            /* NULL where it is not kept */
     int64_t score;               /* of pair ends: with ms */
     uint32_t group;
-    bool pair_end, qc_fail, has_mate_score, elsewhere;
+    uint8_t name_len;            /* with its NUL, as in the record */
+    bool pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1;
 };
 
 /* One record loses to another of its set, when the later one of the two comes. */
@@ -43,6 +44,7 @@ struct dup_entry {
     int64_t before;              /* position of the record before it on its reference; INT64_MIN: none */
     const char *name;
     const struct dup_read *read; /* no excluded one */
+    uint8_t name_len;            /* with its NUL */
 };
 
 enum dup_fault {

@@ -114,7 +114,7 @@ static int open_rule(struct marked *m)
     return 0;
 }
 
-/* Slices have so many bytes of records, mostly. */
+/* Slices have so many bytes of records, mostly. What the packer gathers is a multiple of a key: keys lie at its end. */
 static int open_store(struct marked *m, size_t records_size)
 {
     size_t slice = marked_slice_memory_of(records_size);

@@ -34,8 +34,7 @@ int marked_losses_keep(struct marked_losses *l, uint32_t shard, const struct dup
     struct shard_losses *s = &l->shards[shard];
     const struct dup_member *other = loss->newcomer_won ? &loss->loser : &loss->winner;
     struct kept_loss kept = {*loss, s->names.n};
-    const char *name = other->name ? other->name : "";
-    return byte_buffer_append(&s->names, name, strlen(name) + 1) < 0 ? -1
+    return byte_buffer_append(&s->names, other->name, other->name_len) < 0 ? -1
          : byte_buffer_append(&s->list, &kept, sizeof kept);
 }
 

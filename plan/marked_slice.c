@@ -238,8 +238,9 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
         size_t i = *at / 2, seen = n_passed;
         const struct marked_read *m = &e->reads[i];
         int64_t reach = i < s->joined && s->from.is_set && s->from.reach > m->reach ? s->from.reach : m->reach;
+        const struct bam_record *r = record_of(s, i);
         struct dup_entry entry = {.number = s->first + i, .reach = reach, .before = m->before,
-                                  .name = bam_record_name(record_of(s, i)), .read = &m->read};
+                                  .name = bam_record_name(r), .name_len = r->name_len, .read = &m->read};
         while (n_passed < e->n_breaks && e->breaks[n_passed] <= i)
             n_passed++;
         if (n_passed > seen)
@@ -336,11 +337,8 @@ static bool verdict_of(const struct marked_slice *s, const struct marked_rule *r
 static void drop(struct marked_slice *s, const struct marked_rule *rule, const struct bam_record *r, size_t size,
                  struct dup_counts *counts, bool counted)
 {
-    struct dup_read read;
-    if (!counted) {
-        dup_key_make(rule->read, r, &read);
-        counts[read.group].written--;
-    }
+    if (!counted)
+        counts[dup_key_group(rule->read, r)].written--;
     s->checksum -= record_checksum((const uint8_t *)r, size);
     s->n_dropped++;
 }
@@ -348,10 +346,9 @@ static void drop(struct marked_slice *s, const struct marked_rule *rule, const s
 /* Appends record i to the others as it is written, and makes its key that of the new one. */
 static int write_anew(struct marked_slice *s, const struct marked_rule *rule, size_t i, const struct dup_verdict *v)
 {
-    enum { ROOM = 1024 };        /* as dup_mark_append() asks for: the bytes must stay where they are meanwhile */
     struct byte_buffer *to = &s->records.records;
     size_t size = bam_record_size(record_of(s, i)), start = to->n;
-    if (byte_buffer_reserve(to, to->n + size + ROOM) < 0)
+    if (byte_buffer_reserve(to, to->n + size + DUP_MARK_ROOM) < 0)   /* so that what is appended does not move it */
         return -1;
     const struct bam_record *r = record_of(s, i);
     s->faulty = i;

@@ -124,7 +124,7 @@ static inline enum dup_fault driver_shard_run(struct dup_driver *d, size_t shard
     for (size_t i = 0; i < d->n && !fault; i++) {
         struct dup_record *r = &d->records[i];
         struct dup_entry entry = {.number = i, .reach = r->reach, .before = r->before, .name = r->name,
-                                  .read = &r->read};
+                                  .name_len = (uint8_t)(strlen(r->name) + 1), .read = &r->read};
         size_t n_before = d->n_losses;
         if (driver_breaks(d, i))
             dup_sets_pass(sets, INT64_MAX);

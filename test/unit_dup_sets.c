@@ -288,7 +288,7 @@ static void sets_stay_open(void **state)
         read.single.here = read.pair.here = read.place;
         read.pair.kind = 1;
         struct dup_entry entry = {.number = i, .reach = read.place, .before = (int64_t)i - 1, .name = "name",
-                                  .read = &read};
+                                  .name_len = sizeof "name", .read = &read};
         assert_int_equal(dup_sets_single(sets, &entry), DUP_OK);
         assert_int_equal(dup_sets_pair(sets, &entry), DUP_OK);
         assert_int_equal(dup_sets_decided(sets), i > 301 ? i - 301 : 0);
@@ -302,7 +302,8 @@ static void mate_score_that_is_needed(void **state)
     struct dup_driver d = {.n_losses = 0};
     struct dup_sets *sets = dup_sets_new(300, true, driver_lost, &d);
     struct dup_read with = {.kind = DUP_PAIR_END, .has_mate_score = true}, without = {.kind = DUP_PAIR_END};
-    struct dup_entry first = {.number = 4, .before = INT64_MIN, .name = "a", .read = &with}, second = first;
+    struct dup_entry first = {.number = 4, .before = INT64_MIN, .name = "a", .name_len = 2, .read = &with};
+    struct dup_entry second = first;
     second.number = 5;
     second.read = &without;
     assert_int_equal(dup_sets_pair(sets, &first), DUP_OK);
