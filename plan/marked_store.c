@@ -82,12 +82,18 @@ int marked_store_put(struct marked_store *s, struct record_slice *records, struc
     return 0;
 }
 
+static int wrong_number(const struct marked_store *s)
+{
+    return latch_fail(s->opt.latch, "temporary data have lost records, or have some twice. The disk may be faulty, or "
+                      "this is our bug: please report it");
+}
+
 /* Appends the records of what was loaded. There is room for the keys. */
 static int append(struct record_slice *records, size_t *n, const struct spill_slice *loaded)
 {
     const struct bam_key *keys = spill_slice_keys(loaded);
     size_t start = records->records.n;
-    if (loaded->n > records->n - *n || byte_buffer_append(&records->records, loaded->base, loaded->bottom) < 0)
+    if (byte_buffer_append(&records->records, loaded->base, loaded->bottom) < 0)
         return -1;
     for (size_t i = 0; i < loaded->n; i++) {
         records->keys[*n] = keys[i];
@@ -96,23 +102,27 @@ static int append(struct record_slice *records, size_t *n, const struct spill_sl
     return 0;
 }
 
-int marked_store_get(struct marked_store *s, struct spill_run *run, struct record_slice *records)
+static int load(struct marked_store *s, struct spill_place place, struct record_slice *records, size_t *n)
 {
     struct spill_buffer buffer = {.home = NULL};
+    int status = spill_load(s->files, place, &s->loaders[task_thread()], &buffer, false, s->opt.latch);
+    if (status == 0 && buffer.slice.n > records->n - *n)
+        status = wrong_number(s);
+    else if (status == 0 && append(records, n, &buffer.slice) < 0)
+        status = latch_fail(s->opt.latch, "out of memory for temporary data");
+    spill_extra_free(&buffer.extra);
+    return status;
+}
+
+int marked_store_get(struct marked_store *s, struct spill_run *run, struct record_slice *records)
+{
     size_t n = 0;
     if (!(records->keys = malloc((records->n + 1) * sizeof *records->keys)))
         return latch_fail(s->opt.latch, "out of memory for temporary data");
     records->max = records->n;
-    for (size_t i = 0; i < run->n; i++) {
-        int status = spill_load(s->files, run->slices[i], &s->loaders[task_thread()], &buffer, false, s->opt.latch);
-        if (status == 0 && append(records, &n, &buffer.slice) < 0)
-            status = latch_fail(s->opt.latch, "out of memory for temporary data");
-        spill_extra_free(&buffer.extra);
-        if (status < 0)
+    for (size_t i = 0; i < run->n; i++)
+        if (load(s, run->slices[i], records, &n) < 0)
             return -1;
-    }
     spill_run_remove(run, s->files);
-    return n == records->n ? 0
-         : latch_fail(s->opt.latch, "temporary data lack records. The disk may be faulty, or this is our bug: please "
-                      "report it");
+    return n == records->n ? 0 : wrong_number(s);
 }

@@ -460,6 +460,8 @@ MUTANTS = [
      "what markdup never changes is the same"),
     ("plan/marked_slice.c", "ref == at->ref && start >= at->start", "ref == at->ref", [MARKDUP + "test_error_goes_unnoticed[unsorted]"],
      "input is in coordinate order"),
+    ("plan/marked_store.c", "return n == records->n ? 0", "return n <= records->n ? 0", [MARKDUP + "test_fault_passes[run:drop]"],
+     "no record that waits in a file is lost"),
     ("duplicates/dup_mark.c", "wish->text ? p[2] == 'Z' : integer_size(p + 2) > 0", "1", ["unit_dup_mark"],
      "a tag of another type keeps its value"),
     ("duplicates/dup_chains.c", "if (c->follow && !link->checked)", "if (c->follow && !link->above)", ["unit_dup_sets"],
