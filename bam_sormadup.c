@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "base/version.h"
 #include "plan/driver.h"
+#include "plan/lone_mates.h"
 #include "plan/marked.h"
 #include "plan/sormadup_opts.h"
 #include "plan/sorted.h"
@@ -26,6 +27,7 @@ struct sormadup {
     struct sorted sorted;
     struct sorted_source source;
     struct marked marked;
+    struct lone_mates *lone;
 };
 
 /* Each record of the input is in an arena, as it was fixed, or was left out. */
@@ -103,8 +105,25 @@ static int mark_and_write(struct sormadup *c)
 static void work(void *sormadup)
 {
     struct sormadup *c = sormadup;
-    if (bam_sort_read(&c->sorted) == 0)
+    if (bam_sort_read(&c->sorted) == 0 && lone_mates_end(c->lone) == 0)
         mark_and_write(c);
+}
+
+/* It takes the memory that marking gets later. */
+static int look_for_lone_mates(struct sormadup *c)
+{
+    struct sorted *s = &c->sorted;
+    struct lone_mates_options how = {
+        .prefixes = s->opts->temp_prefixes,
+        .n_prefixes = s->opts->n_temp_prefixes,
+        .memory = s->beside,
+        .path = sort_opts_input(s->opts),
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    s->in.each->lone = lone_mates_put;
+    s->in.each->lone_arg = c->lone = lone_mates_open(&how);
+    return c->lone ? 0 : -1;
 }
 
 int bam_sormadup(const struct sormadup_opts *opts)
@@ -122,7 +141,8 @@ int bam_sormadup(const struct sormadup_opts *opts)
     int n_threads = 1;
     c.marked.latch = &s->latch;
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &s->latch) == 0 && sorted_open(s, &how, &d.out) == 0) {
+    if (sort_report_open(&d.report, &opts->common.report, &s->latch) == 0 && sorted_open(s, &how, &d.out) == 0
+        && look_for_lone_mates(&c) == 0) {
         n_threads = driver_run(&d, &opts->common, &s->in, work, &c);
         if (!latch_tripped(&s->latch))
             sort_report_measure_memory(&d.report, s->arenas.each);
@@ -132,5 +152,6 @@ int bam_sormadup(const struct sormadup_opts *opts)
     if (c.marked.opts)
         marked_close(&c.marked);
     sorted_source_close(&c.source);
+    lone_mates_close(c.lone);
     return driver_end(&d, s->stats, records);
 }

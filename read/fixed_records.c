@@ -12,10 +12,6 @@
 #include "bgzf_source.h"
 #include "read/fixed_records.h"
 
-/* Names of mates that are alone, the latest ones of each place in the table: they are apart where the file is not
- * grouped, mostly by less than this. */
-enum { LONE_BITS = 16, LONE_MAX = 1 << LONE_BITS };
-
 enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
 
 /* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
@@ -61,7 +57,6 @@ struct fixed_records {
     struct borders borders;      /* ... and these are there so far */
     uint64_t n, bytes, dropped;  /* of records that were lent; bytes: of all before them, too */
     uint64_t made, checksum;     /* of what was made of them */
-    uint64_t *lone;              /* LONE_MAX; NULL: nobody asks */
 };
 
 static const struct bam_record *record_at(const uint8_t *p)
@@ -133,7 +128,9 @@ static uint64_t lone_mate(const uint8_t *p, size_t n)
     }
     if (half != BAM_FREAD1 && half != BAM_FREAD2)
         return 0;
-    return (byte_hash(p + BAM_FIXED, record_at(p)->name_len, 0) & ~(uint64_t)1) | (half == BAM_FREAD2) | 2;
+    size_t n_name = strnlen(bam_record_name(record_at(p)), record_at(p)->name_len);
+    uint64_t lone = (byte_hash(p + BAM_FIXED, n_name, 0) & ~(uint64_t)1) | (half == BAM_FREAD2);
+    return lone > 1 ? lone : lone | 2;
 }
 
 /* Notes it. */
@@ -149,7 +146,7 @@ static enum fix_fault fix_template(const struct fixed_records *r, struct fix_fou
 {
     size_t start = to->records.n;
     uint64_t dropped = 0;
-    if (r->lone && look_for_mate(f, p, n))
+    if (r->opt.lone && look_for_mate(f, p, n))
         return FIX_NO_MEMORY;
     if (fixmate_template(&f->fixmate, r->opt.rules, p, n, &to->records, &dropped) < 0)
         return errno == EOVERFLOW ? FIX_TOO_LONG : FIX_NO_MEMORY;
@@ -355,28 +352,14 @@ static int tell(const struct fixed_records *r, const struct fix_found *f)
     return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
 }
 
-/* Looks whether the halves of a pair are each in a template of its own. */
-static int compare_lone(struct fixed_records *r, const struct fix_found *f)
-{
-    for (size_t i = 0; i < f->lone.n; i += sizeof(uint64_t)) {
-        uint64_t lone;
-        memcpy(&lone, f->lone.p + i, sizeof lone);
-        uint64_t *place = &r->lone[lone >> (64 - LONE_BITS)];
-        if (*place == (lone ^ 1))
-            return latch_fail(r->opt.latch, "%s: there are mates that do not follow one another: it is not grouped by "
-                              "name. Nothing was written; use samtools collate -O -u first", r->opt.path);
-        *place = lone;
-    }
-    return 0;
-}
-
 static int lend(void *records, uint32_t number, struct chunk *c)
 {
     struct fixed_records *r = records;
     const struct fix_found *f = &r->found[number];
+    const void *lone = f->lone.p;
     if (f->fault)
         return tell(r, f);
-    if (r->lone && compare_lone(r, f) < 0)
+    if (r->opt.lone && r->opt.lone(r->opt.lone_arg, lone, f->lone.n / sizeof(uint64_t)) < 0)
         return -1;
     chunk_reader_window(r->chunks)->offset = r->opt.file->offset;
     c->made.number = r->n - r->dropped + 1;
@@ -445,8 +428,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
     r->bytes = header->size;
     r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
     r->blocks = calloc(bgzf_source_slots(r->opt.source), sizeof *r->blocks);
-    r->lone = r->opt.grouped ? calloc(LONE_MAX, sizeof *r->lone) : NULL;
-    if (!r->found || !r->blocks || (r->opt.grouped && !r->lone))
+    if (!r->found || !r->blocks)
         return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
     if (!(r->chunks = chunk_reader_open(&how)))
         return -1;
@@ -478,10 +460,8 @@ static void free_parts(struct fixed_records *r)
     }
     free(r->found);
     free(r->blocks);
-    free(r->lone);
     r->found = NULL;
     r->blocks = NULL;
-    r->lone = NULL;
 }
 
 void fixed_records_end(struct fixed_records *r)

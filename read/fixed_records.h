@@ -22,6 +22,10 @@ struct fixed_records;
 struct latch;
 struct stats;
 
+/* Takes numbers for the names of n mates whose other half is not in their template, in the order of the input. The
+ * lowest bit tells first mates from second ones; none is 0. Main thread. -1: the error is recorded in the latch. */
+typedef int fixed_lone_fn(void *arg, const uint64_t *lone, size_t n);
+
 struct fixed_records_options {
     struct bgzf_source *source;  /* the records as they are in the input; stays the caller's, who closes it before */
     const struct byte_window *file;  /* what the input is read from: it tells the place in the file */
@@ -30,8 +34,8 @@ struct fixed_records_options {
                                   * not */
     struct sam_use use;          /* memory, see memory_plan_merge() */
     const char *path;            /* for messages */
-    bool grouped;                /* it is an error if mates that are alone turn up in different places: the input is not
-                                  * grouped by name */
+    fixed_lone_fn *lone;         /* NULL: nobody asks for them */
+    void *lone_arg;
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

@@ -107,7 +107,8 @@ static int open_fixed(struct sort_input *in)
         .rules = in->fixes,
         .use = how->sam,
         .path = in->name,
-        .grouped = true,
+        .lone = in->lone,
+        .lone_arg = in->lone_arg,
         .latch = how->latch,
         .stats = how->stats,
     };

@@ -38,6 +38,8 @@ struct sort_input {
                                       * set it before sort_input_begin(). NULL: no merge reads them */
     const struct fixmate_rules *fixes;   /* the source gives the records as fixmate writes them; set it before
                                   * sort_input_begin(). NULL: it does not */
+    int (*lone)(void *arg, const uint64_t *lone, size_t n);  /* as in fixed_records_options; set with `fixes`, ... */
+    void *lone_arg;              /* ... as this */
     struct fixed_records *fixed; /* what the source reads then, from its begin on */
     struct bgzf_source *as_passed;   /* what `fixed` reads */
     uint32_t n_slots;            /* of the source */

@@ -439,12 +439,16 @@ MUTANTS = [
     # ----------------------------------------------------------- sormadup
     ("read/chunk_reader.c", "r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE", "r->lent == r->filling ? CHUNK_NONE",
      ["unit_sam_reader"], "what is carried at the end gets a chunk"),
-    ("read/fixed_records.c", "if (r->lone && compare_lone(r, f) < 0)", "if (0)",
+    ("read/fixed_records.c", "if (r->opt.lone && r->opt.lone(r->opt.lone_arg, lone, f->lone.n / sizeof(uint64_t)) < 0)", "if (0)",
      [SORMADUP + "test_records_apart_pass[found]"], "mates that are apart are told"),
     ("plan/sorted.c", "    if (sorted > 0)", "    if (0)", [SORMADUP + "test_records_apart_pass[said]"],
      "sorted input is refused"),
     ("bam_sormadup.c", "if (compare_fixed(c) < 0)", "if (0)", [SORMADUP + "test_fault_passes[lent:flip]"],
      "what was fixed is what is sorted"),
+    ("plan/lone_mates.c", "return m->files && status == 0 ? compare_runs(m) : status;", "return status;", ["unit_lone_mates"],
+     "mates that left memory are compared"),
+    ("plan/lone_mates.c", "if (byte_hash((const uint8_t *)mates, place.size, 0) != place.hash)", "if (0)", ["unit_lone_mates"],
+     "mates come back as they were"),
 
     # ------------------------------------------------------------ markdup
     ("duplicates/dup_sets.c", "s->ring[s->first].closed_at <= before)", "s->ring[s->first].closed_at < before)",

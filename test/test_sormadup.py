@@ -165,7 +165,8 @@ ONE = "%s\t%d\tc1\t%d\t60\t4M\t*\t0\t0\tACGT\tIIII\n"
 @pytest.mark.parametrize("text", [
     PAIRS[0].replace("unsorted", "coordinate") + PAIRS[1] + ONE % ("a", 65, 5),
     PAIRS[1] + "".join(ONE % ("q%d" % i, 65, 5 + i) for i in range(900)) + ONE % ("q8", 129, 950),
-], ids=["said", "found"])
+    PAIRS[1] + "".join(ONE % ("q%d" % i, 65, 5) for i in range(120000)) + ONE % ("q8", 129, 950),
+], ids=["said", "found", "far"])
 def test_records_apart_pass(text, tmp_path):
     (tmp_path / "in.sam").write_text(text)
     (tmp_path / "out.bam").write_bytes(PRECIOUS)

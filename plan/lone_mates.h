@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds mates that do not follow one another: each leaves a number here (read/fixed_records.h), and two that differ in
+ * the lowest bit alone are the halves of a pair. All numbers are kept, so none is missed. They are hashes of 63 bits:
+ * of n mates that are alone, half of them first ones, some two meet by chance once in 2^65 / n^2 inputs.
+ *
+ *   numbers --> ordered table --(when it is full)--> sorted runs on disk --(at the end, range by range)--> table
+ *
+ * The table grows with the numbers. Only the main thread calls these functions. */
+#ifndef LONE_MATES_H
+#define LONE_MATES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct latch;
+struct lone_mates;
+struct stats;
+
+struct lone_mates_options {
+    const char *const *prefixes; /* places for temporary files */
+    size_t n_prefixes;
+    size_t memory;               /* bytes that it may take; it takes less while there are few numbers */
+    const char *path;            /* for messages */
+    struct latch *latch;
+    struct stats *stats;         /* may be NULL */
+};
+
+/* NULL: no memory, and the error is recorded in the latch. */
+struct lone_mates *lone_mates_open(const struct lone_mates_options *options);
+void lone_mates_close(struct lone_mates *lone);
+
+/* Takes n numbers, which are not 0: a fixed_lone_fn for struct lone_mates. -1: one of them is the other half of one
+ * that came before, or failed; the error is recorded in the latch. */
+int lone_mates_put(void *lone_mates, const uint64_t *mates, size_t n);
+
+/* There are no more: the same of numbers that left memory meanwhile. Gives back the memory of the others. */
+int lone_mates_end(struct lone_mates *lone);
+
+#endif
