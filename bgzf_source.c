@@ -33,7 +33,7 @@ struct bgzf_source {
     struct task_ring ring;       /* of them: inflating one is its work */
     bgzf_source_inflated_fn *inflated;
     void *inflated_arg;
-    struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
+    struct bgzf_codec **codecs;  /* of each thread: those of the options, or its own */
 };
 
 static void source_run(void *source, uint32_t index);
@@ -46,7 +46,7 @@ static int source_alloc(struct bgzf_source *s)
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
-    s->codecs = calloc((size_t)s->opt.n_threads, sizeof *s->codecs);
+    s->codecs = s->opt.codecs ? s->opt.codecs : calloc((size_t)s->opt.n_threads, sizeof *s->codecs);
     return s->slots && s->codecs ? 0 : -1;
 }
 
@@ -68,7 +68,8 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
 /* A late task finds no slot READY, and looks no further. */
 void bgzf_source_end(struct bgzf_source *s)
 {
-    bgzf_codec_free_all(s->codecs, s->opt.n_threads);
+    if (s->codecs != s->opt.codecs)
+        bgzf_codec_free_all(s->codecs, s->opt.n_threads);
     gzip_blocks_close(s->gzip);
     free(s->slots);
     s->codecs = NULL;

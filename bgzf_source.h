@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bgzf_codec;
 struct byte_window;
 struct latch;
 struct stats;
@@ -21,6 +22,8 @@ struct bgzf_source_options {
     int n_threads;               /* of the team that runs the tasks */
     int n_sharing;               /* of them for each source, if several are read at once; 0: all */
     uint32_t n_slots;            /* blocks under way at most */
+    struct bgzf_codec **codecs;  /* of each thread, of several sources (bgzf_codec_of); the caller's, who frees them
+                                  * later. NULL: it has its own */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
     uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text; they are not counted as bytes of
@@ -85,7 +88,8 @@ int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 /* After the end: warns if that is false. */
 void bgzf_source_warn_of_end(const struct bgzf_source *source);
 
-/* Bytes of memory that a source with these options takes, without its input. */
+/* Bytes of memory that a source with these options takes, without its input. n_threads: 0 if its codecs are the
+ * caller's; of codecs alone n_slots is 0. */
 size_t bgzf_source_memory(int n_threads, uint32_t n_slots);
 
 #endif

@@ -203,8 +203,8 @@ static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t 
 static size_t rings_memory(const struct memory_rings *r)
 {
     const struct memory_job *job = &r->job;
-    size_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(job->n_threads, r->source_slots);
-    return inputs_at_once(job) * input
+    size_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(0, r->source_slots);
+    return inputs_at_once(job) * input + bgzf_source_memory(job->n_threads, 0)
          + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
          + (job->in_chunks ? r->sam.source_slots : r->source_slots) * job->found
          + sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size)

@@ -15,8 +15,8 @@
 #include "read/record_filter.h"
 #include "read/sam_reader.h"
 
-/* Bytes per read of what is to rest: most headers are smaller. */
-enum { HEADER_PIECE = 64 << 10 };
+/* Bytes per read of what is to rest, and such reads: most headers are smaller. */
+enum { HEADER_PIECE = 64 << 10, HEADER_PIECES = READ_AHEAD_PIECES_LEAST };
 
 bool input_format_may_rest(const struct input_format *in)
 {
@@ -31,9 +31,9 @@ static struct stats *stats_of(const struct input_format *in)
 
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
-    in->ahead = read_ahead_open(&in->file, in->reader,
-                                input_format_may_rest(in) ? HEADER_PIECE : piece_size, in->opt.n_pieces,
-                                stats_of(in));
+    bool rests = input_format_may_rest(in);
+    in->ahead = read_ahead_open(&in->file, in->reader, rests ? HEADER_PIECE : piece_size,
+                                rests ? HEADER_PIECES : in->opt.n_pieces, stats_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);

@@ -35,18 +35,21 @@ static int take_part(struct sort_input *in, const struct input_part *part, struc
     return 0;
 }
 
-/* Makes the source of the format's window. */
-static int open_source(struct sort_input *in, struct stats *stats)
+/* Makes the source of the format's window. What is to rest is read twice, and counts once; its header goes through no
+ * slot. */
+static int open_source(struct sort_input *in)
 {
+    bool rests = input_format_may_rest(in->format);
     struct bgzf_source_options from = {
         .input = in->format->window,
         .framed = in->format->framing == INPUT_BGZF,
         .path = in->name,
         .n_threads = in->format->opt.n_threads,
         .n_sharing = in->n_sharing,
-        .n_slots = in->n_slots,
+        .n_slots = rests ? 1 : in->n_slots,
+        .codecs = in->codecs,
         .latch = in->format->opt.latch,
-        .stats = stats,
+        .stats = rests ? NULL : in->format->opt.stats,
     };
     in->source = bgzf_source_open(&from);
     return in->source ? 0 : -1;
@@ -148,10 +151,10 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     if (!(in->format = input_format_open(&file)))
         return -1;
     in->n_slots = how->rings.source_slots;
+    in->codecs = how->codecs;
     if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
-    struct stats *stats = input_format_may_rest(in->format) ? NULL : how->stats;     /* read twice, it counts once */
-    if ((in->format->framing != INPUT_RECORDS || !how->waits) && open_source(in, stats) < 0)
+    if ((in->format->framing != INPUT_RECORDS || !how->waits) && open_source(in) < 0)
         return -1;
     if (part)
         return take_part(in, part, how->latch);
@@ -259,6 +262,7 @@ static int open_each(struct sort_inputs *inputs, const struct sort_inputs_option
     const struct input_request *request = how->request;
     struct sort_inputs_options each = *how;
     each.shuts = !sort_inputs_allow_files(request->n);
+    each.codecs = inputs->codecs;
     while (inputs->n < request->n) {
         size_t i = inputs->n++;
         struct sort_input *in = &inputs->each[i];
@@ -279,7 +283,9 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
     const struct input_request *request = how->request;
     struct known_headers known = {.n = 0};
     *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
-    if (!inputs->each)
+    inputs->n_codecs = how->rings.job.n_threads;
+    inputs->codecs = calloc((size_t)inputs->n_codecs, sizeof *inputs->codecs);
+    if (!inputs->each || !inputs->codecs)
         return latch_fail(how->latch, "out of memory");
     const char *fault = fault_of_fasta(how->other_fasta);     /* told before a pipe is waited for */
     if (fault)
@@ -318,7 +324,7 @@ int sort_input_begin(struct sort_input *in)
 {
     bool rested = input_format_may_rest(in->format);
     if (input_format_wake(in->format, in->header.sam) < 0
-        || (!in->source && open_source(in, in->format->opt.stats) < 0)
+        || (!in->source && open_source(in) < 0)
         || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
         || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0))
         return -1;
@@ -374,6 +380,7 @@ void sort_inputs_close(struct sort_inputs *inputs)
 {
     for (size_t i = 0; i < inputs->n; i++)
         sort_input_close(&inputs->each[i]);
+    bgzf_codec_free_all(inputs->codecs, inputs->n_codecs);
     free(inputs->each);
     *inputs = (struct sort_inputs){.each = NULL};
 }

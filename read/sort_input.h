@@ -13,6 +13,7 @@
 #include "bam/ref_regions.h"
 #include "base/memory_shares.h"
 
+struct bgzf_codec;
 struct bgzf_source;
 struct fixed_records;
 struct fixmate_rules;
@@ -43,7 +44,8 @@ struct sort_input {
     struct fixed_records *fixed; /* what the source reads then, from its begin on */
     struct bgzf_source *as_passed;   /* what `fixed` reads */
     uint32_t n_slots;            /* of the source */
-    int n_sharing;               /* see bgzf_source_options */
+    int n_sharing;               /* this and the next: see bgzf_source_options */
+    struct bgzf_codec **codecs;
     bool by_region;              /* only records in `regions` are read */
     struct ref_regions regions;  /* of its own references */
 };
@@ -51,6 +53,8 @@ struct sort_input {
 struct sort_inputs {
     struct sort_input *each;     /* in the order in which they are read */
     size_t n;
+    struct bgzf_codec **codecs;  /* n_codecs: of each thread, for all of them */
+    int n_codecs;
     int n_converted;             /* how many are not BAM */
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding ... */
@@ -72,7 +76,8 @@ struct sort_inputs_options {
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
     bool far, waits, shuts, by_region;        /* as in input_options */
-    struct known_headers *known; /* as in header_read(); sort_inputs_open() sets it */
+    struct known_headers *known; /* as in header_read(); sort_inputs_open() sets this and the next */
+    struct bgzf_codec **codecs;  /* as in bgzf_source_options */
     /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. With it all
      * inputs are read at once, by a merge. NULL: they are read in turn, and the header is added to the first one's. */
     int (*join)(void *arg, struct sort_input *input);

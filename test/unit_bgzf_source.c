@@ -169,14 +169,19 @@ static void reading_close(struct reading *r)
     free(r->out);
 }
 
-static void read_path(struct reading *r, const struct input *in, const char *path, int n_threads,
-                      size_t piece)
+static void read_all(struct reading *r, int n_threads)
 {
-    reading_open(r, in, path, n_threads, piece);
     #pragma omp parallel num_threads(n_threads)
     if (omp_get_thread_num() == 0)
     r->result = read_blocks(r);
     r->saw_eof = bgzf_source_saw_eof_block(r->source);
+}
+
+static void read_path(struct reading *r, const struct input *in, const char *path, int n_threads,
+                      size_t piece)
+{
+    reading_open(r, in, path, n_threads, piece);
+    read_all(r, n_threads);
     reading_close(r);
 }
 
@@ -323,6 +328,38 @@ static void test_ring_of_any_size_loses_no_block(void **state)
             ring_size = UNIT_SOURCE_SLOTS;
             check_whole(&r);
         }
+    input_free(in);
+}
+
+/* Then the caller frees them, when the last source is closed. */
+static void test_sources_share_the_codecs_of_the_caller(void **state)
+{
+    (void)state;
+    enum { THREADS = 3 };
+    struct bgzf_codec *codecs[THREADS] = {NULL}, **all = malloc(sizeof codecs);
+    struct input *in = input_new(1, 41);
+    struct reading r;
+    char path[64];
+    int fd = input_file((add_random_blocks(in, 300), add_eof(in), in));
+    memcpy(all, codecs, sizeof codecs);
+    for (int i = 0; i < 2; i++) {
+        reading_open(&r, in, unit_fd_path(path, fd), THREADS, PIECE);
+        struct bgzf_source_options how = {.input = r.opened.format->window, .framed = true, .path = path,
+                                          .n_threads = THREADS, .n_slots = r.n_slots, .codecs = all, .latch = &r.latch};
+        bgzf_source_close(r.source);
+        r.source = r.opened.blocks = bgzf_source_open(&how);
+        assert_non_null(r.source);
+        bgzf_source_on_inflated(r.source, note_inflated, &r);
+        read_all(&r, THREADS);
+        reading_close(&r);
+        check_whole(&r);
+        for (int j = 0; j < THREADS; j++)        /* those that the first source made stay */
+            assert_true(!codecs[j] || codecs[j] == all[j]);
+        memcpy(codecs, all, sizeof codecs);
+    }
+    assert_true(codecs[0] || codecs[1] || codecs[2]);
+    bgzf_codec_free_all(all, THREADS);
+    close(fd);
     input_free(in);
 }
 
@@ -993,6 +1030,7 @@ int main(void)
         cmocka_unit_test(test_file_that_ends_with_a_piece),
         cmocka_unit_test(test_many_more_threads_than_cores),
         cmocka_unit_test(test_ring_of_any_size_loses_no_block),
+        cmocka_unit_test(test_sources_share_the_codecs_of_the_caller),
         cmocka_unit_test(test_memory_that_is_counted_grows_with_all_that_takes_it),
         cmocka_unit_test(test_empty_blocks_in_the_middle_are_passed_over),
         cmocka_unit_test(test_missing_eof_block_is_noticed),
