@@ -5,6 +5,7 @@
 #include <string.h>
 #include "bam/bam1_bytes.h"
 #include "bam/bam_record.h"
+#include "bam/base_mods.h"
 #include "bam/fixmate.h"
 #include "bam/sanitize.h"
 
@@ -235,26 +236,63 @@ static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     return 0;
 }
 
-/* A CIGAR in the tag CG goes to where it belongs, too. */
+static const uint8_t *own_tags(const struct bam_record *r)
+{
+    return bam_record_aux(r) + (far_pos_tag(r) ? FAR_POS_SIZE : 0);
+}
+
+static const uint8_t *end_of_record(const struct bam_record *r)
+{
+    return (const uint8_t *)r + bam_record_size(r);
+}
+
+/* The record's tags of base modifications fit to its SEQ, in b->mended. */
+static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
+{
+    const struct bam_record *r = b->record;
+    if (!base_mods_any(own_tags(r), end_of_record(r)))
+        return 0;
+    if ((const uint8_t *)r != b->mended.p) {
+        b->mended.n = 0;
+        if (byte_buffer_append(&b->mended, r, bam_record_size(r)) < 0)
+            return -1;
+    }
+    bool is_other = !is_primary(r);
+    enum base_mods result = base_mods_fix(&b->mended, primary ? primary->record : NULL, is_other);
+    b->record = record_at(b->mended.p);
+    b->lacks_length = result == BASE_MODS_WITHOUT_LENGTH;
+    bool failed = result == BASE_MODS_NO_MEMORY || (result == BASE_MODS_BROKEN && !is_other);
+    if (failed)
+        errno = result == BASE_MODS_BROKEN ? EINVAL : ENOMEM;
+    return failed ? -1 : 0;
+}
+
+static int put_length(struct fixmate_read *b)
+{
+    return b->lacks_length ? mate_tags_put_small(&b->tags, MATE_MN, load_le32(b->record->seq_len)) : 0;
+}
+
+/* A CIGAR in the tag CG goes to where it belongs, too. primary: of a record that is none; NULL: there is none. */
 static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
-                const struct bam_record *r)
+                const struct bam_record *r, const struct fixmate_read *primary)
 {
     const uint8_t *tag;
     b->record = r;
+    b->lacks_length = false;
     b->cigar = bam_record_cigar(r, &b->n_cigar, &tag);
-    if (tag || sanitize_changes(r, rules->sanitize, rules->lengths)) {
-        if (mend(f, rules, b, r) < 0)
-            return -1;
-        r = b->record;
-        b->cigar = bam_record_cigar(r, &b->n_cigar, &tag);
-    }
+    if ((tag || sanitize_changes(r, rules->sanitize, rules->lengths)) && mend(f, rules, b, r) < 0)
+        return -1;
+    if (rules->base_mods && mend_mods(b, primary) < 0)
+        return -1;
+    if (b->record != r)
+        b->cigar = bam_record_cigar(b->record, &b->n_cigar, &tag);
+    r = b->record;
     b->span = bam_record_ref_span(r);
     b->ref_id = bam_record_ref_id(r);
     b->next_ref_id = (int32_t)load_le32(r->next_ref_id);
     b->at = far_pos_get(r);
     b->flag = bam_record_flag(r);
-    mate_tags_begin(&b->tags, bam_record_aux(r) + (far_pos_tag(r) ? FAR_POS_SIZE : 0),
-                    (const uint8_t *)r + bam_record_size(r));
+    mate_tags_begin(&b->tags, own_tags(r), end_of_record(r));
     return 0;
 }
 
@@ -269,7 +307,8 @@ static int load_primary(struct fixmate *f, const struct fixmate_rules *rules, co
         f->primaries = primaries;
         f->max = max;
     }
-    return load(f, rules, &f->primaries[f->n++], r);
+    struct fixmate_read *b = &f->primaries[f->n++];
+    return load(f, rules, b, r, NULL) < 0 ? -1 : put_length(b);
 }
 
 /* Pairs each further primary record with the first one, in turn. */
@@ -302,13 +341,16 @@ static int fix_other(struct fixmate *f, const struct fixmate_rules *rules, const
                      const struct fixmate_read *const last[2])
 {
     struct fixmate_read *b = &f->other;
-    if (load(f, rules, b, r) < 0)
+    bool read2 = bam_record_flag(r) & BAM_FREAD2;
+    const struct fixmate_read *mate = last[!read2];
+    if (load(f, rules, b, r, last[read2]) < 0)
         return -1;
-    const struct fixmate_read *mate = last[!(b->flag & BAM_FREAD2)];
-    if (!(b->flag & BAM_FSUPPLEMENTARY) || !(b->flag & BAM_FPAIRED) || !mate)
-        return 0;
-    tell_place(b, mate);
-    return tell_alignment(f, b, mate);
+    if ((b->flag & BAM_FSUPPLEMENTARY) && (b->flag & BAM_FPAIRED) && mate) {
+        tell_place(b, mate);
+        if (tell_alignment(f, b, mate) < 0)
+            return -1;
+    }
+    return put_length(b);
 }
 
 static void put_fields(struct bam_record *made, const struct fixmate_read *b)

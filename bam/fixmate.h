@@ -18,6 +18,7 @@ struct fixmate_rules {
     bool keeps_proper;           /* -p: PROPER_PAIR is not looked at */
     bool template_cigar;         /* -c: tag ct */
     bool mate_score;             /* -m: tag ms */
+    bool base_mods;              /* -M: tags MM, ML, MN */
     unsigned sanitize;           /* -z: enum sanitize */
     const int64_t *lengths;      /* of the references; the caller's */
 };
@@ -32,6 +33,7 @@ struct fixmate_read {
     int32_t ref_id, next_ref_id;
     struct far_pos at;
     uint16_t flag;
+    bool lacks_length;           /* MN is put behind all other tags */
     struct mate_tags tags;
 };
 
@@ -48,7 +50,8 @@ void fixmate_free(struct fixmate *fixmate);
 
 /* Appends the records of the template p[n], whole and checked ones, to `to`, fixed and with the right bin, in their
  * order. *dropped grows by the number of those that are left out. -1: failed, with errno: EOVERFLOW means that a
- * record becomes longer than BAM holds, all else that there is no memory. */
+ * record becomes longer than BAM holds, EINVAL that a primary one cannot get its tag MN, all else that there is no
+ * memory. */
 int fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
                      struct byte_buffer *to, uint64_t *dropped);
 

@@ -3,13 +3,13 @@
 #include "bam/mate_tags.h"
 
 enum { HEAD = 3 };               /* bytes of a tag before its value */
-static const char names[MATE_TAGS][2] = {{'M', 'Q'}, {'M', 'C'}, {'c', 't'}, {'m', 's'}};
+static const char names[MATE_TAGS][2] = {{'M', 'Q'}, {'M', 'C'}, {'c', 't'}, {'m', 's'}, {'M', 'N'}};
 
 /* Which of ours the tag at p is; MATE_TAGS: none. */
 static enum mate_tag which_of(const uint8_t *p)
 {
     if (p[0] == 'M')
-        return p[1] == 'Q' ? MATE_MQ : p[1] == 'C' ? MATE_MC : MATE_TAGS;
+        return p[1] == 'Q' ? MATE_MQ : p[1] == 'C' ? MATE_MC : p[1] == 'N' ? MATE_MN : MATE_TAGS;
     return p[0] == 'm' && p[1] == 's' ? MATE_MS : p[0] == 'c' && p[1] == 't' ? MATE_CT : MATE_TAGS;
 }
 
@@ -68,6 +68,17 @@ int mate_tags_put_int(struct mate_tags *t, enum mate_tag which, uint32_t value)
     uint8_t *p = put(t, which, 'i', sizeof value);
     if (p)
         store_le32(p, value);
+    return p ? 0 : -1;
+}
+
+/* The largest number of a type takes the next one, as in htslib. */
+int mate_tags_put_small(struct mate_tags *t, enum mate_tag which, uint32_t value)
+{
+    size_t size = value < UINT8_MAX ? 1 : value < UINT16_MAX ? 2 : 4;
+    uint8_t bytes[4], *p = put(t, which, size == 1 ? 'C' : size == 2 ? 'S' : 'I', size);
+    store_le32(bytes, value);
+    if (p)
+        memcpy(p, bytes, size);
     return p ? 0 : -1;
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "base/byte_buffer.h"
 
-enum mate_tag { MATE_MQ, MATE_MC, MATE_CT, MATE_MS, MATE_TAGS };
+enum mate_tag { MATE_MQ, MATE_MC, MATE_CT, MATE_MS, MATE_MN, MATE_TAGS };
 
 /* All zeros: nothing is in use. The owner frees added.p. */
 struct mate_tags {
@@ -24,8 +24,9 @@ void mate_tags_begin(struct mate_tags *tags, const uint8_t *p, const uint8_t *en
 /* Takes the first tag of that name away. */
 void mate_tags_drop(struct mate_tags *tags, enum mate_tag which);
 
-/* Puts a number, or a text of n bytes without its NUL. -1: no memory. */
+/* Puts a number: of four bytes, or of as few as it takes. Or a text of n bytes without its NUL. -1: no memory. */
 int mate_tags_put_int(struct mate_tags *tags, enum mate_tag which, uint32_t value);
+int mate_tags_put_small(struct mate_tags *tags, enum mate_tag which, uint32_t value);
 int mate_tags_put_text(struct mate_tags *tags, enum mate_tag which, const uint8_t *text, size_t n);
 
 /* The most bytes that they take. */

@@ -21,7 +21,7 @@ void fixmate_args_usage(FILE *to)
           "  -p                      do not look whether pairs are proper\n"
           "  -c                      add the CIGAR of the template (tag ct)\n"
           "  -m                      add the score of the mate (tag ms), which markdup needs\n"
-          "  -M                      mend tags of base modifications (MM, ML, MN)\n"
+          "  -M                      make tags of base modifications (MM, ML, MN) fit to what is left of the bases\n"
           "  -z, --sanitize LIST     what else is mended: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
           "                          cigarx, aux [all: all of these but cigarx]\n"
           "  -u                      no compression\n"
@@ -34,8 +34,6 @@ void fixmate_args_usage(FILE *to)
           "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
           "      --verbosity INT     below 3: no warnings\n"
           "      --help              print this text\n"
-          "\n"
-          "-M is left to the other samtools on PATH.\n"
           "\n"
           "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
           "--verify. See samtools sort --help.\n", to);
@@ -50,7 +48,7 @@ static enum engine_option take_fixmate_option(struct engine_args *args, int c)
     case 'p': rules->keeps_proper = true; break;
     case 'c': rules->template_cigar = true; break;
     case 'm': rules->mate_score = true; break;
-    case 'M': return ENGINE_OPTION_HANDED_ON;
+    case 'M': rules->base_mods = true; break;
     case 'O': result = engine_args_format(args, optarg); break;
     case 'z':
         if (sanitize_parse(optarg, &rules->sanitize) < 0)

@@ -7,8 +7,7 @@
 
 struct fixmate_opts;
 
-/* argv[0] is the program, argv[1] "fixmate". Whatever the result, call engine_args_free() afterwards. HAND_ON: -M was
- * given. */
+/* argv[0] is the program, argv[1] "fixmate". Whatever the result, call engine_args_free() afterwards. */
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, int argc, char **argv);
 
 /* The same of a step of sormadup: only its own options. */

@@ -31,7 +31,7 @@ void sormadup_args_usage(FILE *to)
           "samtools sormadup.\n"
           "\n"
           "Steps\n"
-          "      --fixmate-args WORDS    options of samtools fixmate: -r, -p, -c, -z\n"
+          "      --fixmate-args WORDS    options of samtools fixmate: -r, -p, -c, -M, -z\n"
           "      --markdup-args WORDS    options of samtools markdup: '-r -s -f stats.txt'; quotes group words\n"
           "Output\n"
           "  -o FILE                 write to FILE instead of standard output\n"
@@ -184,9 +184,6 @@ static enum engine_args_result read_steps(struct sormadup_opts *opts, struct wor
     message_set_command(sormadup.name);
     opts->markdup.common = opts->common;
     opts->markdup.command = opts->common.out.command_line;
-    if (result == ENGINE_ARGS_HAND_ON)
-        return message_mistake("-M of --fixmate-args is not served yet. Run samtools fixmate, sort and markdup one "
-                               "after the other instead");
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam_record.h"
+#include "bam/base_mods.h"
 #include "bam/record_fault.h"
 #include "bam/record_search.h"
 #include "base/byte_hash.h"
@@ -12,7 +13,7 @@
 #include "bgzf_source.h"
 #include "read/fixed_records.h"
 
-enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
+enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
 
 /* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
 struct fix_found {
@@ -77,15 +78,16 @@ static bool is_named_as(const struct bam_record *a, const struct bam_record *b)
 
 /* ------------------------------------------------------------------- tasks */
 
-/* What of a read fixmate never changes. */
-static bool is_same_read(const struct bam_record *a, const struct bam_record *b)
+/* What of a read fixmate never changes; tags are compared where some are cut. */
+static bool is_same_read(const struct bam_record *a, const struct bam_record *b, bool with_tags)
 {
     enum { KEPT = BAM_FREAD1 | BAM_FREAD2 | BAM_FREVERSE | BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FDUP };
     size_t l_seq = load_le32(a->seq_len), n = (l_seq + 1) / 2 + l_seq;
     return a->name_len == b->name_len && l_seq == load_le32(b->seq_len)
         && !((bam_record_flag(a) ^ bam_record_flag(b)) & KEPT)
         && memcmp(a->data, b->data, a->name_len) == 0
-        && memcmp(bam_record_aux(a) - n, bam_record_aux(b) - n, n) == 0;
+        && memcmp(bam_record_aux(a) - n, bam_record_aux(b) - n, n) == 0
+        && (!with_tags || base_mods_kept_others(a, b));
 }
 
 /* The records that were made of p[n] are in to->records from `start` on: lists them. Each must be one of p[n], in
@@ -98,7 +100,7 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
     for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
         const struct bam_record *made = record_at(to->records.p + start);
         struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
-        if (verdict.fault || !is_same_read(record_at(p + at), made)) {
+        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.rules->base_mods)) {
             if (dropped-- == 0)
                 return FIX_CHANGED;
             continue;
@@ -149,7 +151,7 @@ static enum fix_fault fix_template(const struct fixed_records *r, struct fix_fou
     if (r->opt.lone && look_for_mate(f, p, n))
         return FIX_NO_MEMORY;
     if (fixmate_template(&f->fixmate, r->opt.rules, p, n, &to->records, &dropped) < 0)
-        return errno == EOVERFLOW ? FIX_TOO_LONG : FIX_NO_MEMORY;
+        return errno == EOVERFLOW ? FIX_TOO_LONG : errno == EINVAL ? FIX_NO_LENGTH : FIX_NO_MEMORY;
     f->dropped += dropped;
     return list_made(r, to, start, p, n, dropped);
 }
@@ -338,6 +340,8 @@ static int tell(const struct fixed_records *r, const struct fix_found *f)
 {
     static const char *const why[] = {
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
+        [FIX_NO_LENGTH] = "or one behind it of the same name has base modifications, but its MN is no number, or a tag "
+                          "cannot be read. Nothing was written; mend that, or leave -M out",
         [FIX_BEYOND] = "or one behind it of the same name begins behind the end of its reference, and htslib could not "
                        "read it again from CRAM. Nothing was written; use -O bam, or --output-fmt-option no_ref=1",
         [FIX_CHANGED] = "or one behind it of the same name has become another read. Memory may be faulty, or this is "

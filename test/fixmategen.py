@@ -3,6 +3,7 @@
 hang over their reference, tags that are there already, of other types and twice, no qualities, no sequence."""
 
 import random
+import re
 
 REFS = [("c1", 1000), ("c2", 500), ("c3", 60)]
 HEADER = "@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + "".join("@SQ\tSN:%s\tLN:%d\n" % ref for ref in REFS) + "@CO\tx\n"
@@ -92,3 +93,121 @@ def options(r):
     if r.random() < 0.5:
         args += ["-z", ",".join(r.choice(WORDS) for _ in range(r.randint(1, 4)))]
     return args
+
+
+# ------------------------------------------------------ base modifications
+
+COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
+
+
+def reverse(seq):
+    return seq.translate(COMPLEMENT)[::-1]
+
+
+def chain(r, read, several):
+    """One of MM for the read as it was sequenced, and how many values of ML it has."""
+    base = r.choice("ACCCGTUN")
+    n = len(read) if base == "N" else read.count("T" if base == "U" else base)
+    at = sorted(r.sample(range(n), r.choice([0, min(n, 1), n // 3, n // 2, n])))
+    deltas = [b - a - 1 for a, b in zip([-1] + at, at)]
+    if r.random() < 0.05:
+        deltas.append(r.choice([0, n, n + 3, 2000000000]))
+    code = r.choice(["m", "m", "h", "a", "17596"] + ["mh", "fcx"] * several)
+    text = base + r.choice("++-") + code + r.choice(["", ".", "?"]) + "".join(",%d" % d for d in deltas)
+    return text + ";", len(deltas) * (1 if code.isdigit() else len(code))
+
+
+def broken(r, mm):
+    i = r.randrange(len(mm) + 1)
+    return r.choice([mm[:-1], mm + "C", mm.replace(",", ",,", 1), mm.replace("+", "*", 1), mm.replace(",", "?,", 1),
+                     mm.replace(",", ",x", 1), mm.replace(";", ",;", 1), mm[:i] + r.choice(",;?.1C+m") + mm[i:], "",
+                     mm.replace(",", ",99999999999,", 1), mm.replace(";", ",;"), mm.replace(",", ",-", 1)])
+
+
+def mod_tags(r, read, sane):
+    """MM and ML. sane: only what samtools 1.24 can cut without harm to the record."""
+    chains = [chain(r, read, not sane) for _ in range(r.choice([0, 1, 1, 1, 2, 3]))]
+    while sane and chains and "," not in chains[-1][0]:
+        chains.pop()
+    mm, n = "".join(text for text, _ in chains), sum(n for _, n in chains)
+    has_ml = r.random() < 0.8
+    if not sane and r.random() < 0.15:
+        n += r.choice([-1, 1, 5])
+    if not sane and r.random() < 0.15:
+        mm = broken(r, mm)
+    ml = "B:C" + "".join(",%d" % r.randrange(256) for _ in range(n))
+    if not sane and r.random() < 0.06:
+        ml = r.choice(["B:c,1,2", "Z:x", "i:3", "B:S,5"])
+    tags = [r.choice(["MM", "MM", "MM", "Mm"]) + ":" + (r.choice(["Z:" + mm] * 9 + ["i:5"]) if not sane else "Z:" + mm)]
+    tags += [r.choice(["ML", "ML", "Ml"]) + ":" + ml] * has_ml
+    if r.random() < 0.3:
+        tags.reverse()
+    return tags
+
+
+def length_tag(r, own, whole, number):
+    values = [own, whole, whole, 0, -1, own + 1, 300, 70000]
+    return r.choice(["MN", "MN", "MN", "Mn"]) + ":" + r.choice(["i:%d" % r.choice(values)] * 9 + ["Z:x"] * (not number))
+
+
+def mods_line(r, name, flag, read, tags):
+    """tags: of the primary record; None: this is the primary one. Returns the line and its tags."""
+    clips, op = [r.choice([0, 0, 3, len(read) // 3, len(read)]) for _ in range(2)], r.choice("SHH")
+    if tags is None:
+        clips, op = (clips, r.choice("SSH")) if r.random() < 0.3 else ([0, 0], "S")
+    if sum(clips) > len(read) - (op == "S"):
+        clips = [0, 0]
+    seq = read[clips[0]:len(read) - clips[1]] if op == "H" else read
+    cigar = "".join("%d%s" % (n, o) for n, o in [(clips[0], op), (len(read) - sum(clips), "M"), (clips[1], op)] if n)
+    if r.random() < 0.04:
+        seq = ""
+    clipped = op == "H" and any(clips)
+    if tags is None or not clipped or r.random() < 0.1:
+        own = mod_tags(r, read, clipped and tags is not None) if r.random() < 0.93 else r.choice([[], ["ML:B:C,1,2"]])
+    else:
+        own = tags
+    if flag & 16:
+        seq = reverse(seq)
+        cigar = "".join(x for x in reversed(cigar.replace("S", "S ").replace("M", "M ").replace("H", "H ").split()))
+    all_tags = ["XA:Z:x"] + r.choice([[], ["NM:i:0"]]) + own + r.choice([[], ["zz:f:1.5"]])
+    # samtools 1.24 damages a record that it cuts if a tag, MQ or MC too, stands behind MN.
+    if r.random() < (0.5 if not clipped or tags is None or not flag & 1 else 0):
+        all_tags.append(length_tag(r, len(seq), len(read), tags is None))
+    elif own and not clipped and r.random() < 0.3:
+        all_tags.insert(r.randrange(1, len(all_tags)), length_tag(r, len(seq), len(read), tags is None))
+    return "\t".join(map(str, [name, flag, "c1", r.randint(1, 900), 60, cigar or "*", "*", 0, 0, seq or "*",
+                               "I" * len(seq) or "*", *all_tags])) + "\n", own
+
+
+def is_cut_well(tags):
+    """Whether samtools 1.24 cuts these without harm: numbers in the last chain, a value for each, nothing twice."""
+    mm = [t[5:] for t in tags if t[:5] in ("MM:Z:", "Mm:Z:")]
+    ml = [t[6:] for t in tags if t[:6] in ("ML:B:C", "Ml:B:C")]
+    if len(mm) != 1 or len(tags) != 1 + len(ml):
+        return False
+    sound = re.fullmatch(r"([ACGTUN][+-]([a-z]|[0-9]+)[.?]?(,[0-9]{1,10})*;)*", mm[0])
+    return sound and not re.search(r"(^|;)[^,;]+;$", mm[0]) and (not ml or ml[0].count(",") == mm[0].count(","))
+
+
+def mods_template(r, name):
+    """One or two reads, each with a primary record or more, and with others."""
+    lines, halves = [], r.choice([[0], [0], [65, 129], [65], [129]])
+    for half in halves:
+        kinds, n = "ACGTCN" if r.random() < 0.3 else "ACGTC", r.choice([1, 5, 12, 30, 299])
+        read = "".join(r.choice(kinds) for _ in range(n))
+        tags = [None]
+        for _ in range(r.choice([0, 1, 1, 1, 1, 2])):
+            line, own = mods_line(r, name, half | r.choice([0, 16]), read, None)
+            lines.append(line)
+            tags = [own]
+        sound = tags[0] if tags[0] is not None and is_cut_well(tags[0]) else mod_tags(r, read, True)
+        for _ in range(r.choice([0, 1, 1, 2])):
+            flag = half | r.choice([256, 2048, 2048, 2304]) | r.choice([0, 16])
+            lines.append(mods_line(r, name, flag, read, sound)[0])
+    r.shuffle(lines)
+    return "".join(lines)
+
+
+def mods_sam(n, seed):
+    r = random.Random("mods %s" % seed)
+    return HEADER + "".join(mods_template(r, "t%d" % i) for i in range(n))

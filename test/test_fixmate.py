@@ -13,9 +13,10 @@ import pytest
 import bamgen
 import fixmategen
 from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, clean_env, oracle_call,
-                      read_bam, run, same_header, same_lines, script)
+                      read_bam, run, same_header, same_lines)
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
+MODIFIED = ["HG002-SRF.m84011_220902_175841_s1.GRCh38.bam", "ecoli_reg.sorted.bam"]
 FAULTY = pathlib.Path(os.path.realpath(BINARY)).parent / "faulty_samtools"
 # The random inputs of each of these tests.
 MANY = int(os.environ.get("FIXMATE_INPUTS", 3))
@@ -60,6 +61,50 @@ def as_sam(data):
 # ------------------------------------------------------------------ records
 
 
+@pytest.mark.parametrize("part", range(2))
+def test_base_modifications_are_cut_otherwise(tmp_path, part):
+    for seed in range(part, part + 2 * MANY, 2):
+        r, path = random.Random(seed), tmp_path / "mods.sam"
+        path.write_text(fixmategen.mods_sam(400, seed))
+        args = ["-M", *fixmategen.options(r)]
+        mine = fixed(path, "-O", "sam", "-@", r.choice(THREADS), "--total-memory", r.choice(["64M", "200M"]), *args)
+        same_lines(as_sam(mine), as_sam(oracle(path, "-O", "sam", *args)), "seed %d, %s" % (seed, args))
+
+
+MM, ML = "MM:Z:C+m,0,1,0,0;", "ML:B:C,10,20,30,40"
+CUT = ["MM:Z:C+m,1,0,0;", "ML:B:C,20,30,40", "MN:i:8"]
+
+
+@pytest.mark.parametrize("flags,tags,wanted", [
+    ((0, 2048), ["MN:i:10", MM, ML, "zz:f:1.5"], [*CUT[:2], "zz:f:1.5", CUT[2]]),
+    ((65, 2113, 129), [MM, ML, "MN:i:10"], [*CUT[:2], "MQ:i:60", "MC:Z:10M", CUT[2]]),
+    ((0, 2064), [MM, ML], ["MM:Z:C+m,0,1,0;", "ML:B:C,10,20,30", CUT[2]]),
+    ((0, 2048), [MM.replace("m", "mh?"), ML + ",1,2,3,4"], ["MM:Z:C+mh?,1,0,0;", "ML:B:C,30,40,1,2,3,4", CUT[2]]),
+    ((0, 2048), ["MM:Z:C+h?;C+m?;", "ML:B:C", "zz:f:1.5"], ["MM:Z:C+h?;C+m?;", "ML:B:C", "zz:f:1.5", CUT[2]]),
+    ((0, 2048), [MM, ML.replace("C", "S"), "zz:f:1.5"], [CUT[0], "zz:f:1.5", CUT[2]]),
+    ((0, 2048), [MM, ML + ",1", "zz:f:1.5"], ["zz:f:1.5"]),
+    ((0, 2048), [MM, ML, "XA:A:x", MM], ["XA:A:x"]),
+    ((0, 2048), [], []),
+], ids=["MN first", "pair", "reverse", "list of two", "no numbers", "ML of another type", "ML too long", "MM twice", "none"])
+def test_what_samtools_damages_is_not_mended(tmp_path, flags, tags, wanted):
+    """It writes tags that nobody can read, or fails."""
+    seq, path = "ACCGTCCACT", tmp_path / "in.sam"
+    line = "t\t%d\tc1\t9\t60\t%s\t*\t0\t0\t%s\t*%s\n"
+    path.write_text(fixmategen.HEADER + "".join(
+        line % (flag, "2H8M", fixmategen.reverse(seq)[2:] if flag & 16 else seq[2:], "".join("\t" + t for t in tags))
+        if flag & 2048 else line % (flag, "10M", seq, "") for flag in flags))
+    made = fixed(path, "-M", "-O", "sam").decode().splitlines()[-len(flags):]
+    assert [m.split("\t")[11:] for m in made if int(m.split("\t")[1]) & 2048] == [wanted]
+
+
+def test_length_that_is_no_number_is_taken(tmp_path):
+    path, out = tmp_path / "in.sam", tmp_path / "out.bam"
+    path.write_text(fixmategen.HEADER + "t\t0\tc1\t9\t60\t1M\t*\t0\t0\tA\tI\tMM:Z:\tMN:Z:1\n")
+    p = ours(["-M", path, out])
+    assert p.returncode == 1 and "record 1 " in p.stderr and "MN is no number" in p.stderr and not out.exists()
+    assert oracle_call("fixmate", ["-M", path, out])[0] != 0 and ours([path, out]).returncode == 0
+
+
 @pytest.mark.parametrize("part", range(6))
 def test_records_are_others(templates, part):
     for seed in range(part, part + 6 * MANY, 6):
@@ -95,8 +140,9 @@ def test_real_records_are_others(path, tmp_path):
     grouped = tmp_path / "grouped.bam"
     p = run(["sort", "-n", "-l", "1", "-o", grouped, path])
     assert p.returncode == 0, p.stderr
-    mine = read_bam(fixed(grouped, "-mc", "-@", 2, "--total-memory", "64M"))
-    expected = read_bam(oracle(grouped, "-mc", "-u"))
+    args = ["-mc", *["-M"] * (path.name in MODIFIED)]
+    mine = read_bam(fixed(grouped, *args, "-@", 2, "--total-memory", "64M"))
+    expected = read_bam(oracle(grouped, *args, "-u"))
     same_header(mine, expected, expected.lines())
     a, b = mine.records(), expected.records()
     assert len(a) == len(b)
@@ -269,7 +315,7 @@ def test_too_little_memory_is_taken(templates, tmp_path):
     assert p.returncode == 1 and "is too little" in p.stderr and not (tmp_path / "out.bam").exists()
 
 
-FAULTS = ["fixed:flip:37", "fixed:flip:50", "fixed:flip:95", "fixed:drop", "fixed:double", "slice:drop", "merged:flip",
+FAULTS = ["fixed:flip:37", "fixed:flip:50", "fixed:flip:95", "fixed:flip:122", "fixed:drop", "fixed:double", "slice:drop", "merged:flip",
           "merged:drop", "merged:both"]
 
 
@@ -280,30 +326,17 @@ def test_fault_passes(desk, fault):
         pytest.skip("no faulty_samtools: make check-programs")
     path = desk / "in.sam"
     path.write_text(fixmategen.HEADER + "".join(
-        "q%d\t%d\tc1\t%d\t60\t50M\t*\t0\t0\t%s\t%s\n" % (i, flag, 5 + i, "ACGTA" * 10, "I" * 50)
+        "q%d\t%d\tc1\t%d\t60\t50M\t*\t0\t0\t%s\t%s\tXA:Z:wxyz\n" % (i, flag, 5 + i, "ACGTA" * 10, "I" * 50)
         for i in range(500) for flag in (65, 145)))
     told = desk / "told"
     env = clean_env(**HTSLIB_LEAKS, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(told))
-    p = subprocess.run([FAULTY, "fixmate", path, desk / "out.bam"], env=env, timeout=HANG, stdin=subprocess.DEVNULL,
+    args = ["-M"] if fault == "fixed:flip:122" else []
+    p = subprocess.run([FAULTY, "fixmate", *args, path, desk / "out.bam"], env=env, timeout=HANG, stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert told.exists(), p.stderr
     assert p.returncode == 1 and len(re.findall(b"^samtools fixmate: .", p.stderr, re.M)) == 1, p.stderr
     assert (desk / "out.bam").read_bytes() == PRECIOUS
     assert sorted(x.name for x in desk.iterdir()) == ["in.sam", "out.bam", "told"]
-
-
-# ------------------------------------------------------- what is handed on
-
-
-def test_base_modifications_are_ignored(templates, tmp_path):
-    """The words reach the other samtools as they were, in their order."""
-    tool = script(tmp_path / "bin" / "samtools", 'printf "%s\\n" "$0" "$@"\n')
-    line = ["-m", str(templates(10, 1)), "-M", "out.bam", "-@", "3"]
-    p = ours(line, env={"SAMTOOLS_UPSTREAM": str(tool)})
-    assert p.returncode == 0, p.stderr
-    assert p.stdout.decode().split("\n")[1:-1] == ["fixmate", *line]
-    p = ours(line, env={"PATH": "/nonexistent"})
-    assert p.returncode == 1 and p.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["fixmate", "markdup"])

@@ -131,6 +131,12 @@ def test_templates_of_all_kinds_become_others(part, tmp_path):
         as_chain(path, fixmate, markdup, [r.choice(SETTINGS)], seed)
 
 
+def test_base_modifications_are_cut_otherwise(tmp_path):
+    path = tmp_path / "mods.sam"
+    path.write_text(fixmategen.mods_sam(300, "sormadup"))
+    as_chain(path, "-M", settings=SETTINGS[2:3])
+
+
 @pytest.mark.parametrize("path", [p for p in REAL_BAMS if re.search(r"chr9|chr22\.s|rna|supplementary|test2", str(p))],
                          ids=lambda p: os.path.basename(str(p)))
 def test_real_files_become_others(path, tmp_path):
@@ -211,7 +217,7 @@ def test_help_names_an_option_that_manual_or_completion_lack():
     completion = (REPO / "doc" / "samtools-omp.bash").read_text()
     completion = completion.split("= sormadup ]")[1].split("' ;;\n        esac")[0]
     options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text.split("Steps\n")[1]))
-    options -= {"--help", "-h", "-r", "-p", "-c", "-z", "-s", "-f"}
+    options -= {"--help", "-h", "-r", "-p", "-c", "-M", "-z", "-s", "-f"}
     assert len(options) > 20
     for option in options:
         assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option

@@ -64,6 +64,19 @@ def of_records(recs):
         seed("slice", b"\1\3" + b"".join(small) + b"\x20\0\1\x30\0\2\x40\0\xff")
 
 
+def of_mods():
+    """A read, and what an aligner left of it."""
+    mm = [b"C+m,1,0,1;", b"C+mh?,0,1;A-a.;", b"N+17596,0,2;T+x;G-e,9;", b"U+b;C+h,2;"]
+    for i, text in enumerate(mm):
+        n = text.count(b",") << (i == 1)
+        tags = b"XAZx\0MMZ" + text + b"\0MLBC" + struct.pack("<I", n) + b"\7" * n
+        whole = bamgen.record("r", 0, 0, 5, seq="ACCGTCNACT", tags=tags)
+        for flag, extra in (2048, b""), (2064, b"MNC\12"), (256, b"MNS\10\0"):
+            cut = bamgen.record("r", flag, 0, 5, cigar=[(2, "H"), (8, "M")], seq="CGTCNACT", tags=tags + extra)
+            for role in range(4):
+                seed("base_mods", bytes([role]) + packed(whole) + packed(cut))
+
+
 def of_stream(head, recs):
     stream = head + b"".join(recs[:10])
     for level in 0, 1, 9:
@@ -187,6 +200,7 @@ def of_report():
 def main():
     folder, *files = sys.argv[1:]
     of_generator()
+    of_mods()
     of_words()
     of_sam()
     of_joins()

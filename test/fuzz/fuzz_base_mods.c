@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Tags of base modifications from outside, of a primary record and of one that was cut: what comes of them is a record,
+ * its other tags are as they were, and what was mended needs no more.
+ *
+ *   role | primary record | the other one, as fuzz_record() has them */
+#include "bam/base_mods.h"
+#include "fuzz.h"
+
+static void check(const struct byte_buffer *made, const struct bam_record *read)
+{
+    const struct bam_record *r = (const struct bam_record *)made->p;
+    MUST(made->n == bam_record_size(r));
+    enum bam_fault fault = bam_record_check(made->p, made->n, FUZZ_REFS).fault;
+    MUST(!fault || fault == BAM_BAD_CG);
+    MUST(base_mods_kept_others(read, r));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct feed f = {data, size};
+    uint8_t bytes[FUZZ_RECORD_MAX];
+    uint8_t role = feed_byte(&f);
+    size_t n = fuzz_record(&f, bytes);
+    uint8_t *primary = exact_copy(bytes, n);
+    size_t n_read = n ? fuzz_record(&f, bytes) : 0;
+    uint8_t *read = exact_copy(bytes, n_read);
+    if (n_read) {
+        const struct bam_record *of = role & 2 ? (const struct bam_record *)primary : NULL;
+        struct byte_buffer made = {exact_copy(read, n_read), n_read, n_read};
+        enum base_mods result = base_mods_fix(&made, of, of || role & 1);
+        MUST(result != BASE_MODS_NO_MEMORY);
+        check(&made, (struct bam_record *)read);
+        struct byte_buffer again = {exact_copy(made.p, made.n), made.n, made.n};
+        MUST(base_mods_fix(&again, NULL, true) == BASE_MODS_MENDED);
+        MUST(result == BASE_MODS_BROKEN || (again.n == made.n && memcmp(again.p, made.p, made.n) == 0));
+        free(again.p);
+        free(made.p);
+    }
+    free(read);
+    free(primary);
+    return 0;
+}
