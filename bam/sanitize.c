@@ -177,7 +177,19 @@ static int clean_unmapped(bam1_t *b, unsigned what)
     return 0;
 }
 
-/* Of a mapped read. */
+/* Whether an operation ends beyond the reference. One of length 0 may, too. */
+static bool hangs_over(const bam1_t *b, int64_t reference_end)
+{
+    const uint32_t *cigar = bam_get_cigar(b);
+    int64_t pos = b->core.pos;
+    for (uint32_t i = 0; i < b->core.n_cigar; i++)
+        if (bam_cigar_type(bam_cigar_op(cigar[i])) & 2 && (pos += bam_cigar_oplen(cigar[i])) > reference_end)
+            return true;
+    return false;
+}
+
+/* Of a mapped read. As samtools, it leaves one that begins beyond its reference and has no base on it, without
+ * SANITIZE_UNMAP. */
 static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)
 {
     bam1_core_t *c = &b->core;
@@ -193,7 +205,7 @@ static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_b
             c->tid = -1, c->pos = -1;
         return 0;
     }
-    return bam_endpos(b) > length ? trim(b, length, cigar) : 0;
+    return hangs_over(b, length) ? trim(b, length, cigar) : 0;
 }
 
 /* ------------------------------------------------ whether it is needed */

@@ -129,6 +129,17 @@ def test_sanitizing_does_something_else(templates, words):
     same_lines(as_sam(mine), as_sam(oracle(path, "-O", "sam", "-z", words)), words)
 
 
+def test_read_without_a_base_on_its_reference_is_unmapped(tmp_path):
+    """It begins behind the end."""
+    lines = ["q%d%s\t65\tc3\t%d\t60\t%s\t*\t0\t0\tACGT\tIIII\n" % (pos, cigar, pos, cigar)
+             for pos in (60, 61, 62, 99) for cigar in ("4I", "2S2I", "3H4S", "4P4I", "2I2S5P", "4M", "2I2M", "0M4I", "0D4S")]
+    path = tmp_path / "behind.sam"
+    path.write_text(fixmategen.HEADER + "".join(lines))
+    for words in "cigar", "cigar,mqual,cigdup", "unmap,cigar":
+        args = ["-p", "-O", "sam", "-z", words]
+        same_lines(as_sam(fixed(path, *args)), as_sam(oracle(path, *args)), words)
+
+
 def test_last_sanitize_loses(templates):
     path = templates(100, 1)
     assert fixed(path, "-z", "all", "-z", "off") == fixed(path, "-z", "off") != fixed(path)
