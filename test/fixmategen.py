@@ -80,10 +80,10 @@ def template(r, name):
     return "".join(line(r, name, flag) for flag in flags)
 
 
-def sam(n, seed):
-    """n templates. Some names come again later."""
+def sam(n, seed, again=0.05):
+    """n templates. again: the share of names that may come once more later."""
     r = random.Random(seed)
-    names = ["t%d" % (r.randrange(n) if r.random() < 0.05 else i) for i in range(n)]
+    names = ["t%d" % (r.randrange(n) if r.random() < again else i) for i in range(n)]
     return HEADER + "".join(template(r, name) for name in names)
 
 
