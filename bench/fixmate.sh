@@ -18,5 +18,5 @@ if [ ! -e "$work/grouped.bam" ]; then
     mv "$work/part" "$work/grouped.bam"
     rm "$work/made"
 fi
-exec python3 bench/merge.py fixmate "$ours" "$samtools" "${BENCH_OUT:-$work}" "${ROUNDS:-5}" "${THREADS:-2}" \
-    "${LEVELS:-default 1 0}" "$work/grouped.bam"
+exec python3 bench/merge.py "${WHAT:-fixmate}" "$ours" "$samtools" "${BENCH_OUT:-$work}" "${ROUNDS:-5}" \
+    "${THREADS:-2}" "${LEVELS:-default 1 0}" "$work/grouped.bam"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of bench/merge.sh and bench/fixmate.sh."""
+"""The tables of bench/merge.sh, bench/fixmate.sh and bench/chain.sh."""
 
 import os
 import shutil
@@ -10,9 +10,15 @@ import sys
 from measure import measure
 
 
+# Those who break ties otherwise than samtools.
+OTHERS = "bamsormadup", "sambamba", "elprep", "fgumi"
+
+
 def command(what, program, path, threads, level, out, inputs):
     """The same work, as far as the programs allow: equal @RG and @PG lines are joined. samtools has its threads beside
     the main one."""
+    if what == "chain":
+        return ["sh", "bench/chain.sh", "run", program, path, threads, level, out, *inputs]
     if what == "fixmate":                            # samtools has no -l there, and its -u means nothing for a file
         how = [] if level == "default" else ["-O", "bam,level=" + level]
         return [path, what, "-m", "-@", threads, *how, *inputs, out]
@@ -28,6 +34,17 @@ def records(samtools, path, fields):
     return subprocess.check_output(["sh", "-c", '"$0" view -@ 1 "$1" | cut -f "$2" | cksum', samtools, path, fields])
 
 
+def count(samtools, path, *which):
+    return int(subprocess.check_output([samtools, "view", "-c", *which, path]))
+
+
+def look_at_marks(samtools, name, path, source):
+    """No record may lack; tells how many are duplicates."""
+    if count(samtools, path) != count(samtools, source):
+        sys.exit("merge.py: %s loses records" % name)
+    print("%s marks %d duplicates" % (name, count(samtools, path, "-f", "1024")), file=sys.stderr)
+
+
 def one_run(argv, out, log):
     """Wall and CPU seconds, MiB, MB of output."""
     if os.path.exists(out):
@@ -40,6 +57,7 @@ def one_run(argv, out, log):
 
 
 def rows(what, programs, folder, rounds, threads, level, inputs):
+    programs = {name: path for name, path in programs.items() if level == "default" or name != "elprep"}
     runs, first, log = {name: [] for name in programs}, {}, os.path.join(folder, "log")
     for turn in range(rounds + 1):
         for name, path in programs.items():
@@ -47,9 +65,11 @@ def rows(what, programs, folder, rounds, threads, level, inputs):
             cost = one_run(command(what, name, path, threads, level, out, inputs), out, log)
             if turn:
                 runs[name].append(cost)
-            elif name != "sambamba":                 # whose ties are in another order
+            elif name not in OTHERS:
                 fields = "-11" if level == "gather" else "1-"     # in copied blocks, tags stay at their places
                 first[name] = records(programs["samtools"], out, fields)
+            if what == "chain" and not turn:
+                look_at_marks(programs["samtools"], name, out, inputs[0])
             for left in out, out + ".bai":
                 if os.path.exists(left):
                     os.unlink(left)
@@ -65,8 +85,10 @@ def rows(what, programs, folder, rounds, threads, level, inputs):
 
 def main(what, ours, samtools, folder, rounds, threads, levels, *inputs):
     programs = {"ours": os.path.abspath(ours), "samtools": samtools}
-    if what == "merge" and shutil.which("sambamba"):
-        programs["sambamba"] = shutil.which("sambamba")
+    if what == "chain":
+        programs["steps"] = programs["ours"]
+    others = {"merge": ["sambamba"], "chain": OTHERS}.get(what, [])
+    programs.update((name, shutil.which(name)) for name in others if shutil.which(name))
     if levels == "gather":
         programs["copied"] = programs["ours"]
     print("| level | threads | program | wall s | CPU s | MiB | MB | x samtools |")
