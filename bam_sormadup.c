@@ -56,6 +56,13 @@ static int put_header(struct sormadup *c)
     return written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
 
+/* The least that works, of what takes the merged records. */
+static size_t memory_beside(const struct sormadup_opts *opts)
+{
+    int n_threads = opts->common.n_threads;
+    return sorted_source_memory(n_threads) + marked_flow_memory(n_threads, SORTED_SLICE);
+}
+
 static int begin_marking(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
@@ -69,7 +76,7 @@ static int begin_marking(struct sormadup *c)
         .sam = s->sam,
         .rings = &s->rings,
         .slice_size = SORTED_SLICE,
-        .room = s->beside,
+        .room = s->beside - memory_beside(c->opts) + marked_flow_room(s->opts->n_threads, SORTED_SLICE),
         .stats = s->stats,
     };
     return marked_open_behind(&c->marked, &c->opts->markdup, s->to, &before);
@@ -136,7 +143,7 @@ int bam_sormadup(const struct sormadup_opts *opts)
         .in = &opts->common.in,
         .size_hint = opts->common.size_hint,
         .fixes = &opts->fixmate,
-        .passes_on = marked_flow_memory(opts->common.n_threads, SORTED_SLICE),
+        .passes_on = memory_beside(opts),
     };
     int n_threads = 1;
     c.marked.latch = &s->latch;

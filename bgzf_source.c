@@ -254,7 +254,7 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst, uint8_t *keep)
     slot->keep = keep;
     slot->users = is_gzip ? NULL : byte_window_hold(w);
     slot->fault = BGZF_OK;
-    slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
+    slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index, w->slice, w->data};
     if (is_gzip) {
         slot->block.file_offset = s->gzip->begin;
         source_inflate(s, NULL, &s->frame, dst);

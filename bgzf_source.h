@@ -11,6 +11,7 @@
 struct bgzf_codec;
 struct byte_window;
 struct latch;
+struct record_slice;
 struct stats;
 
 struct bgzf_source;
@@ -36,6 +37,9 @@ struct bgzf_source_block {
     uint8_t *data;               /* where it was inflated to */
     uint32_t size;               /* inflated */
     uint32_t slot;               /* 0 .. n_slots - 1; free again when the next block is handed out */
+    const struct record_slice *slice;    /* of the input's window; not read here. If it is not NULL ... */
+    const uint8_t *from;         /* ... the bytes lie there, too, until the function that is called once they are
+                                  * inflated returns */
 };
 
 /* Called in the inflate task, in any thread, as soon as the block is inflated. */

@@ -10,6 +10,7 @@
 #include "base/task_ring.h"
 
 struct frame_list;
+struct record_slice;
 
 /* The reader may leave fewer bytes than this when it asks for more: one BGZF block. */
 enum { BYTE_WINDOW_KEPT = 65536 };
@@ -22,6 +23,8 @@ struct byte_window {
     int held;                    /* holds not yet added to users: that line belongs to the tasks' caches */
     struct frame_list *frames;   /* BGZF blocks in them, listed (codec/frame_list.h) from the bytes that the window has
                                   * there. NULL: there is no list */
+    const struct record_slice *slice;    /* whose records the bytes are, mended, with keys of coordinate order; it stays
+                                  * as it is while they are held. NULL: nobody has listed them */
     int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* the provider's */
 };
 

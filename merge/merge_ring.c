@@ -163,6 +163,8 @@ static void choose_sizes(struct merge_ring *m)
     m->range_records = o->n_records / 4 * 3;     /* so that the next cut, too, is rarely beyond the list's end */
     if (o->runs.n == 0 && share < m->range_records)
         m->range_records = share;
+    if (o->copy && o->n_wanted < m->range_records)
+        m->range_records = o->n_wanted;
     if (m->range_records < least)
         m->range_records = least;
     m->sample_records = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE;

@@ -34,7 +34,8 @@ struct merge_ring_options {
      * range's task, or on the main thread; index: of the range, below n_ranges. NULL: records go to the sink. */
     void (*copy)(void *arg, uint32_t index, const struct record_list *list);
     void *arg;                   /* of copy() */
-    size_t n_bytes;              /* about how many of them go into one list then */
+    size_t n_bytes;              /* about how many of them go into one list then at most, and ... */
+    size_t n_wanted;             /* ... records that a range should have, if that is less than its list takes */
     int n_threads;
     struct latch *latch;
     struct stats *stats;

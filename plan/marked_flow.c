@@ -230,10 +230,11 @@ static bool all_decided(const struct marked_flow *f)
     return all_entered(f) && (f->told_all || !f->losses);
 }
 
-/* The oldest slice that waits, if it can be finished; else NULL. */
-static struct marked_slice *final_slice(const struct marked_flow *f)
+/* One of the slices that wait, number 0 being the oldest, if it can be finished; else NULL. */
+static struct marked_slice *final_slice(const struct marked_flow *f, size_t number)
 {
-    struct marked_slice *s = f->waiting.first < f->entered ? f->waiting.list[f->waiting.first].slice : NULL;
+    size_t at = f->waiting.first + number;
+    struct marked_slice *s = at < f->entered ? f->waiting.list[at].slice : NULL;
     bool is_final = s && !f->opt.rule.others && s->first + s->records.n <= f->decided;
     return is_final || all_decided(f) ? s : NULL;
 }
@@ -241,9 +242,10 @@ static struct marked_slice *final_slice(const struct marked_flow *f)
 /* Takes what the source has. A failure is in the latch. */
 static void read_on(struct marked_flow *f)
 {
-    if (final_slice(f))                          /* the tasks that finish slices have enough to go on with */
+    if (final_slice(f, f->finish.opt.n_slots))   /* and as many are being finished: all threads have enough to do */
         return;
-    while (!f->ended && !task_ring_full(&f->keys) && (f->memory < f->opt.room || !is_busy(f))) {
+    while (!f->ended && !task_ring_full(&f->keys)
+           && (f->memory < f->opt.room || !(is_busy(f) || final_slice(f, 0)))) {
         enum chunk_state state = f->opt.source.advance(f->opt.source.arg);
         f->ended = state == CHUNK_NONE;
         if (state != CHUNK_MADE || take_slice(f) < 0)
@@ -383,6 +385,8 @@ static void take_left(struct marked_flow *f)
 static void leave_room(struct marked_flow *f)
 {
     take_left(f);
+    if (final_slice(f, 0))                       /* there will be room without that */
+        return;
     while (f->memory - f->leaves > f->opt.room / 4 * 3 && !task_ring_full(&f->leave)) {
         if (marked_queue_is_empty(&f->here) || marked_store_prepare(f->opt.store) < 0)
             return;
@@ -418,7 +422,7 @@ static void go_on(struct marked_flow *f)
 static void finish_on(struct marked_flow *f)
 {
     struct marked_slice *s;
-    while (!task_ring_full(&f->finish) && (s = final_slice(f)) && s->where != MARKED_LEAVES) {
+    while (!task_ring_full(&f->finish) && (s = final_slice(f, 0)) && s->where != MARKED_LEAVES) {
         f->waiting.first++;
         f->here.first += s->where == MARKED_HERE;        /* it is the oldest of them */
         f->finishing[task_ring_next(&f->finish)] = s;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/stats.h"
 #include "plan/sorted_source.h"
 #include "read/record_slice.h"
 
@@ -10,6 +11,7 @@ static void copy(void *source, uint32_t index, const struct record_list *list)
     struct record_slice *to = &s->slices[index];
     enum bam_fault fault = BAM_OK;
     size_t bytes = 0;
+    enum stage before = stats_enter(s->sorted->stats, STAGE_GATHER);
     for (size_t i = 0; i < list->n; i++)
         bytes += list->records[i].size;
     bool done = byte_buffer_reserve(&to->records, bytes) == 0;
@@ -20,6 +22,7 @@ static void copy(void *source, uint32_t index, const struct record_list *list)
         done = byte_buffer_append(&to->records, list->records[i].data, list->records[i].size) == 0
             && record_slice_list(to, start, false, NULL, &fault) == 0;
     }
+    stats_leave(s->sorted->stats, before, to->records.n);
     if (!done)
         latch_fail(&s->sorted->latch, "out of memory for what is merged");
 }
@@ -54,12 +57,36 @@ static bool help(void *source)
     return merge_ring_help(s->sorted->merge);
 }
 
+/* Copies that are made or wait to be taken. */
+static uint32_t count_slices(int n_threads)
+{
+    enum { SLICES_MORE = 6 };    /* than threads, which wait for the oldest to be taken */
+    return (uint32_t)n_threads + SLICES_MORE;
+}
+
+size_t sorted_source_memory(int n_threads)
+{
+    enum { KEYS_SHARE = 16 };    /* 16 bytes of key for some 256 each */
+    return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE);
+}
+
+/* Records of a slice, judged by all of them. */
+static size_t records_of_slice(const struct sorted *s)
+{
+    const struct bam_arena *all = s->arenas.filled;
+    return (size_t)(SORTED_SLICE / ((all->origin + all->walked) / (all->n_records + 1) + 1));
+}
+
+/* A range that needs another pass keeps all others waiting for it: one of runs has as much as one of their slices. */
 int sorted_source_open(struct sorted_source *s, struct sorted *sorted, struct merge_ring_options *how)
 {
+    uint32_t most = count_slices(how->n_threads);
+    how->n_ranges = how->n_ranges < most ? how->n_ranges : most;
     *s = (struct sorted_source){.sorted = sorted, .n_slices = how->n_ranges};
     how->copy = copy;
     how->arg = s;
-    how->n_bytes = SORTED_SLICE;
+    how->n_bytes = 2 * (sorted->plan.slice_size > SORTED_SLICE ? sorted->plan.slice_size : (size_t)SORTED_SLICE);
+    how->n_wanted = records_of_slice(sorted);
     how->n_spare = 0;
     s->slices = calloc(s->n_slices, sizeof *s->slices);
     return s->slices ? 0 : latch_fail(&sorted->latch, "out of memory");

@@ -19,6 +19,9 @@ struct sorted_source {
     uint64_t n, checksum;        /* of the records that were taken; sum of record_checksum(), modulo 2^64 */
 };
 
+/* Bytes of memory for the copies, mostly. */
+size_t sorted_source_memory(int n_threads);
+
 /* Makes the copies a part of the merge that is to be opened so. -1: no memory, and the error is recorded in the sort's
  * latch. Either way, close it behind the parallel region. */
 int sorted_source_open(struct sorted_source *source, struct sorted *sorted, struct merge_ring_options *how);

@@ -6,6 +6,7 @@
 #include "bgzf_source.h"
 #include "read/block_reader.h"
 #include "read/input_part.h"
+#include "read/record_slice.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
@@ -93,7 +94,13 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
     uint64_t start = (uint64_t)(block->data - r->arena->base);
     enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
     settle_keys(found);
-    found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
+    if (block->slice && !r->arena->rule) {
+        struct bam_known known = {block->slice->keys, block->slice->n,
+                                  (uint64_t)(block->from - block->slice->records.p)};
+        found->walk = bam_arena_take_known(r->arena, start, start + block->size, &known, found->keys);
+    } else {
+        found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
+    }
     stats_leave(r->opt.stats, before, block->size);
 }
 

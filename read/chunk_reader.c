@@ -318,6 +318,7 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
     assert(window->size == 0);
     window->data = c->made.records.p;
     window->size = c->made.records.n;
+    window->slice = c->made.n ? &c->made : NULL;
     window->users = &c->users;
     return 1;
 }

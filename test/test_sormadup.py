@@ -165,6 +165,7 @@ def test_header_or_statistics_are_others(grouped, tmp_path):
     assert p.stderr.startswith("samtools sormadup: grouped.sam -> out.bam\n")
 
 
+FAR = "%s\t%d\tc1\t%d\t60\t4M\t=\t%d\t0\tACGT\tIIII\n"
 ONE = "%s\t%d\tc1\t%d\t60\t4M\t*\t0\t0\tACGT\tIIII\n"
 
 
@@ -182,6 +183,20 @@ def test_records_apart_pass(text, tmp_path):
         assert p.stderr.startswith("samtools sormadup: in.sam") and "samtools collate -O -u" in p.stderr
         assert sorted(os.listdir(tmp_path)) == ["in.sam", "out.bam"]
         assert (tmp_path / "out.bam").read_bytes() == PRECIOUS
+
+
+def test_records_behind_2_31_are_out_of_order(tmp_path):
+    """samtools has no BAM of them to go on with. A record from elsewhere must get the keys of their order, too."""
+    r, lines = random.Random(31), ["@HD\tVN:1.6\n@SQ\tSN:c1\tLN:4000000000\n"]
+    for i in range(1500):                        # more than the order learns from
+        at = r.randrange(1, 3999999000)
+        lines += [FAR % ("q%d" % i, flag, pos, other) for flag, pos, other in
+                  ((99, at, at + 150), (147, at + 150, at))]
+    (tmp_path / "in.sam").write_text("".join(lines))
+    p = ours(["-@", "2", "-O", "sam", tmp_path / "in.sam"])
+    assert p.returncode == 0, p.stderr
+    places = [int(line.split(b"\t")[3]) for line in p.stdout.splitlines() if not line.startswith(b"@")]
+    assert places == sorted(places) and len(places) == 3000
 
 
 @pytest.mark.parametrize("fault", ["fixed:drop", "lent:flip", "arena:flip", "arena:drop", "arena:both", "merged:flip"])

@@ -254,6 +254,51 @@ static void test_blocks_of_any_one_size_lose_no_record(void **state)
     stream_free(&s);
 }
 
+/* The same, where a list of the records is at hand that was made while they lay elsewhere. */
+static void check_known(const struct stream *s, const size_t *cuts, size_t n)
+{
+    enum { ELSEWHERE = 4711 };
+    struct bam_key *all = must_alloc(s->n * sizeof *all), *keys = must_alloc((s->n + 1) * sizeof *keys);
+    start_anew();
+    memcpy(arena.base, s->bytes.data, s->bytes.n);
+    arena.bottom = s->bytes.n;
+    assert_int_equal(bam_arena_walk(&arena, 0, s->bytes.n, all).n, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        all[i].place += (uint64_t)ELSEWHERE << BAM_KEY_SIZE_BITS;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t begin = i ? cuts[i - 1] : 0;
+        struct bam_known known = {all, s->n, begin + ELSEWHERE};
+        struct bam_walk w = bam_arena_take_known(&arena, begin, cuts[i], &known, keys);
+        assert_true(w.start >= arena.walked && w.start <= cuts[i] && w.end <= cuts[i]);
+        size_t before = arena.n_records;
+        assert_int_equal(bam_arena_accept(&arena, &w, keys, cuts[i], NULL, &latch, &origin), 0);
+        assert_in_range(arena.n_records - before, w.n, w.n + 1);     /* that which ends here alone is walked again */
+    }
+    check_records(s, s->n);
+    free(all);
+    free(keys);
+}
+
+static void test_known_records_are_looked_for(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {40, 1000, 65536};
+    static size_t cuts[MAX_BLOCKS];
+    uint64_t seed = 5;
+    for (int i = 0; i < 12; i++) {
+        struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
+        while (s.bytes.n < 60000) {
+            switch (unit_below(&seed, 6)) {
+            case 0: add_smallest(&s); break;
+            case 1: add_record_of_records(&s, 1 + (int)unit_below(&seed, 4)); break;
+            default: add_plain(&s, &seed, 3, i % 2 ? 300 : 30000); break;
+            }
+        }
+        check_known(&s, cuts, random_cuts(&s, cuts, sizes[i % (int)N_OF(sizes)], &seed));
+        stream_free(&s);
+    }
+}
+
 static void test_random_cuts_lose_no_record(void **state)
 {
     (void)state;
@@ -1051,6 +1096,7 @@ int main(void)
         cmocka_unit_test(test_cuts_at_any_two_places_lose_no_record),
         cmocka_unit_test(test_blocks_of_any_one_size_lose_no_record),
         cmocka_unit_test(test_random_cuts_lose_no_record),
+        cmocka_unit_test(test_known_records_are_looked_for),
         cmocka_unit_test(test_records_that_span_many_blocks),
         cmocka_unit_test(test_more_records_in_a_block_than_the_master_lists_at_once),
         cmocka_unit_test(test_plausible_guess_that_is_wrong_is_not_believed),
