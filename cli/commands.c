@@ -93,7 +93,7 @@ static enum engine_args_result parse_markdup(union command_opts *opts, int argc,
 
 static int run_markdup(const union command_opts *opts)
 {
-    return bam_markdup(&opts->markdup);
+    return opts->common.plan ? sort_plan_markdup(&opts->markdup) : bam_markdup(&opts->markdup);
 }
 
 static enum engine_args_result parse_sormadup(union command_opts *opts, int argc, char **argv)

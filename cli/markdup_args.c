@@ -31,6 +31,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPT_JSON},
     {"duplicate-count", no_argument, NULL, OPT_DUPLICATE_COUNT},
     {"mode", required_argument, NULL, 'm'},
+    {"plan", optional_argument, NULL, OPT_PLAN},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
     {"c", required_argument, NULL, OPT_COORDS_ORDER},
     {"t", required_argument, NULL, '@'},
@@ -83,8 +84,8 @@ void markdup_args_usage(FILE *to)
           "      --verbosity INT     below 3: no warnings\n"
           "      --help              print this text\n"
           "\n"
-          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
-          "--verify, --write-index=bai|csi. See samtools sort --help.\n", to);
+          "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
+          "--trace, --verify, --write-index=bai|csi. See samtools sort --help.\n", to);
 }
 
 static int parse_window(struct markdup_opts *opts, const char *text)

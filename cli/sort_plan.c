@@ -17,6 +17,7 @@
 #include "base/temp_prefix.h"
 #include "cli/sort_plan.h"
 #include "plan/forecast.h"
+#include "plan/markdup_opts.h"
 #include "plan/merge_opts.h"
 #include "report/report.h"
 
@@ -96,7 +97,8 @@ static void find_warnings(struct plan *p)
             forewarn(p, "no temporary file can be made in %s: %s", p->temp[i].dir, strerror(p->temp[i].error));
     if (f->sampled && f->memory > machine_memory())
         forewarn(p, "about %.0f MB of memory are taken, but the machine or its cgroup has %.0f MB. Use a smaller %s",
-                 (double)f->memory / 1e6, (double)machine_memory() / 1e6, f->merges ? "--total-memory" : "-m");
+                 (double)f->memory / 1e6, (double)machine_memory() / 1e6,
+                 f->merges || f->marks ? "--total-memory" : "-m");
     bool shared = *out->dir && p->temp->device == out->device;
     if (f->temporary > p->temp_free)
         forewarn(p, "temporary data take about %.0f MB, but only %.0f MB are free in %s%s. -T names another place",
@@ -181,28 +183,51 @@ static void put_input(const struct plan *p)
         printf("input: %s%s, %.1f MB\n", name, p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes));
 }
 
-static void put_spill(const struct plan *p)
+/* Whether all records may wait in memory, so that none goes to a temporary file. */
+static bool waits_in_memory(const struct forecast *f)
+{
+    return f->sampled && f->record_bytes <= (double)f->fits;
+}
+
+static void put_waiting(const struct forecast *f)
+{
+    if (f->spills)
+        printf("records that wait: all, of which %.1f MB fit into memory\n", mb((double)f->fits));
+    else if (waits_in_memory(f))
+        printf("records that wait: in memory, without temporary files\n");
+    else
+        printf("records that wait: up to %.1f MB in memory, and what is more in temporary files\n",
+               mb((double)f->fits));
+}
+
+static void put_temporary(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    if (f->merges)
-        return;
-    if (!f->sampled) {
-        printf("fits in memory: up to %.1f MB uncompressed, of which each record takes 16 bytes more%s\n",
-               mb((double)f->fits), p->opts->size_hint > f->fits ? "; not what --size-hint says" : "");
-        return;
-    }
-    if (!f->spills) {
-        printf("sorted: in memory, without temporary files\n");
-        return;
-    }
-    printf("sorted: not in memory at once; about %.0f run%s, of which one merge takes %" PRIu64 "\n", f->runs,
-           f->runs > 1 ? "s" : "", f->merged_at_once);
     printf("temporary: %.1f MB packed, of which %.1f MB go to disk in %zu file%s\n", mb(f->packed), mb(f->temporary),
            p->opts->n_temp_prefixes, p->opts->n_temp_prefixes > 1 ? "s" : "");
     for (size_t i = 0; i < p->opts->n_temp_prefixes; i++)
         printf("temporary place: %s, %.1f MB free\n", p->temp[i].dir, mb(p->temp[i].free));
     if (f->memory_to_fit)
         printf("in memory with: --total-memory %.0fM\n", ceil((double)f->memory_to_fit / (1 << 20)));
+}
+
+static void put_spill(const struct plan *p)
+{
+    const struct forecast *f = &p->f;
+    if (f->merges)
+        return;
+    if (f->marks)
+        put_waiting(f);
+    else if (!f->sampled)
+        printf("fits in memory: up to %.1f MB uncompressed, of which each record takes 16 bytes more%s\n",
+               mb((double)f->fits), p->opts->size_hint > f->fits ? "; not what --size-hint says" : "");
+    else if (!f->spills)
+        printf("sorted: in memory, without temporary files\n");
+    else
+        printf("sorted: not in memory at once; about %.0f run%s, of which one merge takes %" PRIu64 "\n", f->runs,
+               f->runs > 1 ? "s" : "", f->merged_at_once);
+    if (f->spills)
+        put_temporary(p);
 }
 
 static void put_time(const struct forecast *f)
@@ -232,7 +257,8 @@ static void put_text(const struct plan *p)
         put_input(p);
     if (f->sampled)
         printf("records: about %.0f, %.1f MB uncompressed\n", f->records, mb(f->record_bytes));
-    printf("memory: %s%.1f MB\n", f->sampled && !f->merges ? "about " : "at most ", mb((double)f->memory));
+    bool known = f->sampled && !f->merges && (!f->marks || f->keeps);
+    printf("memory: %s%.1f MB\n", known ? "about " : "at most ", mb((double)f->memory));
     if (f->large)
         printf("large records: one of %.1f MB was seen, for which up to %.1f MB of this are needed\n",
                mb((double)f->large), mb((double)f->memory_of_large));
@@ -297,13 +323,14 @@ static const char *temp_text(const struct plan *p, size_t i) { return p->temp[i]
 static void put_spill_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
+    bool known = f->sampled && (!f->marks || f->spills || waits_in_memory(f));
     put_count("large_record_bytes", (double)f->large, f->large > 0);
     put_count("fits_bytes", (double)f->fits, true);
     put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
-    printf("  \"in_memory\": %s,\n", !f->sampled ? "null" : f->spills ? "false" : "true");
-    put_count("runs", f->runs, f->sampled);
-    put_count("packed_bytes", f->packed, f->sampled);
-    put_count("temporary_bytes", f->temporary, f->sampled);
+    printf("  \"in_memory\": %s,\n", !known ? "null" : f->spills ? "false" : "true");
+    put_count("runs", f->runs, f->sampled && !f->marks);
+    put_count("packed_bytes", f->packed, known);
+    put_count("temporary_bytes", f->temporary, known);
     put_count("temporary_free_bytes", p->temp_free, true);
     put_count("request_tmp_mib", (double)make_request(f).tmp_mib, true);
     put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
@@ -355,21 +382,21 @@ static void put_json(const struct plan *p)
     printf("}\n");
 }
 
-/* merge: NULL if it is a sort. */
-static int plan(const struct sort_opts *opts, const struct merge_opts *merge)
+/* f: NULL if the forecast failed, which the latch tells. */
+static int tell(const struct sort_opts *opts, const struct forecast *f, const struct latch *latch)
 {
-    struct latch latch = {0};
     struct plan *p = calloc(1, sizeof *p);
     int status = EXIT_FAILURE;
+    if (!f) {
+        message_error("%s.", latch->message);
+        goto out;
+    }
     if (!p || !(p->temp = calloc(opts->n_temp_prefixes + 1, sizeof *p->temp))) {
         message_error("out of memory");
         goto out;
     }
     p->opts = opts;
-    if ((merge ? forecast_merge(&p->f, merge, &latch) : forecast_make(&p->f, opts, &latch)) < 0) {
-        message_error("%s.", latch.message);
-        goto out;
-    }
+    p->f = *f;
     look_at_places(p);
     find_warnings(p);
     if (opts->plan == PLAN_JSON)
@@ -388,10 +415,21 @@ out:
 
 int sort_plan(const struct sort_opts *opts)
 {
-    return plan(opts, NULL);
+    struct latch latch = {0};
+    struct forecast f;
+    return tell(opts, forecast_make(&f, opts, &latch) == 0 ? &f : NULL, &latch);
 }
 
 int sort_plan_merge(const struct merge_opts *opts)
 {
-    return plan(&opts->common, opts);
+    struct latch latch = {0};
+    struct forecast f;
+    return tell(&opts->common, forecast_merge(&f, opts, &latch) == 0 ? &f : NULL, &latch);
+}
+
+int sort_plan_markdup(const struct markdup_opts *opts)
+{
+    struct latch latch = {0};
+    struct forecast f;
+    return tell(&opts->common, forecast_markdup(&f, opts, &latch) == 0 ? &f : NULL, &latch);
 }

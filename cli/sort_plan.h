@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* --plan: tells what a sort or a merge would take, and makes nothing. */
+/* --plan: tells what a sort, a merge or a markdup would take, and makes nothing. */
 #ifndef SORT_PLAN_H
 #define SORT_PLAN_H
 
+struct markdup_opts;
 struct merge_opts;
 struct sort_opts;
 
@@ -10,5 +11,6 @@ struct sort_opts;
  * stderr. */
 int sort_plan(const struct sort_opts *opts);
 int sort_plan_merge(const struct merge_opts *opts);
+int sort_plan_markdup(const struct markdup_opts *opts);
 
 #endif

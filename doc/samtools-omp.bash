@@ -65,7 +65,7 @@ _samtools_omp()
             *) [[ $cur == -* ]] && words='-r -l -S -s -f -T -d -t -c -m -u -O -@ --mode --include-fails --no-multi-dup --read-coords --coords-order
                 --barcode-tag --barcode-name --barcode-rgx --move-umi-to-tag --umi-separator --use-read-groups --json --duplicate-count --threads
                 --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = sormadup ]; then
         case $prev in

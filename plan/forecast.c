@@ -4,6 +4,9 @@
 #include "base/machine.h"
 #include "order/bam_key.h"
 #include "plan/forecast.h"
+#include "plan/markdup_opts.h"
+#include "plan/marked.h"
+#include "plan/marked_slice.h"
 #include "plan/memory_plan.h"
 #include "plan/merge_inputs.h"
 #include "plan/merge_opts.h"
@@ -38,6 +41,10 @@ static bool all_files(const struct sort_opts *o)
  * after it leave room for what is kept packed in memory, and the last one stays. */
 static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 {
+    if (f->marks) {
+        f->packed = f->temporary = (f->record_bytes - (double)f->fits) * f->cost.packed;
+        return;
+    }
     struct spill_sizes sizes = spill_policy_sizes(plan->arena_size, plan->slice_size, f->record_bytes, false);
     double first = FILLED * (double)plan->arena_size, each = FILLED * (double)sizes.arena_size;
     double more = ceil(fmax(f->with_keys - first, 0) / each) - 1;
@@ -48,22 +55,38 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
     f->temporary = fmax(f->packed - (double)sizes.store, 0);
 }
 
+/* Of a markdup, whose slices have records and what is known of them. Those that all wait are spilled. */
+static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
+{
+    size_t slice = plan->rings.sam.records_size;
+    f->fits = (uint64_t)((double)marked_room(plan) * (double)slice / (double)marked_slice_memory_of(slice));
+    f->spills = f->keeps && f->record_bytes > (double)f->fits;
+    if (f->sampled)
+        f->memory = (uint64_t)fmin((double)plan->fixed + f->with_keys, (double)f->memory_most);
+}
+
 /* sample: NULL, or it may be empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
     enum { LARGE_TIMES = 3 };                    /* while it is read, or put to the sink */
-    f->merges = plan->rings.job.in_chunks;
-    f->large = sample && !f->merges && sample->largest > plan->arena_size ? sample->largest : 0;
+    f->marks = plan->rings.job.holds;
+    f->merges = plan->rings.job.in_chunks && !f->marks;
+    f->large = sample && !plan->rings.job.in_chunks && sample->largest > plan->arena_size ? sample->largest : 0;
     f->memory_of_large = LARGE_TIMES * f->large;
-    f->memory_most = memory_plan_takes(plan) + f->memory_of_large;
+    uint64_t takes = memory_plan_takes(plan);
+    f->memory_most = (f->marks && takes < plan->rings.job.all ? plan->rings.job.all : takes) + f->memory_of_large;
     f->memory = f->memory_most;
     f->fits = 2 * (uint64_t)plan->arena_size;
-    if (!sample || sample->n == 0)
+    f->sampled = sample && sample->n > 0;
+    if (f->sampled) {
+        f->record_bytes = sample->all_bytes;
+        f->records = sample->all_records;
+        f->with_keys = f->record_bytes + f->records * sizeof(struct bam_key);
+    }
+    if (f->marks)
+        forecast_waiting(f, plan);
+    if (f->marks || !f->sampled)
         return;
-    f->sampled = true;
-    f->record_bytes = sample->all_bytes;
-    f->records = sample->all_records;
-    f->with_keys = f->record_bytes + f->records * sizeof(struct bam_key);
     struct spill_outlook outlook = {.records = f->record_bytes, .with_keys = f->with_keys,
                                     .arena_size = plan->arena_size};
     f->spills = !f->merges && spill_policy_will_fit(&outlook) == 0;
@@ -150,7 +173,9 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     bool is_bam = opts->out.format.format == bam;
     if (!is_bam)
         return;
-    double merged = MERGED * c->sort + c->find, ordered = f->merges ? merged : c->sort;
+    double merged = MERGED * c->sort + c->find;
+    double marked = c->inflate + c->find;        /* keys, sets and a copy of all take about as long as reading them */
+    double ordered = f->merges ? merged : f->marks ? marked : c->sort;
     double copied = c->inflate + c->find + (opts->out.verify ? c->inflate + c->find : 0);
     double each = copied + ordered + c->deflate;
     double runs = c->packed > 0 ? f->packed / c->packed : 0;
@@ -192,7 +217,7 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
     if (f->spills) {
         forecast_runs(f, &plan);
         struct planned planned = {.job = &rings->job, .opts = opts, .in = in, .output = output};
-        f->memory_to_fit = memory_to_fit(&planned, f->with_keys);
+        f->memory_to_fit = f->marks ? 0 : memory_to_fit(&planned, f->with_keys);
     }
     if (f->sampled)
         forecast_time(f, opts);
@@ -251,5 +276,19 @@ int forecast_merge(struct forecast *f, const struct merge_opts *opts, struct lat
     }
     f->n_references = result == 0 ? (size_t)sam_hdr_nref(m.sam) : 0;
     merge_inputs_close(&m);
+    return result;
+}
+
+int forecast_markdup(struct forecast *f, const struct markdup_opts *opts, struct latch *latch)
+{
+    const struct sort_opts *o = &opts->common;
+    struct marked m = {.latch = latch};
+    *f = (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus(), .keeps = opts->others};
+    if (!all_files(o)) {
+        struct memory_rings rings = marked_rings(o);
+        return foresee(f, o, &rings, o->in.n, latch);
+    }
+    int result = marked_look(&m, opts) < 0 ? -1 : look(f, o, &m.in, m.sam, &m.rings, latch);
+    marked_look_end(&m);
     return result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sort or a merge will take, told before it begins: from the plan of memory that it makes itself, and a sample
- * of the input. Reads some MB, and makes no file. */
+/* What a sort, a merge or a markdup will take, told before it begins: from the plan of memory that it makes itself, and
+ * a sample of the input. Reads some MB, and makes no file. */
 #ifndef FORECAST_H
 #define FORECAST_H
 
@@ -9,6 +9,7 @@
 #include "plan/calibration.h"
 
 struct latch;
+struct markdup_opts;
 struct merge_opts;
 struct sort_opts;
 
@@ -17,6 +18,8 @@ struct forecast {
     bool looked;                 /* the inputs are files, and their headers were read */
     bool sampled;                /* and all are BAM, with records: what follows is estimated */
     bool merges;                 /* nothing is kept or spilled: what is told of that is 0 */
+    bool marks;                  /* duplicates are marked: records are kept, nobody knows how long ... */
+    bool keeps;                  /* ... or all of them until the end */
     size_t n_bam, n_sam;         /* inputs of these formats ... */
     size_t n_references;         /* ... and @SQ lines of the output, both of a merge, if they were looked at */
     double records, record_bytes;
@@ -27,7 +30,7 @@ struct forecast {
     uint64_t memory_most;        /* that it may take whatever the records are, unless one is larger than `large` */
     uint64_t large;              /* the largest record seen, if it takes more than its part of the memory ... */
     uint64_t memory_of_large;    /* ... and what that may be, beside the plan; in `memory` and `memory_most` */
-    uint64_t fits;               /* records with their keys that fit into memory */
+    uint64_t fits;               /* records with their keys that fit into memory; of markdup, those that wait */
     uint64_t memory_to_fit;      /* --total-memory with which nothing leaves memory; 0: it all fits, or not known */
     bool spills;
     double runs;                 /* runs that leave memory, about ... */
@@ -50,6 +53,7 @@ struct forecast {
 /* -1: failed, and the error is recorded in the latch: an input that could not be read in earnest either. */
 int forecast_make(struct forecast *forecast, const struct sort_opts *opts, struct latch *latch);
 int forecast_merge(struct forecast *forecast, const struct merge_opts *opts, struct latch *latch);
+int forecast_markdup(struct forecast *forecast, const struct markdup_opts *opts, struct latch *latch);
 
 /* The wall time with so many threads. */
 double forecast_wall(const struct forecast *forecast, int n_threads);

@@ -96,6 +96,20 @@ static int open_input(struct marked *m)
     return 0;
 }
 
+struct memory_rings marked_rings(const struct sort_opts *opts)
+{
+    struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, true);
+    rings.job.holds = true;
+    return rings;
+}
+
+int marked_look(struct marked *m, const struct markdup_opts *opts)
+{
+    m->opts = opts;
+    m->rings = marked_rings(&opts->common);
+    return open_input(m);
+}
+
 static int open_rule(struct marked *m)
 {
     const struct markdup_opts *o = m->opts;
@@ -126,13 +140,24 @@ static int open_store(struct marked *m, size_t records_size)
         .latch = m->latch,
         .stats = m->stats,
     };
-    const char *test = getenv("SAMTOOLS_OMP_ARENA");     /* as for a sort */
-    if (test)
-        m->room = strtoull(test, NULL, 0);
     return (m->store = marked_store_open(&store)) ? 0 : -1;
 }
 
+/* For tests, the environment says how much, as for a sort. */
+static size_t room_or_test(size_t room)
+{
+    const char *test = getenv("SAMTOOLS_OMP_ARENA");
+    return test ? strtoull(test, NULL, 0) : room;
+}
+
 /* What the plan leaves of all is for records that wait, too. */
+size_t marked_room(const struct memory_plan *plan)
+{
+    const struct memory_rings *r = &plan->rings;
+    size_t left = r->job.all > plan->fixed ? (size_t)(r->job.all - plan->fixed) : 0;
+    return room_or_test(marked_flow_room(r->job.n_threads, r->sam.records_size) + left);
+}
+
 static int divide_memory(struct marked *m)
 {
     struct memory_plan plan;
@@ -140,8 +165,7 @@ static int divide_memory(struct marked *m)
     struct output_use output = written_use(&common(m)->out, m->sam, &m->rings);
     if (sort_memory_plan(&plan, &m->rings, common(m), &m->in, output, m->latch) < 0)
         return -1;
-    m->room = marked_flow_room(m->rings.job.n_threads, records_size)
-            + (m->rings.job.all > plan.fixed ? (size_t)(m->rings.job.all - plan.fixed) : 0);
+    m->room = marked_room(&plan);
     return open_store(m, records_size);
 }
 
@@ -223,8 +247,7 @@ int marked_open(struct marked *m, const struct markdup_opts *opts, struct writte
         return latch_fail(m->latch, "out of memory");
     stats_phase(m->stats, PHASE_OPEN);
     progress_start(&m->progress, o->progress, m->stats);
-    m->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
-    m->rings.job.holds = true;
+    m->rings = marked_rings(o);
     if (written_open(to, &o->out, &m->rings, sort_opts_input(o), m->latch, m->stats) < 0)
         return -1;
     m->sink = to->sink;
@@ -244,7 +267,7 @@ int marked_open_behind(struct marked *m, const struct markdup_opts *opts, struct
     m->stats = before->stats;
     m->rings = *before->rings;
     m->room = marked_flow_room(m->rings.job.n_threads, before->slice_size);
-    m->room = m->room > before->room ? m->room : before->room;
+    m->room = room_or_test(m->room > before->room ? m->room : before->room);
     return read_header(m) < 0 || open_rule(m) < 0 || open_store(m, before->slice_size) < 0 ? -1
          : open_flow(m, before->source);
 }
@@ -360,6 +383,13 @@ void marked_close(struct marked *m)
     free_all(m);
 }
 
+void marked_look_end(struct marked *m)
+{
+    free_all(m);
+    sort_inputs_close(&m->in);
+    free(m->lengths);
+}
+
 void marked_finish(struct marked *m)
 {
     stats_phase(m->stats, PHASE_FINISH);
@@ -367,9 +397,7 @@ void marked_finish(struct marked *m)
         written_commit(m->to);
     say_all(m);
     written_close(m->to);
-    free_all(m);
-    sort_inputs_close(&m->in);
-    free(m->lengths);
+    marked_look_end(m);
     stats_stop(m->stats);
     if (m->stats)
         progress_end(&m->progress, !latch_tripped(m->latch));

@@ -55,6 +55,17 @@ struct marked_before {
     struct stats *stats;
 };
 
+/* Opens the input alone, for a forecast. `marked` is zero, but for the latch. -1: the error is recorded in the latch.
+ * Either way, marked_look_end() closes it, and gives the memory back. */
+int marked_look(struct marked *marked, const struct markdup_opts *opts);
+void marked_look_end(struct marked *marked);
+
+/* How memory is divided before any file is opened. Call it once: see sort_limits_memory(). */
+struct memory_rings marked_rings(const struct sort_opts *opts);
+
+/* Bytes for records that wait, with this plan. */
+size_t marked_room(const struct memory_plan *plan);
+
 /* Opens input and output. Both halves are zero, but for the latch. -1: the error is recorded in the latch; close it all
  * the same. */
 int marked_open(struct marked *marked, const struct markdup_opts *opts, struct written *to);

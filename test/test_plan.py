@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, SANITIZED, clean_env, run_sort, sorted_bytes
+from conftest import BINARY, HANG, SANITIZED, clean_env, run, run_sort, sorted_bytes
 from test_safety import in_name_space, refused, snapshot
 
 NEAR = 0.3
@@ -117,6 +117,38 @@ def test_one_of_several_files_is_not_counted(made):
     one, two = planned([path]), planned(["--add-input", path, path])
     for key in ("records", "record_bytes", "input_bytes"):
         assert two[key] == pytest.approx(2 * one[key], rel=0.01), key
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_plan_of_markdup_is_far_from_what_it_takes(gen_bam, desk):
+    """With -S all records wait; else nobody knows how many, and no text says that it does."""
+    path, few = gen_bam("--size", "20M", "--long", "--sorted", "--level", 1), {"SAMTOOLS_OMP_ARENA": "4000000"}
+    before = snapshot(desk)
+
+    def told(*args, env=few, **kw):
+        p = run(["markdup", *args, "out.bam"], cwd=desk, env=env, **kw)
+        assert (p.returncode, p.stderr) == (0, "") and snapshot(desk) == before
+        return p.stdout
+
+    kept, some, all_fit = (json.loads(told("--plan=json", *args, path, env=env))
+                           for args, env in ((["-S"], few), ([], few), (["-S"], {})))
+    p = run(["markdup", "-S", "--report=r.json", path, "out.bam"], cwd=desk, env=few)
+    assert p.returncode == 0, p.stderr
+    real = json.loads((desk / "r.json").read_text())
+    assert kept["packed_bytes"] == kept["temporary_bytes"] == pytest.approx(real["stages"]["spill_write"]["bytes"], rel=NEAR)
+    assert kept["records"] == pytest.approx(real["records"], rel=0.05) and kept["cpu_s"] >= kept["wall_s"] > 0
+    assert kept["output_bytes"] == pytest.approx((desk / "out.bam").stat().st_size, rel=1)
+    assert real["peak_rss_bytes"] < kept["memory_bytes"] <= kept["memory_most_bytes"] <= (768 + 64) << 20
+    assert kept["in_memory"] is False and some["in_memory"] is some["temporary_bytes"] is None
+    assert all_fit["in_memory"] is True and all_fit["temporary_bytes"] == 0
+    before = snapshot(desk)
+    for args, words in ((["-S"], "records that wait: all, of which"), ([], "memory: at most")):
+        assert words in told("--plan", *args, path).decode()
+    assert b"nothing was read" in told("--plan", "-", stdin=subprocess.DEVNULL)
+    (desk / "name.sam").write_text("@HD\tVN:1.6\tSO:queryname\n@SQ\tSN:c\tLN:9\n")
+    for args in ["--plan=xml", path], ["--plan", "name.sam"]:
+        p = run(["markdup", *args, "new.bam"], cwd=desk)
+        assert p.returncode == 1 and not p.stdout and p.stderr.startswith("samtools markdup: ") and not (desk / "new.bam").exists()
 
 
 # ---------------------------------------------------------------- what it leaves alone
