@@ -78,7 +78,7 @@ static int run_merge(const union command_opts *opts)
 
 static enum engine_args_result parse_fixmate(union command_opts *opts, int argc, char **argv)
 {
-    return fixmate_args_parse(&opts->fixmate, argc, argv);
+    return fixmate_args_parse(&opts->fixmate, false, argc, argv);
 }
 
 static int run_fixmate(const union command_opts *opts)
@@ -88,7 +88,7 @@ static int run_fixmate(const union command_opts *opts)
 
 static enum engine_args_result parse_markdup(union command_opts *opts, int argc, char **argv)
 {
-    return markdup_args_parse(&opts->markdup, argc, argv);
+    return markdup_args_parse(&opts->markdup, false, argc, argv);
 }
 
 static int run_markdup(const union command_opts *opts)

@@ -66,7 +66,7 @@ static const char *zipped_reads(const char *text)
     return NULL;
 }
 
-int engine_args_format(struct engine_args *args, const char *text)
+static int parse_format(struct engine_args *args, const char *text)
 {
     htsFormat *format = &args->o->out.format;
     const char *zipped = zipped_reads(text), *options = strchr(text, ',');
@@ -122,8 +122,13 @@ static int take_common(struct engine_args *args, int c)
         if (parse_int(optarg, &args->level) < 0)
             return message_mistake("Invalid compression level: %s", optarg);
         return 0;
+    case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; return 0;
+    case 'm': return memory_size_per_thread(optarg, &args->per_thread);
     case '@': return engine_args_count("-@ (--threads)", optarg, 1, RUNTIME_ENV_THREADS_MAX, &o->n_threads);
     case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &args->total);
+    case OPT_SIZE_HINT:
+        return memory_size_parse(optarg, &o->size_hint) < 0
+             ? message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg) : 0;
     case OPT_NO_PG: o->out.no_pg = true; return 0;
     case OPT_WRITE_INDEX: args->write_index = true; args->index_format = optarg; return 0;
     case OPT_VERIFY: o->out.verify = true; return 0;
@@ -137,7 +142,8 @@ static int take_common(struct engine_args *args, int c)
     case OPT_INPUT_OPTION:
         return hts_opt_add(&o->in.format_options, optarg) < 0
              ? message_mistake("unknown --input-fmt-option: '%s'", optarg) : 0;
-    case OPT_OUTPUT_FMT: return engine_args_format(args, optarg);
+    case 'O':
+    case OPT_OUTPUT_FMT: return parse_format(args, optarg);
     case OPT_OUTPUT_OPTION:
         return hts_opt_add((hts_opt **)&o->out.format.specific, optarg) < 0
              ? message_mistake("unknown --output-fmt-option: '%s'", optarg) : 0;
@@ -162,6 +168,17 @@ static enum engine_args_result refuse_option(const struct engine_command *comman
     if (optopt >= OPT_NO_PG || strchr(command->short_options, optopt))
         return message_mistake("option %.*s takes no value", (int)n, word);
     return message_mistake("there is no option -%c", optopt);
+}
+
+static int refuse_in_step(const struct engine_command *command, int c)
+{
+    static const char why[] = "is no option of this step: give it to sormadup itself";
+    const struct option *o = command->long_options;
+    if (c < OPT_NO_PG)
+        return message_mistake("-%c %s", c, why);
+    while (o->val != c)
+        o++;
+    return message_mistake("--%s %s", o->name, why);
 }
 
 /* The words of the command on one line: a newline would end @PG, as a tab, which htslib replaces, would end CL. */
@@ -198,7 +215,7 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
             return refuse_option(command, c, argv[optind - 1]);
         enum engine_option taken = command->take(args, c);
         if (taken == ENGINE_OPTION_COMMON && args->is_step)
-            return message_mistake("%s is no option of this step: give it to sormadup itself", argv[optind - 1]);
+            return refuse_in_step(command, c);
         if (taken == ENGINE_OPTION_COMMON && (c == 'h' || c == OPT_HELP)) {
             command->usage(stdout);
             return ENGINE_ARGS_DONE;
@@ -207,16 +224,9 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
             return ENGINE_ARGS_ERROR;
         hand_on = hand_on || taken == ENGINE_OPTION_HANDED_ON;
     }
-    return hand_on ? ENGINE_ARGS_HAND_ON : ENGINE_ARGS_RUN;
-}
-
-enum engine_args_result engine_args_check_step(const struct engine_args *args, int n)
-{
-    if (n > 0)
+    if (args->is_step && optind < argc)
         return message_mistake("a step of sormadup takes options only, no files");
-    if (args->format_given || args->o->n_temp_prefixes)
-        return message_mistake("-O and -T are no options of this step: give them to sormadup itself");
-    return ENGINE_ARGS_RUN;
+    return hand_on ? ENGINE_ARGS_HAND_ON : ENGINE_ARGS_RUN;
 }
 
 static void settle_format(struct engine_args *args)

@@ -27,7 +27,7 @@ enum engine_option {
 enum {
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_REFERENCE, OPT_INPUT_OPTION, OPT_OUTPUT_FMT, OPT_OUTPUT_OPTION,
     OPT_TOTAL_MEMORY, OPT_VERIFY, OPT_CHECKSUM, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_HELP,
-    OPT_TEMPLATE, OPT_WRITE_INDEX, OPT_COPY_BLOCKS, OPT_PLAN,       /* only those that list them */
+    OPT_TEMPLATE, OPT_WRITE_INDEX, OPT_COPY_BLOCKS, OPT_PLAN, OPT_SIZE_HINT,    /* only those that list them */
     OPT_OWN,
 };
 
@@ -79,7 +79,7 @@ struct engine_args {
     const struct engine_command *command;
     struct sort_opts *o;
     void *own;                   /* the command's, for its take() */
-    bool is_step;                /* only the command's own options are read: of a step of sormadup. Set it before */
+    bool is_step;                /* of sormadup: the command's own options are read, and no operands. Set it before */
     bool format_given;           /* by -O or --output-fmt */
     int level;                   /* of -l, -u */
     uint64_t per_thread;         /* of -m; 0: not given */
@@ -97,11 +97,7 @@ void engine_args_free(struct sort_opts *opts);
 
 /* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);
-int engine_args_format(struct engine_args *args, const char *text);
 int engine_args_output(struct engine_args *args, const char *name);
-
-/* A step has options of its own only, and n operands, which is none. */
-enum engine_args_result engine_args_check_step(const struct engine_args *args, int n);
 
 /* ---- what the options mean together, when all are read. -1: a mistake, told. ---- */
 

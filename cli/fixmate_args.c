@@ -49,7 +49,6 @@ static enum engine_option take_fixmate_option(struct engine_args *args, int c)
     case 'c': rules->template_cigar = true; break;
     case 'm': rules->mate_score = true; break;
     case 'M': rules->base_mods = true; break;
-    case 'O': result = engine_args_format(args, optarg); break;
     case 'z':
         if (sanitize_parse(optarg, &rules->sanitize) < 0)
             result = message_mistake("-z (--sanitize): there is a word in '%s' that it does not know", optarg);
@@ -68,20 +67,12 @@ static const struct engine_command fixmate = {
     .level = BGZF_LEVEL_DEFAULT,
 };
 
-enum engine_args_result fixmate_args_parse_step(struct fixmate_opts *opts, int argc, char **argv)
+enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv)
 {
-    struct engine_args args = {.own = &opts->rules, .is_step = true};
+    struct engine_args args = {.own = &opts->rules, .is_step = is_step};
     *opts = (struct fixmate_opts){.rules.sanitize = SANITIZE_ALL};
     enum engine_args_result result = engine_args_read(&args, &fixmate, &opts->common, argc, argv);
-    return result != ENGINE_ARGS_RUN ? result : engine_args_check_step(&args, argc - optind);
-}
-
-enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, int argc, char **argv)
-{
-    struct engine_args args = {.own = &opts->rules};
-    *opts = (struct fixmate_opts){.rules.sanitize = SANITIZE_ALL};
-    enum engine_args_result result = engine_args_read(&args, &fixmate, &opts->common, argc, argv);
-    if (result != ENGINE_ARGS_RUN)
+    if (result != ENGINE_ARGS_RUN || is_step)
         return result;
     if (argc == 2) {
         fixmate_args_usage(stdout);

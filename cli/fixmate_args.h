@@ -7,11 +7,9 @@
 
 struct fixmate_opts;
 
-/* argv[0] is the program, argv[1] "fixmate". Whatever the result, call engine_args_free() afterwards. */
-enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, int argc, char **argv);
-
-/* The same of a step of sormadup: only its own options. */
-enum engine_args_result fixmate_args_parse_step(struct fixmate_opts *opts, int argc, char **argv);
+/* argv[0] is the program, argv[1] "fixmate". is_step: of sormadup, with options of its own only. Whatever the result,
+ * call engine_args_free() afterwards. */
+enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv);
 void fixmate_args_usage(FILE *to);
 
 #endif

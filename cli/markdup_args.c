@@ -134,8 +134,6 @@ static enum engine_option take_markdup_option(struct engine_args *args, int c)
     struct markdup_opts *opts = args->own;
     int result = 0;
     switch (c) {
-    case 'O': result = engine_args_format(args, optarg); break;
-    case 'T': args->o->temp_prefixes[args->o->n_temp_prefixes++] = optarg; break;
     case 'S': opts->others = true; break;
     case 'c': opts->clear = true; break;
     case 'd': result = parse_distance(opts, optarg); break;
@@ -192,40 +190,30 @@ static int settle_names(struct markdup_opts *opts)
     return 0;
 }
 
-static enum engine_args_result read_line(struct engine_args *args, struct markdup_opts *opts, int argc, char **argv)
-{
-    *opts = (struct markdup_opts){.window = WINDOW, .pass = true, .umi_separator = ':'};
-    return engine_args_read(args, &markdup, &opts->common, argc, argv);
-}
-
 static int settle(struct engine_args *args, struct markdup_opts *opts, int n, char **operands)
 {
     struct sort_opts *o = args->o;
-    if (engine_args_settle_files(args, n, operands) < 0 || settle_names(opts) < 0
-        || engine_args_settle_index(args) < 0 || engine_args_settle_memory(args) < 0
+    if (engine_args_settle_files(args, n, operands) < 0 || engine_args_settle_index(args) < 0
+        || engine_args_settle_memory(args) < 0
         || (!o->n_temp_prefixes && engine_args_settle_temp(o, "samtools-markdup.tmp") < 0))
         return -1;
     engine_args_settle_report(o);
-    opts->stats |= opts->json || o->statistics;
     opts->command = o->out.command_line;
     return 0;
 }
 
-enum engine_args_result markdup_args_parse_step(struct markdup_opts *opts, int argc, char **argv)
+enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv)
 {
-    struct engine_args args = {.own = opts, .is_step = true};
-    enum engine_args_result result = read_line(&args, opts, argc, argv);
+    struct engine_args args = {.own = opts, .is_step = is_step};
+    *opts = (struct markdup_opts){.window = WINDOW, .pass = true, .umi_separator = ':'};
+    enum engine_args_result result = engine_args_read(&args, &markdup, &opts->common, argc, argv);
     opts->stats |= opts->json || opts->common.statistics;
-    return result != ENGINE_ARGS_RUN ? result : settle_names(opts) < 0 ? ENGINE_ARGS_ERROR
-         : engine_args_check_step(&args, argc - optind);
-}
-
-enum engine_args_result markdup_args_parse(struct markdup_opts *opts, int argc, char **argv)
-{
-    struct engine_args args = {.own = opts};
-    enum engine_args_result result = read_line(&args, opts, argc, argv);
     if (result != ENGINE_ARGS_RUN)
         return result;
+    if (settle_names(opts) < 0)
+        return ENGINE_ARGS_ERROR;
+    if (is_step)
+        return ENGINE_ARGS_RUN;
     if (argc == 2) {
         markdup_args_usage(stderr);
         return ENGINE_ARGS_ERROR;

@@ -7,11 +7,9 @@
 
 struct markdup_opts;
 
-/* argv[0] is the program, argv[1] "markdup". Whatever the result, call engine_args_free() afterwards. */
-enum engine_args_result markdup_args_parse(struct markdup_opts *opts, int argc, char **argv);
-
-/* The same of a step of sormadup: only its own options. */
-enum engine_args_result markdup_args_parse_step(struct markdup_opts *opts, int argc, char **argv);
+/* argv[0] is the program, argv[1] "markdup". is_step: of sormadup, with options of its own only. Whatever the result,
+ * call engine_args_free() afterwards. */
+enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv);
 void markdup_args_usage(FILE *to);
 
 #endif

@@ -100,7 +100,6 @@ static enum engine_option take_merge_option(struct engine_args *args, int c)
     struct merge_opts *opts = own->opts;
     int result = 0;
     switch (c) {
-    case 'O': result = engine_args_format(args, optarg); break;
     case '1': args->level = 1; break;
     case 'b': own->lists[own->n_lists++] = optarg; break;
     case 'c': opts->join_groups = true; break;

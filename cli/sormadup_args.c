@@ -6,13 +6,12 @@
 #include "base/message.h"
 #include "cli/fixmate_args.h"
 #include "cli/markdup_args.h"
-#include "cli/memory_size.h"
 #include "cli/sormadup_args.h"
 #include "codec/bgzf_block.h"
 #include "plan/fixmate_opts.h"
 #include "plan/sormadup_opts.h"
 
-enum { OPT_FIXMATE_ARGS = OPT_OWN, OPT_MARKDUP_ARGS, OPT_SIZE_HINT };
+enum { OPT_FIXMATE_ARGS = OPT_OWN, OPT_MARKDUP_ARGS };
 
 static const struct option long_options[] = {
     {"fixmate-args", required_argument, NULL, OPT_FIXMATE_ARGS},
@@ -66,22 +65,12 @@ struct steps {
 
 static enum engine_option take_sormadup_option(struct engine_args *args, int c)
 {
-    struct sort_opts *o = args->o;
     struct steps *steps = args->own;
-    int result = 0;
     switch (c) {
-    case 'O': result = engine_args_format(args, optarg); break;
-    case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; break;
-    case 'm': result = memory_size_per_thread(optarg, &args->per_thread); break;
-    case OPT_FIXMATE_ARGS: steps->fixmate = optarg; break;
-    case OPT_MARKDUP_ARGS: steps->markdup = optarg; break;
-    case OPT_SIZE_HINT:
-        if (memory_size_parse(optarg, &o->size_hint) < 0)
-            result = message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg);
-        break;
+    case OPT_FIXMATE_ARGS: steps->fixmate = optarg; return ENGINE_OPTION_TAKEN;
+    case OPT_MARKDUP_ARGS: steps->markdup = optarg; return ENGINE_OPTION_TAKEN;
     default: return ENGINE_OPTION_COMMON;
     }
-    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
 }
 
 static const struct engine_command sormadup = {
@@ -173,11 +162,11 @@ static int put_lines(struct sormadup_opts *opts, const struct steps *steps, stru
 static enum engine_args_result read_steps(struct sormadup_opts *opts, struct words *w)
 {
     struct fixmate_opts fixmate;
-    enum engine_args_result result = fixmate_args_parse_step(&fixmate, w->fixmate.argc, w->fixmate.argv);
+    enum engine_args_result result = fixmate_args_parse(&fixmate, true, w->fixmate.argc, w->fixmate.argv);
     opts->fixmate = fixmate.rules;
     engine_args_free(&fixmate.common);
     if (result == ENGINE_ARGS_RUN) {
-        result = markdup_args_parse_step(&opts->markdup, w->markdup.argc, w->markdup.argv);
+        result = markdup_args_parse(&opts->markdup, true, w->markdup.argc, w->markdup.argv);
         opts->common.statistics = opts->markdup.common.statistics;
         engine_args_free(&opts->markdup.common);
     }

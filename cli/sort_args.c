@@ -7,7 +7,6 @@
 #include <htslib/hts.h>
 #include "base/input_name.h"
 #include "base/message.h"
-#include "cli/memory_size.h"
 #include "cli/order_args.h"
 #include "cli/sort_args.h"
 #include "cli/sort_settings.h"
@@ -15,7 +14,7 @@
 
 enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
-    OPT_PICARD = OPT_OWN, OPT_CHECK, OPT_ADD_INPUT, OPT_SIZE_HINT, OPT_TMPDIR_ENV,
+    OPT_PICARD = OPT_OWN, OPT_CHECK, OPT_ADD_INPUT, OPT_TMPDIR_ENV,
 };
 
 static const struct option long_options[] = {
@@ -128,17 +127,10 @@ static enum engine_option take_sort_option(struct engine_args *args, int c)
     struct sort_words *own = args->own;
     int result = 0;
     switch (c) {
-    case 'O': result = engine_args_format(args, optarg); break;
-    case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; break;
-    case 'm': result = memory_size_per_thread(optarg, &args->per_thread); break;
     case OPT_CHECK: o->check = true; break;
     case OPT_COPY_BLOCKS: o->out.copies = true; break;
     case OPT_ADD_INPUT: result = add_input(o, optarg); break;
     case OPT_TMPDIR_ENV: own->tmpdir_env = true; break;
-    case OPT_SIZE_HINT:
-        if (memory_size_parse(optarg, &o->size_hint) < 0)
-            result = message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg);
-        break;
     default: return take_order(args, c);
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;

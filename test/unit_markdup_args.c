@@ -22,7 +22,7 @@ static struct parsed *parse(const char *line)
     int out_file, err_file, argc = unit_words(p->text, argv);
     int out = unit_redirect(stdout, &out_file), err = unit_redirect(stderr, &err_file);
     unit_reset_getopt();
-    p->result = markdup_args_parse(&p->opts, argc, argv);
+    p->result = markdup_args_parse(&p->opts, false, argc, argv);
     unit_restore(stdout, out, out_file, p->out);
     unit_restore(stderr, err, err_file, p->err);
     return p;
