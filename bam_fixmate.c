@@ -16,16 +16,6 @@
 #include "write/record_sink.h"
 #include "write/written.h"
 
-/* Each record that the main thread saw in the input is there, or was dropped. */
-static int compare(struct fixed *f)
-{
-    uint64_t seen = fixed_records_seen(f->records), dropped = fixed_records_dropped(f->records);
-    return seen == f->slices.n + dropped ? 0
-         : latch_fail(&f->latch, "%s: %llu records were read, but %llu fixed and %llu left out. Memory may be faulty, "
-                      "or this is our bug: please report it", sort_opts_input(&f->opts->common),
-                      (unsigned long long)seen, (unsigned long long)f->slices.n, (unsigned long long)dropped);
-}
-
 /* Number and checksum of the records, as they were fixed, must be those of the records that went out. */
 static int fix_and_write(struct fixed *f)
 {
@@ -37,7 +27,8 @@ static int fix_and_write(struct fixed *f)
     while ((found = fixed_next(f, &list)) > 0)
         if (record_sink_put(f->sink, &list) < 0)
             return -1;
-    return found < 0 || compare(f) < 0 ? -1 : written_finish(f->to, f->slices.n, f->slices.checksum);
+    return found < 0 || fixed_records_compare(f->records, f->slices.n) < 0 ? -1
+         : written_finish(f->to, f->slices.n, f->slices.checksum);
 }
 
 static void work(void *fixed)

@@ -401,14 +401,12 @@ uint64_t fixed_records_checksum(const struct fixed_records *r)
     return r->checksum;
 }
 
-uint64_t fixed_records_dropped(const struct fixed_records *r)
+int fixed_records_compare(const struct fixed_records *r, uint64_t made)
 {
-    return r->dropped;
-}
-
-uint64_t fixed_records_seen(const struct fixed_records *r)
-{
-    return r->seam.n;
+    return r->seam.n == made + r->dropped ? 0
+         : latch_fail(r->opt.latch, "%s: %llu records were read, but %llu fixed and %llu left out. Memory may be "
+                      "faulty, or this is our bug: please report it", r->opt.path, (unsigned long long)r->seam.n,
+                      (unsigned long long)made, (unsigned long long)r->dropped);
 }
 
 /* ---------------------------------------------------------- open and close */

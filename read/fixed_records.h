@@ -60,10 +60,8 @@ struct byte_window *fixed_records_window(struct fixed_records *records);
 uint64_t fixed_records_made(const struct fixed_records *records);
 uint64_t fixed_records_checksum(const struct fixed_records *records);
 
-/* Records of the input that were left out, so far. */
-uint64_t fixed_records_dropped(const struct fixed_records *records);
-
-/* Records that the main thread has found in the input, so far: when all are read, no task may have found others. */
-uint64_t fixed_records_seen(const struct fixed_records *records);
+/* All are read: the main thread has found so many records in the input as came out, which is `made`, or were left out.
+ * -1: it has not, and the error is recorded in the latch. */
+int fixed_records_compare(const struct fixed_records *records, uint64_t made);
 
 #endif

@@ -426,7 +426,7 @@ MUTANTS = [
     ("read/chunk_pool.c", "&& borrowed < loan->meant\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),
     ("read/chunk_pool.c", "&& borrowed < TIMES_THE_REST * rest)", ")", ["unit_chunk_pool"], "no input borrows all"),
     # ------------------------------------------------------------ fixmate
-    ("bam_fixmate.c", "return seen == f->slices.n + dropped ? 0", "return 1 ? 0", [FIXMATE + "test_fault_passes[slice:drop]"],
+    ("read/fixed_records.c", "return r->seam.n == made + r->dropped ? 0", "return 1 ? 0", [FIXMATE + "test_fault_passes[slice:drop]"],
      "the main thread's count of records"),
     ("read/fixed_records.c", "if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.rules->base_mods)) {",
      "if (verdict.fault) {",
