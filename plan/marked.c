@@ -300,15 +300,9 @@ static struct dup_counts sum_of(const struct dup_counts *counts, size_t n)
 }
 
 /* Each record that was read is written, or was left out. */
-static int compare(struct marked *m)
+static int compare(struct marked *m, const struct dup_counts *counts, size_t n)
 {
-    size_t n = 1 + name_table_count(&m->groups);
-    struct dup_counts *counts = calloc(n, sizeof *counts);
-    if (!counts)
-        return out_of_memory(m);
-    marked_flow_counts(m->flow, counts);
     struct dup_counts sum = sum_of(counts, n);
-    free(counts);
     uint64_t seen = marked_flow_read(m->flow), written = marked_flow_written(m->flow);
     uint64_t dropped = marked_flow_dropped(m->flow);
     return sum.read == seen && sum.examined + sum.excluded == seen && written + dropped == seen
@@ -318,16 +312,32 @@ static int compare(struct marked *m)
                           (unsigned long long)dropped);
 }
 
-int marked_end(struct marked *m)
+/* Before the output has its name: memory may be short. */
+static int make_statistics(struct marked *m, const struct dup_counts *counts)
 {
-    return compare(m) < 0 ? -1
-         : written_finish(m->to, marked_flow_written(m->flow), marked_flow_checksum(m->flow));
+    const struct markdup_opts *o = m->opts;
+    int (*put)(struct byte_buffer *, const char *, const struct dup_counts *, const struct name_table *) =
+        o->json ? dup_counts_json : dup_counts_text;
+    return o->stats && put(&m->statistics, o->command, counts, m->rule.groups) < 0 ? out_of_memory(m) : 0;
 }
 
-/* --------------------------------------------------------------- statistics */
-
-static int write_counts(struct marked *m, const struct byte_buffer *text)
+int marked_end(struct marked *m)
 {
+    size_t n = 1 + name_table_count(&m->groups);
+    struct dup_counts *counts = calloc(n, sizeof *counts);
+    if (!counts)
+        return out_of_memory(m);
+    marked_flow_counts(m->flow, counts);
+    int status = compare(m, counts, n) < 0 ? -1 : make_statistics(m, counts);
+    free(counts);
+    return status < 0 ? -1 : written_finish(m->to, marked_flow_written(m->flow), marked_flow_checksum(m->flow));
+}
+
+/* -------------------------------------------------------------------- close */
+
+static int write_statistics(struct marked *m)
+{
+    const struct byte_buffer *text = &m->statistics;
     const char *path = common(m)->statistics;
     FILE *to = path ? fopen(path, "w") : NULL;
     if (path && !to)
@@ -338,31 +348,14 @@ static int write_counts(struct marked *m, const struct byte_buffer *text)
     return 0;
 }
 
-int marked_tell(struct marked *m)
-{
-    const struct markdup_opts *o = m->opts;
-    struct byte_buffer text = {NULL, 0, 0};
-    if (!o->stats || latch_tripped(m->latch))
-        return 0;
-    struct dup_counts *counts = calloc(1 + name_table_count(&m->groups), sizeof *counts);
-    if (!counts)
-        return out_of_memory(m);
-    marked_flow_counts(m->flow, counts);
-    int status = (o->json ? dup_counts_json : dup_counts_text)(&text, o->command, counts, m->rule.groups) < 0
-               ? out_of_memory(m) : write_counts(m, &text);
-    free(text.p);
-    free(counts);
-    return status;
-}
-
-/* -------------------------------------------------------------------- close */
-
 /* What is to be said of records that are in place. */
 static void say_all(struct marked *m)
 {
-    if (!latch_tripped(m->latch))
-        dup_warnings_end(&m->warnings);
-    marked_tell(m);
+    if (latch_tripped(m->latch))
+        return;
+    dup_warnings_end(&m->warnings);
+    if (m->opts->stats)
+        write_statistics(m);
 }
 
 static void free_all(struct marked *m)
@@ -375,6 +368,7 @@ static void free_all(struct marked *m)
     if (m->reads_spots)
         dup_spots_close(&m->spots);
     dup_others_free(&m->others);
+    free(m->statistics.p);
 }
 
 void marked_close(struct marked *m)

@@ -4,6 +4,7 @@
 #ifndef MARKED_H
 #define MARKED_H
 
+#include "base/byte_buffer.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/name_table.h"
@@ -43,6 +44,7 @@ struct marked {
     struct dup_warnings warnings;
     struct marked_store *store;
     struct marked_flow *flow;
+    struct byte_buffer statistics;   /* their text, if they are wanted; from marked_end() on */
 };
 
 /* Where the records come from, if not from an input. */
@@ -84,15 +86,12 @@ int marked_begin(struct marked *marked);
 /* The next records: see marked_flow_next(). */
 int marked_next(struct marked *marked, struct record_list *list);
 
-/* All records are in the sink: finishes it, and compares what went through it with what was read. -1: they differ, or
- * it failed; the error is recorded in the latch. */
+/* All records are in the sink: finishes it, compares what went through it with what was read, and makes the statistics,
+ * which are written when the output is in place. -1: they differ, or it failed; the error is recorded in the latch. */
 int marked_end(struct marked *marked);
 
 /* How many records were read. */
 uint64_t marked_count(const struct marked *marked);
-
-/* Writes the statistics, if they are wanted and all is well. -1: no memory, and the error is recorded in the latch. */
-int marked_tell(struct marked *marked);
 
 /* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
  * stats, which stay. Call it behind the parallel region. */
