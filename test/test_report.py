@@ -351,6 +351,15 @@ def test_report_that_cannot_be_written_is_told_only_after_reading(tmp_path, opti
     assert os.listdir(tmp_path) == []
 
 
+def test_report_that_cannot_be_written_ends_other_commands_in_a_crash(tmp_path):
+    for args in ["merge", "o.bam", "-"], ["fixmate", "-", "o.bam"], ["markdup", "-", "o.bam"], ["sormadup", "-"]:
+        p = subprocess.run([BINARY, args[0], "--report=nowhere/r.json", *args[1:]], cwd=tmp_path, env=clean_env(),
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG)
+        assert p.returncode == 1 and p.stderr.count("\n") == 1, (args, p.stderr)
+        assert "cannot write nowhere/r.json" in p.stderr, args
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.parametrize("args", [
     ["--report=in.bam", "-o", "o.bam", "in.bam"], ["--report=./in.bam", "in.bam"], ["--trace=o.bam", "-o", "o.bam", "in.bam"],
     ["--report=o.bam.csi", "--write-index", "-o", "o.bam", "in.bam"], ["--report=x", "--trace=x", "in.bam"],

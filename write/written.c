@@ -230,6 +230,8 @@ int written_commit(struct written *f)
 
 void written_close(struct written *f)
 {
+    if (!f)
+        return;
     record_sink_close(f->sink);
     samtools_checksum_free(f->samtools);
     if (f->request)

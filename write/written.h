@@ -65,7 +65,7 @@ int written_commit(struct written *written);
 /* Removes what is not in place; other threads may still be writing to it. */
 void written_abandon(struct written *written);
 
-/* Does the same, and gives all memory back. */
+/* Does the same, and gives all memory back. NULL: nothing was opened. */
 void written_close(struct written *written);
 
 /* Writes the line of --checksum to an open file; the caller finishes and commits it, or abandons it:
