@@ -12,20 +12,11 @@
 #include "plan/driver.h"
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
-#include "write/record_list.h"
-#include "write/record_sink.h"
 
 static int mark_and_write(struct marked *m)
 {
-    struct record_list list;
-    int found;
     stats_phase(m->stats, PHASE_WRITE);
-    if (marked_begin(m) < 0)
-        return -1;
-    while ((found = marked_next(m, &list)) > 0)
-        if (record_sink_put(m->sink, &list) < 0)
-            return -1;
-    return found < 0 ? -1 : marked_end(m);
+    return marked_begin(m) < 0 || marking_run(&m->marking) < 0 ? -1 : marking_end(&m->marking);
 }
 
 static void work(void *marked)
@@ -41,7 +32,7 @@ int bam_markdup(const struct markdup_opts *opts)
     machine_share_heaps();
     if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts, &d.out) == 0)
         driver_run(&d, &opts->common, &m.in, work, &m);
-    uint64_t records = marked_count(&m);
+    uint64_t records = marking_count(&m.marking);
     marked_finish(&m);
     return driver_end(&d, m.stats, records);
 }

@@ -6,7 +6,7 @@
  *              are fixed                                   copied                  when whole
  *
  * A sort (bam_sort.c) whose input is fixed where it is read (read/fixed_records.h), and whose merge goes through
- * markdup's hands (plan/sorted_source.h, plan/marked.h). */
+ * markdup's hands (plan/sorted_source.h, plan/marking.h). */
 #include "bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/machine.h"
@@ -14,19 +14,17 @@
 #include "base/version.h"
 #include "plan/driver.h"
 #include "plan/lone_mates.h"
-#include "plan/marked.h"
+#include "plan/marking.h"
 #include "plan/sormadup_opts.h"
 #include "plan/sorted.h"
 #include "plan/sorted_source.h"
 #include "read/fixed_records.h"
-#include "write/record_list.h"
-#include "write/record_sink.h"
 
 struct sormadup {
     const struct sormadup_opts *opts;
     struct sorted sorted;
     struct sorted_source source;
-    struct marked marked;
+    struct marking marking;
     struct lone_mates *lone;
 };
 
@@ -67,28 +65,19 @@ static int begin_marking(struct sormadup *c)
         || bam_sort_begin_merge(s, &how) < 0)
         return -1;
     bam_sort_tell_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
-    struct marked_before before = {
+    struct marking_options marking = {
+        .opts = &c->opts->markdup,
         .source = sorted_source_records(&c->source),
         .sam = s->sam,
-        .rings = &s->rings,
+        .n_threads = s->opts->n_threads,
         .slice_size = SORTED_SLICE,
-        .room = s->beside - memory_beside(c->opts) + marked_flow_room(s->opts->n_threads, SORTED_SLICE),
+        .left = s->beside - memory_beside(c->opts),
+        .to = s->to,
+        .progress = &s->progress,
+        .latch = &s->latch,
         .stats = s->stats,
     };
-    return marked_open_behind(&c->marked, &c->opts->markdup, s->to, &before);
-}
-
-static int mark_records(struct sormadup *c)
-{
-    struct sorted *s = &c->sorted;
-    struct record_list list;
-    int found;
-    while ((found = marked_flow_next(c->marked.flow, &list)) > 0) {
-        progress_tick(&s->progress);
-        if (record_sink_put(s->to->sink, &list) < 0)
-            return -1;
-    }
-    return found;
+    return marking_open(&c->marking, &marking);
 }
 
 /* What is in the arenas comes out of the merge, and what comes out of it is written. */
@@ -99,10 +88,10 @@ static int mark_and_write(struct sormadup *c)
     if (compare_fixed(c) < 0)
         return -1;
     stats_phase(s->stats, PHASE_WRITE);
-    if (put_header(c) < 0 || begin_marking(c) < 0 || mark_records(c) < 0
+    if (put_header(c) < 0 || begin_marking(c) < 0 || marking_run(&c->marking) < 0
         || written_compare(s->to, all->n_records, all->checksum, c->source.n, c->source.checksum) < 0)
         return -1;
-    return marked_end(&c->marked);
+    return marking_end(&c->marking);
 }
 
 static void work(void *sormadup)
@@ -142,7 +131,6 @@ int bam_sormadup(const struct sormadup_opts *opts)
         .passes_on = memory_beside(opts),
     };
     int n_threads = 1;
-    c.marked.latch = &s->latch;
     machine_share_heaps();
     if (sort_report_open(&d.report, &opts->common.report, &s->latch) == 0 && sorted_open(s, &how, &d.out) == 0
         && look_for_lone_mates(&c) == 0) {
@@ -152,8 +140,7 @@ int bam_sormadup(const struct sormadup_opts *opts)
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     sorted_finish(s, n_threads);
-    if (c.marked.opts)
-        marked_close(&c.marked);
+    marking_close(&c.marking);
     sorted_source_close(&c.source);
     lone_mates_close(c.lone);
     return driver_end(&d, s->stats, records);

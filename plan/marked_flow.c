@@ -5,51 +5,31 @@
 #include "base/task_ring.h"
 #include "duplicates/dup_counts.h"
 #include "plan/marked_flow.h"
-#include "plan/marked_losses.h"
+#include "plan/marked_rounds.h"
 #include "plan/marked_store.h"
 #include "write/record_sink.h"
 
 enum {
-    SHARDS_PER_THREAD = 4,       /* so that those with little to do make up for one that has much */
     SLICES_MORE = 2,             /* being keyed, finished or stored, than there are threads */
     ROUND_LEAST = 4,             /* slices of a round, if there is anything to wait for */
-};
-
-/* The sets of some keys. Its task uses it; the main thread does between rounds. */
-struct shard {
-    struct marked_flow *flow;
-    uint32_t slot;
-    struct dup_sets *sets;
-    enum dup_fault fault;
-    uint64_t number;             /* of the record that was entered last */
 };
 
 struct marked_flow {
     struct marked_flow_options opt;
     struct dup_counts **counts;  /* of each thread, who alone writes there, and of the losses: opt.n_counts */
-    struct task_ring keys, sets, finish;
-    struct task_ring follow;     /* one slot */
-    struct marked_losses *losses;    /* NULL: only flags are wanted */
-    enum dup_fault follow_fault; /* the follower's before DONE */
-    struct task_ring leave;
+    struct task_ring keys, finish, leave;
     struct marked_slice **keying, **finishing, **leaving;    /* by slot */
-    struct shard *shards;
-    struct marked_queue keyed;          /* wait for a round; main thread, as all below */
-    struct marked_queue waiting; /* in the round, or in no hands; unchanged in a round but for waiting.first */
-    size_t entered;              /* waiting.list[] before it has been entered in all shards ... */
-    size_t round_first;          /* ... and from here on slices may still get losers in the round that is on */
-    enum round_step { ROUND_NONE, ROUND_SETS, ROUND_FOLLOWS } round;
-    bool told_all;               /* the end of the records has been followed, too */
-    uint64_t decided;            /* no record before this one can lose any more */
+    struct marked_queue keyed;   /* wait for a round; main thread, as all below */
     struct marked_place at;      /* where the keyed records end */
-    struct marked_queue out;            /* the sink may hold */
+    struct marked_rounds *rounds;
+    struct marked_queue here;    /* slices that wait and stay in memory: the rounds', to which they belong */
+    struct marked_queue out;     /* the sink may hold */
     struct marked_slice *given;  /* its records are being put to the sink */
-    struct marked_queue spare;          /* not in use */
+    struct marked_queue spare;   /* not in use */
     struct marked_entries **spare_entries;
     size_t n_spare_entries, max_spare_entries;
     size_t memory;               /* bytes of the slices in use ... */
     size_t leaves;               /* ... and of them those that leave */
-    struct marked_queue here;    /* those of waiting.list[] before `entered` that stay in memory */
     bool ended;                  /* the source has no more records */
     uint64_t n_read, n_written, n_dropped, checksum;
 };
@@ -111,45 +91,8 @@ static void key_slice(void *flow, uint32_t slot)
     if (latch_tripped(f->opt.latch))
         return;
     enum stage before = stats_enter(f->opt.stats, STAGE_FIND);
-    if (marked_slice_key(s, f->opt.rule.read, f->sets.opt.n_slots, f->counts[task_thread()]) < 0)
+    if (marked_slice_key(s, f->opt.rule.read, marked_rounds_shards(f->rounds), f->counts[task_thread()]) < 0)
         out_of_memory(f);
-    stats_leave(f->opt.stats, before, 0);
-}
-
-static int lost(void *arg, const struct dup_loss *loss)
-{
-    struct shard *shard = arg;
-    struct marked_flow *f = shard->flow;
-    uint64_t number = loss->loser.number;
-    struct marked_slice *s = marked_queue_find(&f->waiting, f->round_first, number);
-    struct dup_counts *counts = &f->counts[task_thread()][loss->loser.group];
-    marked_slice_lose(s, number - s->first);
-    *(loss->single ? &counts->duplicate_single : &counts->duplicate_pair) += 1;
-    return f->losses ? marked_losses_keep(f->losses, shard->slot, loss) : 0;
-}
-
-static void enter_shard(void *flow, uint32_t slot)
-{
-    struct marked_flow *f = flow;
-    struct shard *shard = &f->shards[slot];
-    if (latch_tripped(f->opt.latch))
-        return;
-    enum stage before = stats_enter(f->opt.stats, STAGE_SORT);
-    for (size_t i = f->entered; i < f->waiting.n && !shard->fault; i++)
-        shard->fault = marked_slice_enter(f->waiting.list[i].slice, slot, shard->sets, &shard->number);
-    stats_leave(f->opt.stats, before, 0);
-}
-
-/* What was lost in the round, or, if there are no more records, what is still to be told. */
-static void follow_losses(void *flow, uint32_t slot)
-{
-    struct marked_flow *f = flow;
-    (void)slot;
-    if (latch_tripped(f->opt.latch))
-        return;
-    enum stage before = stats_enter(f->opt.stats, STAGE_PLAN);
-    f->follow_fault = f->entered == f->waiting.n ? marked_losses_end(f->losses, &f->waiting, f->round_first)
-                    : marked_losses_follow(f->losses, &f->waiting, f->round_first, f->entered);
     stats_leave(f->opt.stats, before, 0);
 }
 
@@ -196,8 +139,8 @@ static void finish_slice(void *flow, uint32_t slot)
 /* Whether anything is under way here that makes room without more records. */
 static bool is_busy(const struct marked_flow *f)
 {
-    return !task_ring_empty(&f->keys) || !marked_queue_is_empty(&f->keyed) || f->round || !task_ring_empty(&f->finish)
-        || !task_ring_empty(&f->leave);
+    return !task_ring_empty(&f->keys) || !marked_queue_is_empty(&f->keyed) || marked_rounds_on(f->rounds)
+        || !task_ring_empty(&f->finish) || !task_ring_empty(&f->leave);
 }
 
 static int take_slice(struct marked_flow *f)
@@ -219,33 +162,14 @@ static int take_slice(struct marked_flow *f)
     return 0;
 }
 
-static bool all_entered(const struct marked_flow *f)
-{
-    return f->ended && task_ring_empty(&f->keys) && marked_queue_is_empty(&f->keyed) && !f->round;
-}
-
-/* Nobody loses any more, and all is told. */
-static bool all_decided(const struct marked_flow *f)
-{
-    return all_entered(f) && (f->told_all || !f->losses);
-}
-
-/* One of the slices that wait, number 0 being the oldest, if it can be finished; else NULL. */
-static struct marked_slice *final_slice(const struct marked_flow *f, size_t number)
-{
-    size_t at = f->waiting.first + number;
-    struct marked_slice *s = at < f->entered ? f->waiting.list[at].slice : NULL;
-    bool is_final = s && !f->opt.rule.others && s->first + s->records.n <= f->decided;
-    return is_final || all_decided(f) ? s : NULL;
-}
-
 /* Takes what the source has. A failure is in the latch. */
 static void read_on(struct marked_flow *f)
 {
-    if (final_slice(f, f->finish.opt.n_slots))   /* and as many are being finished: all threads have enough to do */
+    uint32_t enough = f->finish.opt.n_slots;     /* and as many are being finished: all threads have work */
+    if (marked_rounds_final(f->rounds, enough))
         return;
     while (!f->ended && !task_ring_full(&f->keys)
-           && (f->memory < f->opt.room || !(is_busy(f) || final_slice(f, 0)))) {
+           && (f->memory < f->opt.room || !(is_busy(f) || marked_rounds_final(f->rounds, 0)))) {
         enum chunk_state state = f->opt.source.advance(f->opt.source.arg);
         f->ended = state == CHUNK_NONE;
         if (state != CHUNK_MADE || take_slice(f) < 0)
@@ -292,79 +216,28 @@ static void take_keyed(struct marked_flow *f)
 
 /* ------------------------------------------------------ main thread: rounds */
 
+/* The shards are done with the slice. */
+static void entered(void *flow, struct marked_slice *s)
+{
+    struct marked_flow *f = flow;
+    drop_entries(f, s);
+    if (marked_queue_push(&f->here, s) < 0)
+        out_of_memory(f);
+}
+
 static void begin_round(struct marked_flow *f)
 {
     size_t n = f->keyed.n - f->keyed.first, least = (size_t)f->opt.n_threads / 2;
     least = least > ROUND_LEAST ? least : ROUND_LEAST;
-    if (f->round || n == 0 || (n < least && !task_ring_empty(&f->keys)))
-        return;
-    while (!marked_queue_is_empty(&f->keyed)) {
-        size_t before = f->waiting.first;
-        if (push(f, &f->waiting, marked_queue_pop(&f->keyed)) < 0)
-            return;
-        f->entered -= before - f->waiting.first;
-    }
-    f->round_first = f->waiting.first;
-    f->round = ROUND_SETS;
-    task_ring_hand_out_all(&f->sets);
-    task_ring_make_task(&f->sets);
+    if (!marked_rounds_on(f->rounds) && n > 0 && (n >= least || task_ring_empty(&f->keys)))
+        marked_rounds_begin(f->rounds, &f->keyed);
 }
 
-static int tell_of_number(struct marked_flow *f, enum dup_fault fault, uint64_t number)
+static void go_on(struct marked_flow *f)
 {
-    return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? out_of_memory(f)
-         : latch_fail(f->opt.latch, "%s: record %llu: %s", f->opt.path, (unsigned long long)number + 1,
-                      dup_fault_text(fault));
-}
-
-/* The first record that has a fault, as one thread would find it. */
-static int tell_of_fault(struct marked_flow *f)
-{
-    const struct shard *first = NULL;
-    for (uint32_t i = 0; i < f->sets.opt.n_slots; i++)
-        if (f->shards[i].fault && (!first || f->shards[i].number < first->number))
-            first = &f->shards[i];
-    if (!first)
-        return 0;
-    return tell_of_number(f, first->fault, first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets)
-                                                                             : first->number);
-}
-
-static int tell_of_loss(struct marked_flow *f)
-{
-    return tell_of_number(f, f->follow_fault, marked_losses_culprit(f->losses));
-}
-
-/* The losses are followed by one task, which is alone with the slices that wait. */
-static void begin_to_follow(struct marked_flow *f)
-{
-    f->round = ROUND_FOLLOWS;
-    f->round_first = f->waiting.first;
-    task_ring_hand_out(&f->follow);
-    task_ring_make_task(&f->follow);
-}
-
-static void take_all_done(struct task_ring *ring)
-{
-    while (!task_ring_empty(ring) && task_ring_state(ring, task_ring_oldest(ring)) == TASK_DONE)
-        task_ring_take(ring);
-}
-
-/* How far records are decided, when all shards are done with the round. */
-static void end_round(struct marked_flow *f)
-{
-    f->round = ROUND_NONE;
-    f->decided = f->losses ? marked_losses_decided(f->losses) : UINT64_MAX;
-    for (uint32_t i = 0; i < f->sets.opt.n_slots; i++) {
-        uint64_t decided = dup_sets_decided(f->shards[i].sets);
-        f->decided = decided < f->decided ? decided : f->decided;
-    }
-    for (; f->entered < f->waiting.n; f->entered++) {
-        struct marked_slice *s = f->waiting.list[f->entered].slice;
-        drop_entries(f, s);
-        if (marked_queue_push(&f->here, s) < 0)
-            out_of_memory(f);
-    }
+    if (f->ended && task_ring_empty(&f->keys) && marked_queue_is_empty(&f->keyed))
+        marked_rounds_end(f->rounds);
+    marked_rounds_go_on(f->rounds);
 }
 
 /* ---------------------------------------------------- main thread: what leaves */
@@ -385,7 +258,7 @@ static void take_left(struct marked_flow *f)
 static void leave_room(struct marked_flow *f)
 {
     take_left(f);
-    if (final_slice(f, 0))                       /* there will be room without that */
+    if (marked_rounds_final(f->rounds, 0))       /* there will be room without that */
         return;
     while (f->memory - f->leaves > f->opt.room / 4 * 3 && !task_ring_full(&f->leave)) {
         if (marked_queue_is_empty(&f->here) || marked_store_prepare(f->opt.store) < 0)
@@ -398,32 +271,13 @@ static void leave_room(struct marked_flow *f)
     }
 }
 
-/* Goes on with the round. A failure is in the latch. */
-static void go_on(struct marked_flow *f)
-{
-    take_all_done(&f->sets);
-    take_all_done(&f->follow);
-    if (latch_tripped(f->opt.latch) || !task_ring_empty(&f->sets) || !task_ring_empty(&f->follow))
-        return;
-    if (f->round == ROUND_SETS && tell_of_fault(f) == 0 && f->losses)
-        begin_to_follow(f);
-    else if (f->round == ROUND_FOLLOWS && f->follow_fault)
-        tell_of_loss(f);
-    else if (f->round)
-        end_round(f);
-    if (!f->told_all && all_entered(f) && f->losses) {
-        f->told_all = true;
-        begin_to_follow(f);
-    }
-}
-
 /* ----------------------------------------------------- main thread: the end */
 
 static void finish_on(struct marked_flow *f)
 {
     struct marked_slice *s;
-    while (!task_ring_full(&f->finish) && (s = final_slice(f, 0)) && s->where != MARKED_LEAVES) {
-        f->waiting.first++;
+    while (!task_ring_full(&f->finish) && (s = marked_rounds_final(f->rounds, 0)) && s->where != MARKED_LEAVES) {
+        marked_rounds_pop(f->rounds);
         f->here.first += s->where == MARKED_HERE;        /* it is the oldest of them */
         f->finishing[task_ring_next(&f->finish)] = s;
         task_ring_hand_out(&f->finish);
@@ -454,7 +308,7 @@ static bool is_ready(void *flow)
         return true;
     if (!task_ring_empty(&f->finish))
         return task_ring_state(&f->finish, task_ring_oldest(&f->finish)) == TASK_DONE;
-    return all_decided(f) && marked_queue_is_empty(&f->waiting);
+    return marked_rounds_done(f->rounds);
 }
 
 static bool help(void *flow)
@@ -464,7 +318,7 @@ static bool help(void *flow)
     task_ring_make_task(&f->keys);
     task_ring_make_task(&f->finish);
     task_ring_make_task(&f->leave);
-    return task_ring_help(&f->finish) || task_ring_help(&f->sets) || task_ring_help(&f->follow)
+    return task_ring_help(&f->finish) || marked_rounds_help(f->rounds)
         || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
         || task_ring_help(&f->leave) || (!f->ended && f->opt.source.help(f->opt.source.arg));
 }
@@ -531,26 +385,10 @@ void marked_flow_counts(const struct marked_flow *f, struct dup_counts *sum)
 
 /* ---------------------------------------------------------- open and close */
 
-static int open_ring(struct task_ring *ring, uint32_t n_slots, int n_threads, task_run_fn *run, struct marked_flow *f)
+static int open_ring(struct task_ring *ring, uint32_t n_slots, task_run_fn *run, struct marked_flow *f)
 {
-    struct task_ring_options how = {.n_slots = n_slots, .n_threads = n_threads, .bunches = n_threads > 0, .run = run,
-                                    .arg = f};
+    struct task_ring_options how = {.n_slots = n_slots, .run = run, .arg = f};
     return task_ring_open(ring, &how);
-}
-
-static int open_shards(struct marked_flow *f)
-{
-    uint32_t n = f->opt.n_threads > 1 ? SHARDS_PER_THREAD * (uint32_t)f->opt.n_threads : 1;
-    if (open_ring(&f->sets, n, f->opt.n_threads, enter_shard, f) < 0 || !(f->shards = calloc(n, sizeof *f->shards)))
-        return -1;
-    for (uint32_t i = 0; i < n; i++) {
-        f->shards[i].flow = f;
-        f->shards[i].slot = i;
-        if (!(f->shards[i].sets = dup_sets_new(f->opt.window, f->opt.follows, lost, &f->shards[i])))
-            return -1;
-    }
-    f->opt.tell.totals = f->counts[f->opt.n_threads];
-    return f->opt.follows && !(f->losses = marked_losses_open(&f->opt.tell, n)) ? -1 : 0;
 }
 
 static int open_counts(struct marked_flow *f)
@@ -561,6 +399,26 @@ static int open_counts(struct marked_flow *f)
         if (!(f->counts[i] = calloc(f->opt.n_counts, sizeof **f->counts)))
             return -1;
     return f->counts ? 0 : -1;
+}
+
+static int open_rounds(struct marked_flow *f)
+{
+    const struct marked_flow_options *o = &f->opt;
+    struct marked_rounds_options how = {
+        .tell = o->tell,
+        .follows = o->follows,
+        .keeps = o->rule.others,
+        .window = o->window,
+        .n_threads = o->n_threads,
+        .counts = f->counts,
+        .entered = entered,
+        .arg = f,
+        .path = o->path,
+        .latch = o->latch,
+        .stats = o->stats,
+    };
+    how.tell.totals = f->counts[o->n_threads];
+    return (f->rounds = marked_rounds_open(&how)) ? 0 : -1;
 }
 
 /* How many slices are keyed, finished or stored at one time, of each. */
@@ -593,9 +451,9 @@ struct marked_flow *marked_flow_open(const struct marked_flow_options *options)
         f->leaving = calloc(n, sizeof *f->leaving);
         f->spare_entries = calloc(n, sizeof *f->spare_entries);
     }
-    if (f && f->keying && f->finishing && f->leaving && f->spare_entries && open_ring(&f->keys, n, 0, key_slice, f) == 0
-        && open_ring(&f->finish, n, 0, finish_slice, f) == 0 && open_ring(&f->follow, 1, 0, follow_losses, f) == 0
-        && open_ring(&f->leave, n, 0, leave_slice, f) == 0 && open_counts(f) == 0 && open_shards(f) == 0)
+    if (f && f->keying && f->finishing && f->leaving && f->spare_entries && open_ring(&f->keys, n, key_slice, f) == 0
+        && open_ring(&f->finish, n, finish_slice, f) == 0 && open_ring(&f->leave, n, leave_slice, f) == 0
+        && open_counts(f) == 0 && open_rounds(f) == 0)
         return f;
     latch_fail(options->latch, "%s: out of memory", options->path);
     marked_flow_close(f);
@@ -619,21 +477,15 @@ void marked_flow_close(struct marked_flow *f)
     free_slots(&f->finish, f->finishing);
     task_ring_close(&f->keys, well);
     task_ring_close(&f->finish, well);
-    task_ring_close(&f->sets, well);
-    task_ring_close(&f->follow, well);
     task_ring_close(&f->leave, well);
     free(f->leaving);
     free(f->here.list);
-    marked_losses_close(f->losses);
-    for (uint32_t i = 0; f->shards && i < f->sets.opt.n_slots; i++)
-        dup_sets_free(f->shards[i].sets);
-    free(f->shards);
+    marked_rounds_close(f->rounds);
     for (int i = 0; f->counts && i <= f->opt.n_threads; i++)
         free(f->counts[i]);
     free(f->counts);
     marked_slice_free(f->given);
     marked_queue_free(&f->keyed);
-    marked_queue_free(&f->waiting);
     marked_queue_free(&f->out);
     marked_queue_free(&f->spare);
     for (size_t i = 0; i < f->n_spare_entries; i++)

@@ -6,9 +6,9 @@
  *              a task for            a task for each  until no set is   a task for
  *              each slice            shard of keys    open before it    each slice
  *
- * A round enters what is keyed into the sets. All shards are done with it before the next one begins, so a record that
- * lost is marked when the slice that it is in becomes final. What outgrows memory waits in temporary files
- * (plan/marked_store.h), the youngest slices first: they are needed last. */
+ * A round enters what is keyed into the sets (plan/marked_rounds.h). All shards are done with it before the next one
+ * begins, so a record that lost is marked when the slice that it is in becomes final. What outgrows memory waits in
+ * temporary files (plan/marked_store.h), the youngest slices first: they are needed last. */
 #ifndef MARKED_FLOW_H
 #define MARKED_FLOW_H
 

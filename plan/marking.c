@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bam/plain_header.h"
+#include "base/latch.h"
+#include "base/message.h"
+#include "base/progress.h"
+#include "duplicates/dup_counts.h"
+#include "plan/markdup_opts.h"
+#include "plan/marked_store.h"
+#include "plan/marking.h"
+#include "write/record_list.h"
+#include "write/record_sink.h"
+#include "write/written.h"
+
+/* -------------------------------------------------------------------- open */
+
+static const struct sort_opts *common(const struct marking *m)
+{
+    return &m->opts->common;
+}
+
+static int out_of_memory(struct marking *m)
+{
+    return latch_fail(m->latch, "%s: out of memory", sort_opts_input(common(m)));
+}
+
+/* As samtools, which goes on without groups where they cannot be told apart. */
+static int name_groups(struct marking *m, sam_hdr_t *lines)
+{
+    int n = m->opts->use_read_groups ? sam_hdr_count_lines(lines, "RG") : 0;
+    const char *why = n > 0 ? NULL : "the header has no @RG line";
+    for (int i = 0; i < n && !why; i++) {
+        const char *id = sam_hdr_line_name(lines, "RG", i);
+        if (!id || name_table_find(&m->groups, id, strlen(id)) >= 0)
+            why = "two @RG lines have one ID";
+        else if (name_table_add(&m->groups, id, strlen(id)) < 0)
+            return out_of_memory(m);
+    }
+    if (m->opts->use_read_groups && why)
+        message_warning("%s: %s, so read groups are not told apart", sort_opts_input(common(m)), why);
+    else if (m->opts->use_read_groups)
+        m->rule.groups = &m->groups;
+    return 0;
+}
+
+static int read_header(struct marking *m, sam_hdr_t *sam)
+{
+    sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    if (!lines)
+        return out_of_memory(m);
+    int status = name_groups(m, lines);
+    if (lines != sam)
+        sam_hdr_destroy(lines);
+    return status;
+}
+
+static int open_rule(struct marking *m)
+{
+    const struct markdup_opts *o = m->opts;
+    m->rule.mode = o->mode;
+    m->rule.include_fails = o->include_fails;
+    memcpy(m->rule.barcode_tag, o->barcode_tag, sizeof o->barcode_tag);
+    m->rule.barcode_group = o->barcode_group;
+    if (o->distance && dup_spots_open(&m->spots, o->read_coords, o->coords_order))
+        return latch_fail(m->latch, "out of memory for the expression '%s'", o->read_coords);
+    m->reads_spots = o->distance;
+    if (!o->barcode_regex)
+        return 0;
+    if (regcomp(&m->barcode, o->barcode_regex, REG_EXTENDED) != 0)
+        return latch_fail(m->latch, "out of memory for the expression '%s'", o->barcode_regex);
+    m->rule.barcode_name = &m->barcode;
+    return 0;
+}
+
+/* What the packer gathers is a multiple of a key: keys lie at its end. */
+static int open_store(struct marking *m, const struct marking_options *how)
+{
+    size_t slice = marked_slice_memory_of(how->slice_size);
+    struct marked_store_options store = {
+        .prefixes = common(m)->temp_prefixes,
+        .n_prefixes = common(m)->n_temp_prefixes,
+        .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
+        .n_threads = how->n_threads,
+        .latch = m->latch,
+        .stats = how->stats,
+    };
+    return (m->store = marked_store_open(&store)) ? 0 : -1;
+}
+
+/* For tests, the environment says how much, as for a sort. */
+size_t marking_room(int n_threads, size_t slice_size, size_t left)
+{
+    const char *test = getenv("SAMTOOLS_OMP_ARENA");
+    return test ? strtoull(test, NULL, 0) : marked_flow_room(n_threads, slice_size) + left;
+}
+
+static struct marked_rule mark_rule(const struct marking *m)
+{
+    const struct markdup_opts *o = m->opts;
+    return (struct marked_rule){
+        .read = &m->rule,
+        .mark = {
+            .clear = o->clear,
+            .counts = o->counts,
+            .others = o->others,
+            .umi = o->move_umi ? &m->barcode : NULL,
+            .umi_group = o->barcode_group,
+            .umi_separator = o->umi_separator,
+        },
+        .removes = o->remove,
+        .tells = o->originals || o->counts || o->distance || o->others || o->clear || o->move_umi,
+        .others = o->others ? &m->others : NULL,
+    };
+}
+
+static int open_flow(struct marking *m, const struct marking_options *to)
+{
+    const struct markdup_opts *o = m->opts;
+    struct marked_flow_options how = {
+        .source = to->source,
+        .rule = mark_rule(m),
+        .tell = {
+            .names = o->originals,
+            .counts = o->counts,
+            .pass = o->pass,
+            .distance = o->distance,
+            .spots = o->distance ? &m->spots : NULL,
+            .others = o->others ? &m->others : NULL,
+            .warnings = &m->warnings,
+        },
+        .follows = o->originals || o->counts || o->distance || o->others,
+        .window = o->window,
+        .n_threads = to->n_threads,
+        .room = marking_room(to->n_threads, to->slice_size, to->left),
+        .store = m->store,
+        .n_counts = 1 + name_table_count(&m->groups),
+        .path = sort_opts_input(common(m)),
+        .sink = m->to->sink,
+        .latch = m->latch,
+        .stats = to->stats,
+    };
+    return (m->flow = marked_flow_open(&how)) ? 0 : -1;
+}
+
+int marking_open(struct marking *m, const struct marking_options *how)
+{
+    m->opts = how->opts;
+    m->latch = how->latch;
+    m->to = how->to;
+    m->progress = how->progress;
+    return read_header(m, how->sam) < 0 || open_rule(m) < 0 || open_store(m, how) < 0 ? -1 : open_flow(m, how);
+}
+
+/* ------------------------------------------------------------------ records */
+
+int marking_run(struct marking *m)
+{
+    struct record_list list;
+    int found;
+    while ((found = marked_flow_next(m->flow, &list)) > 0) {
+        progress_tick(m->progress);
+        if (record_sink_put(m->to->sink, &list) < 0)
+            return -1;
+    }
+    return found;
+}
+
+uint64_t marking_count(const struct marking *m)
+{
+    return m->flow ? marked_flow_read(m->flow) : 0;
+}
+
+/* The sum over all groups. */
+static struct dup_counts sum_of(const struct dup_counts *counts, size_t n)
+{
+    struct dup_counts sum = {.read = 0};
+    for (size_t i = 0; i < n; i++)
+        dup_counts_add(&sum, &counts[i]);
+    return sum;
+}
+
+/* Each record that was read is written, or was left out. */
+static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
+{
+    struct dup_counts sum = sum_of(counts, n);
+    uint64_t seen = marked_flow_read(m->flow), written = marked_flow_written(m->flow);
+    uint64_t dropped = marked_flow_dropped(m->flow);
+    return sum.read == seen && sum.examined + sum.excluded == seen && written + dropped == seen
+         ? 0 : latch_fail(m->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu left "
+                          "out. Memory may be faulty, or this is our bug: please report it", sort_opts_input(common(m)),
+                          (unsigned long long)seen, (unsigned long long)sum.read, (unsigned long long)written,
+                          (unsigned long long)dropped);
+}
+
+/* Before the output has its name: memory may be short. */
+static int make_statistics(struct marking *m, const struct dup_counts *counts)
+{
+    const struct markdup_opts *o = m->opts;
+    int (*put)(struct byte_buffer *, const char *, const struct dup_counts *, const struct name_table *) =
+        o->json ? dup_counts_json : dup_counts_text;
+    return o->stats && put(&m->statistics, o->command, counts, m->rule.groups) < 0 ? out_of_memory(m) : 0;
+}
+
+int marking_end(struct marking *m)
+{
+    size_t n = 1 + name_table_count(&m->groups);
+    struct dup_counts *counts = calloc(n, sizeof *counts);
+    if (!counts)
+        return out_of_memory(m);
+    marked_flow_counts(m->flow, counts);
+    int status = compare(m, counts, n) < 0 ? -1 : make_statistics(m, counts);
+    free(counts);
+    return status < 0 ? -1 : written_finish(m->to, marked_flow_written(m->flow), marked_flow_checksum(m->flow));
+}
+
+/* -------------------------------------------------------------------- close */
+
+static int write_statistics(struct marking *m)
+{
+    const struct byte_buffer *text = &m->statistics;
+    const char *path = common(m)->statistics;
+    FILE *to = path ? fopen(path, "w") : NULL;
+    if (path && !to)
+        message_warning("cannot write statistics to %s; they go to standard error", path);
+    bool well = fwrite(text->p, 1, text->n, to ? to : stderr) == text->n;
+    if (to && (fclose(to) != 0 || !well))
+        return latch_fail(m->latch, "cannot write statistics to %s", path);
+    return 0;
+}
+
+/* What is to be said of records that are in place. */
+static void say_all(struct marking *m)
+{
+    if (latch_tripped(m->latch))
+        return;
+    dup_warnings_end(&m->warnings);
+    if (m->opts->stats)
+        write_statistics(m);
+}
+
+void marking_close(struct marking *m)
+{
+    if (!m->opts)
+        return;
+    say_all(m);
+    marked_flow_close(m->flow);
+    marked_store_close(m->store);
+    name_table_free(&m->groups);
+    if (m->rule.barcode_name)
+        regfree(&m->barcode);
+    if (m->reads_spots)
+        dup_spots_close(&m->spots);
+    dup_others_free(&m->others);
+    free(m->statistics.p);
+}

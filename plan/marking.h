@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* What `markdup` does to a stream of sorted records, wherever they come from (plan/marked_flow.h), with the statistics
+ * of it: of a file (plan/marked.h), or in the middle of `sormadup`. */
+#ifndef MARKING_H
+#define MARKING_H
+
+#include <htslib/sam.h>
+#include "base/byte_buffer.h"
+#include "base/name_table.h"
+#include "duplicates/dup_key.h"
+#include "duplicates/dup_others.h"
+#include "duplicates/dup_warnings.h"
+#include "plan/marked_flow.h"
+
+struct markdup_opts;
+struct progress;
+struct written;
+
+struct marking_options {
+    const struct markdup_opts *opts;
+    struct marked_source source;
+    sam_hdr_t *sam;              /* with the read groups */
+    int n_threads;
+    size_t slice_size;           /* bytes of records of a slice, mostly */
+    size_t left;                 /* bytes for records that wait, beside the least that works */
+    struct written *to;          /* where the records go; is open */
+    struct progress *progress;
+    struct latch *latch;
+    struct stats *stats;
+};
+
+/* One of all zeros is not open. */
+struct marking {
+    const struct markdup_opts *opts;
+    struct latch *latch;
+    struct written *to;
+    struct progress *progress;
+    struct dup_rule rule;
+    struct name_table groups;    /* read groups, if they are to be told apart */
+    regex_t barcode;             /* rule.barcode_name, if it is not NULL */
+    struct dup_spots spots;      /* how coordinates are read, if they are (opts->distance) */
+    bool reads_spots;            /* they are open */
+    struct dup_others others;
+    struct dup_warnings warnings;
+    struct marked_store *store;
+    struct marked_flow *flow;
+    struct byte_buffer statistics;   /* their text, if they are wanted; from marking_end() on */
+};
+
+/* Bytes for records that wait, in all. */
+size_t marking_room(int n_threads, size_t slice_size, size_t left);
+
+/* `options` may go. -1: the error is recorded in the latch; close it all the same. */
+int marking_open(struct marking *marking, const struct marking_options *options);
+
+/* Puts all records to the sink. Call it on the main thread of the team. -1: as above. */
+int marking_run(struct marking *marking);
+
+/* Then finishes the sink, compares what went through it with what was read, and makes the statistics, which are written
+ * when the output is in place. -1: they differ, or it failed; the error is recorded in the latch. */
+int marking_end(struct marking *marking);
+
+/* How many records were read. */
+uint64_t marking_count(const struct marking *marking);
+
+/* Call it behind the parallel region, when the output is in place: it writes the statistics, unless the latch holds an
+ * error; it may get one here. */
+void marking_close(struct marking *marking);
+
+#endif
