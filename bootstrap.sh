@@ -136,14 +136,12 @@ int main(void) { return !lzma_version_number(); }' -llzma ;;
 int main(void) { return !curl_version(); }' -lcurl ;;
     openmpi|mpich) have "mpirun.$1" && (cc=mpicc.$1 && compiles '#include <mpi.h>
 int main(void) { return MPI_Init(0, 0); }') ;;    # the names of Debian, where both can be installed
-    isal)       compiles '#include <isa-l/igzip_lib.h>
-int main(void) { struct isal_zstream s; isal_deflate_init(&s); return 0; }' -lisal ;;
     esac
 }
 
 build_needs='make compiler openmp htslib libdeflate lz4 jansson zlib xxhash'
 test_needs='cmocka python'
-extra_needs='autoconf isal'    # ./configure, and what --with-isal takes: nice to have, never an error
+extra_needs='autoconf'    # ./configure: nice to have, never an error
 check_extra_needs='sanitizers cppcheck clang-tidy strace'    # clang's, for data races and fuzzing: the same
 mpi_needs='openmpi mpich'    # of samtools-omp-mpi, which is tested with each of them: the same
 htslib_needs='bzip2 lzma curl'    # of all CRAM and of URLs, for the other versions of htslib: the same
@@ -173,7 +171,6 @@ packages() {
         apt/xxhash)     echo libxxhash-dev ;;
         apt/cmocka)     echo libcmocka-dev ;;
         apt/python)     echo python3-venv ;;
-        apt/isal)       echo libisal-dev ;;
         apt/bzip2)      echo libbz2-dev ;;
         apt/lzma)       echo liblzma-dev ;;
         apt/curl)       echo libcurl4-gnutls-dev ;;
@@ -190,7 +187,6 @@ packages() {
         dnf/xxhash)     echo xxhash-devel ;;
         dnf/cmocka)     echo libcmocka-devel ;;
         dnf/python)     echo python3 ;;
-        dnf/isal)       echo isa-l-devel ;;
         dnf/bzip2)      echo bzip2-devel ;;
         dnf/lzma)       echo xz-devel ;;
         dnf/curl)       echo libcurl-devel ;;
@@ -208,7 +204,6 @@ packages() {
         apk/xxhash)     echo xxhash-dev ;;
         apk/cmocka)     echo cmocka-dev ;;
         apk/python)     echo python3 ;;
-        apk/isal)       echo isa-l-dev ;;
         apk/bzip2)      echo bzip2-dev ;;
         apk/lzma)       echo xz-dev ;;
         apk/curl)       echo curl-dev ;;
@@ -217,7 +212,6 @@ packages() {
         apk/sanitizers) echo clang compiler-rt openmp-dev llvm ;;
         brew/make|brew/compiler) ;;    # not Homebrew's: xcode-select --install
         brew/openmp)    echo libomp ;;
-        brew/isal)      echo isa-l ;;
         brew/openmpi)   echo open-mpi ;;
         brew/strace) ;;                # Linux only
         apk/mpich|brew/mpich|conda/mpich) ;;    # its files have the names of Open MPI's: one of them will do
@@ -225,7 +219,6 @@ packages() {
         conda/compiler) echo c-compiler ;;
         conda/openmp)   if is_clang; then echo llvm-openmp; else echo libgomp; fi ;;
         conda/lz4)      echo lz4-c ;;
-        conda/isal)     echo isa-l ;;
         conda/curl)     echo libcurl ;;
         conda/clang-tidy) echo clang-tools ;;
         *)              echo "$need" ;;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BLOCK_CRC_H
+#define BLOCK_CRC_H
+
+#include <stdint.h>
+
+/* CRC-32 of RFC 1952 over a block's data. */
+uint32_t block_crc(const uint8_t *data, uint32_t n);
+
+/* The same, as processors without AVX-512 make it. */
+uint32_t block_crc_portable(const uint8_t *data, uint32_t n);
+
+#endif
