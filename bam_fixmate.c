@@ -19,6 +19,8 @@
 /* Number and checksum of the records, as they were fixed, must be those of the records that went out. */
 static int fix_and_write(struct fixed *f)
 {
+    struct chunk_reader *chunks = fixed_records_chunks(f->records);
+    const struct chunk_counts *in = chunk_reader_counts(chunks);
     struct record_list list;
     int found;
     stats_phase(f->stats, PHASE_WRITE);
@@ -27,8 +29,7 @@ static int fix_and_write(struct fixed *f)
     while ((found = fixed_next(f, &list)) > 0)
         if (record_sink_put(f->sink, &list) < 0)
             return -1;
-    return found < 0 || fixed_records_compare(f->records, f->slices.n) < 0 ? -1
-         : written_finish(f->to, f->slices.n, f->slices.checksum);
+    return found < 0 || chunk_reader_compare(chunks) < 0 ? -1 : written_finish(f->to, in->made, in->checksum);
 }
 
 static void work(void *fixed)
@@ -43,7 +44,7 @@ int bam_fixmate(const struct fixmate_opts *opts)
     machine_share_heaps();
     if (sort_report_open(&d.report, &opts->common.report, &f.latch) == 0 && fixed_open(&f, opts, &d.out) == 0)
         driver_run(&d, &opts->common, &f.in, work, &f);
-    uint64_t records = f.slices.n;
+    uint64_t records = f.records ? chunk_reader_counts(fixed_records_chunks(f.records))->made : 0;
     fixed_finish(&f);
     return driver_end(&d, f.stats, records);
 }

@@ -16,7 +16,7 @@
 static int mark_and_write(struct marked *m)
 {
     stats_phase(m->stats, PHASE_WRITE);
-    return marked_begin(m) < 0 || marking_run(&m->marking) < 0 ? -1 : marking_end(&m->marking);
+    return marked_begin(m) < 0 || marking_run(&m->marking) < 0 || marked_compare(m) < 0 ? -1 : marking_end(&m->marking);
 }
 
 static void work(void *marked)

@@ -33,7 +33,7 @@ static int merge_and_write(struct merged *m)
     while ((found = merged_next(m, &list)) > 0)
         if (record_sink_put(m->sink, &list) < 0)
             return -1;
-    if (found < 0 || written_finish(m->to, merged_count(m), merged_checksum(m)) < 0)
+    if (found < 0 || merged_compare(m) < 0 || written_finish(m->to, merged_count(m), merged_checksum(m)) < 0)
         return -1;
     merged_end(m);
     return 0;

@@ -32,11 +32,11 @@ struct sormadup {
 static int compare_fixed(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
-    const struct fixed_records *f = s->in.each->fixed;
+    const struct chunk_reader *chunks = fixed_records_chunks(s->in.each->fixed);
+    const struct chunk_counts *fixed = chunk_reader_counts(chunks);
     const struct bam_arena *all = s->arenas.filled;
-    uint64_t made = fixed_records_made(f);
-    return fixed_records_compare(f, made) < 0 ? -1
-         : written_compare(s->to, made, fixed_records_checksum(f), all->n_records, all->checksum);
+    return chunk_reader_compare(chunks) < 0 ? -1
+         : written_compare(s->to, fixed->made, fixed->checksum, all->n_records, all->checksum);
 }
 
 /* One @PG line for each step. */

@@ -44,16 +44,18 @@ void record_search_walked(struct record_search *s, size_t from, size_t at)
     spend(s, at - from + checked(s, at, fault));
 }
 
-/* Where the last whole record ends of those that follow the one at `at`. */
-static size_t follow(const uint8_t *p, size_t n, size_t at)
+/* The record at `at` and those that follow it, to the last whole one. */
+static struct record_chain follow(const uint8_t *p, size_t n, size_t at)
 {
-    while (n - at >= BAM_FIXED) {
-        size_t size = bam_record_size((const struct bam_record *)(p + at));
-        if (size < BAM_FIXED || size > n - at)
+    struct record_chain chain = {at, at, 0};
+    while (n - chain.end >= BAM_FIXED) {
+        size_t size = bam_record_size((const struct bam_record *)(p + chain.end));
+        if (size < BAM_FIXED || size > n - chain.end)
             break;
-        at += size;
+        chain.end += size;
+        chain.n++;
     }
-    return at;
+    return chain;
 }
 
 struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_ref)
@@ -61,10 +63,10 @@ struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_re
     struct record_search search = record_search_begin(p, n, n_ref);
     size_t last = n > SEARCH_SPAN ? SEARCH_SPAN : n;
     for (size_t at = 0; (at = record_search_next(&search, at, last)) < last; at++) {
-        size_t end = follow(p, n, at);
-        if (end == n || bam_record_check(p + end, n - end, n_ref).fault == BAM_CUT)
-            return (struct record_chain){at, end};
-        record_search_walked(&search, at, end);
+        struct record_chain chain = follow(p, n, at);
+        if (chain.end == n || bam_record_check(p + chain.end, n - chain.end, n_ref).fault == BAM_CUT)
+            return chain;
+        record_search_walked(&search, at, chain.end);
     }
-    return (struct record_chain){n, n};
+    return (struct record_chain){n, n, 0};
 }

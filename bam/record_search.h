@@ -30,6 +30,7 @@ void record_search_walked(struct record_search *search, size_t from, size_t at);
 /* Records that lie one after another: from where the first one begins to where the last whole one ends. */
 struct record_chain {
     size_t begin, end;
+    uint64_t n;
 };
 
 /* The first place in the first 16 KiB of p[n] from which records follow each other to the end, the last one perhaps cut

@@ -199,7 +199,7 @@ next_steps() {
         next_step 'make install prefix=$HOME/.local' 'as samtools-omp, into $HOME/.local/bin'
     fi
     # shellcheck disable=SC2016
-    next_step 'eval "$(samtools-omp --env)"' 'then: samtools sort, merge, collate and fixmate are these in your shell'
+    next_step 'eval "$(samtools-omp --env)"' 'then: samtools sort, merge, collate, fixmate, markdup and sormadup are these'
     next_step './bootstrap.sh check' 'tests, some 5 minutes'
 }
 

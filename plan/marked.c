@@ -103,7 +103,9 @@ static enum chunk_state advance(void *marked)
 static int take(void *marked, struct record_slice *slice)
 {
     struct marked *m = marked;
-    return chunk_reader_take(passed_records_chunks(m->in.each->passed), slice);
+    int status = chunk_reader_take(passed_records_chunks(m->in.each->passed), slice);
+    m->checksum += slice->checksum;
+    return status;
 }
 
 static bool help(void *marked)
@@ -153,6 +155,14 @@ int marked_open(struct marked *m, const struct markdup_opts *opts, struct writte
 int marked_begin(struct marked *m)
 {
     return written_header(m->to, m->sam, NULL, false, false) < 0 ? -1 : sort_input_begin(m->in.each);
+}
+
+int marked_compare(const struct marked *m)
+{
+    const struct chunk_reader *chunks = passed_records_chunks(m->in.each->passed);
+    const struct chunk_counts *in = chunk_reader_counts(chunks);
+    return chunk_reader_compare(chunks) < 0 ? -1
+         : written_compare(m->to, in->made, in->checksum, marking_count(&m->marking), m->checksum);
 }
 
 void marked_look_end(struct marked *m)

@@ -28,6 +28,7 @@ struct marked {
     struct merge_wish wish;
     int64_t *lengths;            /* of the references; NULL: nobody asks for them */
     struct marking marking;
+    uint64_t checksum;           /* sum of record_checksum() over the records that it took, modulo 2^64 */
 };
 
 /* Opens the input alone, for a forecast. `marked` is zero, but for the latch. -1: the error is recorded in the latch.
@@ -47,6 +48,9 @@ int marked_open(struct marked *marked, const struct markdup_opts *opts, struct w
 
 /* Begins to read. Call it on the main thread of the team. -1: as above. */
 int marked_begin(struct marked *marked);
+
+/* All are marked: what was read came there. -1: as above. */
+int marked_compare(const struct marked *marked);
 
 /* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
  * stats, which stay. Call it behind the parallel region. */

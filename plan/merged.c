@@ -341,11 +341,19 @@ void merged_end(struct merged *m)
         chunk_pool_end(&m->pool);
 }
 
+int merged_compare(const struct merged *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (chunk_reader_compare(m->each[i].chunks) < 0)
+            return -1;
+    return 0;
+}
+
 uint64_t merged_count(const struct merged *m)
 {
     uint64_t n = 0;
     for (size_t i = 0; m->each && i < m->n; i++)
-        n += m->each[i].n;
+        n += m->each[i].chunks ? chunk_reader_counts(m->each[i].chunks)->made : 0;
     return n;
 }
 
@@ -361,7 +369,7 @@ struct report_input *merged_report(const struct merged *m)
         each[i] = (struct report_input){
             .name = s->in->name,
             .bytes = size == REPORT_UNKNOWN && is_read_by_us ? format->window->offset : size,
-            .records = s->n,
+            .records = chunk_reader_counts(s->chunks)->made,
             .waits = s->waits,
             .waited = (double)s->waited / 1e9,
         };
@@ -373,7 +381,7 @@ uint64_t merged_checksum(const struct merged *m)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < m->n; i++)
-        sum += m->each[i].checksum;
+        sum += chunk_reader_counts(m->each[i].chunks)->checksum;
     return sum;
 }
 

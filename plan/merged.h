@@ -60,6 +60,9 @@ int merged_next(struct merged *merged, struct record_list *list);
 /* All records are written: tasks begin to give back what is left of the inputs. */
 void merged_end(struct merged *merged);
 
+/* All records are written: none was lost before the merge took it (chunk_reader_compare()). */
+int merged_compare(const struct merged *merged);
+
 /* Number and checksum of all records that were read, as they are to be written. */
 uint64_t merged_count(const struct merged *merged);
 uint64_t merged_checksum(const struct merged *merged);

@@ -2,6 +2,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam/bam_header.h"
+#include "bam/record_fault.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/machine.h"
@@ -34,6 +36,7 @@ struct chunk_reader {
     struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
     uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
     struct byte_buffer carry;    /* the beginning of the unit that the chunk closed last does not end */
+    struct chunk_counts counts;
     bool at_end;                 /* all bytes are handed out */
     bool has_ended;              /* and all records were lent */
 };
@@ -51,7 +54,9 @@ static void make_records(void *reader, uint32_t number)
         return;
     enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
+    c->n = c->size = c->dropped = 0;
     r->opt.make(r->opt.arg, number, c);
+    stats_records(r->opt.stats, c->n);
     stats_leave(r->opt.stats, before, size);
 }
 
@@ -85,6 +90,7 @@ static int close_chunk(struct chunk_reader *r)
         return -1;
     c->begin = cut.begin;
     c->end = cut.end;
+    r->counts.seen += cut.n;
     if (carry_on(r, c->bytes, c->begin) < 0)
         return -1;
     if (cut.ends_carried)
@@ -293,9 +299,31 @@ static enum chunk_state await_chunk(struct chunk_reader *r, task_help_fn *help, 
 /* The owner is told once; not after an error, for then the last chunk that was lent may be the broken one. */
 static void end_chunks(struct chunk_reader *r)
 {
-    if (!r->has_ended && r->opt.ended && !latch_tripped(r->opt.latch))
-        r->opt.ended(r->opt.arg);
+    if (!r->has_ended && !latch_tripped(r->opt.latch)) {
+        bgzf_source_warn_of_end(r->opt.source);
+        if (r->opt.ended)
+            r->opt.ended(r->opt.arg);
+    }
     r->has_ended = true;
+}
+
+/* Lends the next chunk, which is made. NULL: it has a fault, and that is recorded in the latch. */
+static struct chunk *lend(struct chunk_reader *r)
+{
+    uint32_t number = task_ring_slot(&r->ring, r->lent++);
+    struct chunk *c = &r->chunks[number];
+    struct chunk_counts *counts = &r->counts;
+    if (r->opt.lend(r->opt.arg, number, c) < 0)
+        return NULL;
+    if (r->opt.file)
+        r->window.offset = r->opt.file->offset;
+    c->made.number = counts->made + 1;
+    counts->n += c->n;
+    counts->bytes += c->size;
+    counts->dropped += c->dropped;
+    counts->made += c->made.n;
+    counts->checksum += c->made.checksum;
+    return c;
 }
 
 /* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
@@ -310,9 +338,7 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
             end_chunks(r);
         if (state != CHUNK_MADE)
             return state == CHUNK_NONE ? 0 : -1;
-        uint32_t number = task_ring_slot(&r->ring, r->lent++);
-        c = &r->chunks[number];
-        if (r->opt.lend(r->opt.arg, number, c) < 0)
+        if (!(c = lend(r)))
             return -1;
     } while (c->made.records.n == 0);            /* it lies in the middle of a long unit, or no record passes */
     assert(window->size == 0);
@@ -342,9 +368,8 @@ enum chunk_state chunk_reader_advance(struct chunk_reader *r)
 
 int chunk_reader_take(struct chunk_reader *r, struct record_slice *slice)
 {
-    uint32_t number = task_ring_slot(&r->ring, r->lent++);
-    struct chunk *c = &r->chunks[number];
-    if (r->opt.lend(r->opt.arg, number, c) < 0)
+    struct chunk *c = lend(r);
+    if (!c)
         return -1;
     struct record_slice made = c->made;
     c->made = *slice;
@@ -355,6 +380,31 @@ int chunk_reader_take(struct chunk_reader *r, struct record_slice *slice)
 bool chunk_reader_help(struct chunk_reader *r)
 {
     return task_ring_help(&r->ring) || (task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0);
+}
+
+const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *r)
+{
+    return &r->counts;
+}
+
+int chunk_reader_compare(const struct chunk_reader *r)
+{
+    const struct chunk_counts *n = &r->counts;
+    return n->seen == n->made + n->dropped ? 0
+         : latch_fail(r->opt.latch, "%s: %llu records were read, but %llu passed on and %llu left out. Memory may be "
+                      "faulty, or this is our bug: please report it", r->opt.path, (unsigned long long)n->seen,
+                      (unsigned long long)n->made, (unsigned long long)n->dropped);
+}
+
+int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault, const uint8_t *record,
+                      const char *why)
+{
+    struct record_place at = {r->opt.path, r->counts.n + c->n + 1, r->counts.bytes + c->size, r->opt.file->offset};
+    if (fault == BAM_CUT)
+        return record_fault_tell_cut(r->opt.latch, &at, true);
+    if (fault)
+        return record_fault_tell(r->opt.latch, &at, fault, record);
+    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
 }
 
 /* ----------------------------------------------------------- open and close */
@@ -381,6 +431,19 @@ static int alloc_chunks(struct chunk_reader *r)
     return 0;
 }
 
+/* What comes before the bytes of the source, which are looked at from now on. */
+static void begin(struct chunk_reader *r)
+{
+    struct bam_header *header = r->opt.header;
+    if (header) {
+        r->counts.bytes = header->size;
+        chunk_reader_put(r, header->rest, header->rest_size);
+        bam_header_drop_rest(header);
+    }
+    if (r->opt.inflated)
+        bgzf_source_on_inflated(r->opt.source, r->opt.inflated, r->opt.arg);
+}
+
 struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options)
 {
     struct chunk_reader *r = calloc(1, sizeof *r);
@@ -389,8 +452,10 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
         r->window.more = more;
         if (r->opt.use.tight)
             machine_keep_heaps_small();          /* units longer than a chunk make it larger for a while */
-        if (alloc_chunks(r) == 0)
+        if (alloc_chunks(r) == 0) {
+            begin(r);
             return r;
+        }
     }
     latch_fail(options->latch, "%s: out of memory for its records", options->path);
     chunk_reader_close(r);

@@ -13,6 +13,7 @@
 #include "read/chunk_pool.h"
 #include "read/record_slice.h"
 
+struct bam_header;
 struct bgzf_source;
 struct bgzf_source_block;
 struct byte_window;
@@ -35,7 +36,9 @@ struct chunk {
     struct byte_buffer head;     /* the unit that began in a chunk before, if any */
     size_t begin, end;           /* the other units in bytes; the main thread sets it before READY */
     struct record_slice made;    /* of the units: records as BAM, and whatever else the owner lists of them; the
-                                  * claimer's before DONE */
+                                  * claimer's before DONE, as the next two */
+    uint64_t n, size;            /* units that were looked at, up to one that has a fault; their bytes, of BAM */
+    uint64_t dropped;            /* of them: they are left out */
     atomic_int users;            /* of its records, see struct byte_window */
     struct chunk_block *blocks;  /* n_blocks; this and the next two: as `bytes`. NULL: none is kept (sam_use) */
     uint8_t *kept;               /* compressed bytes of these blocks */
@@ -47,10 +50,21 @@ struct chunk_cut {
     size_t begin, end;           /* of those that are whole, without the carried one; what is behind them is carried */
     bool ends_carried;           /* the bytes before `begin` end the carried unit, if there is one; else begin and end
                                   * are the end of the bytes */
+    uint64_t n;                  /* units that end in the bytes; only chunk_reader_compare() asks */
+};
+
+/* What was lent so far. The main thread's. */
+struct chunk_counts {
+    uint64_t seen;               /* units that end in chunks that are closed, as cut() has counted them */
+    uint64_t n, bytes, dropped;  /* of the chunks, see there; bytes: their sizes, with all before them */
+    uint64_t made, checksum;     /* records that are listed in what was made; sum of record_checksum(), modulo 2^64 */
 };
 
 struct chunk_reader_options {
     struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it later */
+    const struct byte_window *file;  /* what that reads from: it tells the place in the file. NULL: nobody asks */
+    struct bam_header *header;   /* of BAM: the records behind it come before the bytes of the source. If all goes well
+                                  * they are taken over. NULL: it is not BAM */
     struct sam_use use;
     struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
     const char *path;            /* for messages */
@@ -63,8 +77,11 @@ struct chunk_reader_options {
      * may be NULL. */
     void (*arrived)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n,
                     const struct bgzf_source_block *block);
-    /* Makes the units of the head, then those of the bytes, into records. In a task, not after an error. At the end of
-     * the input the head may be a unit that is cut. number: of the chunk's slot, below use.n_chunks. */
+    /* A block was inflated. In the task that did it; may be NULL. */
+    void (*inflated)(void *arg, const struct bgzf_source_block *block);
+    /* Makes the units of the head, then those of the bytes, into records, and counts them. In a task, not after an
+     * error. At the end of the input the head may be a unit that is cut. number: of the chunk's slot, below
+     * use.n_chunks. */
     void (*make)(void *arg, uint32_t number, struct chunk *chunk);
     /* Its records are next. Main thread. -1: failed, and the error is recorded in the latch. */
     int (*lend)(void *arg, uint32_t number, struct chunk *chunk);
@@ -82,11 +99,24 @@ void chunk_reader_close(struct chunk_reader *reader);
 /* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
 void chunk_reader_end(struct chunk_reader *reader);
 
-/* Bytes that come before those of the source: a block's at most. Call it before the window is used. */
+/* Bytes that come before those of the source, without a header: a block's at most. Call it before the window is
+ * used. */
 void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t n);
 
 /* The records, whole ones, until the reader is closed. The bytes of a chunk must be used up before there are more. */
 struct byte_window *chunk_reader_window(struct chunk_reader *reader);
+
+/* Those of the chunks that were lent, without the one that lend() looks at. */
+const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *reader);
+
+/* All are lent: each unit that the main thread has found in the input is a record now, or was left out. -1: it is not,
+ * and the error is recorded in the latch. */
+int chunk_reader_compare(const struct chunk_reader *reader);
+
+/* Records in the latch what is wrong with the record behind the units of BAM in the chunk that lend() looks at. fault:
+ * `record` is where it lies, see record_fault_tell(). BAM_OK: `why` ends the sentence. Returns -1. */
+int chunk_reader_tell(const struct chunk_reader *reader, const struct chunk *chunk, enum bam_fault fault,
+                      const uint8_t *record, const char *why);
 
 /* ---- in place of the window, for who takes the records away, and must not wait ---- */
 

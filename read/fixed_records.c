@@ -4,10 +4,8 @@
 #include <string.h>
 #include "bam/bam_record.h"
 #include "bam/base_mods.h"
-#include "bam/record_fault.h"
 #include "bam/record_search.h"
 #include "base/byte_hash.h"
-#include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/stats.h"
 #include "bgzf_source.h"
@@ -18,10 +16,8 @@ enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BEYOND, 
 /* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
 struct fix_found {
     struct fixmate fixmate;
-    uint64_t n, bytes;           /* records that were looked at, and their bytes */
-    uint64_t dropped;            /* of them */
     struct byte_buffer lone;     /* uint64_t: lone_mate() of the templates that are one */
-    enum fix_fault fault;        /* of the record behind them */
+    enum fix_fault fault;        /* of the record behind those that were looked at */
     enum bam_fault broken;       /* why it is */
 };
 
@@ -30,7 +26,7 @@ struct seam {
     char name[UINT8_MAX + 1];    /* of the last record whose name is whole */
     size_t name_size;            /* 0: there is none */
     size_t part;                 /* bytes of the record that is cut, which are carried; 0: none is */
-    uint64_t n;                  /* whole records so far */
+    uint64_t n;                  /* whole records that end in the chunk or block, so far */
     bool is_broken;              /* there is no telling where the next record begins */
 };
 
@@ -56,8 +52,6 @@ struct fixed_records {
     struct seam seam;            /* main thread, as all below */
     bool follows;                /* in the chunk whose bytes come, it is known where records begin ... */
     struct borders borders;      /* ... and these are there so far */
-    uint64_t n, bytes, dropped;  /* of records that were lent; bytes: of all before them, too */
-    uint64_t made, checksum;     /* of what was made of them */
 };
 
 static const struct bam_record *record_at(const uint8_t *p)
@@ -143,22 +137,23 @@ static enum fix_fault look_for_mate(struct fix_found *f, const uint8_t *p, size_
 }
 
 /* Fixes the template p[n] of so many records, which are checked. */
-static enum fix_fault fix_template(const struct fixed_records *r, struct fix_found *f, struct record_slice *to,
+static enum fix_fault fix_template(const struct fixed_records *r, struct fix_found *f, struct chunk *c,
                                    const uint8_t *p, size_t n)
 {
+    struct record_slice *to = &c->made;
     size_t start = to->records.n;
     uint64_t dropped = 0;
     if (r->opt.lone && look_for_mate(f, p, n))
         return FIX_NO_MEMORY;
     if (fixmate_template(&f->fixmate, r->opt.rules, p, n, &to->records, &dropped) < 0)
         return errno == EOVERFLOW ? FIX_TOO_LONG : errno == EINVAL ? FIX_NO_LENGTH : FIX_NO_MEMORY;
-    f->dropped += dropped;
+    c->dropped += dropped;
     return list_made(r, to, start, p, n, dropped);
 }
 
 /* Fixes the templates in p[n], until a record has a fault. */
-static void fix_templates(const struct fixed_records *r, struct fix_found *f, struct record_slice *to,
-                          const uint8_t *p, size_t n)
+static void fix_templates(const struct fixed_records *r, struct fix_found *f, struct chunk *c, const uint8_t *p,
+                          size_t n)
 {
     uint64_t n_open = 0;
     for (size_t start = 0, at = 0; start < n && !f->fault;) {
@@ -166,11 +161,11 @@ static void fix_templates(const struct fixed_records *r, struct fix_found *f, st
         if (at < n)
             verdict = bam_record_check(p + at, n - at, r->n_ref);
         if (at == n || verdict.fault || (at > start && !is_named_as(record_at(p + start), record_at(p + at)))) {
-            f->fault = at > start ? fix_template(r, f, to, p + start, at - start) : FIX_FINE;
+            f->fault = at > start ? fix_template(r, f, c, p + start, at - start) : FIX_FINE;
             if (f->fault)
                 return;
-            f->n += n_open;
-            f->bytes += at - start;
+            c->n += n_open;
+            c->size += at - start;
             n_open = 0;
             start = at;
         }
@@ -188,10 +183,9 @@ static void fix_chunk(void *records, uint32_t number, struct chunk *c)
     const struct fixed_records *r = records;
     struct fix_found *f = &r->found[number];
     *f = (struct fix_found){.fixmate = f->fixmate, .lone = {f->lone.p, 0, f->lone.max}};
-    fix_templates(r, f, &c->made, c->head.p, c->head.n);
+    fix_templates(r, f, c, c->head.p, c->head.n);
     if (!f->fault)
-        fix_templates(r, f, &c->made, c->bytes + c->begin, c->end - c->begin);
-    stats_records(r->opt.stats, f->n);
+        fix_templates(r, f, c, c->bytes + c->begin, c->end - c->begin);
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -317,14 +311,14 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
     struct fixed_records *r = records;
     struct seam *s = &r->seam;
     struct borders *b = &r->borders;
-    *cut = (struct chunk_cut){.begin = n, .end = n};
+    *cut = (struct chunk_cut){n, n, false, 0};
     if (!begin_chunk(r, carried, p, n)) {
         s->part += n;
         return 0;
     }
     r->follows = false;
     if (s->is_broken) {
-        *cut = (struct chunk_cut){b->end, n, true};
+        *cut = (struct chunk_cut){b->end, n, true, 0};
         return 0;
     }
     find_borders(s, b, p, n, 0, NULL);
@@ -332,11 +326,13 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
     enum bam_fault fault = s->part ? bam_record_check(p + b->end, s->part, r->n_ref).fault : BAM_CUT;
     s->is_broken = fault != BAM_CUT;
     if (b->any || s->is_broken)
-        *cut = (struct chunk_cut){b->any ? b->first : b->end, s->is_broken ? n : b->last, true};
+        *cut = (struct chunk_cut){b->any ? b->first : b->end, s->is_broken ? n : b->last, true, 0};
+    cut->n = s->n;
+    s->n = 0;
     return 0;
 }
 
-static int tell(const struct fixed_records *r, const struct fix_found *f)
+static int tell(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c)
 {
     static const char *const why[] = {
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
@@ -348,12 +344,7 @@ static int tell(const struct fixed_records *r, const struct fix_found *f)
                         "our bug: please report it",
         [FIX_NO_MEMORY] = "finds no memory, with all those of its name",
     };
-    struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};
-    if (f->broken == BAM_CUT)
-        return record_fault_tell_cut(r->opt.latch, &at, true);
-    if (f->broken)
-        return record_fault_tell(r->opt.latch, &at, f->broken, NULL);
-    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why[f->fault]);
+    return chunk_reader_tell(r->chunks, c, f->broken, NULL, why[f->fault]);
 }
 
 static int lend(void *records, uint32_t number, struct chunk *c)
@@ -362,23 +353,8 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     const struct fix_found *f = &r->found[number];
     const void *lone = f->lone.p;
     if (f->fault)
-        return tell(r, f);
-    if (r->opt.lone && r->opt.lone(r->opt.lone_arg, lone, f->lone.n / sizeof(uint64_t)) < 0)
-        return -1;
-    chunk_reader_window(r->chunks)->offset = r->opt.file->offset;
-    c->made.number = r->n - r->dropped + 1;
-    r->n += f->n;
-    r->bytes += f->bytes;
-    r->dropped += f->dropped;
-    r->made += c->made.n;
-    r->checksum += c->made.checksum;
-    return 0;
-}
-
-static void ended(void *records)
-{
-    const struct fixed_records *r = records;
-    bgzf_source_warn_of_end(r->opt.source);
+        return tell(r, f, c);
+    return r->opt.lone ? r->opt.lone(r->opt.lone_arg, lone, f->lone.n / sizeof(uint64_t)) : 0;
 }
 
 struct chunk_reader *fixed_records_chunks(struct fixed_records *r)
@@ -391,65 +367,42 @@ struct byte_window *fixed_records_window(struct fixed_records *r)
     return chunk_reader_window(r->chunks);
 }
 
-uint64_t fixed_records_made(const struct fixed_records *r)
-{
-    return r->made;
-}
-
-uint64_t fixed_records_checksum(const struct fixed_records *r)
-{
-    return r->checksum;
-}
-
-int fixed_records_compare(const struct fixed_records *r, uint64_t made)
-{
-    return r->seam.n == made + r->dropped ? 0
-         : latch_fail(r->opt.latch, "%s: %llu records were read, but %llu fixed and %llu left out. Memory may be "
-                      "faulty, or this is our bug: please report it", r->opt.path, (unsigned long long)r->seam.n,
-                      (unsigned long long)made, (unsigned long long)r->dropped);
-}
-
 /* ---------------------------------------------------------- open and close */
 
 static int prepare(struct fixed_records *r, struct bam_header *header)
 {
     struct chunk_reader_options how = {
         .source = r->opt.source,
+        .file = r->opt.file,
+        .header = header,
         .use = r->opt.use,
         .path = r->opt.path,
         .latch = r->opt.latch,
         .stats = r->opt.stats,
         .cut = cut_templates,
         .arrived = follow_block,
+        .inflated = find_in_block,
         .make = fix_chunk,
         .lend = lend,
-        .ended = ended,
         .arg = r,
     };
     r->n_ref = sam_hdr_nref(header->sam);
-    r->bytes = header->size;
     r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
     r->blocks = calloc(bgzf_source_slots(r->opt.source), sizeof *r->blocks);
     if (!r->found || !r->blocks)
-        return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
-    if (!(r->chunks = chunk_reader_open(&how)))
         return -1;
-    chunk_reader_put(r->chunks, header->rest, header->rest_size);
-    bgzf_source_on_inflated(r->opt.source, find_in_block, r);
-    return 0;
+    return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
 }
 
 struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header)
 {
     struct fixed_records *r = calloc(1, sizeof *r);
-    int status = r ? 0 : latch_fail(options->latch, "%s: out of memory", options->path);
-    if (status == 0) {
+    if (r) {
         r->opt = *options;
-        status = prepare(r, header);
+        if (prepare(r, header) == 0)
+            return r;
     }
-    bam_header_drop_rest(header);
-    if (status == 0)
-        return r;
+    latch_fail(options->latch, "%s: out of memory", options->path);
     fixed_records_close(r);
     return NULL;
 }

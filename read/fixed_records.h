@@ -40,8 +40,7 @@ struct fixed_records_options {
     struct stats *stats;         /* may be NULL */
 };
 
-/* Takes over the records behind the header from `header`, also if it fails. NULL: no memory, and the error is recorded
- * in the latch. */
+/* Takes over the records behind the header from `header`. NULL: no memory, and the error is recorded in the latch. */
 struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header);
 
 /* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
@@ -55,13 +54,5 @@ struct chunk_reader *fixed_records_chunks(struct fixed_records *records);
 
 /* The same as bytes, for who reads them as he reads an input. */
 struct byte_window *fixed_records_window(struct fixed_records *records);
-
-/* Number of the records that were lent, and the sum of record_checksum() over them, modulo 2^64, so far. */
-uint64_t fixed_records_made(const struct fixed_records *records);
-uint64_t fixed_records_checksum(const struct fixed_records *records);
-
-/* All are read: the main thread has found so many records in the input as came out, which is `made`, or were left out.
- * -1: it has not, and the error is recorded in the latch. */
-int fixed_records_compare(const struct fixed_records *records, uint64_t made);
 
 #endif

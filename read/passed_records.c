@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include "bam/record_fault.h"
 #include "bam/record_remap.h"
 #include "bam/record_search.h"
 #include "bam/ref_regions.h"
-#include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/stats.h"
 #include "bgzf_source.h"
@@ -25,8 +23,7 @@ enum pass_fault { PASS_NO_MEMORY = -1, PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, P
 
 /* What the task of a chunk found in it, by the chunk's number: the claimer's before DONE. */
 struct pass_found {
-    uint64_t n, bytes;           /* records that were looked at, and their bytes */
-    int fault;                   /* of the record behind them; below 0: what record_remap_append() returned */
+    int fault;                   /* of the record behind those that were looked at; below 0: of record_remap_append() */
     enum bam_fault broken;       /* why it is */
     size_t at;                   /* of a merge: where its record with a fault begins */
     struct remap_unknown unknown;    /* of a merge */
@@ -43,9 +40,8 @@ struct passed_records {
     bool follows;                /* in the chunk whose bytes come, it is known where records begin; main thread, as all
                                   * below but `found` ... */
     size_t at;                   /* ... and where the last whole one ends, of the bytes that are there */
+    uint64_t n_ended;            /* in these bytes */
     struct pass_found *found;
-    uint64_t n, bytes;           /* of records that were lent or left out; bytes: of all before them, too */
-    uint64_t n_passed;           /* of records that were lent */
     struct name_table told;      /* unknown values that were warned of */
 };
 
@@ -106,14 +102,15 @@ static int mark_changed(struct byte_buffer *to, size_t *start)
 }
 
 /* Appends the checked record, if it passes. */
-static int pass_record(const struct passed_records *r, uint32_t number, struct record_slice *to,
+static int pass_record(const struct passed_records *r, uint32_t number, struct chunk *c,
                        const struct bam_record *record, bool mend)
 {
-    if (r->opt.regions && !ref_regions_has(r->opt.regions, record))
-        return PASS_FINE;
-    int passes = r->filter ? record_filter_passes(r->filter, number, record) : 1;
+    int passes = r->opt.regions && !ref_regions_has(r->opt.regions, record) ? 0
+               : r->filter ? record_filter_passes(r->filter, number, record) : 1;
+    c->dropped += passes == 0;
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
+    struct record_slice *to = &c->made;
     size_t start = to->records.n;
     struct pass_found *f = &r->found[number];
     int status = record_remap_append(&r->remap, &to->records, record, &f->unknown);
@@ -134,12 +131,12 @@ static void pass_records(const struct passed_records *r, uint32_t number, struct
         f->broken = verdict.fault;
         f->fault = f->broken ? PASS_BROKEN
                  : r->opt.use.keeps && make_place(r, f, c, p + at) < 0 ? PASS_NO_MEMORY
-                 : pass_record(r, number, &c->made, record, verdict.needs_fix);
+                 : pass_record(r, number, c, record, verdict.needs_fix);
         if (f->fault)
             return;
         size_t size = bam_record_size(record);
-        f->n++;
-        f->bytes += size;
+        c->n++;
+        c->size += size;
         at += size;
     }
 }
@@ -152,7 +149,6 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
     remap_unknown_clear(&f->unknown);
     pass_records(r, number, c, c->head.p, c->head.n);
     pass_records(r, number, c, c->bytes + c->begin, c->end - c->begin);
-    stats_records(r->opt.stats, f->n);
 }
 
 /* In the inflate task. */
@@ -188,17 +184,34 @@ static struct chunk_cut begin_of(const struct passed_records *r, const struct by
     uint64_t size = carried->n ? size_of_carried(r, carried, p, n) : 0;
     bool ends = carried->n == 0 || (size > 0 && size <= carried->n + n);
     size_t begin = !ends ? n : size ? (size_t)size - carried->n : 0;
-    return (struct chunk_cut){begin, begin, ends};
+    return (struct chunk_cut){begin, begin, ends, 0};
+}
+
+/* Whether it is known where records begin in p[n]. */
+static bool begin_chunk(struct passed_records *r, const struct byte_buffer *carried, const uint8_t *p, size_t n,
+                        struct chunk_cut *cut)
+{
+    *cut = begin_of(r, carried, p, n);
+    if (!r->follows && cut->ends_carried) {
+        r->follows = true;
+        r->at = cut->begin;
+        r->n_ended = carried->n > 0;
+    }
+    return r->follows;
 }
 
 /* Follows the records in p[n] from one to the next, and leaps over those of a chain that begins where the one before
  * ends: the bytes are in the caches of others. */
-static size_t last_end(const uint8_t *p, size_t n, size_t at, struct record_chain chain)
+static void follow(struct passed_records *r, const uint8_t *p, size_t n, struct record_chain chain)
 {
-    for (;; at += bam_record_said_size(p + at)) {
-        at = at == chain.begin ? chain.end : at;
-        if (n - at < 4 || bam_record_said_size(p + at) > n - at)
-            return at;
+    for (;;) {
+        bool leaps = r->at == chain.begin;
+        r->at = leaps ? chain.end : r->at;
+        r->n_ended += leaps ? chain.n : 0;
+        if (n - r->at < 4 || bam_record_said_size(p + r->at) > n - r->at)
+            return;
+        r->at += bam_record_said_size(p + r->at);
+        r->n_ended++;
     }
 }
 
@@ -208,13 +221,9 @@ static void follow_block(void *records, const struct byte_buffer *carried, const
     struct passed_records *r = records;
     struct record_chain chain = r->chains[block->slot];
     size_t start = (size_t)(block->data - p);
-    if (!r->follows) {
-        struct chunk_cut cut = begin_of(r, carried, p, n);
-        r->follows = cut.ends_carried;
-        r->at = cut.begin;
-    }
-    if (r->follows)
-        r->at = last_end(p, n, r->at, (struct record_chain){start + chain.begin, start + chain.end});
+    struct chunk_cut cut;
+    if (r->follows || begin_chunk(r, carried, p, n, &cut))
+        follow(r, p, n, (struct record_chain){start + chain.begin, start + chain.end, chain.n});
 }
 
 /* If the record behind the last whole one is broken, a task is to tell of it. */
@@ -222,9 +231,11 @@ static int cut_records(void *records, const struct byte_buffer *carried, const u
                        struct chunk_cut *cut)
 {
     struct passed_records *r = records;
-    *cut = begin_of(r, carried, p, n);
-    size_t end = last_end(p, n, r->follows ? r->at : cut->begin, (struct record_chain){n, n});
-    cut->end = bam_record_check(p + end, n - end, r->n_ref).fault == BAM_CUT ? end : n;
+    if (!begin_chunk(r, carried, p, n, cut))
+        return 0;
+    follow(r, p, n, (struct record_chain){n, n, 0});
+    cut->n = r->n_ended;
+    cut->end = bam_record_check(p + r->at, n - r->at, r->n_ref).fault == BAM_CUT ? r->at : n;
     r->follows = false;
     return 0;
 }
@@ -232,12 +243,7 @@ static int cut_records(void *records, const struct byte_buffer *carried, const u
 static int tell(const struct passed_records *r, const struct pass_found *f, const struct chunk *c)
 {
     const char *why = f->fault < 0 ? record_remap_fault(f->fault) : f->fault == PASS_NO_FILTER ? NO_FILTER : BEYOND;
-    struct record_place at = {r->opt.path, r->n + f->n + 1, r->bytes + f->bytes, r->opt.file->offset};
-    if (f->broken == BAM_CUT)
-        return record_fault_tell_cut(r->opt.latch, &at, true);
-    if (f->broken)
-        return record_fault_tell(r->opt.latch, &at, f->broken, c->made.records.p + f->at);
-    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
+    return chunk_reader_tell(r->chunks, c, f->broken, c->made.records.p + f->at, why);
 }
 
 static int lend(void *records, uint32_t number, struct chunk *c)
@@ -246,19 +252,8 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     struct pass_found *f = &r->found[number];
     if (f->fault)
         return tell(r, f, c);
-    r->n += f->n;
-    r->bytes += f->bytes;
-    chunk_reader_window(r->chunks)->offset = r->opt.file->offset;
-    c->made.number = r->n_passed + 1;
-    r->n_passed += c->made.n;
     return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.path) < 0
          ? latch_fail(r->opt.latch, "%s: out of memory", r->opt.path) : 0;
-}
-
-static void ended(void *records)
-{
-    const struct passed_records *r = records;
-    bgzf_source_warn_of_end(r->opt.source);
 }
 
 struct byte_window *passed_records_window(struct passed_records *r)
@@ -286,6 +281,8 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     r->opt.use.n_chunks = count_chunks(r, loan);
     struct chunk_reader_options how = {
         .source = r->opt.source,
+        .file = r->opt.file,
+        .header = header,
         .use = r->opt.use,
         .loan = loan,
         .path = r->opt.path,
@@ -293,40 +290,33 @@ static int prepare(struct passed_records *r, struct bam_header *header)
         .stats = r->opt.stats,
         .cut = cut_records,
         .arrived = follow_block,
+        .inflated = find_chain,
         .make = pass_chunk,
         .lend = lend,
-        .ended = ended,
         .arg = r,
     };
     r->n_ref = sam_hdr_nref(header->sam);
-    r->bytes = header->size;
     if (r->opt.filter)
         r->filter = record_filter_new(r->opt.filter, header->sam, r->opt.use.n_chunks);
     r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
     r->chains = calloc(bgzf_source_slots(r->opt.source), sizeof *r->chains);
     if (!r->found || !r->chains || (r->opt.filter && !r->filter))
-        return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
-    if (!(r->chunks = chunk_reader_open(&how)))
         return -1;
-    chunk_reader_put(r->chunks, header->rest, header->rest_size);
-    bgzf_source_on_inflated(r->opt.source, find_chain, r);
-    return 0;
+    return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
 }
 
 struct passed_records *passed_records_open(const struct passed_records_options *options, struct record_remap *remap,
                                            struct bam_header *header)
 {
     struct passed_records *r = calloc(1, sizeof *r);
-    int status = r ? 0 : latch_fail(options->latch, "%s: out of memory", options->path);
-    if (status == 0) {
+    if (r) {
         r->opt = *options;
         r->remap = *remap;
         *remap = (struct record_remap){.group = NULL};
-        status = prepare(r, header);
+        if (prepare(r, header) == 0)
+            return r;
     }
-    bam_header_drop_rest(header);
-    if (status == 0)
-        return r;
+    latch_fail(options->latch, "%s: out of memory", options->path);
     passed_records_close(r);
     return NULL;
 }

@@ -42,8 +42,8 @@ struct passed_records_options {
     struct stats *stats;         /* may be NULL */
 };
 
-/* Takes over what the records need, which may be nothing, and the records behind the header from `header`, also if it
- * fails. NULL: no memory, and the error is recorded in the latch; free `remap` all the same. */
+/* Takes over what the records need, which may be nothing, and the records behind the header from `header`. NULL: no
+ * memory, and the error is recorded in the latch; free both all the same. */
 struct passed_records *passed_records_open(const struct passed_records_options *options, struct record_remap *remap,
                                            struct bam_header *header);
 

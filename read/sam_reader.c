@@ -18,12 +18,11 @@
 #include "base/latch.h"
 #include "read/sam_notes.h"
 #include "read/sam_reader.h"
-#include "base/stats.h"
 
 /* What the task of a chunk found in its lines, by the chunk's number: the claimer's before DONE. */
 struct sam_found {
-    uint64_t n;                  /* how many lines; a filter may leave fewer records */
-    struct sam_place broken;     /* the line behind them, if it is refused; line is NULL otherwise */
+    struct sam_place broken;     /* the line behind those that the chunk counts, if it is refused; line is NULL
+                                  * otherwise */
     const char *why;             /* it is refused */
     struct sam_notes notes;      /* on the records */
 };
@@ -36,8 +35,7 @@ struct sam_reader {
     struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
     uint64_t header_lines;
     struct sam_found *found;
-    uint64_t n;                  /* lines whose records were lent, or did not pass */
-    struct sam_notes notes;      /* on them */
+    struct sam_notes notes;      /* on records that were lent */
 };
 
 static int no_memory_for(const struct sam_reader *r, const char *what)
@@ -57,10 +55,11 @@ static int filter_record(const struct sam_reader *r, uint32_t number, const uint
 }
 
 /* Appends the record of a line of n bytes. A NUL overwrites the byte behind them. */
-static void parse_line(const struct sam_reader *r, uint32_t number, struct byte_buffer *records, char *line, size_t n)
+static void parse_line(const struct sam_reader *r, uint32_t number, struct chunk *c, char *line, size_t n)
 {
     struct sam_found *f = &r->found[number];
-    const struct sam_place place = {f->n, line, n};
+    struct byte_buffer *records = &c->made.records;
+    const struct sam_place place = {c->n, line, n};
     size_t before = records->n;
     line[n] = '\0';
     struct sam_line found = sam_line_append(records, r->names, line, n);
@@ -74,21 +73,20 @@ static void parse_line(const struct sam_reader *r, uint32_t number, struct byte_
                : "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam";
         return;
     }
-    f->n++;
+    c->n++;
     if (found.notes)
         sam_notes_add(&f->notes, found.notes, &place);
 }
 
 /* Appends the records of the lines in n bytes. Only the last line may lack its newline; then it keeps a carriage return
  * at its end, as in htslib. */
-static void parse_lines(const struct sam_reader *r, uint32_t number, struct byte_buffer *records, uint8_t *text,
-                        size_t n)
+static void parse_lines(const struct sam_reader *r, uint32_t number, struct chunk *c, uint8_t *text, size_t n)
 {
     char *line = (char *)text;
     for (char *end = line + n, *next; line < end && !r->found[number].why; line = next) {
         char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
         next = stop + 1;
-        parse_line(r, number, records, line, (size_t)(stop - line) - (newline && stop > line && stop[-1] == '\r'));
+        parse_line(r, number, c, line, (size_t)(stop - line) - (newline && stop > line && stop[-1] == '\r'));
     }
 }
 
@@ -107,12 +105,11 @@ static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
     struct sam_found *f = &r->found[number];
     memset(f, 0, sizeof *f);
     if (c->head.n)
-        parse_lines(r, number, &c->made.records, c->head.p, c->head.n);
+        parse_lines(r, number, c, c->head.p, c->head.n);
     /* It may be a line of 200 MB, and its record is to be copied. A note shows how the line begins. */
     if (c->head.n > r->opt.sam.text_size && !f->why && !has_notes(&f->notes))
         byte_buffer_trim(&c->head, r->opt.sam.text_size);
-    parse_lines(r, number, &c->made.records, c->bytes + c->begin, c->end - c->begin);
-    stats_records(r->opt.stats, f->n);
+    parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -134,10 +131,10 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
 }
 
 /* Records in the latch why the chunk's line is refused. */
-static int tell_broken(const struct sam_reader *r, const struct sam_found *f)
+static int tell_broken(const struct sam_reader *r, const struct sam_found *f, const struct chunk *c)
 {
     char excerpt[SAM_EXCERPT_SIZE];
-    unsigned long long number = r->n + f->n + 1, line = r->header_lines + number;
+    unsigned long long number = chunk_reader_counts(r->chunks)->n + c->n + 1, line = r->header_lines + number;
     sam_notes_excerpt(excerpt, f->broken.line, f->broken.size);
     if (r->opt.part)                             /* nobody knows how many lines are before it */
         return latch_fail(r->opt.latch, "%s: line %llu from file offset %llu on %s. Nothing was written. %s",
@@ -148,20 +145,16 @@ static int tell_broken(const struct sam_reader *r, const struct sam_found *f)
 
 static int lend(void *reader, uint32_t number, struct chunk *c)
 {
-    (void)c;
     struct sam_reader *r = reader;
     const struct sam_found *f = &r->found[number];
-    sam_notes_merge(&r->notes, &f->notes, r->n, r->opt.part ? UINT64_MAX : r->header_lines, r->opt.path);
-    if (f->why)
-        return tell_broken(r, f);
-    r->n += f->n;
-    return 0;
+    sam_notes_merge(&r->notes, &f->notes, chunk_reader_counts(r->chunks)->n,
+                    r->opt.part ? UINT64_MAX : r->header_lines, r->opt.path);
+    return f->why ? tell_broken(r, f, c) : 0;
 }
 
 static void ended(void *reader)
 {
     struct sam_reader *r = reader;
-    bgzf_source_warn_of_end(r->source);
     sam_notes_total(&r->notes, r->opt.path);
 }
 

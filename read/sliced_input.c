@@ -64,8 +64,6 @@ static void put_slice(struct sliced_input *s)
 {
     struct record_slice *to = &s->slices[s->made % s->opt.n_slices].records, spare = *to;
     look_for_fallen(s, &s->next);
-    s->n += s->next.n;
-    s->checksum += s->next.checksum;
     *to = s->next;
     s->next = spare;
     record_slice_clear(&s->next);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of an input as slices, which tasks make while those before are merged, or written. The main thread takes
- * them in file order, counts what is in them, and looks whether they are in order.
+ * them in file order, and looks whether they are in order.
  *
  *   slices   4     5     6     7     8     9
  *          | passed by | left by   | ready    | made |
@@ -54,7 +54,6 @@ struct sliced_input {
     struct record_slice next;    /* being collected */
     struct record_slice spare;   /* buffers for the records of a chunk that go to `next` */
     bool ended;                  /* there are no slices but those that are made */
-    uint64_t n, checksum;        /* of the records of all slices that are made; sum of record_checksum(), modulo 2^64 */
     uint64_t fallen;             /* number of the first record that belongs before the one in front of it; 0: none so
                                   * far */
     bool is_awaited;             /* sliced_input_await() said so last */

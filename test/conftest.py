@@ -489,6 +489,25 @@ def desk(tmp_path):
     return tmp_path
 
 
+FAULTY = pathlib.Path(BINARY).resolve().parent / "faulty_samtools"
+
+
+def sees_fault(desk, fault, command, args, env={}):
+    """The fault happens (faulty_samtools.c), and the command ends with status 1 and one error (and
+    warnings, when others need memory); returns what it said. out.bam is the older one, and nothing is left."""
+    if not FAULTY.exists():
+        pytest.skip("no faulty_samtools: make check-programs")
+    before, told = sorted(desk.iterdir()), desk / "told"
+    env = clean_env(**HTSLIB_LEAKS, **env, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(told))
+    p = subprocess.run([FAULTY, command, *args], cwd=desk, env=env, timeout=HANG, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert told.exists(), p.stderr
+    assert p.returncode == 1 and len(re.findall(b"^samtools %s: (?!warning)" % command.encode(), p.stderr, re.M)) == 1, p.stderr
+    assert (desk / "out.bam").read_bytes() == PRECIOUS
+    assert sorted(desk.iterdir()) == sorted([*before, told])
+    return p.stderr
+
+
 @pytest.fixture
 def public_dir():
     """A folder other users can enter, with a copy of the program."""

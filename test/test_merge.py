@@ -13,7 +13,7 @@ import pytest
 import bamgen
 import mergegen
 import ordergen
-from conftest import REAL_BAMS, THREADS, in_turn, oracle_call, read_bam, run, same_lines, same_records
+from conftest import REAL_BAMS, THREADS, in_turn, oracle_call, read_bam, run, same_lines, same_records, sees_fault
 
 ALONE = {"SAMTOOLS_UPSTREAM": "/nonexistent/samtools"}
 SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -252,6 +252,13 @@ def test_shuffled_inputs_are_sorted_or_merged_otherwise(tmp_path, order, n):
     """What samtools merges of what is in no order is no order, but always the same."""
     parts = shuffled_parts("%s %d" % (order, n), n, 3000, order)
     merges_the_same([*ORDERS[order], *mergegen.write(parts, tmp_path)], tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize("fault", ["listed:drop", "slice:drop", "merged:drop", "merged:both"])
+def test_fault_passes(desk, fault):
+    """Of memory, or ours: in the task of a chunk, between its slice and the merge, behind it."""
+    names = [bam_of(tiny_at(range(100), name), desk / name.decode()).name for name in (b"a", b"b")]
+    sees_fault(desk, fault, "merge", ["-f", "out.bam", *names])
 
 
 def tiny_at(positions, name):

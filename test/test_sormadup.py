@@ -3,18 +3,13 @@
 their order, header lines but the command lines, statistics, exit status."""
 
 import os
-import pathlib
 import random
 import re
-import subprocess
 
 import pytest
 
 import fixmategen
-from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, REAL_BAMS, REPO, THREADS, clean_env, oracle_call, read_bam,
-                      run, same_lines)
-
-FAULTY = pathlib.Path(os.path.realpath(BINARY)).parent / "faulty_samtools"
+from conftest import PRECIOUS, REAL_BAMS, REPO, THREADS, oracle_call, read_bam, run, same_lines, sees_fault
 
 # An arena that spills and memory that does not hold two of them.
 SMALL = {"SAMTOOLS_OMP_ARENA": "300000"}
@@ -202,14 +197,7 @@ def test_records_behind_2_31_are_out_of_order(tmp_path):
 @pytest.mark.parametrize("fault", ["fixed:drop", "lent:flip", "arena:flip", "arena:drop", "arena:both", "merged:flip"])
 def test_fault_passes(fault, desk, grouped):
     """Of memory, or ours: in a template, before the sort, behind it."""
-    if not FAULTY.exists():
-        pytest.skip("no faulty_samtools: make check-programs")
-    env = clean_env(**HTSLIB_LEAKS, SAMTOOLS_FAULT=fault, SAMTOOLS_FAULT_TOLD=str(desk / "told"))
-    p = subprocess.run([FAULTY, "sormadup", "-o", desk / "out.bam", grouped(1, 300)], env=env, timeout=HANG,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert (desk / "told").exists(), p.stderr
-    assert p.returncode == 1 and len(re.findall(b"^samtools sormadup: .", p.stderr, re.M)) == 1, p.stderr
-    assert (desk / "out.bam").read_bytes() == PRECIOUS and not list(desk.glob("*.tmp*"))
+    sees_fault(desk, fault, "sormadup", ["-o", "out.bam", grouped(1, 300)])
 
 
 @pytest.mark.parametrize("args", [["-n", "IN"], ["-t", "NM", "IN"], ["IN", "IN"], ["--fixmate-args", "-Q", "IN"],
