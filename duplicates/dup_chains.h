@@ -48,6 +48,9 @@ enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
 /* Whatever is to be told of records with smaller numbers has been told. UINT64_MAX: no tree waits. */
 uint64_t dup_chains_decided(struct dup_chains *chains);
 
+/* Bytes of memory that it takes for what waits: some 60 for each loss, and its name. */
+size_t dup_chains_memory(const struct dup_chains *chains);
+
 /* After DUP_NO_MATE_SCORE or DUP_BAD_NAME: the number of the record. */
 uint64_t dup_chains_culprit(const struct dup_chains *chains);
 

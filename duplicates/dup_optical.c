@@ -2,22 +2,55 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/name_table.h"
 #include "duplicates/dup_optical.h"
 
-/* One sweep over a group, in its order. A dot is active from its own turn until the scan from it would have stopped.
- * When the next dot comes, it is compared with those active ones that are close in y. The leaves of both trees are the
- * dots of the group, in the order of y. */
+/* What is sorted is small and lies together: a comparison that looks at the dots and their names waits for memory. */
+
+/* A dot in the order of tiles and x. */
+struct placed {
+    long x;
+    uint32_t tile;               /* its rank among the tiles */
+    uint32_t dot;                /* its place in dots[] */
+};
+
+/* A dot of a group, by y. */
+struct high {
+    long y;
+    uint32_t dot;                /* its number in the group */
+};
+
+/* A dot of a group, by worth. */
+struct worth {
+    int64_t score;
+    uint64_t begin;              /* 8 bytes of the name, behind what all of the group have in common */
+    const char *name;
+    uint32_t dot;
+    uint32_t fault;              /* 2: no pair end; 1: failed quality control */
+};
+
+/* One sweep over a group, in its order. A dot, a number from 0 on, is active from its own turn until the scan from it
+ * would have stopped. When the next dot comes, it is compared with those active ones that are close in y. The leaves of
+ * both trees are the dots of the group, in the order of y. */
 struct sweep {
-    const struct dup_dot **by_y;
-    uint32_t *leaf;              /* of each dot */
+    const struct placed *order;
+    struct high *by_y;
+    bool *optical;               /* of each dot, as the next two */
+    uint32_t *leaf;
+    uint32_t *rank;              /* the best one has 0 */
+    uint32_t *by_rank;           /* the dot of each rank */
     uint32_t *best;              /* tree of active ones: the smallest rank below a node; UINT32_MAX: none */
     uint32_t *worst;             /* tree of active ones that are not marked: the largest rank + 1; 0: none */
     uint32_t *heap;              /* active ones, smallest x on top */
     size_t n_heap, n_leaves;     /* a power of two */
-    uint32_t *by_rank;           /* the dot of each rank */
     long distance;
-    struct dup_dot *dots;
     size_t n;
+};
+
+struct tile {
+    const char *text;
+    size_t n;
+    uint32_t number;             /* in the order in which they were found */
 };
 
 static int sign(int64_t a, int64_t b)
@@ -25,39 +58,36 @@ static int sign(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare_tiles(const struct dup_dot *a, const struct dup_dot *b)
+static int by_length(const void *x, const void *y)
 {
-    int order = sign(a->spot.n_tile, b->spot.n_tile);
-    return order ? order : memcmp(a->name + a->spot.tile, b->name + b->spot.tile, a->spot.n_tile);
+    const struct tile *a = x, *b = y;
+    return a->n != b->n ? sign((int64_t)a->n, (int64_t)b->n) : memcmp(a->text, b->text, a->n);
 }
 
-static int by_tile(const void *x, const void *y)
+static int by_place(const void *x, const void *y)
 {
-    const struct dup_dot *a = x, *b = y;
-    int order = compare_tiles(a, b);
-    if (!order)
-        order = sign(a->spot.x, b->spot.x);
-    return order ? order : sign(a->place, b->place);
+    const struct placed *a = x, *b = y;
+    return a->tile != b->tile ? sign(a->tile, b->tile) : a->x != b->x ? sign(a->x, b->x) : sign(a->dot, b->dot);
+}
+
+static int by_y(const void *x, const void *y)
+{
+    const struct high *a = x, *b = y;
+    return a->y != b->y ? sign(a->y, b->y) : sign(a->dot, b->dot);
 }
 
 /* The better one first. */
 static int by_worth(const void *x, const void *y)
 {
-    const struct dup_dot *a = *(const struct dup_dot *const *)x, *b = *(const struct dup_dot *const *)y;
-    if (a->pair_end != b->pair_end)
-        return a->pair_end ? -1 : 1;
-    if (a->qc_fail != b->qc_fail)
-        return a->qc_fail ? 1 : -1;
+    const struct worth *a = x, *b = y;
+    if (a->fault != b->fault)
+        return sign(a->fault, b->fault);
     if (a->score != b->score)
-        return a->score > b->score ? -1 : 1;
+        return sign(b->score, a->score);
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
     int order = strcmp(a->name, b->name);
-    return order ? order : sign(a - b, 0);
-}
-
-static int by_y(const void *x, const void *y)
-{
-    const struct dup_dot *a = *(const struct dup_dot *const *)x, *b = *(const struct dup_dot *const *)y;
-    return sign(a->spot.y, b->spot.y);
+    return order ? order : sign(a->dot, b->dot);
 }
 
 /* ---- trees: node 1 is the root, the children of i are 2i and 2i + 1 ---- */
@@ -93,7 +123,7 @@ static uint32_t tree_get(const uint32_t *tree, size_t n_leaves, size_t from, siz
 
 static bool is_left(const struct sweep *s, uint32_t a, uint32_t b)
 {
-    return s->dots[a].spot.x < s->dots[b].spot.x;
+    return s->order[a].x < s->order[b].x;
 }
 
 static void heap_push(struct sweep *s, uint32_t dot)
@@ -137,7 +167,7 @@ static size_t leaf_from(const struct sweep *s, long y, bool larger)
     size_t low = 0, high = s->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        long there = s->by_y[middle]->spot.y;
+        long there = s->by_y[middle].y;
         if (larger ? there > y : there >= y)
             high = middle;
         else
@@ -148,81 +178,183 @@ static size_t leaf_from(const struct sweep *s, long y, bool larger)
 
 static void mark(struct sweep *s, uint32_t dot)
 {
-    s->dots[dot].optical = true;
+    s->optical[dot] = true;
     tree_set(s->worst, s->n_leaves, s->leaf[dot], 0, false);
 }
 
 static void sweep_dot(struct sweep *s, uint32_t dot)
 {
-    struct dup_dot *now = &s->dots[dot];
-    while (s->n_heap > 0 && s->dots[s->heap[0]].spot.x < less(now->spot.x, s->distance)) {
+    long x = s->order[dot].x, y = s->by_y[s->leaf[dot]].y;
+    uint32_t rank = s->rank[dot];
+    while (s->n_heap > 0 && s->order[s->heap[0]].x < less(x, s->distance)) {
         uint32_t gone = heap_pop(s);
         tree_set(s->best, s->n_leaves, s->leaf[gone], UINT32_MAX, true);
         tree_set(s->worst, s->n_leaves, s->leaf[gone], 0, false);
     }
-    size_t from = leaf_from(s, less(now->spot.y, s->distance), false);
-    size_t to = leaf_from(s, more(now->spot.y, s->distance), true);
-    if (tree_get(s->best, s->n_leaves, from, to, true) < now->rank)
-        now->optical = true;
-    for (uint32_t rank; (rank = tree_get(s->worst, s->n_leaves, from, to, false)) > now->rank + 1;)
-        mark(s, s->by_rank[rank - 1]);
-    tree_set(s->best, s->n_leaves, s->leaf[dot], now->rank, true);
-    if (!now->optical)
-        tree_set(s->worst, s->n_leaves, s->leaf[dot], now->rank + 1, false);
+    size_t from = leaf_from(s, less(y, s->distance), false), to = leaf_from(s, more(y, s->distance), true);
+    if (tree_get(s->best, s->n_leaves, from, to, true) < rank)
+        s->optical[dot] = true;
+    for (uint32_t worse; (worse = tree_get(s->worst, s->n_leaves, from, to, false)) > rank + 1;)
+        mark(s, s->by_rank[worse - 1]);
+    tree_set(s->best, s->n_leaves, s->leaf[dot], rank, true);
+    if (!s->optical[dot])
+        tree_set(s->worst, s->n_leaves, s->leaf[dot], rank + 1, false);
     heap_push(s, dot);
 }
 
-/* Orders the dots of the group by y and by worth. scratch: room for n pointers. */
-static void rank_dots(struct sweep *s, const struct dup_dot **scratch)
+/* Dots and names lie in the order of the list, not of the group: fetches those that are needed soon. */
+static void fetch_ahead(const struct dup_dot *dots, const struct placed *order, size_t i, size_t n)
 {
-    for (size_t i = 0; i < s->n; i++)
-        s->by_y[i] = scratch[i] = &s->dots[i];
+    enum { AHEAD = 8 };
+    if (i + 2 * AHEAD < n)
+        __builtin_prefetch(&dots[order[i + 2 * AHEAD].dot]);
+    if (i + AHEAD < n)
+        __builtin_prefetch(dots[order[i + AHEAD].dot].name);
+}
+
+/* Bytes that all names of the group begin with. */
+static size_t common_bytes(const struct dup_dot *dots, const struct placed *order, size_t n)
+{
+    const char *first = dots[order[0].dot].name;
+    size_t common = strlen(first);
+    for (size_t i = 1; i < n; i++) {
+        fetch_ahead(dots, order, i, n);
+        const char *name = dots[order[i].dot].name;
+        size_t same = 0;
+        while (same < common && name[same] == first[same])
+            same++;
+        common = same;
+    }
+    return common;
+}
+
+/* Its order is that of strcmp(). */
+static uint64_t begin_of(const char *text)
+{
+    uint64_t begin = 0;
+    for (int i = 0; i < 8; i++) {
+        begin = begin << 8 | (uint8_t)*text;
+        text += *text != 0;
+    }
+    return begin;
+}
+
+/* Orders the dots of the group by y and by worth. worths: room for n. */
+static void rank_dots(struct sweep *s, const struct dup_dot *dots, struct worth *worths)
+{
+    size_t common = common_bytes(dots, s->order, s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        fetch_ahead(dots, s->order, i, s->n);
+        const struct dup_dot *dot = &dots[s->order[i].dot];
+        s->optical[i] = dot->optical;
+        s->by_y[i] = (struct high){dot->spot.y, i};
+        worths[i] = (struct worth){.score = dot->score, .begin = begin_of(dot->name + common), .name = dot->name,
+                                   .dot = i, .fault = (dot->pair_end ? 0 : 2) + (uint32_t)dot->qc_fail};
+    }
     qsort(s->by_y, s->n, sizeof *s->by_y, by_y);
-    qsort(scratch, s->n, sizeof *scratch, by_worth);
-    for (size_t i = 0; i < s->n; i++) {
-        s->leaf[s->by_y[i] - s->dots] = (uint32_t)i;
-        s->by_rank[i] = (uint32_t)(scratch[i] - s->dots);
-        s->dots[s->by_rank[i]].rank = (uint32_t)i;
+    qsort(worths, s->n, sizeof *worths, by_worth);
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->leaf[s->by_y[i].dot] = i;
+        s->by_rank[i] = worths[i].dot;
+        s->rank[worths[i].dot] = i;
     }
 }
 
-static int mark_group(struct dup_dot *dots, size_t n, long distance)
+static int mark_group(struct dup_dot *dots, const struct placed *order, size_t n, long distance)
 {
-    struct sweep s = {.dots = dots, .n = n, .distance = distance, .n_leaves = 1};
+    struct sweep s = {.order = order, .n = n, .distance = distance, .n_leaves = 1};
     while (s.n_leaves < n)
         s.n_leaves *= 2;
-    const struct dup_dot **pointers = malloc(2 * n * sizeof *pointers);
-    uint32_t *numbers = malloc((3 * n + 4 * s.n_leaves) * sizeof *numbers);
-    if (!pointers || !numbers) {
-        free(pointers);
-        free(numbers);
-        return -1;
+    s.by_y = malloc(n * sizeof *s.by_y);
+    s.optical = malloc(n * sizeof *s.optical);
+    s.leaf = malloc((4 * n + 4 * s.n_leaves) * sizeof *s.leaf);
+    struct worth *worths = malloc(n * sizeof *worths);
+    bool enough = s.by_y && s.optical && s.leaf && worths;
+    if (enough) {
+        s.rank = s.leaf + n;
+        s.by_rank = s.rank + n;
+        s.heap = s.by_rank + n;
+        s.best = s.heap + n;
+        s.worst = s.best + 2 * s.n_leaves;
+        memset(s.best, 0xff, 2 * s.n_leaves * sizeof *s.best);
+        memset(s.worst, 0, 2 * s.n_leaves * sizeof *s.worst);
+        rank_dots(&s, dots, worths);
+        for (uint32_t i = 0; i < n; i++)
+            sweep_dot(&s, i);
+        for (size_t i = 0; i < n; i++)
+            dots[order[i].dot].optical = s.optical[i];
     }
-    s.by_y = pointers;
-    s.leaf = numbers;
-    s.by_rank = s.leaf + n;
-    s.heap = s.by_rank + n;
-    s.best = s.heap + n;
-    s.worst = s.best + 2 * s.n_leaves;
-    memset(s.best, 0xff, 2 * s.n_leaves * sizeof *s.best);
-    memset(s.worst, 0, 2 * s.n_leaves * sizeof *s.worst);
-    rank_dots(&s, pointers + n);
-    for (uint32_t i = 0; i < n; i++)
-        sweep_dot(&s, i);
-    free(pointers);
-    free(numbers);
+    free(s.by_y);
+    free(s.optical);
+    free(s.leaf);
+    free(worths);
+    return enough ? 0 : -1;
+}
+
+/* ---- tiles ---- */
+
+/* Writes the tile's number for each dot. */
+static int find_tiles(struct name_table *tiles, const struct dup_dot *dots, size_t n, struct placed *order)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *text = dots[i].name + dots[i].spot.tile;
+        int32_t number = name_table_find(tiles, text, dots[i].spot.n_tile);
+        if (number < 0 && (number = name_table_add(tiles, text, dots[i].spot.n_tile)) < 0)
+            return -1;
+        order[i] = (struct placed){dots[i].spot.x, (uint32_t)number, (uint32_t)i};
+    }
+    return 0;
+}
+
+/* Sorts the tiles, and writes the rank of each by its number. */
+static void rank_tiles(const struct name_table *found, struct tile *tiles, uint32_t *ranks)
+{
+    size_t n = name_table_count(found);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = name_table_at(found, i);
+        tiles[i] = (struct tile){text, strlen(text), (uint32_t)i};
+    }
+    qsort(tiles, n, sizeof *tiles, by_length);
+    for (size_t i = 0; i < n; i++)
+        ranks[tiles[i].number] = (uint32_t)i;
+}
+
+/* Marks the dots of each group. tiles: in order. */
+static int mark_groups(struct dup_dot *dots, const struct placed *order, size_t n, const struct tile *tiles,
+                       long distance)
+{
+    for (size_t from = 0, to; from < n; from = to) {
+        uint32_t first = order[from].tile;
+        for (to = from + 1; to < n; to++)
+            if (order[to].tile != first && tiles[order[to].tile].n == tiles[first].n)
+                break;
+        if (to - from > 1 && mark_group(dots, order + from, to - from, distance) < 0)
+            return -1;
+    }
     return 0;
 }
 
 int dup_optical_mark(struct dup_dot *dots, size_t n, long distance)
 {
-    qsort(dots, n, sizeof *dots, by_tile);
-    for (size_t from = 0, to; from < n; from = to) {
-        to = from + 1;
-        while (to < n && (dots[to].spot.n_tile != dots[from].spot.n_tile || compare_tiles(&dots[to], &dots[from]) == 0))
-            to++;
-        if (to - from > 1 && mark_group(dots + from, to - from, distance) < 0)
-            return -1;
+    struct name_table found = {.mask = 0};
+    struct placed *order = malloc((n + 1) * sizeof *order);
+    struct tile *tiles = NULL;
+    uint32_t *ranks = NULL;
+    int status = -1;
+    if (order && find_tiles(&found, dots, n, order) == 0) {
+        tiles = malloc((name_table_count(&found) + 1) * sizeof *tiles);
+        ranks = malloc((name_table_count(&found) + 1) * sizeof *ranks);
     }
-    return 0;
+    if (tiles && ranks) {
+        rank_tiles(&found, tiles, ranks);
+        for (size_t i = 0; i < n; i++)
+            order[i].tile = ranks[order[i].tile];
+        qsort(order, n, sizeof *order, by_place);
+        status = mark_groups(dots, order, n, tiles, distance);
+    }
+    free(tiles);
+    free(ranks);
+    free(order);
+    name_table_free(&found);
+    return status;
 }

@@ -10,7 +10,7 @@ struct dup_set {
     uint64_t owner;              /* its number */
     int64_t closed_at;           /* when the owner leaves the queue: M of the owner + window */
     struct dup_member best;
-    char *name;                  /* of best, from the pool; NULL: not kept */
+    uint32_t name;               /* of best, in the pool; 0: not kept */
 };
 
 /* A slot of the hash table. A set lies in the first free slot from that of its hash on. */
@@ -115,19 +115,18 @@ static int grow(struct dup_sets *s)
 
 static void forget(struct dup_sets *s, struct dup_set *set)
 {
-    if (set->name)
-        small_pool_give(&s->names, set->name, set->best.name_len);
-    set->name = NULL;
+    small_pool_give(&s->names, set->name, set->best.name_len);
+    set->name = 0;
 }
 
 /* Sets the best member, with a name of its own. */
 static int remember(struct dup_sets *s, struct dup_set *set, const struct dup_member *member, bool name)
 {
-    set->name = name ? small_pool_take(&s->names, member->name_len) : NULL;
+    set->name = name ? small_pool_take(&s->names, member->name_len) : 0;
     set->best = *member;
-    set->best.name = set->name;
+    set->best.name = NULL;
     if (set->name)
-        memcpy(set->name, member->name, member->name_len);
+        set->best.name = memcpy(small_pool_at(&s->names, set->name), member->name, member->name_len);
     return name && !set->name ? -1 : 0;
 }
 

@@ -1,54 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include "duplicates/small_pool.h"
 
-/* So large that the system is asked seldom. */
-enum { SLAB = 1 << 16 };
+enum { SLAB = 1 << SMALL_POOL_SLAB_BITS, SLABS_MOST = 1 << (32 - SMALL_POOL_SLAB_BITS), SLABS_LEAST = 16 };
 
-static size_t size_of(size_t n)
+static uint32_t steps_of(size_t n)
 {
-    return (n + SMALL_POOL_STEP - 1) / SMALL_POOL_STEP;
+    return (uint32_t)((n + SMALL_POOL_STEP - 1) / SMALL_POOL_STEP);
 }
 
-void *small_pool_take(struct small_pool *pool, size_t n)
+/* The first step of a slab is not used, so that no handle is 0. */
+static int add_slab(struct small_pool *pool)
+{
+    if (pool->n_slabs == pool->max_slabs) {
+        uint32_t max = pool->max_slabs ? 2 * pool->max_slabs : SLABS_LEAST;
+        struct small_step **slabs = max <= SLABS_MOST ? realloc(pool->slabs, max * sizeof(struct small_step *)) : NULL;
+        if (!slabs)
+            return -1;
+        pool->slabs = slabs;
+        pool->max_slabs = max;
+    }
+    struct small_step *slab = malloc(SLAB * sizeof *slab);
+    if (!slab)
+        return -1;
+    pool->slabs[pool->n_slabs] = slab;
+    pool->room = (pool->n_slabs++ << SMALL_POOL_SLAB_BITS) + 1;
+    pool->n_room = SLAB - 1;
+    return 0;
+}
+
+uint32_t small_pool_take(struct small_pool *pool, size_t n)
 {
     assert(n > 0 && n <= SMALL_POOL_MAX);
-    size_t size = size_of(n), bytes = size * SMALL_POOL_STEP;
-    void **spare = pool->spare[size - 1];
-    if (spare) {
-        pool->spare[size - 1] = *spare;
-        return spare;
+    uint32_t steps = steps_of(n), taken = pool->spare[steps - 1];
+    if (taken) {
+        memcpy(&pool->spare[steps - 1], small_pool_at(pool, taken), sizeof taken);
+        return taken;
     }
-    if (bytes > pool->n_room) {
-        void **slab = malloc(SLAB);
-        if (!slab)
-            return NULL;
-        *slab = pool->slabs;
-        pool->slabs = slab;
-        pool->room = (char *)slab + SMALL_POOL_STEP;
-        pool->n_room = SLAB - SMALL_POOL_STEP;
-    }
-    void *taken = pool->room;
-    pool->room += bytes;
-    pool->n_room -= bytes;
+    if (steps > pool->n_room && add_slab(pool) < 0)
+        return 0;
+    taken = pool->room;
+    pool->room += steps;
+    pool->n_room -= steps;
     return taken;
 }
 
-void small_pool_give(struct small_pool *pool, void *bytes, size_t n)
+void small_pool_give(struct small_pool *pool, uint32_t handle, size_t n)
 {
-    if (!bytes)
+    if (!handle)
         return;
-    void **spare = bytes;
-    *spare = pool->spare[size_of(n) - 1];
-    pool->spare[size_of(n) - 1] = spare;
+    uint32_t *spare = &pool->spare[steps_of(n) - 1];
+    memcpy(small_pool_at(pool, handle), spare, sizeof *spare);
+    *spare = handle;
 }
 
 void small_pool_free(struct small_pool *pool)
 {
-    for (void **slab = pool->slabs, **next; slab; slab = next) {
-        next = *slab;
-        free(slab);
-    }
+    for (uint32_t i = 0; i < pool->n_slabs; i++)
+        free(pool->slabs[i]);
+    free(pool->slabs);
     *pool = (struct small_pool){.slabs = NULL};
 }

@@ -1,25 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for small things that come and go, as read names do. What is given back leaves room for the next thing of its
- * size, in steps of 16 bytes. Serial. */
+/* Memory for small things that come and go, as read names do. A thing has a handle of 32 bits, and stays where it is.
+ * What is given back leaves room for the next thing of its size, in steps of 16 bytes. Holds up to 64 GiB. Serial. */
 #ifndef SMALL_POOL_H
 #define SMALL_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { SMALL_POOL_STEP = 16, SMALL_POOL_SIZES = 32, SMALL_POOL_MAX = SMALL_POOL_STEP * SMALL_POOL_SIZES };
+/* Steps of a slab, as a power of two: so large that the system is asked seldom. */
+enum { SMALL_POOL_SLAB_BITS = 12 };
 
-/* One of all zeros is empty. */
+/* One of all zeros is empty. A handle is the number of the slab, and that of the step in it. */
 struct small_pool {
-    void *slabs;                 /* each begins with a pointer to the one before */
-    char *room;                  /* of the last slab: what is free */
-    size_t n_room;
-    void *spare[SMALL_POOL_SIZES];   /* by size; each begins with a pointer to the next */
+    struct small_step { _Alignas(SMALL_POOL_STEP) uint8_t bytes[SMALL_POOL_STEP]; } **slabs;
+    uint32_t n_slabs, max_slabs;
+    uint32_t room, n_room;       /* of the last slab: handle and number of the steps that are free */
+    uint32_t spare[SMALL_POOL_SIZES];    /* by size; each begins with the handle of the next */
 };
 
-/* Gives n bytes, 1 to SMALL_POOL_MAX, aligned for any type. NULL: no memory. */
-void *small_pool_take(struct small_pool *pool, size_t n);
-/* Takes them back; n as before. NULL is nothing. */
-void small_pool_give(struct small_pool *pool, void *bytes, size_t n);
+/* Gives n bytes, 1 to SMALL_POOL_MAX. Returns their handle; 0: no memory. */
+uint32_t small_pool_take(struct small_pool *pool, size_t n);
+/* Takes them back; n as before. 0 is nothing. */
+void small_pool_give(struct small_pool *pool, uint32_t handle, size_t n);
 void small_pool_free(struct small_pool *pool);
+
+/* The bytes, aligned for any type. */
+static inline void *small_pool_at(const struct small_pool *pool, uint32_t handle)
+{
+    return &pool->slabs[handle >> SMALL_POOL_SLAB_BITS][handle & ((1U << SMALL_POOL_SLAB_BITS) - 1)];
+}
+
+/* Bytes that it has of the system. */
+static inline size_t small_pool_memory(const struct small_pool *pool)
+{
+    return ((size_t)pool->n_slabs << SMALL_POOL_SLAB_BITS) * SMALL_POOL_STEP + pool->max_slabs * sizeof(void *);
+}
 
 #endif

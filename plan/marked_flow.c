@@ -162,6 +162,12 @@ static int take_slice(struct marked_flow *f)
     return 0;
 }
 
+/* What slices take, and losses; these half the room at most, so that records can be read. */
+static size_t memory_of(const struct marked_flow *f)
+{
+    return f->memory + marked_rounds_memory(f->rounds, f->opt.room / 2);
+}
+
 /* Takes what the source has. A failure is in the latch. */
 static void read_on(struct marked_flow *f)
 {
@@ -169,7 +175,7 @@ static void read_on(struct marked_flow *f)
     if (marked_rounds_final(f->rounds, enough))
         return;
     while (!f->ended && !task_ring_full(&f->keys)
-           && (f->memory < f->opt.room || !(is_busy(f) || marked_rounds_final(f->rounds, 0)))) {
+           && (memory_of(f) < f->opt.room || !(is_busy(f) || marked_rounds_final(f->rounds, 0)))) {
         enum chunk_state state = f->opt.source.advance(f->opt.source.arg);
         f->ended = state == CHUNK_NONE;
         if (state != CHUNK_MADE || take_slice(f) < 0)
@@ -260,7 +266,7 @@ static void leave_room(struct marked_flow *f)
     take_left(f);
     if (marked_rounds_final(f->rounds, 0))       /* there will be room without that */
         return;
-    while (f->memory - f->leaves > f->opt.room / 4 * 3 && !task_ring_full(&f->leave)) {
+    while (memory_of(f) - f->leaves > f->opt.room / 4 * 3 && !task_ring_full(&f->leave)) {
         if (marked_queue_is_empty(&f->here) || marked_store_prepare(f->opt.store) < 0)
             return;
         struct marked_slice *s = f->here.list[--f->here.n].slice;

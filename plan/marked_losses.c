@@ -23,6 +23,7 @@ struct marked_losses {
     struct byte_buffer order;    /* struct dup_loss *: of each record of the round, that of singles and that of pairs */
     const struct marked_queue *waiting;  /* while something is told */
     size_t first;
+    struct marked_slice *told;   /* the one that was told of last; NULL: none */
 };
 
 enum { KEPT = 1 << 20 };         /* bytes of a buffer that stay from round to round */
@@ -78,8 +79,17 @@ static void forget_round(struct marked_losses *l)
 
 static int settled(void *losses, const struct dup_verdict *verdict)
 {
-    const struct marked_losses *l = losses;
-    return marked_slice_tell(marked_queue_find(l->waiting, l->first, verdict->number), verdict);
+    struct marked_losses *l = losses;
+    if (!l->told || verdict->number - l->told->first >= l->told->records.n)
+        l->told = marked_queue_find(l->waiting, l->first, verdict->number);
+    return marked_slice_tell(l->told, verdict);
+}
+
+static void begin(struct marked_losses *l, const struct marked_queue *waiting, size_t first)
+{
+    l->waiting = waiting;
+    l->first = first;
+    l->told = NULL;
 }
 
 static enum dup_fault follow_slice(struct marked_losses *l, const struct marked_slice *s, struct dup_loss *const *order)
@@ -108,8 +118,7 @@ enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked
     const struct marked_queued *from = waiting->list + entered, *end = waiting->list + waiting->n;
     const struct marked_slice *last = end[-1].slice;
     enum dup_fault fault = DUP_OK;
-    l->waiting = waiting;
-    l->first = first;
+    begin(l, waiting, first);
     if (put_in_order(l, from->first, (size_t)(last->first + last->records.n - from->first)) < 0)
         return DUP_NO_MEMORY;
     struct dup_loss *const *order = (struct dup_loss *const *)(const void *)l->order.p;
@@ -121,14 +130,18 @@ enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked
 
 enum dup_fault marked_losses_end(struct marked_losses *l, const struct marked_queue *waiting, size_t first)
 {
-    l->waiting = waiting;
-    l->first = first;
+    begin(l, waiting, first);
     return dup_chains_pass(l->chains, INT64_MAX);
 }
 
 uint64_t marked_losses_decided(struct marked_losses *l)
 {
     return dup_chains_decided(l->chains);
+}
+
+size_t marked_losses_memory(const struct marked_losses *l)
+{
+    return dup_chains_memory(l->chains);
 }
 
 uint64_t marked_losses_culprit(const struct marked_losses *l)

@@ -27,6 +27,7 @@ enum dup_fault marked_losses_end(struct marked_losses *losses, const struct mark
 
 /* As in dup_chains.h. */
 uint64_t marked_losses_decided(struct marked_losses *losses);
+size_t marked_losses_memory(const struct marked_losses *losses);
 uint64_t marked_losses_culprit(const struct marked_losses *losses);
 
 #endif

@@ -32,6 +32,7 @@ struct marked_rounds {
     bool given_all;              /* no slices follow ... */
     bool told_all;               /* ... and that has been followed, too */
     uint64_t decided;            /* no record before this one can lose any more */
+    size_t memory;               /* of the losses after the last round */
 };
 
 static int out_of_memory(const struct marked_rounds *r)
@@ -138,6 +139,7 @@ static void end_round(struct marked_rounds *r)
 {
     r->round = ROUND_NONE;
     r->decided = r->losses ? marked_losses_decided(r->losses) : UINT64_MAX;
+    r->memory = r->losses ? marked_losses_memory(r->losses) : 0;
     for (uint32_t i = 0; i < r->sets.opt.n_slots; i++) {
         uint64_t decided = dup_sets_decided(r->shards[i].sets);
         r->decided = decided < r->decided ? decided : r->decided;
@@ -167,6 +169,11 @@ void marked_rounds_go_on(struct marked_rounds *r)
         r->told_all = true;
         begin_to_follow(r);
     }
+}
+
+size_t marked_rounds_memory(const struct marked_rounds *r, size_t most)
+{
+    return r->memory < most ? r->memory : most;
 }
 
 void marked_rounds_end(struct marked_rounds *r)

@@ -50,6 +50,9 @@ void marked_rounds_end(struct marked_rounds *rounds);
 /* Goes on with the round, as far as its tasks are done. */
 void marked_rounds_go_on(struct marked_rounds *rounds);
 
+/* Bytes of memory that losses took after the last round; `most` if that is more. */
+size_t marked_rounds_memory(const struct marked_rounds *rounds, size_t most);
+
 /* Does a little of its work. False: there is none. */
 bool marked_rounds_help(struct marked_rounds *rounds);
 

@@ -7,7 +7,10 @@
 #include "duplicates/dup_others.h"
 #include "plan/marked_slice.h"
 
-enum { WORD = 64 };              /* bits of a word of `lost` */
+enum {
+    WORD = 64,                   /* bits of a word of `lost` */
+    NAMES_MOST = (1 << 30) - 1,  /* bytes of the names of originals, as marked_told counts them */
+};
 
 static struct bam_record *record_of(const struct marked_slice *s, size_t i)
 {
@@ -263,12 +266,12 @@ static int keep_name(struct marked_slice *s, const char *name, struct marked_tol
     size_t n = strlen(name) + 1;
     if (s->names.n >= n && memcmp(s->names.p + s->names.n - n, name, n) == 0
         && (s->names.n == n || s->names.p[s->names.n - n - 1] == 0)) {
-        told->original = (uint32_t)(s->names.n - n) + 1;
+        told->original = ((uint32_t)(s->names.n - n) + 1) & NAMES_MOST;
         return 0;
     }
-    if (s->names.n > UINT32_MAX - n - 1 || byte_buffer_append(&s->names, name, n) < 0)
+    if (s->names.n + n > NAMES_MOST || byte_buffer_append(&s->names, name, n) < 0)
         return -1;
-    told->original = (uint32_t)(s->names.n - n) + 1;
+    told->original = ((uint32_t)(s->names.n - n) + 1) & NAMES_MOST;
     return 0;
 }
 
@@ -278,10 +281,10 @@ int marked_slice_tell(struct marked_slice *s, const struct dup_verdict *verdict)
         return -1;
     struct marked_told *told = &s->told[verdict->number - s->first];
     if (!verdict->duplicate) {
-        told->count = verdict->count;
+        told->count = verdict->count > UINT32_MAX ? UINT32_MAX : (uint32_t)verdict->count;
         return 0;
     }
-    told->type = verdict->type;
+    told->type = (uint32_t)verdict->type & 3;
     told->original = 0;
     return verdict->original ? keep_name(s, verdict->original, told) : 0;
 }
@@ -329,7 +332,7 @@ static bool verdict_of(const struct marked_slice *s, const struct marked_rule *r
     if (told && told->original)
         v->original = (const char *)s->names.p + told->original - 1;
     if (told)
-        v->type = told->type;
+        v->type = (enum dup_type)told->type;
     return v->duplicate || v->count > 1;
 }
 

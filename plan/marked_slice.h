@@ -43,9 +43,9 @@ struct marked_place {
 
 /* What was told of a record. All zeros: nothing. */
 struct marked_told {
-    uint64_t count;              /* dc; 0: not told */
-    uint32_t original;           /* where its name begins in the slice's, + 1; 0: none */
-    enum dup_type type;
+    uint32_t count;              /* dc, or the largest number where it is more; 0: not told */
+    uint32_t original : 30;      /* where its name begins in the slice's, + 1; 0: none */
+    uint32_t type : 2;           /* enum dup_type */
 };
 
 /* How records are written. What the pointers lead to stays the caller's; threads share it. */

@@ -109,6 +109,11 @@ static size_t root_of(const struct model *m, size_t i)
     return i;
 }
 
+static size_t place_of(const struct pile *p, const struct dup_dot *dot)
+{
+    return (size_t)(dot->name - p->names[0]) / NAME;
+}
+
 /* Scans as upstream's. */
 static void scan(struct dup_dot *dots, size_t n, const struct pile *p)
 {
@@ -120,7 +125,7 @@ static void scan(struct dup_dot *dots, size_t n, const struct pile *p)
         for (size_t i = from; i < to; i++)
             for (size_t k = i + 1; k < to && dots[k].spot.x - dots[i].spot.x <= p->opt.distance; k++)
                 if (labs(dots[k].spot.y - dots[i].spot.y) <= p->opt.distance) {
-                    bool first = is_better(p, dots[i].place, dots[k].place);
+                    bool first = is_better(p, place_of(p, &dots[i]), place_of(p, &dots[k]));
                     dots[first ? k : i].optical |= !(dots[i].optical && dots[k].optical);
                 }
     }
@@ -150,13 +155,13 @@ static void check_chain(struct model *m)
                 continue;
             m->original[i] = root;
             if (p->opt.distance)
-                dots[n++] = (struct dup_dot){.name = p->names[i], .spot = spot_of(p, i), .place = (uint32_t)i,
+                dots[n++] = (struct dup_dot){.name = p->names[i], .spot = spot_of(p, i),
                                              .optical = m->optical[i] || is_near(p, root, i)};
         }
     qsort(dots, n, sizeof *dots, by_tile);
     scan(dots, n, p);
     for (size_t i = 0; i < n; i++)
-        m->optical[dots[i].place] = dots[i].optical;
+        m->optical[place_of(p, &dots[i])] = dots[i].optical;
 }
 
 /* Heads leave the queue, as upstream lets them. */
@@ -313,6 +318,39 @@ static void mate_score_that_is_needed(void **state)
     dup_sets_free(sets);
 }
 
+/* A set of many takes little for each, and nothing when it has closed. */
+static int count_told(void *n, const struct dup_verdict *verdict)
+{
+    *(uint64_t *)n += verdict->duplicate;
+    return 0;
+}
+
+static void losses_take_much_memory(void **state)
+{
+    enum { LOSSES = 100000 };
+    (void)state;
+    static const char name[] = "A00000:1:HXXXXDSXX:1:1101:12345:12345";
+    uint64_t n_told = 0;
+    struct dup_chains_opt opt = {.names = true, .pass = true, .settled = count_told, .context = &n_told};
+    for (int named = 0; named < 2; named++) {
+        struct dup_loss loss = {.winner = {.name = name, .name_len = sizeof name}, .newcomer_won = named};
+        loss.loser = loss.winner;
+        struct dup_chains *chains = dup_chains_new(&opt);
+        size_t least = dup_chains_memory(chains), most = LOSSES * (70 + (named ? sizeof name : 0));
+        for (uint64_t i = 1; i <= LOSSES; i++) {
+            loss.winner.number = named ? i : 0;
+            loss.loser.number = named ? i - 1 : i;
+            assert_int_equal(dup_chains_lose(chains, &loss), DUP_OK);
+        }
+        assert_in_range(dup_chains_memory(chains), LOSSES * 40, most);
+        assert_int_equal(dup_chains_decided(chains), 0);
+        assert_int_equal(dup_chains_pass(chains, INT64_MAX), DUP_OK);
+        assert_in_range(dup_chains_memory(chains), least, LOSSES * 10);
+        dup_chains_free(chains);
+    }
+    assert_int_equal(n_told, 2 * LOSSES);
+}
+
 /* Many on one tile, where upstream compares all with all. */
 static void large_pile_of_dots(void **state)
 {
@@ -322,7 +360,7 @@ static void large_pile_of_dots(void **state)
     struct dup_dot *dots = calloc(DOTS, sizeof *dots);
     MUST(dots);
     for (size_t i = 0; i < DOTS; i++)
-        dots[i] = (struct dup_dot){.name = "aab", .place = (uint32_t)i, .score = (int64_t)i, .pair_end = true,
+        dots[i] = (struct dup_dot){.name = "aab", .score = (int64_t)i, .pair_end = true,
                                    .spot = {.x = (long)(i % 50), .y = (long)unit_below(&seed, 1 << 30),
                                             .n_tile = (uint8_t)(1 + i % 3)}};
     dots[0].spot.y = LONG_MIN;
@@ -340,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(piles_unlike_the_plain_way), cmocka_unit_test(sets_stay_open),
         cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_dots),
+        cmocka_unit_test(losses_take_much_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
