@@ -134,12 +134,17 @@ static void take_all_done(struct task_ring *ring)
         task_ring_take(ring);
 }
 
+static size_t memory_of(const struct marked_rounds *r)
+{
+    return r->losses ? marked_losses_memory(r->losses) : 0;
+}
+
 /* How far records are decided, when all shards are done with the round. */
 static void end_round(struct marked_rounds *r)
 {
     r->round = ROUND_NONE;
     r->decided = r->losses ? marked_losses_decided(r->losses) : UINT64_MAX;
-    r->memory = r->losses ? marked_losses_memory(r->losses) : 0;
+    r->memory = memory_of(r);
     for (uint32_t i = 0; i < r->sets.opt.n_slots; i++) {
         uint64_t decided = dup_sets_decided(r->shards[i].sets);
         r->decided = decided < r->decided ? decided : r->decided;
@@ -242,7 +247,10 @@ static int open_shards(struct marked_rounds *r)
         if (!(r->shards[i].sets = dup_sets_new(r->opt.window, r->opt.follows, lost, &r->shards[i])))
             return -1;
     }
-    return r->opt.follows && !(r->losses = marked_losses_open(&r->opt.tell, n)) ? -1 : 0;
+    if (r->opt.follows && !(r->losses = marked_losses_open(&r->opt.tell, n)))
+        return -1;
+    r->memory = memory_of(r);
+    return 0;
 }
 
 struct marked_rounds *marked_rounds_open(const struct marked_rounds_options *options)

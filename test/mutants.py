@@ -486,6 +486,8 @@ MUTANTS = [
      "the chain pass is made before the first record of a tree leaves"),
     ("duplicates/dup_chains.c", "if (c->first && link_at(c, c->last)->number > link->number)", "if (0)", ["unit_dup_sets"],
      "who came first leaves first, whenever it lost"),
+    ("plan/marked_rounds.c", "return r->memory < most ? r->memory : most;", "return r->memory;", ["unit_dup_sets"],
+     "what losses take leaves room to read in"),
     ("duplicates/dup_kept.c", "if (a - x != b - y || memcmp(x, y, (size_t)(a - x)) != 0)", "if (0)", ["unit_dup_mark"],
      "a record that is written anew keeps its tags"),
     ("duplicates/dup_kept.c", "if (memcmp(&expected, r, sizeof expected) != 0 ||", "if (", ["unit_dup_mark"],

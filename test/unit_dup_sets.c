@@ -4,7 +4,9 @@
 #include "unit.h"
 #include <limits.h>
 #include <stdio.h>
+#include "base/latch.h"
 #include "duplicates/dup_optical.h"
+#include "plan/marked_rounds.h"
 #include "test/dup_driver.h"
 
 enum { MOST = 300, NAME = 40 };
@@ -351,6 +353,18 @@ static void losses_take_much_memory(void **state)
     assert_int_equal(n_told, 2 * LOSSES);
 }
 
+static void losses_leave_room_to_read(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    struct marked_rounds_options opt = {.tell = {.names = true}, .follows = true, .latch = &latch};
+    struct marked_rounds *rounds = marked_rounds_open(&opt);
+    MUST(rounds);
+    assert_in_range(marked_rounds_memory(rounds, SIZE_MAX), 101, 10000);
+    assert_int_equal(marked_rounds_memory(rounds, 100), 100);
+    marked_rounds_close(rounds);
+}
+
 /* Many on one tile, where upstream compares all with all. */
 static void large_pile_of_dots(void **state)
 {
@@ -378,7 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(piles_unlike_the_plain_way), cmocka_unit_test(sets_stay_open),
         cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_dots),
-        cmocka_unit_test(losses_take_much_memory),
+        cmocka_unit_test(losses_take_much_memory), cmocka_unit_test(losses_leave_room_to_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
