@@ -6,12 +6,14 @@
  *              are fixed                                   copied                  when whole
  *
  * A sort (bam_sort.c) whose input is fixed where it is read (read/fixed_records.h), and whose merge goes through
- * markdup's hands (plan/sorted_source.h, plan/marking.h). */
+ * markdup's hands (plan/sorted_source.h, plan/marking.h). Where records of a name are apart, a sort in front of it
+ * collates them (plan/collated.h). */
 #include "bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/machine.h"
 #include "base/stats.h"
 #include "base/version.h"
+#include "plan/collated.h"
 #include "plan/driver.h"
 #include "plan/lone_mates.h"
 #include "plan/marking.h"
@@ -22,6 +24,7 @@
 
 struct sormadup {
     const struct sormadup_opts *opts;
+    struct collated collated;    /* if the input is not grouped by name */
     struct sorted sorted;
     struct sorted_source source;
     struct marking marking;
@@ -35,6 +38,9 @@ static int compare_fixed(struct sormadup *c)
     const struct chunk_reader *chunks = fixed_records_chunks(s->in.each->fixed);
     const struct chunk_counts *fixed = chunk_reader_counts(chunks);
     const struct bam_arena *all = s->arenas.filled;
+    uint64_t n = c->collated.source.n, sum = c->collated.source.checksum;
+    if (c->collated.behind && written_compare(s->to, n, sum, fixed->seen, sum) < 0)
+        return -1;
     return chunk_reader_compare(chunks) < 0 ? -1
          : written_compare(s->to, fixed->made, fixed->checksum, all->n_records, all->checksum);
 }
@@ -44,7 +50,8 @@ static int put_header(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
     bool none = s->opts->out.no_pg;
-    if (!none && (bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->fixmate_line) < 0
+    const char *fixmate_line = c->collated.behind ? c->opts->collated_line : c->opts->fixmate_line;
+    if (!none && (bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, fixmate_line) < 0
                   || bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->sort_line) < 0))
         return latch_fail(&s->latch, "%s: the header could not be changed", sort_opts_input(s->opts));
     return written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
@@ -94,10 +101,32 @@ static int mark_and_write(struct sormadup *c)
     return marking_end(&c->marking);
 }
 
+static int group(void *sormadup, struct sorted *s, bool in_order, uint64_t left)
+{
+    struct sormadup *c = sormadup;
+    if (!in_order && !c->opts->collate)
+        return 0;
+    return collated_open(&c->collated, s, left, s->opts->out.no_pg ? NULL : c->opts->collate_line);
+}
+
+/* Afterwards the collated records can be read. */
+static int collate(struct sormadup *c)
+{
+    struct sorted *s = &c->collated.sort;
+    struct merge_ring_options how;
+    if (!c->collated.behind)
+        return 0;
+    s->progress = c->sorted.progress;
+    if (bam_sort_read(s) < 0 || bam_sort_prepare_merge(s, &how) < 0
+        || sorted_source_open(&c->collated.source, s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
+        return collated_stop(&c->collated);
+    return 0;
+}
+
 static void work(void *sormadup)
 {
     struct sormadup *c = sormadup;
-    if (bam_sort_read(&c->sorted) == 0 && lone_mates_end(c->lone) == 0)
+    if (collate(c) == 0 && bam_sort_read(&c->sorted) == 0 && lone_mates_end(c->lone) == 0)
         mark_and_write(c);
 }
 
@@ -128,6 +157,8 @@ int bam_sormadup(const struct sormadup_opts *opts)
         .in = &opts->common.in,
         .size_hint = opts->common.size_hint,
         .fixes = &opts->fixmate,
+        .group = group,
+        .arg = &c,
         .passes_on = memory_beside(opts),
     };
     int n_threads = 1;
@@ -139,7 +170,9 @@ int bam_sormadup(const struct sormadup_opts *opts)
             sort_report_measure_memory(&d.report, s->arenas.each);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
+    collated_finish(&c.collated, n_threads);
     sorted_finish(s, n_threads);
+    collated_close(&c.collated);
     marking_close(&c.marking);
     sorted_source_close(&c.source);
     lone_mates_close(c.lone);

@@ -312,7 +312,7 @@ int stats_join(struct stats *s, const char *name)
 
 void stats_phase(struct stats *s, enum phase phase)
 {
-    if (s)
+    if (s && !s->phases[phase])
         s->phases[phase] = stats_wall(s) + 1;
 }
 

@@ -107,7 +107,7 @@ int stats_join(struct stats *stats, const char *name);
 enum stage stats_enter_as(struct stats *stats, int slot, enum stage stage);
 void stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
 
-/* A phase begins. Called by the main thread. */
+/* A phase begins, unless it has begun. Called by the main thread. */
 void stats_phase(struct stats *stats, enum phase phase);
 
 /* Stops all clocks. Call it when no other thread works any more. */

@@ -11,9 +11,10 @@
 #include "plan/fixmate_opts.h"
 #include "plan/sormadup_opts.h"
 
-enum { OPT_FIXMATE_ARGS = OPT_OWN, OPT_MARKDUP_ARGS };
+enum { OPT_COLLATE = OPT_OWN, OPT_FIXMATE_ARGS, OPT_MARKDUP_ARGS };
 
 static const struct option long_options[] = {
+    {"collate", no_argument, NULL, OPT_COLLATE},
     {"fixmate-args", required_argument, NULL, OPT_FIXMATE_ARGS},
     {"markdup-args", required_argument, NULL, OPT_MARKDUP_ARGS},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
@@ -26,10 +27,11 @@ void sormadup_args_usage(FILE *to)
     fputs("Usage: samtools sormadup [options...] [in.bam]\n"
           "Does what these do, in one process and in the memory of one sort:\n"
           "  samtools fixmate -m in.bam - | samtools sort - | samtools markdup - out.bam\n"
-          "Records of one name must follow one another, as aligners write them. Else: samtools collate -O -u in.bam |\n"
-          "samtools sormadup.\n"
+          "Records of one name follow one another, as aligners write them. Else samtools collate -O -u comes first,\n"
+          "in the same process: where the header says SO:coordinate, and with --collate.\n"
           "\n"
           "Steps\n"
+          "      --collate               records of one name may be anywhere\n"
           "      --fixmate-args WORDS    options of samtools fixmate: -r, -p, -c, -M, -z\n"
           "      --markdup-args WORDS    options of samtools markdup: '-r -s -f stats.txt'; quotes group words\n"
           "Output\n"
@@ -61,12 +63,14 @@ void sormadup_args_usage(FILE *to)
 /* What the command line says of the steps. */
 struct steps {
     const char *fixmate, *markdup;
+    bool collate;
 };
 
 static enum engine_option take_sormadup_option(struct engine_args *args, int c)
 {
     struct steps *steps = args->own;
     switch (c) {
+    case OPT_COLLATE: steps->collate = true; return ENGINE_OPTION_TAKEN;
     case OPT_FIXMATE_ARGS: steps->fixmate = optarg; return ENGINE_OPTION_TAKEN;
     case OPT_MARKDUP_ARGS: steps->markdup = optarg; return ENGINE_OPTION_TAKEN;
     default: return ENGINE_OPTION_COMMON;
@@ -146,6 +150,9 @@ static int put_lines(struct sormadup_opts *opts, const struct steps *steps, stru
     char *files = to;
     to += 1 + sprintf(files, "%s -", opts->common.in.paths[0]);
     opts->fixmate_line = put_line(&to, "fixmate -m", steps->fixmate, files);
+    opts->collated_line = put_line(&to, "fixmate -m", steps->fixmate, "- -");
+    opts->collate_line = put_line(&to, "collate -O -u", "", opts->common.in.paths[0]);
+    opts->collate = steps->collate;
     opts->sort_line = put_line(&to, "sort", "", "-");
     files = to;
     to += 1 + sprintf(files, "- %s", out->path);
@@ -180,7 +187,7 @@ static enum engine_args_result settle_steps(struct sormadup_opts *opts, const st
 {
     enum { NAMES = 256 };        /* of commands, options and dashes */
     const struct sort_opts *o = &opts->common;
-    size_t texts = 2 * (strlen(steps->fixmate) + strlen(steps->markdup) + strlen(o->in.paths[0]) + strlen(o->out.path))
+    size_t texts = 3 * (strlen(steps->fixmate) + strlen(steps->markdup) + strlen(o->in.paths[0]) + strlen(o->out.path))
                  + strlen(o->out.command_line) + NAMES;
     struct words *w = opts->common.words = calloc(1, sizeof *w + 2 * texts);
     if (!w)
@@ -195,7 +202,7 @@ static enum engine_args_result settle_steps(struct sormadup_opts *opts, const st
 
 enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv)
 {
-    struct steps steps = {"", ""};
+    struct steps steps = {"", "", false};
     struct engine_args args = {.own = &steps};
     *opts = (struct sormadup_opts){.fixmate_line = NULL};
     struct sort_opts *o = &opts->common;

@@ -151,7 +151,7 @@ static int put(struct lone_mates *m, uint64_t mate)
             return -1;
     return entered == ENTERED ? 0
          : latch_fail(m->opt.latch, "%s: there are mates that do not follow one another: it is not grouped by name. "
-                      "Nothing was written; use samtools collate -O -u first", m->opt.path);
+                      "Nothing was written; use --collate", m->opt.path);
 }
 
 int lone_mates_put(void *lone_mates, const uint64_t *mates, size_t n)

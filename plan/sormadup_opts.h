@@ -12,7 +12,9 @@ struct sormadup_opts {
                                   * last step */
     struct fixmate_rules fixmate;    /* but the lengths, which the header tells */
     struct markdup_opts markdup; /* its `common` is a copy of this one */
-    const char *fixmate_line, *sort_line;    /* command lines of the steps before */
+    bool collate;                /* in any case; else where the header says that the order is another one */
+    const char *collate_line, *fixmate_line, *sort_line;     /* command lines of the steps before ... */
+    const char *collated_line;   /* ... and that of fixmate if the input is collated */
 };
 
 #endif

@@ -75,8 +75,8 @@ static int prepare_order(struct sorted *s)
     return 0;
 }
 
-/* The second half of the plan: the headers are read, and the index of -I is made. */
-static int plan_memory(struct sorted *s, size_t passes_on)
+/* Of the other half, and of who takes the records. */
+static struct output_use output_use(struct sorted *s, size_t passes_on)
 {
     enum { BESIDE_SHARE = 6 };                   /* one byte of so many is for who takes the records */
     struct output_use output = {0};
@@ -85,19 +85,27 @@ static int plan_memory(struct sorted *s, size_t passes_on)
     if (s->to)
         output = written_use(&s->opts->out, s->sam, &s->rings);
     output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0) + s->beside;
-    return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
+    return output;
+}
+
+/* The second half of the plan: the headers are read, and the index of -I is made. */
+static int plan_memory(struct sorted *s, size_t passes_on)
+{
+    return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output_use(s, passes_on), &s->latch);
 }
 
 /* Templates are fixed where the input is read. With -r, nobody knows how many records are left. */
-static int fix_input(struct sorted *s, const struct fixmate_rules *fixes)
+static int fix_input(struct sorted *s, const struct sorted_options *how)
 {
-    int sorted = bam_header_says(s->sam, "coordinate");
-    if (sorted > 0)
-        return latch_fail(&s->latch, "%s: is sorted by coordinate, and must be grouped by name. Nothing was written; "
-                          "use samtools collate -O -u first", sort_opts_input(s->opts));
+    const struct fixmate_rules *fixes = how->fixes;
+    int in_order = bam_header_says(s->sam, "coordinate");
+    struct memory_plan plan = sort_memory_plan_any(&s->rings, s->opts, &s->in, output_use(s, how->passes_on));
+    uint64_t all = s->rings.job.all, left = all > plan.fixed ? all - plan.fixed : 0;
+    if (in_order >= 0 && how->group(how->arg, s, in_order, left) < 0)
+        return -1;
     s->rules = *fixes;
     s->rules.lengths = s->reference_lengths = bam_header_lengths(s->sam);
-    if (sorted < 0 || !s->reference_lengths)
+    if (in_order < 0 || !s->reference_lengths)
         return latch_fail(&s->latch, "out of memory for the header");
     s->in.each->fixes = &s->rules;
     s->in.n_sam++;                               /* its records go through chunks once more */
@@ -106,14 +114,14 @@ static int fix_input(struct sorted *s, const struct fixmate_rules *fixes)
     return 0;
 }
 
-static int open_inputs(struct sorted *s, const struct input_request *in, const struct fixmate_rules *fixes)
+static int open_inputs(struct sorted *s, const struct sorted_options *options)
 {
-    struct sort_inputs_options how = sort_memory_inputs(s->opts, in, &s->rings, &s->latch, s->stats);
+    struct sort_inputs_options how = sort_memory_inputs(s->opts, options->in, &s->rings, &s->latch, s->stats);
     how.part = s->part;
     if (sort_inputs_open(&s->in, &how) < 0)
         return -1;
     s->sam = s->in.each->header.sam;
-    return fixes ? fix_input(s, fixes) : 0;
+    return options->fixes ? fix_input(s, options) : 0;
 }
 
 static int open_spill(struct sorted *s)
@@ -182,12 +190,16 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     s->opts = how->opts;
     s->part = how->part;
     s->to = to;
-    if (!(s->stats = stats_new(s->opts->n_threads, sort_report_detail(&s->opts->report))))
+    s->has_stats = !how->stats;
+    s->stats = how->stats ? how->stats : stats_new(s->opts->n_threads, sort_report_detail(&s->opts->report));
+    if (!s->stats)
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
     s->rings = sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
-    if (open_output(s) < 0 || open_inputs(s, how->in, how->fixes) < 0 || prepare_minhash(s) < 0
+    if (s->part && s->part->opened)              /* by who did not know this plan */
+        s->rings.source_slots = s->part->opened->n_slots;
+    if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
         || plan_memory(s, how->passes_on) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
         || prepare_lengths(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
         return -1;
@@ -282,7 +294,8 @@ void sorted_finish(struct sorted *s, int n_threads)
     free(s->reference_lengths);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
-    stats_stop(s->stats);
+    if (s->has_stats)
+        stats_stop(s->stats);
     if (s->stats)
         progress_end(&s->progress, !latch_tripped(&s->latch));
 }

@@ -20,6 +20,7 @@ struct input_part;
 struct input_request;
 struct record_sink;
 struct sort_opts;
+struct sorted;
 struct written;
 
 struct sorted_options {
@@ -29,6 +30,12 @@ struct sorted_options {
     uint64_t size_hint;
     const struct fixmate_rules *fixes;   /* records are sorted as fixmate writes them, all of one input, but for the
                                   * lengths, which the header tells; NULL: as they are */
+    /* The header of the input that is to be fixed has been read; in_order: it says that it is sorted by coordinate. It
+     * may put another input in its place, which is grouped by name, and take some of the bytes that are left for the
+     * arenas: then in.beside counts them. -1: the error is recorded in the latch. */
+    int (*group)(void *arg, struct sorted *sorted, bool in_order, uint64_t left);
+    void *arg;
+    struct stats *stats;         /* of another sort, which stops them; NULL: it has its own */
     size_t passes_on;            /* the merged records are copied, and go through somebody's hands before they are put
                                   * to the sink, who needs so many bytes at least; 0: they are not */
 };
@@ -38,6 +45,7 @@ struct sorted {
     const struct input_part *part;
     struct latch latch;          /* this and the next two serve both halves */
     struct stats *stats;
+    bool has_stats;              /* of its own */
     struct progress progress;
     struct memory_watch watch;   /* the driver starts it */
     struct sort_inputs in;

@@ -27,7 +27,7 @@ static void copy(void *source, uint32_t index, const struct record_list *list)
         latch_fail(&s->sorted->latch, "out of memory for what is merged");
 }
 
-static enum chunk_state advance(void *source)
+enum chunk_state sorted_source_advance(void *source)
 {
     const struct sorted_source *s = source;
     int ready = merge_ring_advance(s->sorted->merge);
@@ -35,7 +35,7 @@ static enum chunk_state advance(void *source)
          : latch_tripped(&s->sorted->latch) ? CHUNK_FAILED : CHUNK_NONE;
 }
 
-static int take(void *source, struct record_slice *slice)
+int sorted_source_take(void *source, struct record_slice *slice)
 {
     struct sorted_source *s = source;
     struct record_list list;
@@ -102,5 +102,5 @@ void sorted_source_close(struct sorted_source *s)
 
 struct marked_source sorted_source_records(struct sorted_source *s)
 {
-    return (struct marked_source){advance, take, help, s};
+    return (struct marked_source){sorted_source_advance, sorted_source_take, help, s};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of a sort as slices for `markdup`: tasks that merge ranges copy their records, too. So nobody waits for
- * the sink before a slice of a run is used again. */
+/* The records of a sort as slices, for `markdup` and for who reads them on: tasks that merge ranges copy their records,
+ * too. So nobody waits for the sink before a slice of a run is used again. */
 #ifndef SORTED_SOURCE_H
 #define SORTED_SOURCE_H
 
@@ -27,7 +27,11 @@ size_t sorted_source_memory(int n_threads);
 int sorted_source_open(struct sorted_source *source, struct sorted *sorted, struct merge_ring_options *how);
 void sorted_source_close(struct sorted_source *source);
 
-/* The merge is open: its records. */
+/* The merge is open: functions of struct marked_source. */
+enum chunk_state sorted_source_advance(void *source);
+int sorted_source_take(void *source, struct record_slice *slice);
+
+/* All of them. */
 struct marked_source sorted_source_records(struct sorted_source *source);
 
 #endif

@@ -157,7 +157,8 @@ int block_reader_take(struct block_reader *r, bool wait)
     r->last_block = block.file_offset;
     if (bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin) < 0)
         return -1;
-    stats_records(r->opt.stats, r->arena->n_records - n_before);
+    if (!r->in->part || !r->in->part->counted)
+        stats_records(r->opt.stats, r->arena->n_records - n_before);
     return 1;
 }
 

@@ -40,6 +40,7 @@ static int take_part(struct sort_input *in, const struct input_part *part, struc
 static int open_source(struct sort_input *in)
 {
     bool rests = input_format_may_rest(in->format);
+    const struct input_part *part = in->format->opt.part;
     struct bgzf_source_options from = {
         .input = in->format->window,
         .framed = in->format->framing == INPUT_BGZF,
@@ -50,6 +51,7 @@ static int open_source(struct sort_input *in)
         .codecs = in->codecs,
         .latch = in->format->opt.latch,
         .stats = rests ? NULL : in->format->opt.stats,
+        .text_size = part && part->counted ? BGZF_FILL : 0,
     };
     in->source = bgzf_source_open(&from);
     return in->source ? 0 : -1;

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdlib.h>
+#include "base/latch.h"
+#include "base/stats.h"
+#include "base/version.h"
+#include "order/collate_key.h"
+#include "plan/collated.h"
+#include "plan/memory_plan.h"
+#include "plan/sort_memory.h"
+#include "write/written.h"
+
+/* What both plans count, though it is there once, as what decodes the input is: of the program, and what is not used
+ * where nothing is written. */
+static const size_t TWICE = (size_t)12 << 20;
+
+struct lent_slice {
+    struct record_slice records;
+    atomic_int users;
+};
+
+/* ------------------------------------------------------------------ window */
+
+int collated_stop(const struct collated *c)
+{
+    if (latch_failed(&c->sort.latch))
+        latch_fail(&c->behind->latch, "%s", c->sort.latch.message);
+    return -1;
+}
+
+/* What came in has come out. 0: the window ends. */
+static int compare(const struct collated *c)
+{
+    const struct bam_arena *all = c->sort.arenas.filled;
+    return written_compare(c->behind->to, all->n_records, all->checksum, c->source.n, c->source.checksum);
+}
+
+/* 1: the window has records; 0: it is still empty; -1: failed. */
+static int lend(struct collated *c, struct lent_slice *next)
+{
+    struct byte_window *w = &c->window;
+    if (sorted_source_take(&c->source, &next->records) < 0)
+        return collated_stop(c);
+    w->data = next->records.records.p;
+    w->size = next->records.records.n;
+    w->users = &next->users;
+    c->current++;
+    return w->size > 0;
+}
+
+static void idle(const struct collated *c, unsigned *spins)
+{
+    enum stage before = stats_enter(c->sort.stats, STAGE_WAIT);
+    task_pause(spins);
+    stats_leave(c->sort.stats, before, 0);
+}
+
+/* Who reads it leaves nothing in it. */
+static int more(struct byte_window *window, task_help_fn *help, void *arg)
+{
+    struct collated *c = (struct collated *)window;
+    assert(window->size == 0);
+    byte_window_leave(window);
+    for (unsigned spins = 0; !latch_tripped(&c->behind->latch);) {
+        struct lent_slice *next = &c->lent[(c->current + 1) % c->n_lent];
+        enum chunk_state state = sorted_source_advance(&c->source);
+        if (state == CHUNK_NONE)
+            return compare(c);
+        if (state == CHUNK_FAILED)
+            return collated_stop(c);
+        int lent = 0;
+        if (state == CHUNK_MADE && atomic_load_explicit(&next->users, memory_order_acquire) == 0)
+            lent = lend(c, next);
+        if (lent)
+            return lent;
+        if (help(arg) || merge_ring_help(c->sort.merge))
+            spins = 0;
+        else
+            idle(c, &spins);
+    }
+    return -1;
+}
+
+/* ---------------------------------------------------------- open and close */
+
+/* The plan of the sort behind counts what this one takes. */
+static void share_memory(struct collated *c, uint64_t left)
+{
+    struct sorted *behind = c->behind;
+    c->opts = *behind->opts;
+    c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
+    c->opts.memory = left / 2 + TWICE + behind->in.memory;
+    c->opts.memory_beside = 1;                   /* more is no error here */
+    c->opts.progress = PROGRESS_NEVER;
+    c->opts.in.reference = NULL;                 /* it is open, and was warned of */
+    c->n_lent = 4 + (uint32_t)c->opts.n_threads / 4;
+    c->whole = (struct input_part){
+        .opened = behind->in.each,
+        .is_last = true,
+        .beside = (c->n_lent + behind->rings.merge_ranges) * SORTED_SLICE,
+    };
+}
+
+static int open_sort(struct collated *c, uint64_t left)
+{
+    struct sorted_options how = {
+        .opts = &c->opts,
+        .in = &c->opts.in,
+        .part = &c->whole,
+        .size_hint = c->opts.size_hint,
+        .stats = c->behind->stats,
+    };
+    share_memory(c, left);
+    c->lent = calloc(c->n_lent, sizeof *c->lent);
+    if (!c->lent)
+        return latch_fail(&c->behind->latch, "out of memory");
+    return sorted_open(&c->sort, &how, NULL) < 0 ? collated_stop(c) : 0;
+}
+
+int collated_open(struct collated *c, struct sorted *behind, uint64_t left, const char *command_line)
+{
+    *c = (struct collated){.behind = behind, .window.more = more};
+    if (open_sort(c, left) < 0)
+        return -1;
+    if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, SAMTOOLS_VERSION_OF_BOTH, command_line) < 0)
+        return latch_fail(&behind->latch, "%s: the header could not be changed", sort_opts_input(behind->opts));
+    c->part = (struct input_part){.sam = c->sort.sam, .window = &c->window, .counted = true};
+    struct sort_inputs_options how = sort_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
+                                                        behind->stats);
+    if (sort_input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
+        return -1;
+    behind->sam = behind->in.each->header.sam;
+    size_t takes = (size_t)memory_plan_takes(&c->sort.plan) - TWICE - behind->in.memory;
+    behind->in.n_sam = 0;                        /* it is parsed by this sort */
+    behind->in.beside += takes;
+    behind->in.grows = takes + behind->in.memory;        /* rings are larger in a larger plan: more than enough */
+    return 0;
+}
+
+void collated_finish(struct collated *c, int n_threads)
+{
+    if (!c->behind)
+        return;
+    if (latch_tripped(&c->behind->latch))        /* or what is under way would be missed */
+        latch_fail(&c->sort.latch, "%s", c->behind->latch.message);
+    c->sort.progress.on = false;
+    sorted_finish(&c->sort, n_threads);
+}
+
+void collated_close(struct collated *c)
+{
+    for (uint32_t i = 0; c->lent && i < c->n_lent; i++)
+        record_slice_free(&c->lent[i].records);
+    free(c->lent);
+    sorted_source_close(&c->source);
+    c->lent = NULL;
+}
