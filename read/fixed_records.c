@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam_record.h"
@@ -19,6 +20,7 @@ struct fix_found {
     struct byte_buffer lone;     /* uint64_t: lone_mate() of the templates that are one */
     enum fix_fault fault;        /* of the record behind those that were looked at */
     enum bam_fault broken;       /* why it is */
+    char name[UINT8_MAX + 1];    /* of the template that it begins, unless it is broken */
 };
 
 /* What the main thread knows of the bytes that it has cut, at their end. */
@@ -162,8 +164,11 @@ static void fix_templates(const struct fixed_records *r, struct fix_found *f, st
             verdict = bam_record_check(p + at, n - at, r->n_ref);
         if (at == n || verdict.fault || (at > start && !is_named_as(record_at(p + start), record_at(p + at)))) {
             f->fault = at > start ? fix_template(r, f, c, p + start, at - start) : FIX_FINE;
-            if (f->fault)
+            if (f->fault) {
+                snprintf(f->name, sizeof f->name, "%.*s", record_at(p + start)->name_len,
+                         bam_record_name(record_at(p + start)));
                 return;
+            }
             c->n += n_open;
             c->size += at - start;
             n_open = 0;
@@ -335,6 +340,7 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
 static int tell(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c)
 {
     static const char *const why[] = {
+        [FIX_BROKEN] = "",
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
         [FIX_NO_LENGTH] = "or one behind it of the same name has base modifications, but its MN is no number, or a tag "
                           "cannot be read. Nothing was written; mend that, or leave -M out",
@@ -344,7 +350,9 @@ static int tell(const struct fixed_records *r, const struct fix_found *f, const 
                         "our bug: please report it",
         [FIX_NO_MEMORY] = "finds no memory, with all those of its name",
     };
-    return chunk_reader_tell(r->chunks, c, f->broken, NULL, why[f->fault]);
+    char text[2 * UINT8_MAX + 64];
+    snprintf(text, sizeof text, "%s(%s) %s", r->opt.collated ? "as collated " : "", f->name, why[f->fault]);
+    return chunk_reader_tell(r->chunks, c, f->broken, NULL, text);
 }
 
 static int lend(void *records, uint32_t number, struct chunk *c)

@@ -34,6 +34,7 @@ struct fixed_records_options {
                                   * not */
     struct sam_use use;          /* memory, see memory_plan_merge() */
     const char *path;            /* for messages */
+    bool collated;               /* records come in another order than in the file */
     fixed_lone_fn *lone;         /* NULL: nobody asks for them */
     void *lone_arg;
     struct latch *latch;

@@ -112,6 +112,7 @@ static int open_fixed(struct sort_input *in)
         .rules = in->fixes,
         .use = how->sam,
         .path = in->name,
+        .collated = in->part && in->part->counted,
         .lone = in->lone,
         .lone_arg = in->lone_arg,
         .latch = how->latch,

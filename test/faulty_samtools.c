@@ -9,8 +9,8 @@
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them
  *
  * What is read in chunks has listed (a record), lent (all chunks) and slice (those of a chunk) in place of arena and
- * run; fixmate has fixed (a template), markdup has marked (a record). sormadup has fixed, listed, lent, arena, ...,
- * merged, marked.
+ * run; fixmate has fixed (a template), markdup has marked (a record). sormadup has collated (a slice; before it all of
+ * the collating sort), fixed, listed, lent, arena, ..., merged, marked.
  *
  * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
  * swap (two records change places). */
@@ -29,6 +29,7 @@
 #include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"
+#include "plan/sorted_source.h"
 #include "read/chunk_reader.h"
 #include "read/fixed_records.h"
 #include "spill/spill_slice.h"
@@ -174,6 +175,18 @@ int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *s
         slice->checksum -= record_checksum(bam_key_record(slice->records.p, last),
                                            bam_key_record_size(slice->records.p, last));
     }
+    return result;
+}
+
+int __real_sorted_source_take(struct sorted_source *source, struct record_slice *slice);
+int __wrap_sorted_source_take(struct sorted_source *source, struct record_slice *slice);
+
+/* Nobody reads a slice. */
+int __wrap_sorted_source_take(struct sorted_source *source, struct record_slice *slice)
+{
+    int result = __real_sorted_source_take(source, slice);
+    if (result == 0 && strikes("collated", "drop"))
+        slice->records.n = 0;
     return result;
 }
 
