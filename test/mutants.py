@@ -61,6 +61,8 @@ MUTANTS = [
      "a block is filled to its last byte"),
     ("merge/merge_ring.c", "m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark)",
      "m->opt.n_spare > 0", ["unit_merge_ring"], "a list is not made anew while blocks refer to it"),
+    ("merge/merge_ring.c", "if (o->copy && o->n_wanted < m->range_records)", "if (0)", ["unit_merge_ring"],
+     "a range has no more records than are wanted for a copy"),
     ("bam_arena.c", "        w.checksum += record_checksum(record, size);", "        w.checksum += record_checksum(record, 36);",
      [GUARDS + "test_program_with_hooks_is_another_one[bam-memory-1]"], "the sum in is over whole records"),
     ("write/record_out.c", "    *checksum += record_checksum(record, size);", "    *checksum += record_checksum(record, 36);",

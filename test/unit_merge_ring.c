@@ -506,39 +506,72 @@ static void example_fill(struct example *e)
                                                               bam_key_place(0, BAM_MIN_RECORD)};
 }
 
-static void test_ranges_end_where_the_example_says(void **state)
+static struct merge_ring_options example_options(struct example *e, struct latch *latch)
 {
-    (void)state;
-    static const uint32_t expected[] = {150, 100, 200, 50};    /* the last range takes two lists */
     static const struct bam_arena empty;
-    struct example e;
-    struct latch latch = {0};
-    struct output_request request = {.format.format = bam};
-    struct memory_rings rings = {.job.n_threads = 1, .sink_slots = 4, .piece_size = 1 << 16};
-    int fd = unit_temp_file();
-    struct record_sink *sink = record_sink_open(&request, &rings, fd, "the output", &latch, NULL);
-    struct merge_ring_options how = {
+    example_fill(e);
+    return (struct merge_ring_options){
         .arenas = {&empty},
-        .runs = {2, 4, 0, false, &e, NULL, example_first_key, example_ready, example_slice, NULL, NULL, example_leave,
+        .runs = {2, 4, 0, false, e, NULL, example_first_key, example_ready, example_slice, NULL, NULL, example_leave,
                  example_refill, example_help},
-        .sink = sink,
         .n_ranges = 4,
         .n_records = 200,
         .n_threads = 1,
-        .latch = &latch,
+        .latch = latch,
     };
+}
+
+static void check_example(const struct merge_ring_options *how, const uint32_t expected[4])
+{
     struct record_list list;
-    example_fill(&e);
-    struct merge_ring *ring = merge_ring_open(&how);
-    MUST(sink && ring);
-    for (size_t i = 0; i < N_OF(expected); i++) {
+    struct merge_ring *ring = merge_ring_open(how);
+    MUST(ring);
+    for (size_t i = 0; i < 4; i++) {
         assert_int_equal(merge_ring_next(ring, &list), 1);
         assert_int_equal(list.n, expected[i]);
     }
     assert_int_equal(merge_ring_next(ring, &list), 0);
     merge_ring_close(ring);
-    record_sink_close(sink);
+}
+
+static void test_ranges_end_where_the_example_says(void **state)
+{
+    (void)state;
+    static const uint32_t expected[] = {150, 100, 200, 50};    /* the last range takes two lists */
+    struct example e;
+    struct latch latch = {0};
+    struct output_request request = {.format.format = bam};
+    struct memory_rings rings = {.job.n_threads = 1, .sink_slots = 4, .piece_size = 1 << 16};
+    int fd = unit_temp_file();
+    struct merge_ring_options how = example_options(&e, &latch);
+    how.sink = record_sink_open(&request, &rings, fd, "the output", &latch, NULL);
+    MUST(how.sink);
+    check_example(&how, expected);
+    record_sink_close(how.sink);
     close(fd);
+}
+
+static void count_copied(void *copied, uint32_t index, const struct record_list *list)
+{
+    (void)index;
+    *(uint32_t *)copied += list->n;
+}
+
+/* Lists take more than who copies them has room for. */
+static void test_range_has_more_records_than_are_wanted_for_a_copy(void **state)
+{
+    (void)state;
+    static const uint32_t expected[] = {150, 100, 100, 150};   /* the second and third end where 100 are enough */
+    uint32_t copied = 0;
+    struct example e;
+    struct latch latch = {0};
+    struct merge_ring_options how = example_options(&e, &latch);
+    how.copy = count_copied;
+    how.arg = &copied;
+    how.n_bytes = SIZE_MAX;
+    how.n_wanted = 100;
+    check_example(&how, expected);
+    assert_int_equal(copied, 500);
 }
 
 static void test_closing_nothing_is_allowed(void **state)
@@ -565,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_damaged_slice_ends_the_reading),
         cmocka_unit_test(test_memory_for_less_than_two_slices_of_each_run_is_told),
         cmocka_unit_test(test_ranges_end_where_the_example_says),
+        cmocka_unit_test(test_range_has_more_records_than_are_wanted_for_a_copy),
         cmocka_unit_test(test_closing_nothing_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
