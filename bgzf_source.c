@@ -86,6 +86,11 @@ void bgzf_source_close(struct bgzf_source *s)
     free(s);
 }
 
+void bgzf_source_collect(struct bgzf_source *s, struct task_bundle *bundle)
+{
+    task_ring_collect(&s->ring, bundle);
+}
+
 void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn, void *arg)
 {
     s->inflated = fn;

@@ -13,6 +13,7 @@ struct byte_window;
 struct latch;
 struct record_slice;
 struct stats;
+struct task_bundle;
 
 struct bgzf_source;
 
@@ -53,6 +54,9 @@ void bgzf_source_close(struct bgzf_source *source);
 /* Gives back all but the ring, when all blocks are taken back and no other is wanted. Tasks may still look at the ring:
  * close it later. */
 void bgzf_source_end(struct bgzf_source *source);
+
+/* Tasks of its blocks become parts of the bundle (task_ring_collect()). */
+void bgzf_source_collect(struct bgzf_source *source, struct task_bundle *bundle);
 
 /* fn is called for every block that is handed out from now on. */
 void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_source_inflated_fn *fn, void *arg);

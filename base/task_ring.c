@@ -129,6 +129,45 @@ void task_ring_add(struct task_ring *r, struct task_group *group, uint32_t slot)
         task_ring_submit_group(r, group);
 }
 
+/* -------------------------------------------------------------- many rings */
+
+static void run_bundle(struct task_bundle *bundle);
+
+static void make_bundle_task(const struct task_bundle *bundle)
+{
+    struct task_bundle parts = *bundle;
+    #pragma omp task default(none) firstprivate(parts)
+    run_bundle(&parts);
+}
+
+/* Gives the newer half to another task, as often as there is one: that wakes a thread, for which the main thread has no
+ * time. */
+static void run_bundle(struct task_bundle *bundle)
+{
+    while (bundle->n > 1) {
+        struct task_bundle half = {.n = bundle->n / 2};
+        bundle->n -= half.n;
+        memcpy(half.parts, &bundle->parts[bundle->n], half.n * sizeof *half.parts);
+        make_bundle_task(&half);
+    }
+    run_slots(bundle->parts[0].ring, bundle->parts[0].n);
+}
+
+void task_bundle_submit(struct task_bundle *bundle)
+{
+    if (!bundle || bundle->n == 0)
+        return;
+    make_bundle_task(bundle);
+    bundle->n = 0;
+}
+
+static void put_part(struct task_bundle *bundle, struct task_ring *ring, uint64_t n)
+{
+    bundle->parts[bundle->n++] = (struct task_part){ring, n};
+    if (bundle->n == TASK_BUNDLE_MOST)
+        task_bundle_submit(bundle);
+}
+
 /* ----------------------------------------------------------- slots in turn */
 
 void task_ring_make_ready(struct task_ring *r)
@@ -140,7 +179,9 @@ void task_ring_make_task(struct task_ring *r)
 {
     uint64_t n = r->head - r->tasked;
     r->tasked = r->head;
-    if (n > 0)
+    if (n > 0 && r->bundle)
+        put_part(r->bundle, r, n);
+    else if (n > 0)
         make_task(r, n);
 }
 
@@ -238,6 +279,7 @@ void task_ring_wait(struct task_ring *r, uint32_t slot, enum task_state state, c
     if (slot_is_there(&w))
         return;
     task_ring_make_task(r);
+    task_bundle_submit(r->bundle);
     task_wait(slot_is_there, help_ring, &w, stats);
 }
 

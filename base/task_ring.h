@@ -60,6 +60,8 @@ struct task_slot {
     _Alignas(64) _Atomic int state;
 };
 
+struct task_bundle;
+
 /* Slots are used in turn: slot number n is slot n modulo n_slots. All fields are the main thread's, but for the slots
  * and `begun`. */
 struct task_ring {
@@ -72,6 +74,7 @@ struct task_ring {
     uint64_t tail;               /* slots taken back */
     uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
     uint64_t help;               /* no slot before this one is READY */
+    struct task_bundle *bundle;  /* what its tasks become parts of; NULL: each is made at once */
     char apart[64];              /* keeps the next field off the cache lines of those before */
     _Atomic uint64_t begun;      /* slots that a task has begun with, in turn; any thread */
 };
@@ -182,6 +185,29 @@ void task_ring_take(struct task_ring *ring);
 
 /* Runs the oldest READY slot. False: there is none. */
 bool task_ring_help(struct task_ring *ring);
+
+/* ---- many rings ---- */
+
+/* Tasks of several rings that are made as one, by the main thread. A bundle of zeros is empty. */
+enum { TASK_BUNDLE_MOST = 16 };
+
+struct task_bundle {
+    uint32_t n;
+    struct task_part {
+        struct task_ring *ring;
+        uint64_t n;              /* slots of it */
+    } parts[TASK_BUNDLE_MOST];
+};
+
+/* From now on only the main thread hands out slots of the ring, and their tasks become parts of the bundle, which makes
+ * one task of them when it is full. Submit it before anything is waited for. */
+static inline void task_ring_collect(struct task_ring *ring, struct task_bundle *bundle)
+{
+    ring->bundle = bundle;
+}
+
+/* Makes one task of all its parts, if there are any, and empties it. NULL: there is no bundle. */
+void task_bundle_submit(struct task_bundle *bundle);
 
 /* ---- waiting ---- */
 

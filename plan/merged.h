@@ -35,6 +35,7 @@ struct merged {
     int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
     bool in_order;               /* no record was found that belongs before the one in front of it */
     bool gave_up;                /* main thread: the error in the latch says why the inputs are to be sorted instead */
+    struct task_bundle tasks;    /* of all inputs, in a large team */
     size_t helped;               /* the input that was helped last */
     size_t refilled;             /* the input that was looked at last */
     struct merge_ring *ring;

@@ -462,6 +462,12 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
     return NULL;
 }
 
+void chunk_reader_collect(struct chunk_reader *r, struct task_bundle *bundle)
+{
+    task_ring_collect(&r->ring, bundle);
+    bgzf_source_collect(r->opt.source, bundle);
+}
+
 static void free_buffers(struct chunk_reader *r)
 {
     for (uint32_t i = 0; r->chunks && i < r->opt.use.n_chunks; i++) {

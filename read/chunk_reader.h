@@ -20,6 +20,7 @@ struct byte_window;
 struct chunk_reader;
 struct latch;
 struct stats;
+struct task_bundle;
 
 /* A block of the bytes whose compressed bytes were kept (codec/kept_block.h). */
 struct chunk_block {
@@ -95,6 +96,9 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
 
 /* Call it after the parallel region, because late tasks still look at their chunk; and after the source is closed. */
 void chunk_reader_close(struct chunk_reader *reader);
+
+/* Tasks of its chunks, and of the source's blocks, become parts of the bundle (task_ring_collect()). */
+void chunk_reader_collect(struct chunk_reader *reader, struct task_bundle *bundle);
 
 /* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
 void chunk_reader_end(struct chunk_reader *reader);

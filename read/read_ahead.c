@@ -280,6 +280,7 @@ static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned 
 {
     struct read_piece *piece = piece_of(a, a->current);
     bool done = is_done(a, piece);
+    task_bundle_submit(a->ring.bundle);
     enum stage before = stats_enter(a->stats, STAGE_WAIT);
     if (!done && a->access == INPUT_IN_TURN)
         read_here(a, piece);
@@ -302,6 +303,11 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
             return grown;
     }
     return -1;
+}
+
+void read_ahead_collect(struct read_ahead *a, struct task_bundle *bundle)
+{
+    task_ring_collect(&a->ring, bundle);
 }
 
 struct byte_window *read_ahead_window(struct read_ahead *a)

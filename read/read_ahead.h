@@ -13,6 +13,7 @@ struct hts_reader;
 struct input_file;
 struct read_ahead;
 struct stats;
+struct task_bundle;
 
 /* Reads the reader's records or, if that is NULL, the bytes of the file; both stay the caller's. stats may be NULL.
  * NULL: no memory. Nothing is recorded in the latch. */
@@ -23,6 +24,9 @@ struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *r
  * looks at one, the others are being read. At least four. */
 enum { READ_AHEAD_PIECES = 16, READ_AHEAD_PIECES_LEAST = 4 };
 void read_ahead_close(struct read_ahead *ahead);
+
+/* Tasks of its pieces become parts of the bundle (task_ring_collect()). */
+void read_ahead_collect(struct read_ahead *ahead, struct task_bundle *bundle);
 
 /* Gives the buffers back when everything has been read and used. Tasks may still look at the ring: close it later. */
 void read_ahead_end(struct read_ahead *ahead);
