@@ -54,14 +54,15 @@ struct dup_chains {
     struct byte_buffer heap;     /* ... but for stragglers: an incumbent may get its link long after it came */
     size_t n_heap;               /* the smallest number is on top */
     struct small_pool pool;      /* of links and trees */
-    struct byte_buffer dots;     /* room for a pass */
+    struct dup_dots dots;        /* of a pass */
+    uint32_t group;              /* the read group that it counts for */
     uint64_t winner;             /* the number of a record whose coordinates were read last ... */
     struct dup_spot spot;        /* ... and what they are */
     enum dup_name_fault unread;
     uint64_t culprit;
 };
 
-enum { BUCKETS_LEAST = 1 << 8, DOTS_KEPT = 1 << 20, POOL_KEPT = 1 << 20 };
+enum { BUCKETS_LEAST = 1 << 8, POOL_KEPT = 1 << 20 };
 _Static_assert(sizeof(struct link) + 256 <= SMALL_POOL_MAX, "a link with the longest name");
 
 static struct link *link_at(const struct dup_chains *c, uint32_t handle)
@@ -327,23 +328,48 @@ static uint32_t next_here(const struct dup_chains *c, uint32_t at)
     return at;
 }
 
-/* Lists all below the root that have not left as dots, optical duplicates of the root marked. */
+static void mark(void *chains, uint32_t at)
+{
+    const struct dup_chains *c = chains;
+    struct link *link = link_at(c, at);
+    if (link->optical)
+        return;
+    link->optical = true;
+    count_optical(c, c->group, link->pair_end);
+    if (c->opt.others && link->elsewhere)
+        dup_others_retag(c->opt.others, link->name);
+}
+
+/* Links lie in the order of the input, not of the tile: fetches those that are needed soon. */
+static void read_dots(void *chains, const uint32_t *links, size_t n, struct dup_dot *dots)
+{
+    enum { AHEAD = 8 };
+    const struct dup_chains *c = chains;
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            __builtin_prefetch(link_at(c, links[i + AHEAD]));
+        const struct link *link = link_at(c, links[i]);
+        dots[i] = (struct dup_dot){.name = link->name, .score = link->score, .pair_end = link->pair_end,
+                                   .qc_fail = link->qc_fail, .optical = link->optical};
+        dup_spots_read(c->opt.spots, link->name, &dots[i].spot);
+    }
+}
+
+/* Lists all below the root that have not left, and marks optical duplicates of the root. */
 static enum dup_fault list_dots(struct dup_chains *c, uint32_t root, const struct dup_spot *there)
 {
     const char *name = link_at(c, root)->name;
-    c->dots.n = 0;
     for (uint32_t at = root; (at = next_here(c, at));) {
         const struct link *link = link_at(c, at);
-        struct dup_dot dot = {.name = link->name, .score = link->score, .pair_end = link->pair_end,
-                              .qc_fail = link->qc_fail};
-        enum dup_name_fault unread = read_spot(c, link, &dot.spot);
+        struct dup_spot spot;
+        enum dup_name_fault unread = read_spot(c, link, &spot);
         if (link->pair_end && !link->has_mate_score) {
             c->culprit = link->number;
             return DUP_NO_MATE_SCORE;
         }
-        dot.optical = link->optical
-                   || (!unread && dup_spot_is_near(name, there, link->name, &dot.spot, c->opt.distance));
-        if (byte_buffer_append(&c->dots, &dot, sizeof dot) < 0)
+        if (!unread && dup_spot_is_near(name, there, link->name, &spot, c->opt.distance))
+            mark(c, at);
+        if (dup_dots_add(&c->dots, at, link->name, &spot) < 0)
             return DUP_NO_MEMORY;
     }
     return DUP_OK;
@@ -353,26 +379,15 @@ static enum dup_fault list_dots(struct dup_chains *c, uint32_t root, const struc
  * coordinates. */
 static enum dup_fault mark_optical(struct dup_chains *c, uint32_t root)
 {
+    struct dup_members members = {read_dots, mark, c, c->opt.distance};
     struct dup_spot spot;
     enum dup_name_fault unread = read_spot(c, link_at(c, root), &spot);
     c->culprit = link_at(c, root)->number;
+    c->group = tree_at(c, link_at(c, root)->above)->group;
     if (unread)
         return unread == DUP_NAME_NO_MATCH ? DUP_BAD_NAME : DUP_OK;
     enum dup_fault fault = list_dots(c, root, &spot);
-    struct dup_dot *dot = (struct dup_dot *)(void *)c->dots.p;
-    if (!fault && dup_optical_mark(dot, c->dots.n / sizeof *dot, c->opt.distance) < 0)
-        fault = DUP_NO_MEMORY;
-    for (uint32_t at = root; !fault && (at = next_here(c, at)); dot++) {
-        struct link *link = link_at(c, at);
-        if (dot->optical && !link->optical) {
-            count_optical(c, tree_at(c, link_at(c, root)->above)->group, link->pair_end);
-            if (c->opt.others && link->elsewhere)
-                dup_others_retag(c->opt.others, link->name);
-        }
-        link->optical = dot->optical;
-    }
-    byte_buffer_trim(&c->dots, DOTS_KEPT);
-    return fault;
+    return fault ? fault : dup_dots_mark(&c->dots, &members) < 0 ? DUP_NO_MEMORY : DUP_OK;
 }
 
 static enum dup_type type_of(const struct dup_chains *c, bool optical)
@@ -541,7 +556,7 @@ void dup_chains_free(struct dup_chains *c)
     small_pool_free(&c->pool);
     free(c->buckets);
     free(c->heap.p);
-    free(c->dots.p);
+    dup_dots_free(&c->dots);
     free(c);
 }
 

@@ -2,7 +2,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/name_table.h"
 #include "duplicates/dup_optical.h"
 
 /* What is sorted is small and lies together: a comparison that looks at the dots and their names waits for memory. */
@@ -46,6 +45,13 @@ struct sweep {
     long distance;
     size_t n;
 };
+
+/* A member of the list, and the number of its tile. */
+struct listed {
+    uint32_t member, tile;
+};
+
+enum { LIST_KEPT = 1 << 20 };    /* bytes of it that stay for the next one */
 
 struct tile {
     const char *text;
@@ -293,19 +299,6 @@ static int mark_group(struct dup_dot *dots, const struct placed *order, size_t n
 
 /* ---- tiles ---- */
 
-/* Writes the tile's number for each dot. */
-static int find_tiles(struct name_table *tiles, const struct dup_dot *dots, size_t n, struct placed *order)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *text = dots[i].name + dots[i].spot.tile;
-        int32_t number = name_table_find(tiles, text, dots[i].spot.n_tile);
-        if (number < 0 && (number = name_table_add(tiles, text, dots[i].spot.n_tile)) < 0)
-            return -1;
-        order[i] = (struct placed){dots[i].spot.x, (uint32_t)number, (uint32_t)i};
-    }
-    return 0;
-}
-
 /* Sorts the tiles, and writes the rank of each by its number. */
 static void rank_tiles(const struct name_table *found, struct tile *tiles, uint32_t *ranks)
 {
@@ -319,42 +312,97 @@ static void rank_tiles(const struct name_table *found, struct tile *tiles, uint3
         ranks[tiles[i].number] = (uint32_t)i;
 }
 
-/* Marks the dots of each group. tiles: in order. */
-static int mark_groups(struct dup_dot *dots, const struct placed *order, size_t n, const struct tile *tiles,
-                       long distance)
+/* Lists the members by tile, and in order on each. ends[i]: where those of tile i end. */
+static void divide(const struct listed *list, size_t n, const uint32_t *ranks, size_t n_tiles, uint32_t *members,
+                   uint32_t *ends)
 {
-    for (size_t from = 0, to; from < n; from = to) {
-        uint32_t first = order[from].tile;
-        for (to = from + 1; to < n; to++)
-            if (order[to].tile != first && tiles[order[to].tile].n == tiles[first].n)
-                break;
-        if (to - from > 1 && mark_group(dots, order + from, to - from, distance) < 0)
+    memset(ends, 0, n_tiles * sizeof *ends);
+    for (size_t i = 0; i < n; i++)
+        ends[ranks[list[i].tile]]++;
+    for (uint32_t i = 0, sum = 0; i < n_tiles; i++) {
+        uint32_t count = ends[i];
+        ends[i] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        members[ends[ranks[list[i].tile]]++] = list[i].member;
+}
+
+/* Marks those of the tiles [from, to), which are one group. */
+static int mark_tiles(const struct dup_members *how, const uint32_t *members, const uint32_t *ends, uint32_t from,
+                      uint32_t to)
+{
+    uint32_t begin = from ? ends[from - 1] : 0, n = ends[to - 1] - begin, tile = from;
+    if (n < 2)
+        return 0;
+    struct dup_dot *dots = malloc(n * sizeof *dots);
+    struct placed *order = malloc(n * sizeof *order);
+    int status = -1;
+    if (dots && order) {
+        how->read(how->context, members + begin, n, dots);
+        for (uint32_t i = 0; i < n; i++) {
+            while (begin + i >= ends[tile])
+                tile++;
+            order[i] = (struct placed){dots[i].spot.x, tile, i};
+        }
+        qsort(order, n, sizeof *order, by_place);
+        status = mark_group(dots, order, n, how->distance);
+        for (uint32_t i = 0; i < n; i++)
+            if (dots[i].optical)
+                how->mark(how->context, members[begin + i]);
+    }
+    free(dots);
+    free(order);
+    return status;
+}
+
+static int mark_groups(const struct dup_members *how, const uint32_t *members, const struct tile *tiles,
+                       uint32_t n_tiles, const uint32_t *ends)
+{
+    for (uint32_t from = 0, to; from < n_tiles; from = to) {
+        for (to = from + 1; to < n_tiles && tiles[to].n != tiles[from].n; to++)
+            ;
+        if (mark_tiles(how, members, ends, from, to) < 0)
             return -1;
     }
     return 0;
 }
 
-int dup_optical_mark(struct dup_dot *dots, size_t n, long distance)
+/* ---- dots ---- */
+
+void dup_dots_free(struct dup_dots *dots)
 {
-    struct name_table found = {.mask = 0};
-    struct placed *order = malloc((n + 1) * sizeof *order);
-    struct tile *tiles = NULL;
-    uint32_t *ranks = NULL;
+    free(dots->list.p);
+    name_table_free(&dots->tiles);
+}
+
+int dup_dots_add(struct dup_dots *dots, uint32_t member, const char *name, const struct dup_spot *spot)
+{
+    const char *text = name + spot->tile;
+    int32_t number = name_table_find(&dots->tiles, text, spot->n_tile);
+    if (number < 0 && (number = name_table_add(&dots->tiles, text, spot->n_tile)) < 0)
+        return -1;
+    struct listed listed = {member, (uint32_t)number};
+    return byte_buffer_append(&dots->list, &listed, sizeof listed);
+}
+
+int dup_dots_mark(struct dup_dots *dots, const struct dup_members *how)
+{
+    const struct listed *list = (const struct listed *)(const void *)dots->list.p;
+    size_t n = dots->list.n / sizeof *list, n_tiles = name_table_count(&dots->tiles);
+    struct tile *tiles = malloc((n_tiles + 1) * sizeof *tiles);
+    uint32_t *members = malloc((n + 2 * n_tiles + 1) * sizeof *members), *ranks = members + n;
     int status = -1;
-    if (order && find_tiles(&found, dots, n, order) == 0) {
-        tiles = malloc((name_table_count(&found) + 1) * sizeof *tiles);
-        ranks = malloc((name_table_count(&found) + 1) * sizeof *ranks);
-    }
-    if (tiles && ranks) {
-        rank_tiles(&found, tiles, ranks);
-        for (size_t i = 0; i < n; i++)
-            order[i].tile = ranks[order[i].tile];
-        qsort(order, n, sizeof *order, by_place);
-        status = mark_groups(dots, order, n, tiles, distance);
+    if (tiles && members) {
+        rank_tiles(&dots->tiles, tiles, ranks);
+        divide(list, n, ranks, n_tiles, members, ranks + n_tiles);
+        byte_buffer_trim(&dots->list, LIST_KEPT);
+        status = mark_groups(how, members, tiles, (uint32_t)n_tiles, ranks + n_tiles);
     }
     free(tiles);
-    free(ranks);
-    free(order);
-    name_table_free(&found);
+    free(members);
+    name_table_free(&dots->tiles);
+    dots->tiles = (struct name_table){.mask = 0};
+    dots->list.n = 0;
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/name_table.h"
 #include "duplicates/dup_name.h"
 
 /* A duplicate on the flow cell. */
@@ -14,10 +15,29 @@ struct dup_dot {
     struct dup_spot spot;
     int64_t score;               /* of a pair end with its mate's */
     bool pair_end, qc_fail;
-    bool optical;                /* in and out; once set it stays */
+    bool optical;                /* it is known already */
 };
 
-/* Marks each dot that has a better one close to it. Close means what upstream's scan sees: both are in one group,
+/* Whose duplicates are compared. A member is a number of the caller's, who is asked for what belongs to it. */
+struct dup_members {
+    void (*read)(void *context, const uint32_t *members, size_t n, struct dup_dot *dots);   /* fills dots[n] */
+    void (*mark)(void *context, uint32_t member);    /* an optical duplicate; may be told again */
+    void *context;
+    long distance;
+};
+
+/* Duplicates of one original, in order. One of all zeros is empty. */
+struct dup_dots {
+    struct byte_buffer list;     /* struct listed */
+    struct name_table tiles;
+};
+
+void dup_dots_free(struct dup_dots *dots);
+
+/* Adds a member, of which the tile is kept. -1: no memory. */
+int dup_dots_add(struct dup_dots *dots, uint32_t member, const char *name, const struct dup_spot *spot);
+
+/* Marks each one that has a better one close to it. Close means what upstream's scan sees: both are in one group,
  * |dy| <= distance, and dx <= distance, where the scan from the one reaches the other. Groups and scan:
  *
  *   dots in the order of length of tile, tile, x:
@@ -27,8 +47,8 @@ struct dup_dot {
  *   is in one group with all longer ones. The scan from a dot goes on until it meets an x that is larger by more than
  *   the distance; smaller ones do not stop it.
  *
- * Between equal ones the place in dots[] decides. Takes n log n steps and, beside the dots, 16 bytes for each and 90
- * for each of the largest group. Returns 0, or -1 if there is no memory. */
-int dup_optical_mark(struct dup_dot *dots, size_t n, long distance);
+ * Between equal ones the order decides. Takes n log n steps, 12 bytes for each and 160 for each of the largest group.
+ * Then there are no dots any more. Returns 0, or -1 if there is no memory. */
+int dup_dots_mark(struct dup_dots *dots, const struct dup_members *members);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory for small things that come and go, as read names do. A thing has a handle of 32 bits, and stays where it is.
- * What is given back leaves room for the next thing of its size, in steps of 16 bytes. Holds up to 64 GiB. Serial. */
+ * What is given back leaves room for the next thing of its size, in steps of 8 bytes. Holds up to 32 GiB. Serial. */
 #ifndef SMALL_POOL_H
 #define SMALL_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SMALL_POOL_STEP = 16, SMALL_POOL_SIZES = 32, SMALL_POOL_MAX = SMALL_POOL_STEP * SMALL_POOL_SIZES };
+enum { SMALL_POOL_STEP = 8, SMALL_POOL_SIZES = 64, SMALL_POOL_MAX = SMALL_POOL_STEP * SMALL_POOL_SIZES };
 /* Steps of a slab, as a power of two: so large that the system is asked seldom. */
-enum { SMALL_POOL_SLAB_BITS = 12 };
+enum { SMALL_POOL_SLAB_BITS = 13 };
 
 /* One of all zeros is empty. A handle is the number of the slab, and that of the step in it. */
 struct small_pool {

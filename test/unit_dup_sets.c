@@ -365,6 +365,51 @@ static void losses_leave_room_to_read(void **state)
     marked_rounds_close(rounds);
 }
 
+struct dots {
+    struct dup_dot *all;
+    size_t most;                 /* dots that were read at once */
+};
+
+static void read_dots(void *dots, const uint32_t *members, size_t n, struct dup_dot *read)
+{
+    struct dots *d = dots;
+    d->most = n > d->most ? n : d->most;
+    for (size_t i = 0; i < n; i++)
+        read[i] = d->all[members[i]];
+}
+
+static void mark_dot(void *dots, uint32_t member)
+{
+    ((struct dots *)dots)->all[member].optical = true;
+}
+
+/* Returns how many were read at once. */
+static size_t mark_dots(struct dup_dot *all, uint32_t n)
+{
+    struct dots dots = {all, 0};
+    struct dup_dots list = {.tiles = {.mask = 0}};
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(dup_dots_add(&list, i, all[i].name, &all[i].spot), 0);
+    assert_int_equal(dup_dots_mark(&list, &(struct dup_members){read_dots, mark_dot, &dots, 100}), 0);
+    dup_dots_free(&list);
+    return dots.most;
+}
+
+/* Dots of a tile are close to each other, the later ones better. Only tile 8 has two digits: it is one group with 9. */
+static void tiles_are_read_together(void **state)
+{
+    enum { TILES = 10, EACH = 20 };
+    (void)state;
+    struct dup_dot dots[TILES * EACH];
+    for (size_t i = 0; i < TILES * EACH; i++)
+        dots[i] = (struct dup_dot){.name = "0123456789", .score = (int64_t)i,
+                                   .spot = {.x = (long)i, .tile = (uint8_t)(i % TILES),
+                                            .n_tile = 1 + (i % TILES == 8)}};
+    assert_int_equal(mark_dots(dots, TILES * EACH), 2 * EACH);
+    for (size_t i = 0; i < TILES * EACH; i++)
+        assert_int_equal(dots[i].optical, i < TILES * (EACH - 1) || i % TILES == 8);
+}
+
 /* Many on one tile, where upstream compares all with all. */
 static void large_pile_of_dots(void **state)
 {
@@ -379,7 +424,7 @@ static void large_pile_of_dots(void **state)
                                             .n_tile = (uint8_t)(1 + i % 3)}};
     dots[0].spot.y = LONG_MIN;
     dots[1].spot.y = LONG_MAX;
-    assert_int_equal(dup_optical_mark(dots, DOTS, 100), 0);
+    mark_dots(dots, DOTS);
     size_t n = 0;
     for (size_t i = 0; i < DOTS; i++)
         n += dots[i].optical;
@@ -392,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(piles_unlike_the_plain_way), cmocka_unit_test(sets_stay_open),
         cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_dots),
+        cmocka_unit_test(tiles_are_read_together),
         cmocka_unit_test(losses_take_much_memory), cmocka_unit_test(losses_leave_room_to_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
