@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <htslib/sam.h>
 #include "base/input_name.h"
 #include "base/message.h"
 #include "cli/collate_args.h"
@@ -35,7 +36,7 @@ void collate_args_usage(FILE *to)
           "  -l INT                  compression level, 0 (none) to 9 (smallest) [1]\n"
           "  -u                      no compression, as -l 0\n"
           "      --output-fmt FMT[,OPT[=VAL]...]\n"
-          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else sam; bam of -O]\n"
           "      --output-fmt-option OPT[=VAL]\n"
           "      --input-fmt-option OPT[=VAL]\n"
           "      --reference FILE    FASTA of the references, for CRAM\n"
@@ -97,6 +98,17 @@ static int settle_output(struct engine_args *args, const struct collate_words *o
     return own->to_file || own->to_stdout ? 0 : name_output(args, own->prefix);
 }
 
+/* The name of -o has no ending that tells a format: samtools takes SAM here, and BAM in all other commands. */
+static void settle_unknown_name(struct engine_args *args, const struct collate_words *own)
+{
+    char mode[16];
+    if (!own->to_file || args->format_given || sam_open_mode(mode, args->o->out.path, NULL) == 0)
+        return;
+    args->o->out.format.category = sequence_data;
+    args->o->out.format.format = sam;
+    args->format_given = true;
+}
+
 static int settle_temp(struct sort_opts *o, const struct collate_words *own)
 {
     const char *folder = getenv("TMPDIR");
@@ -128,6 +140,7 @@ static int settle(struct engine_args *args, const struct collate_words *own)
     args->level = own->uncompressed ? 0 : args->level < 0 || args->level > BGZF_LEVEL_MAX ? LEVEL : args->level;
     if (settle_output(args, own) < 0)
         return -1;
+    settle_unknown_name(args, own);
     if (engine_args_settle_memory(args) < 0 || engine_args_settle_output(args) < 0 || settle_temp(o, own) < 0)
         return -1;
     engine_args_settle_report(o);

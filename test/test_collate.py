@@ -141,6 +141,17 @@ def test_o_and_the_prefix_are_mixed_up(made, tmp_path):
     assert (tmp_path / "out.sam").read_bytes().startswith(b"@HD\t")
 
 
+@pytest.mark.parametrize("name", ["-", "plain", "x.BAM", "x.bam.tmp", "/dev/stdout"])
+def test_format_of_a_name_is_another(made, tmp_path, name):
+    """samtools collate, and no other command, takes SAM where the name of -o tells no format."""
+    theirs = oracle_process(["-o", name, made("ties")], "collate", cwd=tmp_path)
+    file = tmp_path / name
+    wanted = file.read_bytes() if file.is_file() else theirs.stdout
+    p = ours(["-o", name, made("ties")], cwd=tmp_path)
+    assert p.returncode == theirs.returncode == 0, p.stderr
+    assert (file.read_bytes() if file.is_file() else p.stdout)[:2] == wanted[:2]
+
+
 @pytest.mark.parametrize("args", [[], ["-n", "3"], ["-O"], ["-o", "x.bam"]])
 def test_a_line_without_input_or_output_is_taken(made, tmp_path, args):
     line = [*args, made("mixed")] if args in ([], ["-n", "3"]) else args
