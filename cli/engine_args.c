@@ -229,19 +229,19 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     return hand_on ? ENGINE_ARGS_HAND_ON : ENGINE_ARGS_RUN;
 }
 
+/* Text is compressed if the name says so, whatever the format. */
 static void settle_format(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;
     char mode[16] = "";
+    bool named = sam_open_mode(mode, out->path, NULL) == 0;
     if (!args->format_given) {
         out->format.category = sequence_data;
-        out->format.format = bam;
-        if (sam_open_mode(mode, out->path, NULL) == 0 && !strchr(mode, 'b')) {
-            out->format.format = strchr(mode, 'c') ? cram : strchr(mode, 'f') ? fastq_format
-                               : strchr(mode, 'F') ? fasta_format : sam;
-            out->format.compression = strchr(mode, 'z') ? bgzf : no_compression;
-        }
+        out->format.format = !named || strchr(mode, 'b') ? bam : strchr(mode, 'c') ? cram
+                           : strchr(mode, 'f') ? fastq_format : strchr(mode, 'F') ? fasta_format : sam;
     }
+    if (named && strchr(mode, 'z') && out->format.format != bam && out->format.format != cram)
+        out->format.compression = bgzf;
     out->level = args->level;
     int level = -1;
     for (const hts_opt *opt = out->format.specific; opt; opt = opt->next)

@@ -40,7 +40,7 @@ static int join_for_sort(void *inputs, struct sort_input *in)
 static int join_header(void *inputs, struct sort_input *in)
 {
     struct merge_inputs *m = inputs;
-    if (header_join_add(m->join, in->header.sam, in->format->opt.path, &in->remap, in->format->opt.latch) < 0)
+    if (header_join_add(m->join, in->header.sam, in->format->opt.given, &in->remap, in->format->opt.latch) < 0)
         return -1;
     in->remap.leaves_tags = in->format->opt.sam.keeps;
     if (in > m->in.each)

@@ -129,6 +129,18 @@ def test_case_of_the_page_differs(tmp_path, monkeypatch, case):
         assert {what: seen[what] for what in expected} == expected
 
 
+def test_group_of_standard_input_is_another(tmp_path, monkeypatch):
+    lay_out(tmp_path, {"a.sam": A, "b.sam": B})
+    monkeypatch.chdir(tmp_path)
+    args = ["-r", "-s", "1", "--no-PG", "-O", "sam"]
+    status, err = oracle_call("merge", [*args, "-o", "theirs.sam", "a.sam", "-"], stdin="b.sam")
+    assert status == 0, err
+    with open("b.sam", "rb") as file:
+        text = merged([*args, "a.sam", "-"], stdin=file).decode()
+    same_lines(text, pathlib.Path("theirs.sam").read_text(), "the output")
+    assert "@RG\tID:-\t" in text
+
+
 def test_warnings_are_missing_or_repeated(tmp_path):
     """One for each unknown value of a file, one for a file whose references stand in another order, one for no @HD."""
     reads = [sam("r%d" % i, "c1:%d" % (i + 1), 0, "RG:Z:no%d" % (i % 2), "PG:Z:nix") for i in range(9)]
