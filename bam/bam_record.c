@@ -215,24 +215,48 @@ int bam_record_fix(struct bam_record *r)
     return tag ? move_real_cigar(r, tag + 2, n) : 0;
 }
 
+enum { LEAST_SCORE = 15 };
+
+#ifdef __x86_64__
+
+/* The sum of bytes from 15 up, in two parts. */
+static __m128i good_sums(__m128i v)
+{
+    __m128i counts = _mm_cmpeq_epi8(_mm_max_epu8(v, _mm_set1_epi8(LEAST_SCORE)), v);
+    return _mm_sad_epu8(_mm_and_si128(v, counts), _mm_setzero_si128());
+}
+
+/* The last vector begins before the qualities, with bytes of the record that do not count. */
+static uint64_t score(const uint8_t *p, const uint8_t *end)
+{
+    enum { WIDE = sizeof(__m128i) };
+    static const uint8_t mask[2 * WIDE] = {[WIDE] = 255, 255, 255, 255, 255, 255, 255, 255,
+                                           255, 255, 255, 255, 255, 255, 255, 255};
+    __m128i sums = _mm_setzero_si128();
+    for (; end - p >= WIDE; p += WIDE)
+        sums = _mm_add_epi64(sums, good_sums(_mm_loadu_si128((const void *)p)));
+    __m128i last = _mm_loadu_si128((const void *)(end - WIDE));
+    __m128i counts = _mm_loadu_si128((const void *)(mask + (end - p)));
+    sums = _mm_add_epi64(sums, good_sums(_mm_and_si128(last, counts)));
+    return (uint64_t)_mm_cvtsi128_si64(sums) + (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums));
+}
+
+#else
+
+static uint64_t score(const uint8_t *p, const uint8_t *end)
+{
+    uint64_t sum = 0;
+    for (; p < end; p++)
+        sum += *p >= LEAST_SCORE ? *p : 0;
+    return sum;
+}
+
+#endif
+
 uint64_t bam_record_score(const struct bam_record *r)
 {
-    enum { LEAST = 15 };
-    const uint8_t *end = bam_record_aux(r), *p = end - load_le32(r->seq_len);
-    uint64_t sum = 0;
-#ifdef __x86_64__
-    const __m128i least = _mm_set1_epi8(LEAST), none = _mm_setzero_si128();
-    __m128i sums = none;
-    for (; end - p >= 16; p += 16) {
-        __m128i v = _mm_loadu_si128((const void *)p);
-        __m128i counts = _mm_cmpeq_epi8(_mm_max_epu8(v, least), v);
-        sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_and_si128(v, counts), none));
-    }
-    sum = (uint64_t)_mm_cvtsi128_si64(sums) + (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums));
-#endif
-    for (; p < end; p++)
-        sum += *p >= LEAST ? *p : 0;
-    return sum;
+    const uint8_t *end = bam_record_aux(r);
+    return score(end - load_le32(r->seq_len), end);
 }
 
 const char *bam_fault_text(enum bam_fault fault)

@@ -35,12 +35,9 @@ static int64_t value(int32_t field, const uint8_t *p, int64_t least)
     return nearest(v) == field && v >= least ? v : field;
 }
 
-struct far_pos far_pos_get(const struct bam_record *r)
+struct far_pos far_pos_of_tag(const struct bam_record *r, const uint8_t *tag)
 {
     int32_t pos = bam_record_pos(r), next = (int32_t)load_le32(r->next_pos), tlen = (int32_t)load_le32(r->tlen);
-    const uint8_t *tag = far_pos_tag(r);
-    if (!tag)
-        return (struct far_pos){pos, next, tlen};
     tag += HEAD_SIZE;
     return (struct far_pos){
         .pos = value(pos, tag, INT32_MIN),

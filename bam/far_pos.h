@@ -35,9 +35,18 @@ void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far);
 /* The tag of a checked record; NULL if it has none. */
 const uint8_t *far_pos_tag(const struct bam_record *r);
 
+/* See below; the record has this tag. */
+struct far_pos far_pos_of_tag(const struct bam_record *r, const uint8_t *tag);
+
 /* The three values of a checked record. Where a field is at its limit and the record has the tag, the
  * value is that of the tag. */
-struct far_pos far_pos_get(const struct bam_record *r);
+static inline struct far_pos far_pos_get(const struct bam_record *r)
+{
+    const uint8_t *tag = far_pos_tag(r);
+    if (tag)
+        return far_pos_of_tag(r, tag);
+    return (struct far_pos){bam_record_pos(r), (int32_t)load_le32(r->next_pos), (int32_t)load_le32(r->tlen)};
+}
 
 /* The first two of them, sooner. */
 static inline int64_t far_pos(const struct bam_record *r)

@@ -15,7 +15,13 @@ static enum mate_tag which_of(const uint8_t *p)
 
 void mate_tags_begin(struct mate_tags *t, const uint8_t *p, const uint8_t *end)
 {
-    *t = (struct mate_tags){.begin = p, .end = end, .added = {t->added.p, 0, t->added.max}};
+    t->begin = p;
+    t->end = end;
+    t->first = NULL;
+    memset(t->left, 0, sizeof t->left);
+    memset(t->gone, 0, sizeof t->gone);
+    memset(t->n_added, 0, sizeof t->n_added);
+    t->added.n = 0;
     for (const uint8_t *next; end - p >= HEAD && (next = bam_record_aux_next(p, end)); p = next) {
         enum mate_tag which = which_of(p);
         if (which == MATE_TAGS)
@@ -41,12 +47,13 @@ static void drop_added(struct byte_buffer *added, enum mate_tag which)
 
 void mate_tags_drop(struct mate_tags *t, enum mate_tag which)
 {
-    if (t->left[which] == 0) {
+    if (t->left[which] > 0) {
+        t->left[which]--;
+        t->gone[which]++;
+    } else if (t->n_added[which] > 0) {
+        t->n_added[which]--;
         drop_added(&t->added, which);
-        return;
     }
-    t->left[which]--;
-    t->gone[which]++;
 }
 
 /* Returns where the value goes, of so many bytes; NULL: no memory. */
@@ -58,6 +65,7 @@ static uint8_t *put(struct mate_tags *t, enum mate_tag which, char type, size_t 
         return NULL;
     uint8_t *p = added->p + added->n;
     added->n += HEAD + size;
+    t->n_added[which]++;
     memcpy(p, names[which], sizeof names[which]);
     p[2] = (uint8_t)type;
     return p + HEAD;
@@ -101,7 +109,7 @@ static uint8_t *copy(uint8_t *to, const uint8_t *p, const uint8_t *end)
 
 uint8_t *mate_tags_write(const struct mate_tags *t, uint8_t *to)
 {
-    size_t gone[MATE_TAGS], left = 0;
+    uint32_t gone[MATE_TAGS], left = 0;
     for (int i = 0; i < MATE_TAGS; i++)
         left += gone[i] = t->gone[i];
     const uint8_t *from = t->begin;              /* of what is not written yet */

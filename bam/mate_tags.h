@@ -14,7 +14,8 @@ enum mate_tag { MATE_MQ, MATE_MC, MATE_CT, MATE_MS, MATE_MN, MATE_TAGS };
 struct mate_tags {
     const uint8_t *begin, *end;  /* what the record has */
     const uint8_t *first;        /* of any of ours */
-    size_t left[MATE_TAGS], gone[MATE_TAGS];     /* how many of each name there are; the first ones are taken away */
+    uint32_t left[MATE_TAGS], gone[MATE_TAGS];   /* how many of each name there are; the first ones are taken away */
+    uint32_t n_added[MATE_TAGS];
     struct byte_buffer added;    /* stands behind them */
 };
 
