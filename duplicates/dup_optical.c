@@ -391,13 +391,14 @@ int dup_dots_mark(struct dup_dots *dots, const struct dup_members *how)
     const struct listed *list = (const struct listed *)(const void *)dots->list.p;
     size_t n = dots->list.n / sizeof *list, n_tiles = name_table_count(&dots->tiles);
     struct tile *tiles = malloc((n_tiles + 1) * sizeof *tiles);
-    uint32_t *members = malloc((n + 2 * n_tiles + 1) * sizeof *members), *ranks = members + n;
+    uint32_t *members = malloc((n + 2 * n_tiles + 1) * sizeof *members);
     int status = -1;
     if (tiles && members) {
+        uint32_t *ranks = members + n, *ends = ranks + n_tiles;
         rank_tiles(&dots->tiles, tiles, ranks);
-        divide(list, n, ranks, n_tiles, members, ranks + n_tiles);
+        divide(list, n, ranks, n_tiles, members, ends);
         byte_buffer_trim(&dots->list, LIST_KEPT);
-        status = mark_groups(how, members, tiles, (uint32_t)n_tiles, ranks + n_tiles);
+        status = mark_groups(how, members, tiles, (uint32_t)n_tiles, ends);
     }
     free(tiles);
     free(members);
