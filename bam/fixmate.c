@@ -52,11 +52,10 @@ static uint8_t *put_number(uint8_t *to, uint32_t number)
     return to;
 }
 
+/* Nothing of a read without one. */
 static int add_cigar(struct fixmate *f, const struct fixmate_read *b)
 {
     enum { OP_SIZE = 10 };       /* of an operation: nine digits and a letter, for lengths have 28 bits */
-    if (b->n_cigar == 0)
-        return add_text(f, "*");
     if (byte_buffer_reserve(&f->text, f->text.n + OP_SIZE * (size_t)b->n_cigar) < 0)
         return -1;
     uint8_t *p = f->text.p + f->text.n;
@@ -115,7 +114,8 @@ static int tell_alignment(struct fixmate *f, struct fixmate_read *b, const struc
     if (!is_mapped(mate) && !is_mapped(b))
         return 0;
     f->text.n = 0;
-    return add_cigar(f, mate) < 0 ? -1 : mate_tags_put_text(&b->tags, MATE_MC, f->text.p, f->text.n);
+    return (mate->n_cigar > 0 ? add_cigar(f, mate) : add_text(f, "*")) < 0 ? -1
+         : mate_tags_put_text(&b->tags, MATE_MC, f->text.p, f->text.n);
 }
 
 /* ------------------------------------------------------------------ pairs */

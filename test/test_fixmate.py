@@ -138,6 +138,17 @@ def test_read_without_a_base_on_its_reference_is_unmapped(tmp_path):
         same_lines(as_sam(fixed(path, *args)), as_sam(oracle(path, *args)), words)
 
 
+def test_ct_has_a_sign_for_no_cigar(tmp_path):
+    """A mapped read without one: SAM has none, for it becomes unmapped there."""
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record(name, flag, 0, 99 + flag, cigar=cigar, seq="ACGT")
+                                                  for name, other in (("a", []), ("b", None))
+                                                  for flag, cigar in ((65, []), (145, other))]))
+    lines = as_sam(fixed(path, "-c", "-O", "sam"))
+    same_lines(lines, as_sam(oracle(path, "-c", "-O", "sam")), "ct")
+    assert len(re.findall("\tct:Z:1F[0-9]+T2R(?:4M)?$", lines, re.M)) == 2
+
+
 def test_last_sanitize_loses(templates):
     path = templates(100, 1)
     assert fixed(path, "-z", "all", "-z", "off") == fixed(path, "-z", "off") != fixed(path)
