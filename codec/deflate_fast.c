@@ -9,7 +9,8 @@
  *   long CIGARs, tags             greedily
  *
  * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs, with all around them,
- * records without qualities, and the rest of a block whose reads turn out not to be alike. */
+ * records without qualities, those whose heads or tags decide, and the rest of a block whose reads turn out not to be
+ * alike. */
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_records.h"
 
@@ -38,14 +39,24 @@ enum {
     TRIAL = 2 * SEGMENT,
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
+    SHORT_IN_TURN = 16,           /* the same in template order, where SEQ is half explained */
     LONG_MATCHES = 32,
     HALF_FROM = 31, HALF_TO = 66, /* percent of SEQ */
     FEW_LITERALS = 9,             /* one byte in so many, */
     FEW_SEQ = 40,                 /* or of SEQ, where copies lie at one place */
+    /* Tags are little but literals if more than one byte in so many is a literal of theirs: OQ of 40 levels has one in
+     * 6, other tags have one in 11 and fewer. */
+    TAG_LITERALS = 7,
+    /* Heads and names, in percent of the bytes, from where on they decide: beside qualities of which less than one in
+     * FEW_QUALS is a literal, where matches are no longer than FIELD_MATCHES; in template order, where SEQ is half
+     * explained. Reads of 150 bases have 18 to 23, of 100 bases 29, of 75 bases 34. */
+    HEAD_MUCH = 28, HEAD_MUCH_IN_TURN = 31,
+    FEW_QUALS = 18,
+    FIELD_MATCHES = 31,
 };
 _Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
-_Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << QUAL_BITS, "so they are here");
+_Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 2 << QUAL_BITS, "so they are here");
 
 enum told { BYTES, RECORDS, ALIKE };
 
@@ -67,6 +78,11 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
     return quals * QUAL_RATE < p->n ? RECORDS : ALIKE;
 }
 
+/* Bytes of a field of the records in the trial, and how many of them became literals. */
+struct outcome {
+    uint32_t bytes, lits;
+};
+
 /* What a record is compared with. */
 struct history {
     uint32_t record[MANY_BEFORE];                  /* where they begin, the last first */
@@ -74,6 +90,7 @@ struct history {
     uint32_t tags;                                 /* where those of the last one begin */
     uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
     struct reads reads;
+    struct outcome head, qual, tag;
 };
 
 INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
@@ -136,16 +153,39 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     h->tags = f->tags;
 }
 
+/* Of a field that begins within the trial. *lits: literals before it, then behind it. A match may go back and take some
+ * of them. */
+INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const struct parse *p, uint32_t from,
+                        uint32_t to, uint32_t *lits)
+{
+    if (from >= TRIAL)
+        return;
+    uint32_t now = lits_before(d, p, to);
+    o->bytes += to - from;
+    o->lits += max_u32(now, *lits) - *lits;
+    *lits = now;
+}
+
+/* Do heads and names decide, which cost more by fields? */
+INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse *d, uint32_t bytes, bool half)
+{
+    if (h->head.bytes * 100 >= bytes * HEAD_MUCH_IN_TURN && half)
+        return true;
+    return h->head.bytes * 100 >= bytes * HEAD_MUCH && h->qual.lits * FEW_QUALS < h->qual.bytes
+        && bytes - d->n_lits < FIELD_MATCHES * d->n_seqs;
+}
+
 /* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? Or is SEQ half explained, as
  * that of bisulfite reads: whole genomes have 8 to 30 % of it left, strangers 70 and more. */
-INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct reads *reads, bool in_turn)
+INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h, bool in_turn)
 {
-    uint32_t matched = p->anchor - d->n_lits, seq = reads->seq_bytes - FIRST_SEQ;
-    if (!in_turn && reads->seq_lits * 100 > seq * HALF_FROM && reads->seq_lits * 100 < seq * HALF_TO)
+    uint32_t matched = p->anchor - d->n_lits, seq = h->reads.seq_bytes - FIRST_SEQ, lits = h->reads.seq_lits;
+    bool half = lits * 100 > seq * HALF_FROM && lits * 100 < seq * HALF_TO;
+    if ((half && !in_turn) || is_mostly_heads(h, d, p->anchor, half))
         return true;
-    return matched < SHORT_MATCHES * d->n_seqs
+    return matched < (in_turn && half ? SHORT_IN_TURN : SHORT_MATCHES) * d->n_seqs
         || (matched > LONG_MATCHES * d->n_seqs && d->n_lits * FEW_LITERALS < p->anchor
-            && reads->seq_lits * FEW_SEQ > reads->seq_bytes);
+            && lits * FEW_SEQ > h->reads.seq_bytes);
 }
 
 /* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
@@ -154,8 +194,8 @@ INLINE bool are_strangers(const struct reads *h)
     return h->seq_bytes > FIRST_SEQ && h->seq_lits * 4 > (h->seq_bytes - FIRST_SEQ) * 3;
 }
 
-/* Up to the last record, or to where fields turn out not to be alike. */
-INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+/* Up to the last record, or to where fields turn out not to be alike. Returns what the rest is then. */
+INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     const struct greedy tags = {
         .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
@@ -171,16 +211,19 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     bool alike = true, is_short = false, hashed = false, in_turn = false;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
+        uint32_t lits = lits_before(d, p, f.at);
         is_short = f.tags - f.qual < SHORT_READ;
         if (h.reads.in_turn || is_short || !alike)
             match_head(d, p, &h, &f, MANY_BEFORE, &tags, agree);
         else
             match_head(d, p, &h, &f, N_BEFORE, &tags, agree);
+        add_outcome(&h.head, d, p, f.at, f.seq, &lits);
         if (h.reads.in_turn)
             match_seq(d, p, &h.reads, &f, many, agree);
         else
             match_seq(d, p, &h.reads, &f, few, agree);
         in_turn |= h.reads.in_turn;
+        lits = lits_before(d, p, f.qual);
         if (alike && is_unlike(&h.reads)) {
             if (is_short || !are_strangers(&h.reads))
                 break;
@@ -190,37 +233,41 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
             match_qual(d, p, &h, &f, agree);
         } else {
             if (!hashed)
-                memset(d->fast_head, 0, sizeof d->fast_head);
+                memset(d->fast_head, 0, 2 << QUAL_BITS);
             hashed = true;
             match_greedily(d, p, f.qual, f.tags, &quals);
         }
+        add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
-        if (at < TRIAL && f.end >= TRIAL && is_cut(d, p, &h.reads, in_turn)) {
+        add_outcome(&h.tag, d, p, f.tags, f.end, &lits);
+        bool of_literals = h.tag.lits * TAG_LITERALS > f.end;
+        if (at < TRIAL && f.end >= TRIAL && (of_literals || is_cut(d, p, &h, in_turn))) {
             d->n_seqs = d->n_lits = p->anchor = 0;
             p->at = FIRST;
-            return;
+            return of_literals ? GREEDY_STEPS : GREEDY_HARD;
         }
     }
     p->at = max_u32(p->at, p->anchor);
+    return GREEDY_HARD;
 }
 
-INLINE enum told parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     enum told told = look(p, agree);
     if (told == ALIKE)
-        parse_records(d, p, agree);
-    return told;
+        return parse_records(d, p, agree);
+    return told == BYTES ? GREEDY_ANY : GREEDY_HARD;
 }
 
-static enum told parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
-NEWER_AVX2 static enum told parse_newer(struct deflate_parse *d, struct parse *p)
+static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
+NEWER_AVX2 static enum greedy_bytes parse_newer(struct deflate_parse *d, struct parse *p)
 {
     return parse_fields(d, p, agree64_avx2);
 }
 
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    enum told told = (newer ? parse_newer : parse_older)(d, p);
+    enum greedy_bytes rest = (newer ? parse_newer : parse_older)(d, p);
     if (p->at < p->last)
-        deflate_greedy(d, p, newer, told == BYTES ? GREEDY_ANY : GREEDY_HARD);
+        deflate_greedy(d, p, newer, rest);
 }

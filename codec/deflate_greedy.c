@@ -3,11 +3,16 @@
  *
  * A table of single positions is a third faster than one of pairs. It is good enough where matches are many: reads that
  * overlap. Where literals are many, or matches long (copies of reads), it is up to 5 % larger: so the first bytes are
- * tried with it, and by what came of them the rest is matched with pairs. */
+ * tried with it, and by what came of them the rest is matched with pairs. Where qualities go up and down in small
+ * steps, pairs of a larger table take the whole block: 2 to 5 % smaller. */
 #include "codec/deflate_greedy.h"
 
 enum {
     HASH_BITS = 14,               /* 32 KiB */
+    STEPS_BITS = 16,              /* 128 KiB, where qualities go in small steps; 15 are 0.2 to 0.6 % larger */
+    SMALL_STEP = 3,
+    STEP_STRIDE = 29,             /* so that the number scatters by 1 % of all bytes */
+    MANY_STEPS = 246, MANY_STEPS_OF_FEW = 218,     /* of 1,000; where bytes are often the same */
     TRIAL = 2 * SEGMENT,
     /* Literals per match in the trial. Reads of 100 to 150 bases that overlap have 4 to 6, those
      * that do not 7 to 11. */
@@ -18,24 +23,47 @@ enum {
     LONGEST_MATCHES = 96,
 };
 _Static_assert(5 * INSERT <= FIRST, "insert_matched() does not go below 0");
-_Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << HASH_BITS, "positions are two bytes");
+_Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << STEPS_BITS, "positions are two bytes");
 
-/* What suits a block, singly, by how often two bytes of a sample are the same: *cheap if literals cost so little that
- * pairs gain nothing (long reads, unmapped ones of 4 levels: 3 to 6 % larger). Hashing 4 bytes instead of 5 is 3 %
- * smaller on generated qualities of 40 levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is
- * worth four literals if those cost 5 bits each, but not 4. */
-static struct greedy tune(uint8_t *head, const uint8_t *in, uint32_t n, bool *cheap)
+/* Do so many bytes of 1,000 differ little from the next one: qualities that go up and down in small steps, as those of
+ * 40 levels may? Then there are many short matches to choose from. HiSeq has 206 to 252, reads of 40 levels at random
+ * steps 235 to 450. */
+static bool has_small_steps(const uint8_t *in, uint32_t n, uint32_t of_1000)
+{
+    uint32_t small = 0, samples = 0;
+    for (uint32_t i = 0; i + 1 < n; i += STEP_STRIDE, samples++) {
+        uint32_t up = (uint32_t)in[i + 1] - in[i] + SMALL_STEP;
+        small += up <= 2 * SMALL_STEP && up != SMALL_STEP;
+    }
+    return small * 1000 >= samples * of_1000;
+}
+
+/* What suits a block. */
+struct suited {
+    struct greedy singly;
+    bool cheap;                   /* literals cost so little that pairs gain nothing (long reads, unmapped ones of 4
+                                     levels: 3 to 6 % larger) */
+    bool steps;                   /* short matches are worth a larger table, of pairs */
+};
+
+/* By how often two bytes of a sample are the same. Hashing 4 bytes instead of 5 is 3 % smaller on generated qualities
+ * of 40 levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is worth four literals if those cost
+ * 5 bits each, but not 4. */
+static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);
-    bool noisy = same < pairs / 32, mixed = !noisy && same < pairs / 16;
-    *cheap = same >= pairs / 9 * 2;
-    return (struct greedy){
-        .head = head,
-        .factor = noisy ? HASH_FACTOR(4) : mixed ? HASH_FACTOR(5) : HASH_FACTOR(6),
-        .bits = HASH_BITS,
-        .stride = noisy || mixed ? 3 : *cheap ? 5 : 4,
-        .far_of_4 = noisy ? MAX_DIST + 1 : mixed ? 16384 : 2048,
-        .nearest = !mixed,
+    bool noisy = same < pairs / 32, mixed = !noisy && same < pairs / 16, cheap = same >= pairs / 9 * 2;
+    return (struct suited){
+        .singly = {
+            .head = head,
+            .factor = noisy ? HASH_FACTOR(4) : mixed ? HASH_FACTOR(5) : HASH_FACTOR(6),
+            .bits = HASH_BITS,
+            .stride = noisy || mixed ? 3 : cheap ? 5 : 4,
+            .far_of_4 = noisy ? MAX_DIST + 1 : mixed ? 16384 : 2048,
+            .nearest = !mixed,
+        },
+        .cheap = cheap,
+        .steps = !cheap && has_small_steps(in, n, noisy || mixed ? MANY_STEPS : MANY_STEPS_OF_FEW),
     };
 }
 
@@ -70,7 +98,7 @@ INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop
 INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct greedy *g)
 {
     uint32_t end = min_u32(p->at, p->last);
-    memset(d->fast_head, 0, sizeof d->fast_head);
+    memset(d->fast_head, 0, 2u << g->bits);
     for (uint32_t at = max_u32(end, MAX_DIST) - MAX_DIST; at < end; at++)
         greedy_insert(g, p->in, at);
 }
@@ -94,22 +122,23 @@ INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t st
 
 INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes)
 {
-    bool cheap;
-    const struct greedy g = tune(d->fast_head, p->in, p->n, &cheap);
-    uint32_t stride = bytes == GREEDY_RUNS || (bytes == GREEDY_HARD && !cheap) ? PAIR_STRIDE : 0;
+    const struct suited t = tune(d->fast_head, p->in, p->n);
+    const bool runs = bytes == GREEDY_RUNS, steps = bytes == GREEDY_STEPS || (t.steps && !runs);
+    uint32_t stride = steps ? 1 : runs || (bytes == GREEDY_HARD && !t.cheap) ? PAIR_STRIDE : 0;
     if (stride == 0)
-        begin(d, p, &g);
-    if (stride == 0 && !cheap)
-        stride = try_singly(d, p, min_u32(TRIAL, p->last), &g);
+        begin(d, p, &t.singly);
+    if (stride == 0 && !t.cheap)
+        stride = try_singly(d, p, min_u32(TRIAL, p->last), &t.singly);
     if (stride > 0) {
         const struct greedy pairs = {
-            .head = d->fast_head, .factor = bytes == GREEDY_RUNS ? g.factor : HASH_FACTOR(4), .bits = HASH_BITS,
-            .stride = stride, .far_of_4 = g.far_of_4, .pairs = true,
+            .head = d->fast_head, .factor = runs ? t.singly.factor : HASH_FACTOR(4),
+            .bits = steps ? STEPS_BITS : HASH_BITS, .stride = stride,
+            .far_of_4 = steps ? MAX_DIST + 1 : t.singly.far_of_4, .pairs = true, .net = steps ? LESS_LITERALS : 0,
         };
         begin(d, p, &pairs);
         parse_segments(d, p, p->last, &pairs);
     } else {
-        parse_singly(d, p, p->last, g);
+        parse_singly(d, p, p->last, t.singly);
     }
 }
 

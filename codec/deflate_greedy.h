@@ -23,7 +23,12 @@ struct greedy {
     uint32_t far_of_4;            /* a match of MIN_MATCH bytes must be nearer */
     bool pairs;                   /* the last two positions */
     bool nearest;                 /* of equally long matches the nearest, not the first */
+    uint32_t net;                 /* LESS_LITERALS: the longest match less the literals before it, then the longest;
+                                     0: the longest, then the first. Not for `nearest` */
 };
+
+enum { LESS_LITERALS = GROUP - 1 };
+_Static_assert((GROUP & LESS_LITERALS) == 0, "a mask");
 
 /* Puts a position into its slot; returns what was there, the newer lowest. */
 INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_t at)
@@ -41,13 +46,13 @@ INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_
     return old;
 }
 
-/* Rates a candidate by the length of its match up to AGREE, then by how near it is or how
- * early the match begins. far: it may exceed the window. */
+/* Rates a candidate by the length of its match up to AGREE, then by how near it is or how early the match begins, or as
+ * g->net has it. far: it may exceed the window. */
 INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand,
                              bool far)
 {
     uint32_t early = GROUP - 1 - k, score = agree16(in + at + k, in + cand) << 18;
-    score |= g->nearest ? cand << 2 | early : early << 16 | cand;
+    score += g->nearest ? cand << 2 | early : ((early & g->net) << 18 | (early ^ g->net) << 16) + cand;
     if (far)
         score &= (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
     return score;
@@ -59,8 +64,10 @@ struct found {
 
 INLINE struct found found_of(const struct greedy *g, uint32_t at, uint32_t score)
 {
-    uint32_t early = g->nearest ? score & 3 : score >> 16 & 3;
-    return (struct found){at + GROUP - 1 - early, (g->nearest ? score >> 2 : score) & 0xffff, score >> 18};
+    uint32_t early = g->nearest ? score & 3 : (score >> 16 & 3) ^ g->net;
+    return (struct found){
+        at + GROUP - 1 - early, (g->nearest ? score >> 2 : score) & 0xffff, (score >> 18) - (early & g->net),
+    };
 }
 
 /* Inserts positions of a match, and of what is before it if it is short. The loop rarely runs more than twice: a count
@@ -85,12 +92,13 @@ INLINE void extend_found(const struct parse *p, struct found *f)
 
 /* Of n candidates, those with the longest match so far, the first is f. Takes the nearest
  * instead if its match ends no earlier. */
-INLINE void or_nearest(const struct parse *p, const uint32_t *score, uint32_t n, struct found *f)
+INLINE void or_nearest(const struct greedy *g, const struct parse *p, const uint32_t *score, uint32_t n,
+                       struct found *f)
 {
     uint32_t best = 0;            /* GROUP - 1 - k + cand, which is largest where the distance is smallest; << 2 */
     UNROLL(8)
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t early = score[i] >> 16 & 3, whole = (score[i] >> 18) / AGREE;
+        uint32_t early = (score[i] >> 16 & 3) ^ g->net, whole = (score[i] >> 18) - (early & g->net) == AGREE;
         best = max_u32(best, whole * (((score[i] & 0xffff) + early) << 2 | early));
     }
     uint32_t early = best & 3;
@@ -126,7 +134,7 @@ INLINE void parse_greedy(struct deflate_parse *d, struct parse *state, uint32_t 
         if (f.len == AGREE) {
             extend_found(&p, &f);
             if (g->pairs)
-                or_nearest(&p, score, n, &f);
+                or_nearest(g, &p, score, n, &f);
         }
         put_match(d, &p, f.at, f.cand, f.len);
         if (p.at < p.last)

@@ -83,7 +83,7 @@ struct chain {
 struct deflate_parse {
     union {
         struct {
-            uint8_t fast_head[2 << 14];
+            uint8_t fast_head[2 << 16];
             uint8_t tag_head[2 << 13];
         };
         struct {
@@ -124,9 +124,9 @@ void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
  * and shallow. */
 struct tuning;
 void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
-/* The same. What is known about the bytes: nothing; they have few matches; most are qualities in long runs, and the
- * default level's size is wanted. */
-enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_RUNS };
+/* The same. What is known about the bytes: nothing; they have few matches; they have many short matches to choose from
+ * (qualities that change by little); most are qualities in long runs, and the default level's size is wanted. */
+enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS, GREEDY_RUNS };
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }

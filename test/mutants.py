@@ -102,6 +102,8 @@ MUTANTS = [
      "BSIZE that ends before the block's data begin"),
     ("codec/bgzf_block.c", "if (at + 4 + len > xlen)", "if (0)", ["unit_bgzf_block"], "subfields that leave the extra field"),
     ("codec/deflate_search.h", "at - cand > furthest)", "0)", ["unit_bam_deflate"], "no match lies further back than DEFLATE allows"),
+    ("codec/deflate_greedy.c", ".steps = !cheap &&", ".steps = false &&", ["unit_bam_deflate"], "size of small steps"),
+    ("codec/deflate_fast.c", "is_mostly_heads(h, d, p->anchor, half)", "false", ["unit_bam_deflate"], "size by heads"),
     ("codec/deflate_deep.c", "cand > oldest &&", "cand > 0 &&", ["unit_bam_deflate"], "nor does one of the deep search"),
     ("codec/frame_list.c", "[list->next].at != place)", "[list->next].at < place)", ["unit_frame_list"],
      "a listed block is taken only at its place"),

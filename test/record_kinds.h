@@ -23,6 +23,7 @@ struct record_kind {
     const char *name;
     uint32_t len;                 /* of reads; 0: SEQ is '*' */
     uint32_t levels;              /* of qualities; 0: none (0xff) */
+    uint32_t stay;                /* mean length of their runs; 0: 2 or 10; 1: they go up and down by one or two */
     uint32_t step;                /* mean bases from one read to the next; 0: anywhere */
     uint32_t places;              /* the only places reads begin at, if not 0 */
     uint32_t copies;              /* alignments of every read, one after the other */
@@ -39,6 +40,10 @@ static const struct record_kind record_kinds[] = {
     {.name = "whole genome, 8 levels, by name", .len = 150, .levels = 8, .tags = TAGS_ALIGNER, .mates = true},
     {.name = "whole genome, 40 levels", .len = 101, .levels = 40, .step = 4, .tags = TAGS_ALIGNER},
     {.name = "whole genome, 40 levels, by name", .len = 101, .levels = 40, .tags = TAGS_ALIGNER, .mates = true},
+    {.name = "small steps", .len = 100, .levels = 40, .stay = 1, .step = 4, .tags = TAGS_ALIGNER},
+    {.name = "small steps by name", .len = 76, .levels = 40, .stay = 1, .tags = TAGS_ALIGNER, .mates = true},
+    {.name = "long runs", .len = 75, .levels = 4, .stay = 40, .step = 5, .tags = TAGS_ALIGNER},
+    {.name = "runs by name", .len = 75, .levels = 4, .stay = 40, .places = 30, .tags = TAGS_ALIGNER, .mates = true},
     {.name = "low coverage", .len = 150, .levels = 4, .step = 2000, .tags = TAGS_ALIGNER},
     {.name = "unmapped, 4 levels", .len = 150, .levels = 4, .mates = true, .unmapped = true},
     {.name = "unmapped, 40 levels", .len = 150, .levels = 40, .mates = true, .unmapped = true},
@@ -93,10 +98,14 @@ static uint32_t record_rnd(struct record_maker *m, uint32_t below) { return unit
 static void make_quals(struct record_maker *m, uint8_t *to, uint32_t len, uint32_t levels)
 {
     static const uint8_t four[4] = {37, 25, 11, 2};
-    uint32_t q = 0, stay = levels > 8 ? 2 : 10;
+    uint32_t q = 0, stay = m->kind->stay ? m->kind->stay : levels > 8 ? 2 : 10;
     for (uint32_t i = 0; i < len; i++) {
-        if (record_rnd(m, stay) == 0)
+        if (stay == 1) {
+            uint32_t up = q + record_rnd(m, 5);
+            q = up < 2 ? 0 : up > 14 ? 12 : up - 2;
+        } else if (record_rnd(m, stay) == 0) {
             q = levels > 8 ? record_rnd(m, 1 + record_rnd(m, levels)) : record_rnd(m, 3) ? 0 : record_rnd(m, levels);
+        }
         to[i] = levels == 0 ? 0xff : levels <= 4 ? four[q] : levels <= 8 ? (uint8_t)(40 - 5 * q) : (uint8_t)(41 - q);
     }
 }
