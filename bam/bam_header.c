@@ -283,7 +283,8 @@ int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool 
     return status <= 0 ? status : mark_parsed(sam, f, version, command_line);
 }
 
-uint64_t bam_header_text_max(enum htsExactFormat format)
+/* Most bytes of header text in a file of this format: in BAM 2^32-1 (SAMv1 section 4.2). */
+static uint64_t text_max(enum htsExactFormat format)
 {
     /* CRAM pads its header by half, and counts all of it in a signed number of 32 bits. The rest is for frames. */
     return format == bam ? UINT32_MAX : format == cram ? INT32_MAX / 3 * 2 - (64 << 10) : UINT64_MAX;
@@ -291,7 +292,7 @@ uint64_t bam_header_text_max(enum htsExactFormat format)
 
 int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char *file, struct latch *latch)
 {
-    uint64_t most = bam_header_text_max(format);
+    uint64_t most = text_max(format);
     if (text > most)
         return latch_fail(latch, "%s: the text of its header has %llu bytes, and %s holds %llu. Nothing was read; use "
                           "-O sam", file, (unsigned long long)text, format == bam ? "BAM" : "CRAM",
@@ -308,7 +309,7 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
     const char *text = plain_header_text(sam, &text_size);
     size_t total = MAGIC_SIZE + 4 + text_size + 4;
     int n_ref = sam_hdr_nref(sam);
-    if (!text || n_ref < 0 || text_size > bam_header_text_max(bam))
+    if (!text || n_ref < 0 || text_size > text_max(bam))
         return -1;
     for (int i = 0; i < n_ref; i++) {
         if (sam_hdr_tid2len(sam, i) > INT32_MAX || strlen(sam_hdr_tid2name(sam, i)) >= INT32_MAX)

@@ -50,9 +50,6 @@ int bam_header_says(sam_hdr_t *sam, const char *order);
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                            const char *version, const char *command_line);
 
-/* Most bytes of header text in a file of this format: in BAM 2^32-1 (SAMv1 section 4.2). */
-uint64_t bam_header_text_max(enum htsExactFormat format);
-
 /* Whether a header with so many bytes of text can be written; warns if others may not read it. file: that of the
  * header, for messages. -1: it cannot, and the error is recorded in the latch. */
 int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char *file, struct latch *latch);

@@ -10,11 +10,15 @@
 #include "base/runtime_env.h"
 #include "base/version.h"
 #include "bgzip/bgzip.h"
+#include "bgzip/bgzip_opts.h"
 #include "bgzip/bgzip_say.h"
 #include "cli/bgzip_main.h"
 #include "codec/bgzf_block.h"
 
 enum { OPT_BINARY = 256, OPT_VERSION };
+
+/* DONE: help or the version was printed; MISTAKE: what is wrong was. */
+enum bgzip_args_result { BGZIP_ARGS_RUN, BGZIP_ARGS_DONE, BGZIP_ARGS_MISTAKE };
 
 static const char short_options[] = ":b:cdfghiI:kl:o:rs:t@:";
 static const struct option long_options[] = {
@@ -198,7 +202,7 @@ static int bad_option(int c, const char *word)
     return bgzip_say("there is no option %s, or it takes no value. See bgzip-omp --help", word);
 }
 
-enum bgzip_args_result bgzip_main_parse(struct bgzip_opts *o, int argc, char **argv)
+static enum bgzip_args_result parse(struct bgzip_opts *o, int argc, char **argv)
 {
     int c;
     *o = (struct bgzip_opts){.level = BGZF_LEVEL_DEFAULT, .size = UINT64_MAX, .n_threads = runtime_env_threads()};
@@ -231,7 +235,7 @@ int bgzip_main(int argc, char **argv)
 {
     struct bgzip_opts opts;
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
-    enum bgzip_args_result parsed = bgzip_main_parse(&opts, argc, argv);
+    enum bgzip_args_result parsed = parse(&opts, argc, argv);
     if (parsed == BGZIP_ARGS_RUN && runtime_env_warning())
         bgzip_say("warning: %s", runtime_env_warning());
     if (parsed == BGZIP_ARGS_RUN)

@@ -26,7 +26,7 @@ int engine_args_no_memory(void)
     return message_error("out of memory");
 }
 
-bool engine_args_has_suffix(const char *text, const char *suffix)
+static bool has_suffix(const char *text, const char *suffix)
 {
     size_t n = strlen(text), m = strlen(suffix);
     return n >= m && strcasecmp(text + n - m, suffix) == 0;
@@ -101,8 +101,8 @@ static int parse_checksum(struct output_request *out, const char *text)
 static int parse_report(struct report_request *report, const char *file)
 {
     report->file = file;
-    report->format = file && engine_args_has_suffix(file, ".json") ? REPORT_JSON
-                   : file && engine_args_has_suffix(file, ".html") ? REPORT_HTML : REPORT_TEXT;
+    report->format = file && has_suffix(file, ".json") ? REPORT_JSON
+                   : file && has_suffix(file, ".html") ? REPORT_HTML : REPORT_TEXT;
     return 0;
 }
 
@@ -307,7 +307,7 @@ int engine_args_settle_index(const struct engine_args *args)
     if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
         return message_mistake("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed");
     const char *wanted = args->index_format ? args->index_format
-                       : name && engine_args_has_suffix(name, ".bai") ? "bai" : "csi";
+                       : name && has_suffix(name, ".bai") ? "bai" : "csi";
     if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
         return message_mistake("--write-index can be bai or csi, not '%s'", wanted);
     out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;

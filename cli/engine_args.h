@@ -120,6 +120,5 @@ int engine_args_settle_temp(struct sort_opts *opts, const char *elsewhere);
 void engine_args_settle_report(struct sort_opts *opts);
 
 int engine_args_no_memory(void);
-bool engine_args_has_suffix(const char *text, const char *suffix);
 
 #endif

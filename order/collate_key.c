@@ -19,7 +19,8 @@ static uint32_t value_of(char c)
     return byte < 0x80 ? byte : byte + UINT32_C(0xffffff00);
 }
 
-uint32_t collate_key_hash(const char *name)
+/* The hash of a name. Bytes from 0x80 on count as negative numbers, as samtools has them on x86. */
+static uint32_t hash_of(const char *name)
 {
     uint32_t h = value_of(*name);
     for (const char *c = name + 1; *name && *c; c++)
@@ -48,7 +49,7 @@ static unsigned mate(const struct bam_record *r)
  * would tell nothing. */
 uint64_t collate_key_make(const struct collate_key *rule, const struct bam_record *r)
 {
-    return place_of(rule, collate_key_hash(bam_record_name(r))) << (64 - PLACE_BITS);
+    return place_of(rule, hash_of(bam_record_name(r))) << (64 - PLACE_BITS);
 }
 
 int collate_key_compare(const struct collate_key *rule, const struct bam_record *a, const struct bam_record *b)
@@ -57,6 +58,6 @@ int collate_key_compare(const struct collate_key *rule, const struct bam_record 
     int by_name = strcmp(x, y);
     if (by_name == 0)
         return key_compare(mate(a), mate(b));
-    int by_place = key_compare(place_of(rule, collate_key_hash(x)), place_of(rule, collate_key_hash(y)));
+    int by_place = key_compare(place_of(rule, hash_of(x)), place_of(rule, hash_of(y)));
     return by_place ? by_place : by_name;
 }

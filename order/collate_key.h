@@ -18,9 +18,6 @@ struct collate_key {
 
 struct collate_key collate_key_init(uint32_t n_bins);
 
-/* The hash of a name. Bytes from 0x80 on count as negative numbers, as samtools has them on x86. */
-uint32_t collate_key_hash(const char *name);
-
 /* The key of a record: the place of its name's hash. If a comes before b, then key(a) <= key(b). */
 uint64_t collate_key_make(const struct collate_key *rule, const struct bam_record *r);
 

@@ -84,16 +84,11 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written 
 
 /* ------------------------------------------------------------------ records */
 
-static bool is_passed(const void *sink, uint64_t mark)
-{
-    return record_sink_passed(sink, mark);
-}
-
 /* Whether the next slice is made, or there is none, or something has failed. */
 static bool is_made(void *fixed)
 {
     struct fixed *f = fixed;
-    sliced_input_free(&f->slices, is_passed, f->sink);
+    sliced_input_free(&f->slices, record_sink_passed, f->sink);
     return sliced_input_advance(&f->slices) < 0 || latch_tripped(&f->latch) || f->slices.ended
         || f->slices.left < f->slices.made;
 }

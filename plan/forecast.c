@@ -153,11 +153,6 @@ static double wall(const struct forecast *f, double cpu_s, int n_threads)
     return serial_s(f) + (cpu_s - serial_s(f)) / n;
 }
 
-double forecast_wall(const struct forecast *f, int n_threads)
-{
-    return wall(f, f->cpu_s, n_threads);
-}
-
 /* As many threads as there are CPUs, but no more than half of whose time is work. And starting a thread, and waiting
  * for it at the ends of reading and writing, takes milliseconds: one pays that has more to do. */
 static int threads_that_pay(const struct forecast *f)
@@ -182,9 +177,9 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     f->output = c->deflated * f->record_bytes;
     f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
     f->threads_that_pay = threads_that_pay(f);
-    f->wall_s = forecast_wall(f, f->n_threads);
+    f->wall_s = wall(f, f->cpu_s, f->n_threads);
     f->wall_now_s = c->waited * f->wall_s;
-    f->wall_that_pay_s = forecast_wall(f, f->threads_that_pay);
+    f->wall_that_pay_s = wall(f, f->cpu_s, f->threads_that_pay);
     if (!f->copies || f->copies_none)
         return;
     f->copied_cpu_s = (copied + merged) * f->record_bytes;

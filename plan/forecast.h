@@ -55,7 +55,4 @@ int forecast_make(struct forecast *forecast, const struct sort_opts *opts, struc
 int forecast_merge(struct forecast *forecast, const struct merge_opts *opts, struct latch *latch);
 int forecast_markdup(struct forecast *forecast, const struct markdup_opts *opts, struct latch *latch);
 
-/* The wall time with so many threads. */
-double forecast_wall(const struct forecast *forecast, int n_threads);
-
 #endif

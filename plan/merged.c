@@ -134,11 +134,6 @@ static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
     m->in_order = false;
 }
 
-static bool is_passed(const void *sink, uint64_t mark)
-{
-    return record_sink_passed(sink, mark);
-}
-
 /* Nobody looks at the input's records any more. Giving memory back takes long, so tasks do it. */
 static void end_input(void *merged, uint32_t number)
 {
@@ -151,7 +146,7 @@ static void end_input(void *merged, uint32_t number)
 static void advance(struct merged *m, struct sliced_input *input)
 {
     uint32_t number = (uint32_t)(input - m->each);
-    sliced_input_free(input, is_passed, m->sink);
+    sliced_input_free(input, record_sink_passed, m->sink);
     if (sliced_input_advance(input) == 0 && input->fallen)
         warn_of_fallen(m, input);
     if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)

@@ -168,7 +168,8 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     return how->waits || !passes(in) ? 0 : open_passed(in);      /* before other headers are joined to its own */
 }
 
-void sort_input_rest(struct sort_input *in)
+/* Gives back, until its turn, what can be read again. */
+static void rest(struct sort_input *in)
 {
     if (!input_format_may_rest(in->format))
         return;
@@ -253,7 +254,8 @@ static void sum_up(struct sort_inputs *inputs, const struct sort_inputs_options 
     inputs->n_sam += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
 }
 
-bool sort_inputs_allow_files(size_t n)
+/* Raises the limit on open files for n inputs. False: not all of them can be open at once, so files must be shut. */
+static bool allow_files(size_t n)
 {
     enum { OTHERS = 64, OTHERS_LEAST = 8 };      /* outputs, temporary files, pipes, libraries */
     return n == 1 || machine_open_files(n + OTHERS) >= n + OTHERS_LEAST;
@@ -264,7 +266,7 @@ static int open_each(struct sort_inputs *inputs, const struct sort_inputs_option
 {
     const struct input_request *request = how->request;
     struct sort_inputs_options each = *how;
-    each.shuts = !sort_inputs_allow_files(request->n);
+    each.shuts = !allow_files(request->n);
     each.codecs = inputs->codecs;
     while (inputs->n < request->n) {
         size_t i = inputs->n++;
@@ -276,7 +278,7 @@ static int open_each(struct sort_inputs *inputs, const struct sort_inputs_option
             return -1;
         if (how->join ? how->join(how->arg, in) < 0 : i > 0 && sort_inputs_join(inputs, in, how->latch) < 0)
             return -1;
-        sort_input_rest(in);
+        rest(in);
     }
     return 0;
 }

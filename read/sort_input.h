@@ -93,9 +93,6 @@ int sort_input_open(struct sort_input *input, const char *path, const struct inp
                     const struct sort_inputs_options *options);
 void sort_input_close(struct sort_input *input);
 
-/* Gives back, until its turn, what can be read again. */
-void sort_input_rest(struct sort_input *input);
-
 /* Of an input that rests, or that htslib reads: only records that overlap the regions, which are united, will be read.
  * It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is recorded
  * in the latch. */
@@ -107,9 +104,6 @@ int sort_input_begin(struct sort_input *input);
 
 /* Gives back the buffers of BAM and SAM, when all blocks are taken back; also in the parallel region. */
 void sort_input_end(struct sort_input *input);
-
-/* Raises the limit on open files for n inputs. False: not all of them can be open at once, so files must be shut. */
-bool sort_inputs_allow_files(size_t n);
 
 /* Opens the inputs of the request, reads their headers, and joins these. -1: failed, and the error is recorded in the
  * latch; close them all the same. */
