@@ -63,21 +63,19 @@ static enum entered enter(struct mate_table *t, uint64_t mate)
     return ENTERED;
 }
 
-/* Moves all into a table that is twice as large. 1: done; 0: there is no room even so: they are no hashes; -1: no
- * memory. */
+/* Moves all into a table that is twice as large. There is room: homes are no nearer to each other, so no number is
+ * farther from its home than before. */
 static int grow(struct lone_mates *m)
 {
     struct mate_table larger;
-    enum entered entered = ENTERED;
     if (open_table(&larger, m->table.bits + 1) < 0)
         return latch_fail(m->opt.latch, "%s: out of memory for %zu reads without mates", m->opt.path, m->table.n);
-    for (size_t i = 0; i < m->table.n_places && entered == ENTERED; i++)
+    for (size_t i = 0; i < m->table.n_places; i++)
         if (m->table.places[i])
-            entered = enter(&larger, m->table.places[i]);
-    free(entered == ENTERED ? m->table.places : larger.places);
-    if (entered == ENTERED)
-        m->table = larger;
-    return entered == ENTERED;
+            enter(&larger, m->table.places[i]);
+    free_table(&m->table);
+    m->table = larger;
+    return 0;
 }
 
 /* -------------------------------------------------------------------- runs */
@@ -137,17 +135,11 @@ static uint64_t inner_mate(uint64_t mate)
 
 /* ------------------------------------------------------------------- mates */
 
-static int make_room(struct lone_mates *m)
-{
-    int grown = m->table.bits < m->bits_most ? grow(m) : 0;
-    return grown == 0 ? write_run(m) : grown;
-}
-
 static int put(struct lone_mates *m, uint64_t mate)
 {
     enum entered entered;
     while ((entered = enter(&m->table, mate)) == NO_ROOM)
-        if (make_room(m) < 0)
+        if ((m->table.bits < m->bits_most ? grow(m) : write_run(m)) < 0)
             return -1;
     return entered == ENTERED ? 0
          : latch_fail(m->opt.latch, "%s: there are mates that do not follow one another: it is not grouped by name. "
@@ -177,7 +169,7 @@ static int put_again(struct lone_mates *m, struct spill_place place, uint64_t *m
     return 0;
 }
 
-/* One range of all runs, in a table of its own, for which there is room: 2^RANGE_BITS tables would be full. */
+/* One range of all runs, in a table of its own, which grows as it must: no run is added any more. */
 static int compare_range(struct lone_mates *m, size_t range, uint64_t *mates)
 {
     memset(m->table.places, 0, m->table.n_places * sizeof *m->table.places);
