@@ -112,9 +112,7 @@ int bam1_from_record(bam1_t *b, const struct bam_record *r)
 {
     uint32_t n;
     const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
-    const uint8_t *seq = r->data + r->name_len + 4 * (size_t)load_le16(r->n_cigar);
-    const uint8_t *tags = bam_record_aux(r);
+    const uint8_t *end = bam_record_end(r);
     if (grow_data(b, (size_t)(end - r->data) + 3 + 4 * (size_t)n) < 0)
         return -1;
     get_fixed(&b->core, r, n);
@@ -126,8 +124,8 @@ int bam1_from_record(bam1_t *b, const struct bam_record *r)
         memcpy(p + 4 * (size_t)i, &op, 4);
     }
     p += 4 * (size_t)n;
-    p = append(p, seq, tags);
-    p = append(p, tags + (far_pos_tag(r) ? FAR_POS_SIZE : 0), tag ? tag : end);
+    p = append(p, bam_record_seq(r), bam_record_aux(r));
+    p = append(p, far_pos_other_tags(r), tag ? tag : end);
     if (tag)
         p = append(p, tag + 8 + 4 * (size_t)n, end);
     b->l_data = (int)(p - b->data);

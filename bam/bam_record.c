@@ -78,7 +78,7 @@ static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *b
         return NULL;
     if (!is_placeholder(inline_cigar(r), l_seq))
         return NULL;
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *end = bam_record_end(r);
     const uint8_t *cg = bam_record_aux_find(bam_record_aux(r), end, "CG", bad);
     if (!cg || cg[0] != 'B' || (cg[1] != 'I' && cg[1] != 'i'))
         return NULL;
@@ -109,7 +109,7 @@ int64_t bam_record_ref_span(const struct bam_record *r)
  * neither another CG nor a tag that cannot be read. (htslib writes such a record and then cannot read it.) */
 static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
-    const uint8_t *p = cg + 6 + 4 * (size_t)n, *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *p = cg + 6 + 4 * (size_t)n, *end = bam_record_end(r);
     if (n <= CIGAR_INLINE_MAX && !is_placeholder(cg + 6, load_le32(r->seq_len)))
         return true;
     while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))

@@ -93,6 +93,12 @@ static inline uint64_t bam_record_said_size(const uint8_t *head)
     return size < BAM_FIXED ? BAM_FIXED : size;
 }
 
+/* One past its last byte, which is of its tags. */
+static inline const uint8_t *bam_record_end(const struct bam_record *r)
+{
+    return (const uint8_t *)r + bam_record_size(r);
+}
+
 static inline int32_t bam_record_ref_id(const struct bam_record *r)
 {
     return (int32_t)load_le32(r->ref_id);
@@ -113,6 +119,17 @@ static inline const char *bam_record_name(const struct bam_record *r)
     return (const char *)r->data;
 }
 
+/* Bytes of a record before its SEQ. */
+static inline size_t bam_record_seq_at(const struct bam_record *r)
+{
+    return BAM_FIXED + r->name_len + 4 * (size_t)load_le16(r->n_cigar);
+}
+
+static inline const uint8_t *bam_record_seq(const struct bam_record *r)
+{
+    return (const uint8_t *)r + bam_record_seq_at(r);
+}
+
 /* Checks the record at p, of which avail bytes may be read. The rules are those of htslib's bam_read1():
  * sizes, reference ids below n_ref, a NUL at the end of the name, CIGAR against the length of SEQ. The
  * fault is BAM_CUT if the record does not end within avail. */
@@ -124,7 +141,7 @@ static inline bool bam_record_fits(const struct bam_record *r, size_t size)
 {
     uint64_t l_seq = load_le32(r->seq_len);
     return bam_record_size(r) == size
-        && BAM_FIXED + (uint64_t)r->name_len + 4 * (uint64_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq <= size;
+        && bam_record_seq_at(r) + (l_seq + 1) / 2 + l_seq <= size;
 }
 
 #define BAM_RECORD_CHANGED "a record changed in memory after it was read. Memory may be faulty, or this is our bug: " \
@@ -173,6 +190,21 @@ static inline size_t bam_record_aux_scalar_size(uint8_t type)
     if (type == 'S' || type == 's')
         return 2;
     return type == 'd' ? 8 : 0;
+}
+
+/* Bytes of the number type that htslib takes for the value: the largest number of a type takes the next one. */
+static inline size_t bam_record_aux_width(uint32_t value)
+{
+    return value < UINT8_MAX ? 1 : value < UINT16_MAX ? 2 : 4;
+}
+
+/* Writes the type byte and the value, in 1, 2 or 4 bytes. */
+static inline void bam_record_aux_store(uint8_t *type, uint32_t value, size_t width)
+{
+    uint8_t bytes[4];
+    store_le32(bytes, value);
+    *type = width == 1 ? 'C' : width == 2 ? 'S' : 'I';
+    memcpy(type + 1, bytes, width);
 }
 
 /* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in htslib, the

@@ -57,7 +57,7 @@ static uint8_t *end_of(const struct mods *m)
     return m->record->p + m->record->n;
 }
 
-/* The last name of each counts. */
+/* The last tag of each name counts. */
 static void find_tags(struct mods *m)
 {
     uint8_t *p = m->record->p + m->tags;
@@ -136,11 +136,6 @@ static void count_bases(const uint8_t *seq, int64_t from, int64_t to, int64_t co
 static unsigned complement(unsigned base)
 {
     return (base & 1) << 3 | (base & 2) << 1 | (base & 4) >> 1 | (base & 8) >> 3;
-}
-
-static const uint8_t *seq_of(const struct bam_record *r)
-{
-    return r->data + r->name_len + 4 * (size_t)load_le16(r->n_cigar);
 }
 
 /* ------------------------------------------------------------ chains of MM */
@@ -449,9 +444,9 @@ static bool cut(struct mods *m, const struct bam_record *primary)
     uint64_t n_said;
     if (!is_whole(mm + HEAD, &n_said) || (has_values && n_said != load_le32(ml + HEAD + 1)))
         return false;
-    count_bases(seq_of(primary), 0, m->clip5, t.before);
+    count_bases(bam_record_seq(primary), 0, m->clip5, t.before);
     memcpy(t.until, t.before, sizeof t.until);
-    count_bases(seq_of(primary), m->clip5, (int64_t)load_le32(primary->seq_len) - m->clip3, t.until);
+    count_bases(bam_record_seq(primary), m->clip5, (int64_t)load_le32(primary->seq_len) - m->clip3, t.until);
     cut_chains(&t, mm + HEAD);
     *t.to++ = 0;
     size_t n_values = has_values ? (size_t)(t.value_to - (ml + ARRAY)) : 0;
@@ -472,18 +467,14 @@ static enum base_mods put_length(struct mods *m)
     if (!type)
         return bad ? BASE_MODS_BROKEN : BASE_MODS_WITHOUT_LENGTH;
     uint8_t *p = tags + (type - tags);
-    size_t had = number_size(*p), size = m->l_seq < UINT8_MAX ? 1 : m->l_seq < UINT16_MAX ? 2 : 4;
+    size_t had = number_size(*p), size = bam_record_aux_width((uint32_t)m->l_seq);
     if (had == 0)
         return BASE_MODS_BROKEN;
     if (size > had) {
         memmove(p + 1 + size, p + 1 + had, (size_t)(end - p) - 1 - had);
         m->record->n += size - had;
     }
-    size = size > had ? size : had;
-    uint8_t value[LENGTH_MOST];
-    store_le32(value, (uint32_t)m->l_seq);
-    memcpy(p + 1, value, size);
-    *p = size == 1 ? 'C' : size == 2 ? 'S' : 'I';
+    bam_record_aux_store(p, (uint32_t)m->l_seq, size > had ? size : had);
     return BASE_MODS_MENDED;
 }
 
@@ -547,9 +538,9 @@ enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record
     struct bam_record *r = (struct bam_record *)record->p;
     struct mods m = {
         .record = record,
-        .tags = (size_t)(bam_record_aux(r) - record->p) + (far_pos_tag(r) ? FAR_POS_SIZE : 0),
+        .tags = (size_t)(far_pos_other_tags(r) - record->p),
         .l_seq = load_le32(r->seq_len),
-        .seq = seq_of(r),
+        .seq = bam_record_seq(r),
         .reverse = bam_record_flag(r) & BAM_FREVERSE,
     };
     enum base_mods result = fix(&m, r, primary, is_other);
@@ -579,8 +570,8 @@ static const uint8_t *pass_changed(const uint8_t *p, const uint8_t *end)
 
 bool base_mods_kept_others(const struct bam_record *read, const struct bam_record *made)
 {
-    const uint8_t *p = bam_record_aux(read), *end = (const uint8_t *)read + bam_record_size(read);
-    const uint8_t *to = bam_record_aux(made), *to_end = (const uint8_t *)made + bam_record_size(made);
+    const uint8_t *p = bam_record_aux(read), *end = bam_record_end(read);
+    const uint8_t *to = bam_record_aux(made), *to_end = bam_record_end(made);
     bool sound = p == end;       /* no bytes that are no tag */
     for (size_t size; end - p >= HEAD; p += size) {
         size = tag_size(p, end);

@@ -23,7 +23,7 @@ void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far)
 
 const uint8_t *far_pos_tag(const struct bam_record *r)
 {
-    const uint8_t *aux = bam_record_aux(r), *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *aux = bam_record_aux(r), *end = bam_record_end(r);
     return end - aux >= FAR_POS_SIZE && memcmp(aux, head, HEAD_SIZE) == 0 ? aux : NULL;
 }
 

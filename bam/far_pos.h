@@ -35,6 +35,12 @@ void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far);
 /* The tag of a checked record; NULL if it has none. */
 const uint8_t *far_pos_tag(const struct bam_record *r);
 
+/* Where the other tags of a checked record begin. */
+static inline const uint8_t *far_pos_other_tags(const struct bam_record *r)
+{
+    return bam_record_aux(r) + (far_pos_tag(r) ? FAR_POS_SIZE : 0);
+}
+
 /* See below; the record has this tag. */
 struct far_pos far_pos_of_tag(const struct bam_record *r, const uint8_t *tag);
 

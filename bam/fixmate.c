@@ -236,21 +236,11 @@ static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     return 0;
 }
 
-static const uint8_t *own_tags(const struct bam_record *r)
-{
-    return bam_record_aux(r) + (far_pos_tag(r) ? FAR_POS_SIZE : 0);
-}
-
-static const uint8_t *end_of_record(const struct bam_record *r)
-{
-    return (const uint8_t *)r + bam_record_size(r);
-}
-
 /* The record's tags of base modifications fit to its SEQ, in b->mended. */
 static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
 {
     const struct bam_record *r = b->record;
-    if (!base_mods_any(own_tags(r), end_of_record(r)))
+    if (!base_mods_any(far_pos_other_tags(r), bam_record_end(r)))
         return 0;
     if ((const uint8_t *)r != b->mended.p) {
         b->mended.n = 0;
@@ -292,7 +282,7 @@ static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     b->next_ref_id = (int32_t)load_le32(r->next_ref_id);
     b->at = far_pos_get(r);
     b->flag = bam_record_flag(r);
-    mate_tags_begin(&b->tags, own_tags(r), end_of_record(r));
+    mate_tags_begin(&b->tags, far_pos_other_tags(r), bam_record_end(r));
     return 0;
 }
 

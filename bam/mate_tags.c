@@ -79,14 +79,12 @@ int mate_tags_put_int(struct mate_tags *t, enum mate_tag which, uint32_t value)
     return p ? 0 : -1;
 }
 
-/* The largest number of a type takes the next one, as in htslib. */
 int mate_tags_put_small(struct mate_tags *t, enum mate_tag which, uint32_t value)
 {
-    size_t size = value < UINT8_MAX ? 1 : value < UINT16_MAX ? 2 : 4;
-    uint8_t bytes[4], *p = put(t, which, size == 1 ? 'C' : size == 2 ? 'S' : 'I', size);
-    store_le32(bytes, value);
+    size_t size = bam_record_aux_width(value);
+    uint8_t *p = put(t, which, 'I', size);
     if (p)
-        memcpy(p, bytes, size);
+        bam_record_aux_store(p - 1, value, size);
     return p ? 0 : -1;
 }
 

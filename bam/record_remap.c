@@ -208,7 +208,7 @@ int record_remap_append(const struct record_remap *remap, struct byte_buffer *to
     size_t start = to->n;
     int status = 0;
     if (!keeps_tags(remap))
-        find_tags(tags, bam_record_aux(r), (const uint8_t *)r + bam_record_size(r));
+        find_tags(tags, bam_record_aux(r), bam_record_end(r));
     for (int i = 0; i < N_TAGS && status == 0; i++)
         status = map_tag(remap, i, &tags[i], r, unknown);
     if (remap->leaves_tags && !remap->group && is_kept(&tags[RG]) && is_kept(&tags[PG]))

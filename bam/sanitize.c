@@ -212,7 +212,7 @@ static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_b
 
 static bool has_tags(const struct bam_record *r)
 {
-    const uint8_t *p = bam_record_aux(r), *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *p = bam_record_aux(r), *end = bam_record_end(r);
     for (const uint8_t *next; end - p >= 3 && (next = bam_record_aux_skip(p + 2, end)); p = next)
         if (is_of_alignment(p))
             return true;

@@ -44,5 +44,5 @@ bool dup_kept(const struct bam_record *r, const uint8_t *made, size_t n, bool um
     const uint8_t *tags = bam_record_aux(r), *made_tags = bam_record_aux(m);
     const uint8_t *body = r->data + r->name_len, *made_body = m->data + m->name_len;
     return tags - body == made_tags - made_body && memcmp(body, made_body, (size_t)(tags - body)) == 0
-        && same_tags(tags, (const uint8_t *)r + bam_record_size(r), made_tags, made + n, umi);
+        && same_tags(tags, bam_record_end(r), made_tags, made + n, umi);
 }

@@ -20,7 +20,7 @@ static struct dup_tags tags_find(const struct dup_rule *rule, const struct bam_r
 {
     struct dup_tags tags = {NULL, NULL, NULL, NULL, bam_record_flag(r) & BAM_FMUNMAP};
     unsigned barcode = load_le16((const uint8_t *)rule->barcode_tag);
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r), *next;
+    const uint8_t *end = bam_record_end(r), *next;
     for (const uint8_t *p = bam_record_aux(r); end - p >= 3 && (next = bam_record_aux_next(p, end)); p = next) {
         unsigned name = load_le16(p);
         if (name == TAG('M', 'C') && !tags.mc)
@@ -157,7 +157,7 @@ static enum dup_class class_of(const struct dup_rule *rule, const struct bam_rec
 
 uint32_t dup_key_group(const struct dup_rule *rule, const struct bam_record *r)
 {
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *end = bam_record_end(r);
     int bad;
     return rule->groups ? group_of(rule, bam_record_aux_find(bam_record_aux(r), end, "RG", &bad)) : 0;
 }

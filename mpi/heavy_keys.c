@@ -36,7 +36,7 @@ static int append_record(struct byte_buffer *to, uint64_t key, const uint8_t *re
 {
     const struct bam_record *r = (const struct bam_record *)record;
     size_t size = bam_record_size(r), l_seq = load_le32(r->seq_len), dropped = (l_seq + 1) / 2 + l_seq;
-    size_t front = BAM_FIXED + (size_t)r->name_len + 4 * (size_t)load_le16(r->n_cigar);
+    size_t front = bam_record_seq_at(r);
     struct record_head head = {.key = key, .size = (uint32_t)(size - dropped)};
     if (head.size > RECORD_MOST)
         return 0;

@@ -421,15 +421,9 @@ static void rank_by_index(const struct minhash *m, const uint8_t *seq, int64_t l
     rank->offset = 0;
 }
 
-/* Offset of SEQ in data[]. */
-static size_t seq_offset(const struct bam_record *r)
-{
-    return r->name_len + 4 * (size_t)load_le16(r->n_cigar);
-}
-
 void minhash_rank(const struct minhash *m, const struct bam_record *r, struct minhash_rank *rank)
 {
-    const uint8_t *seq = r->data + seq_offset(r);
+    const uint8_t *seq = bam_record_seq(r);
     int64_t len = load_le32(r->seq_len);
     if (m->fasta)
         rank_by_index(m, seq, len, rank);
@@ -476,7 +470,7 @@ void minhash_apply(struct bam_record *r, const struct minhash_rank *rank)
 {
     if (rank->reverse) {
         size_t len = load_le32(r->seq_len);
-        uint8_t *seq = r->data + seq_offset(r);
+        uint8_t *seq = (uint8_t *)r + bam_record_seq_at(r);
         turn_seq(seq, len);
         turn_qual(seq + (len + 1) / 2, len);
         store_le16(r->flag, bam_record_flag(r) ^ FLAG_REVERSE);

@@ -223,7 +223,7 @@ uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
 static bool hit_index(const struct bam_record *r, int64_t *hit)
 {
     int bad;
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *end = bam_record_end(r);
     const uint8_t *hi = bam_record_aux_find(bam_record_aux(r), end, "HI", &bad);
     if (!hi || !strchr("cCsSiI", *hi))
         return false;

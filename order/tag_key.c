@@ -27,7 +27,7 @@ enum { MOST_GROUPS = 1 << 16 };
 static struct tag_value tag_value(const struct tag_key *tags, const struct bam_record *r)
 {
     int bad;                     /* set for broken tags: they hide the tag we want, as in htslib */
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r);
+    const uint8_t *end = bam_record_end(r);
     const uint8_t *p = bam_record_aux_find(bam_record_aux(r), end, tags->tag, &bad);
     struct tag_value value = {.class = TAG_NONE};
     if (!p)

@@ -49,7 +49,7 @@ static struct template_tags tags_find(const struct bam_record *r)
 {
     enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
     struct template_tags tags = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
-    const uint8_t *end = (const uint8_t *)r + bam_record_size(r), *next;
+    const uint8_t *end = bam_record_end(r), *next;
     for (const uint8_t *p = bam_record_aux(r); end - p >= 3; p = next) {
         const uint8_t *type = p + 2;
         next = bam_record_aux_skip(type, end);

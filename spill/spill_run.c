@@ -94,15 +94,10 @@ static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *
     return added < 0 ? latch_fail(w->latch, "out of memory for a record of %zu bytes", size) : added;
 }
 
-/* Where the bases of a record begin, and its qualities. */
-static size_t bases_at(const struct bam_record *r)
-{
-    return BAM_FIXED + r->name_len + 4 * (size_t)load_le16(r->n_cigar);
-}
-
+/* Where the qualities of a record begin. */
 static size_t qualities_at(const struct bam_record *r)
 {
-    return bases_at(r) + ((size_t)load_le32(r->seq_len) + 1) / 2;
+    return bam_record_seq_at(r) + ((size_t)load_le32(r->seq_len) + 1) / 2;
 }
 
 /* Not 0. Of both strings of bytes that are put: they lie together when they come back. */
@@ -229,7 +224,7 @@ int spill_load_head(struct spill_store *store, struct spill_place place, struct 
     if (get_bytes(store, place, 0, place.size < BAM_FIXED ? place.size : BAM_FIXED, fixed) < 0)
         return -1;
     /* The fields are not verified yet. */
-    size_t size = bam_record_size(r), tags = tags_at(r), missing = size - place.size, head = bases_at(r);
+    size_t size = bam_record_size(r), tags = tags_at(r), missing = size - place.size, head = bam_record_seq_at(r);
     if ((size != place.size && missing != load_le32(r->seq_len)) || tags > size)
         return spill_store_damaged(store, place);
     if (place_slice(b, spill_slice_memory(size, 1), home_is_free, latch) < 0
@@ -250,7 +245,7 @@ int spill_load_body(struct spill_store *store, struct spill_place place, const s
 {
     uint8_t *record = b->slice.base;
     const struct bam_record *r = (const struct bam_record *)record;
-    size_t size = b->slice.bottom, missing = size - place.size, head = bases_at(r), tags = tags_at(r);
+    size_t size = b->slice.bottom, missing = size - place.size, head = bam_record_seq_at(r), tags = tags_at(r);
     size_t body = tags - missing - head, end = missing ? tags - missing : size, next = missing ? tags : size;
     if (get_bytes(store, place, head, body, record + head) < 0)
         return -1;

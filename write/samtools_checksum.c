@@ -238,7 +238,7 @@ int samtools_checksum_add(struct samtools_checksum *s, int thread, const uint8_t
         return 0;
     size_t length = load_le32(r->seq_len);
     bool reverse = bam_record_flag(r) & FLAG_REVERSE;
-    const uint8_t *seq = r->data + r->name_len + 4 * (size_t)load_le16(r->n_cigar), *qual = seq + (length + 1) / 2;
+    const uint8_t *seq = bam_record_seq(r), *qual = seq + (length + 1) / 2;
     uint32_t crc[N_COLUMNS] = {[NAME] = libdeflate_crc32(0, r->data, r->name_len)};
     struct tags tags = {.group = NULL};
     crc_seq(crc, t->text, s->pair[reverse], r, seq);
