@@ -37,6 +37,20 @@ const uint8_t *bam_record_aux(const struct bam_record *r)
     return inline_cigar(r) + 4 * (size_t)load_le16(r->n_cigar) + (l_seq + 1) / 2 + l_seq;
 }
 
+int64_t bam_record_aux_int(const uint8_t *type, int64_t none)
+{
+    const uint8_t *p = type + 1;
+    switch (*type) {
+    case 'c': return (int8_t)*p;
+    case 'C': return *p;
+    case 's': return (int16_t)load_le16(p);
+    case 'S': return load_le16(p);
+    case 'i': return (int32_t)load_le32(p);
+    case 'I': return load_le32(p);
+    default: return none;
+    }
+}
+
 /* As in htslib, an unmapped read, or one without reference bases, covers one base. */
 static int64_t covered(const struct bam_record *r, int64_t ref_span)
 {

@@ -207,6 +207,9 @@ static inline void bam_record_aux_store(uint8_t *type, uint32_t value, size_t wi
     memcpy(type + 1, bytes, width);
 }
 
+/* The value of a tag that holds an integer, whose type byte is at `type`; `none` if it holds something else. */
+int64_t bam_record_aux_int(const uint8_t *type, int64_t none);
+
 /* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in htslib, the
  * end of the record may end a text that has no NUL. */
 static inline const uint8_t *bam_record_aux_skip(const uint8_t *p, const uint8_t *end)

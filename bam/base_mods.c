@@ -5,13 +5,14 @@
 #include "bam/bam_record.h"
 #include "bam/base_mods.h"
 #include "bam/far_pos.h"
+#include "bam/mod_chain.h"
+#include "bam/mods_fit.h"
 
 enum {
     NAME = 2,                    /* bytes of a tag before its type ... */
     HEAD = 3,                    /* ... and before its value; a text follows, or of an array: */
     ARRAY = HEAD + 5,            /* its type and the number of its elements before them */
     LENGTH_MOST = 4,             /* bytes of MN's value */
-    ANY = 15,                    /* base N */
 };
 
 /* ------------------------------------------------------------------- tags */
@@ -47,7 +48,6 @@ struct mods {
     bool twice;                  /* there are two MM, or two ML */
     int64_t length;              /* what MN says; -1: nothing */
     int64_t l_seq;
-    const uint8_t *seq;
     bool reverse;
     int64_t clip5, clip3;        /* bases that were cut off, along the read */
 };
@@ -77,25 +77,11 @@ static size_t number_size(uint8_t type)
     return type == 'A' || type == 'f' || type == 'd' ? 0 : bam_record_aux_scalar_size(type);
 }
 
-/* The number whose type is at p; `none` where it is none. */
-static int64_t number_at(const uint8_t *p, int64_t none)
-{
-    switch (p[0]) {
-    case 'c': return (int8_t)p[1];
-    case 'C': return p[1];
-    case 's': return (int16_t)load_le16(p + 1);
-    case 'S': return load_le16(p + 1);
-    case 'i': return (int32_t)load_le32(p + 1);
-    case 'I': return load_le32(p + 1);
-    default: return none;
-    }
-}
-
 /* What the last MN says; -1: nothing. */
 static int64_t said_length(const struct mods *m)
 {
     const uint8_t *type = m->record->p + m->mn + NAME;
-    return m->mn && bam_record_aux_skip(type, end_of(m)) ? (int32_t)number_at(type, -1) : -1;
+    return m->mn && bam_record_aux_skip(type, end_of(m)) ? (int32_t)bam_record_aux_int(type, -1) : -1;
 }
 
 /* Takes all of ours away. One whose name is no draft's, Mn, stays, as in samtools. */
@@ -112,236 +98,7 @@ static void remove_tags(struct mods *m)
     m->record->n = (size_t)(to - m->record->p);
 }
 
-/* -------------------------------------------------------------------- SEQ */
-
-/* Counts the bases [from, to) of each kind: by pairs, in two tables by turns, for a processor waits before it adds to
- * the same place again. */
-static void count_bases(const uint8_t *seq, int64_t from, int64_t to, int64_t counts[16])
-{
-    uint32_t pairs[2][256] = {{0}};
-    for (; from < to && from % 2; from++)
-        counts[bam_seqi(seq, from)]++;
-    for (; from + 3 < to; from += 4) {
-        pairs[0][seq[from / 2]]++;
-        pairs[1][seq[from / 2 + 1]]++;
-    }
-    for (; from < to; from++)
-        counts[bam_seqi(seq, from)]++;
-    for (unsigned i = 0; i < 256; i++) {
-        counts[i >> 4] += pairs[0][i] + pairs[1][i];
-        counts[i & 15] += pairs[0][i] + pairs[1][i];
-    }
-}
-
-static unsigned complement(unsigned base)
-{
-    return (base & 1) << 3 | (base & 2) << 1 | (base & 4) >> 1 | (base & 8) >> 3;
-}
-
-/* ------------------------------------------------------------ chains of MM */
-
-/* The beginning of a chain: C+mh?,1,0; */
-struct chain {
-    unsigned base;
-    size_t n_types;              /* modifications that share the list, and have a value each in ML */
-    const uint8_t *code_end;     /* if there is a number for a modification; else NULL */
-    const uint8_t *list;         /* what is behind all that */
-};
-
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(uint8_t c)
-{
-    c |= 0x20;
-    return c >= 'a' && c <= 'z';
-}
-
-/* Reads a number as htslib does, and returns where it ends. 31 bits are enough for all that have a meaning: else it is
- * the largest, and *large is set. */
-static const uint8_t *read_number(const uint8_t *p, int64_t *value, bool *large)
-{
-    *value = 0;
-    for (p += *p == '+'; is_digit(*p); p++) {
-        *value = 10 * *value + (*p - '0');
-        if (*value > INT32_MAX) {
-            *value = INT32_MAX;
-            *large = true;
-        }
-    }
-    return p;
-}
-
-/* As BAM has it; 0: there is none. Tables of older htslibs do not know U. */
-static unsigned base_of(uint8_t letter)
-{
-    switch (letter) {
-    case 'A': return 1;
-    case 'C': return 2;
-    case 'G': return 4;
-    case 'T': case 'U': return 8;
-    case 'N': return ANY;
-    default: return 0;
-    }
-}
-
-static bool read_chain(const uint8_t *p, struct chain *c)
-{
-    bool large = false;
-    int64_t code;
-    c->base = base_of(*p);
-    if (!c->base || (p[1] != '+' && p[1] != '-'))
-        return false;
-    p += 2;
-    c->code_end = is_digit(*p) ? read_number(p, &code, &large) : NULL;
-    if (c->code_end) {
-        c->n_types = 1;
-        p = c->code_end;
-    } else {
-        for (c->n_types = 0; is_letter(*p); p++)
-            c->n_types++;
-    }
-    bool marked = *p == '.' || *p == '?';
-    c->list = p + marked;
-    return !large && (marked || *p == ',' || *p == ';');
-}
-
-/* ------------------------------------------------- whether they fit to SEQ */
-
-/* What is found while all chains are looked at. */
-struct look {
-    int64_t n_of[16];            /* bases of SEQ, along the read; ANY: all */
-    bool reverse;
-    bool has_seq, has_ml;
-    uint64_t n_types, n_values;  /* that ML must have */
-    bool beyond;                 /* a list goes on behind SEQ */
-    bool stops;                  /* there is a number where htslib looks no further, and takes all for sound */
-};
-
-/* Goes along SEQ from the first number of a list, behind which p is. htslib compares less than exactly. */
-static void follow(struct look *l, const struct chain *c, int64_t number, const uint8_t *p)
-{
-    enum { FAR = 0x7f000000 };
-    int64_t left = l->n_of[c->base];
-    while (number < left && !l->stops) {
-        left -= number + 1;
-        number = INT32_MAX;
-        if (*p == ',')
-            p = read_number(p + 1, &number, &l->stops);
-    }
-    l->beyond = l->beyond || number - left < FAR || (*p && *p != ';');
-}
-
-static const uint8_t *look_forward(struct look *l, const struct chain *c)
-{
-    const uint8_t *p = c->list;
-    int64_t first = INT32_MAX;
-    if (*p == ',') {
-        bool large = false;
-        const uint8_t *end = read_number(p + 1, &first, &large);
-        if (end == p + 1 || large)
-            return NULL;
-        p = end;
-    }
-    if (c->n_types > 0)
-        follow(l, c, first, p);
-    for (p = c->list; *p && *p != ';'; p++)
-        l->n_values += *p == ',' ? c->n_types : 0;
-    return p;
-}
-
-/* htslib reads the whole list here, so it may end in a comma; without ML, not even in that. */
-static const uint8_t *look_reverse(struct look *l, const struct chain *c)
-{
-    const uint8_t *p = c->list, *end = c->code_end;
-    uint32_t passed = 0;         /* as there: an int */
-    for (;;) {
-        int64_t number;
-        bool large = false;
-        p += *p == ',';
-        if (!*p || *p == ';')
-            break;
-        end = read_number(p, &number, &large);
-        if (end == p || large)
-            return NULL;
-        p = end;
-        passed += (uint32_t)number + 1;
-        l->n_values += c->n_types;
-    }
-    bool fits = (int32_t)((uint32_t)l->n_of[c->base] - passed) >= 0;
-    return c->n_types > 0 && !fits ? NULL : !l->has_ml && end ? end : p;
-}
-
-static bool look_at_chains(struct look *l, const uint8_t *p)
-{
-    enum { TYPES_MAX = 256 };    /* of htslib */
-    while (*p) {
-        struct chain c;
-        if (!read_chain(p, &c) || (l->n_types += c.n_types) >= TYPES_MAX)
-            return false;
-        p = l->reverse ? look_reverse(l, &c) : look_forward(l, &c);
-        if (!p || !*p)
-            return false;
-        p++;
-    }
-    return l->reverse || !l->has_seq || l->stops || !l->beyond;
-}
-
-static void count_along(struct look *l, const struct mods *m)
-{
-    int64_t counts[16] = {0};
-    count_bases(m->seq, 0, m->l_seq, counts);
-    for (unsigned i = 0; i < 16; i++)
-        l->n_of[i] = counts[m->reverse ? complement(i) : i];
-    l->n_of[ANY] = m->l_seq;
-}
-
-/* The first tag of that name, or of its draft. */
-static const uint8_t *first_tag(const struct mods *m, const char name[2], const char draft[2])
-{
-    int bad;
-    const uint8_t *tags = m->record->p + m->tags, *end = end_of(m);
-    const uint8_t *found = bam_record_aux_find(tags, end, name, &bad);
-    return found ? found : bam_record_aux_find(tags, end, draft, &bad);
-}
-
-/* Whether MM, ML and MN are sound, and fit to SEQ. What htslib takes, is. */
-static bool fits(const struct mods *m)
-{
-    const uint8_t *mm = first_tag(m, "MM", "Mm"), *ml = first_tag(m, "ML", "Ml"), *mn = first_tag(m, "MN", "MN");
-    struct look l = {.reverse = m->reverse, .has_seq = m->l_seq > 0, .has_ml = ml};
-    if (!mm)
-        return true;
-    if (mm[0] != 'Z' || (mn && m->l_seq && number_at(mn, 0) != m->l_seq) || (ml && (ml[0] != 'B' || ml[1] != 'C')))
-        return false;
-    count_along(&l, m);
-    return look_at_chains(&l, mm + 1) && (!ml || l.n_values == load_le32(ml + 2));
-}
-
 /* ---------------------------------------------------------------- clipping */
-
-/* Whether all chains are whole. *n_values: how many values ML must have. */
-static bool is_whole(const uint8_t *p, uint64_t *n_values)
-{
-    *n_values = 0;
-    while (*p) {
-        struct chain c;
-        if (!read_chain(p, &c))
-            return false;
-        for (p = c.list; *p == ','; *n_values += c.n_types) {
-            int64_t number;
-            bool large = false;
-            p = read_number(p + 1, &number, &large);
-            if (!is_digit(p[-1]) || large)
-                return false;
-        }
-        if (*p++ != ';')
-            return false;
-    }
-    return true;
-}
 
 /* MM and ML while they are cut, in place. */
 struct cut {
@@ -384,7 +141,7 @@ static const uint8_t *cut_list(struct cut *t, const uint8_t *p, unsigned base, s
         int64_t number;
         bool large = false;
         const uint8_t *start = p;
-        p = read_number(p + 1, &number, &large);
+        p = mod_chain_number(p + 1, &number, &large);
         bool first = passed < before && number >= before - passed && until > before;
         bool kept = first || (passed >= before && number < until - passed);
         if (first) {                             /* it counts from the cut on */
@@ -405,8 +162,8 @@ static void cut_chains(struct cut *t, const uint8_t *p)
     unsigned base = 0;
     bool goes_on = false;        /* a chain without numbers came before */
     while (*p) {
-        struct chain c;
-        read_chain(p, &c);
+        struct mod_chain c;
+        mod_chain_read(p, &c);
         base = goes_on ? base : c.base;
         goes_on = *c.list != ',';
         keep(t, p, (size_t)(c.list - p));
@@ -442,11 +199,11 @@ static bool cut(struct mods *m, const struct bam_record *primary)
     if (has_values)
         t.value = t.value_to = ml + ARRAY;
     uint64_t n_said;
-    if (!is_whole(mm + HEAD, &n_said) || (has_values && n_said != load_le32(ml + HEAD + 1)))
+    if (!mod_chain_all(mm + HEAD, &n_said) || (has_values && n_said != load_le32(ml + HEAD + 1)))
         return false;
-    count_bases(bam_record_seq(primary), 0, m->clip5, t.before);
+    mod_chain_count_bases(bam_record_seq(primary), 0, m->clip5, t.before);
     memcpy(t.until, t.before, sizeof t.until);
-    count_bases(bam_record_seq(primary), m->clip5, (int64_t)load_le32(primary->seq_len) - m->clip3, t.until);
+    mod_chain_count_bases(bam_record_seq(primary), m->clip5, (int64_t)load_le32(primary->seq_len) - m->clip3, t.until);
     cut_chains(&t, mm + HEAD);
     *t.to++ = 0;
     size_t n_values = has_values ? (size_t)(t.value_to - (ml + ARRAY)) : 0;
@@ -511,27 +268,25 @@ static enum base_mods fix_other(struct mods *m, const struct bam_record *primary
     return m->l_seq ? put_length(m) : BASE_MODS_MENDED;
 }
 
-/* As above, but for block_size. */
-static enum base_mods fix(struct mods *m, const struct bam_record *r, const struct bam_record *primary, bool is_other)
+/* Of a primary record, or of one that has one. block_size stays as it was. */
+static enum base_mods fix(struct mods *m, const struct bam_record *r, const struct bam_record *primary)
 {
-    enum base_mods result = BASE_MODS_MENDED;
-    if (primary || !is_other) {
-        find_tags(m);
-        if (!m->mm) {
-            remove_tags(m);
-            return BASE_MODS_MENDED;
-        }
-        m->length = said_length(m);
-        set_clips(m, r);
-        result = primary ? fix_other(m, primary) : fix_primary(m);
+    find_tags(m);
+    if (!m->mm) {
+        remove_tags(m);
+        return BASE_MODS_MENDED;
     }
-    if (result == BASE_MODS_BROKEN || fits(m))
-        return result;
-    remove_tags(m);
-    return BASE_MODS_MENDED;
+    m->length = said_length(m);
+    set_clips(m, r);
+    return primary ? fix_other(m, primary) : fix_primary(m);
 }
 
-enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record *primary, bool is_other)
+static void set_size(const struct mods *m, struct bam_record *r)
+{
+    store_le32(r->block_size, (uint32_t)(m->record->n - 4));
+}
+
+enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record *primary)
 {
     if (byte_buffer_reserve(record, record->n + LENGTH_MOST) < 0)
         return BASE_MODS_NO_MEMORY;
@@ -540,12 +295,16 @@ enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record
         .record = record,
         .tags = (size_t)(far_pos_other_tags(r) - record->p),
         .l_seq = load_le32(r->seq_len),
-        .seq = bam_record_seq(r),
         .reverse = bam_record_flag(r) & BAM_FREVERSE,
     };
-    enum base_mods result = fix(&m, r, primary, is_other);
-    store_le32(r->block_size, (uint32_t)(record->n - 4));
-    return result;
+    bool is_other = bam_record_flag(r) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
+    enum base_mods result = primary || !is_other ? fix(&m, r, primary) : BASE_MODS_MENDED;
+    set_size(&m, r);
+    if (result == BASE_MODS_BROKEN || mods_fit(r))
+        return result;
+    remove_tags(&m);
+    set_size(&m, r);
+    return BASE_MODS_MENDED;
 }
 
 /* ------------------------------------------------------------------- guard */

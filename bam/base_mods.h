@@ -30,11 +30,10 @@ enum base_mods {
 
 /* Mends those of the checked record in the buffer; nothing else is there, and block_size is kept right.
  *
- * The record is a primary one: primary is NULL, is_other false. Else is_other is true, and primary the last primary
- * record of the same half, if there is one. What samtools 1.24 does is kept: it counts bases of the primary record's
- * SEQ from the left, though that may be the reverse strand; and where a chain of MM has no numbers, it takes its base
- * for that of the next one. */
-enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record *primary, bool is_other);
+ * primary: of a secondary or supplementary record the last primary one of the same half; NULL: there is none. What
+ * samtools 1.24 does is kept: it counts bases of the primary record's SEQ from the left, though that may be the reverse
+ * strand; and where a chain of MM has no numbers, it takes its base for that of the next one. */
+enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record *primary);
 
 /* Whether the made record has all tags of the one that was read, byte for byte and in the same order, and no others.
  * Those of base modifications, and others that fixmate may change, do not count. */

@@ -236,7 +236,8 @@ static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     return 0;
 }
 
-/* The record's tags of base modifications fit to its SEQ, in b->mended. */
+/* The record's tags of base modifications fit to its SEQ, in b->mended. 1: MN must be put behind all other tags; -1:
+ * failed. */
 static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
 {
     const struct bam_record *r = b->record;
@@ -247,32 +248,31 @@ static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
         if (byte_buffer_append(&b->mended, r, bam_record_size(r)) < 0)
             return -1;
     }
-    bool is_other = !is_primary(r);
-    enum base_mods result = base_mods_fix(&b->mended, primary ? primary->record : NULL, is_other);
+    enum base_mods result = base_mods_fix(&b->mended, primary ? primary->record : NULL);
     b->record = record_at(b->mended.p);
-    b->lacks_length = result == BASE_MODS_WITHOUT_LENGTH;
-    bool failed = result == BASE_MODS_NO_MEMORY || (result == BASE_MODS_BROKEN && !is_other);
+    bool failed = result == BASE_MODS_NO_MEMORY || (result == BASE_MODS_BROKEN && is_primary(b->record));
     if (failed)
         errno = result == BASE_MODS_BROKEN ? EINVAL : ENOMEM;
-    return failed ? -1 : 0;
+    return failed ? -1 : result == BASE_MODS_WITHOUT_LENGTH;
 }
 
 static int put_length(struct fixmate_read *b)
 {
-    return b->lacks_length ? mate_tags_put_small(&b->tags, MATE_MN, load_le32(b->record->seq_len)) : 0;
+    return mate_tags_put_small(&b->tags, MATE_MN, load_le32(b->record->seq_len));
 }
 
-/* A CIGAR in the tag CG goes to where it belongs, too. primary: of a record that is none; NULL: there is none. */
+/* A CIGAR in the tag CG goes to where it belongs, too. primary: of a record that is none; NULL: there is none. 1: call
+ * put_length() in the end; -1: failed. */
 static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
                 const struct bam_record *r, const struct fixmate_read *primary)
 {
     const uint8_t *tag;
     b->record = r;
-    b->lacks_length = false;
     b->cigar = bam_record_cigar(r, &b->n_cigar, &tag);
     if ((tag || sanitize_changes(r, rules->sanitize, rules->lengths)) && mend(f, rules, b, r) < 0)
         return -1;
-    if (rules->base_mods && mend_mods(b, primary) < 0)
+    int lacks_length = rules->base_mods ? mend_mods(b, primary) : 0;
+    if (lacks_length < 0)
         return -1;
     if (b->record != r)
         b->cigar = bam_record_cigar(b->record, &b->n_cigar, &tag);
@@ -283,7 +283,7 @@ static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     b->at = far_pos_get(r);
     b->flag = bam_record_flag(r);
     mate_tags_begin(&b->tags, far_pos_other_tags(r), bam_record_end(r));
-    return 0;
+    return lacks_length;
 }
 
 static int load_primary(struct fixmate *f, const struct fixmate_rules *rules, const struct bam_record *r)
@@ -298,7 +298,8 @@ static int load_primary(struct fixmate *f, const struct fixmate_rules *rules, co
         f->max = max;
     }
     struct fixmate_read *b = &f->primaries[f->n++];
-    return load(f, rules, b, r, NULL) < 0 ? -1 : put_length(b);
+    int loaded = load(f, rules, b, r, NULL);
+    return loaded > 0 ? put_length(b) : loaded;
 }
 
 /* Pairs each further primary record with the first one, in turn. */
@@ -333,14 +334,15 @@ static int fix_other(struct fixmate *f, const struct fixmate_rules *rules, const
     struct fixmate_read *b = &f->other;
     bool read2 = bam_record_flag(r) & BAM_FREAD2;
     const struct fixmate_read *mate = last[!read2];
-    if (load(f, rules, b, r, last[read2]) < 0)
+    int loaded = load(f, rules, b, r, last[read2]);
+    if (loaded < 0)
         return -1;
     if ((b->flag & BAM_FSUPPLEMENTARY) && (b->flag & BAM_FPAIRED) && mate) {
         tell_place(b, mate);
         if (tell_alignment(f, b, mate) < 0)
             return -1;
     }
-    return put_length(b);
+    return loaded ? put_length(b) : 0;
 }
 
 static void put_fields(struct bam_record *made, const struct fixmate_read *b)

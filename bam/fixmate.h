@@ -33,7 +33,6 @@ struct fixmate_read {
     int32_t ref_id, next_ref_id;
     struct far_pos at;
     uint16_t flag;
-    bool lacks_length;           /* MN is put behind all other tags */
     struct mate_tags tags;
 };
 

@@ -37,20 +37,6 @@ static struct dup_tags tags_find(const struct dup_rule *rule, const struct bam_r
     return tags;
 }
 
-/* ms as samtools reads it: 32 bits of an integer of any size, 0 for other types. */
-static int32_t mate_score(const uint8_t *type)
-{
-    switch (*type) {
-    case 'c': return (int8_t)type[1];
-    case 'C': return type[1];
-    case 's': return (int16_t)load_le16(type + 1);
-    case 'S': return load_le16(type + 1);
-    case 'i':
-    case 'I': return (int32_t)load_le32(type + 1);
-    default: return 0;
-    }
-}
-
 /* type: of the tag; NULL: the record does not have it. */
 static uint32_t group_of(const struct dup_rule *rule, const uint8_t *type)
 {
@@ -182,8 +168,10 @@ enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record
         return BAM_NO_MC;
     if (!bam_record_aux_is_text(tags.mc))
         return BAM_BAD_MC;
-    read->has_mate_score = tags.ms && mate_score(tags.ms) != -1;
-    read->pair_score = read->score + (read->has_mate_score ? mate_score(tags.ms) : 0);
+    /* Of any integer samtools reads 32 bits. */
+    int32_t mate_score = tags.ms ? (int32_t)bam_record_aux_int(tags.ms, 0) : -1;
+    read->has_mate_score = mate_score != -1;
+    read->pair_score = read->score + (read->has_mate_score ? mate_score : 0);
     key_pair(rule, r, (const char *)tags.mc + 1, read);
     return BAM_OK;
 }

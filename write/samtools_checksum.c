@@ -147,21 +147,9 @@ static void find_tags(struct tags *tags, const uint8_t *p, const uint8_t *end)
     }
 }
 
-static int64_t integer(const uint8_t *p)
-{
-    switch (*p++) {
-    case 'c': return (int8_t)*p;
-    case 'C': return *p;
-    case 's': return (int16_t)load_le16(p);
-    case 'S': return load_le16(p);
-    case 'i': return (int32_t)load_le32(p);
-    default:  return load_le32(p);
-    }
-}
-
 static uint32_t crc_integer(uint32_t crc, const uint8_t *tag)
 {
-    int64_t v = integer(tag + 2);
+    int64_t v = bam_record_aux_int(tag + 2, 0);
     int wide = v >= 0 ? (v > UINT8_MAX) + (v > UINT16_MAX) : (v < INT8_MIN) + (v < INT16_MIN);
     uint8_t bytes[7] = {tag[0], tag[1], (uint8_t)(v >= 0 ? "CSI" : "csi")[wide]};
     store_le32(bytes + 3, (uint32_t)v);
