@@ -216,40 +216,24 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
     return sound(&w) ? w : (struct bam_walk){.start = end, .end = end};
 }
 
-static uint64_t place_of(const struct bam_known *known, size_t i)
+struct bam_key *bam_arena_list(struct bam_arena *arena, uint32_t n)
 {
-    return known->keys[i].place >> BAM_KEY_SIZE_BITS;
+    arena->top -= n * sizeof(struct bam_key);
+    arena->n_records += n;
+    arena->walked = arena->bottom;
+    return (struct bam_key *)(arena->base + arena->top);
 }
 
-/* The first one that begins in the block, or behind it. */
-static size_t first_known(const struct bam_known *known)
+struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, const struct bam_key *known,
+                                     uint32_t n, struct bam_key *keys)
 {
-    size_t low = 0, high = known->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (place_of(known, middle) < known->at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* One so long that its key does not tell its size is longer than a block. */
-struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                                     const struct bam_known *known, struct bam_key *keys)
-{
-    size_t i = first_known(known);
-    uint64_t first = i < known->n ? start + place_of(known, i) - known->at : end;
-    struct bam_walk w = {.start = first < end ? first : end, .end = first < end ? first : end};
-    for (; w.end < end && i < known->n; i++) {
-        uint64_t size = known->keys[i].place & BAM_KEY_SIZE_MAX;
-        const uint8_t *record = arena->base + w.end;
-        if (size > end - w.end)
-            break;
-        keys[w.n++] = (struct bam_key){known->keys[i].sort, bam_key_place(w.end, (size_t)size)};
-        w.beyond |= bam_record_is_beyond((const struct bam_record *)record, arena->lengths);
-        w.checksum += record_checksum(record, (size_t)size);
+    struct bam_walk w = {.start = start, .end = start};
+    for (; w.n < n; w.n++) {
+        const struct bam_record *record = (const struct bam_record *)(arena->base + w.end);
+        size_t size = bam_record_size(record);
+        keys[w.n] = (struct bam_key){known[w.n].sort, bam_key_place(w.end, size)};
+        w.beyond |= bam_record_is_beyond(record, arena->lengths);
+        w.checksum += record_checksum(arena->base + w.end, size);
         w.end += size;
     }
     return w;

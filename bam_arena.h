@@ -98,18 +98,14 @@ struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, ui
  * finds nothing, and the walk starts at `end`. */
 struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
-/* Records that lie one behind the other, with their keys in the arena's order, but for places that tell of somewhere
- * else. */
-struct bam_known {
-    const struct bam_key *keys;
-    size_t n;
-    uint64_t at;                 /* where a block of them begins, as those places tell */
-};
+/* Makes room for the keys of n records, which are whole and end where the bytes given out do, and follow what is
+ * listed. Returns where the keys belong. Their checksums are to be added later. */
+struct bam_key *bam_arena_list(struct bam_arena *arena, uint32_t n);
 
-/* The same for the block [start, end) of known records, none of which bam_record_fix() would change: finds those that
- * are whole in it without looking at them, but for their checksums. If there are none, the walk starts at `end`. */
-struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, uint64_t end,
-                                     const struct bam_known *known, struct bam_key *keys);
+/* Of n records that were copied to base + start and belong there, none of which bam_record_fix() would change: makes
+ * keys[n] of those that they had elsewhere, where they lay one behind the other. Returns what a walk would. */
+struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, const struct bam_key *known,
+                                     uint32_t n, struct bam_key *keys);
 
 /* Mends those of these n records that bam_record_fix() would change, where they lie. Makes their keys anew and corrects
  * the sum of checksums. Changes nothing else. -1: no memory. */

@@ -55,7 +55,7 @@ static int deal_blocks(struct sorted *s, struct bgzf_source *source)
     while ((found = bgzf_source_peek(source, &size)) > 0) {
         if ((bgzf_source_ring_full(source) && take_block(s, true) < 0) || make_room(s, size) < 0)
             return -1;
-        bgzf_source_hand_out(source, bam_arena_take(s->arenas.filled, size), NULL);
+        block_reader_hand_out(&s->reader, size);
         show_progress(s);
         if (take_blocks(s, false) < 0)
             return -1;
@@ -86,7 +86,8 @@ static uint64_t records_to_come(const struct sorted *s)
 static int take_block(struct sorted *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
-    return taken > 0 && sort_tasks_close_sublist(&s->sorts, records_to_come(s)) < 0 ? -1 : taken;
+    uint32_t behind = block_reader_behind(&s->reader);
+    return taken > 0 && sort_tasks_close_sublist(&s->sorts, behind, records_to_come(s)) < 0 ? -1 : taken;
 }
 
 /* The bytes of a part that lie behind its blocks. */

@@ -160,7 +160,6 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
     };
     struct sort_tasks_options sorts = {
         .arenas = &s->arenas,
-        .source_slots = s->rings.source_slots,
         .n_threads = s->opts->n_threads,
         .minhash = s->minhash,
         .are_ranked = is_prepared(s),

@@ -5,6 +5,7 @@
 #include "bam/record_fault.h"
 #include "bgzf_source.h"
 #include "read/block_reader.h"
+#include "read/fixed_records.h"
 #include "read/input_part.h"
 #include "read/record_slice.h"
 #include "codec/bgzf_block.h"
@@ -21,7 +22,8 @@ enum {
  * the block back. The keys stay here until the slot's next task copies them: the main thread only counts them. */
 struct found {
     struct bam_walk walk;
-    struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task */
+    struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task. Of
+                                  * known records: the same task */
     struct bam_key keys[BAM_ARENA_BLOCK_KEYS];
 };
 
@@ -93,15 +95,22 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
     struct found *found = &r->found[block->slot];
     uint64_t start = (uint64_t)(block->data - r->arena->base);
     enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
-    settle_keys(found);
-    if (block->slice && !r->arena->rule) {
-        struct bam_known known = {block->slice->keys, block->slice->n,
-                                  (uint64_t)(block->from - block->slice->records.p)};
-        found->walk = bam_arena_take_known(r->arena, start, start + block->size, &known, found->keys);
+    if (block->slice) {
+        const struct bam_key *known = block->slice->keys + block->first;
+        found->walk = bam_arena_take_known(r->arena, start, known, block->n_records, found->place);
     } else {
+        settle_keys(found);
         found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
     }
     stats_leave(r->opt.stats, before, block->size);
+}
+
+/* Records that come with their keys make large blocks, but what is left of a full arena shall be little. */
+static size_t most_known(const struct bam_arena *arena)
+{
+    enum { SHARE = 32, MOST = 1 << 20 };
+    size_t share = arena->size / SHARE;
+    return share < BGZF_FILL ? BGZF_FILL : share < MOST ? share : MOST;
 }
 
 /* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
@@ -109,6 +118,9 @@ void block_reader_begin(struct block_reader *r, struct sort_input *in)
 {
     assert(bgzf_source_slots(in->source) == r->opt.n_slots);
     r->in = in;
+    r->known = in->fixed && !r->arena->rule;
+    if (r->known)
+        chunk_reader_show_records(fixed_records_chunks(in->fixed), most_known(r->arena));
     r->arena->origin = in->header.size - r->arena->bottom;
     r->arena->n_before = r->arena->n_records;
     r->last_block = 0;
@@ -141,6 +153,32 @@ int block_reader_start(struct block_reader *r, struct sort_rule *rule)
     return r->arena->rule && r->in == r->opt.inputs->each ? place_sample(r, rule) : 0;
 }
 
+void block_reader_hand_out(struct block_reader *r, uint32_t size)
+{
+    struct bgzf_source *source = r->in->source;
+    uint8_t *place = bam_arena_take(r->arena, size);
+    if (r->known)
+        r->found[bgzf_source_next_slot(source)].place = bam_arena_list(r->arena, bgzf_source_records(source));
+    bgzf_source_hand_out(source, place, NULL);
+}
+
+uint32_t block_reader_behind(const struct block_reader *r)
+{
+    return r->known ? bgzf_source_out(r->in->source) : r->opt.n_slots;
+}
+
+static int accept(struct block_reader *r, const struct bgzf_source_block *block, struct found *found)
+{
+    struct bam_origin origin = {r->in->name, block->file_offset};
+    uint64_t end = (uint64_t)(block->data - r->arena->base) + block->size;
+    if (!r->known)
+        return bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin);
+    found->place = NULL;
+    r->arena->checksum += found->walk.checksum;
+    r->arena->beyond |= found->walk.beyond;
+    return 0;
+}
+
 int block_reader_take(struct block_reader *r, bool wait)
 {
     struct bgzf_source_block block;
@@ -151,14 +189,13 @@ int block_reader_take(struct block_reader *r, bool wait)
     if (taken <= 0)
         return taken;
     struct found *found = &r->found[block.slot];
-    struct bam_origin origin = {r->in->name, block.file_offset};
     __builtin_prefetch(&r->found[(block.slot + 1) % r->opt.n_slots].walk);
-    uint64_t n_before = r->arena->n_records, end = (uint64_t)(block.data - r->arena->base) + block.size;
+    uint64_t n_before = r->arena->n_records;
     r->last_block = block.file_offset;
-    if (bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin) < 0)
+    if (accept(r, &block, found) < 0)
         return -1;
     if (!r->in->part || !r->in->part->counted)
-        stats_records(r->opt.stats, r->arena->n_records - n_before);
+        stats_records(r->opt.stats, r->known ? found->walk.n : r->arena->n_records - n_before);
     return 1;
 }
 

@@ -27,6 +27,8 @@ struct block_reader {
     struct sort_input *in;       /* the one being read */
     struct bam_arena *arena;     /* where its blocks go; set by the main thread while no block is out */
     struct found *found;         /* one per slot of the source */
+    bool known;                  /* the input brings its records with their keys, which have their places from the
+                                  * beginning */
     uint64_t last_block;         /* file offset of the block taken back last */
 };
 
@@ -46,6 +48,12 @@ void block_reader_begin(struct block_reader *reader, struct sort_input *in);
  * input, rule learns from the first records, if the arena has a rule. -1: failed, and the error is recorded in the
  * latch. */
 int block_reader_start(struct block_reader *reader, struct sort_rule *rule);
+
+/* Hands out the peeked block, of so many bytes, for which there is room in the arena. */
+void block_reader_hand_out(struct block_reader *reader, uint32_t size);
+
+/* The keys in the arena are in their places when so many more blocks are taken back. */
+uint32_t block_reader_behind(const struct block_reader *reader);
 
 /* Takes the oldest block back and lists its records in the arena. wait: works until the block is inflated.
  * 1: done; 0: none is ready (with wait: none is out, and all keys are in their places); -1: a bad block or record, or

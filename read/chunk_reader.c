@@ -39,6 +39,7 @@ struct chunk_reader {
     struct chunk_counts counts;
     bool at_end;                 /* all bytes are handed out */
     bool has_ended;              /* and all records were lent */
+    size_t shown_most;           /* see chunk_reader_show_records(); 0: any bytes, all at once */
 };
 
 static struct chunk *chunk_of(const struct chunk_reader *r, uint64_t number)
@@ -326,12 +327,20 @@ static struct chunk *lend(struct chunk_reader *r)
     return c;
 }
 
-/* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
-static int more(struct byte_window *window, task_help_fn *help, void *arg)
+/* Goes on with the records of the chunk that is lent. */
+static void show_records(struct chunk_reader *r, const struct chunk *c)
 {
-    struct chunk_reader *r = (struct chunk_reader *)window;
+    struct byte_window *w = &r->window;
+    w->slice = &c->made;
+    w->first += w->n_records;
+    w->n_records = record_slice_fit(&c->made, w->first, r->shown_most, &w->size);
+}
+
+/* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
+static int lend_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
+{
+    struct byte_window *w = &r->window;
     struct chunk *c;
-    byte_window_leave(window);
     do {
         enum chunk_state state = await_chunk(r, help, arg);
         if (state == CHUNK_NONE)
@@ -341,12 +350,31 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
         if (!(c = lend(r)))
             return -1;
     } while (c->made.records.n == 0);            /* it lies in the middle of a long unit, or no record passes */
-    assert(window->size == 0);
-    window->data = c->made.records.p;
-    window->size = c->made.records.n;
-    window->slice = c->made.n ? &c->made : NULL;
-    window->users = &c->users;
+    w->data = c->made.records.p;
+    w->size = c->made.records.n;
+    w->users = &c->users;
+    w->first = w->n_records = 0;
+    if (r->shown_most)
+        show_records(r, c);
     return 1;
+}
+
+static int more(struct byte_window *window, task_help_fn *help, void *arg)
+{
+    struct chunk_reader *r = (struct chunk_reader *)window;
+    byte_window_leave(window);
+    assert(window->size == 0);
+    if (window->slice && window->first + window->n_records < window->slice->n) {
+        show_records(r, chunk_of(r, r->lent - 1));
+        return 1;
+    }
+    window->slice = NULL;
+    return lend_chunk(r, help, arg);
+}
+
+void chunk_reader_show_records(struct chunk_reader *r, size_t most)
+{
+    r->shown_most = most;
 }
 
 struct byte_window *chunk_reader_window(struct chunk_reader *r)

@@ -110,6 +110,10 @@ void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t 
 /* The records, whole ones, until the reader is closed. The bytes of a chunk must be used up before there are more. */
 struct byte_window *chunk_reader_window(struct chunk_reader *reader);
 
+/* From now on the window shows whole records, which its slice lists: so many bytes of them at most, unless one has
+ * more. Their owner lists them (chunk.made). */
+void chunk_reader_show_records(struct chunk_reader *reader, size_t most);
+
 /* Those of the chunks that were lent, without the one that lend() looks at. */
 const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *reader);
 

@@ -26,6 +26,29 @@ static int reserve(struct record_slice *s, size_t n)
     return 0;
 }
 
+/* Where a record begins, or where the last one ends. */
+static uint64_t place_of(const struct record_slice *s, size_t number)
+{
+    return number < s->n ? s->keys[number].place >> BAM_KEY_SIZE_BITS : s->records.n;
+}
+
+uint32_t record_slice_fit(const struct record_slice *s, size_t first, size_t most, size_t *size)
+{
+    uint64_t begin = first ? place_of(s, first) : 0;
+    size_t low = first + 1, high = s->n;
+    if (s->records.n - begin <= most)            /* mostly; others have the keys in their caches */
+        low = high;
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+        if (place_of(s, middle) - begin <= most)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    *size = (size_t)(place_of(s, low) - begin);
+    return (uint32_t)(low - first);
+}
+
 static const struct bam_record *record_of(const struct record_slice *s, size_t number)
 {
     return (const struct bam_record *)bam_key_record(s->records.p, s->keys[number]);

@@ -32,6 +32,10 @@ void record_slice_free(struct record_slice *slice);
 int record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
                       enum bam_fault *fault);
 
+/* How many records, from number `first` on, take at most so many bytes together, of which *size are taken; one at
+ * least, which may take more. The slice has records alone, and `first` is one of them. */
+uint32_t record_slice_fit(const struct record_slice *slice, size_t first, size_t most, size_t *size);
+
 /* Whether record b, of another slice, may stand behind record a. */
 bool record_slice_follows(const struct record_slice *a, size_t number_a, const struct record_slice *b, size_t number_b,
                           const struct sort_rule *rule);

@@ -93,13 +93,13 @@ void sort_tasks_close(struct sort_tasks *p)
     task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
 }
 
-/* Lists a sublist that was closed, to be sorted when it is due. */
-static void add(struct sort_tasks *p, struct bam_sublist sublist)
+/* Lists a sublist that was closed, to be sorted when so many more blocks are taken back. */
+static void add(struct sort_tasks *p, struct bam_sublist sublist, uint32_t behind)
 {
     const struct bam_arena *arena = p->opt.arenas->filled;
     uint32_t index = task_ring_slot(&p->ring, p->n_closed++);
     task_ring_wait(&p->ring, index, TASK_FREE, NULL, p->opt.stats);
-    p->tasks[index] = (struct sort_task){p->n_blocks + p->opt.source_slots, sublist, arena};
+    p->tasks[index] = (struct sort_task){p->n_blocks + behind, sublist, arena};
     atomic_fetch_add(&p->unsorted[arena - p->opt.arenas->each], 1);
 }
 
@@ -123,7 +123,7 @@ static size_t records_wanted(const struct sort_tasks *p, uint64_t to_come)
     return share > SUBLIST_RECORDS ? SUBLIST_RECORDS : share < least ? least : share;
 }
 
-int sort_tasks_close_sublist(struct sort_tasks *p, uint64_t to_come)
+int sort_tasks_close_sublist(struct sort_tasks *p, uint32_t behind, uint64_t to_come)
 {
     struct bam_sublist sublist;
     p->n_blocks++;
@@ -131,7 +131,7 @@ int sort_tasks_close_sublist(struct sort_tasks *p, uint64_t to_come)
     if (closed < 0)
         return latch_fail(p->opt.latch, "out of memory");
     if (closed)
-        add(p, sublist);
+        add(p, sublist, behind);
     hand_out(p, false);
     return 0;
 }
@@ -144,7 +144,7 @@ int sort_tasks_close_rest(struct sort_tasks *p)
     if (n < REST_RECORDS)
         n = REST_RECORDS;
     while ((cut = bam_arena_cut_sublist(p->opt.arenas->filled, n, &sublist)) > 0) {
-        add(p, sublist);
+        add(p, sublist, 0);
         hand_out(p, true);
     }
     hand_out(p, true);

@@ -11,7 +11,6 @@
 
 struct sort_tasks_options {
     const struct arenas *arenas; /* may be opened later */
-    uint32_t source_slots;       /* a block's keys are in their places when so many more blocks are taken back */
     int n_threads;
     const struct minhash *minhash;   /* of -M; else NULL. The next two are of -M, too: */
     bool are_ranked;             /* another sort has turned the reads, which keep their ranks */
@@ -30,7 +29,7 @@ struct sort_task {
 };
 
 /* Sublists under way at most. Those that wait for their keys are fewer: a sublist has nine blocks or more, a source
- * at most 8192 slots. */
+ * at most 8192 slots; of chunks, which are larger blocks, each thread has two. */
 enum { SORT_TASKS_MAX = 1024 };
 
 struct sort_tasks {
@@ -48,11 +47,11 @@ struct sort_tasks {
 int sort_tasks_open(struct sort_tasks *sorts, const struct sort_tasks_options *options);
 void sort_tasks_close(struct sort_tasks *sorts);
 
-/* Call once per block taken back. Closes the open sublist of the filled arena if it is large enough, and hands
- * sublists to tasks when their keys are in their places. to_come: records that are still to be read. When they are few,
- * sublists are smaller, so that no thread sorts a large one when all others have nothing left to do. -1: no memory, and
- * the error is recorded in the latch. */
-int sort_tasks_close_sublist(struct sort_tasks *sorts, uint64_t to_come);
+/* Call once per block taken back. All keys are in their places when `behind` more are. Closes the open sublist of the
+ * filled arena if it is large enough, and hands sublists to tasks when their keys are in their places. to_come: records
+ * that are still to be read. When they are few, sublists are smaller, so that no thread sorts a large one when all
+ * others have nothing left to do. -1: no memory, and the error is recorded in the latch. */
+int sort_tasks_close_sublist(struct sort_tasks *sorts, uint32_t behind, uint64_t to_come);
 
 /* Call when no block is out and all keys are in their places. Closes all that is left of the filled arena, in as many
  * sublists as there are threads, since these have nothing else to do, and hands them to tasks. -1: no memory, and
