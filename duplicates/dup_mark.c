@@ -118,8 +118,13 @@ static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const u
     return DUP_MARK_OK;
 }
 
-static enum dup_mark_fault put_tags(struct marking *m, const uint8_t *p, const uint8_t *end)
+/* New tags stand in front of the tag that holds the CIGAR, which is the last one (bam_record_fix()). */
+static enum dup_mark_fault put_tags(struct marking *m, const struct bam_record *record)
 {
+    uint32_t n_cigar;
+    const uint8_t *p = bam_record_aux(record), *all = (const uint8_t *)record + bam_record_size(record), *cg;
+    bam_record_cigar(record, &n_cigar, &cg);
+    const uint8_t *end = cg ? cg : all;
     enum dup_mark_fault fault = DUP_MARK_OK;
     for (const uint8_t *next; !fault && p < end; p = next) {
         next = end - p >= 3 ? bam_record_aux_next(p, end) : NULL;
@@ -130,6 +135,7 @@ static enum dup_mark_fault put_tags(struct marking *m, const uint8_t *p, const u
     for (unsigned tag = 0; !fault && tag < N_TAGS; tag++)
         if (m->wishes[tag].wanted)
             put_tag(m, tag, NULL);
+    put(m, end, (size_t)(all - end));
     return fault;
 }
 
@@ -195,7 +201,7 @@ enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byt
         const uint8_t *name = (const uint8_t *)marked + BAM_FIXED, *behind = record->data + record->name_len;
         marked->name_len = (uint8_t)(m.at - name);
         put(&m, behind, (size_t)(tags - behind));
-        enum dup_mark_fault fault = put_tags(&m, tags, from + size);
+        enum dup_mark_fault fault = put_tags(&m, record);
         if (fault)
             return fault;
     }

@@ -92,6 +92,18 @@ def test_records_are_marked_unlike_samtools(options, piles, tmp_path):
     assert (lost == 0) == ("-r" in OPTIONS[options])
 
 
+def test_new_tags_stand_behind_the_cigar(tmp_path):
+    """Of more than 65,535 operations, which is the last tag."""
+    line = "%s\t0\tc\t5\t60\t" + "1M1I" * 33000 + "\t*\t0\t0\t" + "AC" * 33000 + "\t*\tXX:i:1\n"
+    (tmp_path / "in.sam").write_text("@SQ\tSN:c\tLN:90000\n" + line % "a" + line % "b")
+    args = ["--no-PG", "-t", "--duplicate-count", tmp_path / "in.sam"]
+    assert oracle_call("markdup", [*args, tmp_path / "theirs.bam"])[0] == 0
+    assert run(["markdup", *args, tmp_path / "ours.bam"]).returncode == 0
+    mine, theirs = (read_bam(tmp_path / ("%s.bam" % name)).records() for name in ("ours", "theirs"))
+    assert [rec.index(b"CGBI") for rec in mine] == [rec.index(b"CGBI") for rec in theirs] and mine == theirs
+    assert b"doZa\0" in mine[1]
+
+
 def any_options(r):
     """Such that samtools' own memory is not in question."""
     args = [*ALL[:r.choice([0, 1])], *r.choice([[], ["-d", "70"]])]
